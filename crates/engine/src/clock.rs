@@ -1,0 +1,80 @@
+//! Where time comes from: one injected clock, so that tests own it. The only file that asks the system.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A source of time. Everything in the engine and its stores reads time and waits for it through this.
+pub trait Clock: Send + Sync + 'static {
+    /// Now, in Unix milliseconds.
+    fn now_ms(&self) -> u64;
+
+    /// Resolves once `now_ms() >= at_ms`, never before.
+    fn sleep_until_ms(&self, at_ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+    /// A steady reading in nanoseconds for measuring durations; its zero means nothing.
+    fn monotonic_ns(&self) -> u64;
+}
+
+/// Waits for a duration on a clock, rounded up to whole milliseconds.
+pub async fn sleep(clock: &dyn Clock, duration: Duration) {
+    clock.sleep_until_ms(clock.now_ms().saturating_add(duration_ms(duration))).await;
+}
+
+/// `Some(output)` if the future ends within the duration on this clock.
+pub async fn timeout<F: Future>(clock: &dyn Clock, duration: Duration, future: F) -> Option<F::Output> {
+    tokio::select! {
+        biased;
+        output = future => Some(output),
+        () = sleep(clock, duration) => None,
+    }
+}
+
+/// A duration in whole milliseconds, rounded up so that nothing is ever early.
+pub fn duration_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
+}
+
+/// The machine's clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl SystemClock {
+    /// The machine's clock, shared.
+    pub fn shared() -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
+    }
+}
+
+/// Longest single wait of a sleeper before it looks at the wall clock again, so that a jump of the wall clock is
+/// noticed within this time.
+const MAX_NAP: Duration = Duration::from_secs(60);
+
+#[expect(clippy::disallowed_methods, reason = "the one file that asks the system for the time")]
+impl Clock for SystemClock {
+    fn now_ms(&self) -> u64 {
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since_epoch.map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn sleep_until_ms(&self, at_ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        let clock = *self;
+        Box::pin(async move {
+            loop {
+                let now_ms = clock.now_ms();
+                if now_ms >= at_ms {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(at_ms - now_ms).min(MAX_NAP)).await;
+            }
+        })
+    }
+
+    fn monotonic_ns(&self) -> u64 {
+        use std::sync::OnceLock;
+        static START: OnceLock<std::time::Instant> = OnceLock::new();
+        let start = *START.get_or_init(std::time::Instant::now);
+        u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,51 @@
+//! Every limit of the engine, by name and with its unit.
+//!
+//! A limit is checked where the value enters (client call, context call, turn commit), before anything
+//! is stored, and the error names the limit and the way out.
+
+use std::time::Duration;
+
+/// Largest payload (input, result, signal, status, failure details) in bytes of JSON text.
+pub const MAX_PAYLOAD_BYTES: usize = 2 * 1024 * 1024;
+
+/// Most events that one execution may record. Long loops use continue-as-new, which starts a fresh history.
+pub const MAX_EVENTS_PER_EXECUTION: u64 = 51_200;
+
+/// Longest instance id in bytes.
+pub const MAX_INSTANCE_ID_BYTES: usize = 512;
+
+/// Longest name of an orchestration, activity, step, signal, mailbox, tag, session or patch in bytes.
+pub const MAX_NAME_BYTES: usize = 256;
+
+/// Most labels on one instance.
+pub const MAX_LABELS: usize = 32;
+
+/// Longest label value in bytes.
+pub const MAX_LABEL_VALUE_BYTES: usize = 256;
+
+/// Most messages and events that wait unread in one execution, over all its mailboxes and signals.
+pub const MAX_UNREAD_MESSAGES: usize = 10_000;
+
+/// Most commands (activities, timers, children, …) that one turn may ask for.
+pub const MAX_COMMANDS_PER_TURN: usize = 10_000;
+
+/// Most tags that one worker may subscribe to.
+pub const MAX_WORKER_TAGS: usize = 5;
+
+/// Most instances that one bulk call touches.
+pub const MAX_BULK_INSTANCES: usize = 10_000;
+
+/// Most rows that one listing returns.
+pub const MAX_PAGE_ROWS: usize = 1_000;
+
+/// How many message ids an execution remembers to drop repeated deliveries.
+pub const MAX_REMEMBERED_MESSAGE_IDS: usize = 1_024;
+
+/// Most polls of an orchestration for one delivered event before it is called a busy loop.
+pub const MAX_POLLS_PER_DELIVERY: usize = 100_000;
+
+/// Longest durable timer: ten years.
+pub const MAX_TIMER: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+
+/// How long a dead letter is kept.
+pub const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);

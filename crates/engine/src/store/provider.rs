@@ -1,0 +1,484 @@
+//! The first facet of a store: two queues with peek-lock, histories, and the atomic turn commit.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use semver::Version;
+
+use super::admin::InstanceInfo;
+use super::error::ProviderError;
+use super::filter::{DispatcherCapabilityFilter, SessionFetchConfig, TagFilter};
+use super::message::{
+    LockToken, OrchestratorMessage, QueuedMessage, ScheduledActivityIdentifier, StoredEvent, TimerIdentifier,
+    WorkerMessage,
+};
+use super::records::RecordWrite;
+
+/// State of an execution, as the runtime computes it. A store keeps it and knows only what is terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum ExecutionStatus {
+    /// Known, but its start lies ahead (delayed start, or messages that came before the start).
+    Pending,
+    /// Started and not ended.
+    #[default]
+    Running,
+    /// Held by an operator or by an exhausted activity; resumes where it stopped.
+    Paused,
+    /// Ended with a result.
+    Completed,
+    /// Ended with a failure.
+    Failed,
+    /// Ended because it was cancelled.
+    Cancelled,
+    /// Ended by starting the next execution of the same instance.
+    ContinuedAsNew,
+}
+
+impl ExecutionStatus {
+    /// All states, for listings and tests.
+    pub const ALL: [ExecutionStatus; 7] = [
+        ExecutionStatus::Pending,
+        ExecutionStatus::Running,
+        ExecutionStatus::Paused,
+        ExecutionStatus::Completed,
+        ExecutionStatus::Failed,
+        ExecutionStatus::Cancelled,
+        ExecutionStatus::ContinuedAsNew,
+    ];
+
+    /// Whether the instance has ended for good. `ContinuedAsNew` is not: the next execution follows.
+    pub fn is_terminal(self) -> bool {
+        matches!(self, ExecutionStatus::Completed | ExecutionStatus::Failed | ExecutionStatus::Cancelled)
+    }
+
+    /// The stored name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ExecutionStatus::Pending => "Pending",
+            ExecutionStatus::Running => "Running",
+            ExecutionStatus::Paused => "Paused",
+            ExecutionStatus::Completed => "Completed",
+            ExecutionStatus::Failed => "Failed",
+            ExecutionStatus::Cancelled => "Cancelled",
+            ExecutionStatus::ContinuedAsNew => "ContinuedAsNew",
+        }
+    }
+
+    /// The state with this stored name.
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == name)
+    }
+}
+
+impl std::fmt::Display for ExecutionStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Tells a store which histories the runtime holds already, so that it need not load them.
+pub trait ResidentExecutions: Send + Sync {
+    /// Whether the runtime holds this execution up to and including this event.
+    fn holds(&self, instance: &str, execution_id: u64, last_event_id: u64) -> bool;
+}
+
+/// What to fetch from the orchestrator queue.
+#[derive(Clone, Copy)]
+pub struct FetchOrchestrationItems<'a> {
+    /// At most this many instances.
+    pub max_items: usize,
+    /// How long each instance lock lasts.
+    pub lock_timeout: Duration,
+    /// How long to wait for work inside the store. Woken by the commit that makes work visible.
+    pub poll_timeout: Duration,
+    /// Only executions that the runtime can replay; `None` takes all.
+    pub filter: Option<&'a DispatcherCapabilityFilter>,
+    /// Histories that need not be loaded.
+    pub resident: Option<&'a dyn ResidentExecutions>,
+}
+
+impl FetchOrchestrationItems<'_> {
+    /// One item, no waiting, no filter.
+    pub fn one(lock_timeout: Duration) -> Self {
+        FetchOrchestrationItems {
+            max_items: 1,
+            lock_timeout,
+            poll_timeout: Duration::ZERO,
+            filter: None,
+            resident: None,
+        }
+    }
+}
+
+/// The history part of a fetched item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FetchedHistory {
+    /// All events of the current execution, ascending.
+    Events(Vec<StoredEvent>),
+    /// Left out because the runtime said that it holds them.
+    Resident,
+    /// The store could not read it (checksum, torn page). The lock is held and the runtime decides.
+    Unreadable(String),
+}
+
+/// A locked batch of work for one instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrchestrationItem {
+    /// The locked instance.
+    pub instance: String,
+    /// Name of its orchestration; `None` before the first named turn.
+    pub orchestration_name: Option<String>,
+    /// Version of its orchestration, if set.
+    pub version: Option<String>,
+    /// Current execution; 1 for a new instance.
+    pub execution_id: u64,
+    /// State of the current execution; `None` for a new instance.
+    pub status: Option<ExecutionStatus>,
+    /// Id of the last event of the current execution; 0 when there is none.
+    pub last_event_id: u64,
+    /// History of the current execution.
+    pub history: FetchedHistory,
+    /// Every message that was visible at the moment of the fetch, oldest first.
+    pub messages: Vec<QueuedMessage>,
+    /// To be given to ack, abandon or renew.
+    pub lock_token: LockToken,
+    /// How often the most often fetched message of the batch has been fetched, this time included.
+    pub attempt_count: u32,
+    /// The store's clock at the fetch, in Unix milliseconds; turns take their time from it.
+    pub fetched_at_ms: u64,
+}
+
+/// A change of the custom status.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CustomStatusChange {
+    /// Replace it.
+    Set(Bytes),
+    /// Remove it.
+    Clear,
+}
+
+/// What the runtime wants stored about an execution. `None` keeps what is there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExecutionMetadata {
+    /// New state; a terminal one and `ContinuedAsNew` also set the completion time.
+    pub status: Option<ExecutionStatus>,
+    /// Result, failure or next input, as the runtime encodes it; opaque.
+    pub output: Option<Bytes>,
+    /// Orchestration name; makes the instance exist for guarded starts and listings by name.
+    pub orchestration_name: Option<String>,
+    /// Orchestration version.
+    pub orchestration_version: Option<String>,
+    /// Parent instance, for trees and cascading deletion.
+    pub parent_instance_id: Option<String>,
+    /// Engine version that the execution is pinned to; stored unconditionally when given.
+    pub pinned_version: Option<Version>,
+    /// New custom status; every ack that carries one raises its version by one.
+    pub custom_status: Option<CustomStatusChange>,
+    /// The full new set of labels.
+    pub labels: Option<BTreeMap<String, String>>,
+}
+
+/// What happens to the instance lock after an ack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AfterAck {
+    /// The lock is released and the instance can be fetched again.
+    #[default]
+    Release,
+    /// The same token keeps the lock for its remaining time; the holder commits more of the turn.
+    KeepLock,
+}
+
+/// One turn, to be committed all or nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AckOrchestrationItem {
+    /// Token of the fetched item; the commit fails with `LockLost` unless it still holds.
+    pub lock_token: LockToken,
+    /// Execution that the events belong to; created if it is new, and then the current one.
+    pub execution_id: u64,
+    /// New events. An event id that exists already fails the whole commit with `Conflict`.
+    pub history_delta: Vec<StoredEvent>,
+    /// Activities to enqueue.
+    pub worker_items: Vec<WorkerMessage>,
+    /// Messages to enqueue, for this or other instances. A guarded start of an instance that exists is left out.
+    pub orchestrator_items: Vec<OrchestratorMessage>,
+    /// What to store about the execution.
+    pub metadata: ExecutionMetadata,
+    /// Activities to take out of the worker queue, locked or not. Unknown ones are fine.
+    pub cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    /// Timers of this instance to take out of the orchestrator queue. Unknown ones are fine.
+    pub cancelled_timers: Vec<TimerIdentifier>,
+    /// Records to write in the same commit.
+    pub records: Vec<RecordWrite>,
+    /// Whether the lock goes with the commit.
+    pub after: AfterAck,
+}
+
+impl AckOrchestrationItem {
+    /// An ack that only consumes the fetched messages.
+    pub fn empty(lock_token: LockToken, execution_id: u64) -> Self {
+        AckOrchestrationItem {
+            lock_token,
+            execution_id,
+            history_delta: Vec::new(),
+            worker_items: Vec::new(),
+            orchestrator_items: Vec::new(),
+            metadata: ExecutionMetadata::default(),
+            cancelled_activities: Vec::new(),
+            cancelled_timers: Vec::new(),
+            records: Vec::new(),
+            after: AfterAck::Release,
+        }
+    }
+}
+
+/// What to fetch from the worker queue.
+#[derive(Debug, Clone, Copy)]
+pub struct FetchWorkItems<'a> {
+    /// At most this many items.
+    pub max_items: usize,
+    /// How long each lock lasts.
+    pub lock_timeout: Duration,
+    /// How long to wait for work inside the store.
+    pub poll_timeout: Duration,
+    /// Session routing; `None` takes only work without a session.
+    pub session: Option<&'a SessionFetchConfig>,
+    /// Which tags to take.
+    pub tag_filter: &'a TagFilter,
+}
+
+/// A locked activity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LockedWorkItem {
+    /// The message that was enqueued.
+    pub message: WorkerMessage,
+    /// To be given to ack, abandon or renew.
+    pub lock_token: LockToken,
+    /// How often it has been fetched, this time included.
+    pub attempt_count: u32,
+}
+
+/// The end of an activity, to be committed all or nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AckWorkItem {
+    /// Token of the fetched item; the commit fails with `LockLost` unless it still holds.
+    pub lock_token: LockToken,
+    /// Message for the orchestrator; `None` when nobody waits for it.
+    pub completion: Option<OrchestratorMessage>,
+    /// Records to write in the same commit.
+    pub records: Vec<RecordWrite>,
+}
+
+/// When a watch answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WatchUntil {
+    /// When the instance has ended.
+    Terminal,
+    /// When the custom status has a higher version than this, or the instance has ended.
+    CustomStatusAfter(u64),
+    /// When anything has been committed beyond this revision.
+    RevisionAfter(u64),
+}
+
+impl WatchUntil {
+    /// Whether an instance in this state answers the watch.
+    pub fn is_met(self, info: &InstanceInfo) -> bool {
+        match self {
+            WatchUntil::Terminal => info.status.is_terminal(),
+            WatchUntil::CustomStatusAfter(version) => {
+                info.custom_status_version > version || info.status.is_terminal()
+            }
+            WatchUntil::RevisionAfter(revision) => info.revision > revision,
+        }
+    }
+}
+
+/// Durable queues and histories: what a runtime needs of a store.
+///
+/// A store keeps bytes. It never opens an event or a body, never creates an event, never makes up an execution
+/// or event id, and never decides anything about an orchestration. The guide page
+/// `docs/guide/writing-a-store.md` walks through an implementation; the conformance suite of `segno-testkit` is
+/// the executable form of this contract.
+#[async_trait]
+pub trait Provider: Send + Sync + 'static {
+    /// Name of the implementation, for logs.
+    fn name(&self) -> &str;
+
+    /// Version of the implementation, for logs.
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    /// The store's clock in Unix milliseconds: the only clock that decides visibility and expiry.
+    async fn now_ms(&self) -> Result<u64, ProviderError>;
+
+    /// Locks up to `max_items` instances that have visible messages and returns everything needed for their turns.
+    ///
+    /// For each instance: take the instance lock first, then every visible message of the instance, oldest
+    /// first, and raise the attempt count of each by one. A locked instance is passed over, never waited for. With
+    /// nothing to return the call waits up to `poll_timeout` and is woken by the commit that makes a message
+    /// visible, by the due time of the next delayed message, or by the expiry of a lock.
+    async fn fetch_orchestration_items(
+        &self,
+        request: FetchOrchestrationItems<'_>,
+    ) -> Result<Vec<OrchestrationItem>, ProviderError>;
+
+    /// Commits a turn: checks the lock, appends events, stores metadata, enqueues, takes back cancelled work,
+    /// removes the fetched messages and releases the lock, all or nothing. Messages that arrived after the fetch
+    /// stay in the queue.
+    ///
+    /// # Errors
+    /// `LockLost` when the token does not hold any more, `Conflict` when an event id exists already or a record
+    /// expectation fails. Nothing is changed by a failed commit. After `Unavailable` the outcome is unknown:
+    /// a repeat then answers `LockLost` (or `Conflict` under [`AfterAck::KeepLock`]) if the first one had worked.
+    async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError>;
+
+    /// Gives the batch back: clears the lock and shows the messages again, after `delay` if given, in their order.
+    /// With `ignore_attempt` the fetch does not count as an attempt (the count never goes below zero).
+    ///
+    /// # Errors
+    /// `LockLost` when the token does not hold.
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: LockToken,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError>;
+
+    /// Extends an instance lock that still holds to `extend_for` from now.
+    ///
+    /// # Errors
+    /// `LockLost` when the token does not hold.
+    async fn renew_orchestration_item_lock(
+        &self,
+        lock_token: LockToken,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError>;
+
+    /// The history of the current execution; empty for an unknown instance.
+    async fn read(&self, instance: &str) -> Result<Vec<StoredEvent>, ProviderError>;
+
+    /// The history of one execution; empty when unknown.
+    async fn read_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<StoredEvent>, ProviderError>;
+
+    /// Appends events outside a turn, for imports and tests. Creates the instance and execution if needed.
+    ///
+    /// # Errors
+    /// `Conflict` when an event id exists already; nothing is changed then.
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<StoredEvent>,
+    ) -> Result<(), ProviderError>;
+
+    /// Puts a message into the orchestrator queue, visible after `delay` if given (else at its `visible_at_ms`).
+    /// The instance itself is created by its first turn, not here.
+    ///
+    /// # Errors
+    /// `Conflict` for a guarded start of an instance that exists or is about to.
+    async fn enqueue_for_orchestrator(
+        &self,
+        message: OrchestratorMessage,
+        delay: Option<Duration>,
+    ) -> Result<(), ProviderError>;
+
+    /// Puts an activity into the worker queue.
+    async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError>;
+
+    /// Locks up to `max_items` visible activities that pass the filters, oldest first, and raises their attempt
+    /// counts. Session-bound work is returned only with a session config: items of sessions that `owner_id` holds,
+    /// and of free sessions, which the fetch claims in the same step. Waits like the orchestrator fetch.
+    async fn fetch_work_items(
+        &self,
+        request: FetchWorkItems<'_>,
+    ) -> Result<Vec<LockedWorkItem>, ProviderError>;
+
+    /// Removes a finished activity and enqueues its completion, all or nothing.
+    ///
+    /// # Errors
+    /// `LockLost` when the item was removed (cancelled) or the lock expired or was taken over.
+    async fn ack_work_item(&self, ack: AckWorkItem) -> Result<(), ProviderError>;
+
+    /// Extends the lock of a running activity to `extend_for` from now, and keeps its session alive.
+    ///
+    /// # Errors
+    /// `LockLost` when the item was removed (this is how a worker learns of cancellation) or the lock is gone.
+    async fn renew_work_item_lock(
+        &self,
+        lock_token: LockToken,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError>;
+
+    /// Gives an activity back; see [`Provider::abandon_orchestration_item`].
+    ///
+    /// # Errors
+    /// `LockLost` when the token does not hold.
+    async fn abandon_work_item(
+        &self,
+        lock_token: LockToken,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError>;
+
+    /// Those of the given tokens that do not hold an activity any more. Changes nothing; workers ask once in a
+    /// while so that a cancellation on another node reaches them before their next renewal.
+    async fn lost_work_items(&self, lock_tokens: &[LockToken]) -> Result<Vec<LockToken>, ProviderError>;
+
+    /// Extends the locks of all sessions that the owners hold and that are not idle (last fetch, ack or renewal of one
+    /// of their items within `idle_timeout`). Returns how many.
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError>;
+
+    /// Removes sessions whose lock has expired, that have been idle for `idle_timeout`, and that no queued item
+    /// refers to. Returns how many.
+    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError>;
+
+    /// Custom status and its version if the version is higher than `last_seen_version`.
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Result<Option<(Option<Bytes>, u64)>, ProviderError>;
+
+    /// Waits until the instance is in the wanted state, also when it does not exist yet. `None` after `timeout`.
+    /// Woken by commits; never reads a history.
+    async fn watch_instance(
+        &self,
+        instance: &str,
+        until: WatchUntil,
+        timeout: Duration,
+    ) -> Result<Option<InstanceInfo>, ProviderError>;
+
+    /// One item, as [`Provider::fetch_orchestration_items`].
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Result<Option<OrchestrationItem>, ProviderError> {
+        let request = FetchOrchestrationItems { max_items: 1, lock_timeout, poll_timeout, filter, resident: None };
+        Ok(self.fetch_orchestration_items(request).await?.pop())
+    }
+
+    /// One item, as [`Provider::fetch_work_items`].
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Result<Option<LockedWorkItem>, ProviderError> {
+        let request = FetchWorkItems { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
+        Ok(self.fetch_work_items(request).await?.pop())
+    }
+}

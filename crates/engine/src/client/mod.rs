@@ -12,7 +12,6 @@ mod wait;
 
 use std::sync::Arc;
 
-use crate::clock::{Clock, SystemClock};
 use crate::ids::{IdSource, SystemIds};
 use crate::store::Store;
 
@@ -27,7 +26,6 @@ pub use wait::{ResultCall, StatusCall, StatusChange};
 #[derive(Clone)]
 pub struct Client {
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
 }
 
@@ -39,7 +37,7 @@ impl Client {
 
     /// Prepares a client with other parts, for tests.
     pub fn builder(store: Arc<dyn Store>) -> ClientBuilder {
-        ClientBuilder { store, clock: SystemClock::shared(), ids: SystemIds::shared() }
+        ClientBuilder { store, ids: SystemIds::shared() }
     }
 
     /// The store that this client works on.
@@ -51,18 +49,10 @@ impl Client {
 /// Parts of a client.
 pub struct ClientBuilder {
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
 }
 
 impl ClientBuilder {
-    /// Another clock.
-    #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.clock = clock;
-        self
-    }
-
     /// Another source of ids.
     #[must_use]
     pub fn ids(mut self, ids: Arc<dyn IdSource>) -> Self {
@@ -72,6 +62,6 @@ impl ClientBuilder {
 
     /// Finishes the client.
     pub fn build(self) -> Client {
-        Client { store: self.store, clock: self.clock, ids: self.ids }
+        Client { store: self.store, ids: self.ids }
     }
 }

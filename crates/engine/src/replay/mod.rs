@@ -16,8 +16,8 @@ mod plan;
 
 pub(crate) use decide::status_of;
 pub(crate) use execution::{
-    Execution, ExecutionId, OrchestrationFuture, OrchestrationHandler, RecordedStep, RunnableStep, Shared, find_started,
+    Execution, ExecutionId, OrchestrationHandler, RecordedStep, RunnableStep, Shared, find_started,
 };
-pub(crate) use journal::{Journal, Mode, NextExecution, Request, StepFuture, TimerAt, Token};
+pub(crate) use journal::{Mode, NextExecution, Request, StepFuture, TimerAt, Token};
 pub use nondeterminism::Nondeterminism;
 pub(crate) use plan::TurnPlan;

@@ -161,7 +161,7 @@ impl RuntimeBuilder {
             None => format!("node-{}", self.ids.new_uuid()),
         };
         let node_id: Arc<str> = node_id.into();
-        let client = Client::builder(self.store.clone()).clock(self.clock.clone()).ids(self.ids.clone()).build();
+        let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
         let (stage, stage_receiver) = watch::channel(Stage::Running);
         let leases = leases::Leases::new(self.store.clone(), self.clock.clone(), &self.options);
         let sessions =

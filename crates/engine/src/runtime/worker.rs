@@ -146,15 +146,17 @@ async fn attempt(
     };
     let started_ns = shared.clock.monotonic_ns();
     let input = item.input.clone();
-    // The handler itself may panic before it gives a future.
-    let work = std::panic::AssertUnwindSafe(async move { handler(ctx, input).await }).catch_unwind();
+    let name = item.name.clone();
+    let work = async move {
+        // The handler itself may panic before it gives a future, so it is called inside.
+        let work = std::panic::AssertUnwindSafe(async move { handler(ctx, input).await }).catch_unwind();
+        match work.await {
+            Ok(result) => result,
+            Err(panic) => Err(failure::from_panic(&format!("activity {name:?}"), &*panic)),
+        }
+    };
     let watch = Watch { shared, item: &item, cancellation, heartbeat: &heartbeat };
     let mut progress = StoredProgress { shared, key: &item.idempotency_key, version: None, at_ms: 0 };
-    let work = work.map(|result| {
-        result.unwrap_or_else(|panic| {
-            Err(failure::from_panic(&format!("activity {:?}", item.name), &*panic))
-        })
-    });
     let ended = watch.run(work, &mut progress).await;
     let seconds = shared.clock.monotonic_ns().saturating_sub(started_ns) as f64 / 1e9;
     metrics::histogram!(telemetry::ACTIVITY_SECONDS).record(seconds);

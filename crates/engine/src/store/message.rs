@@ -25,8 +25,8 @@ pub enum StartGuard {
     /// A start: the enqueue fails with `Conflict` when the instance has started (its row has a name) or
     /// another guarded start for it waits in the queue. This makes "start once" a promise of the store.
     IfAbsent,
-    /// A message for an instance that must be there: the enqueue fails with `NotFound` when the instance has no row
-    /// and no guarded start for it waits in the queue.
+    /// A message for an instance that must be there: the enqueue fails with `NotFound` when the instance has not
+    /// started (its row has no name) and no guarded start for it waits in the queue.
     IfPresent,
 }
 

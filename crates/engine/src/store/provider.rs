@@ -201,7 +201,7 @@ pub struct AckOrchestrationItem {
     pub history_delta: Vec<StoredEvent>,
     /// Activities to enqueue.
     pub worker_items: Vec<WorkerMessage>,
-    /// Messages to enqueue, for this or other instances. A guarded start of an instance that exists is left out.
+    /// Messages to enqueue, for this or other instances. Those that their guard forbids are left out.
     pub orchestrator_items: Vec<OrchestratorMessage>,
     /// What to store about the execution.
     pub metadata: ExecutionMetadata,
@@ -381,7 +381,7 @@ pub trait Provider: Send + Sync + 'static {
     /// The instance itself is created by its first turn, not here.
     ///
     /// # Errors
-    /// `Conflict` for a guarded start of an instance that exists or is about to.
+    /// `Conflict` or `NotFound` when the guard of the message forbids it; see [`StartGuard`](super::StartGuard).
     async fn enqueue_for_orchestrator(
         &self,
         message: OrchestratorMessage,

@@ -466,7 +466,8 @@ pub trait Provider: Send + Sync + 'static {
         poll_timeout: Duration,
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<OrchestrationItem>, ProviderError> {
-        let request = FetchOrchestrationItems { max_items: 1, lock_timeout, poll_timeout, filter, resident: None };
+        let request =
+            FetchOrchestrationItems { max_items: 1, lock_timeout, poll_timeout, filter, resident: None };
         Ok(self.fetch_orchestration_items(request).await?.pop())
     }
 

@@ -1,0 +1,392 @@
+//! The orchestrator queue: messages per instance, instance locks, and the order in which instances are fetched.
+//!
+//! A message is in one of three places, and every change is a move between them:
+//!
+//! | from | to | when |
+//! |---|---|---|
+//! | (enqueue) | visible, or delayed until its time | `enqueue` |
+//! | delayed | visible | `advance` past its time |
+//! | visible | fetched, under the instance lock | `take_next` |
+//! | fetched | visible, or delayed | lock expiry in `advance`, `abandon` |
+//! | fetched | (removed) | `consume` |
+//! | any | (removed) | `cancel_timer`, `remove_instance` |
+//!
+//! An instance is *ready* when it has visible messages and no lock. Ready instances are kept by the version that they are
+//! pinned to, and within it by their oldest visible message. A fetch looks at the head of each version group, so
+//! instances that a runtime cannot replay cost nothing however many they are.
+//!
+//! **Invariant.** Every method except `advance` relies on `advance` having been called with the same time: then a lock
+//! that is here is a lock that holds.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use semver::Version;
+
+use super::peek_lock::{Attempt, Depths, Sequence, earliest};
+use crate::store::{
+    AfterAck, DispatcherCapabilityFilter, LockToken, OrchestratorMessage, QueuedMessage, StartGuard,
+    TimerIdentifier,
+};
+
+/// Messages for instances, with one lock per instance. See the module for its states.
+#[derive(Debug, Default)]
+pub struct OrchestratorQueue {
+    message_ids: Sequence,
+    instances: HashMap<Arc<str>, InstanceQueue>,
+    ready: BTreeMap<Option<Version>, BTreeMap<u64, Arc<str>>>,
+    delayed: BTreeMap<(u64, u64), Arc<str>>,
+    locks: HashMap<LockToken, Arc<str>>,
+    expiries: BTreeSet<(u64, LockToken)>,
+    depths: Depths,
+}
+
+/// What waits for one instance; exists only while there is a message or a lock.
+#[derive(Debug, Default)]
+struct InstanceQueue {
+    pin: Option<Version>,
+    visible: BTreeMap<u64, Message>,
+    delayed: BTreeMap<u64, Message>,
+    lock: Option<InstanceLock>,
+    timers: BTreeSet<(TimerIdentifier, u64)>,
+    guarded_start: Option<u64>,
+    /// Key of the instance in the ready order, if it is there.
+    ready_key: Option<u64>,
+}
+
+#[derive(Debug)]
+struct InstanceLock {
+    token: LockToken,
+    until_ms: u64,
+    fetched: BTreeMap<u64, Message>,
+}
+
+#[derive(Debug)]
+struct Message {
+    visible_at_ms: u64,
+    timer: Option<TimerIdentifier>,
+    attempts: u32,
+    body: Bytes,
+}
+
+/// A locked instance with everything that was visible for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchedBatch {
+    /// The locked instance.
+    pub instance: Arc<str>,
+    /// Its messages, oldest first.
+    pub messages: Vec<QueuedMessage>,
+    /// Proof of the lock.
+    pub lock_token: LockToken,
+    /// The highest attempt count among the messages, this fetch included.
+    pub attempt_count: u32,
+}
+
+impl InstanceQueue {
+    fn is_idle(&self) -> bool {
+        self.lock.is_none() && self.visible.is_empty() && self.delayed.is_empty()
+    }
+
+    /// The place in the ready order that the instance should have.
+    fn wanted_ready_key(&self) -> Option<u64> {
+        if self.lock.is_some() {
+            return None;
+        }
+        self.visible.first_key_value().map(|(&message_id, _)| message_id)
+    }
+
+    /// Forgets what points at a message that leaves the queue for good.
+    fn forget(&mut self, message_id: u64, timer: Option<TimerIdentifier>) {
+        if let Some(timer) = timer {
+            self.timers.remove(&(timer, message_id));
+        }
+        if self.guarded_start == Some(message_id) {
+            self.guarded_start = None;
+        }
+    }
+}
+
+impl OrchestratorQueue {
+    /// Adds a message and returns its id. `pin` is asked for the instance's pinned version when the queue
+    /// does not know the instance yet. Guards are the caller's to check with [`Self::has_guarded_start`].
+    pub fn enqueue(
+        &mut self,
+        message: OrchestratorMessage,
+        now_ms: u64,
+        pin: impl FnOnce(&str) -> Option<Version>,
+    ) -> u64 {
+        let message_id = self.message_ids.take();
+        let instance = match self.instances.get_key_value(message.instance.as_str()) {
+            Some((instance, _)) => Arc::clone(instance),
+            None => {
+                let instance: Arc<str> = Arc::from(message.instance);
+                let queue = InstanceQueue { pin: pin(&instance), ..InstanceQueue::default() };
+                self.instances.insert(Arc::clone(&instance), queue);
+                instance
+            }
+        };
+        let queue = self.instances.get_mut(&instance).expect("looked up or inserted just above");
+        if let Some(timer) = message.timer {
+            queue.timers.insert((timer, message_id));
+        }
+        if message.guard == StartGuard::IfAbsent {
+            queue.guarded_start = Some(message_id);
+        }
+        let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
+        let stored = Message { visible_at_ms, timer: message.timer, attempts: 0, body: message.body };
+        self.show(&instance, [(message_id, stored)], now_ms);
+        message_id
+    }
+
+    /// Whether a guarded start for the instance waits, visible or not.
+    pub fn has_guarded_start(&self, instance: &str) -> bool {
+        self.instances.get(instance).is_some_and(|queue| queue.guarded_start.is_some())
+    }
+
+    /// Makes everything visible whose time has come and ends every lock that has run out.
+    pub fn advance(&mut self, now_ms: u64) {
+        while let Some(&(until_ms, token)) = self.expiries.first()
+            && until_ms <= now_ms
+        {
+            let (instance, fetched) = self.unlock(token).expect("every expiry belongs to a lock");
+            self.show(&instance, fetched, now_ms);
+        }
+        while let Some(entry) = self.delayed.first_entry()
+            && entry.key().0 <= now_ms
+        {
+            let ((_, message_id), instance) = entry.remove_entry();
+            self.depths.delayed -= 1;
+            let queue = self.instances.get_mut(&instance).expect("a delayed message has an instance");
+            let message = queue.delayed.remove(&message_id).expect("the delayed index names messages");
+            self.show(&instance, [(message_id, message)], now_ms);
+        }
+    }
+
+    /// The next time at which [`Self::advance`] has something to do.
+    pub fn next_change_ms(&self) -> Option<u64> {
+        let delayed = self.delayed.first_key_value().map(|((visible_at_ms, _), _)| *visible_at_ms);
+        earliest(delayed, self.expiries.first().map(|(until_ms, _)| *until_ms))
+    }
+
+    /// How many instances a fetch with this filter could lock now.
+    pub fn ready_count(&self, filter: Option<&DispatcherCapabilityFilter>) -> usize {
+        self.matching(filter).map(BTreeMap::len).sum()
+    }
+
+    /// Locks the ready instance with the oldest visible message and takes all its visible messages.
+    pub fn take_next(
+        &mut self,
+        filter: Option<&DispatcherCapabilityFilter>,
+        until_ms: u64,
+        tokens: &mut Sequence,
+    ) -> Option<FetchedBatch> {
+        let heads = self.matching(filter).filter_map(BTreeMap::first_key_value);
+        let instance = heads.min_by_key(|(message_id, _)| **message_id).map(|(_, id)| Arc::clone(id))?;
+        let queue = self.instances.get_mut(&instance).expect("a ready instance has messages");
+        let mut fetched = std::mem::take(&mut queue.visible);
+        let mut attempt_count = 0;
+        let mut messages = Vec::with_capacity(fetched.len());
+        for (&message_id, message) in &mut fetched {
+            message.attempts = message.attempts.saturating_add(1);
+            attempt_count = attempt_count.max(message.attempts);
+            messages.push(QueuedMessage { message_id, body: message.body.clone() });
+        }
+        self.depths.visible -= messages.len() as u64;
+        self.depths.locked += messages.len() as u64;
+        let lock_token = LockToken(tokens.take());
+        queue.lock = Some(InstanceLock { token: lock_token, until_ms, fetched });
+        self.locks.insert(lock_token, Arc::clone(&instance));
+        self.expiries.insert((until_ms, lock_token));
+        self.settle(&instance);
+        Some(FetchedBatch { instance, messages, lock_token, attempt_count })
+    }
+
+    /// The instance that the token locks.
+    pub fn locked_instance(&self, token: LockToken) -> Option<&Arc<str>> {
+        self.locks.get(&token)
+    }
+
+    /// Removes the fetched messages, and the lock unless it is kept. `None` when the token does not hold.
+    pub fn consume(&mut self, token: LockToken, after: AfterAck) -> Option<()> {
+        let instance = Arc::clone(self.locks.get(&token)?);
+        let fetched = match after {
+            AfterAck::Release => self.unlock(token)?.1,
+            AfterAck::KeepLock => {
+                let lock = self.lock_mut(&instance);
+                let fetched = std::mem::take(&mut lock.fetched);
+                self.depths.locked -= fetched.len() as u64;
+                fetched
+            }
+        };
+        let queue = self.instances.get_mut(&instance).expect("a locked instance is in the queue");
+        for (message_id, message) in &fetched {
+            queue.forget(*message_id, message.timer);
+        }
+        self.settle(&instance);
+        Some(())
+    }
+
+    /// Gives the fetched messages back, visible at `visible_at_ms`. `None` when the token does not hold.
+    pub fn abandon(
+        &mut self,
+        token: LockToken,
+        visible_at_ms: u64,
+        attempt: Attempt,
+        now_ms: u64,
+    ) -> Option<()> {
+        let (instance, mut fetched) = self.unlock(token)?;
+        for message in fetched.values_mut() {
+            message.attempts = attempt.settle(message.attempts);
+            message.visible_at_ms = visible_at_ms;
+        }
+        self.show(&instance, fetched, now_ms);
+        Some(())
+    }
+
+    /// Moves the end of a lock. `None` when the token does not hold.
+    pub fn renew(&mut self, token: LockToken, until_ms: u64) -> Option<()> {
+        let instance = Arc::clone(self.locks.get(&token)?);
+        let lock = self.lock_mut(&instance);
+        let ended_at_ms = std::mem::replace(&mut lock.until_ms, until_ms);
+        self.expiries.remove(&(ended_at_ms, token));
+        self.expiries.insert((until_ms, token));
+        Some(())
+    }
+
+    /// Takes a timer of an instance out of the queue, wherever it is except in a fetched batch, whose messages go
+    /// with the ack that cancels. Unknown timers are fine.
+    pub fn cancel_timer(&mut self, instance: &str, timer: TimerIdentifier) {
+        let Some((id, queue)) = self.instances.get_key_value(instance) else { return };
+        let (id, same_timer) = (Arc::clone(id), (timer, 0)..=(timer, u64::MAX));
+        let message_ids: Vec<u64> =
+            queue.timers.range(same_timer).map(|&(_, message_id)| message_id).collect();
+        let queue = self.instances.get_mut(&id).expect("found just above");
+        for message_id in message_ids {
+            if queue.visible.remove(&message_id).is_some() {
+                self.depths.visible -= 1;
+            } else if let Some(message) = queue.delayed.remove(&message_id) {
+                self.depths.delayed -= 1;
+                self.delayed.remove(&(message.visible_at_ms, message_id));
+            } else {
+                continue;
+            }
+            queue.forget(message_id, Some(timer));
+        }
+        self.settle(&id);
+    }
+
+    /// Tells the queue that the current execution of an instance is pinned to another version.
+    pub fn set_pin(&mut self, instance: &Arc<str>, pin: Option<&Version>) {
+        let Some(queue) = self.instances.get_mut(instance) else { return };
+        if queue.pin.as_ref() == pin {
+            return;
+        }
+        if let Some(ready_key) = queue.ready_key.take() {
+            remove_ready(&mut self.ready, &queue.pin, ready_key);
+        }
+        queue.pin = pin.cloned();
+        self.settle(instance);
+    }
+
+    /// Removes all messages and the lock of an instance; returns how many messages there were.
+    pub fn remove_instance(&mut self, instance: &str) -> u64 {
+        let Some(queue) = self.instances.remove(instance) else { return 0 };
+        if let Some(ready_key) = queue.ready_key {
+            remove_ready(&mut self.ready, &queue.pin, ready_key);
+        }
+        for (message_id, message) in &queue.delayed {
+            self.delayed.remove(&(message.visible_at_ms, *message_id));
+        }
+        let mut fetched = 0;
+        if let Some(lock) = &queue.lock {
+            self.locks.remove(&lock.token);
+            self.expiries.remove(&(lock.until_ms, lock.token));
+            fetched = lock.fetched.len() as u64;
+        }
+        let (visible, delayed) = (queue.visible.len() as u64, queue.delayed.len() as u64);
+        self.depths.visible -= visible;
+        self.depths.delayed -= delayed;
+        self.depths.locked -= fetched;
+        visible + delayed + fetched
+    }
+
+    /// How many messages are in which state.
+    pub fn depths(&self) -> Depths {
+        self.depths
+    }
+
+    fn matching<'a>(
+        &'a self,
+        filter: Option<&'a DispatcherCapabilityFilter>,
+    ) -> impl Iterator<Item = &'a BTreeMap<u64, Arc<str>>> {
+        let passes =
+            move |pin: &Option<Version>| filter.is_none_or(|filter| filter.is_compatible(pin.as_ref()));
+        self.ready.iter().filter(move |(pin, _)| passes(pin)).map(|(_, instances)| instances)
+    }
+
+    fn lock_mut(&mut self, instance: &Arc<str>) -> &mut InstanceLock {
+        let queue = self.instances.get_mut(instance).expect("a locked instance is in the queue");
+        queue.lock.as_mut().expect("a lock token belongs to a lock")
+    }
+
+    /// Ends a lock and hands out what it held. The caller puts that somewhere and settles the instance.
+    fn unlock(&mut self, token: LockToken) -> Option<(Arc<str>, BTreeMap<u64, Message>)> {
+        let instance = self.locks.remove(&token)?;
+        let queue = self.instances.get_mut(&instance).expect("a locked instance is in the queue");
+        let lock = queue.lock.take().expect("a lock token belongs to a lock");
+        self.expiries.remove(&(lock.until_ms, token));
+        self.depths.locked -= lock.fetched.len() as u64;
+        Some((instance, lock.fetched))
+    }
+
+    /// Puts messages where their time says: among the visible or among the delayed.
+    fn show(&mut self, instance: &Arc<str>, messages: impl IntoIterator<Item = (u64, Message)>, now_ms: u64) {
+        let queue = self.instances.get_mut(instance).expect("the caller found the instance in the queue");
+        for (message_id, message) in messages {
+            if message.visible_at_ms <= now_ms {
+                queue.visible.insert(message_id, message);
+                self.depths.visible += 1;
+            } else {
+                self.delayed.insert((message.visible_at_ms, message_id), Arc::clone(instance));
+                queue.delayed.insert(message_id, message);
+                self.depths.delayed += 1;
+            }
+        }
+        self.settle(instance);
+    }
+
+    /// Brings the ready order in line with an instance after a change, and forgets an instance with nothing left.
+    fn settle(&mut self, instance: &Arc<str>) {
+        let Some(queue) = self.instances.get_mut(instance) else { return };
+        let wanted = queue.wanted_ready_key();
+        if queue.ready_key != wanted {
+            if let Some(ready_key) = queue.ready_key {
+                remove_ready(&mut self.ready, &queue.pin, ready_key);
+            }
+            if let Some(ready_key) = wanted {
+                self.ready.entry(queue.pin.clone()).or_default().insert(ready_key, Arc::clone(instance));
+            }
+            queue.ready_key = wanted;
+        }
+        if queue.is_idle() {
+            self.instances.remove(instance);
+        }
+    }
+}
+
+fn remove_ready(
+    ready: &mut BTreeMap<Option<Version>, BTreeMap<u64, Arc<str>>>,
+    pin: &Option<Version>,
+    ready_key: u64,
+) {
+    let group = ready.get_mut(pin).expect("a ready instance is in the group of its pin");
+    group.remove(&ready_key);
+    if group.is_empty() {
+        ready.remove(pin);
+    }
+}
+
+#[cfg(test)]
+#[path = "orchestrator_queue_tests.rs"]
+mod tests;

@@ -1,0 +1,236 @@
+//! The first facet: the two queues, histories, the turn commit, and watches.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+
+use super::MemoryStore;
+use super::peek_lock::Attempt;
+use super::waiting::{TurnWish, WorkWish};
+use crate::clock::duration_ms;
+use crate::store::{
+    AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
+    LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderError, StoredEvent, WatchUntil,
+    WorkerMessage,
+};
+
+fn after(now_ms: u64, duration: Duration) -> u64 {
+    now_ms.saturating_add(duration_ms(duration))
+}
+
+fn attempt(ignore_attempt: bool) -> Attempt {
+    if ignore_attempt { Attempt::Ignored } else { Attempt::Counts }
+}
+
+#[async_trait]
+impl Provider for MemoryStore {
+    fn name(&self) -> &str {
+        "memory"
+    }
+
+    async fn now_ms(&self) -> Result<u64, ProviderError> {
+        Ok(self.clock().now_ms())
+    }
+
+    async fn fetch_orchestration_items(
+        &self,
+        request: FetchOrchestrationItems<'_>,
+    ) -> Result<Vec<OrchestrationItem>, ProviderError> {
+        if request.max_items == 0 {
+            return Ok(Vec::new());
+        }
+        let wish = || TurnWish { filter: request.filter.cloned() };
+        let fetch = |state: &mut super::state::State, now_ms| state.fetch_turns(&request, now_ms);
+        Ok(self.wait_for(wish, request.poll_timeout, fetch).await)
+    }
+
+    async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
+        self.change(|state, now_ms| state.ack_turn(turn, now_ms))
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: LockToken,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        let abandoned = self.change(|state, now_ms| {
+            let visible_at_ms = after(now_ms, delay.unwrap_or_default());
+            state.orchestrations.abandon(lock_token, visible_at_ms, attempt(ignore_attempt), now_ms)
+        });
+        abandoned.ok_or_else(|| ProviderError::lock_lost("abandon_orchestration_item"))
+    }
+
+    async fn renew_orchestration_item_lock(
+        &self,
+        lock_token: LockToken,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        let renewed =
+            self.change(|state, now_ms| state.orchestrations.renew(lock_token, after(now_ms, extend_for)));
+        renewed.ok_or_else(|| ProviderError::lock_lost("renew_orchestration_item_lock"))
+    }
+
+    async fn read(&self, instance: &str) -> Result<Vec<StoredEvent>, ProviderError> {
+        let history = self.look(|state, _| {
+            state.instances.current_execution(instance).map(|execution| execution.events.clone())
+        });
+        Ok(history.unwrap_or_default())
+    }
+
+    async fn read_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<StoredEvent>, ProviderError> {
+        let history = self.look(|state, _| {
+            state.instances.execution(instance, execution_id).map(|execution| execution.events.clone())
+        });
+        Ok(history.unwrap_or_default())
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<StoredEvent>,
+    ) -> Result<(), ProviderError> {
+        self.change(|state, now_ms| state.append(instance, execution_id, new_events, now_ms))
+    }
+
+    async fn enqueue_for_orchestrator(
+        &self,
+        mut message: OrchestratorMessage,
+        delay: Option<Duration>,
+    ) -> Result<(), ProviderError> {
+        self.change(|state, now_ms| {
+            if let Some(delay) = delay {
+                message.visible_at_ms = Some(after(now_ms, delay));
+            }
+            state.enqueue(message, now_ms)
+        })
+    }
+
+    async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError> {
+        self.change(|state, now_ms| state.work.enqueue(message, now_ms));
+        Ok(())
+    }
+
+    async fn fetch_work_items(
+        &self,
+        request: FetchWorkItems<'_>,
+    ) -> Result<Vec<LockedWorkItem>, ProviderError> {
+        if request.max_items == 0 {
+            return Ok(Vec::new());
+        }
+        let wish = || WorkWish { tags: request.tag_filter.clone(), session: request.session.cloned() };
+        let fetch = |state: &mut super::state::State, now_ms| state.fetch_work(&request, now_ms);
+        Ok(self.wait_for(wish, request.poll_timeout, fetch).await)
+    }
+
+    async fn ack_work_item(&self, ack: AckWorkItem) -> Result<(), ProviderError> {
+        self.change(|state, now_ms| state.ack_work(ack, now_ms))
+    }
+
+    async fn renew_work_item_lock(
+        &self,
+        lock_token: LockToken,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        let renewed =
+            self.change(|state, now_ms| state.work.renew(lock_token, after(now_ms, extend_for), now_ms));
+        renewed.ok_or_else(|| ProviderError::lock_lost("renew_work_item_lock"))
+    }
+
+    async fn abandon_work_item(
+        &self,
+        lock_token: LockToken,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        let abandoned = self.change(|state, now_ms| {
+            let visible_at_ms = after(now_ms, delay.unwrap_or_default());
+            state.work.abandon(lock_token, visible_at_ms, attempt(ignore_attempt), now_ms)
+        });
+        abandoned.ok_or_else(|| ProviderError::lock_lost("abandon_work_item"))
+    }
+
+    async fn lost_work_items(&self, lock_tokens: &[LockToken]) -> Result<Vec<LockToken>, ProviderError> {
+        // Not a mere look: a lock that has run out must have ended for the answer to be right.
+        Ok(self.change(|state, _| {
+            lock_tokens.iter().copied().filter(|token| !state.work.holds(*token)).collect()
+        }))
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        let idle_ms = duration_ms(idle_timeout);
+        Ok(self.change(|state, now_ms| {
+            let active = |last_activity_ms: u64| now_ms.saturating_sub(last_activity_ms) < idle_ms;
+            let (sessions, until_ms) = (state.work.sessions_mut(), after(now_ms, extend_for));
+            owner_ids.iter().map(|owner| sessions.renew(owner, until_ms, active)).sum()
+        }))
+    }
+
+    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError> {
+        Ok(self.change(|state, now_ms| match now_ms.checked_sub(duration_ms(idle_timeout)) {
+            Some(idle_since_ms) => state.work.sessions_mut().remove_idle(idle_since_ms),
+            None => 0,
+        }))
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Result<Option<(Option<Bytes>, u64)>, ProviderError> {
+        Ok(self.look(|state, _| {
+            let info = state.instances.info(instance)?;
+            let is_news = info.custom_status_version > last_seen_version;
+            is_news.then(|| (info.custom_status.clone(), info.custom_status_version))
+        }))
+    }
+
+    async fn watch_instance(
+        &self,
+        instance: &str,
+        until: WatchUntil,
+        timeout: Duration,
+    ) -> Result<Option<InstanceInfo>, ProviderError> {
+        let deadline_ms = after(self.clock().now_ms(), timeout);
+        let (id, answer) = {
+            let watched = self.change(|state, _| match state.instances.info(instance) {
+                Some(info) if until.is_met(info) => Err(info.clone()),
+                _ => Ok(state.watches.add(instance, until)),
+            });
+            match watched {
+                Ok(watched) => watched,
+                Err(info) => return Ok(Some(info)),
+            }
+        };
+        let _watching = Watching { store: self, instance, id };
+        tokio::select! {
+            biased;
+            info = answer => Ok(info.ok()),
+            () = self.clock().sleep_until_ms(deadline_ms) => Ok(None),
+        }
+    }
+}
+
+/// Takes a watch out of the store when its caller stops waiting, whatever the reason.
+struct Watching<'a> {
+    store: &'a MemoryStore,
+    instance: &'a str,
+    id: u64,
+}
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        self.store.change(|state, _| state.watches.remove(self.instance, self.id));
+    }
+}

@@ -1,0 +1,40 @@
+//! The third facet: records.
+
+use async_trait::async_trait;
+
+use super::MemoryStore;
+use super::waiting::DueWish;
+use crate::store::{DueRecords, ListRecords, ProviderError, Record, RecordBatch, Records};
+
+#[async_trait]
+impl Records for MemoryStore {
+    async fn get_record(&self, kind: &str, id: &str) -> Result<Option<Record>, ProviderError> {
+        Ok(self.look(|state, now_ms| state.records.get(kind, id, now_ms)))
+    }
+
+    async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError> {
+        Ok(self.look(|state, now_ms| state.records.list(&request, now_ms)))
+    }
+
+    async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {
+        let DueRecords { kind, limit, .. } = request;
+        if let Some(due_by_ms) = request.now_ms {
+            return Ok(self.look(|state, now_ms| state.records.due(kind, due_by_ms, limit, now_ms)));
+        }
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let wish = || DueWish { kind: kind.to_owned() };
+        let attempt =
+            |state: &mut super::state::State, now_ms| state.records.due(kind, now_ms, limit, now_ms);
+        Ok(self.wait_for(wish, request.poll_timeout, attempt).await)
+    }
+
+    async fn next_due_ms(&self, kind: &str) -> Result<Option<u64>, ProviderError> {
+        Ok(self.look(|state, now_ms| state.records.next_due_ms(kind, now_ms)))
+    }
+
+    async fn commit_records(&self, batch: RecordBatch) -> Result<Vec<u64>, ProviderError> {
+        self.change(|state, now_ms| state.commit_records(batch, now_ms))
+    }
+}

@@ -1,0 +1,306 @@
+//! The whole state as one machine: every operation takes the time and plain data, checks everything, then changes
+//! everything. No clock and no waiting in here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::instance_table::{InstanceCommit, InstanceTable};
+use super::orchestrator_queue::{FetchedBatch, OrchestratorQueue};
+use super::peek_lock::Sequence;
+use super::record_table::RecordTable;
+use super::watch::Watches;
+use super::worker_queue::{WorkWanted, WorkerQueue};
+use crate::clock::duration_ms;
+use crate::store::{
+    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, ErrorKind, ExecutionMetadata,
+    FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceFilter, LockedWorkItem,
+    OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    RecordBatch, ResidentExecutions, StartGuard, StoredEvent,
+};
+
+/// Everything that the store holds.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// Lock tokens of both queues, so that no token is ever given twice.
+    tokens: Sequence,
+    pub(super) orchestrations: OrchestratorQueue,
+    pub(super) work: WorkerQueue,
+    pub(super) instances: InstanceTable,
+    pub(super) records: RecordTable,
+    pub(super) watches: Watches,
+}
+
+impl State {
+    /// Lets time pass: shows what is due and ends locks that have run out. Comes before every other operation.
+    pub(super) fn advance(&mut self, now_ms: u64) {
+        self.orchestrations.advance(now_ms);
+        self.work.advance(now_ms);
+    }
+
+    /// Locks ready instances.
+    pub(super) fn fetch_turns(
+        &mut self,
+        request: &FetchOrchestrationItems<'_>,
+        now_ms: u64,
+    ) -> Vec<OrchestrationItem> {
+        let until_ms = now_ms.saturating_add(duration_ms(request.lock_timeout));
+        let mut items = Vec::new();
+        while items.len() < request.max_items
+            && let Some(batch) = self.orchestrations.take_next(request.filter, until_ms, &mut self.tokens)
+        {
+            items.push(self.orchestration_item(batch, request.resident, now_ms));
+        }
+        items
+    }
+
+    fn orchestration_item(
+        &self,
+        batch: FetchedBatch,
+        resident: Option<&dyn ResidentExecutions>,
+        now_ms: u64,
+    ) -> OrchestrationItem {
+        let info = self.instances.info(&batch.instance);
+        let execution = self.instances.current_execution(&batch.instance);
+        let execution_id = info.map_or(1, |info| info.current_execution_id);
+        let last_event_id = execution.map_or(0, |execution| execution.last_event_id());
+        let held = |resident: &dyn ResidentExecutions| {
+            last_event_id > 0 && resident.holds(&batch.instance, execution_id, last_event_id)
+        };
+        let history = if resident.is_some_and(held) {
+            FetchedHistory::Resident
+        } else {
+            FetchedHistory::Events(execution.map_or_else(Vec::new, |execution| execution.events.clone()))
+        };
+        OrchestrationItem {
+            instance: batch.instance.as_ref().to_owned(),
+            orchestration_name: info.and_then(|info| info.orchestration_name.clone()),
+            version: info.and_then(|info| info.orchestration_version.clone()),
+            execution_id,
+            status: info.map(|info| info.status),
+            last_event_id,
+            history,
+            messages: batch.messages,
+            lock_token: batch.lock_token,
+            attempt_count: batch.attempt_count,
+            fetched_at_ms: now_ms,
+        }
+    }
+
+    /// Commits a turn.
+    pub(super) fn ack_turn(&mut self, turn: AckOrchestrationItem, now_ms: u64) -> Result<(), ProviderError> {
+        const OPERATION: &str = "ack_orchestration_item";
+        let locked = self.orchestrations.locked_instance(turn.lock_token);
+        let instance = Arc::clone(locked.ok_or_else(|| ProviderError::lock_lost(OPERATION))?);
+        let execution_id = turn.execution_id;
+        self.instances.check_new_events(OPERATION, &instance, execution_id, &turn.history_delta)?;
+        self.records.check(OPERATION, &turn.records, now_ms)?;
+
+        // The messages of the turn go before new ones come, so that a start that this turn consumes does not stand in
+        // the way of one that it enqueues.
+        self.orchestrations
+            .consume(turn.lock_token, turn.after)
+            .expect("the token was found to hold at the start of this commit");
+        self.commit_instance(InstanceCommit {
+            instance: &instance,
+            execution_id,
+            events: turn.history_delta,
+            metadata: turn.metadata,
+            now_ms,
+        });
+        for message in turn.worker_items {
+            self.work.enqueue(message, now_ms);
+        }
+        for message in turn.orchestrator_items {
+            self.enqueue_unless_started(message, now_ms);
+        }
+        // Cancelling comes last, so that it also reaches what the same turn scheduled.
+        for activity in &turn.cancelled_activities {
+            self.work.cancel(activity);
+        }
+        for timer in turn.cancelled_timers {
+            self.orchestrations.cancel_timer(&instance, timer);
+        }
+        self.records.apply(turn.records, now_ms);
+        Ok(())
+    }
+
+    /// Appends events outside a turn.
+    pub(super) fn append(
+        &mut self,
+        instance: &str,
+        execution_id: u64,
+        events: Vec<StoredEvent>,
+        now_ms: u64,
+    ) -> Result<(), ProviderError> {
+        self.instances.check_new_events("append_with_execution", instance, execution_id, &events)?;
+        let (instance, metadata) = (&Arc::from(instance), ExecutionMetadata::default());
+        self.commit_instance(InstanceCommit { instance, execution_id, events, metadata, now_ms });
+        Ok(())
+    }
+
+    fn commit_instance(&mut self, commit: InstanceCommit<'_>) {
+        let instance = commit.instance;
+        if let Some(info) = self.instances.commit(commit) {
+            self.orchestrations.set_pin(instance, info.pinned_version.as_ref());
+            self.watches.answer(info);
+        }
+    }
+
+    /// Adds a message, or says that its guard forbids it.
+    pub(super) fn enqueue(&mut self, message: OrchestratorMessage, now_ms: u64) -> Result<(), ProviderError> {
+        if self.is_second_start(&message) {
+            let text = format!("{} exists already or is about to start; use another id", message.instance);
+            return Err(ProviderError::new(ErrorKind::Conflict, "enqueue_for_orchestrator", text));
+        }
+        let instances = &self.instances;
+        let pin = |instance: &str| instances.info(instance).and_then(|info| info.pinned_version.clone());
+        self.orchestrations.enqueue(message, now_ms, pin);
+        Ok(())
+    }
+
+    /// Adds a message of a larger commit; a second start is left out, because starting twice is starting once.
+    fn enqueue_unless_started(&mut self, message: OrchestratorMessage, now_ms: u64) {
+        let _left_out = self.enqueue(message, now_ms);
+    }
+
+    fn is_second_start(&self, message: &OrchestratorMessage) -> bool {
+        let has_started = |instance: &str| {
+            self.instances.info(instance).is_some_and(|info| info.orchestration_name.is_some())
+        };
+        message.guard == StartGuard::IfAbsent
+            && (has_started(&message.instance) || self.orchestrations.has_guarded_start(&message.instance))
+    }
+
+    /// Locks ready activities.
+    pub(super) fn fetch_work(&mut self, request: &FetchWorkItems<'_>, now_ms: u64) -> Vec<LockedWorkItem> {
+        let until_ms = now_ms.saturating_add(duration_ms(request.lock_timeout));
+        let wanted = WorkWanted { tags: request.tag_filter, session: request.session };
+        let mut items = Vec::new();
+        while items.len() < request.max_items
+            && let Some(item) = self.work.take_next(&wanted, until_ms, now_ms, &mut self.tokens)
+        {
+            items.push(item);
+        }
+        items
+    }
+
+    /// Removes a finished activity and enqueues its completion.
+    pub(super) fn ack_work(&mut self, ack: AckWorkItem, now_ms: u64) -> Result<(), ProviderError> {
+        const OPERATION: &str = "ack_work_item";
+        if !self.work.holds(ack.lock_token) {
+            return Err(ProviderError::lock_lost(OPERATION));
+        }
+        self.records.check(OPERATION, &ack.records, now_ms)?;
+        self.work.finish(ack.lock_token, now_ms);
+        if let Some(completion) = ack.completion {
+            self.enqueue_unless_started(completion, now_ms);
+        }
+        self.records.apply(ack.records, now_ms);
+        Ok(())
+    }
+
+    /// Applies a batch of record changes and enqueues its messages.
+    pub(super) fn commit_records(
+        &mut self,
+        batch: RecordBatch,
+        now_ms: u64,
+    ) -> Result<Vec<u64>, ProviderError> {
+        self.records.check("commit_records", &batch.writes, now_ms)?;
+        for message in batch.orchestrator_items {
+            self.enqueue_unless_started(message, now_ms);
+        }
+        for message in batch.worker_items {
+            self.work.enqueue(message, now_ms);
+        }
+        Ok(self.records.apply(batch.writes, now_ms))
+    }
+
+    /// Queue lengths.
+    pub(super) fn queue_depths(&self) -> QueueDepths {
+        let (orchestrations, work) = (self.orchestrations.depths(), self.work.depths());
+        QueueDepths {
+            orchestrator_queue: orchestrations.visible,
+            worker_queue: work.visible,
+            delayed: orchestrations.delayed + work.delayed,
+            locked: orchestrations.locked + work.locked,
+        }
+    }
+
+    /// Fails when one of the instances has a child outside the set, or has not ended.
+    pub(super) fn check_delete(&self, ids: &BTreeSet<&str>, unended: Unended) -> Result<(), ProviderError> {
+        let conflict =
+            |text: String| Err(ProviderError::new(ErrorKind::Conflict, "delete_instances_atomic", text));
+        for id in ids {
+            let Some(info) = self.instances.info(id) else { continue };
+            if unended == Unended::Refuse && !info.status.is_terminal() {
+                return conflict(format!("{id} is {}; cancel it first or force the deletion", info.status));
+            }
+            if !self.instances.index().all_children(id, |child| ids.contains(child)) {
+                return conflict(format!("{id} has a child that would be orphaned; delete the whole tree"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes an instance with everything that belongs to it, known or not.
+    pub(super) fn delete(&mut self, instance: &str, deleted: &mut DeleteInstanceResult) {
+        self.instances.remove(instance, deleted);
+        let messages = self.orchestrations.remove_instance(instance) + self.work.remove_instance(instance);
+        deleted.queue_messages_deleted += messages;
+    }
+
+    /// Removes ended root instances that match, each with its tree, unless something in the tree has not ended.
+    pub(super) fn delete_bulk(&mut self, filter: &InstanceFilter) -> DeleteInstanceResult {
+        let trees: Vec<Vec<Arc<str>>> = self
+            .instances
+            .matching(filter)
+            .filter(|info| info.parent_instance_id.is_none())
+            .filter_map(|info| self.ended_tree(&info.instance_id))
+            .take(limit_of(filter))
+            .collect();
+        let mut deleted = DeleteInstanceResult::default();
+        for instance in trees.iter().flatten() {
+            self.delete(instance, &mut deleted);
+        }
+        deleted
+    }
+
+    /// The instance and all its descendants, if all have ended.
+    fn ended_tree(&self, root: &str) -> Option<Vec<Arc<str>>> {
+        let mut tree: Vec<Arc<str>> = vec![Arc::from(root)];
+        let mut next = 0;
+        while let Some(instance) = tree.get(next) {
+            if !self.instances.info(instance)?.status.is_terminal() {
+                return None;
+            }
+            let children = self.instances.index().children(instance);
+            tree.extend(children);
+            next += 1;
+        }
+        Some(tree)
+    }
+
+    /// Prunes every instance that matches.
+    pub(super) fn prune_bulk(&mut self, filter: &InstanceFilter, options: PruneOptions) -> PruneResult {
+        let matching = self.instances.matching(filter).take(limit_of(filter));
+        let instances: Vec<String> = matching.map(|info| info.instance_id.clone()).collect();
+        let mut pruned = PruneResult::default();
+        for instance in &instances {
+            self.instances.prune(instance, options, &mut pruned);
+        }
+        pruned
+    }
+}
+
+/// What a deletion does with instances that have not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unended {
+    /// The deletion fails.
+    Refuse,
+    /// They are removed like the others.
+    Remove,
+}
+
+fn limit_of(filter: &InstanceFilter) -> usize {
+    filter.limit.map_or(usize::MAX, |limit| limit as usize)
+}

@@ -1,0 +1,50 @@
+//! One lane per routing tag, so that a fetch with a tag filter looks at the heads of the lanes it may take from.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::store::TagFilter;
+
+/// A lane for untagged work and one for each tag in use.
+#[derive(Debug, Default)]
+pub(super) struct TagLanes<L> {
+    untagged: L,
+    tagged: BTreeMap<Arc<str>, L>,
+}
+
+impl<L: Default> TagLanes<L> {
+    /// The lane of a tag, made if needed.
+    pub(super) fn lane_mut(&mut self, tag: Option<&Arc<str>>) -> &mut L {
+        match tag {
+            None => &mut self.untagged,
+            Some(tag) => self.tagged.entry(Arc::clone(tag)).or_default(),
+        }
+    }
+
+    /// Forgets the lane of a tag that is not in use any more.
+    pub(super) fn drop_lane(&mut self, tag: Option<&Arc<str>>) {
+        match tag {
+            None => self.untagged = L::default(),
+            Some(tag) => drop(self.tagged.remove(tag)),
+        }
+    }
+
+    /// The lanes that pass the filter. Grows with the tags of the filter, or for `Any` with the tags in use; never
+    /// with the work in the lanes.
+    pub(super) fn matching<'a>(&'a self, filter: &'a TagFilter) -> impl Iterator<Item = &'a L> {
+        let untagged = filter.matches(None).then_some(&self.untagged);
+        let named = match filter {
+            TagFilter::Tags(tags) | TagFilter::DefaultAnd(tags) => Some(tags),
+            TagFilter::DefaultOnly | TagFilter::Any | TagFilter::None => None,
+        };
+        let named = named.into_iter().flatten().filter_map(|tag| self.tagged.get(tag.as_str()));
+        let every = matches!(filter, TagFilter::Any).then_some(&self.tagged);
+        untagged.into_iter().chain(named).chain(every.into_iter().flat_map(BTreeMap::values))
+    }
+
+    /// All lanes with their tags.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Option<&Arc<str>>, &L)> {
+        let tagged = self.tagged.iter().map(|(tag, lane)| (Some(tag), lane));
+        std::iter::once((None, &self.untagged)).chain(tagged)
+    }
+}

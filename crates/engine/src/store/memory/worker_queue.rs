@@ -1,0 +1,296 @@
+//! The worker queue: activities, routed by tag and session, locked one by one.
+//!
+//! | from | to | when |
+//! |---|---|---|
+//! | (enqueue) | ready, or delayed until its time | `enqueue` |
+//! | delayed | ready | `advance` past its time |
+//! | ready | locked | `take_next` |
+//! | locked | ready, or delayed | lock expiry in `advance`, `abandon` |
+//! | locked | (removed) | `finish` |
+//! | any | (removed) | `cancel`, `remove_instance` |
+//!
+//! Ready items without a session are in one lane per tag, oldest first; ready items of a session are with the session.
+//!
+//! **Invariant.** Every method except `advance` relies on `advance` having been called with the same time: then a lock
+//! that is here is a lock that holds.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use super::peek_lock::{Attempt, Depths, Sequence, earliest};
+use super::sessions::{SessionItem, Sessions};
+use super::tag_lanes::TagLanes;
+use crate::clock::duration_ms;
+use crate::store::{
+    LockToken, LockedWorkItem, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkerMessage,
+};
+
+/// Activities that wait for a worker or are with one. See the module for their states.
+#[derive(Debug, Default)]
+pub struct WorkerQueue {
+    item_ids: Sequence,
+    items: HashMap<u64, Item>,
+    /// (execution id, activity id, item id) of everything queued for an instance.
+    by_instance: HashMap<Arc<str>, BTreeSet<(u64, u64, u64)>>,
+    ready: TagLanes<BTreeSet<u64>>,
+    sessions: Sessions,
+    delayed: BTreeSet<(u64, u64)>,
+    locks: HashMap<LockToken, u64>,
+    expiries: BTreeSet<(u64, LockToken)>,
+    depths: Depths,
+}
+
+#[derive(Debug)]
+struct Item {
+    message: WorkerMessage,
+    tag: Option<Arc<str>>,
+    session: Option<Arc<str>>,
+    attempts: u32,
+    place: Place,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Ready,
+    Delayed { visible_at_ms: u64 },
+    Locked { token: LockToken, until_ms: u64 },
+}
+
+/// Which work a fetch may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkWanted<'a> {
+    /// By tag.
+    pub tags: &'a TagFilter,
+    /// By session; `None` takes only work without one.
+    pub session: Option<&'a SessionFetchConfig>,
+}
+
+impl WorkerQueue {
+    /// Adds an activity and returns the id of its item.
+    pub fn enqueue(&mut self, message: WorkerMessage, now_ms: u64) -> u64 {
+        let item_id = self.item_ids.take();
+        let activity = &message.activity;
+        let key = (activity.execution_id, activity.activity_id, item_id);
+        match self.by_instance.get_mut(activity.instance.as_str()) {
+            Some(keys) => {
+                keys.insert(key);
+            }
+            None => {
+                self.by_instance.insert(Arc::from(activity.instance.as_str()), BTreeSet::from([key]));
+            }
+        }
+        let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
+        let tag = message.tag.as_deref().map(Arc::from);
+        let session = message.session_id.as_deref().map(|session| self.sessions.add_queued(session));
+        self.items.insert(item_id, Item { message, tag, session, attempts: 0, place: Place::Ready });
+        self.show(item_id, visible_at_ms, now_ms);
+        item_id
+    }
+
+    /// Makes everything ready whose time has come, and ends every item lock and session lock that has run out.
+    pub fn advance(&mut self, now_ms: u64) {
+        self.sessions.advance(now_ms);
+        while let Some(&(until_ms, token)) = self.expiries.first()
+            && until_ms <= now_ms
+        {
+            let item_id = self.unlock(token).expect("every expiry belongs to a lock");
+            self.show(item_id, now_ms, now_ms);
+        }
+        while let Some(&(visible_at_ms, item_id)) = self.delayed.first()
+            && visible_at_ms <= now_ms
+        {
+            self.delayed.pop_first();
+            self.depths.delayed -= 1;
+            self.show(item_id, visible_at_ms, now_ms);
+        }
+    }
+
+    /// The next time at which [`Self::advance`] has something to do.
+    pub fn next_change_ms(&self) -> Option<u64> {
+        let delayed = self.delayed.first().map(|(visible_at_ms, _)| *visible_at_ms);
+        let expiry = self.expiries.first().map(|(until_ms, _)| *until_ms);
+        earliest(earliest(delayed, expiry), self.sessions.next_change_ms())
+    }
+
+    /// How many items, or sessions with items, a fetch could take from now.
+    pub fn ready_count(&self, wanted: &WorkWanted<'_>) -> usize {
+        let plain: usize = self.ready.matching(wanted.tags).map(BTreeSet::len).sum();
+        plain + wanted.session.map_or(0, |config| self.sessions.ready_count(config, wanted.tags))
+    }
+
+    /// Locks the oldest item that the fetch may take; claims its session if it is free.
+    pub fn take_next(
+        &mut self,
+        wanted: &WorkWanted<'_>,
+        until_ms: u64,
+        now_ms: u64,
+        tokens: &mut Sequence,
+    ) -> Option<LockedWorkItem> {
+        let plain = self.ready.matching(wanted.tags).filter_map(|lane| lane.first().copied()).min();
+        let bound = wanted.session.and_then(|config| self.sessions.oldest_ready(config, wanted.tags));
+        let item_id = earliest(plain, bound)?;
+        self.leave_ready(item_id);
+        let item = self.items.get_mut(&item_id).expect("a ready item is in the queue");
+        let lock_token = LockToken(tokens.take());
+        item.attempts = item.attempts.saturating_add(1);
+        item.place = Place::Locked { token: lock_token, until_ms };
+        self.locks.insert(lock_token, item_id);
+        self.expiries.insert((until_ms, lock_token));
+        self.depths.locked += 1;
+        if let (Some(session), Some(config)) = (&item.session, wanted.session) {
+            let session_until_ms = now_ms.saturating_add(duration_ms(config.lock_timeout));
+            self.sessions.claim(session, &config.owner_id, session_until_ms, now_ms);
+        }
+        Some(LockedWorkItem { message: item.message.clone(), lock_token, attempt_count: item.attempts })
+    }
+
+    /// Whether the token holds an item.
+    pub fn holds(&self, token: LockToken) -> bool {
+        self.locks.contains_key(&token)
+    }
+
+    /// Removes the item that the token holds. `None` when it holds none.
+    pub fn finish(&mut self, token: LockToken, now_ms: u64) -> Option<()> {
+        let item_id = *self.locks.get(&token)?;
+        self.touch_session(item_id, now_ms);
+        self.remove(item_id);
+        Some(())
+    }
+
+    /// Gives an item back, ready at `visible_at_ms`. `None` when the token does not hold.
+    pub fn abandon(
+        &mut self,
+        token: LockToken,
+        visible_at_ms: u64,
+        attempt: Attempt,
+        now_ms: u64,
+    ) -> Option<()> {
+        let item_id = self.unlock(token)?;
+        let item = self.items.get_mut(&item_id).expect("a locked item is in the queue");
+        item.attempts = attempt.settle(item.attempts);
+        self.show(item_id, visible_at_ms, now_ms);
+        Some(())
+    }
+
+    /// Moves the end of a lock and keeps the session of the item active. `None` when the token does not hold.
+    pub fn renew(&mut self, token: LockToken, until_ms: u64, now_ms: u64) -> Option<()> {
+        let item_id = *self.locks.get(&token)?;
+        let item = self.items.get_mut(&item_id).expect("a locked item is in the queue");
+        if let Place::Locked { until_ms: ended_at_ms, .. } = item.place {
+            self.expiries.remove(&(ended_at_ms, token));
+        }
+        item.place = Place::Locked { token, until_ms };
+        self.expiries.insert((until_ms, token));
+        self.touch_session(item_id, now_ms);
+        Some(())
+    }
+
+    /// Takes an activity out of the queue, locked or not. Unknown ones are fine.
+    pub fn cancel(&mut self, activity: &ScheduledActivityIdentifier) {
+        let Some(keys) = self.by_instance.get(activity.instance.as_str()) else { return };
+        let named = (activity.execution_id, activity.activity_id);
+        let same = (named.0, named.1, 0)..=(named.0, named.1, u64::MAX);
+        let item_ids: Vec<u64> = keys.range(same).map(|&(_, _, item_id)| item_id).collect();
+        for item_id in item_ids {
+            self.remove(item_id);
+        }
+    }
+
+    /// Removes all activities of an instance; returns how many there were.
+    pub fn remove_instance(&mut self, instance: &str) -> u64 {
+        let Some(keys) = self.by_instance.get(instance) else { return 0 };
+        let item_ids: Vec<u64> = keys.iter().map(|&(_, _, item_id)| item_id).collect();
+        for &item_id in &item_ids {
+            self.remove(item_id);
+        }
+        item_ids.len() as u64
+    }
+
+    /// The sessions.
+    pub fn sessions_mut(&mut self) -> &mut Sessions {
+        &mut self.sessions
+    }
+
+    /// How many items are in which state.
+    pub fn depths(&self) -> Depths {
+        self.depths
+    }
+
+    fn touch_session(&mut self, item_id: u64, now_ms: u64) {
+        if let Some(session) = self.items.get(&item_id).and_then(|item| item.session.as_ref()) {
+            self.sessions.touch(session, now_ms);
+        }
+    }
+
+    fn unlock(&mut self, token: LockToken) -> Option<u64> {
+        let item_id = self.locks.remove(&token)?;
+        let item = self.items.get(&item_id).expect("a locked item is in the queue");
+        if let Place::Locked { until_ms, .. } = item.place {
+            self.expiries.remove(&(until_ms, token));
+        }
+        self.depths.locked -= 1;
+        Some(item_id)
+    }
+
+    /// Puts an item that is nowhere where its time says: among the ready or among the delayed.
+    fn show(&mut self, item_id: u64, visible_at_ms: u64, now_ms: u64) {
+        let item = self.items.get_mut(&item_id).expect("the caller found the item");
+        if visible_at_ms > now_ms {
+            item.place = Place::Delayed { visible_at_ms };
+            self.delayed.insert((visible_at_ms, item_id));
+            self.depths.delayed += 1;
+            return;
+        }
+        item.place = Place::Ready;
+        let tag = item.tag.as_ref();
+        match &item.session {
+            Some(session) => self.sessions.add_ready(SessionItem { session, tag, item_id }),
+            None => {
+                self.ready.lane_mut(tag).insert(item_id);
+            }
+        }
+        self.depths.visible += 1;
+    }
+
+    fn leave_ready(&mut self, item_id: u64) {
+        let item = self.items.get(&item_id).expect("a ready item is in the queue");
+        let tag = item.tag.as_ref();
+        self.depths.visible -= 1;
+        if let Some(session) = &item.session {
+            return self.sessions.remove_ready(SessionItem { session, tag, item_id });
+        }
+        let lane = self.ready.lane_mut(tag);
+        lane.remove(&item_id);
+        if lane.is_empty() {
+            self.ready.drop_lane(tag);
+        }
+    }
+
+    /// Takes an item out of every structure.
+    fn remove(&mut self, item_id: u64) {
+        match self.items.get(&item_id).expect("the caller found the item").place {
+            Place::Ready => self.leave_ready(item_id),
+            Place::Delayed { visible_at_ms } => {
+                self.delayed.remove(&(visible_at_ms, item_id));
+                self.depths.delayed -= 1;
+            }
+            Place::Locked { token, .. } => {
+                self.unlock(token);
+            }
+        }
+        let item = self.items.remove(&item_id).expect("found just above");
+        let activity = &item.message.activity;
+        let keys = self.by_instance.get_mut(activity.instance.as_str()).expect("every item is indexed");
+        keys.remove(&(activity.execution_id, activity.activity_id, item_id));
+        if keys.is_empty() {
+            self.by_instance.remove(activity.instance.as_str());
+        }
+        if let Some(session) = &item.session {
+            self.sessions.remove_queued(session);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "worker_queue_tests.rs"]
+mod tests;

@@ -45,7 +45,6 @@ struct State {
 
 impl VirtualClock {
     /// A clock at [`VIRTUAL_EPOCH_MS`] that only moves by hand.
-    #[expect(clippy::new_ret_no_self, reason = "a clock is always shared with the thing under test")]
     pub fn new() -> Arc<VirtualClock> {
         let state = State {
             now_ms: VIRTUAL_EPOCH_MS,
@@ -54,7 +53,9 @@ impl VirtualClock {
             sleepers: BTreeMap::new(),
             closed: false,
         };
-        Arc::new(VirtualClock { shared: Arc::new(Shared { state: Mutex::new(state), changed: Notify::new() }) })
+        Arc::new(VirtualClock {
+            shared: Arc::new(Shared { state: Mutex::new(state), changed: Notify::new() }),
+        })
     }
 
     /// A clock that skips to its next sleeper whenever everything else is idle, so that days pass in microseconds.
@@ -208,7 +209,10 @@ impl Drop for Sleep {
 }
 
 /// Skips to the next sleeper each time the runtime has nothing else to do; waits without spinning when nobody sleeps.
-#[expect(clippy::disallowed_methods, reason = "tokio's paused clock only moves when the runtime is idle; that is the signal")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tokio's paused clock only moves when the runtime is idle; that is the signal"
+)]
 async fn skip_when_idle(shared: Arc<Shared>) {
     loop {
         let (closed, idle) = {

@@ -4,7 +4,11 @@
 //! * [`conformance`]: every rule of `segno::store` as a case; [`conformance!`](crate::conformance!) runs all of them
 //!   against a store with one line.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "the job of this crate is to assert, and a failed assertion panics")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the job of this crate is to assert, and a failed assertion panics"
+)]
 
 pub mod clock;
 pub mod conformance;

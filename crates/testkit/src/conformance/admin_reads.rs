@@ -32,8 +32,12 @@ pub(super) async fn an_unknown_instance_has_no_executions_and_no_children(env: E
 }
 
 pub(super) async fn an_instance_is_described_in_full(env: Env) {
-    let turn = env.turn_of("i1").await.named("Flow").parent("p").pinned("1.2.3").output("o").label("team", "blue");
-    turn.metadata(|metadata| metadata.orchestration_version = Some("7".to_owned())).custom_status("s").ack().await;
+    let turn =
+        env.turn_of("i1").await.named("Flow").parent("p").pinned("1.2.3").output("o").label("team", "blue");
+    turn.metadata(|metadata| metadata.orchestration_version = Some("7".to_owned()))
+        .custom_status("s")
+        .ack()
+        .await;
     let info = env.info("i1").await;
     assert_eq!(info.instance_id, "i1");
     assert_eq!(info.orchestration_name.as_deref(), Some("Flow"));
@@ -155,7 +159,10 @@ pub(super) async fn each_state_is_counted(env: Env) {
     assert_eq!((metrics.total_instances, metrics.total_executions), (7, 7));
     assert_eq!((metrics.pending_instances, metrics.paused_instances), (1, 1));
     assert_eq!(metrics.running_instances, 2, "one runs, one is between two executions");
-    assert_eq!((metrics.completed_instances, metrics.failed_instances, metrics.cancelled_instances), (1, 1, 1));
+    assert_eq!(
+        (metrics.completed_instances, metrics.failed_instances, metrics.cancelled_instances),
+        (1, 1, 1)
+    );
 }
 
 pub(super) async fn counts_follow_an_instance_through_its_states(env: Env) {

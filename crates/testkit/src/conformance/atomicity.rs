@@ -134,7 +134,8 @@ pub(super) async fn a_long_history_comes_back_in_order(env: Env) {
 }
 
 pub(super) async fn a_turn_with_many_items_enqueues_each_of_them(env: Env) {
-    let turn = (1..=100).fold(env.turn_of("i1").await, |turn, id| turn.work(job(id)).post(message("i2", "x")));
+    let turn =
+        (1..=100).fold(env.turn_of("i1").await, |turn, id| turn.work(job(id)).post(message("i2", "x")));
     turn.ack().await;
     assert_eq!(env.take_ids(ask().max(200)).await, (1..=100).collect::<Vec<u64>>());
     assert_eq!(env.fetch().await.messages.len(), 100);
@@ -158,7 +159,10 @@ pub(super) async fn metadata_that_is_not_given_stays(env: Env) {
 pub(super) async fn new_labels_replace_the_whole_set(env: Env) {
     env.turn_of("i1").await.label("a", "1").ack().await;
     env.turn_of("i1").await.label("b", "2").ack().await;
-    assert_eq!(env.info("i1").await.labels.into_iter().collect::<Vec<_>>(), [("b".to_owned(), "2".to_owned())]);
+    assert_eq!(
+        env.info("i1").await.labels.into_iter().collect::<Vec<_>>(),
+        [("b".to_owned(), "2".to_owned())]
+    );
 }
 
 pub(super) async fn a_turn_can_write_and_delete_records(env: Env) {

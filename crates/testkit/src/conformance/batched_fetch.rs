@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
-use segno::store::{FetchOrchestrationItems, FetchedHistory, LockToken, OrchestrationItem, ResidentExecutions};
+use segno::store::{
+    FetchOrchestrationItems, FetchedHistory, LockToken, OrchestrationItem, ResidentExecutions,
+};
 
 use super::fixture::*;
 
@@ -25,15 +27,12 @@ impl ResidentExecutions for Holding {
     }
 }
 
-impl ResidentExecutions for &'static str {
-    fn holds(&self, instance: &str, _execution_id: u64, _last_event_id: u64) -> bool {
-        *self == instance
-    }
-}
-
 async fn fetch_holding(env: &Env, resident: &dyn ResidentExecutions) -> Vec<OrchestrationItem> {
-    let request =
-        FetchOrchestrationItems { max_items: 9, resident: Some(resident), ..FetchOrchestrationItems::one(LOCK) };
+    let request = FetchOrchestrationItems {
+        max_items: 9,
+        resident: Some(resident),
+        ..FetchOrchestrationItems::one(LOCK)
+    };
     env.fetch_orchestration_items(request).await.unwrap()
 }
 
@@ -147,7 +146,7 @@ pub(super) async fn each_instance_of_a_batch_is_asked_about(env: Env) {
     env.start("b").await;
     env.send("a", "go").await;
     env.send("b", "go").await;
-    let mut items = fetch_holding(&env, &"b").await;
+    let mut items = fetch_holding(&env, &Holding::new(&[("b", 1, 1)])).await;
     items.sort_by(|a, b| a.instance.cmp(&b.instance));
     assert_eq!(items[0].history, FetchedHistory::Events(vec![event(1)]));
     assert_eq!(items[1].history, FetchedHistory::Resident);
@@ -156,7 +155,7 @@ pub(super) async fn each_instance_of_a_batch_is_asked_about(env: Env) {
 pub(super) async fn a_turn_of_a_resident_execution_is_a_turn_like_any_other(env: Env) {
     env.start("i1").await;
     env.send("i1", "go").await;
-    let items = fetch_holding(&env, &"i1").await;
+    let items = fetch_holding(&env, &Holding::new(&[("i1", 1, 1)])).await;
     env.turn(&items[0]).event(2).ack().await;
     assert_eq!(env.read("i1").await.unwrap(), [event(1), event(2)]);
 }

@@ -57,7 +57,9 @@ pub(super) async fn an_empty_list_deletes_nothing(env: Env) {
 pub(super) async fn only_instances_that_ended_before_the_time_are_deleted(env: Env) {
     start_and_end_all(&env, &["a", "b", "c"]).await;
     let completed_before_ms = env.info("b").await.completed_at_ms;
-    env.delete_instance_bulk(InstanceFilter { completed_before_ms, ..InstanceFilter::default() }).await.unwrap();
+    env.delete_instance_bulk(InstanceFilter { completed_before_ms, ..InstanceFilter::default() })
+        .await
+        .unwrap();
     assert_eq!(left(&env).await, ["b", "c"]);
 }
 

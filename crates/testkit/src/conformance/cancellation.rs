@@ -62,7 +62,8 @@ pub(super) async fn cancelling_what_is_unknown_or_finished_is_fine(env: Env) {
     env.queue(job(1)).await;
     let work = env.work().await;
     env.finish(work.lock_token).await.unwrap();
-    let turn = env.turn_of("i1").await.cancel_activity(activity("i1", 1)).cancel_activity(activity("nobody", 9));
+    let turn =
+        env.turn_of("i1").await.cancel_activity(activity("i1", 1)).cancel_activity(activity("nobody", 9));
     turn.event(1).ack().await;
     assert_eq!(env.read("i1").await.unwrap(), [event(1)]);
 }

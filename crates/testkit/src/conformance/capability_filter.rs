@@ -18,7 +18,8 @@ fn version(text: &str) -> Version {
 
 async fn fetch(env: &Env, ranges: &[(&str, &str)]) -> Vec<OrchestrationItem> {
     let filter = versions(ranges);
-    let request = FetchOrchestrationItems { max_items: 9, filter: Some(&filter), ..FetchOrchestrationItems::one(LOCK) };
+    let request =
+        FetchOrchestrationItems { max_items: 9, filter: Some(&filter), ..FetchOrchestrationItems::one(LOCK) };
     env.fetch_orchestration_items(request).await.unwrap()
 }
 

@@ -108,10 +108,9 @@ pub(super) async fn one_end_of_an_activity_wins(env: Env) {
 }
 
 pub(super) async fn one_of_many_starts_wins(env: Env) {
-    let outcomes = race(&env, |env, _| async move {
-        env.enqueue_for_orchestrator(guarded_start("i1"), None).await
-    })
-    .await;
+    let outcomes =
+        race(&env, |env, _| async move { env.enqueue_for_orchestrator(guarded_start("i1"), None).await })
+            .await;
     one_winner(outcomes, ErrorKind::Conflict);
     assert_eq!(env.fetch().await.messages.len(), 1);
 }
@@ -252,7 +251,8 @@ pub(super) async fn versions_of_records_are_never_given_twice(env: Env) {
     let versions = race(&env, |env, racer| async move {
         let mut versions = Vec::new();
         for _ in 0..20 {
-            versions.extend(env.write([put(&format!("own {racer}")), put_of("all", &racer.to_string())]).await);
+            versions
+                .extend(env.write([put(&format!("own {racer}")), put_of("all", &racer.to_string())]).await);
         }
         assert!(versions.is_sorted());
         versions
@@ -342,7 +342,11 @@ pub(super) async fn a_cancellation_and_a_completion_do_not_both_happen(env: Env)
         turn.ack().await;
         let completed = complete.await.unwrap().is_ok();
         let delivered = env.fetch_many(1).await;
-        assert_eq!(delivered.len(), usize::from(completed), "a completion is delivered if and only if it was accepted");
+        assert_eq!(
+            delivered.len(),
+            usize::from(completed),
+            "a completion is delivered if and only if it was accepted"
+        );
         for item in &delivered {
             env.turn(item).ack().await;
         }

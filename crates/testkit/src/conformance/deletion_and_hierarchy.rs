@@ -1,6 +1,8 @@
 //! A deletion removes an instance with everything that belongs to it, whole trees or nothing (C3, C4).
 
-use segno::store::{DeleteInstanceResult, ErrorKind, ExecutionStatus, QueueDepths, SystemMetrics, WatchUntil};
+use segno::store::{
+    DeleteInstanceResult, ErrorKind, ExecutionStatus, QueueDepths, SystemMetrics, WatchUntil,
+};
 
 use super::fixture::*;
 
@@ -193,7 +195,15 @@ pub(super) async fn an_activity_in_flight_cannot_bring_a_deleted_instance_back(e
 }
 
 pub(super) async fn a_new_instance_of_the_same_id_receives_nothing_old(env: Env) {
-    env.turn_of("i1").await.named("Old").event(1).label("team", "blue").custom_status("s").pinned("9.0.0").ack().await;
+    env.turn_of("i1")
+        .await
+        .named("Old")
+        .event(1)
+        .label("team", "blue")
+        .custom_status("s")
+        .pinned("9.0.0")
+        .ack()
+        .await;
     env.send("i1", "old").await;
     env.send_later("i1", "old too", env.span()).await;
     env.delete_instance("i1", true).await.unwrap();

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use segno::store::{
-    AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, DueRecords, ErrorKind, ExecutionMetadata,
-    ExecutionStatus, Expect, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken, LockedWorkItem,
-    OrchestrationItem, OrchestratorMessage, ProviderError, Record, RecordBatch, RecordWrite,
-    ScheduledActivityIdentifier, SessionClaims, SessionFetchConfig, StartGuard, Store, StoredEvent, TagFilter,
-    TimerIdentifier, WatchUntil, WorkerMessage,
+    AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, DueRecords, ErrorKind,
+    ExecutionMetadata, ExecutionStatus, Expect, FetchOrchestrationItems, FetchWorkItems, InstanceInfo,
+    LockToken, LockedWorkItem, OrchestrationItem, OrchestratorMessage, ProviderError, Record, RecordBatch,
+    RecordWrite, ScheduledActivityIdentifier, SessionClaims, SessionFetchConfig, StartGuard, Store,
+    StoredEvent, TagFilter, TimerIdentifier, WatchUntil, WorkerMessage,
 };
 
 use super::harness::{ClockHandle, OpenStore};

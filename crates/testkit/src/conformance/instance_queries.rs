@@ -128,7 +128,8 @@ pub(super) async fn a_label_finds_instances_that_carry_it_now(env: Env) {
     env.turn_of("c").await.label("blue", "team").ack().await;
     env.turn_of("d").await.label("team", "blue").ack().await;
     env.turn_of("d").await.label("team", "green").ack().await;
-    let label = |key: &str, value: &str| InstanceQuery { label: Some((key.to_owned(), value.to_owned())), ..all() };
+    let label =
+        |key: &str, value: &str| InstanceQuery { label: Some((key.to_owned(), value.to_owned())), ..all() };
     assert_eq!(found(&env, label("team", "blue")).await, ["a"]);
     assert_eq!(found(&env, label("team", "green")).await, ["d"]);
     assert!(found(&env, label("team", "bl")).await.is_empty());
@@ -155,7 +156,12 @@ pub(super) async fn a_span_of_time_has_its_start_but_not_its_end(env: Env) {
 
 pub(super) async fn all_criteria_must_hold(env: Env) {
     for id in ["x1", "x2", "x3", "y1"] {
-        env.turn_of(id).await.named(if id == "x3" { "Other" } else { "Flow" }).label("team", "blue").ack().await;
+        env.turn_of(id)
+            .await
+            .named(if id == "x3" { "Other" } else { "Flow" })
+            .label("team", "blue")
+            .ack()
+            .await;
         env.tick().await;
     }
     env.put_status("x2", ExecutionStatus::Failed).await;
@@ -197,7 +203,10 @@ pub(super) async fn pages_of_a_criterion_have_no_gap_and_no_repeat(env: Env) {
     assert_eq!(whole.len(), 8);
     assert_eq!(paged(&env, InstanceQuery { limit: 3, ..query.clone() }).await, whole);
     assert_eq!(paged(&env, InstanceQuery { limit: 3, ..prefix("i") }).await.len(), 12);
-    assert_eq!(paged(&env, InstanceQuery { limit: 3, status: Some(ExecutionStatus::Running), ..query }).await, whole);
+    assert_eq!(
+        paged(&env, InstanceQuery { limit: 3, status: Some(ExecutionStatus::Running), ..query }).await,
+        whole
+    );
 }
 
 pub(super) async fn a_page_that_is_just_full_is_the_last(env: Env) {
@@ -230,7 +239,13 @@ pub(super) async fn an_instance_that_comes_later_does_not_disturb_the_pages(env:
 
 pub(super) async fn a_deleted_instance_is_found_by_nothing(env: Env) {
     // C3
-    env.turn_of("i1").await.named("Flow").label("team", "blue").status(ExecutionStatus::Completed).ack().await;
+    env.turn_of("i1")
+        .await
+        .named("Flow")
+        .label("team", "blue")
+        .status(ExecutionStatus::Completed)
+        .ack()
+        .await;
     env.delete_instance("i1", false).await.unwrap();
     for query in [
         all(),

@@ -15,7 +15,15 @@ pub(super) async fn a_kept_lock_lets_the_holder_commit_more(env: Env) {
 }
 
 pub(super) async fn each_part_is_visible_at_once(env: Env) {
-    env.turn_of("i1").await.event(1).work(job(1)).post(message("i2", "x")).record(put("r")).keep_lock().ack().await;
+    env.turn_of("i1")
+        .await
+        .event(1)
+        .work(job(1))
+        .post(message("i2", "x"))
+        .record(put("r"))
+        .keep_lock()
+        .ack()
+        .await;
     assert_eq!(env.read("i1").await.unwrap(), [event(1)]);
     assert_eq!(env.work().await.message, job(1));
     assert_eq!(env.fetch().await.instance, "i2");

@@ -51,7 +51,10 @@ pub(super) async fn an_old_execution_keeps_its_end(env: Env) {
     env.turn_of("i1").await.status(ExecutionStatus::ContinuedAsNew).output("next input").ack().await;
     env.turn_of("i1").await.execution(2).status(ExecutionStatus::Failed).output("why").ack().await;
     let old = env.get_execution_info("i1", 1).await.unwrap();
-    assert_eq!((old.status, old.output.as_deref()), (ExecutionStatus::ContinuedAsNew, Some(b"next input".as_slice())));
+    assert_eq!(
+        (old.status, old.output.as_deref()),
+        (ExecutionStatus::ContinuedAsNew, Some(b"next input".as_slice()))
+    );
     assert!(old.completed_at_ms.is_some());
     let new = env.get_execution_info("i1", 2).await.unwrap();
     assert_eq!((new.status, new.output.as_deref()), (ExecutionStatus::Failed, Some(b"why".as_slice())));

@@ -60,7 +60,12 @@ async fn body_survives(env: &Env, body: Bytes) {
     let item = env.fetch().await;
     assert_eq!(item.messages[0].body, body);
     assert_eq!(env.work().await.message.body, body);
-    env.turn(&item).event_data(1, body.clone()).output(body.clone()).record(put("r").with_body(body.clone())).ack().await;
+    env.turn(&item)
+        .event_data(1, body.clone())
+        .output(body.clone())
+        .record(put("r").with_body(body.clone()))
+        .ack()
+        .await;
     assert_eq!(env.read("i1").await.unwrap(), [StoredEvent { event_id: 1, data: body.clone() }]);
     assert_eq!(env.info("i1").await.output.as_ref(), Some(&body));
     assert_eq!(env.record("r").await.unwrap().body, body);
@@ -92,10 +97,8 @@ pub(super) async fn an_empty_output_is_not_an_absent_one(env: Env) {
 pub(super) async fn a_history_of_garbage_is_fetched_like_any_other(env: Env) {
     env.turn_of("i1").await.event_data(1, garbage()).event_data(2, "").ack().await;
     env.send("i1", "go").await;
-    let events = vec![
-        StoredEvent { event_id: 1, data: garbage() },
-        StoredEvent { event_id: 2, data: Bytes::new() },
-    ];
+    let events =
+        vec![StoredEvent { event_id: 1, data: garbage() }, StoredEvent { event_id: 2, data: Bytes::new() }];
     assert_eq!(env.fetch().await.history, FetchedHistory::Events(events));
 }
 
@@ -126,7 +129,11 @@ pub(super) async fn odd_instance_ids_are_kept_apart(env: Env) {
         env.turn_of(id).await.named("Flow").event_data(1, id.clone()).ack().await;
     }
     for id in &ids {
-        assert_eq!(env.read(id).await.unwrap(), [StoredEvent { event_id: 1, data: id.clone().into() }], "{id:?}");
+        assert_eq!(
+            env.read(id).await.unwrap(),
+            [StoredEvent { event_id: 1, data: id.clone().into() }],
+            "{id:?}"
+        );
         assert_eq!(env.info(id).await.instance_id, *id);
     }
     assert_eq!(env.list_instances().await.unwrap().len(), ids.len());

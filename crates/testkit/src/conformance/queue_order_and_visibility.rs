@@ -28,7 +28,8 @@ pub(super) async fn message_ids_grow_with_every_enqueue(env: Env) {
 }
 
 pub(super) async fn messages_of_a_turn_keep_their_order(env: Env) {
-    let turn = env.turn_of("i1").await.post(message("i2", "a")).post(message("i2", "b")).post(message("i2", "c"));
+    let turn =
+        env.turn_of("i1").await.post(message("i2", "a")).post(message("i2", "b")).post(message("i2", "c"));
     turn.ack().await;
     assert_eq!(bodies(&env.fetch().await), ["a", "b", "c"]);
 }

@@ -34,7 +34,8 @@ pub(super) async fn a_prefix_has_no_wildcards(env: Env) {
 }
 
 pub(super) async fn a_prefix_may_end_in_the_highest_character(env: Env) {
-    write_all(&env, &["\u{10FFFF}", "\u{10FFFF}\u{10FFFF}", "\u{10FFFF}a", "ÿ", "ÿa", "\u{7f}", "\u{7f}a"]).await;
+    write_all(&env, &["\u{10FFFF}", "\u{10FFFF}\u{10FFFF}", "\u{10FFFF}a", "ÿ", "ÿa", "\u{7f}", "\u{7f}a"])
+        .await;
     assert_eq!(listed(&env, "\u{10FFFF}").await, ["\u{10FFFF}", "\u{10FFFF}a", "\u{10FFFF}\u{10FFFF}"]);
     assert_eq!(listed(&env, "ÿ").await, ["ÿ", "ÿa"]);
     assert_eq!(listed(&env, "\u{7f}").await, ["\u{7f}", "\u{7f}a"]);

@@ -178,7 +178,8 @@ pub(super) async fn an_expired_record_is_absent(env: Env) {
 }
 
 pub(super) async fn an_expired_record_can_be_claimed_again(env: Env) {
-    let claim = |owner: &'static str| put("claim").expecting(Expect::Absent).living(env.span()).with_body(owner);
+    let claim =
+        |owner: &'static str| put("claim").expecting(Expect::Absent).living(env.span()).with_body(owner);
     env.write([claim("one")]).await;
     conflict(env.try_write([claim("two")]).await);
     env.advance_span().await;

@@ -38,7 +38,10 @@ impl<T: Send + 'static> Waiting<T> {
     }
 
     /// The answer, which must come without any time passing.
-    #[expect(clippy::disallowed_methods, reason = "a watchdog against a store that forgets to wake; real by nature")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a watchdog against a store that forgets to wake; real by nature"
+    )]
     pub(crate) async fn answer(self) -> T {
         match tokio::time::timeout(WATCHDOG, self.0).await {
             Ok(answer) => answer.expect("the call did not panic"),
@@ -62,7 +65,10 @@ impl<T: Send + 'static> Waiting<T> {
     pub(crate) async fn give_up(self) {
         self.0.abort();
         let outcome = self.0.await;
-        assert!(outcome.is_err_and(|error| error.is_cancelled()), "the call had answered before it was dropped");
+        assert!(
+            outcome.is_err_and(|error| error.is_cancelled()),
+            "the call had answered before it was dropped"
+        );
     }
 }
 

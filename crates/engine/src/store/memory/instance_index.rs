@@ -181,6 +181,14 @@ impl InstanceIndex {
         }
     }
 
+    /// Whether nothing is left in any index.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        let by_age = self.all.is_empty() && self.by_status.is_empty() && self.by_name.is_empty();
+        let by_text = self.ids.is_empty() && self.by_label.is_empty() && self.by_parent.is_empty();
+        by_age && by_text && self.ended.is_empty()
+    }
+
     /// The smallest index by age that contains every match; `None` when nothing can match.
     fn smallest(&self, query: &InstanceQuery) -> Option<&ByAge> {
         let mut smallest = &self.all;
@@ -224,7 +232,7 @@ fn age(created_at_ms: u64, id: &str) -> Age {
 }
 
 /// Whether a row meets all criteria but the place where the page starts.
-fn matches(query: &InstanceQuery, info: &InstanceInfo) -> bool {
+pub(super) fn matches(query: &InstanceQuery, info: &InstanceInfo) -> bool {
     query.id_prefix.as_ref().is_none_or(|prefix| info.instance_id.starts_with(prefix.as_str()))
         && query.status.is_none_or(|status| info.status == status)
         && query.orchestration_name.as_ref().is_none_or(|name| info.orchestration_name.as_ref() == Some(name))

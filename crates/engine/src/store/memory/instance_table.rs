@@ -17,7 +17,8 @@ use crate::store::{
 /// All instances.
 #[derive(Debug, Default)]
 pub(super) struct InstanceTable {
-    rows: HashMap<Arc<str>, InstanceRow>,
+    /// Boxed, so that growing the table does not copy rows.
+    rows: HashMap<Arc<str>, Box<InstanceRow>>,
     index: InstanceIndex,
     execution_count: u64,
     event_count: u64,
@@ -27,12 +28,14 @@ pub(super) struct InstanceTable {
 struct InstanceRow {
     age: Age,
     info: InstanceInfo,
-    executions: BTreeMap<u64, Execution>,
+    /// Ascending by id. Most instances have one, for which a vector is an eleventh of a map node.
+    executions: Vec<Execution>,
 }
 
 /// One execution with its history, ascending by event id.
 #[derive(Debug)]
 pub(super) struct Execution {
+    execution_id: u64,
     status: ExecutionStatus,
     output: Option<Bytes>,
     pinned_version: Option<Version>,
@@ -65,8 +68,9 @@ impl InstanceCommit<'_> {
 }
 
 impl Execution {
-    fn new(now_ms: u64) -> Self {
+    fn new(execution_id: u64, now_ms: u64) -> Self {
         Execution {
+            execution_id,
             status: ExecutionStatus::Running,
             output: None,
             pinned_version: None,
@@ -119,18 +123,20 @@ impl InstanceTable {
 
     /// One execution.
     pub(super) fn execution(&self, instance: &str, execution_id: u64) -> Option<&Execution> {
-        self.rows.get(instance)?.executions.get(&execution_id)
+        self.rows.get(instance)?.execution(execution_id)
     }
 
     /// The current execution, with its id.
     pub(super) fn current_execution(&self, instance: &str) -> Option<&Execution> {
         let row = self.rows.get(instance)?;
-        row.executions.get(&row.info.current_execution_id)
+        row.execution(row.info.current_execution_id)
     }
 
     /// Execution ids, ascending.
     pub(super) fn execution_ids(&self, instance: &str) -> Vec<u64> {
-        self.rows.get(instance).map_or_else(Vec::new, |row| row.executions.keys().copied().collect())
+        self.rows.get(instance).map_or_else(Vec::new, |row| {
+            row.executions.iter().map(|execution| execution.execution_id).collect()
+        })
     }
 
     /// What is known of an execution.
@@ -181,17 +187,19 @@ impl InstanceTable {
     pub(super) fn commit(&mut self, commit: InstanceCommit<'_>) -> Option<&InstanceInfo> {
         let stores_something = commit.stores_something();
         if stores_something && !self.rows.contains_key(commit.instance) {
-            self.create(commit.instance, commit.execution_id, commit.now_ms);
+            self.create(&commit);
         }
         let row = self.rows.get_mut(commit.instance)?;
         row.info.revision += 1;
         row.info.updated_at_ms = commit.now_ms;
         if stores_something {
             let mut metadata = commit.metadata;
-            let execution = row.executions.entry(commit.execution_id).or_insert_with(|| {
+            let place = row.place_of(commit.execution_id).unwrap_or_else(|place| {
                 self.execution_count += 1;
-                Execution::new(commit.now_ms)
+                row.executions.insert(place, Execution::new(commit.execution_id, commit.now_ms));
+                place
             });
+            let execution = &mut row.executions[place];
             self.event_count += commit.events.len() as u64;
             execution.append(commit.events);
             execution.apply(&mut metadata, commit.now_ms);
@@ -204,7 +212,9 @@ impl InstanceTable {
         Some(&row.info)
     }
 
-    fn create(&mut self, instance: &Arc<str>, execution_id: u64, now_ms: u64) {
+    /// Makes the row of a first commit.
+    fn create(&mut self, commit: &InstanceCommit<'_>) {
+        let InstanceCommit { instance, execution_id, now_ms, .. } = *commit;
         let info = InstanceInfo {
             instance_id: instance.as_ref().to_owned(),
             orchestration_name: None,
@@ -224,14 +234,15 @@ impl InstanceTable {
         };
         let age = (Reverse(now_ms), Arc::clone(instance));
         self.index.insert(&age, &info);
-        self.rows.insert(Arc::clone(instance), InstanceRow { age, info, executions: BTreeMap::new() });
+        let row = InstanceRow { age, info, executions: Vec::with_capacity(1) };
+        self.rows.insert(Arc::clone(instance), Box::new(row));
     }
 
     /// Removes an instance; adds what was removed to `deleted`.
     pub(super) fn remove(&mut self, instance: &str, deleted: &mut DeleteInstanceResult) {
         let Some(row) = self.rows.remove(instance) else { return };
         self.index.remove(&row.age, &row.info);
-        let events: u64 = row.executions.values().map(|execution| execution.events.len() as u64).sum();
+        let events: u64 = row.executions.iter().map(|execution| execution.events.len() as u64).sum();
         let executions = row.executions.len() as u64;
         self.event_count -= events;
         self.execution_count -= executions;
@@ -251,12 +262,13 @@ impl InstanceTable {
             (Some(_), None) => false,
         };
         let current = row.info.current_execution_id;
-        let old = row.executions.iter().rev().skip(keep);
-        let removable =
-            old.filter(|(id, execution)| **id != current && execution.has_ended() && in_time(execution));
-        let execution_ids: Vec<u64> = removable.map(|(&execution_id, _)| execution_id).collect();
-        for execution_id in execution_ids {
-            let execution = row.executions.remove(&execution_id).expect("listed just above");
+        let kept_from = row.executions.len().saturating_sub(keep);
+        let oldest_kept = row.executions.get(kept_from).map_or(u64::MAX, |execution| execution.execution_id);
+        let removed = row.executions.extract_if(.., |execution| {
+            let is_old = execution.execution_id < oldest_kept && execution.execution_id != current;
+            is_old && execution.has_ended() && in_time(execution)
+        });
+        for execution in removed {
             let events = execution.events.len() as u64;
             self.event_count -= events;
             self.execution_count -= 1;
@@ -326,10 +338,19 @@ impl InstanceTable {
 }
 
 impl InstanceRow {
+    /// Where an execution is, or would be inserted.
+    fn place_of(&self, execution_id: u64) -> Result<usize, usize> {
+        self.executions.binary_search_by_key(&execution_id, |execution| execution.execution_id)
+    }
+
+    fn execution(&self, execution_id: u64) -> Option<&Execution> {
+        self.place_of(execution_id).ok().and_then(|place| self.executions.get(place))
+    }
+
     /// Copies what the row shows of its current execution.
     fn show_current(&mut self, index: &mut InstanceIndex) {
-        let current =
-            self.executions.get(&self.info.current_execution_id).expect("the current execution exists");
+        let place = self.place_of(self.info.current_execution_id).expect("the current execution exists");
+        let current = &self.executions[place];
         if (self.info.status, self.info.completed_at_ms) != (current.status, current.completed_at_ms) {
             index.unlink_status(&self.age, &self.info);
             self.info.status = current.status;
@@ -370,3 +391,7 @@ impl InstanceRow {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "instance_table_tests.rs"]
+mod tests;

@@ -1,7 +1,7 @@
 //! The reference store, in memory: fast, flat, and the measure for every other store.
 //!
-//! One mutex guards one [`state::State`], a pure machine that takes the time and plain data. It is never held across
-//! an await. Around it, [`waiting`] lets fetches sleep until a commit or the clock makes work visible.
+//! One mutex guards one `State`, a pure machine that takes the time and plain data. It is never held across
+//! an await. Around it, `waiting` lets fetches sleep until a commit or the clock makes work visible.
 //!
 //! | file | what |
 //! |---|---|

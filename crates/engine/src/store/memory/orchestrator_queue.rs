@@ -46,8 +46,8 @@ pub struct OrchestratorQueue {
 #[derive(Debug, Default)]
 struct InstanceQueue {
     pin: Option<Version>,
-    visible: BTreeMap<u64, Message>,
-    delayed: BTreeMap<u64, Message>,
+    visible: Messages,
+    delayed: Messages,
     lock: Option<InstanceLock>,
     timers: BTreeSet<(TimerIdentifier, u64)>,
     guarded_start: Option<u64>,
@@ -55,11 +55,14 @@ struct InstanceQueue {
     ready_key: Option<u64>,
 }
 
+/// Messages by id. Boxed, because most instances have one message and a map node has room for eleven.
+type Messages = BTreeMap<u64, Box<Message>>;
+
 #[derive(Debug)]
 struct InstanceLock {
     token: LockToken,
     until_ms: u64,
-    fetched: BTreeMap<u64, Message>,
+    fetched: Messages,
 }
 
 #[derive(Debug)]
@@ -134,7 +137,8 @@ impl OrchestratorQueue {
             queue.guarded_start = Some(message_id);
         }
         let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
-        let stored = Message { visible_at_ms, timer: message.timer, attempts: 0, body: message.body };
+        let stored =
+            Box::new(Message { visible_at_ms, timer: message.timer, attempts: 0, body: message.body });
         self.show(&instance, [(message_id, stored)], now_ms);
         message_id
     }
@@ -331,7 +335,7 @@ impl OrchestratorQueue {
     }
 
     /// Ends a lock and hands out what it held. The caller puts that somewhere and settles the instance.
-    fn unlock(&mut self, token: LockToken) -> Option<(Arc<str>, BTreeMap<u64, Message>)> {
+    fn unlock(&mut self, token: LockToken) -> Option<(Arc<str>, Messages)> {
         let instance = self.locks.remove(&token)?;
         let queue = self.instances.get_mut(&instance).expect("a locked instance is in the queue");
         let lock = queue.lock.take().expect("a lock token belongs to a lock");
@@ -341,7 +345,12 @@ impl OrchestratorQueue {
     }
 
     /// Puts messages where their time says: among the visible or among the delayed.
-    fn show(&mut self, instance: &Arc<str>, messages: impl IntoIterator<Item = (u64, Message)>, now_ms: u64) {
+    fn show(
+        &mut self,
+        instance: &Arc<str>,
+        messages: impl IntoIterator<Item = (u64, Box<Message>)>,
+        now_ms: u64,
+    ) {
         let queue = self.instances.get_mut(instance).expect("the caller found the instance in the queue");
         for (message_id, message) in messages {
             if message.visible_at_ms <= now_ms {

@@ -203,16 +203,13 @@ impl Provider for MemoryStore {
         timeout: Duration,
     ) -> Result<Option<InstanceInfo>, ProviderError> {
         let deadline_ms = after(self.clock().now_ms(), timeout);
-        let (id, answer) = {
-            let watched = self.change(|state, _| match state.instances.info(instance) {
-                Some(info) if until.is_met(info) => Err(info.clone()),
-                _ => Ok(state.watches.add(instance, until)),
-            });
-            match watched {
-                Ok(watched) => watched,
-                Err(info) => return Ok(Some(info)),
+        let (id, answer) = self.change(|state, _| {
+            let watch = state.watches.add(instance, until);
+            if let Some(info) = state.instances.info(instance) {
+                state.watches.answer(info);
             }
-        };
+            watch
+        });
         let _watching = Watching { store: self, instance, id };
         tokio::select! {
             biased;

@@ -10,7 +10,7 @@ use super::peek_lock::Sequence;
 use crate::clock::duration_ms;
 use crate::store::{ErrorKind, Expect, ListRecords, ProviderError, Record, RecordWrite};
 
-/// Most expired records that one commit removes, so that no commit pays for a crowd that expires together.
+/// Most expired records that one sweep removes, so that no call pays for a crowd that expires together.
 const MAX_EXPIRED_PER_SWEEP: usize = 64;
 
 /// All records. An expired record is absent for every method from the millisecond its life ends, removed or not.
@@ -131,9 +131,6 @@ impl RecordTable {
 
     /// Applies writes that have been checked; returns the version of each, 0 for a delete.
     pub(super) fn apply(&mut self, writes: Vec<RecordWrite>, now_ms: u64) -> Vec<u64> {
-        if !writes.is_empty() {
-            self.sweep(now_ms);
-        }
         writes.into_iter().map(|write| self.apply_one(write, now_ms)).collect()
     }
 
@@ -180,7 +177,7 @@ impl RecordTable {
     }
 
     /// Removes some of the records whose life has ended.
-    fn sweep(&mut self, now_ms: u64) {
+    pub(super) fn sweep(&mut self, now_ms: u64) {
         for _ in 0..MAX_EXPIRED_PER_SWEEP {
             match self.expiries.first() {
                 Some((expires_at_ms, kind, id)) if *expires_at_ms <= now_ms => {

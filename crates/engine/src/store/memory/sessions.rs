@@ -210,7 +210,7 @@ impl Sessions {
         self.expiries.first().map(|(until_ms, _)| *until_ms)
     }
 
-    /// Extends the sessions of an owner that had activity after `active_after_ms`; returns how many.
+    /// Extends the sessions of an owner whose last activity passes the test; returns how many.
     pub fn renew(&mut self, owner: &str, until_ms: u64, active: impl Fn(u64) -> bool) -> usize {
         let Some(held) = self.owned.get(owner) else { return 0 };
         let mut renewed = 0;

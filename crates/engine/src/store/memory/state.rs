@@ -35,6 +35,7 @@ impl State {
     pub(super) fn advance(&mut self, now_ms: u64) {
         self.orchestrations.advance(now_ms);
         self.work.advance(now_ms);
+        self.records.sweep(now_ms);
     }
 
     /// Locks ready instances.

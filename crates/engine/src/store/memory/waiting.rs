@@ -190,7 +190,8 @@ impl Wish for WorkWish {
     }
 
     fn next_change_ms(&self, state: &State, _now_ms: u64) -> Option<u64> {
-        state.work.next_change_ms()
+        // Time brings nothing to a node that takes no activities; without this it would wake for every lock.
+        if self.tags == TagFilter::None { None } else { state.work.next_change_ms() }
     }
 }
 

@@ -104,6 +104,13 @@ pub(super) async fn a_fetch_makes_no_instance(env: Env) {
     assert_eq!(env.get_system_metrics().await.unwrap().total_instances, 0);
 }
 
+pub(super) async fn an_empty_turn_makes_no_instance(env: Env) {
+    // C3: a late message for a deleted instance must not leave a ghost.
+    env.turn_of("i1").await.ack().await;
+    not_found(env.get_instance_info("i1").await);
+    assert!(env.list_instances().await.unwrap().is_empty());
+}
+
 pub(super) async fn a_first_turn_without_metadata_makes_a_running_instance(env: Env) {
     env.turn_of("i1").await.event(1).ack().await;
     let info = env.info("i1").await;

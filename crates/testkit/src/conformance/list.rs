@@ -133,6 +133,7 @@ macro_rules! __for_each_case {
                 a_known_instance_comes_with_its_state,
                 an_enqueue_makes_no_instance,
                 a_fetch_makes_no_instance,
+                an_empty_turn_makes_no_instance,
                 a_first_turn_without_metadata_makes_a_running_instance,
                 a_message_may_come_before_the_start,
                 the_time_of_a_fetch_is_the_stores_time,

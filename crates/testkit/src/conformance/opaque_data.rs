@@ -88,7 +88,7 @@ pub(super) async fn json_comes_back_byte_by_byte(env: Env) {
 }
 
 pub(super) async fn an_empty_output_is_not_an_absent_one(env: Env) {
-    env.turn_of("i1").await.ack().await;
+    env.start("i1").await;
     assert_eq!(env.info("i1").await.output, None);
     env.turn_of("i1").await.output("").ack().await;
     assert_eq!(env.info("i1").await.output, Some(Bytes::new()));

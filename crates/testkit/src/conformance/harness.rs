@@ -1,0 +1,35 @@
+//! How the suite opens a store, and how time passes for it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use segno::store::Store;
+
+use crate::clock::VirtualClock;
+
+/// Opens stores for the suite. Lives as long as the case, so it may own a directory or a database.
+#[async_trait]
+pub trait StoreHarness: Send + Sync {
+    /// A fresh, empty store. Called once per case.
+    async fn open(&self) -> OpenStore;
+
+    /// Called after a case that passed, for what cannot be cleaned up in `Drop`.
+    async fn close(&self) {}
+}
+
+/// A store that was just opened, and its clock.
+pub struct OpenStore {
+    /// The store under test.
+    pub store: Arc<dyn Store>,
+    /// The clock that decides its visibility and expiry.
+    pub clock: ClockHandle,
+}
+
+/// How time passes for a store.
+#[derive(Debug, Clone)]
+pub enum ClockHandle {
+    /// The store uses this clock; the suite moves it and never waits.
+    Virtual(Arc<VirtualClock>),
+    /// The store has its own clock (a database's, say); the suite waits, a few hundred milliseconds at a time.
+    Real,
+}

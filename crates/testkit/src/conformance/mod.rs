@@ -1,0 +1,47 @@
+//! The store contract of `segno::store` in executable form.
+//!
+//! A store brings a [`StoreHarness`] and one line, `segno_testkit::conformance!(MyHarness::new());`, which makes one
+//! test of every case. No store lists cases: the list is in `list.rs`, and a case that is not in it does not compile
+//! without a warning.
+//!
+//! * `harness`: how a store is opened, and how its time passes.
+//! * `list`: all cases by group; drives the macro and [`cases`].
+//! * `fixture`: the words that cases are written in.
+//! * everything else: one file per group of rules.
+
+mod fixture;
+mod harness;
+mod list;
+mod wait;
+
+mod admin_reads;
+mod atomicity;
+mod attempt_counts;
+mod batched_fetch;
+mod bulk_operations;
+mod cancellation;
+mod capability_filter;
+mod contention;
+mod custom_status;
+mod deletion_and_hierarchy;
+mod due_records;
+mod instance_locks;
+mod instance_queries;
+mod keep_lock;
+mod lock_expiry_and_fencing;
+mod multi_execution;
+mod opaque_data;
+mod pruning;
+mod queue_order_and_visibility;
+mod record_listing;
+mod records;
+mod sessions;
+mod start_guard;
+mod tags;
+mod waiting_and_waking;
+mod watching;
+mod work_item_acks;
+
+pub use fixture::Env;
+pub use harness::{ClockHandle, OpenStore, StoreHarness};
+pub use list::{Case, Threads, cases, run};

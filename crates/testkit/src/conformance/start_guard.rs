@@ -1,0 +1,154 @@
+//! Starting twice is starting once, and the store is the one that knows (I1, I3).
+
+use segno::store::{ExecutionStatus, OrchestratorMessage, RecordBatch};
+
+use super::fixture::*;
+
+async fn start(env: &Env, instance: &str) -> Result<(), segno::store::ProviderError> {
+    env.enqueue_for_orchestrator(guarded_start(instance), None).await
+}
+
+async fn nothing_queued(env: &Env) {
+    env.nothing_to_fetch().await;
+    let depths = env.get_queue_depths().await.unwrap();
+    assert_eq!((depths.orchestrator_queue, depths.delayed), (0, 0));
+}
+
+pub(super) async fn the_first_start_is_accepted(env: Env) {
+    start(&env, "i1").await.unwrap();
+    assert_eq!(bodies(&env.fetch().await), ["start"]);
+}
+
+pub(super) async fn a_second_start_is_refused_while_the_first_waits(env: Env) {
+    start(&env, "i1").await.unwrap();
+    conflict(start(&env, "i1").await);
+    assert_eq!(env.fetch().await.messages.len(), 1);
+}
+
+pub(super) async fn a_second_start_is_refused_while_the_first_is_locked(env: Env) {
+    start(&env, "i1").await.unwrap();
+    env.fetch().await;
+    conflict(start(&env, "i1").await);
+}
+
+pub(super) async fn a_second_start_is_refused_while_the_first_is_delayed(env: Env) {
+    env.enqueue_for_orchestrator(guarded_start("i1"), Some(LOCK)).await.unwrap();
+    conflict(start(&env, "i1").await);
+    nothing_to_fetch_but_one_delayed(&env).await;
+}
+
+async fn nothing_to_fetch_but_one_delayed(env: &Env) {
+    env.nothing_to_fetch().await;
+    assert_eq!(env.get_queue_depths().await.unwrap().delayed, 1);
+}
+
+pub(super) async fn a_start_of_a_running_instance_is_refused(env: Env) {
+    env.start("i1").await;
+    conflict(start(&env, "i1").await);
+    nothing_queued(&env).await;
+}
+
+pub(super) async fn a_start_of_an_ended_instance_is_refused(env: Env) {
+    env.start_and_end("i1").await;
+    conflict(start(&env, "i1").await);
+    nothing_queued(&env).await;
+}
+
+pub(super) async fn a_start_is_refused_after_continuing_as_new(env: Env) {
+    env.start("i1").await;
+    env.put_status("i1", ExecutionStatus::ContinuedAsNew).await;
+    conflict(start(&env, "i1").await);
+}
+
+pub(super) async fn an_instance_without_a_name_can_be_started(env: Env) {
+    env.turn_of("i1").await.event(1).ack().await;
+    start(&env, "i1").await.unwrap();
+    assert_eq!(bodies(&env.fetch().await), ["start"]);
+}
+
+pub(super) async fn other_messages_do_not_stand_in_the_way_of_a_start(env: Env) {
+    env.send("i1", "early").await;
+    start(&env, "i1").await.unwrap();
+    assert_eq!(bodies(&env.fetch().await), ["early", "start"]);
+}
+
+pub(super) async fn a_message_without_a_guard_is_always_accepted(env: Env) {
+    env.start("i1").await;
+    env.send("i1", "start").await;
+    env.send("i1", "start").await;
+    assert_eq!(env.fetch().await.messages.len(), 2);
+}
+
+pub(super) async fn a_start_that_was_consumed_without_a_name_can_be_repeated(env: Env) {
+    start(&env, "i1").await.unwrap();
+    env.turn(&env.fetch().await).ack().await;
+    start(&env, "i1").await.unwrap();
+}
+
+pub(super) async fn starts_of_different_instances_do_not_meet(env: Env) {
+    start(&env, "i1").await.unwrap();
+    start(&env, "i2").await.unwrap();
+    assert_eq!(instances(&env.fetch_many(9).await), ["i1", "i2"]);
+}
+
+pub(super) async fn a_deleted_instance_can_be_started_again(env: Env) {
+    env.start_and_end("i1").await;
+    env.delete_instance("i1", false).await.unwrap();
+    start(&env, "i1").await.unwrap();
+    assert_eq!(env.fetch().await.last_event_id, 0);
+}
+
+pub(super) async fn a_turn_leaves_out_a_start_of_an_existing_instance(env: Env) {
+    env.start("child").await;
+    let turn = env.turn_of("i1").await.event(1).post(guarded_start("child")).post(message("other", "x"));
+    turn.ack().await;
+    assert_eq!(env.read("i1").await.unwrap(), [event(1)]);
+    assert_eq!(instances(&env.fetch_many(9).await), ["other"]);
+}
+
+pub(super) async fn a_turn_leaves_out_a_start_that_waits_already(env: Env) {
+    start(&env, "child").await.unwrap();
+    env.send("i1", "go").await;
+    let items = env.fetch_many(9).await;
+    let parent = items.iter().find(|item| item.instance == "i1").unwrap();
+    let child = items.iter().find(|item| item.instance == "child").unwrap();
+    env.turn(parent).post(guarded_start("child")).ack().await;
+    env.turn(child).named("Flow").ack().await;
+    nothing_queued(&env).await;
+}
+
+pub(super) async fn a_turn_with_the_same_start_twice_starts_once(env: Env) {
+    env.turn_of("i1").await.post(guarded_start("child")).post(guarded_start("child")).ack().await;
+    assert_eq!(bodies(&env.fetch().await), ["start"]);
+}
+
+pub(super) async fn a_turn_that_starts_an_absent_instance_enqueues_the_start(env: Env) {
+    env.turn_of("i1").await.post(guarded_start("child")).ack().await;
+    conflict(start(&env, "child").await);
+    assert_eq!(env.fetch().await.instance, "child");
+}
+
+pub(super) async fn a_record_commit_leaves_out_a_start_of_an_existing_instance(env: Env) {
+    env.start("i1").await;
+    let orchestrator_items = vec![guarded_start("i1"), guarded_start("i2")];
+    let batch = RecordBatch { writes: vec![put("r")], orchestrator_items, ..RecordBatch::default() };
+    env.commit_records(batch).await.unwrap();
+    assert!(env.record("r").await.is_some());
+    assert_eq!(instances(&env.fetch_many(9).await), ["i2"]);
+}
+
+pub(super) async fn a_record_commit_repeated_starts_once(env: Env) {
+    // D4
+    let batch = || RecordBatch { orchestrator_items: vec![guarded_start("i1")], ..RecordBatch::default() };
+    env.commit_records(batch()).await.unwrap();
+    env.commit_records(batch()).await.unwrap();
+    assert_eq!(env.fetch().await.messages.len(), 1);
+}
+
+pub(super) async fn a_delayed_start_comes_at_its_time(env: Env) {
+    let visible_at_ms = Some(env.now().await + u64::try_from(env.span().as_millis()).unwrap());
+    env.post(OrchestratorMessage { visible_at_ms, ..guarded_start("i1") }).await;
+    env.nothing_to_fetch().await;
+    env.advance_span().await;
+    assert_eq!(bodies(&env.fetch().await), ["start"]);
+}

@@ -1,0 +1,87 @@
+//! A worker takes the activities whose tag its filter names, and no others.
+
+use segno::store::TagFilter;
+
+use super::fixture::*;
+
+/// One activity without a tag, one each with `gpu` and `cpu`.
+async fn three_jobs(env: &Env) {
+    env.queue(tagged_job("gpu", 1)).await;
+    env.queue(job(2)).await;
+    env.queue(tagged_job("cpu", 3)).await;
+}
+
+async fn taken(env: &Env, tags: TagFilter) -> Vec<u64> {
+    three_jobs(env).await;
+    env.take_ids(ask().max(9).tags(tags)).await
+}
+
+pub(super) async fn the_default_takes_only_untagged_work(env: Env) {
+    assert_eq!(taken(&env, TagFilter::DefaultOnly).await, [2]);
+}
+
+pub(super) async fn a_tag_takes_only_work_with_that_tag(env: Env) {
+    assert_eq!(taken(&env, TagFilter::tags(["gpu"])).await, [1]);
+}
+
+pub(super) async fn several_tags_take_work_with_any_of_them(env: Env) {
+    assert_eq!(taken(&env, TagFilter::tags(["gpu", "cpu", "unknown"])).await, [1, 3]);
+}
+
+pub(super) async fn default_and_a_tag_takes_both(env: Env) {
+    assert_eq!(taken(&env, TagFilter::default_and(["cpu"])).await, [2, 3]);
+}
+
+pub(super) async fn any_takes_everything(env: Env) {
+    assert_eq!(taken(&env, TagFilter::Any).await, [1, 2, 3]);
+}
+
+pub(super) async fn none_takes_nothing(env: Env) {
+    assert_eq!(taken(&env, TagFilter::None).await, [] as [u64; 0]);
+}
+
+pub(super) async fn work_that_does_not_match_blocks_nobody(env: Env) {
+    for id in 0..50 {
+        env.queue(tagged_job("gpu", id)).await;
+    }
+    env.queue(job(99)).await;
+    assert_eq!(env.take_ids(ask().tags(TagFilter::DefaultOnly)).await, [99]);
+}
+
+pub(super) async fn passing_over_work_is_no_attempt(env: Env) {
+    env.queue(tagged_job("gpu", 1)).await;
+    assert!(env.take(ask().tags(TagFilter::DefaultOnly)).await.is_empty());
+    assert_eq!(env.take(ask().tags(TagFilter::tags(["gpu"]))).await[0].attempt_count, 1);
+}
+
+pub(super) async fn tags_are_compared_exactly(env: Env) {
+    for (id, tag) in (1..).zip(["GPU", "gpu ", "gp", "gpu2", ""]) {
+        env.queue(tagged_job(tag, id)).await;
+    }
+    assert_eq!(env.take_ids(ask().max(9).tags(TagFilter::tags(["gpu"]))).await, [] as [u64; 0]);
+    assert_eq!(env.take_ids(ask().max(9).tags(TagFilter::DefaultOnly)).await, [] as [u64; 0]);
+}
+
+pub(super) async fn tags_of_a_turn_are_kept(env: Env) {
+    env.turn_of("i1").await.work(tagged_job("gpu", 1)).work(job(2)).ack().await;
+    let work = env.take(ask().tags(TagFilter::tags(["gpu"]))).await;
+    assert_eq!(work[0].message, tagged_job("gpu", 1));
+}
+
+pub(super) async fn work_of_several_tags_keeps_its_order(env: Env) {
+    for (id, tag) in (1..).zip(["gpu", "cpu", "gpu", "cpu"]) {
+        env.queue(tagged_job(tag, id)).await;
+    }
+    assert_eq!(env.take_ids(ask().max(9).tags(TagFilter::tags(["gpu", "cpu"]))).await, [1, 2, 3, 4]);
+}
+
+pub(super) async fn tags_and_sessions_must_both_fit(env: Env) {
+    let bound = |tag: Option<&str>, id| segno::store::WorkerMessage {
+        tag: tag.map(str::to_owned),
+        ..session_job("s", id)
+    };
+    env.queue(bound(Some("gpu"), 1)).await;
+    env.queue(bound(None, 2)).await;
+    assert_eq!(env.take_ids(ask().max(9).tags(TagFilter::tags(["gpu"]))).await, [] as [u64; 0]);
+    assert_eq!(env.take_ids(ask().max(9).owner("a").tags(TagFilter::tags(["gpu"]))).await, [1]);
+}

@@ -12,11 +12,12 @@ use serde::de::DeserializeOwned;
 use crate::activity::ActivityContext;
 use crate::context::Context;
 use crate::error::{Code, Error};
+use crate::event::Event;
 use crate::failure::{Failure, from_engine_error};
 use crate::handles::{Activity, Orchestration};
 use crate::names;
 use crate::payload::Payload;
-use crate::replay::OrchestrationHandler;
+use crate::replay::{Execution, ExecutionId, OrchestrationHandler, find_started};
 
 /// The running code of an activity.
 pub(crate) type ActivityFuture = Pin<Box<dyn Future<Output = Result<Payload, Failure>> + Send>>;
@@ -69,6 +70,27 @@ impl Registry {
         }?;
         let handler = versions.handlers.get(&wanted)?;
         Some((wanted, handler.clone()))
+    }
+
+    /// Replays a recorded history of one execution against the registered code: the check to run in CI before code goes
+    /// out to running instances. Runs no activity and writes nothing.
+    ///
+    /// # Errors
+    /// `not-found` when the code is not registered, `nondeterminism` when it asks for something else than recorded.
+    pub fn replay(&self, instance: &str, execution_id: u64, history: &[Event]) -> Result<(), Error> {
+        let Some((_, started)) = find_started(history) else {
+            let message = "the history has no OrchestrationStarted, so there is nothing to replay";
+            return Err(Error::new(Code::Nondeterminism, message));
+        };
+        let Some((_, handler)) = self.orchestration(&started.name, Some(&started.version)) else {
+            let message = format!("orchestration {:?} {} is not registered", started.name, started.version);
+            return Err(Error::new(Code::NotFound, message));
+        };
+        let id = ExecutionId { instance: instance.to_owned(), execution_id };
+        match Execution::replay(id, history, &handler) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::new(Code::Nondeterminism, error.to_string())),
+        }
     }
 
     pub(crate) fn activity(&self, name: &str) -> Option<ActivityHandler> {

@@ -82,7 +82,7 @@ impl Turn<'_> {
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         let mut log = EarlyLog::new(item, history, self.now_ms());
         let cancel = log.take_messages(&batch.others);
-        if let Some(reason) = cancel.filter(|_| item.status == Some(ExecutionStatus::Pending)) {
+        if let Some(reason) = cancel.filter(|_| is_delayed_start(item)) {
             log.push(EventKind::OrchestrationCancelRequested { reason: reason.clone() });
             let failure = Failure::cancelled(reason);
             log.push(EventKind::OrchestrationFailed { failure: failure.clone() });
@@ -294,6 +294,11 @@ impl Turn<'_> {
             reason: format!("the history cannot be read: {reason}"),
         }
     }
+}
+
+/// Whether the instance is known and its start lies ahead, as opposed to one that only got early messages.
+fn is_delayed_start(item: &OrchestrationItem) -> bool {
+    item.status == Some(ExecutionStatus::Pending) && item.orchestration_name.is_some()
 }
 
 /// Appends events without running code.

@@ -38,6 +38,7 @@ pub(super) fn to_ack(
         metadata.orchestration_version = Some(started.version.clone());
         metadata.parent_instance_id = started.parent.as_ref().map(|parent| parent.instance.clone());
         metadata.pinned_version = Some(engine_version());
+        metadata.incarnation = Some(started.seed);
     }
     if plan.labels_changed || (starts && !execution.started().labels.is_empty()) {
         metadata.labels = Some(execution.labels());

@@ -115,7 +115,8 @@ impl Turn<'_> {
         }
         let history = self.history(&item).await?;
         let Some((_, started)) = find_started(&history) else {
-            return match (batch.start.take(), batch.continuation.take()) {
+            let start = batch.start.take_if(|start| !unstarted::is_repeated_start(&item, start));
+            return match (start, batch.continuation.take()) {
                 (Some(start), _) => self.begin_first(&item, &history, *start, batch).await,
                 (None, Some(next)) => self.begin_next(&item, &history, *next, batch).await,
                 (None, None) => self.keep_early(&item, &history, batch).await,

@@ -4,6 +4,7 @@ mod cancellation;
 mod idle;
 mod metrics;
 mod shutdown;
+mod store_trouble;
 mod support;
 mod takeover;
 mod unreadable;

@@ -1,6 +1,11 @@
 //! All cases, by group. The one list that drives both the macro and [`cases`].
 
+use std::panic::resume_unwind;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
 use futures_util::future::BoxFuture;
+use tokio::runtime::{Builder, Runtime};
 
 use super::fixture::Env;
 use super::harness::StoreHarness;
@@ -76,21 +81,43 @@ pub fn cases() -> &'static [Case] {
     crate::__for_each_case! { [case_table] }
 }
 
+/// Real time after which a case counts as stuck: the store hangs or spins. Only a failing case takes this long.
+const CASE_LIMIT: Duration = Duration::from_secs(60);
+
 /// Runs one case against a fresh store of the harness. Panics when the store breaks the rule.
-pub fn run<H: StoreHarness>(group: &str, name: &str, harness: fn() -> H) {
+pub fn run<H: StoreHarness + 'static>(group: &str, name: &str, harness: fn() -> H) {
     let case = cases().iter().find(|case| case.group == group && case.name == name);
     let case = case.unwrap_or_else(|| panic!("there is no case {group}::{name}"));
-    let runtime = match case.threads {
-        Threads::One => tokio::runtime::Builder::new_current_thread().enable_all().build(),
-        Threads::Many => {
-            tokio::runtime::Builder::new_multi_thread().worker_threads(MANY_THREADS).enable_all().build()
-        }
-    };
-    runtime.expect("a test process can start a runtime").block_on(async {
-        let harness = harness();
-        (case.run)(Env::new(harness.open().await)).await;
-        harness.close().await;
+    // On a thread of its own, because a store that spins never lets go of its runtime.
+    let (done, outcome) = mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        case.runtime().block_on(async {
+            let harness = harness();
+            (case.run)(Env::new(harness.open().await)).await;
+            harness.close().await;
+        });
+        // The receiver is gone only when the case was given up already.
+        let _ = done.send(());
     });
+    match outcome.recv_timeout(CASE_LIMIT) {
+        Ok(()) => {}
+        Err(RecvTimeoutError::Timeout) => panic!("the store is stuck: no end after {CASE_LIMIT:?}"),
+        Err(RecvTimeoutError::Disconnected) => match thread.join() {
+            Ok(()) => unreachable!("the case ends by saying so or by panicking"),
+            Err(panic) => resume_unwind(panic),
+        },
+    }
+}
+
+impl Case {
+    fn runtime(&self) -> Runtime {
+        let mut builder = match self.threads {
+            Threads::One => Builder::new_current_thread(),
+            Threads::Many => Builder::new_multi_thread(),
+        };
+        let runtime = builder.worker_threads(MANY_THREADS).enable_all().build();
+        runtime.expect("a test process can start a runtime")
+    }
 }
 
 #[doc(hidden)]
@@ -300,6 +327,7 @@ macro_rules! __for_each_case {
                 activities_of_a_batch_end_independently,
                 a_history_that_the_runtime_holds_is_left_out,
                 a_history_that_the_runtime_holds_only_in_part_is_loaded,
+                a_runtime_gets_back_the_incarnation_that_it_gave_an_execution,
                 a_runtime_is_asked_about_the_current_execution,
                 each_instance_of_a_batch_is_asked_about,
                 a_turn_of_a_resident_execution_is_a_turn_like_any_other,
@@ -382,6 +410,11 @@ macro_rules! __for_each_case {
                 a_record_commit_leaves_out_a_start_of_an_existing_instance,
                 a_record_commit_repeated_starts_once,
                 a_delayed_start_comes_at_its_time,
+                a_message_that_needs_its_instance_is_refused_when_there_is_none,
+                a_message_that_needs_its_instance_reaches_one_that_runs,
+                a_message_that_needs_its_instance_follows_a_start_that_waits,
+                a_message_that_needs_its_instance_is_not_content_with_early_messages,
+                a_message_that_needs_its_instance_is_refused_after_its_deletion,
             }
             work_item_acks One {
                 a_finished_activity_leaves_the_queue,

@@ -14,6 +14,7 @@ use segno::{
 
 const CHARGE: Activity<String, String> = Activity::new("charge");
 const PAYMENT: Orchestration<String, String> = Orchestration::new("payment");
+const PATIENT_PAYMENT: Orchestration<String, String> = Orchestration::new("patient-payment");
 
 static BANK_IS_OPEN: AtomicBool = AtomicBool::new(false);
 
@@ -26,22 +27,37 @@ async fn charge(ctx: ActivityContext, card: String) -> Result<String, Failure> {
     }
 }
 
+fn four_times() -> Retry {
+    Retry::exponential(4, Duration::from_millis(10)).max_delay(Duration::from_secs(60))
+}
+
 async fn payment(ctx: Context, card: String) -> Result<String, Failure> {
-    let retry = Retry::exponential(4, Duration::from_millis(10)).max_delay(Duration::from_secs(60));
-    ctx.activity(CHARGE, card).retry(retry).pause_when_exhausted().await
+    ctx.activity(CHARGE, card).retry(four_times()).await
+}
+
+/// Never fails: when the attempts are used up, it waits for a person.
+async fn patient_payment(ctx: Context, card: String) -> Result<String, Failure> {
+    ctx.activity(CHARGE, card).retry(four_times()).pause_when_exhausted().await
 }
 
 async fn wait_until_paused(client: &Client, instance: &str) -> anyhow::Result<String> {
-    let mut seen = client.instance(instance).await?;
-    while seen.status != ExecutionStatus::Paused {
-        seen = client.wait_for_revision(instance, seen.revision, Duration::from_secs(10)).await?;
+    let mut revision = 0;
+    loop {
+        let seen = client.wait_for_revision(instance, revision, Duration::from_secs(10)).await?;
+        if seen.status == ExecutionStatus::Paused {
+            return Ok(seen.pause_reason().unwrap_or_default().to_owned());
+        }
+        revision = seen.revision;
     }
-    Ok(seen.pause_reason().unwrap_or_default().to_owned())
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let registry = Registry::builder().orchestration(PAYMENT, payment).activity(CHARGE, charge).build()?;
+    let registry = Registry::builder()
+        .orchestration(PAYMENT, payment)
+        .orchestration(PATIENT_PAYMENT, patient_payment)
+        .activity(CHARGE, charge)
+        .build()?;
     let runtime = Runtime::builder(MemoryStore::new()).registry(registry).start().await?;
     let client = runtime.client();
 
@@ -52,11 +68,11 @@ async fn main() -> anyhow::Result<()> {
     let ended = client.wait_until_ended("payment-expired", Duration::from_secs(10)).await?;
     println!("expired: {}", ended.failure().map(ToString::to_string).unwrap_or_default());
 
-    client.start(PAYMENT, "closed-bank".to_owned()).id("payment-closed").await?;
+    client.start(PATIENT_PAYMENT, "closed-bank".to_owned()).id("payment-closed").await?;
     println!("closed bank: paused, {}", wait_until_paused(client, "payment-closed").await?);
     BANK_IS_OPEN.store(true, Ordering::Relaxed);
     client.resume("payment-closed").await?;
-    println!("closed bank, after resuming: {}", client.result(PAYMENT, "payment-closed").await?);
+    println!("closed bank, after resuming: {}", client.result(PATIENT_PAYMENT, "payment-closed").await?);
 
     runtime.shutdown(Duration::from_secs(1)).await;
     Ok(())

@@ -1,6 +1,6 @@
 //! The runtime: two dispatchers that take work from a store, run code, and commit what it decided.
 //!
-//! Every loop is fetch, decide, commit. The orchestrator's middle part is [`crate::replay`]; the worker's is user code.
+//! Every loop is fetch, decide, commit. The orchestrator's middle part is the `replay` module; the worker's is user code.
 
 mod backoff;
 mod commit;

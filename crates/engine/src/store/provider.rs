@@ -341,9 +341,10 @@ pub trait Provider: Send + Sync + 'static {
         request: FetchOrchestrationItems<'_>,
     ) -> Result<Vec<OrchestrationItem>, ProviderError>;
 
-    /// Commits a turn: checks the lock, appends events, stores metadata, enqueues, takes back cancelled work,
-    /// removes the fetched messages and releases the lock, all or nothing. Messages that arrived after the fetch
-    /// stay in the queue.
+    /// Commits a turn: checks the lock, removes the fetched messages, appends events, stores metadata, enqueues, takes
+    /// back cancelled work and releases the lock, all or nothing. What one commit enqueues and cancels is gone: taking
+    /// back comes after enqueueing. A guarded start that the commit consumes does not stand in the way of one that it
+    /// enqueues. Messages that arrived after the fetch stay in the queue.
     ///
     /// # Errors
     /// `LockLost` when the token does not hold any more, `Conflict` when an event id exists already or a record
@@ -352,6 +353,7 @@ pub trait Provider: Send + Sync + 'static {
     async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError>;
 
     /// Gives the batch back: clears the lock and shows the messages again, after `delay` if given, in their order.
+    /// Messages that arrived under the lock are not delayed.
     /// With `ignore_attempt` the fetch does not count as an attempt (the count never goes below zero).
     ///
     /// # Errors

@@ -85,6 +85,14 @@ pub(super) async fn a_start_that_was_consumed_without_a_name_can_be_repeated(env
     start(&env, "i1").await.unwrap();
 }
 
+pub(super) async fn a_consumed_start_does_not_linger_behind_other_messages(env: Env) {
+    start(&env, "i1").await.unwrap();
+    env.send_later("i1", "later", LOCK).await;
+    env.turn(&env.fetch().await).ack().await;
+    start(&env, "i1").await.unwrap();
+    assert_eq!(bodies(&env.fetch().await), ["start"]);
+}
+
 pub(super) async fn starts_of_different_instances_do_not_meet(env: Env) {
     start(&env, "i1").await.unwrap();
     start(&env, "i2").await.unwrap();

@@ -1,4 +1,39 @@
-#![doc = "Segno engine (crate docs follow)."]
+#![doc = include_str!("lib.md")]
+
+pub mod activity;
+pub mod client;
 pub mod clock;
+mod codec;
+pub mod context;
+mod dead_letter;
+mod error;
+pub mod event;
+mod failure;
+mod handles;
+pub mod ids;
 pub mod limits;
+mod names;
+mod payload;
+mod registry;
+mod replay;
+mod retry;
+pub mod runtime;
 pub mod store;
+pub mod telemetry;
+pub mod work_item;
+
+pub use activity::ActivityContext;
+pub use client::Client;
+pub use context::{Context, race, race_all};
+pub use dead_letter::{DeadLetter, Queue};
+pub use error::{Code, Error};
+pub use failure::{Category, Failure};
+pub use handles::{Activity, Mailbox, Orchestration, Signal};
+pub use payload::Payload;
+pub use registry::{Registry, RegistryBuilder};
+pub use replay::Nondeterminism;
+pub use retry::Retry;
+pub use runtime::{Runtime, RuntimeOptions};
+
+/// Waiting for several at once, from the `futures` crate: deterministic in orchestrations.
+pub use futures_util::future::{join, join_all, join3, try_join, try_join_all};

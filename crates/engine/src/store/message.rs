@@ -16,7 +16,7 @@ pub struct StoredEvent {
     pub data: Bytes,
 }
 
-/// Whether a message may create its instance.
+/// What must be true of an instance for a message to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StartGuard {
     /// An ordinary message: always accepted.
@@ -25,6 +25,9 @@ pub enum StartGuard {
     /// A start: the enqueue fails with `Conflict` when the instance has started (its row has a name) or
     /// another guarded start for it waits in the queue. This makes "start once" a promise of the store.
     IfAbsent,
+    /// A message for an instance that must be there: the enqueue fails with `NotFound` when the instance has not
+    /// started (its row has no name) and no guarded start for it waits in the queue.
+    IfPresent,
 }
 
 /// A message for the orchestrator queue.

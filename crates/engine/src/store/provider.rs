@@ -78,10 +78,24 @@ impl std::fmt::Display for ExecutionStatus {
     }
 }
 
-/// Tells a store which histories the runtime holds already, so that it need not load them.
+/// Where an execution stands, for asking whether somebody holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExecutionPosition<'a> {
+    /// The instance.
+    pub instance: &'a str,
+    /// Its current execution.
+    pub execution_id: u64,
+    /// The incarnation that the runtime gave it; `None` if it never did.
+    pub incarnation: Option<u64>,
+    /// Id of its last event.
+    pub last_event_id: u64,
+}
+
+/// Tells a store which histories the runtime holds already, so that it need not load them. Asked for executions that
+/// have events; may be asked under a lock of the store, so it must be quick and must not call back.
 pub trait ResidentExecutions: Send + Sync {
-    /// Whether the runtime holds this execution up to and including this event.
-    fn holds(&self, instance: &str, execution_id: u64, last_event_id: u64) -> bool;
+    /// Whether the runtime holds this execution up to and including its last event.
+    fn holds(&self, position: &ExecutionPosition<'_>) -> bool;
 }
 
 /// What to fetch from the orchestrator queue.
@@ -174,6 +188,9 @@ pub struct ExecutionMetadata {
     pub parent_instance_id: Option<String>,
     /// Engine version that the execution is pinned to; stored unconditionally when given.
     pub pinned_version: Option<Version>,
+    /// A number that the runtime draws for each new execution and gets back in [`ExecutionPosition`]: it tells an
+    /// execution from one of the same number and length in an instance that was deleted and made again.
+    pub incarnation: Option<u64>,
     /// New custom status; every ack that carries one raises its version by one.
     pub custom_status: Option<CustomStatusChange>,
     /// The full new set of labels.
@@ -201,7 +218,7 @@ pub struct AckOrchestrationItem {
     pub history_delta: Vec<StoredEvent>,
     /// Activities to enqueue.
     pub worker_items: Vec<WorkerMessage>,
-    /// Messages to enqueue, for this or other instances. A guarded start of an instance that exists is left out.
+    /// Messages to enqueue, for this or other instances. Those that their guard forbids are left out.
     pub orchestrator_items: Vec<OrchestratorMessage>,
     /// What to store about the execution.
     pub metadata: ExecutionMetadata,
@@ -381,7 +398,7 @@ pub trait Provider: Send + Sync + 'static {
     /// The instance itself is created by its first turn, not here.
     ///
     /// # Errors
-    /// `Conflict` for a guarded start of an instance that exists or is about to.
+    /// `Conflict` or `NotFound` when the guard of the message forbids it; see [`StartGuard`](super::StartGuard).
     async fn enqueue_for_orchestrator(
         &self,
         message: OrchestratorMessage,

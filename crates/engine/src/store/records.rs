@@ -83,7 +83,7 @@ impl RecordWrite {
 pub struct RecordBatch {
     /// Record changes; a key may occur once.
     pub writes: Vec<RecordWrite>,
-    /// Messages for the orchestrator queue. A guarded start of an instance that exists is left out, not an
+    /// Messages for the orchestrator queue. Those that their guard forbids are left out, which is not an
     /// error: starting twice is starting once.
     pub orchestrator_items: Vec<OrchestratorMessage>,
     /// Messages for the worker queue.

@@ -329,6 +329,7 @@ macro_rules! __for_each_case {
                 activities_of_a_batch_end_independently,
                 a_history_that_the_runtime_holds_is_left_out,
                 a_history_that_the_runtime_holds_only_in_part_is_loaded,
+                a_runtime_gets_back_the_incarnation_that_it_gave_an_execution,
                 a_runtime_is_asked_about_the_current_execution,
                 each_instance_of_a_batch_is_asked_about,
                 a_turn_of_a_resident_execution_is_a_turn_like_any_other,
@@ -413,6 +414,11 @@ macro_rules! __for_each_case {
                 a_record_commit_leaves_out_a_start_of_an_existing_instance,
                 a_record_commit_repeated_starts_once,
                 a_delayed_start_comes_at_its_time,
+                a_message_that_needs_its_instance_is_refused_when_there_is_none,
+                a_message_that_needs_its_instance_reaches_one_that_runs,
+                a_message_that_needs_its_instance_follows_a_start_that_waits,
+                a_message_that_needs_its_instance_is_not_content_with_early_messages,
+                a_message_that_needs_its_instance_is_refused_after_its_deletion,
             }
             work_item_acks One {
                 a_finished_activity_leaves_the_queue,

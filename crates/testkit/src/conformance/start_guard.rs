@@ -1,6 +1,6 @@
 //! Starting twice is starting once, and the store is the one that knows (I1, I3).
 
-use segno::store::{ExecutionStatus, OrchestratorMessage, RecordBatch};
+use segno::store::{ExecutionStatus, OrchestratorMessage, RecordBatch, StartGuard};
 
 use super::fixture::*;
 
@@ -159,4 +159,37 @@ pub(super) async fn a_delayed_start_comes_at_its_time(env: Env) {
     env.nothing_to_fetch().await;
     env.advance_span().await;
     assert_eq!(bodies(&env.fetch().await), ["start"]);
+}
+
+async fn control(env: &Env, instance: &str) -> Result<(), segno::store::ProviderError> {
+    let message = OrchestratorMessage { guard: StartGuard::IfPresent, ..message(instance, "control") };
+    env.enqueue_for_orchestrator(message, None).await
+}
+
+pub(super) async fn a_message_that_needs_its_instance_is_refused_when_there_is_none(env: Env) {
+    not_found(control(&env, "i1").await);
+    nothing_queued(&env).await;
+}
+
+pub(super) async fn a_message_that_needs_its_instance_reaches_one_that_runs(env: Env) {
+    env.start("i1").await;
+    control(&env, "i1").await.unwrap();
+    assert_eq!(bodies(&env.fetch().await), ["control"]);
+}
+
+pub(super) async fn a_message_that_needs_its_instance_follows_a_start_that_waits(env: Env) {
+    start(&env, "i1").await.unwrap();
+    control(&env, "i1").await.unwrap();
+    assert_eq!(bodies(&env.fetch().await), ["start", "control"]);
+}
+
+pub(super) async fn a_message_that_needs_its_instance_is_not_content_with_early_messages(env: Env) {
+    env.turn_of("i1").await.event(1).status(ExecutionStatus::Pending).ack().await;
+    not_found(control(&env, "i1").await);
+}
+
+pub(super) async fn a_message_that_needs_its_instance_is_refused_after_its_deletion(env: Env) {
+    env.start_and_end("i1").await;
+    env.delete_instances_atomic(&["i1".to_owned()], true).await.unwrap();
+    not_found(control(&env, "i1").await);
 }

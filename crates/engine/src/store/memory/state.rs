@@ -12,7 +12,7 @@ use super::watch::Watches;
 use super::worker_queue::{WorkWanted, WorkerQueue};
 use crate::clock::duration_ms;
 use crate::store::{
-    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, ErrorKind, ExecutionMetadata,
+    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, ErrorKind, ExecutionMetadata, ExecutionPosition,
     FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceFilter, LockedWorkItem,
     OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions, PruneResult, QueueDepths,
     RecordBatch, ResidentExecutions, StartGuard, StoredEvent,
@@ -65,7 +65,10 @@ impl State {
         let execution_id = info.map_or(1, |info| info.current_execution_id);
         let last_event_id = execution.map_or(0, |execution| execution.last_event_id());
         let held = |resident: &dyn ResidentExecutions| {
-            last_event_id > 0 && resident.holds(&batch.instance, execution_id, last_event_id)
+            let incarnation = execution.and_then(|execution| execution.incarnation);
+            let instance = &*batch.instance;
+            last_event_id > 0
+                && resident.holds(&ExecutionPosition { instance, execution_id, incarnation, last_event_id })
         };
         let history = if resident.is_some_and(held) {
             FetchedHistory::Resident
@@ -149,10 +152,7 @@ impl State {
 
     /// Adds a message, or says that its guard forbids it.
     pub(super) fn enqueue(&mut self, message: OrchestratorMessage, now_ms: u64) -> Result<(), ProviderError> {
-        if self.is_second_start(&message) {
-            let text = format!("{} exists already or is about to start; use another id", message.instance);
-            return Err(ProviderError::new(ErrorKind::Conflict, "enqueue_for_orchestrator", text));
-        }
+        self.check_guard(&message)?;
         let instances = &self.instances;
         let pin = |instance: &str| instances.info(instance).and_then(|info| info.pinned_version.clone());
         self.orchestrations.enqueue(message, now_ms, pin);
@@ -164,12 +164,24 @@ impl State {
         let _left_out = self.enqueue(message, now_ms);
     }
 
-    fn is_second_start(&self, message: &OrchestratorMessage) -> bool {
-        let has_started = |instance: &str| {
+    fn check_guard(&self, message: &OrchestratorMessage) -> Result<(), ProviderError> {
+        const OPERATION: &str = "enqueue_for_orchestrator";
+        let instance = message.instance.as_str();
+        let is_there = || {
             self.instances.info(instance).is_some_and(|info| info.orchestration_name.is_some())
+                || self.orchestrations.has_guarded_start(instance)
         };
-        message.guard == StartGuard::IfAbsent
-            && (has_started(&message.instance) || self.orchestrations.has_guarded_start(&message.instance))
+        match message.guard {
+            StartGuard::IfAbsent if is_there() => {
+                let text = format!("{instance} exists already or is about to start; use another id");
+                Err(ProviderError::new(ErrorKind::Conflict, OPERATION, text))
+            }
+            StartGuard::IfPresent if !is_there() => {
+                let text = format!("there is no instance {instance}, and no start for it waits");
+                Err(ProviderError::new(ErrorKind::NotFound, OPERATION, text))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Locks ready activities.

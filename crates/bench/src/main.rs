@@ -1,0 +1,2 @@
+//! Workloads that measure Segno.
+fn main() {}

@@ -1,0 +1,116 @@
+//! One thing for many instances.
+
+use super::Client;
+use crate::error::{Code, Error};
+use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
+use crate::store::{ErrorKind, InstanceQuery};
+
+/// Acts on all instances that match a query, up to a limit.
+#[must_use = "nothing happens before count, cancel, pause, resume or delete is called"]
+pub struct Bulk {
+    client: Client,
+    query: InstanceQuery,
+    limit: usize,
+}
+
+/// What a bulk call did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BulkResult {
+    /// Instances that matched, up to the limit.
+    pub matched: usize,
+    /// Instances that were acted on; the others had ended or vanished meanwhile.
+    pub done: usize,
+    /// Whether more match than the limit let through.
+    pub more: bool,
+}
+
+impl Client {
+    /// Acts on all instances that match.
+    pub fn bulk(&self, query: InstanceQuery) -> Bulk {
+        Bulk { client: self.clone(), query, limit: MAX_BULK_INSTANCES }
+    }
+}
+
+impl Bulk {
+    /// Acts on at most this many, newest first; [`MAX_BULK_INSTANCES`] by default and at most.
+    pub fn limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Only counts: what would be acted on.
+    ///
+    /// # Errors
+    /// `too-many-instances` when the limit is too high, and those of the store.
+    pub async fn count(self) -> Result<BulkResult, Error> {
+        let (ids, more) = self.ids().await?;
+        Ok(BulkResult { matched: ids.len(), done: 0, more })
+    }
+
+    /// Cancels them.
+    ///
+    /// # Errors
+    /// As [`Bulk::count`].
+    pub async fn cancel(self, reason: &str) -> Result<BulkResult, Error> {
+        self.each(async |client, id| client.cancel(id, reason).await).await
+    }
+
+    /// Pauses them.
+    ///
+    /// # Errors
+    /// As [`Bulk::count`].
+    pub async fn pause(self, reason: &str) -> Result<BulkResult, Error> {
+        self.each(async |client, id| client.pause(id, reason).await).await
+    }
+
+    /// Resumes them.
+    ///
+    /// # Errors
+    /// As [`Bulk::count`].
+    pub async fn resume(self) -> Result<BulkResult, Error> {
+        self.each(async |client, id| client.resume(id).await).await
+    }
+
+    /// Deletes them with their descendants; running ones and children are passed over without `force`.
+    ///
+    /// # Errors
+    /// As [`Bulk::count`].
+    pub async fn delete(self, force: bool) -> Result<BulkResult, Error> {
+        self.each(async |client, id| client.delete(id, force).await.map(|_| ())).await
+    }
+
+    /// The ids are read first, so that acting on them does not move the pages.
+    async fn ids(&self) -> Result<(Vec<String>, bool), Error> {
+        if self.limit > MAX_BULK_INSTANCES {
+            let message =
+                format!("{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}", self.limit);
+            return Err(Error::new(Code::TooManyInstances, message));
+        }
+        let mut ids = Vec::new();
+        let mut query = self.query.clone();
+        while ids.len() < self.limit {
+            query.limit = (self.limit - ids.len()).min(MAX_PAGE_ROWS);
+            let page = self.client.store.query_instances(query.clone()).await?;
+            ids.extend(page.instances.into_iter().map(|info| info.instance_id));
+            match page.next {
+                Some(cursor) => query.cursor = Some(cursor),
+                None => return Ok((ids, false)),
+            }
+        }
+        Ok((ids, true))
+    }
+
+    async fn each(self, act: impl AsyncFn(&Client, &str) -> Result<(), Error>) -> Result<BulkResult, Error> {
+        let (ids, more) = self.ids().await?;
+        let mut result = BulkResult { matched: ids.len(), done: 0, more };
+        for id in &ids {
+            match act(&self.client, id).await {
+                Ok(()) => result.done += 1,
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Invalid) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(result)
+    }
+}
+

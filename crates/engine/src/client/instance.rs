@@ -1,0 +1,110 @@
+//! What a client sees of an instance.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Code, Error};
+use crate::event::Output;
+use crate::failure::Failure;
+use crate::payload::Payload;
+use crate::store::{ExecutionStatus, InstanceCursor, InstanceInfo};
+
+/// An instance as it was when it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Instance {
+    /// Its id.
+    pub id: String,
+    /// Orchestration name; `None` while only messages that came before the start are there.
+    pub orchestration: Option<String>,
+    /// Orchestration version.
+    pub version: Option<String>,
+    /// Number of the current execution, from 1.
+    pub execution_id: u64,
+    /// State of the current execution.
+    pub status: ExecutionStatus,
+    /// How it ended, or why it is paused.
+    pub output: Option<Output>,
+    /// Custom status, as the code set it.
+    pub custom_status: Option<Payload>,
+    /// Raised by every change of the custom status.
+    pub custom_status_version: u64,
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Parent instance.
+    pub parent: Option<String>,
+    /// When it was created, in Unix milliseconds.
+    pub created_at_ms: u64,
+    /// When something was last committed for it.
+    pub updated_at_ms: u64,
+    /// When it ended.
+    pub completed_at_ms: Option<u64>,
+    /// Raised by every commit.
+    pub revision: u64,
+}
+
+impl Instance {
+    pub(super) fn from_info(info: InstanceInfo) -> Result<Self, Error> {
+        let unreadable = |what: &str, reason: String| {
+            let message = format!("the {what} of instance {:?} cannot be read: {reason}", info.instance_id);
+            Error::new(Code::StoredDataUnreadable, message)
+        };
+        let output = info.output.as_ref().map(|bytes| Output::decode(bytes)).transpose();
+        let output = output.map_err(|reason| unreadable("output", reason))?;
+        let status = info.custom_status.as_ref().map(|bytes| String::from_utf8(bytes.to_vec())).transpose();
+        let status = status.map_err(|error| unreadable("custom status", error.to_string()))?;
+        let custom_status = status.map(Payload::from_json).transpose()?;
+        Ok(Instance {
+            output,
+            custom_status,
+            id: info.instance_id,
+            orchestration: info.orchestration_name,
+            version: info.orchestration_version,
+            execution_id: info.current_execution_id,
+            status: info.status,
+            custom_status_version: info.custom_status_version,
+            labels: info.labels,
+            parent: info.parent_instance_id,
+            created_at_ms: info.created_at_ms,
+            updated_at_ms: info.updated_at_ms,
+            completed_at_ms: info.completed_at_ms,
+            revision: info.revision,
+        })
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        self.status.is_terminal()
+    }
+
+    /// The failure with which it ended.
+    pub fn failure(&self) -> Option<&Failure> {
+        match &self.output {
+            Some(Output::Failed(failure)) => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// The result with which it ended.
+    pub fn result(&self) -> Option<&Payload> {
+        match &self.output {
+            Some(Output::Completed(result)) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Why it is paused.
+    pub fn pause_reason(&self) -> Option<&str> {
+        match &self.output {
+            Some(Output::Paused(reason)) if self.status == ExecutionStatus::Paused => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+/// A page of instances, newest first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InstanceList {
+    /// The instances.
+    pub instances: Vec<Instance>,
+    /// Where the next page starts; `None` when this is the last.
+    pub next: Option<InstanceCursor>,
+}

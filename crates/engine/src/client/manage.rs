@@ -1,0 +1,154 @@
+//! Finding, reading, deleting and pruning.
+
+use super::{Client, Instance, InstanceList};
+use crate::error::{Code, Error};
+use crate::event::Event;
+use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
+use crate::names;
+use crate::store::{
+    DeleteInstanceResult, ErrorKind, ExecutionInfo, InstanceFilter, InstanceQuery, InstanceTree, PruneOptions,
+    PruneResult, QueueDepths, StoredEvent, SystemMetrics,
+};
+
+impl Client {
+    /// What is known of an instance.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance.
+    pub async fn instance(&self, instance: &str) -> Result<Instance, Error> {
+        names::check_instance_id(instance)?;
+        Instance::from_info(self.store.get_instance_info(instance).await?)
+    }
+
+    /// A page of instances, newest first. A limit of 0 is the default of 100; the most is [`MAX_PAGE_ROWS`].
+    ///
+    /// # Errors
+    /// `invalid-option` when the limit is too high.
+    pub async fn list(&self, mut query: InstanceQuery) -> Result<InstanceList, Error> {
+        if query.limit > MAX_PAGE_ROWS {
+            let message = format!("a page of {} rows is too long, the limit is {MAX_PAGE_ROWS}", query.limit);
+            return Err(Error::new(Code::InvalidOption, message));
+        }
+        if query.limit == 0 {
+            query.limit = 100;
+        }
+        let page = self.store.query_instances(query).await?;
+        let instances: Result<Vec<Instance>, Error> =
+            page.instances.into_iter().map(Instance::from_info).collect();
+        Ok(InstanceList { instances: instances?, next: page.next })
+    }
+
+    /// The instance and all its descendants.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance.
+    pub async fn tree(&self, instance: &str) -> Result<InstanceTree, Error> {
+        self.store.get_instance_info(instance).await?;
+        Ok(self.store.get_instance_tree(instance).await?)
+    }
+
+    /// History of the current execution.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance, `stored-data-unreadable` when an event cannot be read.
+    pub async fn history(&self, instance: &str) -> Result<Vec<Event>, Error> {
+        decode(instance, self.store.read_history(instance).await?)
+    }
+
+    /// History of one execution.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such execution, `stored-data-unreadable` when an event cannot be read.
+    pub async fn history_of_execution(&self, instance: &str, execution_id: u64) -> Result<Vec<Event>, Error> {
+        decode(instance, self.store.read_history_with_execution_id(instance, execution_id).await?)
+    }
+
+    /// Numbers of the executions that are stored, ascending.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn executions(&self, instance: &str) -> Result<Vec<u64>, Error> {
+        Ok(self.store.list_executions(instance).await?)
+    }
+
+    /// What is known of one execution.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such execution.
+    pub async fn execution(&self, instance: &str, execution_id: u64) -> Result<ExecutionInfo, Error> {
+        Ok(self.store.get_execution_info(instance, execution_id).await?)
+    }
+
+    /// Deletes a root instance with all its descendants and everything that belongs to them. Running ones only with
+    /// `force`; their activities lose their locks, so nothing comes back.
+    ///
+    /// # Errors
+    /// `not-found`, `instance-running` without `force`, or an error of the store for a child.
+    pub async fn delete(&self, instance: &str, force: bool) -> Result<DeleteInstanceResult, Error> {
+        match self.store.delete_instance(instance, force).await {
+            Err(error) if error.kind() == ErrorKind::Conflict && !force => {
+                let message = format!("instance {instance:?} or a child of it still runs; cancel it, or use force");
+                Err(Error::new(Code::InstanceRunning, message))
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Deletes ended root instances that match, each with its descendants.
+    ///
+    /// # Errors
+    /// `too-many-instances` when the filter's limit or list is above [`MAX_BULK_INSTANCES`].
+    pub async fn delete_ended(&self, filter: InstanceFilter) -> Result<DeleteInstanceResult, Error> {
+        Ok(self.store.delete_instance_bulk(bounded(filter)?).await?)
+    }
+
+    /// Removes old executions of an instance; the current one and running ones stay.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance.
+    pub async fn prune(&self, instance: &str, options: PruneOptions) -> Result<PruneResult, Error> {
+        Ok(self.store.prune_executions(instance, options).await?)
+    }
+
+    /// Removes old executions of all instances that match.
+    ///
+    /// # Errors
+    /// `too-many-instances` when the filter's limit or list is above [`MAX_BULK_INSTANCES`].
+    pub async fn prune_many(&self, filter: InstanceFilter, options: PruneOptions) -> Result<PruneResult, Error> {
+        Ok(self.store.prune_executions_bulk(bounded(filter)?, options).await?)
+    }
+
+    /// Counts over the whole store.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn system_metrics(&self) -> Result<SystemMetrics, Error> {
+        Ok(self.store.get_system_metrics().await?)
+    }
+
+    /// Queue lengths.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn queue_depths(&self) -> Result<QueueDepths, Error> {
+        Ok(self.store.get_queue_depths().await?)
+    }
+}
+
+fn bounded(mut filter: InstanceFilter) -> Result<InstanceFilter, Error> {
+    let asked = filter.limit.map_or(0, |limit| limit as usize);
+    let listed = filter.instance_ids.as_ref().map_or(0, Vec::len);
+    if asked.max(listed) > MAX_BULK_INSTANCES {
+        let message = format!("{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}", asked.max(listed));
+        return Err(Error::new(Code::TooManyInstances, message));
+    }
+    filter.limit.get_or_insert(MAX_BULK_INSTANCES as u32);
+    Ok(filter)
+}
+
+fn decode(instance: &str, stored: Vec<StoredEvent>) -> Result<Vec<Event>, Error> {
+    let events: Result<Vec<Event>, String> = stored.iter().map(Event::from_stored).collect();
+    events.map_err(|reason| {
+        Error::new(Code::StoredDataUnreadable, format!("the history of instance {instance:?}: {reason}"))
+    })
+}

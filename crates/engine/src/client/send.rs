@@ -1,0 +1,130 @@
+//! Talking to instances: signals, mailbox messages, cancelling, pausing, resuming.
+
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+
+use serde::Serialize;
+
+use super::Client;
+use crate::error::{Code, Error};
+use crate::event::Channel;
+use crate::handles::{Mailbox, Signal};
+use crate::names;
+use crate::payload::Payload;
+use crate::store::{ErrorKind, StartGuard};
+use crate::work_item::WorkItem;
+
+/// A message to an instance: set options, then await.
+#[must_use = "the message is sent when this is awaited"]
+pub struct SendCall {
+    client: Client,
+    instance: String,
+    channel: Channel,
+    name: String,
+    data: Result<Payload, Error>,
+    message_id: Option<String>,
+}
+
+impl Client {
+    /// Raises a signal. It is recorded once this has answered; if the instance has not started yet, it waits for it.
+    pub fn raise<T: Serialize>(&self, instance: impl Into<String>, signal: Signal<T>, data: T) -> SendCall {
+        self.message(instance.into(), Channel::Signal, signal.name(), Payload::encode(&data))
+    }
+
+    /// Puts a message into a mailbox. If the instance has not started yet, it waits for it.
+    pub fn enqueue<T: Serialize>(&self, instance: impl Into<String>, mailbox: Mailbox<T>, data: T) -> SendCall {
+        self.message(instance.into(), Channel::Mailbox, mailbox.name(), Payload::encode(&data))
+    }
+
+    fn message(
+        &self,
+        instance: String,
+        channel: Channel,
+        name: &str,
+        data: Result<Payload, Error>,
+    ) -> SendCall {
+        let name = name.to_owned();
+        SendCall { client: self.clone(), instance, channel, name, data, message_id: None }
+    }
+
+    /// Asks an instance to stop. Its activities and children are cancelled and its code may clean up. Cancelling twice,
+    /// or after the end, changes nothing.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance.
+    pub async fn cancel(&self, instance: &str, reason: impl Into<String>) -> Result<(), Error> {
+        self.control(instance, WorkItem::CancelInstance { reason: reason.into() }).await
+    }
+
+    /// Holds an instance: nothing more is delivered to its code until it is resumed. Activities that run go on.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance, `instance-ended` when it has ended.
+    pub async fn pause(&self, instance: &str, reason: impl Into<String>) -> Result<(), Error> {
+        self.refuse_ended(instance).await?;
+        self.control(instance, WorkItem::PauseInstance { reason: reason.into() }).await
+    }
+
+    /// Lets a paused instance go on. Activities that ran out of attempts get fresh ones.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance, `instance-ended` when it has ended.
+    pub async fn resume(&self, instance: &str) -> Result<(), Error> {
+        self.refuse_ended(instance).await?;
+        self.control(instance, WorkItem::ResumeInstance).await
+    }
+
+    async fn control(&self, instance: &str, item: WorkItem) -> Result<(), Error> {
+        names::check_instance_id(instance)?;
+        let mut message = item.for_orchestrator(instance);
+        message.guard = StartGuard::IfPresent;
+        match self.store.enqueue_for_orchestrator(message, None).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(Error::new(Code::NotFound, format!("there is no instance with the id {instance:?}")))
+            }
+            other => Ok(other?),
+        }
+    }
+
+    /// Messages to an instance that has ended would be lost, so they are refused.
+    async fn refuse_ended(&self, instance: &str) -> Result<(), Error> {
+        match self.store.get_instance_info(instance).await {
+            Ok(info) if info.status.is_terminal() => {
+                let message = format!("instance {instance:?} has ended ({}) and takes no more messages", info.status);
+                Err(Error::new(Code::InstanceEnded, message))
+            }
+            Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl SendCall {
+    /// Names the message: a second one with the same id is dropped, so sending is safe to repeat. A new unique id by
+    /// default.
+    pub fn message_id(mut self, id: impl Into<String>) -> Self {
+        self.message_id = Some(id.into());
+        self
+    }
+
+    async fn send(self) -> Result<(), Error> {
+        names::check_instance_id(&self.instance)?;
+        names::check_name("signal or mailbox name", &self.name)?;
+        let data = self.data?;
+        let id = self.message_id.unwrap_or_else(|| self.client.ids.new_uuid().to_string());
+        names::check_name("message id", &id)?;
+        self.client.refuse_ended(&self.instance).await?;
+        let item = WorkItem::message(self.channel, self.name, data, Some(id));
+        let message = item.for_orchestrator(self.instance);
+        Ok(self.client.store.enqueue_for_orchestrator(message, None).await?)
+    }
+}
+
+impl IntoFuture for SendCall {
+    type Output = Result<(), Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}

@@ -1,0 +1,155 @@
+//! How orchestrations, activities and steps fail: a category that code can match on.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// Why something failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Category {
+    /// User code said so, or panicked.
+    Application,
+    /// A per-attempt timeout, a deadline or a heartbeat timeout ran out.
+    Timeout,
+    /// It was cancelled.
+    Cancelled,
+    /// Code and stored state do not fit: unregistered name, nondeterministic code, bad payload, broken limit.
+    Configuration,
+    /// Something around the code failed. The engine retries these by itself; user code may raise it too.
+    Infrastructure,
+    /// It was delivered again and again without an answer (a worker that dies on it, data that cannot be read).
+    Poison,
+}
+
+impl fmt::Display for Category {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Category::Application => "application",
+            Category::Timeout => "timeout",
+            Category::Cancelled => "cancelled",
+            Category::Configuration => "configuration",
+            Category::Infrastructure => "infrastructure",
+            Category::Poison => "poison",
+        })
+    }
+}
+
+/// A failure that is recorded in history and handed to code that may catch it.
+///
+/// Any `std::error::Error` turns into a retryable application failure with `?`, which is why `Failure` itself
+/// does not implement that trait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Why.
+    pub category: Category,
+    /// What happened, for people.
+    pub message: String,
+    /// A stable word for programs, such as `unregistered` or one of the application's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Whether another attempt may succeed.
+    pub retryable: bool,
+    /// Anything the application wants to hand on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl Failure {
+    /// A failure of a category; timeouts, infrastructure and application failures are retryable.
+    pub fn new(category: Category, message: impl Into<String>) -> Self {
+        let retryable = matches!(category, Category::Application | Category::Timeout | Category::Infrastructure);
+        Failure { category, message: message.into(), code: None, retryable, details: None }
+    }
+
+    /// A retryable failure of the application.
+    pub fn application(message: impl Into<String>) -> Self {
+        Self::new(Category::Application, message)
+    }
+
+    /// A cancellation with its reason.
+    pub fn cancelled(reason: impl Into<String>) -> Self {
+        Self::new(Category::Cancelled, reason)
+    }
+
+    pub(crate) fn timeout(code: &str, message: impl Into<String>) -> Self {
+        Self::new(Category::Timeout, message).code(code)
+    }
+
+    pub(crate) fn configuration(code: &str, message: impl Into<String>) -> Self {
+        Self::new(Category::Configuration, message).code(code)
+    }
+
+    /// The same failure, but no retry policy will try again.
+    #[must_use]
+    pub fn non_retryable(mut self) -> Self {
+        self.retryable = false;
+        self
+    }
+
+    /// The same failure with a stable word for programs.
+    #[must_use]
+    pub fn code(mut self, code: impl Into<String>) -> Self {
+        self.code = Some(code.into());
+        self
+    }
+
+    /// The same failure with details for programs.
+    #[must_use]
+    pub fn details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// Whether this is a cancellation.
+    pub fn is_cancelled(&self) -> bool {
+        self.category == Category::Cancelled
+    }
+
+    /// Whether this is a timeout.
+    pub fn is_timeout(&self) -> bool {
+        self.category == Category::Timeout
+    }
+
+    /// Whether the failure has this stable word.
+    pub fn has_code(&self, code: &str) -> bool {
+        self.code.as_deref() == Some(code)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.category, self.message)
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let mut message = error.to_string();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            message = format!("{message}: {cause}");
+            source = cause.source();
+        }
+        Failure::application(message)
+    }
+}
+
+/// A bad payload or limit met inside an orchestration or activity is a matter of configuration: retrying cannot help.
+pub(crate) fn from_engine_error(error: &Error) -> Failure {
+    Failure::configuration(error.code().as_str(), error.to_string())
+}
+
+/// The message of a caught panic.
+pub(crate) fn from_panic(what: &str, panic: &(dyn std::any::Any + Send)) -> Failure {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("a panic without a message");
+    Failure::application(format!("{what} panicked: {text}")).code("panicked")
+}

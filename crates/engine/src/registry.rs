@@ -1,0 +1,233 @@
+//! Which code there is, by name and version.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use semver::Version;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::activity::ActivityContext;
+use crate::context::Context;
+use crate::error::{Code, Error};
+use crate::event::Event;
+use crate::failure::{Failure, from_engine_error};
+use crate::handles::{Activity, Orchestration};
+use crate::names;
+use crate::payload::Payload;
+use crate::replay::{Execution, ExecutionId, OrchestrationHandler, find_started};
+
+/// The running code of an activity.
+pub(crate) type ActivityFuture = Pin<Box<dyn Future<Output = Result<Payload, Failure>> + Send>>;
+
+/// Makes the future of an activity.
+pub(crate) type ActivityHandler = Arc<dyn Fn(ActivityContext, Payload) -> ActivityFuture + Send + Sync>;
+
+/// The version of an orchestration that is registered without one.
+const FIRST_VERSION: Version = Version::new(1, 0, 0);
+
+/// Which version a start gets that asks for none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum VersionPolicy {
+    #[default]
+    Latest,
+    Exact,
+}
+
+#[derive(Default)]
+struct Versions {
+    handlers: BTreeMap<Version, OrchestrationHandler>,
+    policy: VersionPolicy,
+    exact: Option<Version>,
+}
+
+/// Orchestrations and activities that a runtime can run. Cheap to clone once built.
+#[derive(Clone, Default)]
+pub struct Registry {
+    orchestrations: Arc<HashMap<String, Versions>>,
+    activities: Arc<HashMap<String, ActivityHandler>>,
+}
+
+impl Registry {
+    /// Starts a registry.
+    pub fn builder() -> RegistryBuilder {
+        RegistryBuilder::default()
+    }
+
+    /// The handler for a name and, if given, a version; else by the policy of the name.
+    pub(crate) fn orchestration(
+        &self,
+        name: &str,
+        version: Option<&str>,
+    ) -> Option<(Version, OrchestrationHandler)> {
+        let versions = self.orchestrations.get(name)?;
+        let wanted = match version {
+            Some(version) => Some(Version::parse(version).ok()?),
+            None if versions.policy == VersionPolicy::Exact => versions.exact.clone(),
+            None => versions.handlers.last_key_value().map(|(version, _)| version.clone()),
+        }?;
+        let handler = versions.handlers.get(&wanted)?;
+        Some((wanted, handler.clone()))
+    }
+
+    /// Replays a recorded history of one execution against the registered code: the check to run in CI before code goes
+    /// out to running instances. Runs no activity and writes nothing.
+    ///
+    /// # Errors
+    /// `not-found` when the code is not registered, `nondeterminism` when it asks for something else than recorded.
+    pub fn replay(&self, instance: &str, execution_id: u64, history: &[Event]) -> Result<(), Error> {
+        let Some((_, started)) = find_started(history) else {
+            let message = "the history has no OrchestrationStarted, so there is nothing to replay";
+            return Err(Error::new(Code::Nondeterminism, message));
+        };
+        let Some((_, handler)) = self.orchestration(&started.name, Some(&started.version)) else {
+            let message = format!("orchestration {:?} {} is not registered", started.name, started.version);
+            return Err(Error::new(Code::NotFound, message));
+        };
+        let id = ExecutionId { instance: instance.to_owned(), execution_id };
+        match Execution::replay(id, history, &handler) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(Error::new(Code::Nondeterminism, error.to_string())),
+        }
+    }
+
+    pub(crate) fn activity(&self, name: &str) -> Option<ActivityHandler> {
+        self.activities.get(name).cloned()
+    }
+
+    /// Names and versions of all orchestrations, sorted.
+    pub fn orchestration_names(&self) -> Vec<(String, Version)> {
+        let mut names: Vec<(String, Version)> = self
+            .orchestrations
+            .iter()
+            .flat_map(|(name, versions)| {
+                versions.handlers.keys().map(|version| (name.clone(), version.clone()))
+            })
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Names of all activities, sorted.
+    pub fn activity_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.activities.keys().cloned().collect();
+        names.sort();
+        names
+    }
+}
+
+/// Collects orchestrations and activities; errors come out of [`RegistryBuilder::build`].
+#[derive(Default)]
+pub struct RegistryBuilder {
+    orchestrations: HashMap<String, Versions>,
+    activities: HashMap<String, ActivityHandler>,
+    error: Option<Error>,
+}
+
+impl RegistryBuilder {
+    /// Adds an orchestration: `async fn(Context, I) -> Result<O, Failure>`. The handle says which version it is
+    /// (`HANDLE.at("2.0.0")`); without one it is 1.0.0.
+    #[must_use]
+    pub fn orchestration<I, O, F, Fut>(mut self, handle: Orchestration<I, O>, code: F) -> Self
+    where
+        I: DeserializeOwned + Send + 'static,
+        O: Serialize + 'static,
+        F: Fn(Context, I) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, Failure>> + Send + 'static,
+    {
+        let code = Arc::new(code);
+        let handler: OrchestrationHandler = Arc::new(move |shared, input| {
+            let code = code.clone();
+            Box::pin(async move {
+                let input = input.decode().map_err(|error| from_engine_error(&error))?;
+                let output = code(Context::new(shared), input).await?;
+                Payload::encode(&output).map_err(|error| from_engine_error(&error))
+            })
+        });
+        let version = match handle.version().map(names::check_version).transpose() {
+            Ok(version) => version.unwrap_or(FIRST_VERSION),
+            Err(error) => return self.fail(error),
+        };
+        if let Err(error) = names::check_name("orchestration name", handle.name()) {
+            return self.fail(error);
+        }
+        let versions = self.orchestrations.entry(handle.name().to_owned()).or_default();
+        if versions.handlers.insert(version.clone(), handler).is_some() {
+            let message = format!("orchestration {:?} {version} is registered twice", handle.name());
+            return self.fail(Error::new(Code::DuplicateRegistration, message));
+        }
+        self
+    }
+
+    /// Adds an activity: `async fn(ActivityContext, I) -> Result<O, Failure>`.
+    #[must_use]
+    pub fn activity<I, O, F, Fut>(mut self, handle: Activity<I, O>, code: F) -> Self
+    where
+        I: DeserializeOwned + Send + 'static,
+        O: Serialize + 'static,
+        F: Fn(ActivityContext, I) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, Failure>> + Send + 'static,
+    {
+        if let Err(error) = names::check_name("activity name", handle.name()) {
+            return self.fail(error);
+        }
+        let code = Arc::new(code);
+        let handler: ActivityHandler = Arc::new(move |ctx, input| {
+            let code = code.clone();
+            Box::pin(async move {
+                let input = input.decode().map_err(|error| from_engine_error(&error))?;
+                let output = code(ctx, input).await?;
+                Payload::encode(&output).map_err(|error| from_engine_error(&error))
+            })
+        });
+        if self.activities.insert(handle.name().to_owned(), handler).is_some() {
+            let message = format!("activity {:?} is registered twice", handle.name());
+            return self.fail(Error::new(Code::DuplicateRegistration, message));
+        }
+        self
+    }
+
+    /// New starts of this orchestration that ask for no version get the one of the handle instead of the latest.
+    #[must_use]
+    pub fn default_version<I, O>(mut self, handle: Orchestration<I, O>) -> Self {
+        let version = match handle.version().map(names::check_version) {
+            Some(Ok(version)) => version,
+            Some(Err(error)) => return self.fail(error),
+            None => {
+                let message = format!("{handle:?} names no version; use .at(\"1.2.0\")");
+                return self.fail(Error::new(Code::InvalidVersion, message));
+            }
+        };
+        let versions = self.orchestrations.entry(handle.name().to_owned()).or_default();
+        versions.policy = VersionPolicy::Exact;
+        versions.exact = Some(version);
+        self
+    }
+
+    /// Finishes the registry.
+    ///
+    /// # Errors
+    /// The first bad name, bad version or double registration.
+    pub fn build(self) -> Result<Registry, Error> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        for (name, versions) in &self.orchestrations {
+            if let Some(exact) = versions.exact.as_ref().filter(|exact| !versions.handlers.contains_key(exact)) {
+                let message = format!("the default version {exact} of orchestration {name:?} is not registered");
+                return Err(Error::new(Code::InvalidVersion, message));
+            }
+        }
+        Ok(Registry {
+            orchestrations: Arc::new(self.orchestrations),
+            activities: Arc::new(self.activities),
+        })
+    }
+
+    fn fail(mut self, error: Error) -> Self {
+        self.error.get_or_insert(error);
+        self
+    }
+}

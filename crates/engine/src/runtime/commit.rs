@@ -1,0 +1,153 @@
+//! Turning a plan into a commit, and seeing the commit through.
+
+use bytes::Bytes;
+
+use super::Shared;
+use crate::dead_letter::DeadLetter;
+use crate::event::{Event, EventKind};
+use crate::replay::{Execution, TurnPlan};
+use crate::store::{
+    AckOrchestrationItem, AfterAck, CustomStatusChange, ErrorKind, ExecutionMetadata, ExecutionStatus,
+    LockToken, ProviderError, engine_version,
+};
+use crate::telemetry;
+
+/// The commit of a plan.
+pub(super) fn to_ack(
+    shared: &Shared,
+    execution: &Execution,
+    plan: TurnPlan,
+    token: LockToken,
+    now_ms: u64,
+) -> AckOrchestrationItem {
+    let mut metadata = ExecutionMetadata::default();
+    if let Some((status, output)) = plan.status {
+        metadata.status = Some(status);
+        metadata.output = output.map(|output| output.encode());
+    }
+    if let Some(status) = plan.custom_status {
+        metadata.custom_status = Some(match status {
+            Some(status) => CustomStatusChange::Set(Bytes::copy_from_slice(status.as_str().as_bytes())),
+            None => CustomStatusChange::Clear,
+        });
+    }
+    let starts = plan.events.iter().any(|event| matches!(event.kind, EventKind::OrchestrationStarted(_)));
+    if starts {
+        let started = execution.started();
+        metadata.orchestration_name = Some(started.name.clone());
+        metadata.orchestration_version = Some(started.version.clone());
+        metadata.parent_instance_id = started.parent.as_ref().map(|parent| parent.instance.clone());
+        metadata.pinned_version = Some(engine_version());
+        metadata.incarnation = Some(started.seed);
+    }
+    if plan.labels_changed || (starts && !execution.started().labels.is_empty()) {
+        metadata.labels = Some(execution.labels());
+    }
+    let instance = &execution.id().instance;
+    let parked = plan.refused.into_iter().map(|(item, reason)| {
+        let body = item.for_orchestrator(instance.as_str()).body;
+        DeadLetter::of_orchestrator(&*shared.ids, instance, body, reason, now_ms).to_write()
+    });
+    AckOrchestrationItem {
+        lock_token: token,
+        execution_id: execution.id().execution_id,
+        history_delta: plan.events.iter().map(Event::to_stored).collect(),
+        worker_items: plan.worker_items,
+        orchestrator_items: plan.orchestrator_items,
+        metadata,
+        cancelled_activities: plan.cancelled_activities,
+        cancelled_timers: plan.cancelled_timers,
+        records: parked.collect(),
+        after: AfterAck::Release,
+    }
+}
+
+/// Commits a turn. An error of the store never fails an instance: it is tried again for as long as the lock holds.
+pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
+    let cancelled = turn.cancelled_activities.clone();
+    let counts = Counts::of(&turn);
+    let mut tries = 0;
+    loop {
+        match shared.store.ack_orchestration_item(turn.clone()).await {
+            Ok(()) => {
+                shared.leases.stop_activities(&cancelled);
+                counts.add();
+                return Ok(());
+            }
+            Err(error) if error.is_retryable() => {
+                metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
+                if tries == 0 {
+                    tracing::warn!(%error, "a turn could not be committed; trying again while its lock holds");
+                }
+                if shared.pause_unless_releasing(tries).await.is_none() {
+                    return Err(error);
+                }
+                tries += 1;
+            }
+            Err(error) => {
+                if error.kind() == ErrorKind::LockLost {
+                    metrics::counter!(telemetry::LOCKS_LOST, "what" => "turn").increment(1);
+                }
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// Gives a turn back, however long the store takes to hear it.
+pub(super) async fn abandon(
+    shared: &Shared,
+    token: LockToken,
+    delay: std::time::Duration,
+    ignore_attempt: bool,
+) {
+    let mut tries = 0;
+    loop {
+        match shared.store.abandon_orchestration_item(token, Some(delay), ignore_attempt).await {
+            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => tries += 1,
+            // A lost lock is as good as an abandoned one.
+            Ok(()) | Err(_) => return,
+        }
+    }
+}
+
+/// What a turn adds to the metrics once it is committed: counted from the commit, so nothing is counted twice.
+struct Counts {
+    started: bool,
+    ended: Option<&'static str>,
+    continued: bool,
+    activities: u64,
+}
+
+impl Counts {
+    fn of(turn: &AckOrchestrationItem) -> Self {
+        let ended = match turn.metadata.status {
+            Some(ExecutionStatus::Completed) => Some("completed"),
+            Some(ExecutionStatus::Failed) => Some("failed"),
+            Some(ExecutionStatus::Cancelled) => Some("cancelled"),
+            _ => None,
+        };
+        Counts {
+            started: turn.execution_id == 1 && turn.metadata.pinned_version.is_some(),
+            ended,
+            continued: turn.metadata.status == Some(ExecutionStatus::ContinuedAsNew),
+            activities: turn.worker_items.len() as u64,
+        }
+    }
+
+    fn add(&self) {
+        metrics::counter!(telemetry::TURNS).increment(1);
+        if self.started {
+            metrics::counter!(telemetry::INSTANCES_STARTED).increment(1);
+        }
+        if let Some(outcome) = self.ended {
+            metrics::counter!(telemetry::INSTANCES_ENDED, "outcome" => outcome).increment(1);
+        }
+        if self.continued {
+            metrics::counter!(telemetry::CONTINUED_AS_NEW).increment(1);
+        }
+        if self.activities > 0 {
+            metrics::counter!(telemetry::ACTIVITIES_SCHEDULED).increment(self.activities);
+        }
+    }
+}

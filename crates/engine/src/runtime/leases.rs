@@ -1,0 +1,223 @@
+//! Keeping locks alive while their work goes on, and hearing that they are lost.
+//!
+//! One task serves the whole runtime. It ticks while there is anything to keep, and rests when there is not.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::sync::{Notify, watch};
+
+use crate::clock::{self, Clock, duration_ms};
+use crate::store::{ErrorKind, LockToken, ScheduledActivityIdentifier, Store};
+use crate::telemetry;
+
+/// Told to an activity whose lock is gone.
+pub(super) const LOCK_LOST: &str = "the lock on the activity was lost";
+/// Told to an activity that its orchestration no longer wants.
+pub(super) const NOT_WANTED: &str = "the orchestration no longer waits for the activity";
+
+#[derive(Clone)]
+enum Kind {
+    Turn,
+    Activity { identifier: ScheduledActivityIdentifier, stop: watch::Sender<Option<String>> },
+}
+
+struct Lease {
+    kind: Kind,
+    since_ms: u64,
+    renew_at_ms: u64,
+}
+
+#[derive(Default)]
+struct State {
+    leases: BTreeMap<LockToken, Lease>,
+    by_activity: BTreeMap<ScheduledActivityIdentifier, LockToken>,
+    resting: bool,
+}
+
+/// Locks held by this runtime.
+pub(super) struct Leases {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    state: Mutex<State>,
+    wake: Notify,
+    turn_lock: Duration,
+    activity_lock: Duration,
+    check_interval: Duration,
+}
+
+/// Keeps one lock alive until dropped.
+pub(super) struct Held {
+    leases: Arc<Leases>,
+    token: LockToken,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut state = self.leases.state();
+        if let Some(Lease { kind: Kind::Activity { identifier, .. }, .. }) = state.leases.remove(&self.token)
+            && state.by_activity.get(&identifier) == Some(&self.token)
+        {
+            state.by_activity.remove(&identifier);
+        }
+    }
+}
+
+impl Leases {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        options: &super::RuntimeOptions,
+    ) -> Arc<Self> {
+        Arc::new(Leases {
+            store,
+            clock,
+            state: Mutex::default(),
+            wake: Notify::new(),
+            turn_lock: options.orchestrator_lock_timeout,
+            activity_lock: options.worker_lock_timeout,
+            check_interval: options.cancellation_check_interval,
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn hold_turn(self: &Arc<Self>, token: LockToken) -> Held {
+        self.hold(token, Kind::Turn, self.turn_lock)
+    }
+
+    pub(super) fn hold_activity(
+        self: &Arc<Self>,
+        token: LockToken,
+        identifier: ScheduledActivityIdentifier,
+        stop: watch::Sender<Option<String>>,
+    ) -> Held {
+        self.state().by_activity.insert(identifier.clone(), token);
+        self.hold(token, Kind::Activity { identifier, stop }, self.activity_lock)
+    }
+
+    fn hold(self: &Arc<Self>, token: LockToken, kind: Kind, lock: Duration) -> Held {
+        let now_ms = self.clock.now_ms();
+        let lease = Lease { kind, since_ms: now_ms, renew_at_ms: now_ms + duration_ms(lock) / 2 };
+        let mut state = self.state();
+        state.leases.insert(token, lease);
+        let rested = std::mem::replace(&mut state.resting, false);
+        drop(state);
+        if rested {
+            self.wake.notify_one();
+        }
+        Held { leases: self.clone(), token }
+    }
+
+    /// Tells activities of this process at once that they are not wanted any more.
+    pub(super) fn stop_activities(&self, identifiers: &[ScheduledActivityIdentifier]) {
+        let state = self.state();
+        for identifier in identifiers {
+            let lease = state.by_activity.get(identifier).and_then(|token| state.leases.get(token));
+            if let Some(Lease { kind: Kind::Activity { stop, .. }, .. }) = lease {
+                stop.send_replace(Some(NOT_WANTED.to_owned()));
+            }
+        }
+    }
+
+    /// Ticks while there are locks to keep.
+    pub(super) async fn run(self: Arc<Self>) {
+        loop {
+            let tick = {
+                let mut state = self.state();
+                if state.leases.is_empty() {
+                    state.resting = true;
+                    None
+                } else {
+                    let activities = state.by_activity.is_empty();
+                    let turn = self.turn_lock.min(self.activity_lock) / 4;
+                    Some(if activities { turn } else { turn.min(self.check_interval) })
+                }
+            };
+            match tick {
+                None => self.wake.notified().await,
+                Some(tick) => {
+                    clock::sleep(&*self.clock, tick).await;
+                    self.renew_due().await;
+                    self.stop_lost_activities().await;
+                }
+            }
+        }
+    }
+
+    async fn renew_due(&self) {
+        let now_ms = self.clock.now_ms();
+        let due: Vec<(LockToken, Duration)> = self
+            .state()
+            .leases
+            .iter()
+            .filter(|(_, lease)| lease.renew_at_ms <= now_ms)
+            .map(|(token, lease)| match lease.kind {
+                Kind::Turn => (*token, self.turn_lock),
+                Kind::Activity { .. } => (*token, self.activity_lock),
+            })
+            .collect();
+        join_all(due.into_iter().map(|(token, lock)| self.renew(token, lock))).await;
+    }
+
+    /// Only a definite answer that the lock is gone stops the work; an error of the store is tried again soon.
+    async fn renew(&self, token: LockToken, lock: Duration) {
+        let is_turn = match self.state().leases.get(&token) {
+            Some(lease) => matches!(lease.kind, Kind::Turn),
+            None => return,
+        };
+        let result = if is_turn {
+            self.store.renew_orchestration_item_lock(token, lock).await
+        } else {
+            self.store.renew_work_item_lock(token, lock).await
+        };
+        let now_ms = self.clock.now_ms();
+        let mut state = self.state();
+        let Some(lease) = state.leases.get_mut(&token) else { return };
+        match result {
+            Ok(()) => lease.renew_at_ms = now_ms + duration_ms(lock) / 2,
+            Err(error) if error.kind() == ErrorKind::LockLost => {
+                lease.renew_at_ms = u64::MAX;
+                if let Kind::Activity { stop, .. } = &lease.kind {
+                    stop.send_replace(Some(LOCK_LOST.to_owned()));
+                }
+            }
+            Err(error) => {
+                metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
+                tracing::warn!(%error, "a lock could not be renewed; trying again");
+                lease.renew_at_ms = now_ms;
+            }
+        }
+    }
+
+    /// Asks the store which activities were taken away on other nodes.
+    async fn stop_lost_activities(&self) {
+        let now_ms = self.clock.now_ms();
+        let check_ms = duration_ms(self.check_interval);
+        let old_enough: Vec<LockToken> = {
+            let state = self.state();
+            let activities = state.by_activity.values().filter(|token| {
+                state.leases.get(token).is_some_and(|lease| lease.since_ms + check_ms <= now_ms)
+            });
+            activities.copied().collect()
+        };
+        if old_enough.is_empty() {
+            return;
+        }
+        match self.store.lost_work_items(&old_enough).await {
+            Ok(lost) => {
+                let state = self.state();
+                for token in lost {
+                    if let Some(Lease { kind: Kind::Activity { stop, .. }, .. }) = state.leases.get(&token) {
+                        stop.send_replace(Some(NOT_WANTED.to_owned()));
+                    }
+                }
+            }
+            Err(error) => tracing::debug!(%error, "could not ask for cancelled activities"),
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The runtime: two dispatchers that take work from a store, run code, and commit what it decided.
+//!
+//! Every loop is fetch, decide, commit. The orchestrator's middle part is [`crate::replay`]; the worker's is user code.
+
+mod backoff;
+mod commit;
+mod leases;
+mod options;
+mod orchestrator;
+mod resident;
+mod sessions;
+mod turn;
+mod unregistered;
+mod unstarted;
+mod worker;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::client::Client;
+use crate::clock::{self, Clock, SystemClock};
+use crate::error::Error;
+use crate::ids::{IdSource, SystemIds};
+use crate::names;
+use crate::registry::Registry;
+use crate::store::Store;
+
+pub use options::{OnNondeterminism, RuntimeOptions};
+
+/// How far a shutdown has come. Each stage includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Running,
+    /// Nothing new is fetched.
+    Draining,
+    /// Running activities and steps are dropped and given back.
+    Releasing,
+}
+
+/// What all parts of a runtime share.
+struct Shared {
+    store: Arc<dyn Store>,
+    registry: Registry,
+    options: RuntimeOptions,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    node_id: Arc<str>,
+    client: Client,
+    resident: resident::Resident,
+    leases: Arc<leases::Leases>,
+    sessions: Arc<sessions::Sessions>,
+    unregistered: unregistered::Unregistered,
+    stage: watch::Receiver<Stage>,
+}
+
+/// A running node. Dropping it stops all work at once, as a crash would; use [`Runtime::shutdown`] to end in order.
+pub struct Runtime {
+    client: Client,
+    clock: Arc<dyn Clock>,
+    node_id: Arc<str>,
+    stage: watch::Sender<Stage>,
+    dispatchers: Vec<JoinHandle<()>>,
+    helpers: Vec<JoinHandle<()>>,
+}
+
+impl Runtime {
+    /// Prepares a runtime on a store.
+    pub fn builder(store: Arc<dyn Store>) -> RuntimeBuilder {
+        RuntimeBuilder {
+            store,
+            registry: Registry::default(),
+            options: RuntimeOptions::default(),
+            clock: SystemClock::shared(),
+            ids: SystemIds::shared(),
+        }
+    }
+
+    /// A client on the same store.
+    pub fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Name of this node.
+    pub fn node_id(&self) -> &str {
+        &self.node_id
+    }
+
+    /// Ends in order: fetches nothing more, lets turns and activities end, and after `deadline` drops the activities
+    /// and steps that still run and gives them back to the queue, so that another node takes them at once.
+    pub async fn shutdown(mut self, deadline: Duration) {
+        self.stage.send_replace(Stage::Draining);
+        let dispatchers = std::mem::take(&mut self.dispatchers);
+        let mut ended = Box::pin(futures_util::future::join_all(dispatchers));
+        if clock::timeout(&*self.clock, deadline, &mut ended).await.is_none() {
+            self.stage.send_replace(Stage::Releasing);
+            ended.await;
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        for task in self.dispatchers.iter().chain(&self.helpers) {
+            task.abort();
+        }
+    }
+}
+
+/// Settings and parts of a runtime.
+pub struct RuntimeBuilder {
+    store: Arc<dyn Store>,
+    registry: Registry,
+    options: RuntimeOptions,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+}
+
+impl RuntimeBuilder {
+    /// The code to run.
+    #[must_use]
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// Settings.
+    #[must_use]
+    pub fn options(mut self, options: RuntimeOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Another clock, for tests.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Another source of ids, for tests.
+    #[must_use]
+    pub fn ids(mut self, ids: Arc<dyn IdSource>) -> Self {
+        self.ids = ids;
+        self
+    }
+
+    /// Starts the dispatchers on the current tokio runtime.
+    ///
+    /// # Errors
+    /// `invalid-option` when a setting is out of range.
+    pub async fn start(self) -> Result<Runtime, Error> {
+        self.options.check()?;
+        let node_id = match &self.options.node_id {
+            Some(node_id) => {
+                names::check_name("node id", node_id)?;
+                node_id.clone()
+            }
+            None => format!("node-{}", self.ids.new_uuid()),
+        };
+        let node_id: Arc<str> = node_id.into();
+        let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
+        let (stage, stage_receiver) = watch::channel(Stage::Running);
+        let leases = leases::Leases::new(self.store.clone(), self.clock.clone(), &self.options);
+        let sessions =
+            sessions::Sessions::new(self.store.clone(), self.clock.clone(), node_id.clone(), &self.options);
+        let shared = Arc::new(Shared {
+            resident: resident::Resident::new(self.options.resident_executions),
+            unregistered: unregistered::Unregistered::new(self.options.unregistered_timeout),
+            store: self.store,
+            registry: self.registry,
+            options: self.options,
+            clock: self.clock.clone(),
+            ids: self.ids,
+            node_id: node_id.clone(),
+            client: client.clone(),
+            leases: leases.clone(),
+            sessions: sessions.clone(),
+            stage: stage_receiver,
+        });
+        let helpers = vec![tokio::spawn(leases.run()), tokio::spawn(sessions.run())];
+        let mut dispatchers = Vec::new();
+        if shared.options.orchestration_concurrency > 0 {
+            dispatchers.push(tokio::spawn(orchestrator::run(shared.clone())));
+        }
+        if shared.options.worker_concurrency > 0 {
+            dispatchers.push(tokio::spawn(worker::run(shared.clone())));
+        }
+        tracing::info!(node = %node_id, store = shared.store.name(), "runtime started");
+        Ok(Runtime { client, clock: self.clock, node_id, stage, dispatchers, helpers })
+    }
+}
+
+impl Shared {
+    /// Waits before the store is asked again; `None` when the node gives up its work instead.
+    async fn pause_unless_releasing(&self, tries: u32) -> Option<()> {
+        tokio::select! {
+            biased;
+            () = self.reached(Stage::Releasing) => None,
+            () = clock::sleep(&*self.clock, backoff::store_retry(tries)) => Some(()),
+        }
+    }
+
+    /// Resolves when the shutdown has come to this stage.
+    async fn reached(&self, stage: Stage) {
+        let mut receiver = self.stage.clone();
+        if receiver.wait_for(|now| *now >= stage).await.is_err() {
+            // The runtime was dropped: its tasks are being aborted.
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Settings of a runtime.
+
+use std::time::Duration;
+
+use crate::error::{Code, Error};
+use crate::store::{DispatcherCapabilityFilter, TagFilter};
+
+/// What happens to an instance whose code no longer fits its history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum OnNondeterminism {
+    /// It fails with a configuration failure that names the event.
+    #[default]
+    Fail,
+    /// It is paused; resume it after the code has been put right.
+    Pause,
+}
+
+/// Settings of a runtime. Every default is meant for production.
+#[derive(Debug, Clone)]
+pub struct RuntimeOptions {
+    /// Turns at once; 0 makes a node that runs activities only.
+    pub orchestration_concurrency: usize,
+    /// Activities at once; 0 makes a node that runs orchestrations only.
+    pub worker_concurrency: usize,
+    /// Executions kept in memory between turns; 0 replays every turn.
+    pub resident_executions: usize,
+    /// How long a turn holds its instance without renewal.
+    pub orchestrator_lock_timeout: Duration,
+    /// How long an activity is held without renewal.
+    pub worker_lock_timeout: Duration,
+    /// Deliveries of a turn or activity before it is given up as poison.
+    pub max_attempts: u32,
+    /// How long this node offers work for unregistered names again before it fails it: a rolling deploy must not fail
+    /// work.
+    pub unregistered_timeout: Duration,
+    /// What happens when code and history part.
+    pub on_nondeterminism: OnNondeterminism,
+    /// How long a cancelled activity may go on before it is dropped.
+    pub cancellation_grace: Duration,
+    /// How often a node asks whether its running activities were cancelled on another node.
+    pub cancellation_check_interval: Duration,
+    /// Which activities this node takes.
+    pub tag_filter: TagFilter,
+    /// Name of this node; sessions belong to it. A random one by default.
+    pub node_id: Option<String>,
+    /// Sessions that this node may own at once; 0 takes no session-bound work.
+    pub max_sessions: usize,
+    /// How long a session is held without renewal.
+    pub session_lock_timeout: Duration,
+    /// A session without work for this long is given up.
+    pub session_idle_timeout: Duration,
+    /// Which executions this node can replay.
+    pub capabilities: DispatcherCapabilityFilter,
+}
+
+impl Default for RuntimeOptions {
+    fn default() -> Self {
+        RuntimeOptions {
+            orchestration_concurrency: 128,
+            worker_concurrency: 128,
+            resident_executions: 4_096,
+            orchestrator_lock_timeout: Duration::from_secs(10),
+            worker_lock_timeout: Duration::from_secs(30),
+            max_attempts: 10,
+            unregistered_timeout: Duration::from_secs(15 * 60),
+            on_nondeterminism: OnNondeterminism::Fail,
+            cancellation_grace: Duration::from_secs(10),
+            cancellation_check_interval: Duration::from_millis(500),
+            tag_filter: TagFilter::DefaultOnly,
+            node_id: None,
+            max_sessions: 16,
+            session_lock_timeout: Duration::from_secs(30),
+            session_idle_timeout: Duration::from_secs(300),
+            capabilities: DispatcherCapabilityFilter::for_current_build(),
+        }
+    }
+}
+
+impl RuntimeOptions {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let least = Duration::from_millis(10);
+        for (name, value) in [
+            ("orchestrator_lock_timeout", self.orchestrator_lock_timeout),
+            ("worker_lock_timeout", self.worker_lock_timeout),
+            ("session_lock_timeout", self.session_lock_timeout),
+            ("cancellation_check_interval", self.cancellation_check_interval),
+        ] {
+            if value < least {
+                let message = format!("{name} is {value:?}, but must be at least {least:?}");
+                return Err(Error::new(Code::InvalidOption, message));
+            }
+        }
+        if self.max_attempts == 0 {
+            let message = "max_attempts must be at least 1";
+            return Err(Error::new(Code::InvalidOption, message));
+        }
+        if self.orchestration_concurrency == 0 && self.worker_concurrency == 0 {
+            let message = "a node with orchestration_concurrency 0 and worker_concurrency 0 would do nothing";
+            return Err(Error::new(Code::InvalidOption, message));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,108 @@
+//! The sessions that this node owns: claimed by fetches, renewed while in use, swept when orphaned.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::clock::{self, Clock, duration_ms};
+use crate::store::{SessionClaims, SessionFetchConfig, Store};
+
+/// Sessions of one node, by the time of their last work.
+pub(super) struct Sessions {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    node_id: Arc<str>,
+    max_sessions: usize,
+    lock_timeout: Duration,
+    idle_timeout: Duration,
+    used_at_ms: Mutex<BTreeMap<String, u64>>,
+    wake: Notify,
+}
+
+impl Sessions {
+    pub(super) fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        node_id: Arc<str>,
+        options: &super::RuntimeOptions,
+    ) -> Arc<Self> {
+        Arc::new(Sessions {
+            store,
+            clock,
+            node_id,
+            max_sessions: options.max_sessions,
+            lock_timeout: options.session_lock_timeout,
+            idle_timeout: options.session_idle_timeout,
+            used_at_ms: Mutex::default(),
+            wake: Notify::new(),
+        })
+    }
+
+    fn used(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.used_at_ms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the next fetch treats session-bound work; no new sessions once the limit is reached.
+    pub(super) fn fetch_config(&self) -> Option<SessionFetchConfig> {
+        if self.max_sessions == 0 {
+            return None;
+        }
+        let full = self.used().len() >= self.max_sessions;
+        Some(SessionFetchConfig {
+            owner_id: self.node_id.to_string(),
+            lock_timeout: self.lock_timeout,
+            claims: if full { SessionClaims::OwnedOnly } else { SessionClaims::Allowed },
+        })
+    }
+
+    /// How long a fetch may wait: until one of our sessions may have ended if it takes no new ones, else for ever.
+    pub(super) fn longest_wait(&self, config: Option<&SessionFetchConfig>) -> Duration {
+        match config.map(|config| config.claims) {
+            Some(SessionClaims::OwnedOnly) => self.lock_timeout / 3,
+            _ => Duration::MAX,
+        }
+    }
+
+    /// Notes that work of a session was fetched or ended here.
+    pub(super) fn touch(&self, session: Option<&str>) {
+        let Some(session) = session else { return };
+        let first = {
+            let mut used = self.used();
+            let first = used.is_empty();
+            used.insert(session.to_owned(), self.clock.now_ms());
+            first
+        };
+        if first {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Renews while there are sessions, and rests when there are none.
+    pub(super) async fn run(self: Arc<Self>) {
+        loop {
+            if self.used().is_empty() {
+                self.wake.notified().await;
+            }
+            clock::sleep(&*self.clock, self.lock_timeout / 3).await;
+            let idle_ms = duration_ms(self.idle_timeout);
+            let now_ms = self.clock.now_ms();
+            let renewed =
+                self.store.renew_session_lock(&[&self.node_id], self.lock_timeout, self.idle_timeout).await;
+            if let Err(error) = renewed {
+                tracing::warn!(%error, "session locks could not be renewed; trying again");
+                continue;
+            }
+            let gave_up = {
+                let mut used = self.used();
+                let before = used.len();
+                used.retain(|_, used_at_ms| *used_at_ms + idle_ms > now_ms);
+                used.len() < before
+            };
+            if gave_up && let Err(error) = self.store.cleanup_orphaned_sessions(self.idle_timeout).await {
+                tracing::debug!(%error, "orphaned sessions could not be swept; a later sweep will");
+            }
+        }
+    }
+}

@@ -1,0 +1,394 @@
+//! One turn: from a locked batch of messages to its commit.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tracing::Instrument;
+
+use super::options::OnNondeterminism;
+use super::{Shared, Stage, commit, unstarted};
+use crate::dead_letter::DeadLetter;
+use crate::event::{Event, EventKind, ParentLink, Started};
+use crate::failure::{self, Category, Failure};
+use crate::replay::{Execution, ExecutionId, Nondeterminism, RecordedStep, RunnableStep, find_started};
+use crate::store::{
+    AckOrchestrationItem, AfterAck, ErrorKind, ExecutionStatus, FetchedHistory, LockToken, OrchestrationItem,
+    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, engine_version,
+};
+use crate::telemetry;
+use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem};
+
+/// How a turn that was not committed goes on.
+pub(super) enum Stop {
+    /// The lock is gone, or the store says that somebody else was first: drop everything.
+    Lost(ProviderError),
+    /// Give the batch back and look at it again later; the delivery counts.
+    Abandon { delay: Duration, reason: String },
+    /// Give the batch back because this node cannot do it; the delivery does not count.
+    NotHere { delay: Duration, reason: String },
+}
+
+impl From<ProviderError> for Stop {
+    fn from(error: ProviderError) -> Self {
+        match error.kind() {
+            ErrorKind::LockLost => Stop::Lost(error),
+            _ => Stop::Abandon { delay: Duration::from_secs(1), reason: error.to_string() },
+        }
+    }
+}
+
+/// Runs one turn to its end. Whatever happens, the lock is released, given back or left to expire.
+pub(super) async fn process(shared: &Shared, item: OrchestrationItem) {
+    let _held = shared.leases.hold_turn(item.lock_token);
+    let (token, instance) = (item.lock_token, item.instance.clone());
+    let started_ns = shared.clock.monotonic_ns();
+    let turn = Turn { started_ns, fetched_at_ms: item.fetched_at_ms, shared, token };
+    let span = tracing::debug_span!("segno.turn", instance, messages = item.messages.len());
+    match turn.run(item).instrument(span).await {
+        Ok(()) => {
+            let nanos = shared.clock.monotonic_ns().saturating_sub(started_ns);
+            metrics::histogram!(telemetry::TURN_SECONDS).record(nanos as f64 / 1e9);
+        }
+        Err(Stop::Lost(error)) => {
+            shared.resident.remove(&instance);
+            tracing::debug!(instance, %error, "the turn was lost to another holder");
+        }
+        Err(Stop::Abandon { delay, reason }) => {
+            shared.resident.remove(&instance);
+            tracing::warn!(instance, reason, ?delay, "the turn is given back");
+            commit::abandon(shared, token, delay, false).await;
+        }
+        Err(Stop::NotHere { delay, reason }) => {
+            tracing::warn!(instance, reason, ?delay, "the turn is left to another node");
+            commit::abandon(shared, token, delay, true).await;
+        }
+    }
+}
+
+/// The messages of a batch, read, with the starts apart.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) start: Option<Box<StartOrchestration>>,
+    pub(super) continuation: Option<Box<ContinueAsNew>>,
+    /// Starts beyond the first.
+    pub(super) repeated_starts: Vec<StartOrchestration>,
+    pub(super) others: Vec<WorkItem>,
+    /// Messages that cannot be read, parked in the same commit.
+    pub(super) parked: Vec<RecordWrite>,
+}
+
+pub(super) struct Turn<'a> {
+    pub(super) shared: &'a Shared,
+    pub(super) token: LockToken,
+    started_ns: u64,
+    fetched_at_ms: u64,
+}
+
+impl Turn<'_> {
+    /// Time of this turn: the store's clock at the fetch, moved on by what has passed here since.
+    pub(super) fn now_ms(&self) -> u64 {
+        let passed_ns = self.shared.clock.monotonic_ns().saturating_sub(self.started_ns);
+        self.fetched_at_ms + passed_ns / 1_000_000
+    }
+
+    async fn run(&self, item: OrchestrationItem) -> Result<(), Stop> {
+        let mut batch = self.read(&item);
+        if item.attempt_count > self.shared.options.max_attempts {
+            return self.poison(item, batch).await;
+        }
+        if item.status.is_some_and(ExecutionStatus::is_terminal) {
+            return self.refuse_all(&item, batch).await;
+        }
+        if item.status == Some(ExecutionStatus::ContinuedAsNew) {
+            return self.next_execution(&item, batch).await;
+        }
+        let resident = match item.history {
+            FetchedHistory::Resident => {
+                self.shared.resident.take(&item.instance, item.execution_id, item.last_event_id)
+            }
+            _ => None,
+        };
+        if let Some(execution) = resident {
+            metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "resident").increment(1);
+            return self.go_on(execution, batch).await;
+        }
+        let history = self.history(&item).await?;
+        let Some((_, started)) = find_started(&history) else {
+            let start = batch.start.take_if(|start| !unstarted::is_repeated_start(&item, start));
+            return match (start, batch.continuation.take()) {
+                (Some(start), _) => self.begin_first(&item, &history, *start, batch).await,
+                (None, Some(next)) => self.begin_next(&item, &history, *next, batch).await,
+                (None, None) => self.keep_early(&item, &history, batch).await,
+            };
+        };
+        let Some((_, handler)) = self.shared.registry.orchestration(&started.name, Some(&started.version)) else {
+            return self.unregistered(&item, &history, started, batch).await;
+        };
+        metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "replayed").increment(1);
+        let id = ExecutionId { instance: item.instance.clone(), execution_id: item.execution_id };
+        match Execution::replay(id, &history, &handler) {
+            Ok(execution) => self.go_on(Box::new(execution), batch).await,
+            Err(error) => self.nondeterministic(&item, &history, &error, batch).await,
+        }
+    }
+
+    /// Reads the messages of the batch; what cannot be read is parked and does not hold up the rest.
+    fn read(&self, item: &OrchestrationItem) -> Batch {
+        let mut batch = Batch::default();
+        for message in &item.messages {
+            match WorkItem::decode(&message.body) {
+                Ok(WorkItem::StartOrchestration(start)) if batch.start.is_none() => batch.start = Some(start),
+                Ok(WorkItem::StartOrchestration(start)) => batch.repeated_starts.push(*start),
+                Ok(WorkItem::ContinueAsNew(next)) => batch.continuation = Some(next),
+                Ok(other) => batch.others.push(other),
+                Err(reason) => {
+                    tracing::error!(instance = item.instance, reason, "a message cannot be read; it is parked");
+                    metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "orchestrator").increment(1);
+                    let ids = &*self.shared.ids;
+                    let body = message.body.clone();
+                    let letter =
+                        DeadLetter::of_orchestrator(ids, &item.instance, body, reason, item.fetched_at_ms);
+                    batch.parked.push(letter.to_write());
+                }
+            }
+        }
+        batch
+    }
+
+    async fn history(&self, item: &OrchestrationItem) -> Result<Vec<Event>, Stop> {
+        let loaded;
+        let stored: &[StoredEvent] = match &item.history {
+            FetchedHistory::Events(events) => events,
+            FetchedHistory::Resident => {
+                // It was resident at the fetch and has been pushed out since.
+                loaded = self.shared.store.read_with_execution(&item.instance, item.execution_id).await?;
+                &loaded
+            }
+            FetchedHistory::Unreadable(reason) => return Err(self.unreadable(item, reason)),
+        };
+        let events: Result<Vec<Event>, String> = stored.iter().map(Event::from_stored).collect();
+        events.map_err(|reason| self.unreadable(item, &reason))
+    }
+
+    async fn begin_first(
+        &self,
+        item: &OrchestrationItem,
+        early: &[Event],
+        start: StartOrchestration,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        let now_ms = self.now_ms();
+        if start.start_at_ms.is_some_and(|at_ms| at_ms > now_ms) {
+            return self.postpone(item, early, start, batch).await;
+        }
+        let begin = Begin {
+            name: start.orchestration.clone(),
+            version: start.version.clone(),
+            execution_id: item.execution_id,
+            started: Started {
+                name: start.orchestration,
+                version: String::new(),
+                input: start.input,
+                parent: start.parent,
+                seed: self.shared.ids.new_seed(),
+                carried: Vec::new(),
+                seen_message_ids: Vec::new(),
+                custom_status: None,
+                labels: start.labels,
+                traceparent: start.traceparent,
+                engine_version: engine_version().to_string(),
+            },
+        };
+        self.begin(item, early, begin, batch).await
+    }
+
+    pub(super) async fn begin_next(
+        &self,
+        item: &OrchestrationItem,
+        early: &[Event],
+        next: ContinueAsNew,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        let begin = Begin {
+            name: next.orchestration.clone(),
+            version: next.version.clone(),
+            execution_id: next.execution_id,
+            started: Started {
+                name: next.orchestration,
+                version: String::new(),
+                input: next.input,
+                parent: next.parent,
+                seed: self.shared.ids.new_seed(),
+                carried: next.carried,
+                seen_message_ids: next.seen_message_ids,
+                custom_status: next.custom_status,
+                labels: next.labels,
+                traceparent: next.traceparent,
+                engine_version: engine_version().to_string(),
+            },
+        };
+        self.begin(item, early, begin, batch).await
+    }
+
+    async fn begin(
+        &self,
+        item: &OrchestrationItem,
+        early: &[Event],
+        mut begin: Begin,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        let Some((version, handler)) =
+            self.shared.registry.orchestration(&begin.name, begin.version.as_deref())
+        else {
+            begin.started.version = begin.version.clone().unwrap_or_else(|| "0.0.0".to_owned());
+            return self.unregistered_start(item, early, begin, batch).await;
+        };
+        begin.started.version = version.to_string();
+        let id = ExecutionId { instance: item.instance.clone(), execution_id: begin.execution_id };
+        let execution = Execution::begin(id, early, begin.started, &handler, self.now_ms());
+        self.go_on(Box::new(execution), batch).await
+    }
+
+    /// Feeds the messages to the execution, runs inline steps, and commits.
+    async fn go_on(&self, mut execution: Box<Execution>, batch: Batch) -> Result<(), Stop> {
+        let mut replies = Vec::new();
+        let own_parent = execution.started().parent.clone();
+        for start in batch.start.into_iter().map(|start| *start).chain(batch.repeated_starts) {
+            replies.extend(unstarted::answer_repeated_start(&execution.id().instance, own_parent.as_ref(), &start));
+        }
+        for message in batch.others {
+            if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
+                let late_ms = self.now_ms().saturating_sub(*fire_at_ms);
+                metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
+            }
+            execution.handle(message, self.now_ms());
+        }
+        let mut extras = Extras { records: batch.parked, orchestrator_items: replies };
+        self.run_steps(&mut execution, &mut extras).await?;
+        execution.settle(self.now_ms());
+        let turn = self.next_ack(&mut execution, &mut extras);
+        if execution.has_ended() {
+            commit::ack(self.shared, turn).await?;
+            return Ok(());
+        }
+        let confirmation = self.shared.resident.put(execution);
+        commit::ack(self.shared, turn).await?;
+        confirmation.confirm();
+        Ok(())
+    }
+
+    fn next_ack(&self, execution: &mut Execution, extras: &mut Extras) -> AckOrchestrationItem {
+        let plan = execution.take_plan();
+        let mut turn = commit::to_ack(self.shared, execution, plan, self.token, self.now_ms());
+        turn.records.append(&mut extras.records);
+        turn.orchestrator_items.append(&mut extras.orchestrator_items);
+        turn
+    }
+
+    /// Runs the steps that the code asks for until it asks for no more. Whatever came before a step is committed before
+    /// the step runs, so a result that a step may depend on is never made anew.
+    async fn run_steps(&self, execution: &mut Box<Execution>, extras: &mut Extras) -> Result<(), Stop> {
+        let mut running = FuturesUnordered::new();
+        loop {
+            let steps = execution.take_steps();
+            if !steps.is_empty() {
+                if execution.has_uncommitted_events() {
+                    let mut turn = self.next_ack(execution, extras);
+                    turn.after = AfterAck::KeepLock;
+                    commit::ack(self.shared, turn).await?;
+                }
+                running.extend(steps.into_iter().map(run_step));
+            }
+            let finished = tokio::select! {
+                biased;
+                finished = running.next() => finished,
+                () = self.shared.reached(Stage::Releasing), if !running.is_empty() => {
+                    let reason = "the node shuts down while a step runs".to_owned();
+                    return Err(Stop::NotHere { delay: Duration::ZERO, reason });
+                }
+            };
+            match finished {
+                Some(step) => execution.finish_step(step, self.now_ms()),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// The code does not fit its history.
+    async fn nondeterministic(
+        &self,
+        item: &OrchestrationItem,
+        history: &[Event],
+        error: &Nondeterminism,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        tracing::error!(instance = item.instance, %error, "code and history part");
+        match self.shared.options.on_nondeterminism {
+            OnNondeterminism::Fail => {
+                let failure = Failure::configuration("nondeterminism", error.to_string());
+                self.fail_existing(item, history, failure, batch).await
+            }
+            OnNondeterminism::Pause => self.pause_existing(item, history, error.to_string(), batch).await,
+        }
+    }
+
+    /// Too many deliveries: the instance fails, whatever the reason was.
+    async fn poison(&self, item: OrchestrationItem, batch: Batch) -> Result<(), Stop> {
+        metrics::counter!(telemetry::POISONED, "what" => "turn").increment(1);
+        let mut reason = format!(
+            "the turn was given up after {} deliveries without a commit",
+            item.attempt_count.saturating_sub(1)
+        );
+        if let FetchedHistory::Events(stored) = &item.history {
+            let unread = stored.iter().find_map(|event| Event::from_stored(event).err());
+            reason.extend(unread.map(|error| format!("; {error}")));
+        }
+        if let FetchedHistory::Unreadable(error) = &item.history {
+            reason.push_str(&format!("; the history cannot be read: {error}"));
+        }
+        let history = self.readable_history(&item).await;
+        let failure = Failure::new(Category::Poison, reason).code("too-many-deliveries");
+        self.fail_existing(&item, &history, failure, batch).await
+    }
+}
+
+/// A new execution to begin.
+pub(super) struct Begin {
+    name: String,
+    version: Option<String>,
+    pub(super) execution_id: u64,
+    pub(super) started: Started,
+}
+
+impl Begin {
+    pub(super) fn describe(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{:?} {version}", self.name),
+            None => format!("{:?}", self.name),
+        }
+    }
+}
+
+/// What goes into the first commit of a turn beside the plan of its execution.
+struct Extras {
+    records: Vec<RecordWrite>,
+    orchestrator_items: Vec<OrchestratorMessage>,
+}
+
+async fn run_step(step: RunnableStep) -> RecordedStep {
+    metrics::counter!(telemetry::STEPS_RUN).increment(1);
+    let RunnableStep { step, name, run } = step;
+    let result = std::panic::AssertUnwindSafe(run).catch_unwind().await;
+    let result = result
+        .unwrap_or_else(|panic| Err(failure::from_panic(&format!("step {name:?}"), &*panic)));
+    RecordedStep { step, name, result }
+}
+
+/// The parent that a history names, if its start can be read.
+pub(super) fn parent_of(history: &[Event]) -> Option<ParentLink> {
+    history.iter().find_map(|event| match &event.kind {
+        EventKind::OrchestrationStarted(started) => started.parent.clone(),
+        _ => None,
+    })
+}

@@ -1,0 +1,423 @@
+//! Turns that do not run code: instances before their start, after their end, or whose code cannot be run.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::turn::{Batch, Begin, Stop, Turn, parent_of};
+use super::unregistered::Verdict;
+use super::{backoff, commit};
+use crate::event::{Channel, Event, EventKind, Output, ParentLink, Started};
+use crate::failure::Failure;
+use crate::limits::MAX_UNREAD_MESSAGES;
+use crate::replay::status_of;
+use crate::store::{
+    AckOrchestrationItem, ExecutionStatus, FetchedHistory, OrchestrationItem, OrchestratorMessage,
+    ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
+};
+use crate::work_item::{StartOrchestration, WorkItem};
+
+/// How long messages of an instance that is paused for nondeterminism wait before they are looked at again.
+const PAUSED_REDELIVERY: Duration = Duration::from_secs(60);
+
+/// What a start gets that comes to an instance which exists: silence if it is the one that made it or comes from a
+/// client, a failure if it comes from another parent, which would otherwise wait for ever.
+pub(super) fn answer_repeated_start(
+    instance: &str,
+    own_parent: Option<&ParentLink>,
+    start: &StartOrchestration,
+) -> Option<OrchestratorMessage> {
+    let parent = start.parent.as_ref().filter(|parent| Some(*parent) != own_parent)?;
+    let details = Failure::application(format!("an instance with the id {instance:?} exists already"))
+        .non_retryable()
+        .code("instance-exists");
+    let reply = WorkItem::SubOrchFailed {
+        parent_execution_id: parent.execution_id,
+        parent_id: parent.event_id,
+        details,
+    };
+    Some(reply.for_orchestrator(parent.instance.clone()))
+}
+
+impl Turn<'_> {
+    /// The instance has ended: its messages are consumed without effect.
+    pub(super) async fn refuse_all(&self, item: &OrchestrationItem, batch: Batch) -> Result<(), Stop> {
+        let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
+        let starts: Vec<StartOrchestration> =
+            batch.start.into_iter().map(|start| *start).chain(batch.repeated_starts).collect();
+        if starts.iter().any(|start| start.parent.is_some()) {
+            let own_parent = parent_of(&self.readable_history(item).await);
+            let replies = starts.iter().filter_map(|start| {
+                answer_repeated_start(&item.instance, own_parent.as_ref(), start)
+            });
+            turn.orchestrator_items = replies.collect();
+        }
+        turn.records = batch.parked;
+        Ok(commit::ack(self.shared, turn).await?)
+    }
+
+    /// The current execution continued as new: the next one begins, or its early messages are kept for it.
+    pub(super) async fn next_execution(&self, item: &OrchestrationItem, mut batch: Batch) -> Result<(), Stop> {
+        match batch.continuation.take() {
+            Some(next) if next.execution_id > item.execution_id => {
+                self.begin_next(item, &[], *next, batch).await
+            }
+            _ => {
+                let next = OrchestrationItem {
+                    execution_id: item.execution_id + 1,
+                    last_event_id: 0,
+                    ..item.clone()
+                };
+                self.keep_early(&next, &[], batch).await
+            }
+        }
+    }
+
+    /// Nothing has started yet: messages are recorded and wait for the start.
+    pub(super) async fn keep_early(
+        &self,
+        item: &OrchestrationItem,
+        history: &[Event],
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
+        let mut log = EarlyLog::new(item, history, self.now_ms());
+        let cancel = log.take_messages(&batch.others);
+        let starts = batch.start.iter().map(|start| &**start).chain(&batch.repeated_starts);
+        let replies = starts.filter_map(|start| answer_repeated_start(&item.instance, None, start));
+        turn.orchestrator_items = replies.collect();
+        if let Some(reason) = cancel.filter(|_| is_delayed_start(item)) {
+            log.push(EventKind::OrchestrationCancelRequested { reason: reason.clone() });
+            let failure = Failure::cancelled(reason);
+            log.push(EventKind::OrchestrationFailed { failure: failure.clone() });
+            turn.metadata.status = Some(ExecutionStatus::Cancelled);
+            turn.metadata.output = Some(Output::Failed(failure).encode());
+        } else if !log.events.is_empty() {
+            turn.metadata.status = Some(ExecutionStatus::Pending);
+        }
+        turn.history_delta = log.events.iter().map(Event::to_stored).collect();
+        turn.records = batch.parked;
+        Ok(commit::ack(self.shared, turn).await?)
+    }
+
+    /// The start lies ahead: the instance becomes visible as pending, and the start comes back at its time.
+    pub(super) async fn postpone(
+        &self,
+        item: &OrchestrationItem,
+        history: &[Event],
+        start: StartOrchestration,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        let mut log = EarlyLog::new(item, history, self.now_ms());
+        let cancelled = log.take_messages(&batch.others).is_some();
+        let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
+        turn.history_delta = log.events.iter().map(Event::to_stored).collect();
+        turn.metadata.orchestration_name = Some(start.orchestration.clone());
+        turn.metadata.orchestration_version = start.version.clone();
+        turn.metadata.parent_instance_id = start.parent.as_ref().map(|parent| parent.instance.clone());
+        turn.metadata.labels = Some(start.labels.clone()).filter(|labels| !labels.is_empty());
+        turn.metadata.status = Some(ExecutionStatus::Pending);
+        turn.records = batch.parked;
+        let visible_at_ms = start.start_at_ms;
+        let again = WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(item.instance.clone());
+        turn.orchestrator_items.push(OrchestratorMessage { visible_at_ms, guard: StartGuard::None, ..again });
+        if cancelled {
+            // The cancellation comes back in a turn of its own, when the instance is known.
+            let cancel = WorkItem::CancelInstance { reason: "cancelled before its start".to_owned() };
+            turn.orchestrator_items.push(cancel.for_orchestrator(item.instance.clone()));
+        }
+        Ok(commit::ack(self.shared, turn).await?)
+    }
+
+    /// The code of a running execution is not registered here.
+    pub(super) async fn unregistered(
+        &self,
+        item: &OrchestrationItem,
+        history: &[Event],
+        started: &Started,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        let what = format!("{:?} {}", started.name, started.version);
+        let failure = self.judge_unregistered(item, &what)?;
+        self.fail_existing(item, history, failure, batch).await
+    }
+
+    /// The code of a new execution is not registered here.
+    pub(super) async fn unregistered_start(
+        &self,
+        item: &OrchestrationItem,
+        early: &[Event],
+        begin: Begin,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        let failure = self.judge_unregistered(item, &begin.describe())?;
+        self.fail_unstarted(item, early, begin.execution_id, begin.started, failure, batch).await
+    }
+
+    fn judge_unregistered(&self, item: &OrchestrationItem, what: &str) -> Result<Failure, Stop> {
+        match self.shared.unregistered.judge(&item.instance, self.now_ms()) {
+            Verdict::Wait(delay) => Err(Stop::NotHere {
+                delay,
+                reason: format!("orchestration {what} is not registered on this node"),
+            }),
+            Verdict::Fail => Ok(Failure::configuration(
+                "unregistered",
+                format!("orchestration {what} is not registered on any node that looked at the instance"),
+            )),
+        }
+    }
+
+    /// Records start and failure of an execution that could not begin.
+    async fn fail_unstarted(
+        &self,
+        item: &OrchestrationItem,
+        early: &[Event],
+        execution_id: u64,
+        started: Started,
+        failure: Failure,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        let mut log = EarlyLog::new(item, early, self.now_ms());
+        if execution_id != item.execution_id {
+            log.last_event_id = 0;
+        }
+        let mut turn = AckOrchestrationItem::empty(self.token, execution_id);
+        turn.metadata.orchestration_name = Some(started.name.clone());
+        turn.metadata.orchestration_version = Some(started.version.clone());
+        turn.metadata.parent_instance_id = started.parent.as_ref().map(|parent| parent.instance.clone());
+        turn.metadata.labels = Some(started.labels.clone()).filter(|labels| !labels.is_empty());
+        turn.metadata.pinned_version = Some(engine_version());
+        let parent = started.parent.clone();
+        log.push(EventKind::OrchestrationStarted(Box::new(started)));
+        self.end_with(turn, log, parent, failure, batch).await
+    }
+
+    /// Ends an execution whose code is not run. Whatever it has open is taken back.
+    pub(super) async fn fail_existing(
+        &self,
+        item: &OrchestrationItem,
+        history: &[Event],
+        failure: Failure,
+        mut batch: Batch,
+    ) -> Result<(), Stop> {
+        if let (true, Some(start)) = (history.is_empty() && item.last_event_id == 0, batch.start.take()) {
+            let started = Started {
+                name: start.orchestration,
+                version: start.version.unwrap_or_else(|| "0.0.0".to_owned()),
+                input: start.input,
+                parent: start.parent,
+                seed: 0,
+                carried: Vec::new(),
+                seen_message_ids: Vec::new(),
+                custom_status: None,
+                labels: start.labels,
+                traceparent: start.traceparent,
+                engine_version: engine_version().to_string(),
+            };
+            return self.fail_unstarted(item, &[], item.execution_id, started, failure, batch).await;
+        }
+        let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
+        take_back_open(item, history, &mut turn);
+        let log = EarlyLog::new(item, history, self.now_ms());
+        self.end_with(turn, log, parent_of(history), failure, batch).await
+    }
+
+    async fn end_with(
+        &self,
+        mut turn: AckOrchestrationItem,
+        mut log: EarlyLog,
+        parent: Option<ParentLink>,
+        failure: Failure,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        tracing::error!(instance = log.instance, %failure, "the instance fails");
+        if let Some(parent) = parent {
+            let report = WorkItem::SubOrchFailed {
+                parent_execution_id: parent.execution_id,
+                parent_id: parent.event_id,
+                details: failure.clone(),
+            };
+            turn.orchestrator_items.push(report.for_orchestrator(parent.instance));
+        }
+        log.push(EventKind::OrchestrationFailed { failure: failure.clone() });
+        turn.history_delta = log.events.iter().map(Event::to_stored).collect();
+        turn.metadata.status = Some(status_of(&failure));
+        turn.metadata.output = Some(Output::Failed(failure).encode());
+        turn.records = batch.parked;
+        Ok(commit::ack(self.shared, turn).await?)
+    }
+
+    /// Pauses an instance whose code does not fit its history. Its messages come back later, unread.
+    pub(super) async fn pause_existing(
+        &self,
+        item: &OrchestrationItem,
+        history: &[Event],
+        reason: String,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        let resumed = batch.others.iter().any(|message| matches!(message, WorkItem::ResumeInstance));
+        if item.status == Some(ExecutionStatus::Paused) && !resumed {
+            return Err(Stop::NotHere { delay: PAUSED_REDELIVERY, reason });
+        }
+        let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
+        let mut log = EarlyLog::new(item, history, self.now_ms());
+        if item.status != Some(ExecutionStatus::Paused) {
+            log.push(EventKind::OrchestrationPaused { reason: reason.clone() });
+        }
+        turn.history_delta = log.events.iter().map(Event::to_stored).collect();
+        turn.metadata.status = Some(ExecutionStatus::Paused);
+        turn.metadata.output = Some(Output::Paused(reason).encode());
+        let visible_at_ms = Some(self.now_ms() + PAUSED_REDELIVERY.as_millis() as u64);
+        let others = batch.others.iter().filter(|message| !matches!(message, WorkItem::ResumeInstance));
+        turn.orchestrator_items = others
+            .map(|message| message.for_orchestrator(item.instance.clone()))
+            .map(|message| OrchestratorMessage { visible_at_ms, ..message })
+            .collect();
+        turn.records = batch.parked;
+        Ok(commit::ack(self.shared, turn).await?)
+    }
+
+    /// As much of the history as can be read.
+    pub(super) async fn readable_history(&self, item: &OrchestrationItem) -> Vec<Event> {
+        let loaded;
+        let stored = match &item.history {
+            FetchedHistory::Events(events) => events,
+            FetchedHistory::Resident => {
+                let read = self.shared.store.read_with_execution(&item.instance, item.execution_id);
+                loaded = read.await.unwrap_or_default();
+                &loaded
+            }
+            FetchedHistory::Unreadable(_) => return Vec::new(),
+        };
+        stored.iter().filter_map(|event| Event::from_stored(event).ok()).collect()
+    }
+
+    pub(super) fn unreadable(&self, item: &OrchestrationItem, reason: &str) -> Stop {
+        Stop::Abandon {
+            delay: backoff::redelivery(item.attempt_count),
+            reason: format!("the history cannot be read: {reason}"),
+        }
+    }
+}
+
+/// Whether a start comes to an instance whose own, delayed start lies ahead.
+pub(super) fn is_repeated_start(item: &OrchestrationItem, start: &StartOrchestration) -> bool {
+    is_delayed_start(item) && start.start_at_ms.is_none()
+}
+
+/// Whether the instance is known and its start lies ahead, as opposed to one that only got early messages.
+fn is_delayed_start(item: &OrchestrationItem) -> bool {
+    item.status == Some(ExecutionStatus::Pending) && item.orchestration_name.is_some()
+}
+
+/// Appends events without running code.
+struct EarlyLog {
+    instance: String,
+    events: Vec<Event>,
+    last_event_id: u64,
+    at_ms: u64,
+    seen: BTreeSet<String>,
+    unread: usize,
+}
+
+impl EarlyLog {
+    fn new(item: &OrchestrationItem, history: &[Event], now_ms: u64) -> Self {
+        let messages = history.iter().filter_map(|event| match &event.kind {
+            EventKind::MessageReceived { id, .. } => Some(id.clone()),
+            _ => None,
+        });
+        let messages: Vec<Option<String>> = messages.collect();
+        EarlyLog {
+            instance: item.instance.clone(),
+            events: Vec::new(),
+            last_event_id: item.last_event_id,
+            at_ms: history.last().map_or(now_ms, |event| now_ms.max(event.at_ms)),
+            unread: messages.len(),
+            seen: messages.into_iter().flatten().collect(),
+        }
+    }
+
+    fn push(&mut self, kind: EventKind) {
+        self.last_event_id += 1;
+        self.events.push(Event { event_id: self.last_event_id, at_ms: self.at_ms, kind });
+    }
+
+    /// Records signals and mailbox messages, each id once; gives the reason of a cancellation if there is one.
+    fn take_messages(&mut self, messages: &[WorkItem]) -> Option<String> {
+        let mut cancel = None;
+        for message in messages {
+            let (channel, name, data, id) = match message {
+                WorkItem::ExternalRaised { name, data, id } => (Channel::Signal, name, data, id),
+                WorkItem::QueueMessage { name, data, id } => (Channel::Mailbox, name, data, id),
+                WorkItem::CancelInstance { reason } => {
+                    cancel = Some(reason.clone());
+                    continue;
+                }
+                _ => continue,
+            };
+            let repeated = id.as_ref().is_some_and(|id| !self.seen.insert(id.clone()));
+            if repeated {
+                continue;
+            }
+            if self.unread >= MAX_UNREAD_MESSAGES {
+                tracing::warn!(instance = self.instance, name, "too many messages wait for the start; one is dropped");
+                continue;
+            }
+            self.unread += 1;
+            self.push(EventKind::MessageReceived {
+                channel,
+                name: name.clone(),
+                data: data.clone(),
+                id: id.clone(),
+            });
+        }
+        cancel
+    }
+}
+
+/// Takes back the activities, timers and children that a history leaves open.
+fn take_back_open(item: &OrchestrationItem, history: &[Event], turn: &mut AckOrchestrationItem) {
+    let ended: BTreeSet<u64> = history.iter().filter_map(|event| ended_operation(&event.kind)).collect();
+    for event in history.iter().filter(|event| !ended.contains(&event.event_id)) {
+        let execution_id = item.execution_id;
+        match &event.kind {
+            EventKind::ActivityScheduled { options, .. } => {
+                turn.cancelled_activities.push(ScheduledActivityIdentifier {
+                    instance: item.instance.clone(),
+                    execution_id,
+                    activity_id: event.event_id,
+                });
+                if options.deadline_at_ms.is_some() {
+                    turn.cancelled_timers.push(TimerIdentifier { execution_id, timer_id: event.event_id });
+                }
+            }
+            EventKind::TimerCreated { .. } => {
+                turn.cancelled_timers.push(TimerIdentifier { execution_id, timer_id: event.event_id });
+            }
+            EventKind::SubOrchestrationScheduled { instance, .. } => {
+                let parent = ParentLink {
+                    instance: item.instance.clone(),
+                    execution_id,
+                    event_id: event.event_id,
+                };
+                let reason = format!("the parent {:?} failed", item.instance);
+                let cancel = WorkItem::CancelChild { reason, parent };
+                turn.orchestrator_items.push(cancel.for_orchestrator(instance.clone()));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn ended_operation(kind: &EventKind) -> Option<u64> {
+    match kind {
+        EventKind::ActivityCompleted { source, .. }
+        | EventKind::ActivityFailed { source, .. }
+        | EventKind::ActivityCancelRequested { source }
+        | EventKind::TimerFired { source }
+        | EventKind::TimerCancelled { source }
+        | EventKind::SubOrchestrationCompleted { source, .. }
+        | EventKind::SubOrchestrationFailed { source, .. }
+        | EventKind::SubOrchestrationCancelRequested { source } => Some(*source),
+        _ => None,
+    }
+}

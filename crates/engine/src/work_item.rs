@@ -1,0 +1,255 @@
+//! The messages that flow through the two queues.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::codec;
+use crate::event::{ActivityOptions, CarriedMessage, Channel, ParentLink};
+use crate::failure::Failure;
+use crate::payload::Payload;
+use crate::store::{
+    OrchestratorMessage, ScheduledActivityIdentifier, StartGuard, TimerIdentifier, WorkerMessage,
+};
+
+/// As the attempt of a failure: whichever is open, because the body that would tell cannot be read.
+pub(crate) const ANY_ATTEMPT: u32 = 0;
+
+/// A queued message. `ActivityExecute` goes to the worker queue, all others to the orchestrator queue.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum WorkItem {
+    /// Start an instance.
+    StartOrchestration(Box<StartOrchestration>),
+    /// Run an activity.
+    ActivityExecute(Box<ActivityExecute>),
+    /// An activity succeeded.
+    ActivityCompleted {
+        /// Execution that scheduled it.
+        execution_id: u64,
+        /// The scheduling event.
+        id: u64,
+        /// Its result.
+        result: Payload,
+    },
+    /// An attempt of an activity failed.
+    ActivityFailed {
+        /// Execution that scheduled it.
+        execution_id: u64,
+        /// The scheduling event.
+        id: u64,
+        /// Which attempt.
+        attempt: u32,
+        /// Why.
+        details: Failure,
+    },
+    /// The time of a timer or of an activity's deadline has come.
+    TimerFired {
+        /// Execution that created it.
+        execution_id: u64,
+        /// The creating event.
+        id: u64,
+        /// When it was due.
+        fire_at_ms: u64,
+    },
+    /// A signal (seed: one-shot external event).
+    ExternalRaised {
+        /// Signal name.
+        name: String,
+        /// What was sent.
+        data: Payload,
+        /// The sender's id; repeats are dropped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+    },
+    /// A mailbox message.
+    QueueMessage {
+        /// Mailbox name.
+        name: String,
+        /// What was sent.
+        data: Payload,
+        /// The sender's id; repeats are dropped.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+    },
+    /// A child completed.
+    SubOrchCompleted {
+        /// Execution of the parent.
+        parent_execution_id: u64,
+        /// The parent's scheduling event.
+        parent_id: u64,
+        /// The result.
+        result: Payload,
+    },
+    /// A child failed.
+    SubOrchFailed {
+        /// Execution of the parent.
+        parent_execution_id: u64,
+        /// The parent's scheduling event.
+        parent_id: u64,
+        /// Why.
+        details: Failure,
+    },
+    /// Cancel the instance.
+    CancelInstance {
+        /// Why.
+        reason: String,
+    },
+    /// Cancel a child, if it is still the one that this parent started.
+    CancelChild {
+        /// Why.
+        reason: String,
+        /// Who started it.
+        parent: ParentLink,
+    },
+    /// Hold the instance.
+    PauseInstance {
+        /// Why.
+        reason: String,
+    },
+    /// Let the instance go on.
+    ResumeInstance,
+    /// Begin the next execution.
+    ContinueAsNew(Box<ContinueAsNew>),
+}
+
+/// What a start carries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StartOrchestration {
+    /// Orchestration name.
+    pub orchestration: String,
+    /// Input.
+    pub input: Payload,
+    /// Version, if chosen; else the registry's policy decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Where to report the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentLink>,
+    /// Labels of the instance.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Not before this time, in Unix milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_at_ms: Option<u64>,
+    /// W3C traceparent of the caller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+/// What an activity needs; nothing else is read to run it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ActivityExecute {
+    /// Instance that scheduled it.
+    pub instance: String,
+    /// Its execution.
+    pub execution_id: u64,
+    /// The scheduling event.
+    pub id: u64,
+    /// Activity name.
+    pub name: String,
+    /// Input.
+    pub input: Payload,
+    /// Attempt by the retry policy, from 1.
+    pub attempt: u32,
+    /// The same for every attempt, and for no other activity.
+    pub idempotency_key: String,
+    /// How to run it.
+    #[serde(default)]
+    pub options: ActivityOptions,
+    /// Orchestration that scheduled it.
+    pub orchestration: String,
+    /// Its version.
+    pub version: String,
+    /// W3C traceparent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+/// What one execution hands to the next.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ContinueAsNew {
+    /// Id of the execution to begin.
+    pub execution_id: u64,
+    /// Orchestration name.
+    pub orchestration: String,
+    /// Input.
+    pub input: Payload,
+    /// Version, if chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Where to report the end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<ParentLink>,
+    /// Unread messages, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub carried: Vec<CarriedMessage>,
+    /// Ids of messages taken so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen_message_ids: Vec<String>,
+    /// Custom status.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_status: Option<Payload>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// W3C traceparent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
+}
+
+impl WorkItem {
+    /// Reads a queued body.
+    ///
+    /// # Errors
+    /// Says why it cannot be read.
+    pub fn decode(body: &[u8]) -> Result<Self, String> {
+        codec::decode(body)
+    }
+
+    /// A message for an instance's orchestrator queue.
+    pub fn for_orchestrator(&self, instance: impl Into<String>) -> OrchestratorMessage {
+        let mut message = OrchestratorMessage::new(instance, codec::encode(self));
+        match self {
+            WorkItem::TimerFired { execution_id, id, fire_at_ms } => {
+                message.visible_at_ms = Some(*fire_at_ms);
+                message.timer = Some(TimerIdentifier { execution_id: *execution_id, timer_id: *id });
+            }
+            WorkItem::StartOrchestration(start) if start.parent.is_none() => {
+                message.guard = StartGuard::IfAbsent;
+            }
+            _ => {}
+        }
+        message
+    }
+
+    /// A signal or mailbox message.
+    pub(crate) fn message(channel: Channel, name: String, data: Payload, id: Option<String>) -> Self {
+        match channel {
+            Channel::Signal => WorkItem::ExternalRaised { name, data, id },
+            Channel::Mailbox => WorkItem::QueueMessage { name, data, id },
+        }
+    }
+}
+
+impl ActivityExecute {
+    /// The message for the worker queue, not before a time if given.
+    pub fn for_worker(self, visible_at_ms: Option<u64>) -> WorkerMessage {
+        WorkerMessage {
+            activity: self.identifier(),
+            session_id: self.options.session.clone(),
+            tag: self.options.tag.clone(),
+            visible_at_ms,
+            body: codec::encode(&WorkItem::ActivityExecute(Box::new(self))),
+        }
+    }
+
+    /// Which activity it is.
+    pub fn identifier(&self) -> ScheduledActivityIdentifier {
+        ScheduledActivityIdentifier {
+            instance: self.instance.clone(),
+            execution_id: self.execution_id,
+            activity_id: self.id,
+        }
+    }
+}

@@ -1,6 +1,8 @@
 //! A turn takes back activities and timers; their holders learn of it by losing their locks (C1, T2).
 
-use segno::store::{LockToken, OrchestratorMessage, ScheduledActivityIdentifier, TimerIdentifier, WorkerMessage};
+use segno::store::{
+    LockToken, OrchestratorMessage, ScheduledActivityIdentifier, TimerIdentifier, WorkerMessage,
+};
 
 use super::fixture::*;
 

@@ -1,5 +1,7 @@
 //! The house rules that a compiler does not check: who may use whom, pages for codes, lengths of files, links.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests; clippy knows only the tests themselves")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -14,7 +14,6 @@ use crate::replay::{Request, Shared, Token};
 
 use super::Context;
 
-#[expect(clippy::large_enum_variant, reason = "a box would cost every call an allocation, to save room for a moment")]
 enum State {
     /// Not asked for yet; an error found while building is given back at the first poll.
     Building(Box<Result<Request, Failure>>),

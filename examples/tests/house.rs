@@ -1,6 +1,10 @@
 //! The house rules that a compiler does not check: who may use whom, pages for codes, lengths of files, links.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests; clippy knows only the tests themselves")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests; clippy knows only the tests themselves"
+)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

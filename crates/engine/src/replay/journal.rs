@@ -248,6 +248,7 @@ impl Journal {
             }
             SlotState::Ready(_) => {
                 let slot = self.remove(token);
+                self.disown_command(token, &slot);
                 let SlotState::Ready(result) = slot.state else { unreachable!("it was ready a line ago") };
                 Poll::Ready(result)
             }
@@ -260,6 +261,9 @@ impl Journal {
             return;
         }
         let slot = self.remove(token);
+        if matches!(slot.state, SlotState::Ready(_)) {
+            self.disown_command(token, &slot);
+        }
         if let SlotState::Ready(result) = slot.state {
             // A message that nobody looked at goes back to the head of its queue.
             if let (Some((channel, name)), Ok(data)) = (slot.inbox, result) {
@@ -285,6 +289,17 @@ impl Journal {
                     SlotKind::Step(_) | SlotKind::Cancellation => return,
                 };
                 self.command(kind);
+            }
+        }
+    }
+
+    /// A subscription that found its message at once may end before its command is recorded. The command stays, but
+    /// must not tie its event to whatever gets the token next.
+    fn disown_command(&mut self, token: Token, slot: &Slot) {
+        if slot.kind == SlotKind::Message && slot.event_id.is_none() {
+            let mut newest_first = self.commands.iter_mut().rev();
+            if let Some(command) = newest_first.find(|command| command.token == Some(token)) {
+                command.token = None;
             }
         }
     }

@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Shared, backoff};
-use crate::clock;
+use super::Shared;
 use crate::dead_letter::DeadLetter;
 use crate::event::{Event, EventKind};
 use crate::replay::{Execution, TurnPlan};
@@ -39,6 +38,7 @@ pub(super) fn to_ack(
         metadata.orchestration_version = Some(started.version.clone());
         metadata.parent_instance_id = started.parent.as_ref().map(|parent| parent.instance.clone());
         metadata.pinned_version = Some(engine_version());
+        metadata.incarnation = Some(started.seed);
     }
     if plan.labels_changed || (starts && !execution.started().labels.is_empty()) {
         metadata.labels = Some(execution.labels());
@@ -79,7 +79,9 @@ pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(
                 if tries == 0 {
                     tracing::warn!(%error, "a turn could not be committed; trying again while its lock holds");
                 }
-                clock::sleep(&*shared.clock, backoff::store_retry(tries)).await;
+                if shared.pause_unless_releasing(tries).await.is_none() {
+                    return Err(error);
+                }
                 tries += 1;
             }
             Err(error) => {
@@ -102,10 +104,7 @@ pub(super) async fn abandon(
     let mut tries = 0;
     loop {
         match shared.store.abandon_orchestration_item(token, Some(delay), ignore_attempt).await {
-            Err(error) if error.is_retryable() => {
-                clock::sleep(&*shared.clock, backoff::store_retry(tries)).await;
-                tries += 1;
-            }
+            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => tries += 1,
             // A lost lock is as good as an abandoned one.
             Ok(()) | Err(_) => return,
         }

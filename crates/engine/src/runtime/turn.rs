@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use tracing::Instrument;
 
 use super::options::OnNondeterminism;
-use super::{Shared, commit, unstarted};
+use super::{Shared, Stage, commit, unstarted};
 use crate::dead_letter::DeadLetter;
 use crate::event::{Event, EventKind, ParentLink, Started};
 use crate::failure::{self, Category, Failure};
@@ -43,7 +44,8 @@ pub(super) async fn process(shared: &Shared, item: OrchestrationItem) {
     let (token, instance) = (item.lock_token, item.instance.clone());
     let started_ns = shared.clock.monotonic_ns();
     let turn = Turn { started_ns, fetched_at_ms: item.fetched_at_ms, shared, token };
-    match turn.run(item).await {
+    let span = tracing::debug_span!("segno.turn", instance, messages = item.messages.len());
+    match turn.run(item).instrument(span).await {
         Ok(()) => {
             let nanos = shared.clock.monotonic_ns().saturating_sub(started_ns);
             metrics::histogram!(telemetry::TURN_SECONDS).record(nanos as f64 / 1e9);
@@ -113,7 +115,8 @@ impl Turn<'_> {
         }
         let history = self.history(&item).await?;
         let Some((_, started)) = find_started(&history) else {
-            return match (batch.start.take(), batch.continuation.take()) {
+            let start = batch.start.take_if(|start| !unstarted::is_repeated_start(&item, start));
+            return match (start, batch.continuation.take()) {
                 (Some(start), _) => self.begin_first(&item, &history, *start, batch).await,
                 (None, Some(next)) => self.begin_next(&item, &history, *next, batch).await,
                 (None, None) => self.keep_early(&item, &history, batch).await,
@@ -297,7 +300,15 @@ impl Turn<'_> {
                 }
                 running.extend(steps.into_iter().map(run_step));
             }
-            match running.next().await {
+            let finished = tokio::select! {
+                biased;
+                finished = running.next() => finished,
+                () = self.shared.reached(Stage::Releasing), if !running.is_empty() => {
+                    let reason = "the node shuts down while a step runs".to_owned();
+                    return Err(Stop::NotHere { delay: Duration::ZERO, reason });
+                }
+            };
+            match finished {
                 Some(step) => execution.finish_step(step, self.now_ms()),
                 None => return Ok(()),
             }

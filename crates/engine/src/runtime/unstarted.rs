@@ -82,7 +82,10 @@ impl Turn<'_> {
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         let mut log = EarlyLog::new(item, history, self.now_ms());
         let cancel = log.take_messages(&batch.others);
-        if let Some(reason) = cancel.filter(|_| item.status == Some(ExecutionStatus::Pending)) {
+        let starts = batch.start.iter().map(|start| &**start).chain(&batch.repeated_starts);
+        let replies = starts.filter_map(|start| answer_repeated_start(&item.instance, None, start));
+        turn.orchestrator_items = replies.collect();
+        if let Some(reason) = cancel.filter(|_| is_delayed_start(item)) {
             log.push(EventKind::OrchestrationCancelRequested { reason: reason.clone() });
             let failure = Failure::cancelled(reason);
             log.push(EventKind::OrchestrationFailed { failure: failure.clone() });
@@ -294,6 +297,16 @@ impl Turn<'_> {
             reason: format!("the history cannot be read: {reason}"),
         }
     }
+}
+
+/// Whether a start comes to an instance whose own, delayed start lies ahead.
+pub(super) fn is_repeated_start(item: &OrchestrationItem, start: &StartOrchestration) -> bool {
+    is_delayed_start(item) && start.start_at_ms.is_none()
+}
+
+/// Whether the instance is known and its start lies ahead, as opposed to one that only got early messages.
+fn is_delayed_start(item: &OrchestrationItem) -> bool {
+    item.status == Some(ExecutionStatus::Pending) && item.orchestration_name.is_some()
 }
 
 /// Appends events without running code.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use super::leases::LOCK_LOST;
 use super::unregistered::Verdict;
@@ -40,7 +41,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
         let request = FetchWorkItems {
             max_items: permits.num_permits(),
             lock_timeout: shared.options.worker_lock_timeout,
-            poll_timeout: Duration::MAX,
+            poll_timeout: shared.sessions.longest_wait(session.as_ref()),
             session: session.as_ref(),
             tag_filter: &shared.options.tag_filter,
         };
@@ -157,7 +158,14 @@ async fn attempt(
     };
     let watch = Watch { shared, item: &item, cancellation, heartbeat: &heartbeat };
     let mut progress = StoredProgress { shared, key: &item.idempotency_key, version: None, at_ms: 0 };
-    let ended = watch.run(work, &mut progress).await;
+    let span = tracing::debug_span!(
+        "segno.activity",
+        instance = item.instance,
+        activity = item.name,
+        attempt = item.attempt,
+        traceparent = item.traceparent.as_deref(),
+    );
+    let ended = watch.run(work.instrument(span), &mut progress).await;
     let seconds = shared.clock.monotonic_ns().saturating_sub(started_ns) as f64 / 1e9;
     metrics::histogram!(telemetry::ACTIVITY_SECONDS).record(seconds);
     shared.sessions.touch(item.options.session.as_deref());
@@ -331,7 +339,9 @@ async fn ack(shared: &Shared, ack: AckWorkItem, outcome: &'static str) {
                 if tries == 0 {
                     tracing::warn!(%error, "the end of an activity could not be committed; trying again");
                 }
-                clock::sleep(&*shared.clock, backoff::store_retry(tries)).await;
+                if shared.pause_unless_releasing(tries).await.is_none() {
+                    return;
+                }
                 tries += 1;
             }
             Err(error) if error.kind() == ErrorKind::LockLost => {
@@ -351,10 +361,7 @@ async fn abandon(shared: &Shared, token: LockToken, delay: Option<Duration>, ign
     let mut tries = 0;
     loop {
         match shared.store.abandon_work_item(token, delay, ignore_attempt).await {
-            Err(error) if error.is_retryable() => {
-                clock::sleep(&*shared.clock, backoff::store_retry(tries)).await;
-                tries += 1;
-            }
+            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => tries += 1,
             // A lost lock is as good as an abandoned one.
             Ok(()) | Err(_) => return,
         }

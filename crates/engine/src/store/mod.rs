@@ -29,7 +29,7 @@ pub use message::{
     TimerIdentifier, WorkerMessage,
 };
 pub use provider::{
-    AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, ExecutionMetadata, ExecutionStatus,
+    AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, ExecutionMetadata, ExecutionPosition, ExecutionStatus,
     FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockedWorkItem, OrchestrationItem, Provider,
     ResidentExecutions, WatchUntil,
 };

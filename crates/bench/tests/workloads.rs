@@ -28,6 +28,13 @@ fn every_workload_reports_all_fields_without_errors() {
         for field in ["p50_ms", "p99_ms", "cpu_s"] {
             assert!(report[field].as_f64().unwrap() >= 0.0, "{field} of {report}");
         }
+        let number = |field: &str| report[field].as_f64().unwrap();
+        if ["hello", "sequence", "fanout", "inline"].contains(&report["workload"].as_str().unwrap()) {
+            // In a closed loop the mean latency is clients over rate; slow runs cannot be missing from the percentiles.
+            let mean_ms = 1_000.0 * number("concurrency") / number("runs_per_s");
+            assert!(number("p99_ms") >= mean_ms / 2.0, "p99 is below a mean of {mean_ms} ms: {report}");
+        }
+        assert!(number("p99_ms") >= number("p50_ms"), "{report}");
         assert_eq!(report.get("cost_ratio").is_some(), report["workload"] == "long", "{report}");
         assert_eq!(report.get("lateness_p99_ms").is_some(), report["workload"] == "timers", "{report}");
     }

@@ -89,12 +89,31 @@ pub async fn nothing(_ctx: ActivityContext, number: u32) -> Result<u32, Failure>
     Ok(number)
 }
 
-/// An empty histogram of microseconds, good to three digits.
+/// Longest duration that a histogram tells apart: an hour, the longest run.
+const MAX_RECORDED_US: u64 = 3_600_000_000;
+
+/// An empty histogram of microseconds, good to three digits. Its bounds are fixed, because a histogram that grows by
+/// itself does not grow for `saturating_record`, and would file everything long under its shortest values.
 pub fn new_histogram() -> Histogram<u64> {
-    Histogram::new(3).expect("three significant digits are within the limits of the crate")
+    Histogram::new_with_bounds(1, MAX_RECORDED_US, 3).expect("the bounds and digits are within the limits of the crate")
 }
 
 /// Records a duration, in whole microseconds.
 pub fn record_ns(histogram_us: &mut Histogram<u64>, nanos: u64) {
     histogram_us.saturating_record(nanos / 1_000);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_from_microseconds_to_an_hour_are_kept_to_three_digits() {
+        for us in [1, 900, 2_047, 2_048, 8_900, 250_000, 30_000_000, MAX_RECORDED_US] {
+            let mut histogram_us = new_histogram();
+            record_ns(&mut histogram_us, us * 1_000);
+            let kept_us = histogram_us.value_at_percentile(50.0);
+            assert!(kept_us.abs_diff(us) <= us / 1_000, "{us} us were kept as {kept_us} us");
+        }
+    }
 }

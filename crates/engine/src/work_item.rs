@@ -15,6 +15,10 @@ use crate::store::{
 /// As the attempt of a failure: whichever is open, because the body that would tell cannot be read.
 pub(crate) const ANY_ATTEMPT: u32 = 0;
 
+/// As the id of a timer: no event has it. Such a timer is queued while a turn is committed in parts, so that the instance
+/// comes back if its holder dies between two of them, and taken back with the last part.
+pub(crate) const UNFINISHED_TURN: u64 = 0;
+
 /// A queued message. `ActivityExecute` goes to the worker queue, all others to the orchestrator queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]

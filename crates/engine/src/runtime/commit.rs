@@ -74,6 +74,12 @@ pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(
                 counts.add();
                 return Ok(());
             }
+            // A part of a turn whose first try was not answered, and had worked: nobody else can have written its events.
+            Err(error) if tries > 0 && is_part(&turn) && error.kind() == ErrorKind::Conflict => {
+                shared.leases.stop_activities(&cancelled);
+                counts.add();
+                return Ok(());
+            }
             Err(error) if error.is_retryable() => {
                 metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
                 if tries == 0 {
@@ -92,6 +98,11 @@ pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(
             }
         }
     }
+}
+
+/// Whether the turn goes on after this commit, which records something.
+fn is_part(turn: &AckOrchestrationItem) -> bool {
+    turn.after == AfterAck::KeepLock && !turn.history_delta.is_empty()
 }
 
 /// Gives a turn back, however long the store takes to hear it.

@@ -14,10 +14,10 @@ use crate::failure::{self, Category, Failure};
 use crate::replay::{Execution, ExecutionId, Nondeterminism, RecordedStep, RunnableStep, find_started};
 use crate::store::{
     AckOrchestrationItem, AfterAck, ErrorKind, ExecutionStatus, FetchedHistory, LockToken, OrchestrationItem,
-    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, engine_version,
+    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier, engine_version,
 };
 use crate::telemetry;
-use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem};
+use crate::work_item::{ContinueAsNew, StartOrchestration, UNFINISHED_TURN, WorkItem};
 
 /// How a turn that was not committed goes on.
 pub(super) enum Stop {
@@ -258,16 +258,22 @@ impl Turn<'_> {
             replies.extend(unstarted::answer_repeated_start(&execution.id().instance, own_parent.as_ref(), &start));
         }
         for message in batch.others {
-            if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
+            if let WorkItem::TimerFired { id, fire_at_ms, .. } = &message
+                && *id != UNFINISHED_TURN
+            {
                 let late_ms = self.now_ms().saturating_sub(*fire_at_ms);
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
             }
             execution.handle(message, self.now_ms());
         }
-        let mut extras = Extras { records: batch.parked, orchestrator_items: replies };
+        let mut extras = Extras { records: batch.parked, orchestrator_items: replies, in_parts: false };
         self.run_steps(&mut execution, &mut extras).await?;
         execution.settle(self.now_ms());
-        let turn = self.next_ack(&mut execution, &mut extras);
+        let mut turn = self.next_ack(&mut execution, &mut extras);
+        if extras.in_parts {
+            let execution_id = execution.id().execution_id;
+            turn.cancelled_timers.push(TimerIdentifier { execution_id, timer_id: UNFINISHED_TURN });
+        }
         if execution.has_ended() {
             commit::ack(self.shared, turn).await?;
             return Ok(());
@@ -296,6 +302,11 @@ impl Turn<'_> {
                 if execution.has_uncommitted_events() {
                     let mut turn = self.next_ack(execution, extras);
                     turn.after = AfterAck::KeepLock;
+                    if !std::mem::replace(&mut extras.in_parts, true) {
+                        // The messages of the turn go with its first part. Without this one nobody would look at the
+                        // instance again if this node died now.
+                        turn.orchestrator_items.push(self.reminder(execution));
+                    }
                     commit::ack(self.shared, turn).await?;
                 }
                 running.extend(steps.into_iter().map(run_step));
@@ -313,6 +324,12 @@ impl Turn<'_> {
                 None => return Ok(()),
             }
         }
+    }
+
+    fn reminder(&self, execution: &Execution) -> OrchestratorMessage {
+        let id = execution.id();
+        let (execution_id, fire_at_ms) = (id.execution_id, self.now_ms());
+        WorkItem::TimerFired { execution_id, id: UNFINISHED_TURN, fire_at_ms }.for_orchestrator(id.instance.clone())
     }
 
     /// The code does not fit its history.
@@ -374,6 +391,8 @@ impl Begin {
 struct Extras {
     records: Vec<RecordWrite>,
     orchestrator_items: Vec<OrchestratorMessage>,
+    /// Whether a part of the turn has been committed already.
+    in_parts: bool,
 }
 
 async fn run_step(step: RunnableStep) -> RecordedStep {

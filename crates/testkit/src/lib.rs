@@ -36,3 +36,4 @@ pub mod seeded;
 pub mod simulation;
 
 pub use environment::{TestEnv, run};
+pub use fakes::Fake;

@@ -115,7 +115,9 @@ impl History {
         let mut text = String::new();
         for stored in self.events.iter().map(Event::to_stored) {
             let _ = write!(text, "{} ", stored.event_id);
-            stored.data.iter().for_each(|byte| drop(write!(text, "{byte:02x}")));
+            for byte in &stored.data {
+                let _ = write!(text, "{byte:02x}");
+            }
             text.push('\n');
         }
         text

@@ -266,6 +266,7 @@ impl Journal {
                 self.put_back(channel, name, data);
             }
             return;
+                self.detach_command(token);
         }
         if let Some(inbox) = slot.inbox.as_ref().and_then(|key| self.inboxes.get_mut(key)) {
             inbox.waiting.retain(|waiting| *waiting != token);
@@ -278,6 +279,9 @@ impl Journal {
             None => self.commands.retain(|command| command.token != Some(token)),
             Some(source) => {
                 let kind = match slot.kind {
+        if matches!(self.slot_mut(token).state, SlotState::Ready(_)) {
+            self.detach_command(token);
+        }
                     SlotKind::Activity => EventKind::ActivityCancelRequested { source },
                     SlotKind::Timer => EventKind::TimerCancelled { source },
                     SlotKind::Message => EventKind::MessageSubscriptionCancelled { source },
@@ -308,6 +312,18 @@ impl Journal {
     /// Hands a result to the operation that the event records; nothing happens if the code no longer waits.
     pub(crate) fn resolve_event(&mut self, source: u64, result: Result<Payload, Failure>) {
         if let Some(token) = self.by_event.get(&source).copied() {
+    /// A message that was there already is read before its subscription is recorded. The command stays, but its token
+    /// is given up and may soon name another operation.
+    fn detach_command(&mut self, token: Token) {
+        let slot = self.slot_mut(token);
+        if slot.event_id.is_none() && slot.inbox.is_some() {
+            let command = self.commands.iter_mut().rev().find(|command| command.token == Some(token));
+            if let Some(command) = command {
+                command.token = None;
+            }
+        }
+    }
+
             self.resolve(token, result);
         }
     }

@@ -6,14 +6,16 @@ use std::time::Duration;
 use super::turn::{Batch, Begin, Stop, Turn, parent_of};
 use super::unregistered::Verdict;
 use super::{backoff, commit};
+use crate::dead_letter::DeadLetter;
 use crate::event::{Channel, Event, EventKind, Output, ParentLink, Started};
 use crate::failure::Failure;
 use crate::limits::MAX_UNREAD_MESSAGES;
 use crate::replay::status_of;
 use crate::store::{
     AckOrchestrationItem, ExecutionStatus, FetchedHistory, OrchestrationItem, OrchestratorMessage,
-    ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
+    RecordWrite, ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
 };
+use crate::telemetry;
 use crate::work_item::{StartOrchestration, WorkItem};
 
 /// How long messages of an instance that is paused for nondeterminism wait before they are looked at again.
@@ -94,9 +96,22 @@ impl Turn<'_> {
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.records = batch.parked;
         Ok(commit::ack(self.shared, turn).await?)
+        turn.records.extend(self.park_refused(log));
     }
 
     /// The start lies ahead: the instance becomes visible as pending, and the start comes back at its time.
+    /// Messages that the instance could not keep are parked where they can be seen.
+    fn park_refused(&self, log: EarlyLog) -> Vec<RecordWrite> {
+        let EarlyLog { instance, at_ms, refused, .. } = log;
+        let letters = refused.into_iter().map(|message| {
+            metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "orchestrator").increment(1);
+            let reason = format!("{MAX_UNREAD_MESSAGES} messages wait for the start, which is the limit");
+            let body = message.for_orchestrator(instance.as_str()).body;
+            DeadLetter::of_orchestrator(&*self.shared.ids, &instance, body, reason, at_ms).to_write()
+        });
+        letters.collect()
+    }
+
     pub(super) async fn postpone(
         &self,
         item: &OrchestrationItem,
@@ -115,6 +130,7 @@ impl Turn<'_> {
         turn.metadata.status = Some(ExecutionStatus::Pending);
         turn.records = batch.parked;
         let visible_at_ms = start.start_at_ms;
+        turn.records.extend(self.park_refused(log));
         let again = WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(item.instance.clone());
         turn.orchestrator_items.push(OrchestratorMessage { visible_at_ms, guard: StartGuard::None, ..again });
         if cancelled {
@@ -315,6 +331,10 @@ impl EarlyLog {
         let messages: Vec<Option<String>> = messages.collect();
         EarlyLog {
             instance: item.instance.clone(),
+    /// Messages beyond the limit.
+    refused: Vec<WorkItem>,
+    /// Why the instance is paused, if it is.
+    paused: Option<String>,
             events: Vec::new(),
             last_event_id: item.last_event_id,
             at_ms: history.last().map_or(now_ms, |event| now_ms.max(event.at_ms)),
@@ -330,6 +350,8 @@ impl EarlyLog {
 
     /// Records signals and mailbox messages, each id once; gives the reason of a cancellation if there is one.
     fn take_messages(&mut self, messages: &[WorkItem]) -> Option<String> {
+            refused: Vec::new(),
+            paused: paused_before(history),
         let mut cancel = None;
         for message in messages {
             let (channel, name, data, id) = match message {
@@ -346,7 +368,7 @@ impl EarlyLog {
                 continue;
             }
             if self.unread >= MAX_UNREAD_MESSAGES {
-                tracing::warn!(instance = self.instance, name, "too many messages wait for the start; one is dropped");
+                self.refused.push(message.clone());
                 continue;
             }
             self.unread += 1;

@@ -235,13 +235,8 @@ impl Execution {
         if self.ended.is_some() || self.paused {
             return;
         }
-        if self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
-            let message = format!(
-                "the execution has {} events, the limit is {MAX_EVENTS_PER_EXECUTION}; \
-                 use ctx.continue_as_new to go on with a fresh history",
-                self.last_event_id
-            );
-            self.fail(Failure::configuration("too-many-events", message), now_ms);
+        self.enforce_event_limit(now_ms);
+        if self.ended.is_some() {
             return;
         }
         let stuck = {
@@ -266,6 +261,25 @@ impl Execution {
         self.enter();
         self.record(EventKind::OrchestrationFailed { failure }, now_ms);
         self.leave();
+    /// Fails the execution when its history has become too long.
+    pub(crate) fn enforce_event_limit(&mut self, now_ms: u64) {
+        if self.ended.is_none() && self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
+            let message = format!(
+                "the execution has {} events, the limit is {MAX_EVENTS_PER_EXECUTION}; \
+                 use ctx.continue_as_new to go on with a fresh history",
+                self.last_event_id
+            );
+            self.fail(Failure::configuration("too-many-events", message), now_ms);
+        }
+    }
+
+    /// Whether there are steps that nobody has run yet.
+    pub(crate) fn has_runnable_steps(&self) -> bool {
+        !self.paused
+            && self.ended.is_none()
+            && self.shared.journal().steps.values().any(|pending| pending.run.is_some())
+    }
+
     }
 
     /// What has been decided since the last call.

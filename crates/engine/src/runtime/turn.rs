@@ -13,10 +13,15 @@ use crate::failure::{self, Category, Failure};
 use crate::replay::{Execution, ExecutionId, Nondeterminism, RecordedStep, RunnableStep, find_started};
 use crate::store::{
     AckOrchestrationItem, AfterAck, ErrorKind, ExecutionStatus, FetchedHistory, LockToken, OrchestrationItem,
-    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, engine_version,
+    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier, engine_version,
 };
 use crate::telemetry;
-use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem};
+use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem, steps_left};
+
+/// Most inline steps of one turn.
+const MAX_STEPS_PER_TURN: usize = 1_000;
+/// How long a turn goes on starting inline steps.
+const MAX_TURN_OF_STEPS: Duration = Duration::from_millis(500);
 
 /// How a turn that was not committed goes on.
 pub(super) enum Stop {
@@ -88,6 +93,10 @@ impl Turn<'_> {
     pub(super) fn now_ms(&self) -> u64 {
         let passed_ns = self.shared.clock.monotonic_ns().saturating_sub(self.started_ns);
         self.fetched_at_ms + passed_ns / 1_000_000
+    }
+
+    fn age(&self) -> Duration {
+        Duration::from_nanos(self.shared.clock.monotonic_ns().saturating_sub(self.started_ns))
     }
 
     async fn run(&self, item: OrchestrationItem) -> Result<(), Stop> {
@@ -261,7 +270,11 @@ impl Turn<'_> {
             }
             execution.handle(message, self.now_ms());
         }
-        let mut extras = Extras { records: batch.parked, orchestrator_items: replies };
+        let mut extras = Extras {
+            records: batch.parked,
+            orchestrator_items: replies,
+            cancelled_timers: Vec::new(),
+        };
         self.run_steps(&mut execution, &mut extras).await?;
         execution.settle(self.now_ms());
         let turn = self.next_ack(&mut execution, &mut extras);
@@ -280,26 +293,50 @@ impl Turn<'_> {
         let mut turn = commit::to_ack(self.shared, execution, plan, self.token, self.now_ms());
         turn.records.append(&mut extras.records);
         turn.orchestrator_items.append(&mut extras.orchestrator_items);
+        turn.cancelled_timers.append(&mut extras.cancelled_timers);
         turn
     }
 
     /// Runs the steps that the code asks for until it asks for no more. Whatever came before a step is committed before
     /// the step runs, so a result that a step may depend on is never made anew.
+    ///
+    /// A turn that has run its share of steps ends and wakes itself up again, so that a cancellation, a pause or a
+    /// message gets through to code that only ever runs steps. The same message is queued from the first commit
+    /// on, which consumes those that brought the turn: without it nothing would come back to the steps after a crash.
     async fn run_steps(&self, execution: &mut Box<Execution>, extras: &mut Extras) -> Result<(), Stop> {
         let mut running = FuturesUnordered::new();
+        let execution_id = execution.id().execution_id;
+        let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(execution.id().instance.clone());
+        let (mut steps_run, mut wake_up_queued) = (0, false);
         loop {
-            let steps = execution.take_steps();
+            let share_used = steps_run >= MAX_STEPS_PER_TURN || (steps_run > 0 && self.age() >= MAX_TURN_OF_STEPS);
+            let steps = if share_used { Vec::new() } else { execution.take_steps() };
             if !steps.is_empty() {
+                steps_run += steps.len();
                 if execution.has_uncommitted_events() {
                     let mut turn = self.next_ack(execution, extras);
                     turn.after = AfterAck::KeepLock;
+                    if !wake_up_queued {
+                        turn.orchestrator_items.push(wake_up.clone());
+                        wake_up_queued = true;
+                    }
                     commit::ack(self.shared, turn).await?;
                 }
                 running.extend(steps.into_iter().map(run_step));
             }
             match running.next().await {
-                Some(step) => execution.finish_step(step, self.now_ms()),
-                None => return Ok(()),
+                Some(step) => {
+                    execution.finish_step(step, self.now_ms());
+                    execution.enforce_event_limit(self.now_ms());
+                }
+                None => {
+                    match (execution.has_runnable_steps(), wake_up_queued) {
+                        (true, false) => extras.orchestrator_items.push(wake_up),
+                        (false, true) => extras.cancelled_timers.push(steps_left(execution_id)),
+                        (true, true) | (false, false) => {}
+                    }
+                    return Ok(());
+                }
             }
         }
     }
@@ -363,6 +400,7 @@ impl Begin {
 struct Extras {
     records: Vec<RecordWrite>,
     orchestrator_items: Vec<OrchestratorMessage>,
+    cancelled_timers: Vec<TimerIdentifier>,
 }
 
 async fn run_step(step: RunnableStep) -> RecordedStep {

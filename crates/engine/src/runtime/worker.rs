@@ -36,9 +36,9 @@ pub(super) async fn run(shared: Arc<Shared>) {
     loop {
         while activities.try_join_next().is_some() {}
         let Some(mut permits) = free_slots(&shared, &slots, MAX_FETCHED_ACTIVITIES).await else { break };
-        let session = shared.sessions.fetch_config();
+        let (session, most) = shared.sessions.fetch_config(permits.num_permits());
         let request = FetchWorkItems {
-            max_items: permits.num_permits(),
+            max_items: most,
             lock_timeout: shared.options.worker_lock_timeout,
             poll_timeout: Duration::MAX,
             session: session.as_ref(),
@@ -48,6 +48,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
             biased;
             fetched = shared.store.fetch_work_items(request) => fetched,
             () = shared.reached(Stage::Draining) => break,
+            // A session was given up, so another one may be claimed: ask again.
+            () = shared.sessions.freed() => continue,
         };
         match fetched {
             Ok(items) => {

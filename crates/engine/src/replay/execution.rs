@@ -516,8 +516,8 @@ impl Execution {
                     return Drive::Ended(EventKind::OrchestrationFailed { failure });
                 }
                 Err(panic) => {
-                    let failure = failure::from_panic("the orchestration", &*panic).non_retryable();
-                    return Drive::Ended(EventKind::OrchestrationFailed { failure });
+                    let failure = failure::from_panic("the orchestration", &*panic).non_retryable().bounded();
+                    return Drive::Ended(EventKind::OrchestrationFailed { failure: failure.bounded() });
                 }
             }
         }

@@ -408,7 +408,8 @@ async fn run_step(step: RunnableStep) -> RecordedStep {
     let RunnableStep { step, name, run } = step;
     let result = std::panic::AssertUnwindSafe(run).catch_unwind().await;
     let result = result
-        .unwrap_or_else(|panic| Err(failure::from_panic(&format!("step {name:?}"), &*panic)));
+        .unwrap_or_else(|panic| Err(failure::from_panic(&format!("step {name:?}"), &*panic)))
+        .map_err(Failure::bounded);
     RecordedStep { step, name, result }
 }
 

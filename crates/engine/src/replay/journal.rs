@@ -8,10 +8,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll, Waker};
 
+use crate::clock::duration_ms;
 use crate::event::{ActivityOptions, CarriedMessage, Channel, EventKind};
 use crate::failure::Failure;
 use crate::ids::SeededRandom;
+use crate::limits::{MAX_INSTANCE_ID_BYTES, MAX_TIMER};
 use crate::payload::Payload;
+
+const MS_PER_DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// Names an open operation between the code's future and the journal.
 pub(crate) type Token = usize;
@@ -164,6 +168,13 @@ impl Journal {
                     TimerAt::After(ms) => self.now_ms.saturating_add(ms),
                     TimerAt::Time(at_ms) => at_ms,
                 };
+                let ahead_ms = fire_at_ms.saturating_sub(self.now_ms);
+                if ahead_ms > duration_ms(MAX_TIMER) {
+                    return Err(Failure::configuration(
+                        "timer-too-long",
+                        format!("a timer of {} days is too long, the limit is ten years", ahead_ms / MS_PER_DAY),
+                    ));
+                }
                 self.open_recorded(SlotKind::Timer, shielded, EventKind::TimerCreated { fire_at_ms })
             }
             Request::Child { name, version, instance, input } => {
@@ -217,7 +228,15 @@ impl Journal {
     /// The id of the next child that was not given one. Only a name: nothing is ever read out of it.
     pub(crate) fn next_child_id(&mut self) -> String {
         self.children += 1;
-        format!("{}::{}.{}", self.instance, self.execution_id, self.children)
+        let id = format!("{}::{}.{}", self.instance, self.execution_id, self.children);
+        // An id that is nearly as long as may be leaves no room for a suffix.
+        if id.len() <= MAX_INSTANCE_ID_BYTES { id } else { self.random.next_uuid().to_string() }
+    }
+
+    /// The id of the next detached start that was not given one. It outlives this instance, and an instance of the same
+    /// id may be made again later, so it is drawn at random.
+    pub(crate) fn next_detached_id(&mut self) -> String {
+        self.random.next_uuid().to_string()
     }
 
     /// Whether the code runs with a change: recorded, or decided now that the code runs ahead of its history.
@@ -247,6 +266,7 @@ impl Journal {
                 Poll::Pending
             }
             SlotState::Ready(_) => {
+                self.detach_command(token);
                 let slot = self.remove(token);
                 let SlotState::Ready(result) = slot.state else { unreachable!("it was ready a line ago") };
                 Poll::Ready(result)
@@ -259,6 +279,9 @@ impl Journal {
         if self.closed {
             return;
         }
+        if matches!(self.slot_mut(token).state, SlotState::Ready(_)) {
+            self.detach_command(token);
+        }
         let slot = self.remove(token);
         if let SlotState::Ready(result) = slot.state {
             // A message that nobody looked at goes back to the head of its queue.
@@ -266,7 +289,6 @@ impl Journal {
                 self.put_back(channel, name, data);
             }
             return;
-                self.detach_command(token);
         }
         if let Some(inbox) = slot.inbox.as_ref().and_then(|key| self.inboxes.get_mut(key)) {
             inbox.waiting.retain(|waiting| *waiting != token);
@@ -279,9 +301,6 @@ impl Journal {
             None => self.commands.retain(|command| command.token != Some(token)),
             Some(source) => {
                 let kind = match slot.kind {
-        if matches!(self.slot_mut(token).state, SlotState::Ready(_)) {
-            self.detach_command(token);
-        }
                     SlotKind::Activity => EventKind::ActivityCancelRequested { source },
                     SlotKind::Timer => EventKind::TimerCancelled { source },
                     SlotKind::Message => EventKind::MessageSubscriptionCancelled { source },
@@ -289,6 +308,18 @@ impl Journal {
                     SlotKind::Step(_) | SlotKind::Cancellation => return,
                 };
                 self.command(kind);
+            }
+        }
+    }
+
+    /// A message that was there already is read before its subscription is recorded. The command stays, but its token
+    /// is given up and may soon name another operation.
+    fn detach_command(&mut self, token: Token) {
+        let slot = self.slot_mut(token);
+        if slot.event_id.is_none() && slot.inbox.is_some() {
+            let command = self.commands.iter_mut().rev().find(|command| command.token == Some(token));
+            if let Some(command) = command {
+                command.token = None;
             }
         }
     }
@@ -312,18 +343,6 @@ impl Journal {
     /// Hands a result to the operation that the event records; nothing happens if the code no longer waits.
     pub(crate) fn resolve_event(&mut self, source: u64, result: Result<Payload, Failure>) {
         if let Some(token) = self.by_event.get(&source).copied() {
-    /// A message that was there already is read before its subscription is recorded. The command stays, but its token
-    /// is given up and may soon name another operation.
-    fn detach_command(&mut self, token: Token) {
-        let slot = self.slot_mut(token);
-        if slot.event_id.is_none() && slot.inbox.is_some() {
-            let command = self.commands.iter_mut().rev().find(|command| command.token == Some(token));
-            if let Some(command) = command {
-                command.token = None;
-            }
-        }
-    }
-
             self.resolve(token, result);
         }
     }

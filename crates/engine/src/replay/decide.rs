@@ -179,6 +179,8 @@ impl Execution {
     /// What a new event asks of the store. Called before the event is applied.
     pub(super) fn plan_effects(&mut self, event: &Event) {
         match &event.kind {
+            // A start that is held stays paused.
+            EventKind::OrchestrationStarted(_) if self.paused => {}
             EventKind::OrchestrationStarted(_) => self.plan.status = Some((ExecutionStatus::Running, None)),
             EventKind::ActivityScheduled { name, input, options } => {
                 let activity = OpenActivity {

@@ -177,14 +177,19 @@ impl Execution {
         }
     }
 
-    /// Messages that were recorded before the start wait in their inboxes.
+    /// Messages that were recorded before the start wait in their inboxes; a pause holds the start.
     fn take_early(&mut self, early: &[Event]) {
         for event in early {
             self.last_event_id = event.event_id;
             self.last_at_ms = event.at_ms;
-            if let EventKind::MessageReceived { channel, name, data, id } = &event.kind {
-                self.seen_message_ids.remember(id.as_deref());
-                self.shared.journal().receive(*channel, name, data.clone());
+            match &event.kind {
+                EventKind::MessageReceived { channel, name, data, id } => {
+                    self.seen_message_ids.remember(id.as_deref());
+                    self.shared.journal().receive(*channel, name, data.clone());
+                }
+                EventKind::OrchestrationPaused { .. } => self.paused = true,
+                EventKind::OrchestrationResumed => self.paused = false,
+                _ => {}
             }
         }
     }

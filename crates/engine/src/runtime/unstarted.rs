@@ -84,14 +84,15 @@ impl Turn<'_> {
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         let mut log = EarlyLog::new(item, history, self.now_ms());
         let cancel = log.take_messages(&batch.others);
-        if let Some(reason) = cancel.filter(|_| item.status == Some(ExecutionStatus::Pending)) {
+        let known = matches!(item.status, Some(ExecutionStatus::Pending | ExecutionStatus::Paused));
+        if let Some(reason) = cancel.filter(|_| known) {
             log.push(EventKind::OrchestrationCancelRequested { reason: reason.clone() });
             let failure = Failure::cancelled(reason);
             log.push(EventKind::OrchestrationFailed { failure: failure.clone() });
             turn.metadata.status = Some(ExecutionStatus::Cancelled);
             turn.metadata.output = Some(Output::Failed(failure).encode());
         } else if !log.events.is_empty() {
-            turn.metadata.status = Some(ExecutionStatus::Pending);
+            log.write_status(&mut turn);
         }
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.records = batch.parked;
@@ -127,7 +128,7 @@ impl Turn<'_> {
         turn.metadata.orchestration_version = start.version.clone();
         turn.metadata.parent_instance_id = start.parent.as_ref().map(|parent| parent.instance.clone());
         turn.metadata.labels = Some(start.labels.clone()).filter(|labels| !labels.is_empty());
-        turn.metadata.status = Some(ExecutionStatus::Pending);
+        log.write_status(&mut turn);
         turn.records = batch.parked;
         let visible_at_ms = start.start_at_ms;
         turn.records.extend(self.park_refused(log));
@@ -330,11 +331,11 @@ impl EarlyLog {
         });
         let messages: Vec<Option<String>> = messages.collect();
         EarlyLog {
-            instance: item.instance.clone(),
     /// Messages beyond the limit.
     refused: Vec<WorkItem>,
     /// Why the instance is paused, if it is.
     paused: Option<String>,
+            instance: item.instance.clone(),
             events: Vec::new(),
             last_event_id: item.last_event_id,
             at_ms: history.last().map_or(now_ms, |event| now_ms.max(event.at_ms)),
@@ -348,10 +349,21 @@ impl EarlyLog {
         self.events.push(Event { event_id: self.last_event_id, at_ms: self.at_ms, kind });
     }
 
-    /// Records signals and mailbox messages, each id once; gives the reason of a cancellation if there is one.
-    fn take_messages(&mut self, messages: &[WorkItem]) -> Option<String> {
+    /// What an instance is before its start: pending, or paused so that the start will be held.
+    fn write_status(&self, turn: &mut AckOrchestrationItem) {
+        turn.metadata.status = Some(match &self.paused {
+            Some(reason) => {
+                turn.metadata.output = Some(Output::Paused(reason.clone()).encode());
+                ExecutionStatus::Paused
+            }
+            None => ExecutionStatus::Pending,
+        });
+    }
+
+    /// Records signals, mailbox messages (each id once), pausing and resuming; gives the reason of a cancellation if there is one.
             refused: Vec::new(),
             paused: paused_before(history),
+    fn take_messages(&mut self, messages: &[WorkItem]) -> Option<String> {
         let mut cancel = None;
         for message in messages {
             let (channel, name, data, id) = match message {
@@ -371,6 +383,16 @@ impl EarlyLog {
                 self.refused.push(message.clone());
                 continue;
             }
+                WorkItem::PauseInstance { reason } if self.paused.is_none() => {
+                    self.paused = Some(reason.clone());
+                    self.push(EventKind::OrchestrationPaused { reason: reason.clone() });
+                    continue;
+                }
+                WorkItem::ResumeInstance if self.paused.is_some() => {
+                    self.paused = None;
+                    self.push(EventKind::OrchestrationResumed);
+                    continue;
+                }
             self.unread += 1;
             self.push(EventKind::MessageReceived {
                 channel,
@@ -393,6 +415,14 @@ fn take_back_open(item: &OrchestrationItem, history: &[Event], turn: &mut AckOrc
                 turn.cancelled_activities.push(ScheduledActivityIdentifier {
                     instance: item.instance.clone(),
                     execution_id,
+fn paused_before(history: &[Event]) -> Option<String> {
+    history.iter().fold(None, |paused, event| match &event.kind {
+        EventKind::OrchestrationPaused { reason } => Some(reason.clone()),
+        EventKind::OrchestrationResumed => None,
+        _ => paused,
+    })
+}
+
                     activity_id: event.event_id,
                 });
                 if options.deadline_at_ms.is_some() {

@@ -261,11 +261,6 @@ impl Execution {
         }
     }
 
-    /// Ends the execution with a failure that the code did not return.
-    pub(crate) fn fail(&mut self, failure: Failure, now_ms: u64) {
-        self.enter();
-        self.record(EventKind::OrchestrationFailed { failure }, now_ms);
-        self.leave();
     /// Fails the execution when its history has become too long.
     pub(crate) fn enforce_event_limit(&mut self, now_ms: u64) {
         if self.ended.is_none() && self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
@@ -285,6 +280,11 @@ impl Execution {
             && self.shared.journal().steps.values().any(|pending| pending.run.is_some())
     }
 
+    /// Ends the execution with a failure that the code did not return.
+    pub(crate) fn fail(&mut self, failure: Failure, now_ms: u64) {
+        self.enter();
+        self.record(EventKind::OrchestrationFailed { failure }, now_ms);
+        self.leave();
     }
 
     /// What has been decided since the last call.
@@ -518,11 +518,11 @@ impl Execution {
                     return Drive::Ended(EventKind::OrchestrationCompleted { output });
                 }
                 Ok(Poll::Ready(Err(failure))) => {
-                    return Drive::Ended(EventKind::OrchestrationFailed { failure });
+                    return Drive::Ended(EventKind::OrchestrationFailed { failure: failure.bounded() });
                 }
                 Err(panic) => {
                     let failure = failure::from_panic("the orchestration", &*panic).non_retryable().bounded();
-                    return Drive::Ended(EventKind::OrchestrationFailed { failure: failure.bounded() });
+                    return Drive::Ended(EventKind::OrchestrationFailed { failure });
                 }
             }
         }
@@ -583,6 +583,19 @@ impl Execution {
     fn expect_no_command_before(&self, event: &Event) -> Result<(), Nondeterminism> {
         let journal = self.shared.journal();
         match (journal.commands.front(), &event.kind) {
+            // Only the code gives failures of these categories, and it did not.
+            (None, EventKind::OrchestrationFailed { failure })
+                if matches!(
+                    failure.category,
+                    Category::Application | Category::Timeout | Category::Infrastructure
+                ) =>
+            {
+                Err(Nondeterminism {
+                    event_id: event.event_id,
+                    recorded: event.kind.describe(),
+                    requested: "nothing".to_owned(),
+                })
+            }
             (None, _) => Ok(()),
             // The code failed, as recorded.
             (Some(command), EventKind::OrchestrationFailed { .. })

@@ -96,11 +96,10 @@ impl Turn<'_> {
         }
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.records = batch.parked;
-        Ok(commit::ack(self.shared, turn).await?)
         turn.records.extend(self.park_refused(log));
+        Ok(commit::ack(self.shared, turn).await?)
     }
 
-    /// The start lies ahead: the instance becomes visible as pending, and the start comes back at its time.
     /// Messages that the instance could not keep are parked where they can be seen.
     fn park_refused(&self, log: EarlyLog) -> Vec<RecordWrite> {
         let EarlyLog { instance, at_ms, refused, .. } = log;
@@ -113,6 +112,7 @@ impl Turn<'_> {
         letters.collect()
     }
 
+    /// The start lies ahead: the instance becomes visible as pending, and the start comes back at its time.
     pub(super) async fn postpone(
         &self,
         item: &OrchestrationItem,
@@ -121,7 +121,7 @@ impl Turn<'_> {
         batch: Batch,
     ) -> Result<(), Stop> {
         let mut log = EarlyLog::new(item, history, self.now_ms());
-        let cancelled = log.take_messages(&batch.others).is_some();
+        let cancelled = log.take_messages(&batch.others);
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.metadata.orchestration_name = Some(start.orchestration.clone());
@@ -130,13 +130,13 @@ impl Turn<'_> {
         turn.metadata.labels = Some(start.labels.clone()).filter(|labels| !labels.is_empty());
         log.write_status(&mut turn);
         turn.records = batch.parked;
-        let visible_at_ms = start.start_at_ms;
         turn.records.extend(self.park_refused(log));
+        let visible_at_ms = start.start_at_ms;
         let again = WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(item.instance.clone());
         turn.orchestrator_items.push(OrchestratorMessage { visible_at_ms, guard: StartGuard::None, ..again });
-        if cancelled {
+        if let Some(reason) = cancelled {
             // The cancellation comes back in a turn of its own, when the instance is known.
-            let cancel = WorkItem::CancelInstance { reason: "cancelled before its start".to_owned() };
+            let cancel = WorkItem::CancelInstance { reason };
             turn.orchestrator_items.push(cancel.for_orchestrator(item.instance.clone()));
         }
         Ok(commit::ack(self.shared, turn).await?)
@@ -268,6 +268,16 @@ impl Turn<'_> {
         reason: String,
         batch: Batch,
     ) -> Result<(), Stop> {
+        // Ending needs no code, so an instance that cannot go on can still be cancelled.
+        let own_parent = parent_of(history);
+        let cancelled = batch.others.iter().find_map(|message| match message {
+            WorkItem::CancelInstance { reason } => Some(reason.clone()),
+            WorkItem::CancelChild { reason, parent } if Some(parent) == own_parent.as_ref() => Some(reason.clone()),
+            _ => None,
+        });
+        if let Some(reason) = cancelled {
+            return self.fail_existing(item, history, Failure::cancelled(reason), batch).await;
+        }
         let resumed = batch.others.iter().any(|message| matches!(message, WorkItem::ResumeInstance));
         if item.status == Some(ExecutionStatus::Paused) && !resumed {
             return Err(Stop::NotHere { delay: PAUSED_REDELIVERY, reason });
@@ -321,6 +331,10 @@ struct EarlyLog {
     at_ms: u64,
     seen: BTreeSet<String>,
     unread: usize,
+    /// Messages beyond the limit.
+    refused: Vec<WorkItem>,
+    /// Why the instance is paused, if it is.
+    paused: Option<String>,
 }
 
 impl EarlyLog {
@@ -331,15 +345,13 @@ impl EarlyLog {
         });
         let messages: Vec<Option<String>> = messages.collect();
         EarlyLog {
-    /// Messages beyond the limit.
-    refused: Vec<WorkItem>,
-    /// Why the instance is paused, if it is.
-    paused: Option<String>,
             instance: item.instance.clone(),
             events: Vec::new(),
             last_event_id: item.last_event_id,
             at_ms: history.last().map_or(now_ms, |event| now_ms.max(event.at_ms)),
             unread: messages.len(),
+            refused: Vec::new(),
+            paused: paused_before(history),
             seen: messages.into_iter().flatten().collect(),
         }
     }
@@ -361,8 +373,6 @@ impl EarlyLog {
     }
 
     /// Records signals, mailbox messages (each id once), pausing and resuming; gives the reason of a cancellation if there is one.
-            refused: Vec::new(),
-            paused: paused_before(history),
     fn take_messages(&mut self, messages: &[WorkItem]) -> Option<String> {
         let mut cancel = None;
         for message in messages {
@@ -371,6 +381,16 @@ impl EarlyLog {
                 WorkItem::QueueMessage { name, data, id } => (Channel::Mailbox, name, data, id),
                 WorkItem::CancelInstance { reason } => {
                     cancel = Some(reason.clone());
+                    continue;
+                }
+                WorkItem::PauseInstance { reason } if self.paused.is_none() => {
+                    self.paused = Some(reason.clone());
+                    self.push(EventKind::OrchestrationPaused { reason: reason.clone() });
+                    continue;
+                }
+                WorkItem::ResumeInstance if self.paused.is_some() => {
+                    self.paused = None;
+                    self.push(EventKind::OrchestrationResumed);
                     continue;
                 }
                 _ => continue,
@@ -383,16 +403,6 @@ impl EarlyLog {
                 self.refused.push(message.clone());
                 continue;
             }
-                WorkItem::PauseInstance { reason } if self.paused.is_none() => {
-                    self.paused = Some(reason.clone());
-                    self.push(EventKind::OrchestrationPaused { reason: reason.clone() });
-                    continue;
-                }
-                WorkItem::ResumeInstance if self.paused.is_some() => {
-                    self.paused = None;
-                    self.push(EventKind::OrchestrationResumed);
-                    continue;
-                }
             self.unread += 1;
             self.push(EventKind::MessageReceived {
                 channel,
@@ -405,6 +415,14 @@ impl EarlyLog {
     }
 }
 
+fn paused_before(history: &[Event]) -> Option<String> {
+    history.iter().fold(None, |paused, event| match &event.kind {
+        EventKind::OrchestrationPaused { reason } => Some(reason.clone()),
+        EventKind::OrchestrationResumed => None,
+        _ => paused,
+    })
+}
+
 /// Takes back the activities, timers and children that a history leaves open.
 fn take_back_open(item: &OrchestrationItem, history: &[Event], turn: &mut AckOrchestrationItem) {
     let ended: BTreeSet<u64> = history.iter().filter_map(|event| ended_operation(&event.kind)).collect();
@@ -415,14 +433,6 @@ fn take_back_open(item: &OrchestrationItem, history: &[Event], turn: &mut AckOrc
                 turn.cancelled_activities.push(ScheduledActivityIdentifier {
                     instance: item.instance.clone(),
                     execution_id,
-fn paused_before(history: &[Event]) -> Option<String> {
-    history.iter().fold(None, |paused, event| match &event.kind {
-        EventKind::OrchestrationPaused { reason } => Some(reason.clone()),
-        EventKind::OrchestrationResumed => None,
-        _ => paused,
-    })
-}
-
                     activity_id: event.event_id,
                 });
                 if options.deadline_at_ms.is_some() {

@@ -177,14 +177,19 @@ impl Execution {
         }
     }
 
-    /// Messages that were recorded before the start wait in their inboxes.
+    /// Messages that were recorded before the start wait in their inboxes; a pause holds the start.
     fn take_early(&mut self, early: &[Event]) {
         for event in early {
             self.last_event_id = event.event_id;
             self.last_at_ms = event.at_ms;
-            if let EventKind::MessageReceived { channel, name, data, id } = &event.kind {
-                self.seen_message_ids.remember(id.as_deref());
-                self.shared.journal().receive(*channel, name, data.clone());
+            match &event.kind {
+                EventKind::MessageReceived { channel, name, data, id } => {
+                    self.seen_message_ids.remember(id.as_deref());
+                    self.shared.journal().receive(*channel, name, data.clone());
+                }
+                EventKind::OrchestrationPaused { .. } => self.paused = true,
+                EventKind::OrchestrationResumed => self.paused = false,
+                _ => {}
             }
         }
     }
@@ -235,13 +240,8 @@ impl Execution {
         if self.ended.is_some() || self.paused {
             return;
         }
-        if self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
-            let message = format!(
-                "the execution has {} events, the limit is {MAX_EVENTS_PER_EXECUTION}; \
-                 use ctx.continue_as_new to go on with a fresh history",
-                self.last_event_id
-            );
-            self.fail(Failure::configuration("too-many-events", message), now_ms);
+        self.enforce_event_limit(now_ms);
+        if self.ended.is_some() {
             return;
         }
         let stuck = {
@@ -259,6 +259,25 @@ impl Execution {
                  that will be lost on replay; do it in an activity or in ctx.run"
             );
         }
+    }
+
+    /// Fails the execution when its history has become too long.
+    pub(crate) fn enforce_event_limit(&mut self, now_ms: u64) {
+        if self.ended.is_none() && self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
+            let message = format!(
+                "the execution has {} events, the limit is {MAX_EVENTS_PER_EXECUTION}; \
+                 use ctx.continue_as_new to go on with a fresh history",
+                self.last_event_id
+            );
+            self.fail(Failure::configuration("too-many-events", message), now_ms);
+        }
+    }
+
+    /// Whether there are steps that nobody has run yet.
+    pub(crate) fn has_runnable_steps(&self) -> bool {
+        !self.paused
+            && self.ended.is_none()
+            && self.shared.journal().steps.values().any(|pending| pending.run.is_some())
     }
 
     /// Ends the execution with a failure that the code did not return.
@@ -323,7 +342,10 @@ impl Execution {
                 return;
             }
             let Some(command) = self.shared.journal().commands.pop_front() else { return };
-            self.commands_this_turn += 1;
+            // Reading what has arrived is bounded by the limit on unread messages.
+            if !matches!(command.kind, EventKind::MessageSubscribed { .. }) {
+                self.commands_this_turn += 1;
+            }
             if self.commands_this_turn > MAX_COMMANDS_PER_TURN {
                 let message = format!(
                     "one turn asked for more than {MAX_COMMANDS_PER_TURN} commands; \
@@ -495,10 +517,10 @@ impl Execution {
                     return Drive::Ended(EventKind::OrchestrationCompleted { output });
                 }
                 Ok(Poll::Ready(Err(failure))) => {
-                    return Drive::Ended(EventKind::OrchestrationFailed { failure });
+                    return Drive::Ended(EventKind::OrchestrationFailed { failure: failure.bounded() });
                 }
                 Err(panic) => {
-                    let failure = failure::from_panic("the orchestration", &*panic).non_retryable();
+                    let failure = failure::from_panic("the orchestration", &*panic).non_retryable().bounded();
                     return Drive::Ended(EventKind::OrchestrationFailed { failure });
                 }
             }
@@ -557,6 +579,19 @@ impl Execution {
     fn expect_no_command_before(&self, event: &Event) -> Result<(), Nondeterminism> {
         let journal = self.shared.journal();
         match (journal.commands.front(), &event.kind) {
+            // Only the code gives failures of these categories, and it did not.
+            (None, EventKind::OrchestrationFailed { failure })
+                if matches!(
+                    failure.category,
+                    Category::Application | Category::Timeout | Category::Infrastructure
+                ) =>
+            {
+                Err(Nondeterminism {
+                    event_id: event.event_id,
+                    recorded: event.kind.describe(),
+                    requested: "nothing".to_owned(),
+                })
+            }
             (None, _) => Ok(()),
             // The code failed, as recorded.
             (Some(command), EventKind::OrchestrationFailed { .. })

@@ -187,7 +187,7 @@ pub struct ContinueAsNew {
     /// Where to report the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentLink>,
-    /// Unread messages, oldest first.
+    /// Unread messages, in order within each signal and mailbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<CarriedMessage>,
     /// Ids of messages taken so far.

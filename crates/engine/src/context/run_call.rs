@@ -83,7 +83,7 @@ async fn run<T: DeserializeOwned>(
             Ok(value) => return Ok(value),
             Err(failure) => failure,
         };
-        let seed = ctx.shared.started.seed;
+        let seed = ctx.random();
         let Some(delay_ms) = retry.next_delay_ms(attempt, &failure, seed) else { return Err(failure) };
         ctx.sleep(std::time::Duration::from_millis(delay_ms)).await?;
         attempt += 1;

@@ -126,10 +126,13 @@ pub(super) async fn abandon(
 
 /// What a turn adds to the metrics once it is committed: counted from the commit, so nothing is counted twice.
 struct Counts {
+    ends_turn: bool,
     started: bool,
     ended: Option<&'static str>,
     continued: bool,
     activities: u64,
+    /// Records that a turn writes are dead letters.
+    refused: u64,
 }
 
 impl Counts {
@@ -141,6 +144,8 @@ impl Counts {
             _ => None,
         };
         Counts {
+            ends_turn: turn.after == AfterAck::Release,
+            refused: turn.records.len() as u64,
             started: turn.execution_id == 1 && turn.metadata.pinned_version.is_some(),
             ended,
             continued: turn.metadata.status == Some(ExecutionStatus::ContinuedAsNew),
@@ -149,7 +154,12 @@ impl Counts {
     }
 
     fn add(&self) {
-        metrics::counter!(telemetry::TURNS).increment(1);
+        if self.ends_turn {
+            metrics::counter!(telemetry::TURNS).increment(1);
+        }
+        if self.refused > 0 {
+            metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "orchestrator").increment(self.refused);
+        }
         if self.started {
             metrics::counter!(telemetry::INSTANCES_STARTED).increment(1);
         }
@@ -160,7 +170,7 @@ impl Counts {
             metrics::counter!(telemetry::CONTINUED_AS_NEW).increment(1);
         }
         if self.activities > 0 {
-            metrics::counter!(telemetry::ACTIVITIES_SCHEDULED).increment(self.activities);
+            metrics::counter!(telemetry::ATTEMPTS_QUEUED).increment(self.activities);
         }
     }
 }

@@ -158,7 +158,6 @@ impl Turn<'_> {
                         reason,
                         "a message cannot be read; it is parked"
                     );
-                    metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "orchestrator").increment(1);
                     let ids = &*self.shared.ids;
                     let body = message.body.clone();
                     let letter =

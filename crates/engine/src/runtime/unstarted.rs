@@ -15,7 +15,6 @@ use crate::store::{
     AckOrchestrationItem, ExecutionStatus, FetchedHistory, OrchestrationItem, OrchestratorMessage,
     RecordWrite, ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
 };
-use crate::telemetry;
 use crate::work_item::{StartOrchestration, WorkItem};
 
 /// How long messages of an instance that is paused for nondeterminism wait before they are looked at again.
@@ -110,7 +109,6 @@ impl Turn<'_> {
     fn park_refused(&self, log: EarlyLog) -> Vec<RecordWrite> {
         let EarlyLog { instance, at_ms, refused, .. } = log;
         let letters = refused.into_iter().map(|message| {
-            metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "orchestrator").increment(1);
             let reason = format!("{MAX_UNREAD_MESSAGES} messages wait for the start, which is the limit");
             let body = message.for_orchestrator(instance.as_str()).body;
             DeadLetter::of_orchestrator(&*self.shared.ids, &instance, body, reason, at_ms).to_write()

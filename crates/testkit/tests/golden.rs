@@ -103,11 +103,19 @@ fn registry() -> Registry {
 /// Plays all scenarios and gives their histories.
 fn record_all() -> Vec<History> {
     run(async {
-        let options =
-            segno::RuntimeOptions { tag_filter: segno::store::TagFilter::Any, ..segno::RuntimeOptions::default() };
+        let options = segno::RuntimeOptions {
+            tag_filter: segno::store::TagFilter::Any,
+            ..segno::RuntimeOptions::default()
+        };
         let env = TestEnv::builder(registry()).options(options).seed(7).start().await;
         let client = env.client();
-        client.start(ORDER, 5).id("golden-order").label("kind", "golden").traceparent("00-1-2-01").await.unwrap();
+        client
+            .start(ORDER, 5)
+            .id("golden-order")
+            .label("kind", "golden")
+            .traceparent("00-1-2-01")
+            .await
+            .unwrap();
         client.start(RACES, 5).id("golden-races").await.unwrap();
         client.start(COUNTER, 0).id("golden-counter").await.unwrap();
         client.start(CLEANUP, 5).id("golden-cleanup").await.unwrap();
@@ -142,8 +150,9 @@ fn file(history: &History, extension: &str) -> PathBuf {
 /// All golden histories with their files.
 fn golden() -> Vec<(PathBuf, History)> {
     let files = std::fs::read_dir(directory()).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<PathBuf> =
-        files.filter(|file| file.extension().is_some_and(|extension| extension == histories::EXTENSION)).collect();
+    let mut files: Vec<PathBuf> = files
+        .filter(|file| file.extension().is_some_and(|extension| extension == histories::EXTENSION))
+        .collect();
     files.sort();
     let read = |file: PathBuf| {
         let history = History::from_json_lines(&std::fs::read_to_string(&file).unwrap());
@@ -176,7 +185,8 @@ fn golden_histories_replay() {
 fn stored_bytes_decode_to_the_events_of_the_readable_form() {
     for (file, history) in golden() {
         let stored = std::fs::read_to_string(file.with_extension("stored")).unwrap();
-        let events = histories::read_stored_lines(&stored).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let events = histories::read_stored_lines(&stored)
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         assert_eq!(events, history.events, "{}", file.display());
     }
 }
@@ -194,7 +204,8 @@ fn every_kind_of_event_is_in_a_golden_history() {
     let golden = golden();
     let covered: BTreeSet<&str> =
         golden.iter().flat_map(|(_, history)| &history.events).map(|event| event.kind.name()).collect();
-    let missing: Vec<String> = event_kinds().into_iter().filter(|kind| !covered.contains(kind.as_str())).collect();
+    let missing: Vec<String> =
+        event_kinds().into_iter().filter(|kind| !covered.contains(kind.as_str())).collect();
     assert!(missing.is_empty(), "no golden history has {missing:?}");
 }
 

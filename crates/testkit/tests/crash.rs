@@ -1,5 +1,7 @@
 //! Scenarios that must not notice a crash of their node, at whichever commit it happens.
 
+#![expect(clippy::unwrap_used, reason = "a failed assertion of a test panics")]
+
 use std::time::Duration;
 
 use segno::{Activity, Context, Failure, Mailbox, Orchestration, Registry, Signal, join_all, race};

@@ -1,5 +1,7 @@
 //! The environment and the fakes, used as a user of the library would.
 
+#![expect(clippy::unwrap_used, reason = "a failed assertion of a test panics")]
+
 use std::time::Duration;
 
 use segno::clock::Clock;

@@ -1,6 +1,8 @@
 //! Histories that must replay for ever, in both their forms. `UPDATE_GOLDEN=1` records them anew; look at the difference
 //! before committing it, for running instances have histories like these.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a failed assertion of a test panics")]
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -101,17 +101,14 @@ impl Driver {
         loop {
             clock::sleep(&*self.clock, LOOK_AGAIN).await;
             let Ok(instance) = self.client.instance(&self.root).await else { continue };
-            let asked = instance
-                .custom_status
-                .as_ref()
-                .is_some_and(|status| status.decode().is_ok_and(|text: String| text == CANCEL_ME));
-            if asked && instance.status == ExecutionStatus::Running {
-                self.insist(|| self.client.cancel(&self.root, "as asked")).await;
+            let status: Option<String> =
+                instance.custom_status.as_ref().and_then(|status| status.decode().ok());
+            let asked = status.as_deref() == Some(CANCEL_ME);
+            if instance.has_ended() {
+                return;
             }
-            if asked || instance.has_ended() {
-                if instance.has_ended() || instance.status == ExecutionStatus::Running {
-                    return;
-                }
+            if asked && instance.status == ExecutionStatus::Running {
+                return self.insist(|| self.client.cancel(&self.root, "as asked")).await;
             }
         }
     }

@@ -17,9 +17,20 @@ pub trait Clock: Send + Sync + 'static {
     fn monotonic_ns(&self) -> u64;
 }
 
+/// The time that never comes.
+pub const NEVER_MS: u64 = u64::MAX;
+
+/// Waits until a time on a clock; for [`NEVER_MS`] it waits without troubling the clock.
+pub async fn sleep_until(clock: &dyn Clock, at_ms: u64) {
+    if at_ms == NEVER_MS {
+        std::future::pending().await
+    }
+    clock.sleep_until_ms(at_ms).await;
+}
+
 /// Waits for a duration on a clock, rounded up to whole milliseconds.
 pub async fn sleep(clock: &dyn Clock, duration: Duration) {
-    clock.sleep_until_ms(clock.now_ms().saturating_add(duration_ms(duration))).await;
+    sleep_until(clock, clock.now_ms().saturating_add(duration_ms(duration))).await;
 }
 
 /// `Some(output)` if the future ends within the duration on this clock.

@@ -9,6 +9,8 @@ mod dead_letter;
 mod error;
 pub mod event;
 mod failure;
+#[cfg(doctest)]
+mod guide;
 mod handles;
 pub mod ids;
 pub mod limits;

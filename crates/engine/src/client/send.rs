@@ -16,7 +16,7 @@ use crate::work_item::WorkItem;
 
 /// A message to an instance: set options, then await.
 #[must_use = "the message is sent when this is awaited"]
-pub struct Send {
+pub struct SendCall {
     client: Client,
     instance: String,
     channel: Channel,
@@ -27,12 +27,17 @@ pub struct Send {
 
 impl Client {
     /// Raises a signal. It is recorded once this has answered; if the instance has not started yet, it waits for it.
-    pub fn raise<T: Serialize>(&self, instance: impl Into<String>, signal: Signal<T>, data: T) -> Send {
+    pub fn raise<T: Serialize>(&self, instance: impl Into<String>, signal: Signal<T>, data: T) -> SendCall {
         self.message(instance.into(), Channel::Signal, signal.name(), Payload::encode(&data))
     }
 
     /// Puts a message into a mailbox. If the instance has not started yet, it waits for it.
-    pub fn enqueue<T: Serialize>(&self, instance: impl Into<String>, mailbox: Mailbox<T>, data: T) -> Send {
+    pub fn enqueue<T: Serialize>(
+        &self,
+        instance: impl Into<String>,
+        mailbox: Mailbox<T>,
+        data: T,
+    ) -> SendCall {
         self.message(instance.into(), Channel::Mailbox, mailbox.name(), Payload::encode(&data))
     }
 
@@ -42,9 +47,9 @@ impl Client {
         channel: Channel,
         name: &str,
         data: Result<Payload, Error>,
-    ) -> Send {
+    ) -> SendCall {
         let name = name.to_owned();
-        Send { client: self.clone(), instance, channel, name, data, message_id: None }
+        SendCall { client: self.clone(), instance, channel, name, data, message_id: None }
     }
 
     /// Asks an instance to stop. Its activities and children are cancelled and its code may clean up. Cancelling twice,
@@ -92,7 +97,8 @@ impl Client {
     async fn refuse_ended(&self, instance: &str) -> Result<(), Error> {
         match self.store.get_instance_info(instance).await {
             Ok(info) if info.status.is_terminal() => {
-                let message = format!("instance {instance:?} has ended ({}) and takes no more messages", info.status);
+                let message =
+                    format!("instance {instance:?} has ended ({}) and takes no more messages", info.status);
                 Err(Error::new(Code::InstanceEnded, message))
             }
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
@@ -106,7 +112,7 @@ fn checked_reason(reason: String) -> Result<String, Error> {
     Payload::encode(&reason).map(|_| reason)
 }
 
-impl Send {
+impl SendCall {
     /// Names the message: a second one with the same id is dropped, so sending is safe to repeat. A new unique id by
     /// default.
     pub fn message_id(mut self, id: impl Into<String>) -> Self {
@@ -127,9 +133,9 @@ impl Send {
     }
 }
 
-impl IntoFuture for Send {
+impl IntoFuture for SendCall {
     type Output = Result<(), Error>;
-    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + std::marker::Send>>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(self.send())

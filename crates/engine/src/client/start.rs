@@ -120,6 +120,9 @@ impl<O> StartCall<O> {
             names::check_version(version)?;
         }
         names::check_labels(&start.labels)?;
+        if let Some(traceparent) = &start.traceparent {
+            names::check_name("traceparent", traceparent)?;
+        }
         start.input = input?;
         if let Some(delay) = delay {
             start.start_at_ms = Some(client.store.now_ms().await?.saturating_add(duration_ms(delay)));

@@ -24,8 +24,10 @@ pub fn race<A: Future, B: Future>(left: A, right: B) -> Race<A, B> {
 /// The future of [`race`].
 #[must_use = "futures do nothing unless awaited"]
 pub struct Race<A, B> {
-    futures: Option<(Pin<Box<A>>, Pin<Box<B>>)>,
+    futures: Option<Racers<A, B>>,
 }
+
+type Racers<A, B> = (Pin<Box<A>>, Pin<Box<B>>);
 
 impl<A: Future, B: Future> Future for Race<A, B> {
     type Output = Either<A::Output, B::Output>;
@@ -60,10 +62,11 @@ impl<F: Future> Future for RaceAll<F> {
     type Output = (usize, F::Output);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        let ready = self.futures.iter_mut().enumerate().find_map(|(at, future)| match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Some((at, output)),
-            Poll::Pending => None,
-        });
+        let ready =
+            self.futures.iter_mut().enumerate().find_map(|(at, future)| match future.as_mut().poll(cx) {
+                Poll::Ready(output) => Some((at, output)),
+                Poll::Pending => None,
+            });
         match ready {
             Some(winner) => {
                 self.futures.clear();

@@ -33,10 +33,16 @@ impl Execution {
             WorkItem::ExternalRaised { name, data, id } => {
                 self.decide_message(Channel::Signal, name, data, id)
             }
-            WorkItem::QueueMessage { name, data, id } => self.decide_message(Channel::Mailbox, name, data, id),
+            WorkItem::QueueMessage { name, data, id } => {
+                self.decide_message(Channel::Mailbox, name, data, id)
+            }
             WorkItem::SubOrchCompleted { parent_execution_id, parent_id, result } => {
                 let open = self.open_child(parent_execution_id, parent_id);
-                if open { vec![EventKind::SubOrchestrationCompleted { source: parent_id, result }] } else { Vec::new() }
+                if open {
+                    vec![EventKind::SubOrchestrationCompleted { source: parent_id, result }]
+                } else {
+                    Vec::new()
+                }
             }
             WorkItem::SubOrchFailed { parent_execution_id, parent_id, details } => {
                 let open = self.open_child(parent_execution_id, parent_id);
@@ -57,8 +63,6 @@ impl Execution {
             WorkItem::StartOrchestration(_) | WorkItem::ContinueAsNew(_) | WorkItem::ActivityExecute(_) => {
                 Vec::new()
             }
-            // It brings the turn that runs them; there is nothing to record.
-            WorkItem::StepsLeft { .. } => Vec::new(),
         }
     }
 

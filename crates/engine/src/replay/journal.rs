@@ -172,7 +172,10 @@ impl Journal {
                 if ahead_ms > duration_ms(MAX_TIMER) {
                     return Err(Failure::configuration(
                         "timer-too-long",
-                        format!("a timer of {} days is too long, the limit is ten years", ahead_ms / MS_PER_DAY),
+                        format!(
+                            "a timer of {} days is too long, the limit is ten years",
+                            ahead_ms / MS_PER_DAY
+                        ),
                     ));
                 }
                 self.open_recorded(SlotKind::Timer, shielded, EventKind::TimerCreated { fire_at_ms })
@@ -266,8 +269,8 @@ impl Journal {
                 Poll::Pending
             }
             SlotState::Ready(_) => {
-                self.detach_command(token);
                 let slot = self.remove(token);
+                self.disown_command(token, &slot);
                 let SlotState::Ready(result) = slot.state else { unreachable!("it was ready a line ago") };
                 Poll::Ready(result)
             }
@@ -279,10 +282,10 @@ impl Journal {
         if self.closed {
             return;
         }
-        if matches!(self.slot_mut(token).state, SlotState::Ready(_)) {
-            self.detach_command(token);
-        }
         let slot = self.remove(token);
+        if matches!(slot.state, SlotState::Ready(_)) {
+            self.disown_command(token, &slot);
+        }
         if let SlotState::Ready(result) = slot.state {
             // A message that nobody looked at goes back to the head of its queue.
             if let (Some((channel, name)), Ok(data)) = (slot.inbox, result) {
@@ -312,13 +315,12 @@ impl Journal {
         }
     }
 
-    /// A message that was there already is read before its subscription is recorded. The command stays, but its token
-    /// is given up and may soon name another operation.
-    fn detach_command(&mut self, token: Token) {
-        let slot = self.slot_mut(token);
-        if slot.event_id.is_none() && slot.inbox.is_some() {
-            let command = self.commands.iter_mut().rev().find(|command| command.token == Some(token));
-            if let Some(command) = command {
+    /// A subscription that found its message at once may end before its command is recorded. The command stays, but
+    /// must not tie its event to whatever gets the token next.
+    fn disown_command(&mut self, token: Token, slot: &Slot) {
+        if slot.kind == SlotKind::Message && slot.event_id.is_none() {
+            let mut newest_first = self.commands.iter_mut().rev();
+            if let Some(command) = newest_first.find(|command| command.token == Some(token)) {
                 command.token = None;
             }
         }

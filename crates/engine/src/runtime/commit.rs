@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{Shared, backoff};
-use crate::clock;
+use super::Shared;
 use crate::dead_letter::DeadLetter;
 use crate::event::{Event, EventKind};
 use crate::replay::{Execution, TurnPlan};
@@ -39,6 +38,7 @@ pub(super) fn to_ack(
         metadata.orchestration_version = Some(started.version.clone());
         metadata.parent_instance_id = started.parent.as_ref().map(|parent| parent.instance.clone());
         metadata.pinned_version = Some(engine_version());
+        metadata.incarnation = Some(started.seed);
     }
     if plan.labels_changed || (starts && !execution.started().labels.is_empty()) {
         metadata.labels = Some(execution.labels());
@@ -74,12 +74,20 @@ pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(
                 counts.add();
                 return Ok(());
             }
+            // A part of a turn whose first try was not answered, and had worked: nobody else can have written its events.
+            Err(error) if tries > 0 && is_part(&turn) && error.kind() == ErrorKind::Conflict => {
+                shared.leases.stop_activities(&cancelled);
+                counts.add();
+                return Ok(());
+            }
             Err(error) if error.is_retryable() => {
                 metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
                 if tries == 0 {
                     tracing::warn!(%error, "a turn could not be committed; trying again while its lock holds");
                 }
-                clock::sleep(&*shared.clock, backoff::store_retry(tries)).await;
+                if shared.pause_unless_releasing(tries).await.is_none() {
+                    return Err(error);
+                }
                 tries += 1;
             }
             Err(error) => {
@@ -92,6 +100,11 @@ pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(
     }
 }
 
+/// Whether the turn goes on after this commit, which records something.
+fn is_part(turn: &AckOrchestrationItem) -> bool {
+    turn.after == AfterAck::KeepLock && !turn.history_delta.is_empty()
+}
+
 /// Gives a turn back, however long the store takes to hear it.
 pub(super) async fn abandon(
     shared: &Shared,
@@ -102,9 +115,8 @@ pub(super) async fn abandon(
     let mut tries = 0;
     loop {
         match shared.store.abandon_orchestration_item(token, Some(delay), ignore_attempt).await {
-            Err(error) if error.is_retryable() => {
-                clock::sleep(&*shared.clock, backoff::store_retry(tries)).await;
-                tries += 1;
+            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => {
+                tries += 1
             }
             // A lost lock is as good as an abandoned one.
             Ok(()) | Err(_) => return,

@@ -1,6 +1,6 @@
 //! The runtime: two dispatchers that take work from a store, run code, and commit what it decided.
 //!
-//! Every loop is fetch, decide, commit. The orchestrator's middle part is [`crate::replay`]; the worker's is user code.
+//! Every loop is fetch, decide, commit. The orchestrator's middle part is the `replay` module; the worker's is user code.
 
 mod backoff;
 mod commit;
@@ -36,7 +36,7 @@ enum Stage {
     Running,
     /// Nothing new is fetched.
     Draining,
-    /// Running activities are told to stop and given back.
+    /// Running activities and steps are dropped and given back.
     Releasing,
 }
 
@@ -88,8 +88,8 @@ impl Runtime {
         &self.node_id
     }
 
-    /// Ends in order: fetches nothing more, lets turns and activities end, and after `deadline` tells the
-    /// activities that still run to stop and gives them back to the queue, so that another node takes them at once.
+    /// Ends in order: fetches nothing more, lets turns and activities end, and after `deadline` drops the activities
+    /// and steps that still run and gives them back to the queue, so that another node takes them at once.
     pub async fn shutdown(mut self, deadline: Duration) {
         self.stage.send_replace(Stage::Draining);
         let dispatchers = std::mem::take(&mut self.dispatchers);
@@ -194,6 +194,15 @@ impl RuntimeBuilder {
 }
 
 impl Shared {
+    /// Waits before the store is asked again; `None` when the node gives up its work instead.
+    async fn pause_unless_releasing(&self, tries: u32) -> Option<()> {
+        tokio::select! {
+            biased;
+            () = self.reached(Stage::Releasing) => None,
+            () = clock::sleep(&*self.clock, backoff::store_retry(tries)) => Some(()),
+        }
+    }
+
     /// Resolves when the shutdown has come to this stage.
     async fn reached(&self, stage: Stage) {
         let mut receiver = self.stage.clone();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 
 use crate::replay::Execution;
-use crate::store::ResidentExecutions;
+use crate::store::{ExecutionPosition, ResidentExecutions};
 
 /// Whether the commit that made an execution what it is has been confirmed.
 #[derive(Debug, Clone, Default)]
@@ -58,7 +58,12 @@ impl Resident {
     }
 
     /// Takes an execution out if it is exactly at this event of this execution.
-    pub(super) fn take(&self, instance: &str, execution_id: u64, last_event_id: u64) -> Option<Box<Execution>> {
+    pub(super) fn take(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        last_event_id: u64,
+    ) -> Option<Box<Execution>> {
         let entries = self.entries.as_ref()?;
         let entry = Self::lock(entries).pop(instance)?;
         let fits = entry.execution.id().execution_id == execution_id
@@ -76,11 +81,13 @@ impl Resident {
 }
 
 impl ResidentExecutions for Resident {
-    fn holds(&self, instance: &str, execution_id: u64, last_event_id: u64) -> bool {
+    fn holds(&self, position: &ExecutionPosition<'_>) -> bool {
         let Some(entries) = &self.entries else { return false };
-        Self::lock(entries).peek(instance).is_some_and(|entry| {
-            entry.execution.id().execution_id == execution_id
-                && entry.execution.last_event_id() == last_event_id
+        Self::lock(entries).peek(position.instance).is_some_and(|entry| {
+            let execution = &entry.execution;
+            execution.id().execution_id == position.execution_id
+                && Some(execution.started().seed) == position.incarnation
+                && execution.last_event_id() == position.last_event_id
         })
     }
 }

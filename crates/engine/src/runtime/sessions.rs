@@ -66,6 +66,14 @@ impl Sessions {
         self.freed.notified().await;
     }
 
+    /// How long a fetch may wait: until one of our sessions may have ended if it takes no new ones, else for ever.
+    pub(super) fn longest_wait(&self, config: Option<&SessionFetchConfig>) -> Duration {
+        match config.map(|config| config.claims) {
+            Some(SessionClaims::OwnedOnly) => self.lock_timeout / 3,
+            _ => Duration::MAX,
+        }
+    }
+
     /// Notes that work of a session was fetched or ended here.
     pub(super) fn touch(&self, session: Option<&str>) {
         let Some(session) = session else { return };

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use tracing::Instrument;
 
 use super::options::OnNondeterminism;
-use super::{Shared, commit, unstarted};
+use super::{Shared, Stage, commit, unstarted};
 use crate::dead_letter::DeadLetter;
 use crate::event::{Event, EventKind, ParentLink, Started};
 use crate::failure::{self, Category, Failure};
@@ -16,7 +17,7 @@ use crate::store::{
     OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier, engine_version,
 };
 use crate::telemetry;
-use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem, steps_left};
+use crate::work_item::{ContinueAsNew, StartOrchestration, UNFINISHED_TURN, WorkItem};
 
 /// Most inline steps of one turn.
 const MAX_STEPS_PER_TURN: usize = 1_000;
@@ -48,7 +49,8 @@ pub(super) async fn process(shared: &Shared, item: OrchestrationItem) {
     let (token, instance) = (item.lock_token, item.instance.clone());
     let started_ns = shared.clock.monotonic_ns();
     let turn = Turn { started_ns, fetched_at_ms: item.fetched_at_ms, shared, token };
-    match turn.run(item).await {
+    let span = tracing::debug_span!("segno.turn", instance, messages = item.messages.len());
+    match turn.run(item).instrument(span).await {
         Ok(()) => {
             let nanos = shared.clock.monotonic_ns().saturating_sub(started_ns);
             metrics::histogram!(telemetry::TURN_SECONDS).record(nanos as f64 / 1e9);
@@ -122,13 +124,15 @@ impl Turn<'_> {
         }
         let history = self.history(&item).await?;
         let Some((_, started)) = find_started(&history) else {
-            return match (batch.start.take(), batch.continuation.take()) {
+            let start = batch.start.take_if(|start| !unstarted::is_repeated_start(&item, start));
+            return match (start, batch.continuation.take()) {
                 (Some(start), _) => self.begin_first(&item, &history, *start, batch).await,
                 (None, Some(next)) => self.begin_next(&item, &history, *next, batch).await,
                 (None, None) => self.keep_early(&item, &history, batch).await,
             };
         };
-        let Some((_, handler)) = self.shared.registry.orchestration(&started.name, Some(&started.version)) else {
+        let Some((_, handler)) = self.shared.registry.orchestration(&started.name, Some(&started.version))
+        else {
             return self.unregistered(&item, &history, started, batch).await;
         };
         metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "replayed").increment(1);
@@ -149,7 +153,11 @@ impl Turn<'_> {
                 Ok(WorkItem::ContinueAsNew(next)) => batch.continuation = Some(next),
                 Ok(other) => batch.others.push(other),
                 Err(reason) => {
-                    tracing::error!(instance = item.instance, reason, "a message cannot be read; it is parked");
+                    tracing::error!(
+                        instance = item.instance,
+                        reason,
+                        "a message cannot be read; it is parked"
+                    );
                     metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "orchestrator").increment(1);
                     let ids = &*self.shared.ids;
                     let body = message.body.clone();
@@ -261,23 +269,34 @@ impl Turn<'_> {
         let mut replies = Vec::new();
         let own_parent = execution.started().parent.clone();
         for start in batch.start.into_iter().map(|start| *start).chain(batch.repeated_starts) {
-            replies.extend(unstarted::answer_repeated_start(&execution.id().instance, own_parent.as_ref(), &start));
+            replies.extend(unstarted::answer_repeated_start(
+                &execution.id().instance,
+                own_parent.as_ref(),
+                &start,
+            ));
         }
         for message in batch.others {
-            if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
+            if let WorkItem::TimerFired { id, fire_at_ms, .. } = &message
+                && *id != UNFINISHED_TURN
+            {
                 let late_ms = self.now_ms().saturating_sub(*fire_at_ms);
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
             }
             execution.handle(message, self.now_ms());
         }
-        let mut extras = Extras {
-            records: batch.parked,
-            orchestrator_items: replies,
-            cancelled_timers: Vec::new(),
-        };
+        let mut extras = Extras { records: batch.parked, orchestrator_items: replies, in_parts: false };
         self.run_steps(&mut execution, &mut extras).await?;
         execution.settle(self.now_ms());
-        let turn = self.next_ack(&mut execution, &mut extras);
+        let mut turn = self.next_ack(&mut execution, &mut extras);
+        if execution.has_runnable_steps() {
+            // The reminder of the first part stays, or there has been none yet.
+            if !extras.in_parts {
+                turn.orchestrator_items.push(self.reminder(&execution));
+            }
+        } else if extras.in_parts {
+            let execution_id = execution.id().execution_id;
+            turn.cancelled_timers.push(TimerIdentifier { execution_id, timer_id: UNFINISHED_TURN });
+        }
         if execution.has_ended() {
             commit::ack(self.shared, turn).await?;
             return Ok(());
@@ -293,7 +312,6 @@ impl Turn<'_> {
         let mut turn = commit::to_ack(self.shared, execution, plan, self.token, self.now_ms());
         turn.records.append(&mut extras.records);
         turn.orchestrator_items.append(&mut extras.orchestrator_items);
-        turn.cancelled_timers.append(&mut extras.cancelled_timers);
         turn
     }
 
@@ -301,44 +319,51 @@ impl Turn<'_> {
     /// the step runs, so a result that a step may depend on is never made anew.
     ///
     /// A turn that has run its share of steps ends and wakes itself up again, so that a cancellation, a pause or a
-    /// message gets through to code that only ever runs steps. The same message is queued from the first commit
-    /// on, which consumes those that brought the turn: without it nothing would come back to the steps after a crash.
+    /// message gets through to code that only ever runs steps.
     async fn run_steps(&self, execution: &mut Box<Execution>, extras: &mut Extras) -> Result<(), Stop> {
         let mut running = FuturesUnordered::new();
-        let execution_id = execution.id().execution_id;
-        let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(execution.id().instance.clone());
-        let (mut steps_run, mut wake_up_queued) = (0, false);
+        let mut steps_run = 0;
         loop {
-            let share_used = steps_run >= MAX_STEPS_PER_TURN || (steps_run > 0 && self.age() >= MAX_TURN_OF_STEPS);
+            let share_used =
+                steps_run >= MAX_STEPS_PER_TURN || (steps_run > 0 && self.age() >= MAX_TURN_OF_STEPS);
             let steps = if share_used { Vec::new() } else { execution.take_steps() };
             if !steps.is_empty() {
                 steps_run += steps.len();
                 if execution.has_uncommitted_events() {
                     let mut turn = self.next_ack(execution, extras);
                     turn.after = AfterAck::KeepLock;
-                    if !wake_up_queued {
-                        turn.orchestrator_items.push(wake_up.clone());
-                        wake_up_queued = true;
+                    if !std::mem::replace(&mut extras.in_parts, true) {
+                        // The messages of the turn go with its first part. Without this one nobody would look at the
+                        // instance again if this node died now.
+                        turn.orchestrator_items.push(self.reminder(execution));
                     }
                     commit::ack(self.shared, turn).await?;
                 }
                 running.extend(steps.into_iter().map(run_step));
             }
-            match running.next().await {
+            let finished = tokio::select! {
+                biased;
+                finished = running.next() => finished,
+                () = self.shared.reached(Stage::Releasing), if !running.is_empty() => {
+                    let reason = "the node shuts down while a step runs".to_owned();
+                    return Err(Stop::NotHere { delay: Duration::ZERO, reason });
+                }
+            };
+            match finished {
                 Some(step) => {
                     execution.finish_step(step, self.now_ms());
                     execution.enforce_event_limit(self.now_ms());
                 }
-                None => {
-                    match (execution.has_runnable_steps(), wake_up_queued) {
-                        (true, false) => extras.orchestrator_items.push(wake_up),
-                        (false, true) => extras.cancelled_timers.push(steps_left(execution_id)),
-                        (true, true) | (false, false) => {}
-                    }
-                    return Ok(());
-                }
+                None => return Ok(()),
             }
         }
+    }
+
+    fn reminder(&self, execution: &Execution) -> OrchestratorMessage {
+        let id = execution.id();
+        let (execution_id, fire_at_ms) = (id.execution_id, self.now_ms());
+        WorkItem::TimerFired { execution_id, id: UNFINISHED_TURN, fire_at_ms }
+            .for_orchestrator(id.instance.clone())
     }
 
     /// The code does not fit its history.
@@ -400,7 +425,8 @@ impl Begin {
 struct Extras {
     records: Vec<RecordWrite>,
     orchestrator_items: Vec<OrchestratorMessage>,
-    cancelled_timers: Vec<TimerIdentifier>,
+    /// Whether a part of the turn has been committed already.
+    in_parts: bool,
 }
 
 async fn run_step(step: RunnableStep) -> RecordedStep {

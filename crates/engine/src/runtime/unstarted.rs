@@ -48,9 +48,9 @@ impl Turn<'_> {
             batch.start.into_iter().map(|start| *start).chain(batch.repeated_starts).collect();
         if starts.iter().any(|start| start.parent.is_some()) {
             let own_parent = parent_of(&self.readable_history(item).await);
-            let replies = starts.iter().filter_map(|start| {
-                answer_repeated_start(&item.instance, own_parent.as_ref(), start)
-            });
+            let replies = starts
+                .iter()
+                .filter_map(|start| answer_repeated_start(&item.instance, own_parent.as_ref(), start));
             turn.orchestrator_items = replies.collect();
         }
         turn.records = batch.parked;
@@ -58,7 +58,11 @@ impl Turn<'_> {
     }
 
     /// The current execution continued as new: the next one begins, or its early messages are kept for it.
-    pub(super) async fn next_execution(&self, item: &OrchestrationItem, mut batch: Batch) -> Result<(), Stop> {
+    pub(super) async fn next_execution(
+        &self,
+        item: &OrchestrationItem,
+        mut batch: Batch,
+    ) -> Result<(), Stop> {
         match batch.continuation.take() {
             Some(next) if next.execution_id > item.execution_id => {
                 self.begin_next(item, &[], *next, batch).await
@@ -84,8 +88,10 @@ impl Turn<'_> {
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         let mut log = EarlyLog::new(item, history, self.now_ms());
         let cancel = log.take_messages(&batch.others);
-        let known = matches!(item.status, Some(ExecutionStatus::Pending | ExecutionStatus::Paused));
-        if let Some(reason) = cancel.filter(|_| known) {
+        let starts = batch.start.iter().map(|start| &**start).chain(&batch.repeated_starts);
+        let replies = starts.filter_map(|start| answer_repeated_start(&item.instance, None, start));
+        turn.orchestrator_items = replies.collect();
+        if let Some(reason) = cancel.filter(|_| is_delayed_start(item)) {
             log.push(EventKind::OrchestrationCancelRequested { reason: reason.clone() });
             let failure = Failure::cancelled(reason);
             log.push(EventKind::OrchestrationFailed { failure: failure.clone() });
@@ -272,7 +278,9 @@ impl Turn<'_> {
         let own_parent = parent_of(history);
         let cancelled = batch.others.iter().find_map(|message| match message {
             WorkItem::CancelInstance { reason } => Some(reason.clone()),
-            WorkItem::CancelChild { reason, parent } if Some(parent) == own_parent.as_ref() => Some(reason.clone()),
+            WorkItem::CancelChild { reason, parent } if Some(parent) == own_parent.as_ref() => {
+                Some(reason.clone())
+            }
             _ => None,
         });
         if let Some(reason) = cancelled {
@@ -321,6 +329,17 @@ impl Turn<'_> {
             reason: format!("the history cannot be read: {reason}"),
         }
     }
+}
+
+/// Whether a start comes to an instance whose own, delayed start lies ahead.
+pub(super) fn is_repeated_start(item: &OrchestrationItem, start: &StartOrchestration) -> bool {
+    is_delayed_start(item) && start.start_at_ms.is_none()
+}
+
+/// Whether the instance is known and its start lies ahead, as opposed to one that only got early messages.
+fn is_delayed_start(item: &OrchestrationItem) -> bool {
+    matches!(item.status, Some(ExecutionStatus::Pending | ExecutionStatus::Paused))
+        && item.orchestration_name.is_some()
 }
 
 /// Appends events without running code.
@@ -443,11 +462,8 @@ fn take_back_open(item: &OrchestrationItem, history: &[Event], turn: &mut AckOrc
                 turn.cancelled_timers.push(TimerIdentifier { execution_id, timer_id: event.event_id });
             }
             EventKind::SubOrchestrationScheduled { instance, .. } => {
-                let parent = ParentLink {
-                    instance: item.instance.clone(),
-                    execution_id,
-                    event_id: event.event_id,
-                };
+                let parent =
+                    ParentLink { instance: item.instance.clone(), execution_id, event_id: event.event_id };
                 let reason = format!("the parent {:?} failed", item.instance);
                 let cancel = WorkItem::CancelChild { reason, parent };
                 turn.orchestrator_items.push(cancel.for_orchestrator(instance.clone()));

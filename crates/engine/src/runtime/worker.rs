@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
+use tracing::Instrument;
 
 use super::leases::LOCK_LOST;
 use super::unregistered::Verdict;
@@ -41,7 +42,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
         let request = FetchWorkItems {
             max_items: most,
             lock_timeout: shared.options.worker_lock_timeout,
-            poll_timeout: Duration::MAX,
+            poll_timeout: shared.sessions.longest_wait(session.as_ref()),
             session: session.as_ref(),
             tag_filter: &shared.options.tag_filter,
         };
@@ -56,7 +57,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
             Ok(items) => {
                 failed_fetches = 0;
                 for item in items {
-                    let permit = permits.split(1).expect("a fetch returns at most as many items as there are permits");
+                    let permit =
+                        permits.split(1).expect("a fetch returns at most as many items as there are permits");
                     let shared = shared.clone();
                     shared.sessions.touch(item.message.session_id.as_deref());
                     activities.spawn(async move {
@@ -160,7 +162,14 @@ async fn attempt(
     };
     let watch = Watch { shared, item: &item, cancellation, heartbeat: &heartbeat };
     let mut progress = StoredProgress { shared, key: &item.idempotency_key, version: None, at_ms: 0 };
-    let ended = watch.run(work, &mut progress).await;
+    let span = tracing::debug_span!(
+        "segno.activity",
+        instance = item.instance,
+        activity = item.name,
+        attempt = item.attempt,
+        traceparent = item.traceparent.as_deref(),
+    );
+    let ended = watch.run(work.instrument(span), &mut progress).await;
     let seconds = shared.clock.monotonic_ns().saturating_sub(started_ns) as f64 / 1e9;
     metrics::histogram!(telemetry::ACTIVITY_SECONDS).record(seconds);
     shared.sessions.touch(item.options.session.as_deref());
@@ -172,7 +181,12 @@ async fn attempt(
         Ended::Stopped(reason) => {
             let outcome = if reason == LOCK_LOST { "lock_lost" } else { "cancelled" };
             metrics::counter!(telemetry::ACTIVITY_ATTEMPTS, "outcome" => outcome).increment(1);
-            tracing::debug!(instance = item.instance, activity = item.name, reason, "the activity was stopped");
+            tracing::debug!(
+                instance = item.instance,
+                activity = item.name,
+                reason,
+                "the activity was stopped"
+            );
         }
         Ended::Released => abandon(shared, token, None, true).await,
     }
@@ -323,9 +337,7 @@ async fn finish(
 ) {
     let outcome = if result.is_ok() { "completed" } else { "failed" };
     let completion = match result {
-        Ok(result) => {
-            WorkItem::ActivityCompleted { execution_id: item.execution_id, id: item.id, result }
-        }
+        Ok(result) => WorkItem::ActivityCompleted { execution_id: item.execution_id, id: item.id, result },
         Err(details) => WorkItem::ActivityFailed {
             execution_id: item.execution_id,
             id: item.id,
@@ -350,7 +362,9 @@ async fn ack(shared: &Shared, ack: AckWorkItem, outcome: &'static str) {
                 if tries == 0 {
                     tracing::warn!(%error, "the end of an activity could not be committed; trying again");
                 }
-                clock::sleep(&*shared.clock, backoff::store_retry(tries)).await;
+                if shared.pause_unless_releasing(tries).await.is_none() {
+                    return;
+                }
                 tries += 1;
             }
             Err(error) if error.kind() == ErrorKind::LockLost => {
@@ -370,9 +384,8 @@ async fn abandon(shared: &Shared, token: LockToken, delay: Option<Duration>, ign
     let mut tries = 0;
     loop {
         match shared.store.abandon_work_item(token, delay, ignore_attempt).await {
-            Err(error) if error.is_retryable() => {
-                clock::sleep(&*shared.clock, backoff::store_retry(tries)).await;
-                tries += 1;
+            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => {
+                tries += 1
             }
             // A lost lock is as good as an abandoned one.
             Ok(()) | Err(_) => return,
@@ -388,8 +401,7 @@ async fn not_registered(shared: &Shared, item: &ActivityExecute, token: LockToke
             abandon(shared, token, Some(delay), true).await;
         }
         Verdict::Fail => {
-            let message =
-                format!("activity {:?} is not registered on any node that looked at it", item.name);
+            let message = format!("activity {:?} is not registered on any node that looked at it", item.name);
             let failure = Failure::configuration("unregistered", message);
             finish(shared, item, token, Err(failure), Vec::new()).await;
         }
@@ -409,5 +421,6 @@ async fn park(shared: &Shared, message: &crate::store::WorkerMessage, token: Loc
         details: Failure::new(Category::Poison, text).code("unreadable"),
     };
     let completion = Some(completion.for_orchestrator(message.activity.instance.clone()));
-    ack(shared, AckWorkItem { lock_token: token, completion, records: vec![letter.to_write()] }, "failed").await;
+    ack(shared, AckWorkItem { lock_token: token, completion, records: vec![letter.to_write()] }, "failed")
+        .await;
 }

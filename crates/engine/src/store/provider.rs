@@ -78,10 +78,24 @@ impl std::fmt::Display for ExecutionStatus {
     }
 }
 
-/// Tells a store which histories the runtime holds already, so that it need not load them.
+/// Where an execution stands, for asking whether somebody holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExecutionPosition<'a> {
+    /// The instance.
+    pub instance: &'a str,
+    /// Its current execution.
+    pub execution_id: u64,
+    /// The incarnation that the runtime gave it; `None` if it never did.
+    pub incarnation: Option<u64>,
+    /// Id of its last event.
+    pub last_event_id: u64,
+}
+
+/// Tells a store which histories the runtime holds already, so that it need not load them. Asked for executions that
+/// have events; may be asked under a lock of the store, so it must be quick and must not call back.
 pub trait ResidentExecutions: Send + Sync {
-    /// Whether the runtime holds this execution up to and including this event.
-    fn holds(&self, instance: &str, execution_id: u64, last_event_id: u64) -> bool;
+    /// Whether the runtime holds this execution up to and including its last event.
+    fn holds(&self, position: &ExecutionPosition<'_>) -> bool;
 }
 
 /// What to fetch from the orchestrator queue.
@@ -174,6 +188,9 @@ pub struct ExecutionMetadata {
     pub parent_instance_id: Option<String>,
     /// Engine version that the execution is pinned to; stored unconditionally when given.
     pub pinned_version: Option<Version>,
+    /// A number that the runtime draws for each new execution and gets back in [`ExecutionPosition`]: it tells an
+    /// execution from one of the same number and length in an instance that was deleted and made again.
+    pub incarnation: Option<u64>,
     /// New custom status; every ack that carries one raises its version by one.
     pub custom_status: Option<CustomStatusChange>,
     /// The full new set of labels.
@@ -191,6 +208,9 @@ pub enum AfterAck {
 }
 
 /// One turn, to be committed all or nothing.
+///
+/// A turn without events and metadata only consumes messages: it makes no instance and no execution. A new execution
+/// starts without pin, output and completion time; name, labels, parent and custom status belong to the instance and stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AckOrchestrationItem {
     /// Token of the fetched item; the commit fails with `LockLost` unless it still holds.
@@ -315,18 +335,19 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Locks up to `max_items` instances that have visible messages and returns everything needed for their turns.
     ///
-    /// For each instance: take the instance lock first, then every visible message of the instance, oldest
-    /// first, and raise the attempt count of each by one. A locked instance is passed over, never waited for. With
-    /// nothing to return the call waits up to `poll_timeout` and is woken by the commit that makes a message
+    /// For each instance: take the instance lock first, then every visible message of the instance, in the order in which
+    /// they were enqueued, and raise the attempt count of each by one. A locked instance is passed over, never waited for. With
+    /// nothing to return the call waits for `poll_timeout` and is woken by the commit that makes a message
     /// visible, by the due time of the next delayed message, or by the expiry of a lock.
     async fn fetch_orchestration_items(
         &self,
         request: FetchOrchestrationItems<'_>,
     ) -> Result<Vec<OrchestrationItem>, ProviderError>;
 
-    /// Commits a turn: checks the lock, appends events, stores metadata, enqueues, takes back cancelled work,
-    /// removes the fetched messages and releases the lock, all or nothing. Messages that arrived after the fetch
-    /// stay in the queue.
+    /// Commits a turn: checks the lock, removes the fetched messages, appends events, stores metadata, enqueues, takes
+    /// back cancelled work and releases the lock, all or nothing. What one commit enqueues and cancels is gone: taking
+    /// back comes after enqueueing. A guarded start that the commit consumes does not stand in the way of one that it
+    /// enqueues. Messages that arrived after the fetch stay in the queue.
     ///
     /// # Errors
     /// `LockLost` when the token does not hold any more, `Conflict` when an event id exists already or a record
@@ -335,6 +356,7 @@ pub trait Provider: Send + Sync + 'static {
     async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError>;
 
     /// Gives the batch back: clears the lock and shows the messages again, after `delay` if given, in their order.
+    /// Messages that arrived under the lock are not delayed.
     /// With `ignore_attempt` the fetch does not count as an attempt (the count never goes below zero).
     ///
     /// # Errors

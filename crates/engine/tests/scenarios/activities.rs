@@ -8,7 +8,9 @@ use segno::clock::Clock;
 use segno::event::EventKind;
 use segno::limits::MAX_PAYLOAD_BYTES;
 use segno::store::TagFilter;
-use segno::{Activity, ActivityContext, Category, Context, Failure, Orchestration, Registry, Retry, RuntimeOptions};
+use segno::{
+    Activity, ActivityContext, Category, Context, Failure, Orchestration, Registry, Retry, RuntimeOptions,
+};
 use serde_json::json;
 
 use crate::support::{HANG, Log, Mode, World, in_both_modes, ms, secs};
@@ -108,7 +110,9 @@ async fn a_panic_in_an_activity_is_a_failure_of_that_attempt_and_can_be_retried(
         let _node = world.node(&registry).await;
         assert_eq!(world.client.start(MAIN, 1).id("a").result().await.unwrap(), "fine");
         let history = world.history("a").await;
-        let EventKind::ActivityAttemptFailed { failure, .. } = &history[2].kind else { panic!("{history:?}") };
+        let EventKind::ActivityAttemptFailed { failure, .. } = &history[2].kind else {
+            panic!("{history:?}")
+        };
         assert!(failure.message.contains("boom") && failure.has_code("panicked"), "{failure}");
     })
     .await;
@@ -135,7 +139,9 @@ async fn an_attempt_that_takes_too_long_is_timed_out_and_retried() {
         let clock = world.clock.clone();
         let begin_ms = world.now_ms();
         let registry = registry(
-            async |ctx: Context, n| ctx.activity(WORK, n).timeout(secs(5)).retry(Retry::fixed(3, secs(1))).await,
+            async |ctx: Context, n| {
+                ctx.activity(WORK, n).timeout(secs(5)).retry(Retry::fixed(3, secs(1))).await
+            },
             move |ctx: ActivityContext, _| {
                 let clock = clock.clone();
                 async move {
@@ -231,7 +237,10 @@ async fn a_deadline_also_passes_while_no_worker_is_there() {
         assert_eq!(world.now_ms() - begin_ms, 60_000);
         world.assert_queues_are_empty().await;
         let kinds = world.kinds("a").await;
-        assert_eq!(kinds, ["OrchestrationStarted", "ActivityScheduled", "ActivityFailed", "OrchestrationCompleted"]);
+        assert_eq!(
+            kinds,
+            ["OrchestrationStarted", "ActivityScheduled", "ActivityFailed", "OrchestrationCompleted"]
+        );
     })
     .await;
 }
@@ -350,7 +359,9 @@ async fn an_attempt_that_timed_out_leaves_its_progress_too() {
     let world = World::resident();
     let clock = world.clock.clone();
     let registry = registry(
-        async |ctx: Context, n| ctx.activity(WORK, n).timeout(ms(2_500)).retry(Retry::fixed(2, secs(1))).await,
+        async |ctx: Context, n| {
+            ctx.activity(WORK, n).timeout(ms(2_500)).retry(Retry::fixed(2, secs(1))).await
+        },
         move |ctx: ActivityContext, _| {
             let clock = clock.clone();
             async move {

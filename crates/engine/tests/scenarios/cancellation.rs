@@ -240,7 +240,8 @@ async fn a_result_that_comes_with_the_cancellation_is_not_used_twice() {
         let _node = world.node(&registry).await;
         assert_eq!(world.output::<String>("a").await, "true false");
         let history = world.history("a").await;
-        let requested = history.iter().filter(|e| matches!(e.kind, EventKind::OrchestrationCancelRequested { .. }));
+        let requested =
+            history.iter().filter(|e| matches!(e.kind, EventKind::OrchestrationCancelRequested { .. }));
         assert_eq!(requested.count(), 1);
     })
     .await;

@@ -1,7 +1,9 @@
 //! Children and detached starts.
 
-use segno::{Activity, ActivityContext, Category, Context, Failure, Orchestration, Registry, Signal, join_all};
 use segno::store::ExecutionStatus;
+use segno::{
+    Activity, ActivityContext, Category, Context, Failure, Orchestration, Registry, Signal, join_all,
+};
 
 use crate::support::{HANG, Log, World, in_both_modes, secs};
 
@@ -73,7 +75,8 @@ async fn the_failure_of_a_child_arrives_whole_and_a_panic_too() {
             },
             async |_, n| {
                 assert!(n < 2, "the child panics");
-                let failure = Failure::new(Category::Infrastructure, "x").details(serde_json::json!({"disk": 3}));
+                let failure =
+                    Failure::new(Category::Infrastructure, "x").details(serde_json::json!({"disk": 3}));
                 Err(failure)
             },
         );
@@ -97,7 +100,8 @@ async fn a_child_with_the_id_of_another_instance_fails_the_call() {
                 for failure in [&running, &ended, &own] {
                     assert!(failure.has_code("instance-exists") && !failure.retryable, "{failure}");
                 }
-                let twice = join_all([ctx.child(CHILD, 1).id("twice"), ctx.child(CHILD, 2).id("twice")]).await;
+                let twice =
+                    join_all([ctx.child(CHILD, 1).id("twice"), ctx.child(CHILD, 2).id("twice")]).await;
                 assert_eq!(twice[0].as_ref().unwrap(), &1);
                 assert!(twice[1].as_ref().unwrap_err().has_code("instance-exists"));
                 Ok(5)

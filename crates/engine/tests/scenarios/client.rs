@@ -147,7 +147,8 @@ async fn instances_are_found_by_each_criterion_and_page_by_page() {
     let _node = world.node(&registry(&Log::default())).await;
     let begin_ms = world.now_ms();
     for n in 0..25 {
-        let start = world.client.start(MAIN, n).id(format!("main-{n:02}")).label("even", (n % 2 == 0).to_string());
+        let start =
+            world.client.start(MAIN, n).id(format!("main-{n:02}")).label("even", (n % 2 == 0).to_string());
         start.await.unwrap();
         world.pass(secs(1)).await;
     }
@@ -231,7 +232,8 @@ async fn ended_instances_are_deleted_by_age_and_nothing_else() {
     world.client.start(MAIN, 1).id("young").result().await.unwrap();
     world.client.start(WAITS, 1).id("running").await.unwrap();
     world.settle().await;
-    let filter = InstanceFilter { completed_before_ms: Some(world.now_ms() - 50_000), ..InstanceFilter::default() };
+    let filter =
+        InstanceFilter { completed_before_ms: Some(world.now_ms() - 50_000), ..InstanceFilter::default() };
     assert_eq!(world.client.delete_ended(filter).await.unwrap().instances_deleted, 1);
     assert_eq!(world.client.instance("old").await.unwrap_err().code(), Code::NotFound);
     assert!(world.client.instance("young").await.is_ok() && world.client.instance("running").await.is_ok());

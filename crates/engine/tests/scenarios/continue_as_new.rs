@@ -72,7 +72,8 @@ async fn status_labels_and_unread_messages_come_along_in_order() {
         world.client.raise("a", GO, 77).await.unwrap();
         assert_eq!(world.output::<u32>("a").await, 1);
         let instance = world.client.instance("a").await.unwrap();
-        let labels: Vec<(&str, &str)> = instance.labels.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        let labels: Vec<(&str, &str)> =
+            instance.labels.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
         assert_eq!(labels, [("colour", "red"), ("team", "eu")]);
         assert_eq!(instance.custom_status.unwrap().as_str(), r#""from the first""#);
     })

@@ -83,7 +83,12 @@ async fn logging_is_silent_on_replay_and_the_code_can_tell() {
 }
 
 /// Runs `before` until it waits for the signal, restarts with `after`, and raises the signal.
-async fn change_code<F, FFut, G, GFut>(world: &World, before: F, after: G, options: RuntimeOptions) -> segno::Runtime
+async fn change_code<F, FFut, G, GFut>(
+    world: &World,
+    before: F,
+    after: G,
+    options: RuntimeOptions,
+) -> segno::Runtime
 where
     F: Fn(Context, u32) -> FFut + Send + Sync + 'static,
     FFut: Future<Output = Result<String, Failure>> + Send + 'static,
@@ -120,7 +125,8 @@ async fn another_activity_is_named_with_the_recorded_event() {
         let failure = world.failure("a").await;
         assert_eq!(failure.category, Category::Configuration);
         assert!(failure.has_code("nondeterminism"), "{failure}");
-        for part in [r#"event 3"#, r#"ActivityScheduled("echo")"#, r#"ActivityScheduled("other")"#, "patched"] {
+        for part in [r#"event 3"#, r#"ActivityScheduled("echo")"#, r#"ActivityScheduled("other")"#, "patched"]
+        {
             assert!(failure.message.contains(part), "{part} is missing: {failure}");
         }
         world.assert_queues_are_empty().await;
@@ -409,7 +415,6 @@ async fn a_recorded_failure_that_the_code_no_longer_gives_is_found_by_the_replay
 }
 
 #[tokio::test(start_paused = true)]
-#[ignore = "known defect: stores cannot yet tell two incarnations of an instance id apart, see ResidentExecutions::holds"]
 async fn a_resident_execution_of_a_deleted_instance_is_not_taken_for_the_new_one() {
     // C3: a new instance with the same id receives nothing old, also on a node that still holds the old one.
     let world = World::resident();

@@ -2,7 +2,11 @@
 //!
 //! Most run twice, with resident executions and with a replay on every turn, and must leave the same histories.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "the job of these tests is to assert, and a failed assertion panics")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the job of these tests is to assert, and a failed assertion panics"
+)]
 
 mod activities;
 mod cancellation;

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use segno::store::ExecutionStatus;
-use segno::{Activity, ActivityContext, Code, Context, Failure, Mailbox, Orchestration, Registry, Retry, join};
+use segno::{
+    Activity, ActivityContext, Code, Context, Failure, Mailbox, Orchestration, Registry, Retry, join,
+};
 
 use crate::support::{Log, World, in_both_modes, secs};
 
@@ -85,7 +87,11 @@ async fn results_and_timers_that_come_during_a_pause_are_held() {
         let _late = world.node_with(&registry, late).await;
         world.pass(secs(100)).await;
         let kinds = world.kinds("a").await;
-        assert_eq!(kinds[3..], ["OrchestrationPaused", "ActivityCompleted", "TimerFired"], "held, not acted on");
+        assert_eq!(
+            kinds[3..],
+            ["OrchestrationPaused", "ActivityCompleted", "TimerFired"],
+            "held, not acted on"
+        );
         world.client.resume("a").await.unwrap();
         assert_eq!(world.output::<Vec<u32>>("a").await, [7, 8]);
     })
@@ -115,7 +121,10 @@ async fn an_activity_that_is_exhausted_pauses_the_instance_and_a_resume_tries_af
         let paused = world.client.instance("a").await.unwrap();
         assert_eq!(paused.status, ExecutionStatus::Paused);
         let reason = paused.pause_reason().unwrap();
-        assert!(reason.contains("echo") && reason.contains("broken") && reason.contains("resume"), "{reason}");
+        assert!(
+            reason.contains("echo") && reason.contains("broken") && reason.contains("resume"),
+            "{reason}"
+        );
         // Not fixed yet: the same again, with fresh attempts, also after a restart.
         drop(node);
         let _node = world.node(&registry).await;

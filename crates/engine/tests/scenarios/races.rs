@@ -5,7 +5,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use segno::clock::Clock;
 use segno::event::EventKind;
 use segno::{
-    Activity, ActivityContext, Context, Failure, Orchestration, Registry, Retry, Signal, join_all, race, race_all,
+    Activity, ActivityContext, Context, Failure, Orchestration, Registry, Retry, Signal, join_all, race,
+    race_all,
 };
 
 use crate::support::{Log, World, in_both_modes, secs};

@@ -81,11 +81,7 @@ async fn a_node_owns_no_more_sessions_than_it_may() {
     let world = World::resident();
     let log = Log::default();
     let registry = registry(&world, &log);
-    let options = RuntimeOptions {
-        max_sessions: 2,
-        session_idle_timeout: secs(60),
-        ..named(&world, "one")
-    };
+    let options = RuntimeOptions { max_sessions: 2, session_idle_timeout: secs(60), ..named(&world, "one") };
     for n in 0..6 {
         world.client.start(ONE, format!("s{n}")).id(format!("i{n}")).await.unwrap();
     }
@@ -108,7 +104,9 @@ async fn a_full_node_still_takes_work_of_its_own_sessions_and_work_without_one()
     let registry = registry(&world, &log);
     const PLAIN: Orchestration<(), String> = Orchestration::new("plain");
     let plain = Registry::builder()
-        .orchestration(PLAIN, async |ctx: Context, ()| ctx.activity(Activity::<u64, String>::new("quick"), 0).await)
+        .orchestration(PLAIN, async |ctx: Context, ()| {
+            ctx.activity(Activity::<u64, String>::new("quick"), 0).await
+        })
         .activity(Activity::<u64, String>::new("quick"), async |_, _| Ok("quick".to_owned()))
         .orchestration(MAIN, async |ctx: Context, session: String| {
             Ok(vec![ctx.activity(Activity::<u64, String>::new("quick"), 1).session(session).await?])

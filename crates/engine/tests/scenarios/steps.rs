@@ -105,10 +105,15 @@ async fn a_step_is_retried_after_durable_pauses() {
 async fn a_failed_or_panicking_step_can_be_caught() {
     in_both_modes(|world| async move {
         let registry = registry(async |ctx: Context, _| {
-            let failed = ctx.run("fails", || async { Err::<u32, _>(Failure::application("no").code("c")) }).await;
+            let failed =
+                ctx.run("fails", || async { Err::<u32, _>(Failure::application("no").code("c")) }).await;
             assert!(failed.unwrap_err().has_code("c"));
-            let panicked = ctx.run::<u32, _, _>("panics", || async { panic!("in the future") }).await.unwrap_err();
-            assert!(panicked.has_code("panicked") && panicked.message.contains("in the future"), "{panicked}");
+            let panicked =
+                ctx.run::<u32, _, _>("panics", || async { panic!("in the future") }).await.unwrap_err();
+            assert!(
+                panicked.has_code("panicked") && panicked.message.contains("in the future"),
+                "{panicked}"
+            );
             let early = ctx
                 .run("early", || -> std::future::Ready<Result<u32, Failure>> { panic!("in the closure") })
                 .await
@@ -180,7 +185,11 @@ async fn everything_before_a_step_is_committed_before_it_runs() {
                     async move {
                         let history = client.history("a").await?;
                         let instance = client.instance("a").await?;
-                        seen.push(format!("{:?} {:?}", crate::support::kinds(&history), instance.custom_status));
+                        seen.push(format!(
+                            "{:?} {:?}",
+                            crate::support::kinds(&history),
+                            instance.custom_status
+                        ));
                         Ok(0)
                     }
                 })

@@ -182,7 +182,8 @@ impl World {
         let code = self.code.lock().unwrap().clone();
         for ((instance, execution), history) in &all {
             check_history(instance, history);
-            let started = history.iter().any(|event| matches!(event.kind, EventKind::OrchestrationStarted(_)));
+            let started =
+                history.iter().any(|event| matches!(event.kind, EventKind::OrchestrationStarted(_)));
             if let Some(registry) = code.as_ref().filter(|_| started) {
                 registry.replay(instance, *execution, history).unwrap();
             }
@@ -211,7 +212,10 @@ fn check_history(instance: &str, history: &[Event]) {
     let mut open = BTreeSet::new();
     for (at, event) in history.iter().enumerate() {
         assert_eq!(event.event_id, at as u64 + 1, "H1 {instance}: {history:#?}");
-        assert!(at == 0 || history[at - 1].at_ms <= event.at_ms, "{instance}: time runs backwards: {history:#?}");
+        assert!(
+            at == 0 || history[at - 1].at_ms <= event.at_ms,
+            "{instance}: time runs backwards: {history:#?}"
+        );
         match &event.kind {
             EventKind::ActivityScheduled { .. }
             | EventKind::TimerCreated { .. }
@@ -223,7 +227,11 @@ fn check_history(instance: &str, history: &[Event]) {
             | EventKind::TimerFired { source }
             | EventKind::SubOrchestrationCompleted { source, .. }
             | EventKind::SubOrchestrationFailed { source, .. } => {
-                assert!(open.remove(source), "H3 {instance}: event {} ends nothing: {history:#?}", event.event_id);
+                assert!(
+                    open.remove(source),
+                    "H3 {instance}: event {} ends nothing: {history:#?}",
+                    event.event_id
+                );
             }
             kind if kind.is_last() => assert_eq!(at + 1, history.len(), "H2 {instance}: {history:#?}"),
             _ => {}
@@ -231,7 +239,11 @@ fn check_history(instance: &str, history: &[Event]) {
         if let EventKind::TimerFired { source } = event.kind
             && let EventKind::TimerCreated { fire_at_ms } = history[source as usize - 1].kind
         {
-            assert!(event.at_ms >= fire_at_ms, "T1 {instance}: event {} is early: {history:#?}", event.event_id);
+            assert!(
+                event.at_ms >= fire_at_ms,
+                "T1 {instance}: event {} is early: {history:#?}",
+                event.event_id
+            );
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Versions side by side, and code that is not there.
 
 use segno::store::{DispatcherCapabilityFilter, ExecutionStatus, SemverRange, engine_version};
-use segno::{Category, Code, Context, Failure, Orchestration, Registry, RegistryBuilder, RuntimeOptions, Signal};
+use segno::{
+    Category, Code, Context, Failure, Orchestration, Registry, RegistryBuilder, RuntimeOptions, Signal,
+};
 
 use crate::support::{World, in_both_modes, secs};
 
@@ -71,7 +73,10 @@ async fn children_and_continue_as_new_choose_their_version() {
                 let old = ctx.child(MAIN.at("1.0.0"), 0).await?;
                 let latest = ctx.child(MAIN, 0).await?;
                 let detached = ctx.start_detached(MAIN.at("1.0.0"), 0).id("detached").await?;
-                assert_eq!((old.as_str(), latest.as_str(), detached.as_str()), ("1.0.0", "2.0.0", "detached"));
+                assert_eq!(
+                    (old.as_str(), latest.as_str(), detached.as_str()),
+                    ("1.0.0", "2.0.0", "detached")
+                );
                 match n {
                     0 => ctx.continue_as_new(9).version("1.5.0").await,
                     _ => ctx.continue_as_new(9).await,

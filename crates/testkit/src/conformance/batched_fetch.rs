@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 
 use segno::store::{
-    FetchOrchestrationItems, FetchedHistory, LockToken, OrchestrationItem, ResidentExecutions,
+    ExecutionPosition, FetchOrchestrationItems, FetchedHistory, LockToken, OrchestrationItem,
+    ResidentExecutions,
 };
 
 use super::fixture::*;
@@ -12,17 +13,20 @@ use super::fixture::*;
 struct Holding {
     held: Vec<(&'static str, u64, u64)>,
     asked: Mutex<Vec<(String, u64, u64)>>,
+    incarnations: Mutex<Vec<Option<u64>>>,
 }
 
 impl Holding {
     fn new(held: &[(&'static str, u64, u64)]) -> Self {
-        Holding { held: held.to_vec(), asked: Mutex::new(Vec::new()) }
+        Holding { held: held.to_vec(), asked: Mutex::default(), incarnations: Mutex::default() }
     }
 }
 
 impl ResidentExecutions for Holding {
-    fn holds(&self, instance: &str, execution_id: u64, last_event_id: u64) -> bool {
+    fn holds(&self, position: &ExecutionPosition<'_>) -> bool {
+        let ExecutionPosition { instance, execution_id, last_event_id, .. } = *position;
         self.asked.lock().unwrap().push((instance.to_owned(), execution_id, last_event_id));
+        self.incarnations.lock().unwrap().push(position.incarnation);
         self.held.contains(&(instance, execution_id, last_event_id))
     }
 }
@@ -158,4 +162,16 @@ pub(super) async fn a_turn_of_a_resident_execution_is_a_turn_like_any_other(env:
     let items = fetch_holding(&env, &Holding::new(&[("i1", 1, 1)])).await;
     env.turn(&items[0]).event(2).ack().await;
     assert_eq!(env.read("i1").await.unwrap(), [event(1), event(2)]);
+}
+
+pub(super) async fn a_runtime_gets_back_the_incarnation_that_it_gave_an_execution(env: Env) {
+    env.turn_of("i1").await.event(1).metadata(|metadata| metadata.incarnation = Some(u64::MAX)).ack().await;
+    env.turn_of("i1").await.event(2).ack().await;
+    env.turn_of("i1").await.execution(2).event(1).ack().await;
+    env.turn_of("i1").await.execution(2).metadata(|metadata| metadata.incarnation = Some(7)).ack().await;
+    let holding = Holding::new(&[]);
+    env.send("i1", "go").await;
+    let items = fetch_holding(&env, &holding).await;
+    env.turn(&items[0]).ack().await;
+    assert_eq!(*holding.incarnations.lock().unwrap(), [Some(7)]);
 }

@@ -39,6 +39,8 @@ pub(super) struct Execution {
     status: ExecutionStatus,
     output: Option<Bytes>,
     pinned_version: Option<Version>,
+    /// The runtime's own mark of the execution.
+    pub(super) incarnation: Option<u64>,
     started_at_ms: u64,
     completed_at_ms: Option<u64>,
     /// The history.
@@ -74,6 +76,7 @@ impl Execution {
             status: ExecutionStatus::Running,
             output: None,
             pinned_version: None,
+            incarnation: None,
             started_at_ms: now_ms,
             completed_at_ms: None,
             events: Vec::new(),
@@ -100,6 +103,9 @@ impl Execution {
         }
         if let Some(version) = metadata.pinned_version.take() {
             self.pinned_version = Some(version);
+        }
+        if metadata.incarnation.is_some() {
+            self.incarnation = metadata.incarnation;
         }
     }
 

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use super::MemoryStore;
 use super::peek_lock::Attempt;
 use super::waiting::{TurnWish, WorkWish};
-use crate::clock::duration_ms;
+use crate::clock::{duration_ms, sleep_until};
 use crate::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
     LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderError, StoredEvent, WatchUntil,
@@ -214,7 +214,7 @@ impl Provider for MemoryStore {
         tokio::select! {
             biased;
             info = answer => Ok(info.ok()),
-            () = self.clock().sleep_until_ms(deadline_ms) => Ok(None),
+            () = sleep_until(self.clock(), deadline_ms) => Ok(None),
         }
     }
 }

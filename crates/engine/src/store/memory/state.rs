@@ -12,7 +12,7 @@ use super::watch::Watches;
 use super::worker_queue::{WorkWanted, WorkerQueue};
 use crate::clock::duration_ms;
 use crate::store::{
-    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, ErrorKind, ExecutionMetadata,
+    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, ErrorKind, ExecutionMetadata, ExecutionPosition,
     FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceFilter, LockedWorkItem,
     OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions, PruneResult, QueueDepths,
     RecordBatch, ResidentExecutions, StartGuard, StoredEvent,
@@ -65,7 +65,10 @@ impl State {
         let execution_id = info.map_or(1, |info| info.current_execution_id);
         let last_event_id = execution.map_or(0, |execution| execution.last_event_id());
         let held = |resident: &dyn ResidentExecutions| {
-            last_event_id > 0 && resident.holds(&batch.instance, execution_id, last_event_id)
+            let incarnation = execution.and_then(|execution| execution.incarnation);
+            let instance = &*batch.instance;
+            last_event_id > 0
+                && resident.holds(&ExecutionPosition { instance, execution_id, incarnation, last_event_id })
         };
         let history = if resident.is_some_and(held) {
             FetchedHistory::Resident

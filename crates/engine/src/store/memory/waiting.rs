@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use super::state::State;
 use super::waiters::{Seat, Waiters};
 use super::worker_queue::WorkWanted;
-use crate::clock::{Clock, SystemClock, duration_ms};
+use crate::clock::{Clock, SystemClock, duration_ms, sleep_until};
 use crate::store::{DispatcherCapabilityFilter, SessionFetchConfig, TagFilter};
 
 /// The reference store, in memory. Nothing outlives the process.
@@ -96,7 +96,7 @@ impl MemoryStore {
             tokio::select! {
                 biased;
                 () = signal.notified() => {}
-                () = self.clock.sleep_until_ms(sleep_until_ms) => {}
+                () = sleep_until(&*self.clock, sleep_until_ms) => {}
             }
         }
     }

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy, and nothing else.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+gate_started=$SECONDS
+
+stage() {
+  local name=$1 started=$SECONDS
+  shift
+  echo "==> $name: $*"
+  if ! "$@"; then
+    echo "==> $name: FAILED after $((SECONDS - started)) s" >&2
+    exit 1
+  fi
+  echo "==> $name: ok in $((SECONDS - started)) s"
+}
+
+require() {
+  local tool=$1 advice=$2
+  shift 2
+  if ! "$@" >/dev/null 2>&1; then
+    echo "$tool is missing: $advice" >&2
+    exit 1
+  fi
+}
+
+docs() {
+  RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+}
+
+require cargo "install Rust from https://rustup.rs" cargo --version
+require rustfmt "run 'rustup component add rustfmt'" cargo fmt --version
+require clippy "run 'rustup component add clippy'" cargo clippy --version
+
+stage format cargo fmt --all --check
+stage lints cargo clippy --workspace --all-targets -- -D warnings
+stage build cargo build --workspace --all-targets
+if ! cargo nextest --version >/dev/null 2>&1; then
+  stage "test runner" cargo install --locked cargo-nextest
+fi
+# The house rules (dependency edges, error pages, file lengths) are tests too: examples/tests/house.rs.
+stage tests cargo nextest run --workspace
+stage doctests cargo test --workspace --doc
+stage documentation docs
+
+echo "==> all stages passed in $((SECONDS - gate_started)) s"

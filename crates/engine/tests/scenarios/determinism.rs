@@ -47,7 +47,7 @@ async fn time_uuid_and_random_are_the_same_on_every_replay() {
         });
         let _node = world.node(&registry).await;
         let output = world.client.start(MAIN, 0).id("a").result().await.unwrap();
-        assert_eq!(log.lines(), [output.clone()]);
+        assert_eq!(log.lines(), std::slice::from_ref(&output));
         let parts: std::collections::BTreeSet<&str> = output.split(',').collect();
         assert_eq!(parts.len(), 4);
         world.client.start(MAIN, 0).id("b").result().await.unwrap();

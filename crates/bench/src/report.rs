@@ -73,7 +73,9 @@ impl Report {
         if let Some(ratio) = self.cost_ratio {
             row.push_str(&format!("  cost ratio {ratio:.2}"));
         }
-        if let (Some(p50_ms), Some(p99_ms), Some(early)) = (self.lateness_p50_ms, self.lateness_p99_ms, self.early) {
+        if let (Some(p50_ms), Some(p99_ms), Some(early)) =
+            (self.lateness_p50_ms, self.lateness_p99_ms, self.early)
+        {
             row.push_str(&format!("  late by p50 {p50_ms:.1} ms, p99 {p99_ms:.1} ms; {early} early"));
         }
         row

@@ -15,10 +15,6 @@ use crate::store::{
 /// As the attempt of a failure: whichever is open, because the body that would tell cannot be read.
 pub(crate) const ANY_ATTEMPT: u32 = 0;
 
-/// As the id of a timer: no event has it. Such a timer is queued while a turn is committed in parts, so that the instance
-/// comes back if its holder dies between two of them, and taken back with the last part.
-pub(crate) const UNFINISHED_TURN: u64 = 0;
-
 /// A queued message. `ActivityExecute` goes to the worker queue, all others to the orchestrator queue.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -113,6 +109,12 @@ pub enum WorkItem {
     },
     /// Let the instance go on.
     ResumeInstance,
+    /// There are inline steps to be run: sent by a turn to its own instance, so that they are run after a crash, or
+    /// after other messages were let in between.
+    StepsLeft {
+        /// Execution that has them.
+        execution_id: u64,
+    },
     /// Begin the next execution.
     ContinueAsNew(Box<ContinueAsNew>),
 }
@@ -219,6 +221,7 @@ impl WorkItem {
                 message.visible_at_ms = Some(*fire_at_ms);
                 message.timer = Some(TimerIdentifier { execution_id: *execution_id, timer_id: *id });
             }
+            WorkItem::StepsLeft { execution_id } => message.timer = Some(steps_left(*execution_id)),
             WorkItem::StartOrchestration(start) if start.parent.is_none() => {
                 message.guard = StartGuard::IfAbsent;
             }
@@ -234,6 +237,11 @@ impl WorkItem {
             Channel::Mailbox => WorkItem::QueueMessage { name, data, id },
         }
     }
+}
+
+/// What [`WorkItem::StepsLeft`] is cancelled by. Events are counted from 1, so no timer has this id.
+pub(crate) fn steps_left(execution_id: u64) -> TimerIdentifier {
+    TimerIdentifier { execution_id, timer_id: 0 }
 }
 
 impl ActivityExecute {

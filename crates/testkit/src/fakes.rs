@@ -142,7 +142,8 @@ where
         }
         match &mut state.answer {
             Some(answer) => answer(&call),
-            None => Err(Failure::application(format!("the fake {:?} has no answer", self.activity.name())).non_retryable()),
+            None => Err(Failure::application(format!("the fake {:?} has no answer", self.activity.name()))
+                .non_retryable()),
         }
     }
 }

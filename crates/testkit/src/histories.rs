@@ -115,7 +115,9 @@ impl History {
         let mut text = String::new();
         for stored in self.events.iter().map(Event::to_stored) {
             let _ = write!(text, "{} ", stored.event_id);
-            stored.data.iter().for_each(|byte| drop(write!(text, "{byte:02x}")));
+            for byte in &stored.data {
+                let _ = write!(text, "{byte:02x}");
+            }
             text.push('\n');
         }
         text
@@ -138,7 +140,8 @@ pub fn read_stored_lines(text: &str) -> Result<Vec<Event>, HistoryError> {
     let read = |(at, line): (usize, &str)| {
         let unreadable = |reason: String| HistoryError::Unreadable { line: at + 1, reason };
         let parts = line.split_once(' ').and_then(|(id, digits)| Some((id.parse().ok()?, bytes(digits)?)));
-        let (event_id, data) = parts.ok_or_else(|| unreadable("not an id and hexadecimal digits".to_owned()))?;
+        let (event_id, data) =
+            parts.ok_or_else(|| unreadable("not an id and hexadecimal digits".to_owned()))?;
         Event::from_stored(&StoredEvent { event_id, data: data.into() }).map_err(unreadable)
     };
     text.lines().enumerate().map(read).collect()
@@ -187,8 +190,9 @@ pub fn replay_dir(directory: impl AsRef<Path>, registry: &Registry) -> Result<us
         return Err(HistoryError::Empty(directory.to_owned()));
     }
     for file in &files {
-        let replayed =
-            std::fs::read_to_string(file).map_err(HistoryError::from).and_then(|text| replay(registry, &text));
+        let replayed = std::fs::read_to_string(file)
+            .map_err(HistoryError::from)
+            .and_then(|text| replay(registry, &text));
         replayed.map_err(|source| HistoryError::In { file: file.clone(), source: Box::new(source) })?;
     }
     Ok(files.len())

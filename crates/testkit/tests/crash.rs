@@ -121,7 +121,7 @@ fn children_survive_every_crash() {
     });
     let scenario = |outside| async move { assert_eq!(outcome(&outside, 3).await, Ok(vec![77, 2, 4])) };
     let report = CrashTest::new(registry, scenario).any_order().run();
-    assert!(report.commits >= 12, "{report:?}");
+    assert!(report.commits >= 10, "{report:?}");
 }
 
 #[test]

@@ -92,7 +92,8 @@ fn a_replay_in_ci_names_the_file_and_the_event_that_no_longer_fits() {
         .orchestration(NAP, |ctx: Context, _| async move { ctx.activity(CALL, 1).await })
         .build()
         .unwrap();
-    let (fits, broken) = (histories::replay_dir(&directory, &same), histories::replay_dir(&directory, &other));
+    let (fits, broken) =
+        (histories::replay_dir(&directory, &same), histories::replay_dir(&directory, &other));
     std::fs::remove_dir_all(&directory).unwrap();
     assert_eq!(fits.unwrap(), 1);
     let message = broken.unwrap_err().to_string();

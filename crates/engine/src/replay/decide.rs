@@ -63,6 +63,8 @@ impl Execution {
             WorkItem::StartOrchestration(_) | WorkItem::ContinueAsNew(_) | WorkItem::ActivityExecute(_) => {
                 Vec::new()
             }
+            // It brings the turn that runs them; there is nothing to record.
+            WorkItem::StepsLeft { .. } => Vec::new(),
         }
     }
 

@@ -17,7 +17,7 @@ use crate::store::{
     OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier, engine_version,
 };
 use crate::telemetry;
-use crate::work_item::{ContinueAsNew, StartOrchestration, UNFINISHED_TURN, WorkItem};
+use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem, steps_left};
 
 /// Most inline steps of one turn.
 const MAX_STEPS_PER_TURN: usize = 1_000;
@@ -276,27 +276,17 @@ impl Turn<'_> {
             ));
         }
         for message in batch.others {
-            if let WorkItem::TimerFired { id, fire_at_ms, .. } = &message
-                && *id != UNFINISHED_TURN
-            {
+            if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
                 let late_ms = self.now_ms().saturating_sub(*fire_at_ms);
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
             }
             execution.handle(message, self.now_ms());
         }
-        let mut extras = Extras { records: batch.parked, orchestrator_items: replies, in_parts: false };
+        let mut extras =
+            Extras { records: batch.parked, orchestrator_items: replies, cancelled_timers: Vec::new() };
         self.run_steps(&mut execution, &mut extras).await?;
         execution.settle(self.now_ms());
-        let mut turn = self.next_ack(&mut execution, &mut extras);
-        if execution.has_runnable_steps() {
-            // The reminder of the first part stays, or there has been none yet.
-            if !extras.in_parts {
-                turn.orchestrator_items.push(self.reminder(&execution));
-            }
-        } else if extras.in_parts {
-            let execution_id = execution.id().execution_id;
-            turn.cancelled_timers.push(TimerIdentifier { execution_id, timer_id: UNFINISHED_TURN });
-        }
+        let turn = self.next_ack(&mut execution, &mut extras);
         if execution.has_ended() {
             commit::ack(self.shared, turn).await?;
             return Ok(());
@@ -312,6 +302,7 @@ impl Turn<'_> {
         let mut turn = commit::to_ack(self.shared, execution, plan, self.token, self.now_ms());
         turn.records.append(&mut extras.records);
         turn.orchestrator_items.append(&mut extras.orchestrator_items);
+        turn.cancelled_timers.append(&mut extras.cancelled_timers);
         turn
     }
 
@@ -319,10 +310,13 @@ impl Turn<'_> {
     /// the step runs, so a result that a step may depend on is never made anew.
     ///
     /// A turn that has run its share of steps ends and wakes itself up again, so that a cancellation, a pause or a
-    /// message gets through to code that only ever runs steps.
+    /// message gets through to code that only ever runs steps. The same message is queued from the first commit
+    /// on, which consumes those that brought the turn: without it nothing would come back to the steps after a crash.
     async fn run_steps(&self, execution: &mut Box<Execution>, extras: &mut Extras) -> Result<(), Stop> {
         let mut running = FuturesUnordered::new();
-        let mut steps_run = 0;
+        let execution_id = execution.id().execution_id;
+        let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(execution.id().instance.clone());
+        let (mut steps_run, mut wake_up_queued) = (0, false);
         loop {
             let share_used =
                 steps_run >= MAX_STEPS_PER_TURN || (steps_run > 0 && self.age() >= MAX_TURN_OF_STEPS);
@@ -332,10 +326,9 @@ impl Turn<'_> {
                 if execution.has_uncommitted_events() {
                     let mut turn = self.next_ack(execution, extras);
                     turn.after = AfterAck::KeepLock;
-                    if !std::mem::replace(&mut extras.in_parts, true) {
-                        // The messages of the turn go with its first part. Without this one nobody would look at the
-                        // instance again if this node died now.
-                        turn.orchestrator_items.push(self.reminder(execution));
+                    if !wake_up_queued {
+                        turn.orchestrator_items.push(wake_up.clone());
+                        wake_up_queued = true;
                     }
                     commit::ack(self.shared, turn).await?;
                 }
@@ -354,16 +347,16 @@ impl Turn<'_> {
                     execution.finish_step(step, self.now_ms());
                     execution.enforce_event_limit(self.now_ms());
                 }
-                None => return Ok(()),
+                None => {
+                    match (execution.has_runnable_steps(), wake_up_queued) {
+                        (true, false) => extras.orchestrator_items.push(wake_up),
+                        (false, true) => extras.cancelled_timers.push(steps_left(execution_id)),
+                        (true, true) | (false, false) => {}
+                    }
+                    return Ok(());
+                }
             }
         }
-    }
-
-    fn reminder(&self, execution: &Execution) -> OrchestratorMessage {
-        let id = execution.id();
-        let (execution_id, fire_at_ms) = (id.execution_id, self.now_ms());
-        WorkItem::TimerFired { execution_id, id: UNFINISHED_TURN, fire_at_ms }
-            .for_orchestrator(id.instance.clone())
     }
 
     /// The code does not fit its history.
@@ -425,8 +418,7 @@ impl Begin {
 struct Extras {
     records: Vec<RecordWrite>,
     orchestrator_items: Vec<OrchestratorMessage>,
-    /// Whether a part of the turn has been committed already.
-    in_parts: bool,
+    cancelled_timers: Vec<TimerIdentifier>,
 }
 
 async fn run_step(step: RunnableStep) -> RecordedStep {

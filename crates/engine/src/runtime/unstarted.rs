@@ -91,7 +91,7 @@ impl Turn<'_> {
         let starts = batch.start.iter().map(|start| &**start).chain(&batch.repeated_starts);
         let replies = starts.filter_map(|start| answer_repeated_start(&item.instance, None, start));
         turn.orchestrator_items = replies.collect();
-        if let Some(reason) = cancel.filter(|_| is_delayed_start(item)) {
+        if let Some(reason) = cancel.filter(|_| is_delayed(item)) {
             log.push(EventKind::OrchestrationCancelRequested { reason: reason.clone() });
             let failure = Failure::cancelled(reason);
             log.push(EventKind::OrchestrationFailed { failure: failure.clone() });
@@ -333,13 +333,13 @@ impl Turn<'_> {
 
 /// Whether a start comes to an instance whose own, delayed start lies ahead.
 pub(super) fn is_repeated_start(item: &OrchestrationItem, start: &StartOrchestration) -> bool {
-    is_delayed_start(item) && start.start_at_ms.is_none()
+    is_delayed(item) && start.start_at_ms.is_none()
 }
 
-/// Whether the instance is known and its start lies ahead, as opposed to one that only got early messages.
-fn is_delayed_start(item: &OrchestrationItem) -> bool {
-    matches!(item.status, Some(ExecutionStatus::Pending | ExecutionStatus::Paused))
-        && item.orchestration_name.is_some()
+/// Whether the start of the instance is known and lies ahead, as opposed to one that only got early messages.
+fn is_delayed(item: &OrchestrationItem) -> bool {
+    item.orchestration_name.is_some()
+        && matches!(item.status, Some(ExecutionStatus::Pending | ExecutionStatus::Paused))
 }
 
 /// Appends events without running code.

@@ -101,7 +101,10 @@ impl Driver {
         loop {
             clock::sleep(&*self.clock, LOOK_AGAIN).await;
             let Ok(instance) = self.client.instance(&self.root).await else { continue };
-            let asked = instance.custom_status.as_ref().is_some_and(|status| status.decode().is_ok_and(|text: String| text == CANCEL_ME));
+            let asked = instance
+                .custom_status
+                .as_ref()
+                .is_some_and(|status| status.decode().is_ok_and(|text: String| text == CANCEL_ME));
             if asked && instance.status == ExecutionStatus::Running {
                 self.insist(|| self.client.cancel(&self.root, "as asked")).await;
             }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use segno::clock::{self, Clock};
 use segno::{
-    Activity, ActivityContext, Context, Failure, Mailbox, Orchestration, Registry, Retry, Signal, join_all, race,
+    Activity, ActivityContext, Context, Failure, Mailbox, Orchestration, Registry, Retry, Signal, join_all,
+    race,
 };
 use serde::{Deserialize, Serialize};
 
@@ -163,8 +164,7 @@ impl World {
                 self.ctx.set_status(&CANCEL_ME)?;
                 let ended = self.ctx.event(NEVER).await;
                 let cleanup = World { ctx: self.ctx.shielded(), ..self };
-                let call =
-                    Call { key, attempts: 3, trouble: Trouble::Fails(1), takes_ms: 5, session: None };
+                let call = Call { key, attempts: 3, trouble: Trouble::Fails(1), takes_ms: 5, session: None };
                 cleanup.ctx.sleep(Duration::from_millis(10)).await?;
                 cleanup.sequence(vec![Step::Activity(call.clone())]).await?;
                 ended.map(|_| state.results)

@@ -43,8 +43,7 @@ impl Nodes {
     /// Starts one to three nodes.
     pub fn start(site: &Site, random: &mut Random) -> Nodes {
         let nodes = random.between(1, 3);
-        let keepers =
-            (0..nodes).map(|node| tokio::spawn(keep(site.clone(), node, random.fork()))).collect();
+        let keepers = (0..nodes).map(|node| tokio::spawn(keep(site.clone(), node, random.fork()))).collect();
         Nodes { keepers }
     }
 }

@@ -92,7 +92,7 @@ async fn a_child_with_the_id_of_another_instance_fails_the_call() {
         let registry = registry(
             async |ctx: Context, n| {
                 if n == 0 {
-                    return Ok(ctx.event(GO).await?);
+                    return ctx.event(GO).await;
                 }
                 let running = ctx.child(CHILD, 1).id("running").await.unwrap_err();
                 let ended = ctx.child(CHILD, 1).id("ended").await.unwrap_err();

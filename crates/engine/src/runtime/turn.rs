@@ -114,7 +114,7 @@ impl Turn<'_> {
         }
         let resident = match item.history {
             FetchedHistory::Resident => {
-                self.shared.resident.take(&item.instance, item.execution_id, item.last_event_id)
+                self.shared.resident.take(&item.instance, item.execution_id, item.last_event_id).await
             }
             _ => None,
         };

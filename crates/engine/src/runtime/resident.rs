@@ -53,26 +53,16 @@ impl Resident {
         Confirmation(confirmation)
     }
 
-<<<<<<< HEAD
-    /// Takes an execution out if it is exactly at this event of this execution.
-    pub(super) fn take(
-=======
     /// Takes an execution out if it is exactly at this event of this execution. The store may hand out the next turn
     /// before the one that committed it has heard so: that answer is on its way, and waiting for it is far cheaper
     /// than a replay.
     pub(super) async fn take(
->>>>>>> bench
         &self,
         instance: &str,
         execution_id: u64,
         last_event_id: u64,
     ) -> Option<Box<Execution>> {
-<<<<<<< HEAD
-        let entries = self.entries.as_ref()?;
-        let entry = Self::lock(entries).pop(instance)?;
-=======
         let entry = Self::lock(self.entries.as_ref()?).pop(instance)?;
->>>>>>> bench
         let fits = entry.execution.id().execution_id == execution_id
             && entry.execution.last_event_id() == last_event_id;
         (fits && entry.confirmed.await.is_ok()).then_some(entry.execution)

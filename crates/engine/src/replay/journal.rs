@@ -12,7 +12,7 @@ use crate::clock::duration_ms;
 use crate::event::{ActivityOptions, CarriedMessage, Channel, EventKind};
 use crate::failure::Failure;
 use crate::ids::SeededRandom;
-use crate::limits::{MAX_INSTANCE_ID_BYTES, MAX_TIMER};
+use crate::limits::{MAX_COMMANDS_PER_TURN, MAX_INSTANCE_ID_BYTES, MAX_TIMER};
 use crate::payload::Payload;
 
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1_000;
@@ -202,7 +202,7 @@ impl Journal {
 
     fn open_recorded(&mut self, slot: SlotKind, shielded: bool, kind: EventKind) -> Token {
         let token = self.insert(slot, shielded);
-        self.commands.push_back(Command { token: Some(token), kind });
+        self.give(Some(token), kind);
         token
     }
 
@@ -250,13 +250,22 @@ impl Journal {
         let patched = self.mode == Mode::Live || self.recorded_patches.contains(id);
         self.decided_patches.insert(id.to_owned(), patched);
         if patched {
-            self.commands.push_back(Command { token: None, kind: EventKind::Patched { id: id.to_owned() } });
+            self.give(None, EventKind::Patched { id: id.to_owned() });
         }
         patched
     }
 
     pub(crate) fn command(&mut self, kind: EventKind) {
-        self.commands.push_back(Command { token: None, kind });
+        self.give(None, kind);
+    }
+
+    /// Adds a command. Code that gives commands in an endless loop never comes back to the engine, so it is unwound here;
+    /// the engine then fails the execution for having asked for too much.
+    fn give(&mut self, token: Option<Token>, kind: EventKind) {
+        if self.commands.len() > MAX_COMMANDS_PER_TURN {
+            std::panic::resume_unwind(Box::new("one turn asked for too many commands"));
+        }
+        self.commands.push_back(Command { token, kind });
     }
 
     /// The code looks at its operation.
@@ -310,7 +319,8 @@ impl Journal {
                     SlotKind::Child => EventKind::SubOrchestrationCancelRequested { source },
                     SlotKind::Step(_) | SlotKind::Cancellation => return,
                 };
-                self.command(kind);
+                // Not through the limit: this runs in destructors, which must not unwind.
+                self.commands.push_back(Command { token: None, kind });
             }
         }
     }

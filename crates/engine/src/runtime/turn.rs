@@ -6,15 +6,16 @@ use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
+use super::begin::Begin;
 use super::options::OnNondeterminism;
 use super::{Shared, Stage, commit, unstarted};
 use crate::dead_letter::DeadLetter;
-use crate::event::{Event, EventKind, ParentLink, Started};
+use crate::event::{Event, EventKind, ParentLink};
 use crate::failure::{self, Category, Failure};
 use crate::replay::{Execution, ExecutionId, Nondeterminism, RecordedStep, RunnableStep, find_started};
 use crate::store::{
     AckOrchestrationItem, AfterAck, ErrorKind, ExecutionStatus, FetchedHistory, LockToken, OrchestrationItem,
-    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier, engine_version,
+    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier,
 };
 use crate::telemetry;
 use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem, steps_left};
@@ -81,6 +82,16 @@ pub(super) struct Batch {
     pub(super) others: Vec<WorkItem>,
     /// Messages that cannot be read, parked in the same commit.
     pub(super) parked: Vec<RecordWrite>,
+}
+
+impl Batch {
+    /// The reason of a cancellation in the batch.
+    pub(super) fn cancellation(&self) -> Option<&str> {
+        self.others.iter().find_map(|message| match message {
+            WorkItem::CancelInstance { reason } => Some(reason.as_str()),
+            _ => None,
+        })
+    }
 }
 
 pub(super) struct Turn<'a> {
@@ -195,24 +206,7 @@ impl Turn<'_> {
         if start.start_at_ms.is_some_and(|at_ms| at_ms > now_ms) {
             return self.postpone(item, early, start, batch).await;
         }
-        let begin = Begin {
-            name: start.orchestration.clone(),
-            version: start.version.clone(),
-            execution_id: item.execution_id,
-            started: Started {
-                name: start.orchestration,
-                version: String::new(),
-                input: start.input,
-                parent: start.parent,
-                seed: self.shared.ids.new_seed(),
-                carried: Vec::new(),
-                seen_message_ids: Vec::new(),
-                custom_status: None,
-                labels: start.labels,
-                traceparent: start.traceparent,
-                engine_version: engine_version().to_string(),
-            },
-        };
+        let begin = Begin::first(start, item.execution_id, self.shared.ids.new_seed());
         self.begin(item, early, begin, batch).await
     }
 
@@ -223,24 +217,7 @@ impl Turn<'_> {
         next: ContinueAsNew,
         batch: Batch,
     ) -> Result<(), Stop> {
-        let begin = Begin {
-            name: next.orchestration.clone(),
-            version: next.version.clone(),
-            execution_id: next.execution_id,
-            started: Started {
-                name: next.orchestration,
-                version: String::new(),
-                input: next.input,
-                parent: next.parent,
-                seed: self.shared.ids.new_seed(),
-                carried: next.carried,
-                seen_message_ids: next.seen_message_ids,
-                custom_status: next.custom_status,
-                labels: next.labels,
-                traceparent: next.traceparent,
-                engine_version: engine_version().to_string(),
-            },
-        };
+        let begin = Begin::next(next, self.shared.ids.new_seed());
         self.begin(item, early, begin, batch).await
     }
 
@@ -252,9 +229,8 @@ impl Turn<'_> {
         batch: Batch,
     ) -> Result<(), Stop> {
         let Some((version, handler)) =
-            self.shared.registry.orchestration(&begin.name, begin.version.as_deref())
+            self.shared.registry.orchestration(&begin.started.name, begin.version.as_deref())
         else {
-            begin.started.version = begin.version.clone().unwrap_or_else(|| "0.0.0".to_owned());
             return self.unregistered_start(item, early, begin, batch).await;
         };
         begin.started.version = version.to_string();
@@ -377,7 +353,7 @@ impl Turn<'_> {
     }
 
     /// Too many deliveries: the instance fails, whatever the reason was.
-    async fn poison(&self, item: OrchestrationItem, batch: Batch) -> Result<(), Stop> {
+    async fn poison(&self, item: OrchestrationItem, mut batch: Batch) -> Result<(), Stop> {
         metrics::counter!(telemetry::POISONED, "what" => "turn").increment(1);
         let mut reason = format!(
             "the turn was given up after {} deliveries without a commit",
@@ -390,26 +366,16 @@ impl Turn<'_> {
         if let FetchedHistory::Unreadable(error) = &item.history {
             reason.push_str(&format!("; the history cannot be read: {error}"));
         }
-        let history = self.readable_history(&item).await;
         let failure = Failure::new(Category::Poison, reason).code("too-many-deliveries");
-        self.fail_existing(&item, &history, failure, batch).await
-    }
-}
-
-/// A new execution to begin.
-pub(super) struct Begin {
-    name: String,
-    version: Option<String>,
-    pub(super) execution_id: u64,
-    pub(super) started: Started,
-}
-
-impl Begin {
-    pub(super) fn describe(&self) -> String {
-        match &self.version {
-            Some(version) => format!("{:?} {version}", self.name),
-            None => format!("{:?}", self.name),
+        if item.status == Some(ExecutionStatus::ContinuedAsNew) {
+            // The execution before has ended; the failure belongs to the next one.
+            return match batch.continuation.take() {
+                Some(next) => self.fail_unstarted(&item, &[], Begin::next(*next, 0), failure, batch).await,
+                None => self.refuse_all(&item, batch).await,
+            };
         }
+        let history = self.readable_history(&item).await;
+        self.fail_existing(&item, &history, failure, batch).await
     }
 }
 

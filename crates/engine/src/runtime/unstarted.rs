@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::turn::{Batch, Begin, Stop, Turn, parent_of};
+use super::begin::Begin;
+use super::turn::{Batch, Stop, Turn, parent_of};
 use super::unregistered::Verdict;
 use super::{backoff, commit};
 use crate::dead_letter::DeadLetter;
@@ -155,7 +156,7 @@ impl Turn<'_> {
         batch: Batch,
     ) -> Result<(), Stop> {
         let what = format!("{:?} {}", started.name, started.version);
-        let failure = self.judge_unregistered(item, &what)?;
+        let failure = self.judge_unregistered(item, &what, &batch)?;
         self.fail_existing(item, history, failure, batch).await
     }
 
@@ -167,11 +168,20 @@ impl Turn<'_> {
         begin: Begin,
         batch: Batch,
     ) -> Result<(), Stop> {
-        let failure = self.judge_unregistered(item, &begin.describe())?;
-        self.fail_unstarted(item, early, begin.execution_id, begin.started, failure, batch).await
+        let failure = self.judge_unregistered(item, &begin.describe(), &batch)?;
+        self.fail_unstarted(item, early, begin, failure, batch).await
     }
 
-    fn judge_unregistered(&self, item: &OrchestrationItem, what: &str) -> Result<Failure, Stop> {
+    fn judge_unregistered(
+        &self,
+        item: &OrchestrationItem,
+        what: &str,
+        batch: &Batch,
+    ) -> Result<Failure, Stop> {
+        // Ending needs no code.
+        if let Some(reason) = batch.cancellation() {
+            return Ok(Failure::cancelled(reason));
+        }
         match self.shared.unregistered.judge(&item.instance, self.now_ms()) {
             Verdict::Wait(delay) => Err(Stop::NotHere {
                 delay,
@@ -185,15 +195,16 @@ impl Turn<'_> {
     }
 
     /// Records start and failure of an execution that could not begin.
-    async fn fail_unstarted(
+    pub(super) async fn fail_unstarted(
         &self,
         item: &OrchestrationItem,
         early: &[Event],
-        execution_id: u64,
-        started: Started,
+        begin: Begin,
         failure: Failure,
         batch: Batch,
     ) -> Result<(), Stop> {
+        let execution_id = begin.execution_id;
+        let started = begin.started_without_code();
         let mut log = EarlyLog::new(item, early, self.now_ms());
         if execution_id != item.execution_id {
             log.last_event_id = 0;
@@ -218,20 +229,8 @@ impl Turn<'_> {
         mut batch: Batch,
     ) -> Result<(), Stop> {
         if let (true, Some(start)) = (history.is_empty() && item.last_event_id == 0, batch.start.take()) {
-            let started = Started {
-                name: start.orchestration,
-                version: start.version.unwrap_or_else(|| "0.0.0".to_owned()),
-                input: start.input,
-                parent: start.parent,
-                seed: 0,
-                carried: Vec::new(),
-                seen_message_ids: Vec::new(),
-                custom_status: None,
-                labels: start.labels,
-                traceparent: start.traceparent,
-                engine_version: engine_version().to_string(),
-            };
-            return self.fail_unstarted(item, &[], item.execution_id, started, failure, batch).await;
+            let begin = Begin::first(*start, item.execution_id, 0);
+            return self.fail_unstarted(item, &[], begin, failure, batch).await;
         }
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         take_back_open(item, history, &mut turn);

@@ -356,7 +356,8 @@ pub trait Provider: Send + Sync + 'static {
     async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError>;
 
     /// Gives the batch back: clears the lock and shows the messages again, after `delay` if given, in their order.
-    /// Messages that arrived under the lock are not delayed.
+    /// The delay holds for the whole instance: messages that arrived under the lock or come later wait as well, so that
+    /// nothing overtakes what was given back.
     /// With `ignore_attempt` the fetch does not count as an attempt (the count never goes below zero).
     ///
     /// # Errors

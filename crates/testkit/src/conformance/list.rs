@@ -100,6 +100,8 @@ macro_rules! __for_each_case {
                 counts_stay_right_under_load,
             }
             queue_order_and_visibility One {
+                nothing_overtakes_a_batch_that_was_given_back_with_a_delay,
+                a_delay_of_one_instance_holds_up_no_other,
                 messages_come_oldest_first,
                 message_ids_grow_with_every_enqueue,
                 messages_of_a_turn_keep_their_order,

@@ -92,12 +92,17 @@ mod tests {
 
     fn parse(line: &str) -> Result<RunArguments, String> {
         let parsed = Arguments::try_parse_from(line.split_whitespace());
-        parsed.map(|arguments| match arguments.command { Command::Run(run) => run }).map_err(|error| error.to_string())
+        parsed
+            .map(|arguments| match arguments.command {
+                Command::Run(run) => run,
+            })
+            .map_err(|error| error.to_string())
     }
 
     #[test]
     fn a_full_line_is_understood() {
-        let run = parse("segno-bench run sequence --store memory: --concurrency 256 --seconds 7 --json").unwrap();
+        let run =
+            parse("segno-bench run sequence --store memory: --concurrency 256 --seconds 7 --json").unwrap();
         assert_eq!(run.workload, WorkloadName::Sequence);
         assert_eq!((run.concurrency, run.seconds, run.timers, run.json), (256, 7, 10_000, true));
         assert_eq!(run.store, StoreUrl::Memory);

@@ -30,8 +30,12 @@ impl FromStr for StoreUrl {
         let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
         match scheme {
             "memory" if url == "memory:" => Ok(StoreUrl::Memory),
-            "memory" => anyhow::bail!("{url:?} has too much or too little; the store in memory is just \"memory:\""),
-            "segno" => anyhow::bail!("segno:DIR, the embedded store (here {rest:?}), is not built in yet; use memory:"),
+            "memory" => {
+                anyhow::bail!("{url:?} has too much or too little; the store in memory is just \"memory:\"")
+            }
+            "segno" => anyhow::bail!(
+                "segno:DIR, the embedded store (here {rest:?}), is not built in yet; use memory:"
+            ),
             "postgres" | "postgresql" => anyhow::bail!("postgres://… is not built in yet; use memory:"),
             _ => anyhow::bail!("unknown store {url:?}; use memory:"),
         }

@@ -11,7 +11,17 @@ fn bench(arguments: &[&str]) -> Output {
 #[test]
 fn every_workload_reports_all_fields_without_errors() {
     let output = bench(&[
-        "run", "all", "--store", "memory:", "--concurrency", "16", "--seconds", "1", "--timers", "500", "--json",
+        "run",
+        "all",
+        "--store",
+        "memory:",
+        "--concurrency",
+        "16",
+        "--seconds",
+        "1",
+        "--timers",
+        "500",
+        "--json",
     ]);
     let progress = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{progress}");

@@ -128,7 +128,13 @@ mod tests {
         let mut now_ns = 0;
         let ended_ns: Vec<u64> = (0..STEPS)
             .map(|step| {
-                now_ns += if EARLY.contains(&step) { 10 } else if LATE.contains(&step) { 25 } else { 1_000 };
+                now_ns += if EARLY.contains(&step) {
+                    10
+                } else if LATE.contains(&step) {
+                    25
+                } else {
+                    1_000
+                };
                 now_ns
             })
             .collect();

@@ -95,7 +95,8 @@ const MAX_RECORDED_US: u64 = 3_600_000_000;
 /// An empty histogram of microseconds, good to three digits. Its bounds are fixed, because a histogram that grows by
 /// itself does not grow for `saturating_record`, and would file everything long under its shortest values.
 pub fn new_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, MAX_RECORDED_US, 3).expect("the bounds and digits are within the limits of the crate")
+    Histogram::new_with_bounds(1, MAX_RECORDED_US, 3)
+        .expect("the bounds and digits are within the limits of the crate")
 }
 
 /// Records a duration, in whole microseconds.

@@ -1,6 +1,8 @@
 //! Runs every example as a process and compares what it prints with `expected/NAME.txt`; `UPDATE_EXPECT=1` writes those
 //! files.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on panics")]
+
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 

@@ -7,7 +7,10 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_segno-bench")).args(arguments).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_segno-bench"))
+        .args(arguments)
+        .output()
+        .expect("the program was built for this test")
 }
 
 #[test]

@@ -213,7 +213,8 @@ pub enum EventKind {
         attempt: u32,
         /// Why.
         failure: Failure,
-        /// When the next attempt may start; `None`: when the instance is resumed.
+        /// When the next attempt may start, but not while the instance is paused; `None`: attempts are used up, and
+        /// fresh ones start when the instance is resumed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         retry_at_ms: Option<u64>,
     },

@@ -91,7 +91,8 @@ impl<O> ActivityCall<O> {
         self.with_name("session id", session.into(), |options, session| options.session = Some(session))
     }
 
-    /// When the attempts are used up, pauses the instance instead of failing; resuming tries afresh.
+    /// When the activity fails for good (attempts used up, or a failure that is not retryable), pauses the instance
+    /// instead of failing; resuming tries afresh.
     pub fn pause_when_exhausted(self) -> Self {
         self.with(|options, _| options.on_exhausted = OnExhausted::Pause)
     }

@@ -9,7 +9,7 @@ use crate::store::{ExecutionStatus, ScheduledActivityIdentifier, TimerIdentifier
 use crate::work_item::{ANY_ATTEMPT, ActivityExecute, ContinueAsNew, StartOrchestration, WorkItem};
 
 use super::execution::Execution;
-use super::operations::{AttemptVerdict, OpenActivity, Operation};
+use super::operations::{AttemptVerdict, Hold, OpenActivity, Operation};
 use super::plan::TurnPlan;
 
 impl Execution {
@@ -94,12 +94,12 @@ impl Execution {
         now_ms: u64,
     ) -> Vec<EventKind> {
         let Some(activity) = self.open_activity(execution_id, source) else { return Vec::new() };
-        if ![activity.attempt, ANY_ATTEMPT].contains(&attempt) || activity.exhausted {
+        if ![activity.attempt, ANY_ATTEMPT].contains(&attempt) || activity.hold == Hold::Exhausted {
             return Vec::new();
         }
         let attempt = activity.attempt;
         let seed = self.shared.started.seed ^ source;
-        match activity.judge(&failure, now_ms, seed, self.paused) {
+        match activity.judge(&failure, now_ms, seed) {
             AttemptVerdict::RetryAt(at_ms) => {
                 vec![EventKind::ActivityAttemptFailed { source, attempt, failure, retry_at_ms: Some(at_ms) }]
             }
@@ -189,20 +189,15 @@ impl Execution {
             EventKind::OrchestrationStarted(_) if self.paused => {}
             EventKind::OrchestrationStarted(_) => self.plan.status = Some((ExecutionStatus::Running, None)),
             EventKind::ActivityScheduled { name, input, options } => {
-                let activity = OpenActivity {
-                    name: name.clone(),
-                    input: input.clone(),
-                    options: (**options).clone(),
-                    attempt: 1,
-                    first_attempt: 1,
-                    exhausted: false,
-                };
+                let activity = OpenActivity::new(name, input, options);
                 self.plan_attempt(event.event_id, &activity, 1, None);
                 if let Some(at_ms) = options.deadline_at_ms {
                     self.plan_timer(event.event_id, at_ms);
                 }
             }
-            EventKind::ActivityAttemptFailed { source, attempt, retry_at_ms: Some(at_ms), .. } => {
+            EventKind::ActivityAttemptFailed { source, attempt, retry_at_ms: Some(at_ms), .. }
+                if !self.paused =>
+            {
                 if let Some(Operation::Activity(activity)) = self.operations.get(source).cloned() {
                     self.plan_attempt(*source, &activity, attempt + 1, Some(*at_ms));
                 }
@@ -323,19 +318,23 @@ impl Execution {
         }
     }
 
-    /// Exhausted activities get fresh attempts.
+    /// Attempts that waited for the resume are queued; exhausted activities get fresh ones.
     fn plan_resume(&mut self) {
         self.plan.status = Some((ExecutionStatus::Running, None));
-        let exhausted: Vec<(u64, OpenActivity)> = self
+        let held: Vec<(u64, OpenActivity)> = self
             .operations
             .iter()
             .filter_map(|(id, operation)| match operation {
-                Operation::Activity(activity) if activity.exhausted => Some((*id, (**activity).clone())),
+                Operation::Activity(activity) if activity.hold != Hold::None => {
+                    Some((*id, (**activity).clone()))
+                }
                 _ => None,
             })
             .collect();
-        for (id, activity) in exhausted {
-            self.plan_attempt(id, &activity, activity.attempt + 1, None);
+        for (id, activity) in held {
+            if let Some((attempt, at_ms)) = activity.attempt_on_resume() {
+                self.plan_attempt(id, &activity, attempt, at_ms);
+            }
         }
     }
 

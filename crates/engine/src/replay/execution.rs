@@ -15,7 +15,7 @@ use crate::work_item::WorkItem;
 
 use super::drive::RootWake;
 use super::journal::{Journal, Mode, StepFuture};
-use super::operations::{OpenActivity, Operation, Operations};
+use super::operations::{Hold, OpenActivity, Operation, Operations};
 use super::plan::TurnPlan;
 use super::seen_messages::SeenMessageIds;
 
@@ -335,12 +335,8 @@ impl Execution {
     fn resume(&mut self, at_ms: u64) {
         self.paused = false;
         for operation in self.operations.values_mut() {
-            if let Operation::Activity(activity) = operation
-                && activity.exhausted
-            {
-                activity.exhausted = false;
-                activity.attempt += 1;
-                activity.first_attempt = activity.attempt;
+            if let Operation::Activity(activity) = operation {
+                activity.resume();
             }
         }
         self.advance_time(at_ms);
@@ -353,14 +349,7 @@ impl Execution {
     fn note_operation(&mut self, event: &Event) {
         match &event.kind {
             EventKind::ActivityScheduled { name, input, options } => {
-                let activity = OpenActivity {
-                    name: name.clone(),
-                    input: input.clone(),
-                    options: (**options).clone(),
-                    attempt: 1,
-                    first_attempt: 1,
-                    exhausted: false,
-                };
+                let activity = OpenActivity::new(name, input, options);
                 self.operations.insert(event.event_id, Operation::Activity(Box::new(activity)));
             }
             EventKind::TimerCreated { .. } => {
@@ -372,8 +361,11 @@ impl Execution {
             EventKind::ActivityAttemptFailed { source, retry_at_ms, .. } => {
                 if let Some(Operation::Activity(activity)) = self.operations.get_mut(source) {
                     match retry_at_ms {
-                        Some(_) => activity.attempt += 1,
-                        None => activity.exhausted = true,
+                        Some(at_ms) => {
+                            activity.attempt += 1;
+                            activity.hold = if self.paused { Hold::Retry(*at_ms) } else { Hold::None };
+                        }
+                        None => activity.hold = Hold::Exhausted,
                     }
                 }
             }

@@ -6,6 +6,7 @@ mod cancellation;
 mod early_messages;
 mod idle;
 mod metrics;
+mod pausing;
 mod shutdown;
 mod store_trouble;
 mod support;

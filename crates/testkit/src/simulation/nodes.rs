@@ -75,7 +75,8 @@ fn options(random: &mut Random, node_id: String) -> RuntimeOptions {
     RuntimeOptions {
         resident_executions: resident,
         orchestration_concurrency: random.between(1, 4) as usize,
-        worker_concurrency: random.between(1, 4) as usize,
+        // Enough for every activity of a program that hangs on purpose, or the others would wait for ever.
+        worker_concurrency: random.between(32, 64) as usize,
         max_attempts: 100,
         node_id: Some(node_id),
         session_idle_timeout: Duration::from_secs(30),

@@ -182,7 +182,9 @@ impl Turn<'_> {
         if let Some(reason) = batch.cancellation() {
             return Ok(Failure::cancelled(reason));
         }
-        match self.shared.unregistered.judge(&item.instance, self.now_ms()) {
+        // The age is that of the oldest message: what other nodes did meanwhile makes it young again.
+        let oldest = item.messages.first().map_or(0, |message| message.message_id);
+        match self.shared.unregistered.judge(&format!("{oldest} {}", item.instance), self.now_ms()) {
             Verdict::Wait(delay) => Err(Stop::NotHere {
                 delay,
                 reason: format!("orchestration {what} is not registered on this node"),

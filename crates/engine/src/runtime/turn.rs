@@ -85,6 +85,28 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// Takes the first start that fits.
+    pub(super) fn take_start(
+        &mut self,
+        fits: impl Fn(&StartOrchestration) -> bool,
+    ) -> Option<Box<StartOrchestration>> {
+        let first = self.start.take_if(|start| fits(start));
+        first.or_else(|| {
+            let at = self.repeated_starts.iter().position(fits)?;
+            Some(Box::new(self.repeated_starts.remove(at)))
+        })
+    }
+
+    /// The answers to the starts that are left in the batch, which come to an instance that exists.
+    pub(super) fn answer_starts(
+        &self,
+        instance: &str,
+        own_parent: Option<&ParentLink>,
+    ) -> Vec<OrchestratorMessage> {
+        let starts = self.start.as_deref().into_iter().chain(&self.repeated_starts);
+        starts.filter_map(|start| unstarted::answer_repeated_start(instance, own_parent, start)).collect()
+    }
+
     /// The reason of a cancellation in the batch.
     pub(super) fn cancellation(&self) -> Option<&str> {
         self.others.iter().find_map(|message| match message {
@@ -114,11 +136,12 @@ impl Turn<'_> {
 
     async fn run(&self, item: OrchestrationItem) -> Result<(), Stop> {
         let mut batch = self.read(&item);
-        if item.attempt_count > self.shared.options.max_attempts {
-            return self.poison(item, batch).await;
-        }
+        // First of all: whatever else is the matter, an end is never followed by another one.
         if item.status.is_some_and(ExecutionStatus::is_terminal) {
             return self.refuse_all(&item, batch).await;
+        }
+        if item.attempt_count > self.shared.options.max_attempts {
+            return self.poison(item, batch).await;
         }
         if item.status == Some(ExecutionStatus::ContinuedAsNew) {
             return self.next_execution(&item, batch).await;
@@ -135,7 +158,7 @@ impl Turn<'_> {
         }
         let history = self.history(&item).await?;
         let Some((_, started)) = find_started(&history) else {
-            let start = batch.start.take_if(|start| !unstarted::is_repeated_start(&item, start));
+            let start = batch.take_start(|start| !unstarted::is_repeated_start(&item, start));
             return match (start, batch.continuation.take()) {
                 (Some(start), _) => self.begin_first(&item, &history, *start, batch).await,
                 (None, Some(next)) => self.begin_next(&item, &history, *next, batch).await,
@@ -241,15 +264,7 @@ impl Turn<'_> {
 
     /// Feeds the messages to the execution, runs inline steps, and commits.
     async fn go_on(&self, mut execution: Box<Execution>, batch: Batch) -> Result<(), Stop> {
-        let mut replies = Vec::new();
-        let own_parent = execution.started().parent.clone();
-        for start in batch.start.into_iter().map(|start| *start).chain(batch.repeated_starts) {
-            replies.extend(unstarted::answer_repeated_start(
-                &execution.id().instance,
-                own_parent.as_ref(),
-                &start,
-            ));
-        }
+        let replies = batch.answer_starts(&execution.id().instance, execution.started().parent.as_ref());
         for message in batch.others {
             if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
                 let late_ms = self.now_ms().saturating_sub(*fire_at_ms);

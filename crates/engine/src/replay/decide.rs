@@ -148,7 +148,7 @@ impl Execution {
         if self.seen_message_ids.contains(id.as_deref()) {
             return Vec::new();
         }
-        if self.shared.journal().unread_messages >= MAX_UNREAD_MESSAGES {
+        if self.shared.journal().unread_messages + self.held_messages >= MAX_UNREAD_MESSAGES {
             let reason =
                 format!("{MAX_UNREAD_MESSAGES} messages wait unread in the instance, which is the limit");
             self.plan.refused.push((WorkItem::message(channel, name, data, id), reason));

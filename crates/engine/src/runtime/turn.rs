@@ -271,6 +271,7 @@ impl Turn<'_> {
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
             }
             execution.handle(message, self.now_ms());
+            execution.enforce_event_limit(self.now_ms());
         }
         let mut extras =
             Extras { records: batch.parked, orchestrator_items: replies, cancelled_timers: Vec::new() };

@@ -484,9 +484,22 @@ impl Journal {
         open.into_iter().filter_map(|(event_id, _)| event_id).collect()
     }
 
-    /// Messages that were not read, for the next execution.
+    /// Messages that were not read, for the next execution. Those that went to a wait which the code did not look at
+    /// again came first.
     pub(crate) fn unread(&self) -> Vec<CarriedMessage> {
         let mut carried = Vec::with_capacity(self.unread_messages);
+        let waits = self.slots.iter().flatten();
+        let mut unseen: Vec<(Option<u64>, CarriedMessage)> = waits
+            .filter_map(|slot| match (&slot.inbox, &slot.state) {
+                (Some((channel, name)), SlotState::Ready(Ok(data))) => {
+                    let (channel, name, data) = (*channel, name.clone(), data.clone());
+                    Some((slot.event_id, CarriedMessage { channel, name, data }))
+                }
+                _ => None,
+            })
+            .collect();
+        unseen.sort_by_key(|(event_id, _)| event_id.unwrap_or(u64::MAX));
+        carried.extend(unseen.into_iter().map(|(_, message)| message));
         for ((channel, name), inbox) in &self.inboxes {
             for data in &inbox.unread {
                 carried.push(CarriedMessage { channel: *channel, name: name.clone(), data: data.clone() });

@@ -1,8 +1,10 @@
 //! One turn: from a locked batch of messages to its commit.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::{AbortHandle, Aborted, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
@@ -305,6 +307,7 @@ impl Turn<'_> {
     /// on, which consumes those that brought the turn: without it nothing would come back to the steps after a crash.
     async fn run_steps(&self, execution: &mut Box<Execution>, extras: &mut Extras) -> Result<(), Stop> {
         let mut running = FuturesUnordered::new();
+        let mut stops = BTreeMap::new();
         let execution_id = execution.id().execution_id;
         let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(execution.id().instance.clone());
         let (mut steps_run, mut wake_up_queued) = (0, false);
@@ -323,7 +326,12 @@ impl Turn<'_> {
                     }
                     commit::ack(self.shared, turn).await?;
                 }
-                running.extend(steps.into_iter().map(run_step));
+                for step in steps {
+                    let number = step.step;
+                    let (work, stop) = abortable(run_step(step));
+                    stops.insert(number, stop);
+                    running.push(work);
+                }
             }
             let finished = tokio::select! {
                 biased;
@@ -334,10 +342,19 @@ impl Turn<'_> {
                 }
             };
             match finished {
-                Some(step) => {
+                Some(Ok(step)) => {
+                    stops.remove(&step.step);
                     execution.finish_step(step, self.now_ms());
                     execution.enforce_event_limit(self.now_ms());
+                    // Losers of races hold nobody up.
+                    for dropped in execution.take_dropped_steps() {
+                        stops.remove(&dropped).iter().for_each(AbortHandle::abort);
+                    }
+                    if execution.has_ended() {
+                        running.clear();
+                    }
                 }
+                Some(Err(Aborted)) => {}
                 None => {
                     match (execution.has_runnable_steps(), wake_up_queued) {
                         (true, false) => extras.orchestrator_items.push(wake_up),

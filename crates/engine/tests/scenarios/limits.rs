@@ -151,3 +151,25 @@ async fn the_limit_on_unread_messages_holds_for_a_paused_instance() {
     world.client.resume("a").await.unwrap();
     assert_eq!(world.output::<String>("a").await, "all");
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_on_unread_messages_holds_for_what_continue_as_new_carries() {
+    const JOBS: Mailbox<u32> = Mailbox::new("jobs");
+    let world = World::resident();
+    let registry = registry(async |ctx: Context, n| {
+        let jobs = ctx.mailbox(JOBS);
+        if n == 0 {
+            jobs.receive().await?;
+            return ctx.continue_as_new(1).await;
+        }
+        while (jobs.receive().await? as usize) < MAX_UNREAD_MESSAGES {}
+        Ok("all".to_owned())
+    });
+    world.client.start(MAIN, 0).id("a").await.unwrap();
+    for n in 0..=MAX_UNREAD_MESSAGES + 3 {
+        world.client.enqueue("a", JOBS, n as u32).await.unwrap();
+    }
+    let _node = world.node(&registry).await;
+    assert_eq!(world.output::<String>("a").await, "all");
+    assert_eq!(world.client.dead_letters(None).await.unwrap().letters.len(), 3);
+}

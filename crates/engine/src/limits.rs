@@ -29,7 +29,7 @@ pub const MAX_LABEL_VALUE_BYTES: usize = 256;
 /// Most messages and events that wait unread in one execution, over all its mailboxes and signals.
 pub const MAX_UNREAD_MESSAGES: usize = 10_000;
 
-/// Most commands (activities, timers, children, …) that one turn may ask for.
+/// Most commands (activities, timers, children, …) and steps that code may ask for at once, in answer to one event.
 pub const MAX_COMMANDS_PER_TURN: usize = 10_000;
 
 /// Most tags that one worker may subscribe to.

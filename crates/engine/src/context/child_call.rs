@@ -93,8 +93,8 @@ impl Future for DetachedStart {
     fn poll(mut self: Pin<&mut Self>, _cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
         let mut journal = this.ctx.shared.journal();
-        if let Some(reason) = journal.cancelled.as_ref().filter(|_| !this.ctx.shielded) {
-            return Poll::Ready(Err(Failure::cancelled(reason.clone())));
+        if let Some(reason) = journal.cancelled.clone().filter(|_| !this.ctx.shielded) {
+            return Poll::Ready(Err(journal.refuse(Failure::cancelled(reason))));
         }
         let instance = this.instance.take().unwrap_or_else(|| journal.next_detached_id());
         let checked = check(&this.name, this.version.as_deref())
@@ -102,7 +102,7 @@ impl Future for DetachedStart {
             .and(this.input.clone());
         let input = match checked {
             Ok(input) => input,
-            Err(error) => return Poll::Ready(Err(from_engine_error(&error))),
+            Err(error) => return Poll::Ready(Err(journal.refuse(from_engine_error(&error)))),
         };
         journal.command(EventKind::OrchestrationChained {
             name: std::mem::take(&mut this.name),

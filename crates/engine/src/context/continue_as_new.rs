@@ -14,7 +14,7 @@ use crate::replay::NextExecution;
 use super::Context;
 
 /// Ends the execution when awaited; see [`Context::continue_as_new`]. It resolves only with a failure: when the input
-/// cannot be stored.
+/// cannot be stored, or when the orchestration was cancelled and the context is not shielded.
 #[must_use = "the execution goes on as new when this is awaited"]
 pub struct ContinueAsNew<T> {
     ctx: Context,
@@ -43,14 +43,18 @@ impl<T> Future for ContinueAsNew<T> {
     type Output = Result<T, Failure>;
 
     fn poll(mut self: Pin<&mut Self>, _cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        match self.input.take() {
-            Some(Ok(input)) => {
-                let version = self.version.take();
-                self.ctx.shared.journal().next_execution = Some(NextExecution { input, version });
+        let Some(input) = self.input.take() else { return Poll::Pending };
+        let version = self.version.take();
+        let mut journal = self.ctx.shared.journal();
+        // The next execution would know nothing of the cancellation.
+        let cancelled = journal.cancelled.clone().filter(|_| !self.ctx.shielded);
+        match (cancelled, input) {
+            (Some(reason), _) => Poll::Ready(Err(journal.refuse(Failure::cancelled(reason)))),
+            (None, Err(error)) => Poll::Ready(Err(journal.refuse(from_engine_error(&error)))),
+            (None, Ok(input)) => {
+                journal.next_execution = Some(NextExecution { input, version });
                 Poll::Pending
             }
-            Some(Err(error)) => Poll::Ready(Err(from_engine_error(&error))),
-            None => Poll::Pending,
         }
     }
 }

@@ -59,7 +59,7 @@ impl Operation {
             };
             match request.and_then(|request| self.shared.journal().open(request, self.shielded)) {
                 Ok(token) => self.state = State::Open(token),
-                Err(failure) => return Poll::Ready(Err(failure)),
+                Err(failure) => return Poll::Ready(Err(self.shared.journal().refuse(failure))),
             }
         }
         let State::Open(token) = self.state else {
@@ -108,8 +108,11 @@ impl Future for Cancelled {
     type Output = String;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<String> {
-        if let Some(reason) = self.shared.journal().cancelled.clone() {
-            return Poll::Ready(reason);
+        {
+            let mut journal = self.shared.journal();
+            if let Some(reason) = journal.cancelled.clone() {
+                return Poll::Ready(journal.refuse(reason));
+            }
         }
         self.operation.poll_payload(cx).map(|_| String::new())
     }

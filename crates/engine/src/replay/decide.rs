@@ -148,13 +148,23 @@ impl Execution {
         if self.seen_message_ids.contains(id.as_deref()) {
             return Vec::new();
         }
-        if self.shared.journal().unread_messages >= MAX_UNREAD_MESSAGES {
-            let reason =
-                format!("{MAX_UNREAD_MESSAGES} messages wait unread in the instance, which is the limit");
-            self.plan.refused.push((WorkItem::message(channel, name, data, id), reason));
+        if self.is_full() {
+            self.refuse_message(channel, name, data, id);
             return Vec::new();
         }
         vec![EventKind::MessageReceived { channel, name, data, id }]
+    }
+
+    /// Whether as many messages wait as may: unread, held by a pause, or for the next execution.
+    fn is_full(&self) -> bool {
+        let unread = self.shared.journal().unread_messages;
+        unread + self.held_messages + self.late_messages.len() >= MAX_UNREAD_MESSAGES
+    }
+
+    fn refuse_message(&mut self, channel: Channel, name: String, data: Payload, id: Option<String>) {
+        let reason =
+            format!("{MAX_UNREAD_MESSAGES} messages wait unread in the instance, which is the limit");
+        self.plan.refused.push((WorkItem::message(channel, name, data, id), reason));
     }
 
     /// Messages that come after the end by continue-as-new belong to the next execution.
@@ -176,7 +186,12 @@ impl Execution {
     }
 
     fn keep_message(&mut self, channel: Channel, name: String, data: Payload, id: Option<String>) {
-        if !self.seen_message_ids.contains(id.as_deref()) {
+        if self.seen_message_ids.contains(id.as_deref()) {
+            return;
+        }
+        if self.is_full() {
+            self.refuse_message(channel, name, data, id);
+        } else {
             self.seen_message_ids.remember(id.as_deref());
             self.late_messages.push(CarriedMessage { channel, name, data });
         }

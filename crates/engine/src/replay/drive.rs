@@ -7,10 +7,10 @@ use std::task::{Context as TaskContext, Poll, Wake};
 
 use crate::event::EventKind;
 use crate::failure::{self, Failure};
-use crate::limits::MAX_POLLS_PER_DELIVERY;
+use crate::limits::{MAX_COMMANDS_PER_TURN, MAX_POLLS_PER_DELIVERY};
 
 use super::execution::Execution;
-use super::journal::Command;
+use super::journal::{Command, Excess};
 
 /// Notes that something which the code awaits has become ready, and who said so.
 pub(super) struct RootWake {
@@ -63,6 +63,7 @@ impl Execution {
 
     fn poll_until_rest(&mut self) -> Drive {
         let Some(future) = &mut self.future else { return Drive::Resting };
+        self.shared.journal().begin_delivery();
         let mut cx = TaskContext::from_waker(&self.waker);
         for _ in 0..MAX_POLLS_PER_DELIVERY {
             if !self.root.woken.swap(false, Ordering::Relaxed) {
@@ -84,13 +85,39 @@ impl Execution {
                     return Drive::Ended(EventKind::OrchestrationFailed { failure: failure.bounded() });
                 }
                 Err(panic) => {
+                    let excess = self.shared.journal().excess();
+                    if let Some(excess) = excess {
+                        return Drive::Ended(self.exceeded(excess));
+                    }
                     let failure = failure::from_panic("the orchestration", &*panic).non_retryable().bounded();
                     return Drive::Ended(EventKind::OrchestrationFailed { failure });
                 }
             }
         }
-        let message = "the orchestration keeps waking itself without waiting for anything; it spins";
-        Drive::Ended(EventKind::OrchestrationFailed { failure: Failure::configuration("busy-loop", message) })
+        Drive::Ended(self.exceeded(Excess::Spinning))
+    }
+
+    /// The end of code that asks for too much. What was cancelled is cancelled, whatever the code made of it.
+    fn exceeded(&self, excess: Excess) -> EventKind {
+        let cancelled = self.shared.journal().cancelled.clone();
+        let failure = match (excess, cancelled) {
+            (Excess::Commands, _) => {
+                let message = format!(
+                    "the orchestration asked for more than {MAX_COMMANDS_PER_TURN} things at once; \
+                     start fewer things at once, or let children share the work"
+                );
+                Failure::configuration("too-many-commands", message)
+            }
+            (Excess::Spinning, Some(reason)) => {
+                let message = format!("{reason} (the orchestration did not stop by itself; it spins)");
+                Failure::cancelled(message).code("busy-loop")
+            }
+            (Excess::Spinning, None) => {
+                let message = "the orchestration goes on and on without waiting for anything; it spins";
+                Failure::configuration("busy-loop", message)
+            }
+        };
+        EventKind::OrchestrationFailed { failure }
     }
 
     pub(super) fn end(&mut self, kind: EventKind) {

@@ -9,7 +9,7 @@ use std::task::Waker;
 
 use crate::event::{CarriedMessage, Event, EventKind, Started};
 use crate::failure::Failure;
-use crate::limits::{MAX_COMMANDS_PER_TURN, MAX_EVENTS_PER_EXECUTION};
+use crate::limits::MAX_EVENTS_PER_EXECUTION;
 use crate::payload::Payload;
 use crate::work_item::WorkItem;
 
@@ -61,10 +61,11 @@ pub(crate) struct Execution {
     pub(super) operations: Operations,
     pub(super) paused: bool,
     held: VecDeque<Event>,
+    /// How many of the held events are messages.
+    pub(super) held_messages: usize,
     pub(super) seen_message_ids: SeenMessageIds,
     pub(super) last_event_id: u64,
     last_at_ms: u64,
-    commands_this_turn: usize,
     /// The last event, once the execution has ended.
     pub(super) ended: Option<EventKind>,
     /// Messages that came after the end by continue-as-new; the next execution gets them.
@@ -110,10 +111,10 @@ impl Execution {
             operations: BTreeMap::new(),
             paused: false,
             held: VecDeque::new(),
+            held_messages: 0,
             seen_message_ids,
             last_event_id: 0,
             last_at_ms: 0,
-            commands_this_turn: 0,
             ended: None,
             late_messages: Vec::new(),
             plan: TurnPlan::default(),
@@ -177,9 +178,13 @@ impl Execution {
             .collect()
     }
 
+    /// Steps that the code has dropped since the last call; those that run are not wanted any more.
+    pub(crate) fn take_dropped_steps(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.shared.journal().dropped_steps)
+    }
+
     /// Looks at the end of a turn whether the execution can go on at all, and fails it if not.
     pub(crate) fn settle(&mut self, now_ms: u64) {
-        self.commands_this_turn = 0;
         if self.ended.is_some() || self.paused {
             return;
         }
@@ -206,7 +211,7 @@ impl Execution {
 
     /// Fails the execution when its history has become too long.
     pub(crate) fn enforce_event_limit(&mut self, now_ms: u64) {
-        if self.ended.is_none() && self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
+        if self.ended.is_none() && !self.paused && self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
             let message = format!(
                 "the execution has {} events, the limit is {MAX_EVENTS_PER_EXECUTION}; \
                  use ctx.continue_as_new to go on with a fresh history",
@@ -285,23 +290,6 @@ impl Execution {
                 return;
             }
             let Some(command) = self.shared.journal().commands.pop_front() else { return };
-            // Reading what has arrived is bounded by the limit on unread messages.
-            if !matches!(command.kind, EventKind::MessageSubscribed { .. }) {
-                self.commands_this_turn += 1;
-            }
-            if self.commands_this_turn > MAX_COMMANDS_PER_TURN {
-                let message = format!(
-                    "one turn asked for more than {MAX_COMMANDS_PER_TURN} commands; \
-                     start fewer things at once, or let children share the work"
-                );
-                self.record(
-                    EventKind::OrchestrationFailed {
-                        failure: Failure::configuration("too-many-commands", message),
-                    },
-                    now_ms,
-                );
-                return;
-            }
             let token = command.token;
             let event_id = self.last_event_id + 1;
             if let Some(token) = token {
@@ -327,7 +315,10 @@ impl Execution {
                 self.drive();
             }
             _ if event.kind.is_last() => self.end(event.kind),
-            _ if self.paused => self.held.push_back(event),
+            _ if self.paused => {
+                self.held_messages += usize::from(matches!(event.kind, EventKind::MessageReceived { .. }));
+                self.held.push_back(event);
+            }
             _ => self.deliver(event),
         }
     }
@@ -340,6 +331,7 @@ impl Execution {
             }
         }
         self.advance_time(at_ms);
+        self.held_messages = 0;
         while let Some(event) = self.held.pop_front() {
             self.deliver(event);
         }

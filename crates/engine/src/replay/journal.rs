@@ -12,7 +12,7 @@ use crate::clock::duration_ms;
 use crate::event::{ActivityOptions, CarriedMessage, Channel, EventKind};
 use crate::failure::Failure;
 use crate::ids::SeededRandom;
-use crate::limits::{MAX_COMMANDS_PER_TURN, MAX_INSTANCE_ID_BYTES, MAX_TIMER};
+use crate::limits::{MAX_COMMANDS_PER_TURN, MAX_INSTANCE_ID_BYTES, MAX_POLLS_PER_DELIVERY, MAX_TIMER};
 use crate::payload::Payload;
 
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1_000;
@@ -91,6 +91,22 @@ struct Inbox {
     waiting: VecDeque<Token>,
 }
 
+/// How much the code has asked for since the last delivery.
+#[derive(Debug, Default)]
+struct Asked {
+    /// Commands and steps that were taken.
+    taken: usize,
+    /// Requests that were answered at once.
+    refused: usize,
+}
+
+/// Why code that never came back to the engine was unwound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Excess {
+    Commands,
+    Spinning,
+}
+
 /// How the code asked to go on with a new execution.
 pub(crate) struct NextExecution {
     pub(crate) input: Payload,
@@ -112,6 +128,10 @@ pub(crate) struct Journal {
     pub(crate) recorded_patches: BTreeSet<String>,
     pub(crate) next_execution: Option<NextExecution>,
     pub(crate) unread_messages: usize,
+    /// What the code has asked for since the last delivery.
+    asked: Asked,
+    /// Steps that were taken back, perhaps while they run.
+    pub(crate) dropped_steps: Vec<u64>,
     decided_patches: BTreeMap<String, bool>,
     slots: Vec<Option<Slot>>,
     free_slots: Vec<Token>,
@@ -139,6 +159,8 @@ impl Journal {
             recorded_patches: BTreeSet::new(),
             next_execution: None,
             unread_messages: 0,
+            asked: Asked::default(),
+            dropped_steps: Vec::new(),
             decided_patches: BTreeMap::new(),
             slots: Vec::new(),
             free_slots: Vec::new(),
@@ -189,6 +211,7 @@ impl Journal {
             }
             Request::Message { channel, name } => self.open_subscription(channel, name, shielded),
             Request::Step { name, run } => {
+                self.count_taken();
                 self.last_step += 1;
                 let step = self.last_step;
                 let token = self.insert(SlotKind::Step(step), shielded);
@@ -213,6 +236,8 @@ impl Journal {
         let inbox = self.inboxes.entry(key.clone()).or_default();
         if let Some(data) = inbox.unread.pop_front() {
             self.unread_messages -= 1;
+            // Reading what has arrived is bounded by the limit on unread messages.
+            self.asked.taken -= 1;
             self.resolve(token, Ok(data));
         } else {
             inbox.waiting.push_back(token);
@@ -262,10 +287,40 @@ impl Journal {
     /// Adds a command. Code that gives commands in an endless loop never comes back to the engine, so it is unwound here;
     /// the engine then fails the execution for having asked for too much.
     fn give(&mut self, token: Option<Token>, kind: EventKind) {
-        if self.commands.len() > MAX_COMMANDS_PER_TURN {
-            std::panic::resume_unwind(Box::new("one turn asked for too many commands"));
-        }
+        self.count_taken();
         self.commands.push_back(Command { token, kind });
+    }
+
+    /// Counts an answer that the code got at once. Code that does not look at it and asks again never comes back to the
+    /// engine (trying again for ever after a cancellation does that), so it is unwound here.
+    pub(crate) fn refuse<T>(&mut self, answer: T) -> T {
+        self.asked.refused += 1;
+        self.unwind_excess();
+        answer
+    }
+
+    /// Counts from here on what the code asks for in answer to one delivery.
+    pub(crate) fn begin_delivery(&mut self) {
+        self.asked = Asked::default();
+    }
+
+    /// Whether the code has asked for more than it may in answer to one delivery.
+    pub(crate) fn excess(&self) -> Option<Excess> {
+        if self.asked.taken > MAX_COMMANDS_PER_TURN {
+            return Some(Excess::Commands);
+        }
+        (self.asked.refused > MAX_POLLS_PER_DELIVERY).then_some(Excess::Spinning)
+    }
+
+    fn unwind_excess(&self) {
+        if let Some(excess) = self.excess() {
+            std::panic::resume_unwind(Box::new(excess));
+        }
+    }
+
+    fn count_taken(&mut self) {
+        self.asked.taken += 1;
+        self.unwind_excess();
     }
 
     /// The code looks at its operation.
@@ -288,7 +343,8 @@ impl Journal {
 
     /// The code dropped its operation without taking the result: a loser of a race, or the end of the code.
     pub(crate) fn release(&mut self, token: Token) {
-        if self.closed {
+        // Code that is unwound because it asked for too much decides nothing more.
+        if self.closed || self.excess().is_some() {
             return;
         }
         let slot = self.remove(token);
@@ -307,6 +363,7 @@ impl Journal {
         }
         if let SlotKind::Step(step) = slot.kind {
             self.steps.remove(&step);
+            self.dropped_steps.push(step);
         }
         match slot.event_id {
             // Not recorded yet: the command is taken back as if it had never been given.
@@ -416,6 +473,7 @@ impl Journal {
             }
             if let SlotKind::Step(step) = kind {
                 self.steps.remove(&step);
+                self.dropped_steps.push(step);
             }
             let result = match kind {
                 SlotKind::Cancellation => Ok(Payload::null()),
@@ -426,9 +484,22 @@ impl Journal {
         open.into_iter().filter_map(|(event_id, _)| event_id).collect()
     }
 
-    /// Messages that were not read, for the next execution.
+    /// Messages that were not read, for the next execution. Those that went to a wait which the code did not look at
+    /// again came first.
     pub(crate) fn unread(&self) -> Vec<CarriedMessage> {
         let mut carried = Vec::with_capacity(self.unread_messages);
+        let waits = self.slots.iter().flatten();
+        let mut unseen: Vec<(Option<u64>, CarriedMessage)> = waits
+            .filter_map(|slot| match (&slot.inbox, &slot.state) {
+                (Some((channel, name)), SlotState::Ready(Ok(data))) => {
+                    let (channel, name, data) = (*channel, name.clone(), data.clone());
+                    Some((slot.event_id, CarriedMessage { channel, name, data }))
+                }
+                _ => None,
+            })
+            .collect();
+        unseen.sort_by_key(|(event_id, _)| event_id.unwrap_or(u64::MAX));
+        carried.extend(unseen.into_iter().map(|(_, message)| message));
         for ((channel, name), inbox) in &self.inboxes {
             for data in &inbox.unread {
                 carried.push(CarriedMessage { channel: *channel, name: name.clone(), data: data.clone() });

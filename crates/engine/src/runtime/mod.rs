@@ -93,8 +93,8 @@ impl Runtime {
     /// and steps that still run and gives them back to the queue, so that another node takes them at once.
     pub async fn shutdown(mut self, deadline: Duration) {
         self.stage.send_replace(Stage::Draining);
-        let dispatchers = std::mem::take(&mut self.dispatchers);
-        let mut ended = Box::pin(futures_util::future::join_all(dispatchers));
+        // Borrowed: if nobody waits for the end of this, the work stops together with the renewal of its locks.
+        let mut ended = Box::pin(futures_util::future::join_all(&mut self.dispatchers));
         if clock::timeout(&*self.clock, deadline, &mut ended).await.is_none() {
             self.stage.send_replace(Stage::Releasing);
             ended.await;

@@ -1,8 +1,10 @@
 //! One turn: from a locked batch of messages to its commit.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use futures_util::future::{AbortHandle, Aborted, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
@@ -85,6 +87,28 @@ pub(super) struct Batch {
 }
 
 impl Batch {
+    /// Takes the first start that fits.
+    pub(super) fn take_start(
+        &mut self,
+        fits: impl Fn(&StartOrchestration) -> bool,
+    ) -> Option<Box<StartOrchestration>> {
+        let first = self.start.take_if(|start| fits(start));
+        first.or_else(|| {
+            let at = self.repeated_starts.iter().position(fits)?;
+            Some(Box::new(self.repeated_starts.remove(at)))
+        })
+    }
+
+    /// The answers to the starts that are left in the batch, which come to an instance that exists.
+    pub(super) fn answer_starts(
+        &self,
+        instance: &str,
+        own_parent: Option<&ParentLink>,
+    ) -> Vec<OrchestratorMessage> {
+        let starts = self.start.as_deref().into_iter().chain(&self.repeated_starts);
+        starts.filter_map(|start| unstarted::answer_repeated_start(instance, own_parent, start)).collect()
+    }
+
     /// The reason of a cancellation in the batch.
     pub(super) fn cancellation(&self) -> Option<&str> {
         self.others.iter().find_map(|message| match message {
@@ -114,11 +138,12 @@ impl Turn<'_> {
 
     async fn run(&self, item: OrchestrationItem) -> Result<(), Stop> {
         let mut batch = self.read(&item);
-        if item.attempt_count > self.shared.options.max_attempts {
-            return self.poison(item, batch).await;
-        }
+        // First of all: whatever else is the matter, an end is never followed by another one.
         if item.status.is_some_and(ExecutionStatus::is_terminal) {
             return self.refuse_all(&item, batch).await;
+        }
+        if item.attempt_count > self.shared.options.max_attempts {
+            return self.poison(item, batch).await;
         }
         if item.status == Some(ExecutionStatus::ContinuedAsNew) {
             return self.next_execution(&item, batch).await;
@@ -135,7 +160,7 @@ impl Turn<'_> {
         }
         let history = self.history(&item).await?;
         let Some((_, started)) = find_started(&history) else {
-            let start = batch.start.take_if(|start| !unstarted::is_repeated_start(&item, start));
+            let start = batch.take_start(|start| !unstarted::is_repeated_start(&item, start));
             return match (start, batch.continuation.take()) {
                 (Some(start), _) => self.begin_first(&item, &history, *start, batch).await,
                 (None, Some(next)) => self.begin_next(&item, &history, *next, batch).await,
@@ -241,21 +266,14 @@ impl Turn<'_> {
 
     /// Feeds the messages to the execution, runs inline steps, and commits.
     async fn go_on(&self, mut execution: Box<Execution>, batch: Batch) -> Result<(), Stop> {
-        let mut replies = Vec::new();
-        let own_parent = execution.started().parent.clone();
-        for start in batch.start.into_iter().map(|start| *start).chain(batch.repeated_starts) {
-            replies.extend(unstarted::answer_repeated_start(
-                &execution.id().instance,
-                own_parent.as_ref(),
-                &start,
-            ));
-        }
+        let replies = batch.answer_starts(&execution.id().instance, execution.started().parent.as_ref());
         for message in batch.others {
             if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
                 let late_ms = self.now_ms().saturating_sub(*fire_at_ms);
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
             }
             execution.handle(message, self.now_ms());
+            execution.enforce_event_limit(self.now_ms());
         }
         let mut extras =
             Extras { records: batch.parked, orchestrator_items: replies, cancelled_timers: Vec::new() };
@@ -289,6 +307,7 @@ impl Turn<'_> {
     /// on, which consumes those that brought the turn: without it nothing would come back to the steps after a crash.
     async fn run_steps(&self, execution: &mut Box<Execution>, extras: &mut Extras) -> Result<(), Stop> {
         let mut running = FuturesUnordered::new();
+        let mut stops = BTreeMap::new();
         let execution_id = execution.id().execution_id;
         let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(execution.id().instance.clone());
         let (mut steps_run, mut wake_up_queued) = (0, false);
@@ -307,7 +326,12 @@ impl Turn<'_> {
                     }
                     commit::ack(self.shared, turn).await?;
                 }
-                running.extend(steps.into_iter().map(run_step));
+                for step in steps {
+                    let number = step.step;
+                    let (work, stop) = abortable(run_step(step));
+                    stops.insert(number, stop);
+                    running.push(work);
+                }
             }
             let finished = tokio::select! {
                 biased;
@@ -318,10 +342,19 @@ impl Turn<'_> {
                 }
             };
             match finished {
-                Some(step) => {
+                Some(Ok(step)) => {
+                    stops.remove(&step.step);
                     execution.finish_step(step, self.now_ms());
                     execution.enforce_event_limit(self.now_ms());
+                    // Losers of races hold nobody up.
+                    for dropped in execution.take_dropped_steps() {
+                        stops.remove(&dropped).iter().for_each(AbortHandle::abort);
+                    }
+                    if execution.has_ended() {
+                        running.clear();
+                    }
                 }
+                Some(Err(Aborted)) => {}
                 None => {
                     match (execution.has_runnable_steps(), wake_up_queued) {
                         (true, false) => extras.orchestrator_items.push(wake_up),

@@ -11,7 +11,7 @@ use crate::dead_letter::DeadLetter;
 use crate::event::{Channel, Event, EventKind, Output, ParentLink, Started};
 use crate::failure::Failure;
 use crate::limits::MAX_UNREAD_MESSAGES;
-use crate::replay::status_of;
+use crate::replay::{find_started, status_of};
 use crate::store::{
     AckOrchestrationItem, ExecutionStatus, FetchedHistory, OrchestrationItem, OrchestratorMessage,
     RecordWrite, ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
@@ -44,14 +44,9 @@ impl Turn<'_> {
     /// The instance has ended: its messages are consumed without effect.
     pub(super) async fn refuse_all(&self, item: &OrchestrationItem, batch: Batch) -> Result<(), Stop> {
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
-        let starts: Vec<StartOrchestration> =
-            batch.start.into_iter().map(|start| *start).chain(batch.repeated_starts).collect();
-        if starts.iter().any(|start| start.parent.is_some()) {
+        if !batch.answer_starts(&item.instance, None).is_empty() {
             let own_parent = parent_of(&self.readable_history(item).await);
-            let replies = starts
-                .iter()
-                .filter_map(|start| answer_repeated_start(&item.instance, own_parent.as_ref(), start));
-            turn.orchestrator_items = replies.collect();
+            turn.orchestrator_items = batch.answer_starts(&item.instance, own_parent.as_ref());
         }
         turn.records = batch.parked;
         Ok(commit::ack(self.shared, turn).await?)
@@ -88,9 +83,7 @@ impl Turn<'_> {
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         let mut log = EarlyLog::new(item, history, self.now_ms());
         let cancel = log.take_messages(&batch.others);
-        let starts = batch.start.iter().map(|start| &**start).chain(&batch.repeated_starts);
-        let replies = starts.filter_map(|start| answer_repeated_start(&item.instance, None, start));
-        turn.orchestrator_items = replies.collect();
+        turn.orchestrator_items = batch.answer_starts(&item.instance, None);
         if let Some(reason) = cancel.filter(|_| is_delayed(item)) {
             log.push(EventKind::OrchestrationCancelRequested { reason: reason.clone() });
             let failure = Failure::cancelled(reason);
@@ -128,6 +121,7 @@ impl Turn<'_> {
         let mut log = EarlyLog::new(item, history, self.now_ms());
         let cancelled = log.take_messages(&batch.others);
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
+        turn.orchestrator_items = batch.answer_starts(&item.instance, start.parent.as_ref());
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.metadata.orchestration_name = Some(start.orchestration.clone());
         turn.metadata.orchestration_version = start.version.clone();
@@ -182,7 +176,9 @@ impl Turn<'_> {
         if let Some(reason) = batch.cancellation() {
             return Ok(Failure::cancelled(reason));
         }
-        match self.shared.unregistered.judge(&item.instance, self.now_ms()) {
+        // The age is that of the oldest message: what other nodes did meanwhile makes it young again.
+        let oldest = item.messages.first().map_or(0, |message| message.message_id);
+        match self.shared.unregistered.judge(&format!("{oldest} {}", item.instance), self.now_ms()) {
             Verdict::Wait(delay) => Err(Stop::NotHere {
                 delay,
                 reason: format!("orchestration {what} is not registered on this node"),
@@ -228,9 +224,10 @@ impl Turn<'_> {
         failure: Failure,
         mut batch: Batch,
     ) -> Result<(), Stop> {
-        if let (true, Some(start)) = (history.is_empty() && item.last_event_id == 0, batch.start.take()) {
+        let started = item.status == Some(ExecutionStatus::Running) || find_started(history).is_some();
+        if let Some(start) = batch.take_start(|start| !started && !is_repeated_start(item, start)) {
             let begin = Begin::first(*start, item.execution_id, 0);
-            return self.fail_unstarted(item, &[], begin, failure, batch).await;
+            return self.fail_unstarted(item, history, begin, failure, batch).await;
         }
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         take_back_open(item, history, &mut turn);
@@ -247,6 +244,7 @@ impl Turn<'_> {
         batch: Batch,
     ) -> Result<(), Stop> {
         tracing::error!(instance = log.instance, %failure, "the instance fails");
+        turn.orchestrator_items.extend(batch.answer_starts(&log.instance, parent.as_ref()));
         if let Some(parent) = parent {
             let report = WorkItem::SubOrchFailed {
                 parent_execution_id: parent.execution_id,
@@ -300,6 +298,7 @@ impl Turn<'_> {
         turn.orchestrator_items = others
             .map(|message| message.for_orchestrator(item.instance.clone()))
             .map(|message| OrchestratorMessage { visible_at_ms, ..message })
+            .chain(batch.answer_starts(&item.instance, own_parent.as_ref()))
             .collect();
         turn.records = batch.parked;
         Ok(commit::ack(self.shared, turn).await?)

@@ -395,7 +395,8 @@ async fn abandon(shared: &Shared, token: LockToken, delay: Option<Duration>, ign
 
 async fn not_registered(shared: &Shared, item: &ActivityExecute, token: LockToken) {
     let now_ms = shared.clock.now_ms();
-    match shared.unregistered.judge(&item.idempotency_key, now_ms) {
+    let key = format!("{} {}", item.attempt, item.idempotency_key);
+    match shared.unregistered.judge(&key, now_ms) {
         Verdict::Wait(delay) => {
             tracing::warn!(activity = item.name, ?delay, "the activity is not registered on this node");
             abandon(shared, token, Some(delay), true).await;

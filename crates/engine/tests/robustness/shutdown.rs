@@ -39,3 +39,18 @@ async fn a_shutdown_gives_back_what_does_not_end_in_time_and_it_does_not_count()
         "the delivery did not count"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_shutdown_that_nobody_waits_for_leaves_no_work_behind_without_its_lock() {
+    let world = World::new();
+    let node = world.node("a").await;
+    world.client.start(WAITS_FOR_SLOW, 600).id("i").await.unwrap();
+    world.until_slow_runs(1).await;
+    let hour = Duration::from_secs(3600);
+    assert!(
+        segno::clock::timeout(&*world.clock, Duration::from_secs(1), node.shutdown(hour)).await.is_none()
+    );
+    let _heir = world.node("b").await;
+    assert_eq!(world.client.result(WAITS_FOR_SLOW, "i").await.unwrap(), "2 by b");
+    assert_eq!(world.slow.ended.load(Ordering::SeqCst), 1, "the first attempt went on without its lock");
+}

@@ -300,3 +300,24 @@ async fn an_oversized_reason_is_refused_and_changes_nothing() {
     world.settle().await;
     assert_eq!(world.client.instance("a").await.unwrap(), before);
 }
+
+#[tokio::test(start_paused = true)]
+async fn code_that_tries_again_for_ever_after_its_cancellation_is_ended() {
+    in_both_modes(|world| async move {
+        let registry = registry(&Log::default(), async |ctx: Context, n| {
+            loop {
+                if let Ok(n) = ctx.activity(HANGS, n).await {
+                    return Ok(n.to_string());
+                }
+                let _ignored = ctx.sleep(secs(5)).await;
+            }
+        });
+        let _node = world.node(&registry).await;
+        world.client.start(MAIN, 0).id("a").await.unwrap();
+        world.pass(secs(1)).await;
+        world.client.cancel("a", "x").await.unwrap();
+        let failure = world.failure("a").await;
+        assert!(failure.is_cancelled() && failure.has_code("busy-loop"), "{failure:?}");
+    })
+    .await;
+}

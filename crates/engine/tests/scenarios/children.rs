@@ -1,8 +1,12 @@
 //! Children and detached starts.
 
-use segno::store::ExecutionStatus;
+use segno::event::ParentLink;
+use segno::runtime::OnNondeterminism;
+use segno::store::{AckOrchestrationItem, ExecutionStatus, OrchestratorMessage, Provider};
+use segno::work_item::{StartOrchestration, WorkItem};
 use segno::{
-    Activity, ActivityContext, Category, Context, Failure, Orchestration, Registry, Signal, join_all,
+    Activity, ActivityContext, Category, Context, Failure, Orchestration, Payload, Registry, RuntimeOptions,
+    Signal, join_all,
 };
 
 use crate::support::{HANG, Log, World, in_both_modes, secs};
@@ -322,4 +326,113 @@ async fn a_parent_that_is_deleted_with_force_takes_its_running_tree_along() {
     let gone = world.client.wait_until_ended("a", HANG).await;
     assert!(gone.is_err());
     world.assert_queues_are_empty().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_with_the_id_of_an_instance_that_cannot_go_on_fails_the_call() {
+    for on_nondeterminism in [OnNondeterminism::Fail, OnNondeterminism::Pause] {
+        let world = World::resident();
+        let waits = registry(async |ctx: Context, _| ctx.event(GO).await, async |_, n| Ok(n));
+        let node = world.node(&waits).await;
+        world.client.start(MAIN, 0).id("broken").await.unwrap();
+        world.settle().await;
+        node.shutdown(secs(1)).await;
+        let changed = registry(
+            async |ctx: Context, _| {
+                ctx.sleep(secs(1)).await?;
+                Ok(1)
+            },
+            async |ctx: Context, n| {
+                let failure = ctx.child(CHILD, n).id("broken").await.unwrap_err();
+                assert!(failure.has_code("instance-exists"), "{failure}");
+                Ok(n)
+            },
+        );
+        let options = RuntimeOptions { on_nondeterminism, ..world.options() };
+        let _node = world.node_with(&changed, options).await;
+        world.client.start(CHILD, 3).id("parent").await.unwrap();
+        assert_eq!(world.output::<u32>("parent").await, 3);
+    }
+}
+
+/// The message that a parent sends to start a child.
+fn start_of_child(instance: &str) -> OrchestratorMessage {
+    let parent = ParentLink { instance: "parent".to_owned(), execution_id: 1, event_id: 2 };
+    let start = StartOrchestration {
+        orchestration: CHILD.name().to_owned(),
+        input: Payload::null(),
+        version: None,
+        parent: Some(parent),
+        labels: Default::default(),
+        start_at_ms: None,
+        traceparent: None,
+    };
+    WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(instance)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_with_the_id_of_a_delayed_start_fails_the_call_and_the_start_happens() {
+    let world = World::resident();
+    let registry = registry(
+        async |ctx: Context, n| {
+            let failure = ctx.child(CHILD, n).id("later").await.unwrap_err();
+            assert!(failure.has_code("instance-exists"), "{failure}");
+            Ok(n)
+        },
+        async |_, n| Ok(n),
+    );
+    // The start of the child is in the batch that postpones the delayed one …
+    let orchestrator = world.node(&registry).await;
+    world.client.start(MAIN, 1).id("parent").await.unwrap();
+    world.client.start(CHILD, 7).id("later").delay(secs(100)).await.unwrap();
+    world.store.enqueue_for_orchestrator(start_of_child("later"), None).await.unwrap();
+    assert_eq!(world.output::<u32>("parent").await, 1);
+    orchestrator.shutdown(secs(1)).await;
+    // … or comes before it, when the nodes were away until its time.
+    world.pass(secs(100)).await;
+    let due = world.store.fetch_orchestration_item(secs(5), secs(0), None).await.unwrap().unwrap();
+    let mut swap = AckOrchestrationItem::empty(due.lock_token, due.execution_id);
+    let delayed = OrchestratorMessage::new("later", due.messages[0].body.clone());
+    swap.orchestrator_items = vec![start_of_child("later"), delayed];
+    world.store.ack_orchestration_item(swap).await.unwrap();
+    let _node = world.node(&registry).await;
+    assert_eq!(world.output::<u32>("later").await, 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_child_that_is_given_up_with_early_messages_reports_to_its_parent() {
+    let world = World::resident();
+    let registry = registry(async |_, n| Ok(n), async |_, n| Ok(n));
+    let node = world.node(&registry).await;
+    world.client.raise("child", GO, 1).await.unwrap();
+    world.settle().await;
+    node.shutdown(secs(1)).await;
+    world.store.enqueue_for_orchestrator(start_of_child("child"), None).await.unwrap();
+    // A node takes the start and dies.
+    world.store.fetch_orchestration_item(secs(1), secs(0), None).await.unwrap().unwrap();
+    world.pass(secs(2)).await;
+    let options = RuntimeOptions { max_attempts: 1, orchestration_concurrency: 1, ..world.options() };
+    let _node = world.node_with(&registry, options).await;
+    assert_eq!(world.failure("child").await.category, Category::Poison);
+    let child = world.client.instance("child").await.unwrap();
+    assert_eq!((child.orchestration.as_deref(), child.parent.as_deref()), (Some("child"), Some("parent")));
+    let kinds = world.kinds("child").await;
+    assert_eq!(kinds, ["MessageReceived", "OrchestrationStarted", "OrchestrationFailed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_instance_that_has_ended_stays_as_it_ended_whatever_is_delivered() {
+    let world = World::resident();
+    let registry = registry(async |_, n| Ok(n), async |_, n| Ok(n));
+    let node = world.node(&registry).await;
+    assert_eq!(world.client.start(MAIN, 5).id("a").result().await.unwrap(), 5);
+    node.shutdown(secs(1)).await;
+    world.store.enqueue_for_orchestrator(start_of_child("a"), None).await.unwrap();
+    world.store.fetch_orchestration_item(secs(1), secs(0), None).await.unwrap().unwrap();
+    world.pass(secs(2)).await;
+    let options = RuntimeOptions { max_attempts: 1, ..world.options() };
+    let _node = world.node_with(&registry, options).await;
+    world.assert_queues_are_empty().await;
+    assert_eq!(world.client.instance("a").await.unwrap().status, ExecutionStatus::Completed);
+    world.check_histories().await;
 }

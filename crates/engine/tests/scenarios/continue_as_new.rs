@@ -231,3 +231,47 @@ async fn messages_and_cancellation_reach_a_loop_that_never_rests() {
     assert!(world.output::<u32>("read").await >= 100);
     assert!(world.failure("cancelled").await.is_cancelled());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_went_to_a_wait_which_nobody_looked_at_again_comes_along() {
+    in_both_modes(|world| async move {
+        let registry = registry(async |ctx: Context, n| {
+            let jobs = ctx.mailbox(JOBS);
+            if n > 0 {
+                return Ok(100 * jobs.receive().await? + jobs.receive().await?);
+            }
+            // The wait is kept over a sleep, during which its message comes.
+            let mut next = jobs.receive();
+            let _timed_out = segno::race(&mut next, ctx.sleep(secs(1))).await;
+            ctx.sleep(secs(10)).await?;
+            ctx.continue_as_new(n + 1).await
+        });
+        let _node = world.node(&registry).await;
+        world.client.start(MAIN, 0).id("a").await.unwrap();
+        world.pass(secs(5)).await;
+        world.client.enqueue("a", JOBS, 4).await.unwrap();
+        world.client.enqueue("a", JOBS, 2).await.unwrap();
+        assert_eq!(world.output::<u32>("a").await, 402);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_that_does_not_look_at_its_cancellation_does_not_lose_it_by_continuing() {
+    in_both_modes(|world| async move {
+        let registry = registry(async |ctx: Context, n| {
+            let _ignored = ctx.sleep(secs(1)).await;
+            if n > 1_000 {
+                return Ok(n);
+            }
+            ctx.continue_as_new(n + 1).await
+        });
+        let _node = world.node(&registry).await;
+        world.client.start(MAIN, 0).id("a").await.unwrap();
+        world.pass(secs(5)).await;
+        world.client.cancel("a", "stop it").await.unwrap();
+        let failure = world.failure("a").await;
+        assert!(failure.is_cancelled() && failure.message.contains("stop it"), "{failure}");
+    })
+    .await;
+}

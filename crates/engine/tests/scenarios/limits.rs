@@ -1,9 +1,13 @@
 //! Limits: each with a clear error that names the way out.
 
-use segno::limits::{MAX_COMMANDS_PER_TURN, MAX_EVENTS_PER_EXECUTION, MAX_LABELS, MAX_PAYLOAD_BYTES};
-use segno::{Activity, Category, Context, Failure, Orchestration, Registry, join_all};
+use segno::limits::{
+    MAX_COMMANDS_PER_TURN, MAX_EVENTS_PER_EXECUTION, MAX_LABELS, MAX_PAYLOAD_BYTES, MAX_UNREAD_MESSAGES,
+};
+use segno::{
+    Activity, Category, Context, Failure, Mailbox, Orchestration, Registry, RuntimeOptions, join_all,
+};
 
-use crate::support::{World, in_both_modes};
+use crate::support::{HANG, World, in_both_modes};
 
 const MAIN: Orchestration<u32, String> = Orchestration::new("main");
 const ECHO: Activity<u32, u32> = Activity::new("echo");
@@ -92,4 +96,80 @@ async fn a_value_without_a_json_form_is_refused() {
         world.client.start(MAIN, 0).id("a").result().await.unwrap();
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_many_results_ask_for_together_is_not_too_much_for_one_turn() {
+    let world = World::resident();
+    let registry = registry(async |ctx: Context, n| {
+        let chain = async |n| {
+            ctx.activity(ECHO, n).await?;
+            ctx.set_status(&n)?;
+            ctx.set_status(&())?;
+            ctx.activity(ECHO, n).await
+        };
+        for result in join_all((0..n).map(chain)).await {
+            result?;
+        }
+        Ok(String::new())
+    });
+    // All first results wait when the next turn comes.
+    let orchestrator = RuntimeOptions { worker_concurrency: 0, ..world.options() };
+    let orchestrator = world.node_with(&registry, orchestrator).await;
+    world.client.start(MAIN, MAX_COMMANDS_PER_TURN as u32 / 2).id("a").await.unwrap();
+    world.settle().await;
+    orchestrator.shutdown(HANG).await;
+    let worker = RuntimeOptions { orchestration_concurrency: 0, ..world.options() };
+    let worker = world.node_with(&registry, worker).await;
+    world.settle().await;
+    worker.shutdown(HANG).await;
+    let _node = world.node(&registry).await;
+    assert_eq!(world.output::<String>("a").await, "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_on_unread_messages_holds_for_a_paused_instance() {
+    const JOBS: Mailbox<u32> = Mailbox::new("jobs");
+    let world = World::resident();
+    let registry = registry(async |ctx: Context, _| {
+        let jobs = ctx.mailbox(JOBS);
+        while jobs.receive().await? as usize + 1 < MAX_UNREAD_MESSAGES {}
+        Ok("all".to_owned())
+    });
+    let node = world.node(&registry).await;
+    world.client.start(MAIN, 0).id("a").await.unwrap();
+    world.settle().await;
+    world.client.pause("a", "x").await.unwrap();
+    world.settle().await;
+    node.shutdown(HANG).await;
+    for n in 0..MAX_UNREAD_MESSAGES + 3 {
+        world.client.enqueue("a", JOBS, n as u32).await.unwrap();
+    }
+    let _node = world.node(&registry).await;
+    world.settle().await;
+    assert_eq!(world.client.dead_letters(None).await.unwrap().letters.len(), 3);
+    world.client.resume("a").await.unwrap();
+    assert_eq!(world.output::<String>("a").await, "all");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limit_on_unread_messages_holds_for_what_continue_as_new_carries() {
+    const JOBS: Mailbox<u32> = Mailbox::new("jobs");
+    let world = World::resident();
+    let registry = registry(async |ctx: Context, n| {
+        let jobs = ctx.mailbox(JOBS);
+        if n == 0 {
+            jobs.receive().await?;
+            return ctx.continue_as_new(1).await;
+        }
+        while (jobs.receive().await? as usize) < MAX_UNREAD_MESSAGES {}
+        Ok("all".to_owned())
+    });
+    world.client.start(MAIN, 0).id("a").await.unwrap();
+    for n in 0..=MAX_UNREAD_MESSAGES + 3 {
+        world.client.enqueue("a", JOBS, n as u32).await.unwrap();
+    }
+    let _node = world.node(&registry).await;
+    assert_eq!(world.output::<String>("a").await, "all");
+    assert_eq!(world.client.dead_letters(None).await.unwrap().letters.len(), 3);
 }

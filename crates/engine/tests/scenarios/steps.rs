@@ -351,3 +351,20 @@ async fn a_pause_holds_the_steps_that_have_not_run() {
     })
     .await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_step_that_lost_a_race_does_not_hold_up_the_winner() {
+    in_both_modes(|world| async move {
+        let registry = registry(async |ctx: Context, n| {
+            let first = race! {
+                fast = ctx.run("fast", move || async move { Ok(n) }) => fast?,
+                never = ctx.run("never", std::future::pending) => never?,
+            };
+            ctx.activity(DOUBLE, first).await
+        });
+        let _node = world.node(&registry).await;
+        world.client.start(MAIN, 4).id("a").await.unwrap();
+        assert_eq!(world.output::<u32>("a").await, 8);
+    })
+    .await;
+}

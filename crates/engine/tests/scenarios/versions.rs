@@ -180,3 +180,35 @@ async fn bad_registrations_are_refused() {
     let unversioned = with_versions(&["1.0.0"]).default_version(MAIN).build();
     assert_eq!(unversioned.err().unwrap().code(), Code::InvalidVersion);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_without_the_code_fails_nothing_that_other_nodes_go_on_with() {
+    const BUSY: Orchestration<(), ()> = Orchestration::new("busy");
+    let world = World::resident();
+    let clock = world.clock.clone();
+    let busy = move |ctx: Context, ()| {
+        let clock = clock.clone();
+        ctx.run("busy", move || {
+            let clock = clock.clone();
+            async move {
+                segno::clock::sleep(&*clock, secs(20 * 60)).await;
+                Ok::<_, Failure>(())
+            }
+        })
+    };
+    let without = with_versions(&["2.0.0"]).orchestration(BUSY, busy).build().unwrap();
+    let with = with_versions(&["1.0.0"]).build().unwrap();
+    let one_at_a_time = RuntimeOptions { orchestration_concurrency: 1, ..world.options() };
+    let _without = world.bystander(&without, one_at_a_time).await;
+    // The node without the code sees the start, is busy while another node does it, and sees the next turn.
+    world.client.start(MAIN.at("1.0.0"), 1).id("a").await.unwrap();
+    world.settle().await;
+    world.client.start(BUSY, ()).id("busy").await.unwrap();
+    world.settle().await;
+    let node = world.node(&with).await;
+    world.pass(secs(20 * 60)).await;
+    node.shutdown(secs(1)).await;
+    world.client.raise("a", GO, 1).await.unwrap();
+    world.pass(secs(2)).await;
+    assert_eq!(world.client.instance("a").await.unwrap().status, ExecutionStatus::Running);
+}

@@ -1,7 +1,5 @@
 //! Every workload runs for a second on the store in memory and reports figures that make sense.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests; clippy knows only the tests themselves")]
-
 use std::process::{Command, Output};
 
 use serde_json::Value;

@@ -49,6 +49,9 @@ impl Instance {
         };
         let output = info.output.as_ref().map(|bytes| Output::decode(bytes)).transpose();
         let output = output.map_err(|reason| unreadable("output", reason))?;
+        // The row keeps the reason of the last pause until the end replaces it.
+        let output = output
+            .filter(|output| info.status == ExecutionStatus::Paused || !matches!(output, Output::Paused(_)));
         let status = info.custom_status.as_ref().map(|bytes| String::from_utf8(bytes.to_vec())).transpose();
         let status = status.map_err(|error| unreadable("custom status", error.to_string()))?;
         let custom_status = status.map(Payload::from_json).transpose()?;

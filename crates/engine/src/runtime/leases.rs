@@ -133,10 +133,7 @@ impl Leases {
                     state.resting = true;
                     None
                 } else {
-                    let activities =
-                        state.leases.values().any(|lease| matches!(lease.kind, Kind::Activity { .. }));
-                    let turn = self.turn_lock.min(self.activity_lock) / 4;
-                    Some(if activities { turn.min(self.check_interval) } else { turn })
+                    Some((self.turn_lock.min(self.activity_lock) / 4).min(self.check_interval))
                 }
             };
             match tick {

@@ -41,6 +41,8 @@ impl From<ProviderError> for Stop {
     fn from(error: ProviderError) -> Self {
         match error.kind() {
             ErrorKind::LockLost => Stop::Lost(error),
+            // The store was away: nothing is wrong with the turn, so the delivery does not count.
+            ErrorKind::Unavailable => Stop::NotHere { delay: Duration::ZERO, reason: error.to_string() },
             _ => Stop::Abandon { delay: Duration::from_secs(1), reason: error.to_string() },
         }
     }

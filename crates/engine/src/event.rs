@@ -41,7 +41,10 @@ struct Body {
 impl Event {
     /// The stored form.
     pub fn to_stored(&self) -> StoredEvent {
-        StoredEvent { event_id: self.event_id, data: codec::encode(&BodyRef { t: self.at_ms, k: &self.kind }) }
+        StoredEvent {
+            event_id: self.event_id,
+            data: codec::encode(&BodyRef { t: self.at_ms, k: &self.kind }),
+        }
     }
 
     /// Reads the stored form.

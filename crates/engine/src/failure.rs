@@ -62,7 +62,8 @@ pub struct Failure {
 impl Failure {
     /// A failure of a category; timeouts, infrastructure and application failures are retryable.
     pub fn new(category: Category, message: impl Into<String>) -> Self {
-        let retryable = matches!(category, Category::Application | Category::Timeout | Category::Infrastructure);
+        let retryable =
+            matches!(category, Category::Application | Category::Timeout | Category::Infrastructure);
         Failure { category, message: message.into(), code: None, retryable, details: None }
     }
 

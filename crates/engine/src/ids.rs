@@ -54,7 +54,8 @@ impl SeededRandom {
 
     pub(crate) fn next_uuid(&mut self) -> Uuid {
         let (high, low) = (self.next_u64(), self.next_u64());
-        uuid::Builder::from_random_bytes(((u128::from(high) << 64) | u128::from(low)).to_be_bytes()).into_uuid()
+        uuid::Builder::from_random_bytes(((u128::from(high) << 64) | u128::from(low)).to_be_bytes())
+            .into_uuid()
     }
 }
 

@@ -215,15 +215,15 @@ impl RegistryBuilder {
             return Err(error);
         }
         for (name, versions) in &self.orchestrations {
-            if let Some(exact) = versions.exact.as_ref().filter(|exact| !versions.handlers.contains_key(exact)) {
-                let message = format!("the default version {exact} of orchestration {name:?} is not registered");
+            if let Some(exact) =
+                versions.exact.as_ref().filter(|exact| !versions.handlers.contains_key(exact))
+            {
+                let message =
+                    format!("the default version {exact} of orchestration {name:?} is not registered");
                 return Err(Error::new(Code::InvalidVersion, message));
             }
         }
-        Ok(Registry {
-            orchestrations: Arc::new(self.orchestrations),
-            activities: Arc::new(self.activities),
-        })
+        Ok(Registry { orchestrations: Arc::new(self.orchestrations), activities: Arc::new(self.activities) })
     }
 
     fn fail(mut self, error: Error) -> Self {

@@ -94,7 +94,8 @@ impl Retry {
         }
         let exponent = i32::try_from(attempt.saturating_sub(1)).unwrap_or(i32::MAX);
         let grown = self.first_delay_ms as f64 * self.factor.powi(exponent);
-        let capped = if grown.is_finite() { grown.min(self.max_delay_ms as f64) } else { self.max_delay_ms as f64 };
+        let capped =
+            if grown.is_finite() { grown.min(self.max_delay_ms as f64) } else { self.max_delay_ms as f64 };
         let share = (derive(seed, u64::from(attempt)) >> 11) as f64 / (1_u64 << 53) as f64;
         Some((capped * (1.0 - self.jitter * share)).round() as u64)
     }
@@ -120,10 +121,7 @@ mod tests {
         let app = Failure::application("x");
         let s = Duration::from_secs;
         assert_eq!(delays(&Retry::never(), &app), [None; 6]);
-        assert_eq!(
-            delays(&Retry::fixed(3, s(1)), &app),
-            [Some(1000), Some(1000), None, None, None, None]
-        );
+        assert_eq!(delays(&Retry::fixed(3, s(1)), &app), [Some(1000), Some(1000), None, None, None, None]);
         let exponential = Retry::exponential(6, s(1)).jitter(0.0).max_delay(s(5));
         assert_eq!(
             delays(&exponential, &app),
@@ -149,7 +147,8 @@ mod tests {
 
     #[test]
     fn jitter_only_shortens_and_is_the_same_every_time() {
-        let retry = Retry::exponential(100, Duration::from_secs(1)).jitter(0.5).max_delay(Duration::from_secs(1));
+        let retry =
+            Retry::exponential(100, Duration::from_secs(1)).jitter(0.5).max_delay(Duration::from_secs(1));
         let app = Failure::application("x");
         for seed in 0..200 {
             let delay = retry.next_delay_ms(1, &app, seed).unwrap();

@@ -82,8 +82,10 @@ impl Bulk {
     /// The ids are read first, so that acting on them does not move the pages.
     async fn ids(&self) -> Result<(Vec<String>, bool), Error> {
         if self.limit > MAX_BULK_INSTANCES {
-            let message =
-                format!("{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}", self.limit);
+            let message = format!(
+                "{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}",
+                self.limit
+            );
             return Err(Error::new(Code::TooManyInstances, message));
         }
         let mut ids = Vec::new();
@@ -106,11 +108,14 @@ impl Bulk {
         for id in &ids {
             match act(&self.client, id).await {
                 Ok(()) => result.done += 1,
-                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Invalid) => {}
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Invalid
+                    ) => {}
                 Err(error) => return Err(error),
             }
         }
         Ok(result)
     }
 }
-

@@ -21,10 +21,11 @@ impl Client {
     /// # Errors
     /// `stored-data-unreadable` when one of them cannot be read.
     pub async fn dead_letters(&self, after_id: Option<&str>) -> Result<DeadLetters, Error> {
-        let request =
-            ListRecords { kind: DEAD_LETTER_KIND, id_prefix: "", after_id, limit: MAX_PAGE_ROWS };
+        let request = ListRecords { kind: DEAD_LETTER_KIND, id_prefix: "", after_id, limit: MAX_PAGE_ROWS };
         let records = self.store.list_records(request).await?;
-        let next = (records.len() == MAX_PAGE_ROWS).then(|| records.last().map(|record| record.id.clone())).flatten();
+        let next = (records.len() == MAX_PAGE_ROWS)
+            .then(|| records.last().map(|record| record.id.clone()))
+            .flatten();
         let letters: Result<Vec<DeadLetter>, String> =
             records.iter().map(|record| DeadLetter::from_record(&record.id, &record.body)).collect();
         let letters = letters.map_err(|reason| {
@@ -85,5 +86,8 @@ fn delete(id: &str, version: u64) -> RecordWrite {
 }
 
 fn no_such_letter(id: &str) -> Error {
-    Error::new(Code::NotFound, format!("there is no dead letter with the id {id:?}; it may have been taken already"))
+    Error::new(
+        Code::NotFound,
+        format!("there is no dead letter with the id {id:?}; it may have been taken already"),
+    )
 }

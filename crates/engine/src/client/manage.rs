@@ -6,8 +6,8 @@ use crate::event::Event;
 use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
 use crate::names;
 use crate::store::{
-    DeleteInstanceResult, ErrorKind, ExecutionInfo, InstanceFilter, InstanceQuery, InstanceTree, PruneOptions,
-    PruneResult, QueueDepths, StoredEvent, SystemMetrics,
+    DeleteInstanceResult, ErrorKind, ExecutionInfo, InstanceFilter, InstanceQuery, InstanceTree,
+    PruneOptions, PruneResult, QueueDepths, StoredEvent, SystemMetrics,
 };
 
 impl Client {
@@ -87,7 +87,8 @@ impl Client {
     pub async fn delete(&self, instance: &str, force: bool) -> Result<DeleteInstanceResult, Error> {
         match self.store.delete_instance(instance, force).await {
             Err(error) if error.kind() == ErrorKind::Conflict && !force => {
-                let message = format!("instance {instance:?} or a child of it still runs; cancel it, or use force");
+                let message =
+                    format!("instance {instance:?} or a child of it still runs; cancel it, or use force");
                 Err(Error::new(Code::InstanceRunning, message))
             }
             other => Ok(other?),
@@ -114,7 +115,11 @@ impl Client {
     ///
     /// # Errors
     /// `too-many-instances` when the filter's limit or list is above [`MAX_BULK_INSTANCES`].
-    pub async fn prune_many(&self, filter: InstanceFilter, options: PruneOptions) -> Result<PruneResult, Error> {
+    pub async fn prune_many(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, Error> {
         Ok(self.store.prune_executions_bulk(bounded(filter)?, options).await?)
     }
 
@@ -139,7 +144,10 @@ fn bounded(mut filter: InstanceFilter) -> Result<InstanceFilter, Error> {
     let asked = filter.limit.map_or(0, |limit| limit as usize);
     let listed = filter.instance_ids.as_ref().map_or(0, Vec::len);
     if asked.max(listed) > MAX_BULK_INSTANCES {
-        let message = format!("{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}", asked.max(listed));
+        let message = format!(
+            "{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}",
+            asked.max(listed)
+        );
         return Err(Error::new(Code::TooManyInstances, message));
     }
     filter.limit.get_or_insert(MAX_BULK_INSTANCES as u32);

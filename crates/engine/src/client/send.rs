@@ -32,7 +32,12 @@ impl Client {
     }
 
     /// Puts a message into a mailbox. If the instance has not started yet, it waits for it.
-    pub fn enqueue<T: Serialize>(&self, instance: impl Into<String>, mailbox: Mailbox<T>, data: T) -> SendCall {
+    pub fn enqueue<T: Serialize>(
+        &self,
+        instance: impl Into<String>,
+        mailbox: Mailbox<T>,
+        data: T,
+    ) -> SendCall {
         self.message(instance.into(), Channel::Mailbox, mailbox.name(), Payload::encode(&data))
     }
 
@@ -90,7 +95,8 @@ impl Client {
     async fn refuse_ended(&self, instance: &str) -> Result<(), Error> {
         match self.store.get_instance_info(instance).await {
             Ok(info) if info.status.is_terminal() => {
-                let message = format!("instance {instance:?} has ended ({}) and takes no more messages", info.status);
+                let message =
+                    format!("instance {instance:?} has ended ({}) and takes no more messages", info.status);
                 Err(Error::new(Code::InstanceEnded, message))
             }
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),

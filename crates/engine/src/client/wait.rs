@@ -60,7 +60,8 @@ impl Client {
         match self.store.watch_instance(instance, until, timeout).await? {
             Some(info) => Instance::from_info(info),
             None => {
-                let message = format!("instance {instance:?} was not there within {timeout:?}; it may still get there");
+                let message =
+                    format!("instance {instance:?} was not there within {timeout:?}; it may still get there");
                 Err(Error::new(Code::WaitTimedOut, message))
             }
         }

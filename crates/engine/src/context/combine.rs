@@ -60,10 +60,11 @@ impl<F: Future> Future for RaceAll<F> {
     type Output = (usize, F::Output);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut TaskContext<'_>) -> Poll<Self::Output> {
-        let ready = self.futures.iter_mut().enumerate().find_map(|(at, future)| match future.as_mut().poll(cx) {
-            Poll::Ready(output) => Some((at, output)),
-            Poll::Pending => None,
-        });
+        let ready =
+            self.futures.iter_mut().enumerate().find_map(|(at, future)| match future.as_mut().poll(cx) {
+                Poll::Ready(output) => Some((at, output)),
+                Poll::Pending => None,
+            });
         match ready {
             Some(winner) => {
                 self.futures.clear();

@@ -73,8 +73,9 @@ impl Operation {
         &mut self,
         cx: &TaskContext<'_>,
     ) -> Poll<Result<T, Failure>> {
-        self.poll_payload(cx)
-            .map(|result| result.and_then(|payload| payload.decode().map_err(|error| from_engine_error(&error))))
+        self.poll_payload(cx).map(|result| {
+            result.and_then(|payload| payload.decode().map_err(|error| from_engine_error(&error)))
+        })
     }
 }
 

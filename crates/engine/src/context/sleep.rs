@@ -24,7 +24,10 @@ impl Sleep {
         let request = if duration > MAX_TIMER {
             Err(Failure::configuration(
                 "timer-too-long",
-                format!("a timer of {} days is too long, the limit is ten years", duration.as_secs() / 86_400),
+                format!(
+                    "a timer of {} days is too long, the limit is ten years",
+                    duration.as_secs() / 86_400
+                ),
             ))
         } else {
             Ok(Request::Timer { at: TimerAt::After(duration_ms(duration)) })

@@ -33,10 +33,16 @@ impl Execution {
             WorkItem::ExternalRaised { name, data, id } => {
                 self.decide_message(Channel::Signal, name, data, id)
             }
-            WorkItem::QueueMessage { name, data, id } => self.decide_message(Channel::Mailbox, name, data, id),
+            WorkItem::QueueMessage { name, data, id } => {
+                self.decide_message(Channel::Mailbox, name, data, id)
+            }
             WorkItem::SubOrchCompleted { parent_execution_id, parent_id, result } => {
                 let open = self.open_child(parent_execution_id, parent_id);
-                if open { vec![EventKind::SubOrchestrationCompleted { source: parent_id, result }] } else { Vec::new() }
+                if open {
+                    vec![EventKind::SubOrchestrationCompleted { source: parent_id, result }]
+                } else {
+                    Vec::new()
+                }
             }
             WorkItem::SubOrchFailed { parent_execution_id, parent_id, details } => {
                 let open = self.open_child(parent_execution_id, parent_id);

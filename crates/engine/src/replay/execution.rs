@@ -310,8 +310,7 @@ impl Execution {
 
     /// Records a new event: it joins the plan, its effects join the plan, and the code sees it.
     fn record(&mut self, kind: EventKind, now_ms: u64) {
-        let event =
-            Event { event_id: self.last_event_id + 1, at_ms: now_ms.max(self.last_at_ms), kind };
+        let event = Event { event_id: self.last_event_id + 1, at_ms: now_ms.max(self.last_at_ms), kind };
         self.plan_effects(&event);
         self.plan.events.push(event.clone());
         self.apply(event);
@@ -505,9 +504,7 @@ impl Execution {
             }
         }
         let message = "the orchestration keeps waking itself without waiting for anything; it spins";
-        Drive::Ended(EventKind::OrchestrationFailed {
-            failure: Failure::configuration("busy-loop", message),
-        })
+        Drive::Ended(EventKind::OrchestrationFailed { failure: Failure::configuration("busy-loop", message) })
     }
 
     fn end(&mut self, kind: EventKind) {
@@ -553,8 +550,7 @@ impl Execution {
             return Ok(());
         }
         let requested = journal.commands.front();
-        let requested =
-            requested.map_or_else(|| "nothing".to_owned(), |command| command.kind.describe());
+        let requested = requested.map_or_else(|| "nothing".to_owned(), |command| command.kind.describe());
         Err(Nondeterminism { event_id: event.event_id, recorded: event.kind.describe(), requested })
     }
 
@@ -595,7 +591,8 @@ impl Execution {
 
     /// A recorded step must be one that the code asked for, by number and name.
     fn check_step(&self, event: &Event) -> Result<(), Nondeterminism> {
-        let (EventKind::StepCompleted { step, name, .. } | EventKind::StepFailed { step, name, .. }) = &event.kind
+        let (EventKind::StepCompleted { step, name, .. } | EventKind::StepFailed { step, name, .. }) =
+            &event.kind
         else {
             return Ok(());
         };
@@ -673,9 +670,10 @@ fn same_command(requested: &EventKind, recorded: &EventKind) -> bool {
         (K::ActivityCancelRequested { source: a }, K::ActivityCancelRequested { source: b })
         | (K::TimerCancelled { source: a }, K::TimerCancelled { source: b })
         | (K::MessageSubscriptionCancelled { source: a }, K::MessageSubscriptionCancelled { source: b })
-        | (K::SubOrchestrationCancelRequested { source: a }, K::SubOrchestrationCancelRequested { source: b }) => {
-            a == b
-        }
+        | (
+            K::SubOrchestrationCancelRequested { source: a },
+            K::SubOrchestrationCancelRequested { source: b },
+        ) => a == b,
         (K::TimerCreated { .. }, K::TimerCreated { .. })
         | (K::CustomStatusUpdated { .. }, K::CustomStatusUpdated { .. })
         | (K::OrchestrationCompleted { .. }, K::OrchestrationCompleted { .. })

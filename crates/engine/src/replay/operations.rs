@@ -34,7 +34,8 @@ impl OpenActivity {
     /// Judges a failed attempt. `deadline` is a hard end: a retry that could only start after it is not made.
     pub(crate) fn judge(&self, failure: &Failure, now_ms: u64, seed: u64, paused: bool) -> AttemptVerdict {
         let relative = self.attempt - self.first_attempt + 1;
-        let delay = self.options.retry.next_delay_ms(relative, failure, derive(seed, u64::from(self.attempt)));
+        let delay =
+            self.options.retry.next_delay_ms(relative, failure, derive(seed, u64::from(self.attempt)));
         let retry_at = delay
             .map(|delay| now_ms.saturating_add(delay))
             .filter(|at| self.options.deadline_at_ms.is_none_or(|deadline| *at < deadline));

@@ -104,7 +104,9 @@ pub(super) async fn abandon(
     let mut tries = 0;
     loop {
         match shared.store.abandon_orchestration_item(token, Some(delay), ignore_attempt).await {
-            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => tries += 1,
+            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => {
+                tries += 1
+            }
             // A lost lock is as good as an abandoned one.
             Ok(()) | Err(_) => return,
         }

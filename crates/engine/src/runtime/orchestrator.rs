@@ -19,7 +19,9 @@ pub(super) async fn run(shared: Arc<Shared>) {
     let mut failed_fetches = 0;
     loop {
         while turns.try_join_next().is_some() {}
-        let Some(mut permits) = super::worker::free_slots(&shared, &slots, MAX_FETCHED_TURNS).await else { break };
+        let Some(mut permits) = super::worker::free_slots(&shared, &slots, MAX_FETCHED_TURNS).await else {
+            break;
+        };
         let request = FetchOrchestrationItems {
             max_items: permits.num_permits(),
             lock_timeout: shared.options.orchestrator_lock_timeout,
@@ -36,7 +38,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
             Ok(items) => {
                 failed_fetches = 0;
                 for item in items {
-                    let permit = permits.split(1).expect("a fetch returns at most as many items as there are permits");
+                    let permit =
+                        permits.split(1).expect("a fetch returns at most as many items as there are permits");
                     let shared = shared.clone();
                     turns.spawn(async move {
                         turn::process(&shared, item).await;

@@ -58,7 +58,12 @@ impl Resident {
     }
 
     /// Takes an execution out if it is exactly at this event of this execution.
-    pub(super) fn take(&self, instance: &str, execution_id: u64, last_event_id: u64) -> Option<Box<Execution>> {
+    pub(super) fn take(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        last_event_id: u64,
+    ) -> Option<Box<Execution>> {
         let entries = self.entries.as_ref()?;
         let entry = Self::lock(entries).pop(instance)?;
         let fits = entry.execution.id().execution_id == execution_id

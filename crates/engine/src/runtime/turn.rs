@@ -122,7 +122,8 @@ impl Turn<'_> {
                 (None, None) => self.keep_early(&item, &history, batch).await,
             };
         };
-        let Some((_, handler)) = self.shared.registry.orchestration(&started.name, Some(&started.version)) else {
+        let Some((_, handler)) = self.shared.registry.orchestration(&started.name, Some(&started.version))
+        else {
             return self.unregistered(&item, &history, started, batch).await;
         };
         metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "replayed").increment(1);
@@ -143,7 +144,11 @@ impl Turn<'_> {
                 Ok(WorkItem::ContinueAsNew(next)) => batch.continuation = Some(next),
                 Ok(other) => batch.others.push(other),
                 Err(reason) => {
-                    tracing::error!(instance = item.instance, reason, "a message cannot be read; it is parked");
+                    tracing::error!(
+                        instance = item.instance,
+                        reason,
+                        "a message cannot be read; it is parked"
+                    );
                     metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "orchestrator").increment(1);
                     let ids = &*self.shared.ids;
                     let body = message.body.clone();
@@ -255,7 +260,11 @@ impl Turn<'_> {
         let mut replies = Vec::new();
         let own_parent = execution.started().parent.clone();
         for start in batch.start.into_iter().map(|start| *start).chain(batch.repeated_starts) {
-            replies.extend(unstarted::answer_repeated_start(&execution.id().instance, own_parent.as_ref(), &start));
+            replies.extend(unstarted::answer_repeated_start(
+                &execution.id().instance,
+                own_parent.as_ref(),
+                &start,
+            ));
         }
         for message in batch.others {
             if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
@@ -380,8 +389,7 @@ async fn run_step(step: RunnableStep) -> RecordedStep {
     metrics::counter!(telemetry::STEPS_RUN).increment(1);
     let RunnableStep { step, name, run } = step;
     let result = std::panic::AssertUnwindSafe(run).catch_unwind().await;
-    let result = result
-        .unwrap_or_else(|panic| Err(failure::from_panic(&format!("step {name:?}"), &*panic)));
+    let result = result.unwrap_or_else(|panic| Err(failure::from_panic(&format!("step {name:?}"), &*panic)));
     RecordedStep { step, name, result }
 }
 

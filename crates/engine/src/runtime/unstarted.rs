@@ -46,9 +46,9 @@ impl Turn<'_> {
             batch.start.into_iter().map(|start| *start).chain(batch.repeated_starts).collect();
         if starts.iter().any(|start| start.parent.is_some()) {
             let own_parent = parent_of(&self.readable_history(item).await);
-            let replies = starts.iter().filter_map(|start| {
-                answer_repeated_start(&item.instance, own_parent.as_ref(), start)
-            });
+            let replies = starts
+                .iter()
+                .filter_map(|start| answer_repeated_start(&item.instance, own_parent.as_ref(), start));
             turn.orchestrator_items = replies.collect();
         }
         turn.records = batch.parked;
@@ -56,7 +56,11 @@ impl Turn<'_> {
     }
 
     /// The current execution continued as new: the next one begins, or its early messages are kept for it.
-    pub(super) async fn next_execution(&self, item: &OrchestrationItem, mut batch: Batch) -> Result<(), Stop> {
+    pub(super) async fn next_execution(
+        &self,
+        item: &OrchestrationItem,
+        mut batch: Batch,
+    ) -> Result<(), Stop> {
         match batch.continuation.take() {
             Some(next) if next.execution_id > item.execution_id => {
                 self.begin_next(item, &[], *next, batch).await
@@ -359,7 +363,11 @@ impl EarlyLog {
                 continue;
             }
             if self.unread >= MAX_UNREAD_MESSAGES {
-                tracing::warn!(instance = self.instance, name, "too many messages wait for the start; one is dropped");
+                tracing::warn!(
+                    instance = self.instance,
+                    name,
+                    "too many messages wait for the start; one is dropped"
+                );
                 continue;
             }
             self.unread += 1;
@@ -394,11 +402,8 @@ fn take_back_open(item: &OrchestrationItem, history: &[Event], turn: &mut AckOrc
                 turn.cancelled_timers.push(TimerIdentifier { execution_id, timer_id: event.event_id });
             }
             EventKind::SubOrchestrationScheduled { instance, .. } => {
-                let parent = ParentLink {
-                    instance: item.instance.clone(),
-                    execution_id,
-                    event_id: event.event_id,
-                };
+                let parent =
+                    ParentLink { instance: item.instance.clone(), execution_id, event_id: event.event_id };
                 let reason = format!("the parent {:?} failed", item.instance);
                 let cancel = WorkItem::CancelChild { reason, parent };
                 turn.orchestrator_items.push(cancel.for_orchestrator(instance.clone()));

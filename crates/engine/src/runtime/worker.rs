@@ -54,7 +54,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
             Ok(items) => {
                 failed_fetches = 0;
                 for item in items {
-                    let permit = permits.split(1).expect("a fetch returns at most as many items as there are permits");
+                    let permit =
+                        permits.split(1).expect("a fetch returns at most as many items as there are permits");
                     let shared = shared.clone();
                     shared.sessions.touch(item.message.session_id.as_deref());
                     activities.spawn(async move {
@@ -177,7 +178,12 @@ async fn attempt(
         Ended::Stopped(reason) => {
             let outcome = if reason == LOCK_LOST { "lock_lost" } else { "cancelled" };
             metrics::counter!(telemetry::ACTIVITY_ATTEMPTS, "outcome" => outcome).increment(1);
-            tracing::debug!(instance = item.instance, activity = item.name, reason, "the activity was stopped");
+            tracing::debug!(
+                instance = item.instance,
+                activity = item.name,
+                reason,
+                "the activity was stopped"
+            );
         }
         Ended::Released => abandon(shared, token, None, true).await,
     }
@@ -312,9 +318,7 @@ async fn finish(
 ) {
     let outcome = if result.is_ok() { "completed" } else { "failed" };
     let completion = match result {
-        Ok(result) => {
-            WorkItem::ActivityCompleted { execution_id: item.execution_id, id: item.id, result }
-        }
+        Ok(result) => WorkItem::ActivityCompleted { execution_id: item.execution_id, id: item.id, result },
         Err(details) => WorkItem::ActivityFailed {
             execution_id: item.execution_id,
             id: item.id,
@@ -361,7 +365,9 @@ async fn abandon(shared: &Shared, token: LockToken, delay: Option<Duration>, ign
     let mut tries = 0;
     loop {
         match shared.store.abandon_work_item(token, delay, ignore_attempt).await {
-            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => tries += 1,
+            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => {
+                tries += 1
+            }
             // A lost lock is as good as an abandoned one.
             Ok(()) | Err(_) => return,
         }
@@ -376,8 +382,7 @@ async fn not_registered(shared: &Shared, item: &ActivityExecute, token: LockToke
             abandon(shared, token, Some(delay), true).await;
         }
         Verdict::Fail => {
-            let message =
-                format!("activity {:?} is not registered on any node that looked at it", item.name);
+            let message = format!("activity {:?} is not registered on any node that looked at it", item.name);
             let failure = Failure::configuration("unregistered", message);
             finish(shared, item, token, Err(failure), Vec::new()).await;
         }
@@ -397,5 +402,6 @@ async fn park(shared: &Shared, message: &crate::store::WorkerMessage, token: Loc
         details: Failure::new(Category::Poison, text).code("unreadable"),
     };
     let completion = Some(completion.for_orchestrator(message.activity.instance.clone()));
-    ack(shared, AckWorkItem { lock_token: token, completion, records: vec![letter.to_write()] }, "failed").await;
+    ack(shared, AckWorkItem { lock_token: token, completion, records: vec![letter.to_write()] }, "failed")
+        .await;
 }

@@ -29,9 +29,9 @@ pub use message::{
     TimerIdentifier, WorkerMessage,
 };
 pub use provider::{
-    AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, ExecutionMetadata, ExecutionPosition, ExecutionStatus,
-    FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockedWorkItem, OrchestrationItem, Provider,
-    ResidentExecutions, WatchUntil,
+    AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, ExecutionMetadata, ExecutionPosition,
+    ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockedWorkItem,
+    OrchestrationItem, Provider, ResidentExecutions, WatchUntil,
 };
 pub use records::{DueRecords, Expect, ListRecords, Record, RecordBatch, RecordWrite, Records};
 

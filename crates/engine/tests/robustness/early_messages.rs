@@ -1,7 +1,9 @@
 //! Messages that are there before the code asks for them.
 
 use segno::store::memory::MemoryStore;
-use segno::{Activity, Client, Context, Failure, Mailbox, Orchestration, Registry, Runtime, RuntimeOptions, race};
+use segno::{
+    Activity, Client, Context, Failure, Mailbox, Orchestration, Registry, Runtime, RuntimeOptions, race,
+};
 
 const NUMBERS: Mailbox<u32> = Mailbox::new("numbers");
 const DOUBLE: Activity<u32, u32> = Activity::new("double");

@@ -33,5 +33,9 @@ async fn a_shutdown_gives_back_what_does_not_end_in_time_and_it_does_not_count()
     let _next = world.node("b").await;
     world.until_slow_runs(2).await;
     assert!(world.clock.now_ms() - asked_ms < 2_200, "another node took it without waiting for the lock");
-    assert_eq!(world.client.result(WAITS_FOR_SLOW, "i").await.unwrap(), "1 by b", "the delivery did not count");
+    assert_eq!(
+        world.client.result(WAITS_FOR_SLOW, "i").await.unwrap(),
+        "1 by b",
+        "the delivery did not count"
+    );
 }

@@ -24,7 +24,11 @@ async fn a_store_that_is_away_for_an_hour_fails_nothing() {
         let world = World::new();
         let away = script([(commit, Fault::AwayFor(Duration::from_secs(3600)))]);
         let (_node, _faulty) = world.node_behind(away).await;
-        assert_eq!(world.client.start(ECHOES, 3).id("i").result().await.unwrap(), 3, "away at commit {commit}");
+        assert_eq!(
+            world.client.start(ECHOES, 3).id("i").result().await.unwrap(),
+            3,
+            "away at commit {commit}"
+        );
         assert_eq!(world.client.history("i").await.unwrap().len(), 8);
     }
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use segno::clock::Clock;
 use segno::store::memory::MemoryStore;
-use segno::{Activity, ActivityContext, Client, Context, Failure, Orchestration, Registry, Runtime, RuntimeOptions};
+use segno::{
+    Activity, ActivityContext, Client, Context, Failure, Orchestration, Registry, Runtime, RuntimeOptions,
+};
 use segno_testkit::clock::VirtualClock;
 
 pub const ECHO: Activity<String, String> = Activity::new("echo");

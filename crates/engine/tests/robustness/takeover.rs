@@ -28,7 +28,11 @@ async fn an_activity_of_a_dead_node_is_taken_over_within_its_lock_time() {
     let died_ms = world.clock.now_ms();
     let _heir = world.node("heir").await;
     world.until_slow_runs(2).await;
-    assert!(world.clock.now_ms() - died_ms <= 30_001, "taken over after {} ms", world.clock.now_ms() - died_ms);
+    assert!(
+        world.clock.now_ms() - died_ms <= 30_001,
+        "taken over after {} ms",
+        world.clock.now_ms() - died_ms
+    );
     assert_eq!(world.client.result(WAITS_FOR_SLOW, "i").await.unwrap(), "2 by heir");
 }
 

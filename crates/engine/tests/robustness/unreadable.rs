@@ -75,8 +75,10 @@ async fn an_unreadable_activity_blocks_no_other_and_its_orchestration_can_catch_
     world.client.wait_for_revision("i", 0, std::time::Duration::MAX).await.unwrap();
     let any = segno::store::TagFilter::Any;
     let lock = std::time::Duration::from_secs(5);
-    let taken = world.store.fetch_work_item(lock, std::time::Duration::ZERO, None, &any).await.unwrap().unwrap();
-    let ack = segno::store::AckWorkItem { lock_token: taken.lock_token, completion: None, records: Vec::new() };
+    let taken =
+        world.store.fetch_work_item(lock, std::time::Duration::ZERO, None, &any).await.unwrap().unwrap();
+    let ack =
+        segno::store::AckWorkItem { lock_token: taken.lock_token, completion: None, records: Vec::new() };
     world.store.ack_work_item(ack).await.unwrap();
     world.store.enqueue_for_worker(WorkerMessage { body: "junk".into(), ..taken.message }).await.unwrap();
 

@@ -99,6 +99,7 @@ impl Overlay {
     }
 
     /// Whether nothing changed.
+    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }

@@ -71,6 +71,11 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// Fails when the store has been closed.
+    pub fn check_open(&self, operation: &'static str) -> Result<(), ProviderError> {
+        if self.is_closing { Err(Refusal::closed().at(operation)) } else { Ok(()) }
+    }
+
     /// Wakes as many waiters as there is work for.
     pub fn wake(&mut self, now_ms: u64) {
         let state = &self.state;
@@ -217,13 +222,14 @@ impl Core {
         self.room.notify_waiters();
     }
 
-    /// Asks the threads to end.
+    /// Asks the threads to end and refuses everything from now on. What waits is still written.
     pub fn close(&self) {
         let mut shared = self.lock();
         shared.is_closing = true;
         shared.writer_sleeps = false;
         drop(shared);
         self.to_writer.notify_all();
+        self.room.notify_waiters();
     }
 }
 

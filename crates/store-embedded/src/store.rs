@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 
 use crate::directory::Directory;
@@ -17,13 +17,18 @@ use crate::{checkpointer, writer};
 
 /// The embedded store: one directory, one process; acknowledged means synced.
 ///
-/// Closing it waits for the batch and the checkpoint that are being written. Nothing else needs to be saved: a store
-/// that is killed opens as one that was closed.
+/// It is closed by [`EmbeddedStore::close`] or with its last handle, which waits for the batch and the checkpoint that
+/// are being written. Nothing else needs to be saved: a store that is killed opens as one that was closed.
 pub struct EmbeddedStore {
     core: Arc<Core>,
-    threads: Vec<JoinHandle<()>>,
-    /// Given up last.
-    _lock: Box<dyn Any + Send + Sync>,
+    running: Mutex<Option<Running>>,
+}
+
+/// What ends when the store is closed.
+struct Running {
+    threads: [JoinHandle<()>; 2],
+    /// The lock of the directory.
+    lock: Box<dyn Any + Send + Sync>,
 }
 
 impl fmt::Debug for EmbeddedStore {
@@ -67,7 +72,22 @@ impl EmbeddedStore {
         let writer = thread::Builder::new()
             .name("segno-writer".to_owned())
             .spawn(move || writer::run(&writing, log, &to_checkpointer))?;
-        Ok(Arc::new(EmbeddedStore { core, threads: vec![writer, checkpointer], _lock: lock }))
+        let running = Mutex::new(Some(Running { threads: [writer, checkpointer], lock }));
+        Ok(Arc::new(EmbeddedStore { core, running }))
+    }
+
+    /// Closes the store, whoever else has a handle: the directory can be opened again, and every later call on this
+    /// one fails with `Closed`. Blocks until what is being written is written.
+    pub fn close(&self) {
+        self.core.close();
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Running { threads, lock }) = running {
+            for thread in threads {
+                // A thread that panicked has said so already.
+                let _ = thread.join();
+            }
+            drop(lock);
+        }
     }
 
     pub(crate) fn core(&self) -> &Core {
@@ -77,10 +97,6 @@ impl EmbeddedStore {
 
 impl Drop for EmbeddedStore {
     fn drop(&mut self) {
-        self.core.close();
-        for thread in self.threads.drain(..) {
-            // A thread that panicked has said so already.
-            let _ = thread.join();
-        }
+        self.close();
     }
 }

@@ -46,6 +46,7 @@ impl Core {
         self.wait_for_room().await;
         let (output, outcome) = {
             let mut shared = self.lock();
+            shared.check_open(operation)?;
             if let Some(refusal) = &shared.refusal {
                 return Err(refusal.at(operation));
             }
@@ -85,6 +86,7 @@ impl Core {
     ) -> Result<T, ProviderError> {
         let (output, outcome) = {
             let mut shared = self.lock();
+            shared.check_open(operation)?;
             let output = read(&mut shared.state, self.clock.now_ms());
             // With a disk that refuses, reads go on: they show what is written when it does not any more.
             let newest = shared.state.unsynced.newest().filter(|_| shared.refusal.is_none());
@@ -109,7 +111,7 @@ impl Core {
                 let crowded = tables.batch.len() > self.limits.max_batch_bytes
                     || (tables.rows.is_frozen()
                         && tables.rows.active().bytes() > self.limits.max_active_bytes);
-                if !crowded || shared.refusal.is_some() {
+                if !crowded || shared.refusal.is_some() || shared.is_closing {
                     return;
                 }
             }
@@ -132,6 +134,7 @@ impl Core {
         let (items, outcome) = loop {
             let (sleep_until_ms, signal) = {
                 let mut shared = self.lock();
+                shared.check_open(operation)?;
                 let now_ms = self.clock.now_ms();
                 let deadline_ms =
                     *deadline_ms.get_or_insert_with(|| now_ms.saturating_add(duration_ms(poll_timeout)));

@@ -113,17 +113,13 @@ impl Log {
         first_sequences.retain(|first| *first != next);
         let segments =
             Arc::new(Segments { files: Arc::clone(files), first_sequences: Mutex::new(first_sequences) });
-        Ok((Log::start(segments, next)?, last))
+        let log = prepare(&segments, next)?.publish(segments)?;
+        Ok((log, last))
     }
 
     /// The segments, for freeing them.
     pub fn segments(&self) -> &Arc<Segments> {
         &self.segments
-    }
-
-    /// How much has been written to the current segment.
-    pub fn written_bytes(&self) -> u64 {
-        self.end
     }
 
     /// Makes a batch durable. Its first bytes are left free for the header.
@@ -154,28 +150,50 @@ impl Log {
         self.file.write_at(self.end, batch)
     }
 
-    /// Ends the current segment and starts the next one.
+    /// Ends the current segment and starts the next one. Goes on with the current one when the disk has no room for
+    /// another.
+    ///
+    /// # Errors
+    /// When it is not known which segment is the last one on the disk.
     pub fn rotate(&mut self, first_sequence: u64) -> io::Result<()> {
-        *self = Log::start(Arc::clone(&self.segments), first_sequence)?;
+        match prepare(&self.segments, first_sequence) {
+            Ok(prepared) => *self = prepared.publish(Arc::clone(&self.segments))?,
+            Err(error) => tracing::warn!(%error, "the log goes on in its current segment"),
+        }
         Ok(())
     }
+}
 
-    fn start(segments: Arc<Segments>, first_sequence: u64) -> io::Result<Log> {
-        let files = Arc::clone(&segments.files);
-        let mut first_sequences = segments.lock();
-        let file = match files.rename(SPARE_NAME, NEW_NAME).and_then(|()| files.open(NEW_NAME)) {
-            Ok(spare) => spare,
-            Err(_) => files.create(NEW_NAME)?,
-        };
-        let salt = RandomState::new().build_hasher().finish();
-        file.write_at(0, &SegmentHeader { first_sequence, salt }.encode())?;
-        file.sync()?;
-        files.rename(NEW_NAME, &segment_name(first_sequence))?;
-        files.sync_dir()?;
+/// A segment that has no name yet.
+struct Prepared {
+    file: Arc<dyn StoreFile>,
+    header: SegmentHeader,
+}
+
+/// Makes a segment, or uses a freed one again.
+fn prepare(segments: &Segments, first_sequence: u64) -> io::Result<Prepared> {
+    // The lock keeps the checkpointer from freeing a segment into the spare one's name meanwhile.
+    let _segments = segments.lock();
+    let files = &segments.files;
+    let file = match files.rename(SPARE_NAME, NEW_NAME).and_then(|()| files.open(NEW_NAME)) {
+        Ok(spare) => spare,
+        Err(_) => files.create(NEW_NAME)?,
+    };
+    let header = SegmentHeader { first_sequence, salt: RandomState::new().build_hasher().finish() };
+    file.write_at(0, &header.encode())?;
+    file.sync()?;
+    Ok(Prepared { file, header })
+}
+
+impl Prepared {
+    /// Gives it its name, which makes it the last segment.
+    fn publish(self, segments: Arc<Segments>) -> io::Result<Log> {
+        let Prepared { file, header } = self;
+        segments.files.rename(NEW_NAME, &segment_name(header.first_sequence))?;
+        segments.files.sync_dir()?;
         let filled = file.len()?;
-        first_sequences.push(first_sequence);
-        drop(first_sequences);
-        Ok(Log { segments, file, salt, end: SEGMENT_HEADER_BYTES as u64, filled })
+        segments.lock().push(header.first_sequence);
+        Ok(Log { segments, file, salt: header.salt, end: SEGMENT_HEADER_BYTES as u64, filled })
     }
 }
 

@@ -10,7 +10,8 @@ use expect_test::expect_file;
 fn names() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/bin");
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let mut names: Vec<String> = files.map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    let mut names: Vec<String> =
+        files.map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
     names.sort();
     names
 }

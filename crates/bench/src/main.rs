@@ -1,2 +1,62 @@
-//! Workloads that measure Segno.
-fn main() {}
+//! Workloads that measure Segno, the same on every store: `segno-bench run WORKLOAD --store URL`.
+//!
+//! | file | what |
+//! |---|---|
+//! | `arguments` | what can be said on the command line |
+//! | `store` | the one place where a store URL is read |
+//! | `workload` | one file per workload, and the trait that they share |
+//! | `closed_loop` | clients that start an instance, wait for its result, and start the next |
+//! | `usage` | processor time and memory of this process |
+//! | `report` | what is printed, as a table or as JSON |
+//!
+//! Figures go to stdout, everything else to stderr.
+
+mod arguments;
+mod closed_loop;
+mod report;
+mod store;
+mod usage;
+mod workload;
+
+use std::time::Duration;
+
+use clap::Parser;
+use segno::{Registry, Runtime};
+
+use arguments::{Arguments, Command, RunArguments};
+use report::Report;
+use usage::Usage;
+use workload::{Bench, Workload};
+
+/// How long a node may take to end after a workload.
+const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(10);
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let Command::Run(arguments) = Arguments::parse().command;
+    if !arguments.json {
+        println!("{}", report::table_header());
+    }
+    for workload in arguments.workload.list() {
+        let report = run(&*workload, &arguments).await?;
+        println!("{}", if arguments.json { report.to_json() } else { report.to_table_row() });
+    }
+    Ok(())
+}
+
+/// Runs one workload on a store and a node of its own.
+async fn run(workload: &dyn Workload, arguments: &RunArguments) -> anyhow::Result<Report> {
+    eprintln!("{}: {} ...", workload.name(), workload.about());
+    let registry = workload.register(Registry::builder()).build()?;
+    let runtime = Runtime::builder(arguments.store.open().await?).registry(registry).start().await?;
+    let bench = Bench {
+        client: runtime.client().clone(),
+        concurrency: arguments.concurrency,
+        duration: Duration::from_secs(arguments.seconds),
+        timers: arguments.timers,
+    };
+    let measured = workload.measure(&bench).await?;
+    let rss_mb = Usage::now()?.rss_mb;
+    runtime.shutdown(SHUTDOWN_DEADLINE).await;
+    Ok(Report::new(workload.name(), arguments.store.to_string(), measured, rss_mb))
+}

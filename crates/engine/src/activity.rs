@@ -30,17 +30,13 @@ impl CancellationToken {
 
     /// Whether the activity should stop.
     pub fn is_cancelled(&self) -> bool {
-        self.reason.borrow().is_some()
+        self.reason.borrow().is_some() || self.reason.has_changed().is_err()
     }
 
-    /// Waits until the activity should stop, and gives the reason.
+    /// Waits until the activity should stop, and gives the reason. Whatever outlives the attempt hears of its end.
     pub async fn cancelled(&mut self) -> String {
         let reason = self.reason.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
-        match reason {
-            Some(reason) => reason,
-            // The worker is gone and can tell nothing any more.
-            None => std::future::pending().await,
-        }
+        reason.unwrap_or_else(|| "the attempt has ended".to_owned())
     }
 }
 

@@ -140,7 +140,7 @@ pub struct Started {
     pub parent: Option<ParentLink>,
     /// Seed of the execution's random numbers, ids and idempotency keys.
     pub seed: u64,
-    /// Messages that the execution before did not read, oldest first.
+    /// Messages that the execution before did not read, in order within each signal and mailbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<CarriedMessage>,
     /// Ids of messages that executions before have taken, so that repeats are dropped.

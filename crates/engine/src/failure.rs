@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::Error;
+use crate::limits::{MAX_FAILURE_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES};
 
 /// Why something failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -119,6 +120,30 @@ impl Failure {
     /// Whether the failure has this stable word.
     pub fn has_code(&self, code: &str) -> bool {
         self.code.as_deref() == Some(code)
+    }
+}
+
+impl Failure {
+    /// Cuts down what is over the limits: a failure must always fit into the history, or its call would never end.
+    pub(crate) fn bounded(mut self) -> Self {
+        cut(&mut self.message, MAX_FAILURE_MESSAGE_BYTES);
+        if let Some(code) = &mut self.code {
+            cut(code, MAX_NAME_BYTES);
+        }
+        let bytes = self.details.as_ref().map_or(0, |details| details.to_string().len());
+        if bytes > MAX_PAYLOAD_BYTES {
+            self.details = None;
+            self.message = format!("{} (details of {bytes} bytes were left out)", self.message);
+        }
+        self
+    }
+}
+
+fn cut(text: &mut String, max_bytes: usize) {
+    if text.len() > max_bytes {
+        let at = (0..=max_bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        text.truncate(at);
+        text.push('…');
     }
 }
 

@@ -8,6 +8,9 @@ use std::time::Duration;
 /// Largest payload (input, result, signal, status, failure details) in bytes of JSON text.
 pub const MAX_PAYLOAD_BYTES: usize = 2 * 1024 * 1024;
 
+/// Longest message of a failure in bytes; longer ones are cut. Details over [`MAX_PAYLOAD_BYTES`] are left out.
+pub const MAX_FAILURE_MESSAGE_BYTES: usize = 64 * 1024;
+
 /// Most events that one execution may record. Long loops use continue-as-new, which starts a fresh history.
 pub const MAX_EVENTS_PER_EXECUTION: u64 = 51_200;
 

@@ -44,9 +44,11 @@ impl Retry {
         }
     }
 
-    /// `max_attempts` in all, each pause twice the one before, up to 30 s, with a fifth of jitter.
+    /// `max_attempts` in all, each pause twice the one before, up to 30 s (or the first pause, if that is longer), with a
+    /// fifth of jitter.
     pub fn exponential(max_attempts: u32, first_delay: Duration) -> Self {
-        Retry { factor: 2.0, max_delay_ms: 30_000, jitter: 0.2, ..Self::fixed(max_attempts, first_delay) }
+        let max_delay_ms = duration_ms(first_delay).max(30_000);
+        Retry { factor: 2.0, max_delay_ms, jitter: 0.2, ..Self::fixed(max_attempts, first_delay) }
     }
 
     /// The default pause pattern (100 ms, doubling, up to 30 s) with this many attempts.

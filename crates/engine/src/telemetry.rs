@@ -1,4 +1,4 @@
-//! Names of metrics and spans, in one place. `docs/guide/observability.md` describes each.
+//! Names of metrics, in one place. `docs/guide/observability.md` describes each.
 
 /// Counter: turns committed.
 pub const TURNS: &str = "segno_turns_total";
@@ -8,8 +8,8 @@ pub const INSTANCES_STARTED: &str = "segno_instances_started_total";
 pub const INSTANCES_ENDED: &str = "segno_instances_ended_total";
 /// Counter: executions that continued as new.
 pub const CONTINUED_AS_NEW: &str = "segno_continued_as_new_total";
-/// Counter: activities scheduled by orchestrations.
-pub const ACTIVITIES_SCHEDULED: &str = "segno_activities_scheduled_total";
+/// Counter: attempts of activities put into the worker queue, retries included.
+pub const ATTEMPTS_QUEUED: &str = "segno_activity_attempts_queued_total";
 /// Counter with label `outcome` (completed, failed, cancelled, lock_lost): attempts of activities that ended.
 pub const ACTIVITY_ATTEMPTS: &str = "segno_activity_attempts_total";
 /// Histogram: seconds that an attempt of an activity took.

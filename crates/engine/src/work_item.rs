@@ -109,6 +109,12 @@ pub enum WorkItem {
     },
     /// Let the instance go on.
     ResumeInstance,
+    /// There are inline steps to be run: sent by a turn to its own instance, so that they are run after a crash, or
+    /// after other messages were let in between.
+    StepsLeft {
+        /// Execution that has them.
+        execution_id: u64,
+    },
     /// Begin the next execution.
     ContinueAsNew(Box<ContinueAsNew>),
 }
@@ -181,7 +187,7 @@ pub struct ContinueAsNew {
     /// Where to report the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<ParentLink>,
-    /// Unread messages, oldest first.
+    /// Unread messages, in order within each signal and mailbox.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub carried: Vec<CarriedMessage>,
     /// Ids of messages taken so far.
@@ -215,6 +221,7 @@ impl WorkItem {
                 message.visible_at_ms = Some(*fire_at_ms);
                 message.timer = Some(TimerIdentifier { execution_id: *execution_id, timer_id: *id });
             }
+            WorkItem::StepsLeft { execution_id } => message.timer = Some(steps_left(*execution_id)),
             WorkItem::StartOrchestration(start) if start.parent.is_none() => {
                 message.guard = StartGuard::IfAbsent;
             }
@@ -230,6 +237,11 @@ impl WorkItem {
             Channel::Mailbox => WorkItem::QueueMessage { name, data, id },
         }
     }
+}
+
+/// What [`WorkItem::StepsLeft`] is cancelled by. Events are counted from 1, so no timer has this id.
+pub(crate) fn steps_left(execution_id: u64) -> TimerIdentifier {
+    TimerIdentifier { execution_id, timer_id: 0 }
 }
 
 impl ActivityExecute {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use segno::clock::{Clock, duration_ms};
+use segno::clock::{Clock, NEVER_MS, duration_ms};
 use tokio::sync::Notify;
 
 /// Where every virtual clock starts: 2023-11-14 22:13:20 UTC.
@@ -189,6 +189,10 @@ impl Future for Sleep {
             return Poll::Ready(());
         }
         let at_ms = self.at_ms;
+        if at_ms == NEVER_MS {
+            // Not registered, or skipping to the next sleeper would lead to the end of time.
+            return Poll::Pending;
+        }
         let key = *self.key.get_or_insert_with(|| {
             state.next_sleeper += 1;
             (at_ms, state.next_sleeper)
@@ -283,6 +287,15 @@ mod tests {
         sleeper.abort();
         assert!(sleeper.await.unwrap_err().is_cancelled());
         assert_eq!((clock.waiter_count(), clock.skip_to_next()), (0, None));
+    }
+
+    #[tokio::test]
+    async fn a_sleep_for_ever_does_not_draw_the_clock_to_the_end_of_time() {
+        let clock = VirtualClock::new();
+        let sleeper = tokio::spawn(clock.sleep_until_ms(NEVER_MS));
+        tokio::task::yield_now().await;
+        assert_eq!(clock.skip_to_next(), None);
+        assert!(!sleeper.is_finished());
     }
 
     #[test]

@@ -137,9 +137,8 @@ fn closes(kind: &EventKind) -> Option<(Sort, u64)> {
             Some((Sort::Activity, *source))
         }
         EventKind::TimerFired { source } => Some((Sort::Timer, *source)),
-        EventKind::SubOrchestrationCompleted { source, .. } | EventKind::SubOrchestrationFailed { source, .. } => {
-            Some((Sort::Child, *source))
-        }
+        EventKind::SubOrchestrationCompleted { source, .. }
+        | EventKind::SubOrchestrationFailed { source, .. } => Some((Sort::Child, *source)),
         _ => None,
     }
 }

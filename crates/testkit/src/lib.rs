@@ -12,7 +12,7 @@
 //!
 //! * [`clock`]: [`clock::VirtualClock`], so that days pass in microseconds.
 //! * [`seeded`]: ids and random numbers that follow from a seed.
-//! * [`conformance`]: every rule of `segno::store` as a case; [`conformance!`](crate::conformance!) runs all of them
+//! * [`mod@conformance`]: every rule of `segno::store` as a case; [`conformance!`](crate::conformance!) runs all of them
 //!   against a store with one line.
 //! * [`faults`]: a store that fails, hangs, goes away or kills its node when told to.
 //! * [`invariants`]: what must be true of every history and queue, whatever happened.
@@ -36,3 +36,4 @@ pub mod seeded;
 pub mod simulation;
 
 pub use environment::{TestEnv, run};
+pub use fakes::Fake;

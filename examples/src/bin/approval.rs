@@ -5,9 +5,7 @@
 use std::time::Duration;
 
 use segno::store::memory::MemoryStore;
-use segno::{
-    Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, Signal, race,
-};
+use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, Signal, race};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]

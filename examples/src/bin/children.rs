@@ -6,9 +6,7 @@
 use std::time::Duration;
 
 use segno::store::memory::MemoryStore;
-use segno::{
-    Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, try_join_all,
-};
+use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, try_join_all};
 
 const PRINT_LABEL: Activity<String, String> = Activity::new("print-label");
 const SHIP_PARCEL: Orchestration<String, String> = Orchestration::new("ship-parcel");
@@ -30,9 +28,10 @@ async fn survey(_ctx: Context, order: String) -> Result<String, Failure> {
 async fn fulfil_order(ctx: Context, parcels: Vec<String>) -> Result<Vec<String>, Failure> {
     let order = ctx.instance_id().to_owned();
     // If one child fails, the others are cancelled; if the order is cancelled, all of them are.
-    let children = parcels.into_iter().enumerate().map(|(number, parcel)| {
-        ctx.child(SHIP_PARCEL, parcel).id(format!("{order}.parcel-{}", number + 1))
-    });
+    let children = parcels
+        .into_iter()
+        .enumerate()
+        .map(|(number, parcel)| ctx.child(SHIP_PARCEL, parcel).id(format!("{order}.parcel-{}", number + 1)));
     let labels = try_join_all(children).await?;
     // A detached instance is nobody's child: awaiting the start does not wait for its end.
     ctx.start_detached(SURVEY, order.clone()).id(format!("survey-of-{order}")).await?;

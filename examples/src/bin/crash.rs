@@ -6,9 +6,7 @@
 use std::time::Duration;
 
 use segno::store::memory::MemoryStore;
-use segno::{
-    Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, RuntimeOptions,
-};
+use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, RuntimeOptions};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
@@ -57,7 +55,8 @@ async fn start_process(store: Arc<MemoryStore>) -> anyhow::Result<Runtime> {
         .activity(SHIP, ship)
         .build()?;
     // A dead process is noticed when its locks run out. The default is longer; this keeps the example short.
-    let options = RuntimeOptions { worker_lock_timeout: Duration::from_millis(300), ..RuntimeOptions::default() };
+    let options =
+        RuntimeOptions { worker_lock_timeout: Duration::from_millis(300), ..RuntimeOptions::default() };
     Ok(Runtime::builder(store).registry(registry).options(options).start().await?)
 }
 

@@ -37,7 +37,9 @@ async fn ask_carrier(_ctx: ActivityContext, (carrier, parcel): (String, Parcel))
 
 async fn cheapest(ctx: Context, parcel: Parcel) -> Result<Quote, Failure> {
     let questions = CARRIERS.map(|carrier| {
-        ctx.activity(ASK_CARRIER, (carrier.to_owned(), parcel.clone())).attempts(3).timeout(Duration::from_secs(5))
+        ctx.activity(ASK_CARRIER, (carrier.to_owned(), parcel.clone()))
+            .attempts(3)
+            .timeout(Duration::from_secs(5))
     });
     // All five run at the same time. `try_join_all` would give up at the first that fails and cancel the others.
     let answers = join_all(questions).await;

@@ -39,8 +39,7 @@ async fn checkout(ctx: Context, euros: u32) -> Result<String, Failure> {
 async fn main() -> anyhow::Result<()> {
     let registry = Registry::builder().orchestration(CHECKOUT, checkout).build()?;
     let options = RuntimeOptions { resident_executions: 0, ..RuntimeOptions::default() };
-    let runtime =
-        Runtime::builder(MemoryStore::new()).registry(registry).options(options).start().await?;
+    let runtime = Runtime::builder(MemoryStore::new()).registry(registry).options(options).start().await?;
 
     println!("{}", runtime.client().start(CHECKOUT, 80).result().await?);
     println!("times the code was replayed: {}", REPLAYS.load(Ordering::Relaxed));

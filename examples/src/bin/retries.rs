@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use segno::store::ExecutionStatus;
 use segno::store::memory::MemoryStore;
-use segno::{
-    Activity, ActivityContext, Client, Context, Failure, Orchestration, Registry, Retry, Runtime,
-};
+use segno::{Activity, ActivityContext, Client, Context, Failure, Orchestration, Registry, Retry, Runtime};
 
 const CHARGE: Activity<String, String> = Activity::new("charge");
 const PAYMENT: Orchestration<String, String> = Orchestration::new("payment");
@@ -22,7 +20,9 @@ async fn charge(ctx: ActivityContext, card: String) -> Result<String, Failure> {
     match card.as_str() {
         "flaky" if ctx.attempt() < 3 => Err(Failure::application("the line is busy")),
         "expired" => Err(Failure::application("the card has expired").code("expired").non_retryable()),
-        "closed-bank" if !BANK_IS_OPEN.load(Ordering::Relaxed) => Err(Failure::application("the bank is closed")),
+        "closed-bank" if !BANK_IS_OPEN.load(Ordering::Relaxed) => {
+            Err(Failure::application("the bank is closed"))
+        }
         _ => Ok(format!("charged in attempt {}", ctx.attempt())),
     }
 }

@@ -42,8 +42,7 @@ async fn book_trip(ctx: Context, trip: Trip) -> Result<(), Failure> {
 
 /// Notes how to undo a step before taking it: a step that failed half-way is undone as well.
 async fn book_all(ctx: &Context, trip: Trip, undo: &mut Vec<Activity<Trip, ()>>) -> Result<(), Failure> {
-    let steps =
-        [(BOOK_FLIGHT, CANCEL_FLIGHT), (BOOK_HOTEL, CANCEL_HOTEL), (RENT_CAR, RETURN_CAR)];
+    let steps = [(BOOK_FLIGHT, CANCEL_FLIGHT), (BOOK_HOTEL, CANCEL_HOTEL), (RENT_CAR, RETURN_CAR)];
     for (step, compensation) in steps {
         undo.push(compensation);
         ctx.activity(step, trip).attempts(3).await?;
@@ -55,7 +54,8 @@ async fn book_all(ctx: &Context, trip: Trip, undo: &mut Vec<Activity<Trip, ()>>)
 async fn main() -> anyhow::Result<()> {
     let services = [BOOK_FLIGHT, CANCEL_FLIGHT, BOOK_HOTEL, CANCEL_HOTEL, RENT_CAR, RETURN_CAR];
     let registry = Registry::builder().orchestration(BOOK_TRIP, book_trip);
-    let registry = services.into_iter().fold(registry, |registry, service| registry.activity(service, call_service));
+    let registry =
+        services.into_iter().fold(registry, |registry, service| registry.activity(service, call_service));
     let runtime = Runtime::builder(MemoryStore::new()).registry(registry.build()?).start().await?;
 
     for trip in [1, 2] {

@@ -8,9 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use segno::store::memory::MemoryStore;
-use segno::{
-    Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, RuntimeOptions,
-};
+use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, RuntimeOptions};
 
 const DOWNLOAD: Activity<String, ()> = Activity::new("download");
 const CUT: Activity<String, ()> = Activity::new("cut");
@@ -36,7 +34,8 @@ impl Disk {
         if self.files().contains(&video) {
             return Ok(());
         }
-        Err(Failure::application(format!("{video} is not on the disk of {}", ctx.worker_id())).non_retryable())
+        Err(Failure::application(format!("{video} is not on the disk of {}", ctx.worker_id()))
+            .non_retryable())
     }
 }
 

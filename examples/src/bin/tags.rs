@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use segno::store::TagFilter;
 use segno::store::memory::MemoryStore;
-use segno::{
-    Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, RuntimeOptions,
-};
+use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, RuntimeOptions};
 
 const CLEAN_DATA: Activity<String, String> = Activity::new("clean-data");
 const TRAIN_MODEL: Activity<String, String> = Activity::new("train-model");
@@ -46,7 +44,8 @@ async fn main() -> anyhow::Result<()> {
     let named = |name: &str| RuntimeOptions { node_id: Some(name.to_owned()), ..RuntimeOptions::default() };
     let nodes = [
         start_node(&store, RuntimeOptions { worker_concurrency: 0, ..named("control") }).await?,
-        start_node(&store, RuntimeOptions { tag_filter: TagFilter::DefaultOnly, ..named("office-1") }).await?,
+        start_node(&store, RuntimeOptions { tag_filter: TagFilter::DefaultOnly, ..named("office-1") })
+            .await?,
         start_node(&store, RuntimeOptions { tag_filter: TagFilter::tags(["gpu"]), ..named("gpu-1") }).await?,
     ];
 

@@ -58,7 +58,8 @@ impl Client {
     /// # Errors
     /// `not-found` when there is no such instance.
     pub async fn cancel(&self, instance: &str, reason: impl Into<String>) -> Result<(), Error> {
-        self.control(instance, WorkItem::CancelInstance { reason: reason.into() }).await
+        let reason = checked_reason(reason.into())?;
+        self.control(instance, WorkItem::CancelInstance { reason }).await
     }
 
     /// Holds an instance: nothing more is delivered to its code until it is resumed. Activities that run go on.
@@ -66,8 +67,9 @@ impl Client {
     /// # Errors
     /// `not-found` when there is no such instance, `instance-ended` when it has ended.
     pub async fn pause(&self, instance: &str, reason: impl Into<String>) -> Result<(), Error> {
+        let reason = checked_reason(reason.into())?;
         self.refuse_ended(instance).await?;
-        self.control(instance, WorkItem::PauseInstance { reason: reason.into() }).await
+        self.control(instance, WorkItem::PauseInstance { reason }).await
     }
 
     /// Lets a paused instance go on. Activities that ran out of attempts get fresh ones.
@@ -103,6 +105,11 @@ impl Client {
             _ => Ok(()),
         }
     }
+}
+
+/// A reason ends up in the history, so it is held to the limit of payloads.
+fn checked_reason(reason: String) -> Result<String, Error> {
+    Payload::encode(&reason).map(|_| reason)
 }
 
 impl SendCall {

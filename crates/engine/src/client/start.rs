@@ -157,8 +157,15 @@ impl Client {
             OnConflict::Replace => {
                 let tree = self.store.get_instance_tree(&instance).await?;
                 self.store.delete_instances_atomic(&tree.all_ids, true).await?;
-                self.store.enqueue_for_orchestrator(message, None).await?;
-                Ok(StartedInstance { instance, created: true })
+                match self.store.enqueue_for_orchestrator(message, None).await {
+                    Ok(()) => Ok(StartedInstance { instance, created: true }),
+                    Err(error) if error.kind() == ErrorKind::Conflict => {
+                        let message =
+                            format!("another start made {instance:?} first; try again to replace that one");
+                        Err(Error::new(Code::InstanceExists, message))
+                    }
+                    Err(error) => Err(error.into()),
+                }
             }
         }
     }

@@ -61,7 +61,7 @@ impl Client {
             Some(info) => Instance::from_info(info),
             None => {
                 let message =
-                    format!("instance {instance:?} was not there within {timeout:?}; it may still get there");
+                    format!("instance {instance:?} did not get there within {timeout:?}; it may still do so");
                 Err(Error::new(Code::WaitTimedOut, message))
             }
         }

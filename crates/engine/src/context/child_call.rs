@@ -96,7 +96,7 @@ impl Future for DetachedStart {
         if let Some(reason) = journal.cancelled.as_ref().filter(|_| !this.ctx.shielded) {
             return Poll::Ready(Err(Failure::cancelled(reason.clone())));
         }
-        let instance = this.instance.take().unwrap_or_else(|| journal.next_child_id());
+        let instance = this.instance.take().unwrap_or_else(|| journal.next_detached_id());
         let checked = check(&this.name, this.version.as_deref())
             .and_then(|()| names::check_instance_id(&instance))
             .and(this.input.clone());

@@ -24,8 +24,10 @@ pub fn race<A: Future, B: Future>(left: A, right: B) -> Race<A, B> {
 /// The future of [`race`].
 #[must_use = "futures do nothing unless awaited"]
 pub struct Race<A, B> {
-    futures: Option<(Pin<Box<A>>, Pin<Box<B>>)>,
+    futures: Option<Racers<A, B>>,
 }
+
+type Racers<A, B> = (Pin<Box<A>>, Pin<Box<B>>);
 
 impl<A: Future, B: Future> Future for Race<A, B> {
     type Output = Either<A::Output, B::Output>;

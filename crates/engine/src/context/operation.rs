@@ -16,7 +16,7 @@ use super::Context;
 
 enum State {
     /// Not asked for yet; an error found while building is given back at the first poll.
-    Building(Result<Request, Failure>),
+    Building(Box<Result<Request, Failure>>),
     Open(Token),
     Done,
 }
@@ -30,13 +30,17 @@ pub(super) struct Operation {
 
 impl Operation {
     pub(super) fn new(ctx: &Context, request: Result<Request, Failure>) -> Self {
-        Operation { shared: ctx.shared.clone(), shielded: ctx.shielded, state: State::Building(request) }
+        Operation {
+            shared: ctx.shared.clone(),
+            shielded: ctx.shielded,
+            state: State::Building(Box::new(request)),
+        }
     }
 
     /// Changes the request before the first poll.
     pub(super) fn request_mut(&mut self) -> Option<&mut Request> {
         match &mut self.state {
-            State::Building(Ok(request)) => Some(request),
+            State::Building(request) => request.as_mut().as_mut().ok(),
             _ => None,
         }
     }
@@ -44,7 +48,7 @@ impl Operation {
     /// Makes the operation fail at its first poll.
     pub(super) fn refuse(&mut self, error: &Error) {
         if let State::Building(request) = &mut self.state {
-            *request = Err(from_engine_error(error));
+            **request = Err(from_engine_error(error));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context as TaskContext, Poll};
 
 use serde::Serialize;
@@ -16,7 +17,7 @@ use crate::retry::Retry;
 use super::Context;
 use super::operation::Operation;
 
-type MakeStep = Box<dyn FnMut() -> StepFuture + Send>;
+type MakeStep = Box<dyn Fn() -> StepFuture + Send>;
 
 /// An inline step: set options, then await. Dropping it before it has run takes it back.
 #[must_use = "a step runs when its call is awaited"]
@@ -34,14 +35,17 @@ impl<T> RunCall<T>
 where
     T: Serialize + DeserializeOwned + Send + 'static,
 {
-    pub(super) fn new<F, Fut>(ctx: Context, name: String, mut step: F) -> Self
+    pub(super) fn new<F, Fut>(ctx: Context, name: String, step: F) -> Self
     where
         F: FnMut() -> Fut + Send + 'static,
         Fut: Future<Output = Result<T, Failure>> + Send + 'static,
     {
+        // The closure is called when the step runs, not when it is asked for: a replay must not call it.
+        let step = Arc::new(Mutex::new(step));
         let make: MakeStep = Box::new(move || {
-            let work = step();
+            let step = step.clone();
             Box::pin(async move {
+                let work = (step.lock().unwrap_or_else(PoisonError::into_inner))();
                 let value = work.await?;
                 Payload::encode(&value).map_err(|error| from_engine_error(&error))
             })
@@ -66,7 +70,7 @@ where
 async fn run<T: DeserializeOwned>(
     ctx: Context,
     name: String,
-    mut make: MakeStep,
+    make: MakeStep,
     retry: Retry,
 ) -> Result<T, Failure> {
     names::check_name("step name", &name).map_err(|error| from_engine_error(&error))?;
@@ -79,7 +83,7 @@ async fn run<T: DeserializeOwned>(
             Ok(value) => return Ok(value),
             Err(failure) => failure,
         };
-        let seed = ctx.shared.started.seed;
+        let seed = ctx.random();
         let Some(delay_ms) = retry.next_delay_ms(attempt, &failure, seed) else { return Err(failure) };
         ctx.sleep(std::time::Duration::from_millis(delay_ms)).await?;
         attempt += 1;

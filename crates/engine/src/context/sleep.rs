@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use crate::clock::duration_ms;
 use crate::failure::Failure;
-use crate::limits::MAX_TIMER;
 use crate::replay::{Request, TimerAt};
 
 use super::Context;
@@ -21,18 +20,8 @@ pub struct Sleep {
 
 impl Sleep {
     pub(super) fn after(ctx: &Context, duration: Duration) -> Self {
-        let request = if duration > MAX_TIMER {
-            Err(Failure::configuration(
-                "timer-too-long",
-                format!(
-                    "a timer of {} days is too long, the limit is ten years",
-                    duration.as_secs() / 86_400
-                ),
-            ))
-        } else {
-            Ok(Request::Timer { at: TimerAt::After(duration_ms(duration)) })
-        };
-        Sleep { operation: Operation::new(ctx, request) }
+        let at = TimerAt::After(duration_ms(duration));
+        Sleep { operation: Operation::new(ctx, Ok(Request::Timer { at })) }
     }
 
     pub(super) fn until(ctx: &Context, at_ms: u64) -> Self {

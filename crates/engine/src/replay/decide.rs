@@ -63,6 +63,8 @@ impl Execution {
             WorkItem::StartOrchestration(_) | WorkItem::ContinueAsNew(_) | WorkItem::ActivityExecute(_) => {
                 Vec::new()
             }
+            // It brings the turn that runs them; there is nothing to record.
+            WorkItem::StepsLeft { .. } => Vec::new(),
         }
     }
 
@@ -183,6 +185,8 @@ impl Execution {
     /// What a new event asks of the store. Called before the event is applied.
     pub(super) fn plan_effects(&mut self, event: &Event) {
         match &event.kind {
+            // A start that is held stays paused.
+            EventKind::OrchestrationStarted(_) if self.paused => {}
             EventKind::OrchestrationStarted(_) => self.plan.status = Some((ExecutionStatus::Running, None)),
             EventKind::ActivityScheduled { name, input, options } => {
                 let activity = OpenActivity {

@@ -1,25 +1,23 @@
 //! One execution: the live future of its code and everything its history says.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context as TaskContext, Poll, Wake, Waker};
+use std::task::Waker;
 
 use crate::event::{CarriedMessage, Event, EventKind, Started};
-use crate::failure::{self, Category, Failure};
-use crate::limits::{
-    MAX_COMMANDS_PER_TURN, MAX_EVENTS_PER_EXECUTION, MAX_POLLS_PER_DELIVERY, MAX_REMEMBERED_MESSAGE_IDS,
-};
+use crate::failure::Failure;
+use crate::limits::{MAX_COMMANDS_PER_TURN, MAX_EVENTS_PER_EXECUTION};
 use crate::payload::Payload;
 use crate::work_item::WorkItem;
 
-use super::journal::{Command, Journal, Mode, StepFuture};
-use super::nondeterminism::Nondeterminism;
+use super::drive::RootWake;
+use super::journal::{Journal, Mode, StepFuture};
 use super::operations::{OpenActivity, Operation, Operations};
 use super::plan::TurnPlan;
+use super::seen_messages::SeenMessageIds;
 
 /// The running code of an orchestration.
 pub(crate) type OrchestrationFuture = Pin<Box<dyn Future<Output = Result<Payload, Failure>> + Send>>;
@@ -48,33 +46,6 @@ impl Shared {
     }
 }
 
-/// Notes that something which the code awaits has become ready, and who said so.
-struct RootWake {
-    woken: AtomicBool,
-    /// Set while the engine is at work on this execution; a wake-up at any other time comes from outside.
-    engine_at_work: AtomicBool,
-    woken_from_outside: AtomicBool,
-}
-
-impl Wake for RootWake {
-    fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.woken.store(true, Ordering::Relaxed);
-        if !self.engine_at_work.load(Ordering::Relaxed) {
-            self.woken_from_outside.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
-/// How the last drive of the code went.
-enum Drive {
-    Resting,
-    Ended(EventKind),
-}
-
 /// A step to be run before the execution can go on.
 pub(crate) struct RunnableStep {
     pub(crate) step: u64,
@@ -84,14 +55,14 @@ pub(crate) struct RunnableStep {
 
 pub(crate) struct Execution {
     pub(super) shared: Arc<Shared>,
-    future: Option<OrchestrationFuture>,
-    root: Arc<RootWake>,
-    waker: Waker,
+    pub(super) future: Option<OrchestrationFuture>,
+    pub(super) root: Arc<RootWake>,
+    pub(super) waker: Waker,
     pub(super) operations: Operations,
     pub(super) paused: bool,
     held: VecDeque<Event>,
     pub(super) seen_message_ids: SeenMessageIds,
-    last_event_id: u64,
+    pub(super) last_event_id: u64,
     last_at_ms: u64,
     commands_this_turn: usize,
     /// The last event, once the execution has ended.
@@ -120,31 +91,7 @@ impl Execution {
         execution
     }
 
-    /// Rebuilds an execution from its history.
-    pub(crate) fn replay(
-        id: ExecutionId,
-        history: &[Event],
-        handler: &OrchestrationHandler,
-    ) -> Result<Self, Nondeterminism> {
-        let (at, started) = find_started(history).ok_or_else(|| Nondeterminism {
-            event_id: 1,
-            recorded: "a history without OrchestrationStarted".to_owned(),
-            requested: "an orchestration".to_owned(),
-        })?;
-        let mut execution = Self::new(id, started.clone(), handler);
-        execution.shared.journal().recorded_patches = recorded_patches(history);
-        execution.take_early(&history[..at]);
-        execution.root.engine_at_work.store(true, Ordering::Relaxed);
-        for event in &history[at..] {
-            execution.replay_event(event)?;
-        }
-        execution.expect_no_commands_left()?;
-        execution.root.engine_at_work.store(false, Ordering::Relaxed);
-        execution.shared.journal().mode = Mode::Live;
-        Ok(execution)
-    }
-
-    fn new(id: ExecutionId, started: Started, handler: &OrchestrationHandler) -> Self {
+    pub(super) fn new(id: ExecutionId, started: Started, handler: &OrchestrationHandler) -> Self {
         let mut journal = Journal::new(&id.instance, id.execution_id, started.seed);
         journal.custom_status = started.custom_status.clone();
         journal.labels = started.labels.clone();
@@ -154,11 +101,7 @@ impl Execution {
         let input = started.input.clone();
         let seen_message_ids = SeenMessageIds::from(started.seen_message_ids.clone());
         let shared = Arc::new(Shared { id, started, journal: Mutex::new(journal) });
-        let root = Arc::new(RootWake {
-            woken: AtomicBool::new(true),
-            engine_at_work: AtomicBool::new(false),
-            woken_from_outside: AtomicBool::new(false),
-        });
+        let root = Arc::new(RootWake::new());
         Execution {
             future: Some(handler(shared.clone(), input)),
             waker: Waker::from(root.clone()),
@@ -177,14 +120,19 @@ impl Execution {
         }
     }
 
-    /// Messages that were recorded before the start wait in their inboxes.
-    fn take_early(&mut self, early: &[Event]) {
+    /// Messages that were recorded before the start wait in their inboxes; a pause holds the start.
+    pub(super) fn take_early(&mut self, early: &[Event]) {
         for event in early {
             self.last_event_id = event.event_id;
             self.last_at_ms = event.at_ms;
-            if let EventKind::MessageReceived { channel, name, data, id } = &event.kind {
-                self.seen_message_ids.remember(id.as_deref());
-                self.shared.journal().receive(*channel, name, data.clone());
+            match &event.kind {
+                EventKind::MessageReceived { channel, name, data, id } => {
+                    self.seen_message_ids.remember(id.as_deref());
+                    self.shared.journal().receive(*channel, name, data.clone());
+                }
+                EventKind::OrchestrationPaused { .. } => self.paused = true,
+                EventKind::OrchestrationResumed => self.paused = false,
+                _ => {}
             }
         }
     }
@@ -235,13 +183,8 @@ impl Execution {
         if self.ended.is_some() || self.paused {
             return;
         }
-        if self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
-            let message = format!(
-                "the execution has {} events, the limit is {MAX_EVENTS_PER_EXECUTION}; \
-                 use ctx.continue_as_new to go on with a fresh history",
-                self.last_event_id
-            );
-            self.fail(Failure::configuration("too-many-events", message), now_ms);
+        self.enforce_event_limit(now_ms);
+        if self.ended.is_some() {
             return;
         }
         let stuck = {
@@ -259,6 +202,25 @@ impl Execution {
                  that will be lost on replay; do it in an activity or in ctx.run"
             );
         }
+    }
+
+    /// Fails the execution when its history has become too long.
+    pub(crate) fn enforce_event_limit(&mut self, now_ms: u64) {
+        if self.ended.is_none() && self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
+            let message = format!(
+                "the execution has {} events, the limit is {MAX_EVENTS_PER_EXECUTION}; \
+                 use ctx.continue_as_new to go on with a fresh history",
+                self.last_event_id
+            );
+            self.fail(Failure::configuration("too-many-events", message), now_ms);
+        }
+    }
+
+    /// Whether there are steps that nobody has run yet.
+    pub(crate) fn has_runnable_steps(&self) -> bool {
+        !self.paused
+            && self.ended.is_none()
+            && self.shared.journal().steps.values().any(|pending| pending.run.is_some())
     }
 
     /// Ends the execution with a failure that the code did not return.
@@ -323,7 +285,10 @@ impl Execution {
                 return;
             }
             let Some(command) = self.shared.journal().commands.pop_front() else { return };
-            self.commands_this_turn += 1;
+            // Reading what has arrived is bounded by the limit on unread messages.
+            if !matches!(command.kind, EventKind::MessageSubscribed { .. }) {
+                self.commands_this_turn += 1;
+            }
             if self.commands_this_turn > MAX_COMMANDS_PER_TURN {
                 let message = format!(
                     "one turn asked for more than {MAX_COMMANDS_PER_TURN} commands; \
@@ -347,7 +312,7 @@ impl Execution {
     }
 
     /// Brings an event into the state: what is open, and what the code sees.
-    fn apply(&mut self, event: Event) {
+    pub(super) fn apply(&mut self, event: Event) {
         self.last_event_id = event.event_id;
         self.last_at_ms = event.at_ms;
         self.note_operation(&event);
@@ -464,146 +429,6 @@ impl Execution {
         let mut journal = self.shared.journal();
         journal.now_ms = journal.now_ms.max(at_ms);
     }
-
-    /// Polls the code until nothing that it awaits is ready. Its end becomes the last command.
-    fn drive(&mut self) {
-        if let Drive::Ended(kind) = self.poll_until_rest() {
-            let mut journal = self.shared.journal();
-            journal.commands.push_back(Command { token: None, kind });
-            drop(journal);
-            self.drop_future();
-        }
-    }
-
-    fn poll_until_rest(&mut self) -> Drive {
-        let Some(future) = &mut self.future else { return Drive::Resting };
-        let mut cx = TaskContext::from_waker(&self.waker);
-        for _ in 0..MAX_POLLS_PER_DELIVERY {
-            if !self.root.woken.swap(false, Ordering::Relaxed) {
-                return Drive::Resting;
-            }
-            let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(&mut cx)));
-            if let Some(next) = self.shared.journal().next_execution.take() {
-                return Drive::Ended(EventKind::OrchestrationContinuedAsNew {
-                    input: next.input,
-                    version: next.version,
-                });
-            }
-            match polled {
-                Ok(Poll::Pending) => {}
-                Ok(Poll::Ready(Ok(output))) => {
-                    return Drive::Ended(EventKind::OrchestrationCompleted { output });
-                }
-                Ok(Poll::Ready(Err(failure))) => {
-                    return Drive::Ended(EventKind::OrchestrationFailed { failure });
-                }
-                Err(panic) => {
-                    let failure = failure::from_panic("the orchestration", &*panic).non_retryable();
-                    return Drive::Ended(EventKind::OrchestrationFailed { failure });
-                }
-            }
-        }
-        let message = "the orchestration keeps waking itself without waiting for anything; it spins";
-        Drive::Ended(EventKind::OrchestrationFailed { failure: Failure::configuration("busy-loop", message) })
-    }
-
-    fn end(&mut self, kind: EventKind) {
-        self.drop_future();
-        self.shared.journal().commands.clear();
-        self.ended = Some(kind);
-    }
-
-    /// Drops the code without taking the drops of its operations for decisions.
-    fn drop_future(&mut self) {
-        self.shared.journal().closed = true;
-        // A panic in a destructor of user code must not reach the engine.
-        let future = self.future.take();
-        if catch_unwind(AssertUnwindSafe(|| drop(future))).is_err() {
-            tracing::warn!(instance = self.shared.id.instance, "a destructor of the orchestration panicked");
-        }
-    }
-
-    fn replay_event(&mut self, event: &Event) -> Result<(), Nondeterminism> {
-        if is_command(&event.kind) {
-            self.match_command(event)?;
-        } else {
-            self.expect_no_command_before(event)?;
-            self.check_step(event)?;
-        }
-        self.apply(event.clone());
-        Ok(())
-    }
-
-    /// The next command of the code must be the recorded one.
-    fn match_command(&mut self, event: &Event) -> Result<(), Nondeterminism> {
-        let mut journal = self.shared.journal();
-        let fits = journal.commands.front().is_some_and(|command| same_command(&command.kind, &event.kind));
-        if fits {
-            let command = journal.commands.pop_front().expect("it was there a line ago");
-            if let Some(token) = command.token {
-                journal.bind(token, event.event_id);
-            }
-            return Ok(());
-        }
-        if matches!(event.kind, EventKind::Patched { .. }) {
-            // The code no longer asks for this patch: it was retired, which is fine.
-            return Ok(());
-        }
-        let requested = journal.commands.front();
-        let requested = requested.map_or_else(|| "nothing".to_owned(), |command| command.kind.describe());
-        Err(Nondeterminism { event_id: event.event_id, recorded: event.kind.describe(), requested })
-    }
-
-    fn expect_no_command_before(&self, event: &Event) -> Result<(), Nondeterminism> {
-        let journal = self.shared.journal();
-        match (journal.commands.front(), &event.kind) {
-            (None, _) => Ok(()),
-            // The code failed, as recorded.
-            (Some(command), EventKind::OrchestrationFailed { .. })
-                if matches!(command.kind, EventKind::OrchestrationFailed { .. }) =>
-            {
-                Ok(())
-            }
-            // The engine ended the execution; what the code would have done next was never recorded.
-            (Some(_), EventKind::OrchestrationFailed { failure })
-                if matches!(failure.category, Category::Configuration | Category::Poison) =>
-            {
-                Ok(())
-            }
-            (Some(command), _) => Err(Nondeterminism {
-                event_id: event.event_id,
-                recorded: event.kind.describe(),
-                requested: command.kind.describe(),
-            }),
-        }
-    }
-
-    fn expect_no_commands_left(&self) -> Result<(), Nondeterminism> {
-        match self.shared.journal().commands.front() {
-            None => Ok(()),
-            Some(command) => Err(Nondeterminism {
-                event_id: self.last_event_id + 1,
-                recorded: "the end of the history".to_owned(),
-                requested: command.kind.describe(),
-            }),
-        }
-    }
-
-    /// A recorded step must be one that the code asked for, by number and name.
-    fn check_step(&self, event: &Event) -> Result<(), Nondeterminism> {
-        let (EventKind::StepCompleted { step, name, .. } | EventKind::StepFailed { step, name, .. }) =
-            &event.kind
-        else {
-            return Ok(());
-        };
-        let journal = self.shared.journal();
-        let requested = match journal.steps.get(step) {
-            Some(pending) if pending.name == *name => return Ok(()),
-            Some(pending) => format!("step {step} {:?}", pending.name),
-            None => format!("no step {step}"),
-        };
-        Err(Nondeterminism { event_id: event.event_id, recorded: event.kind.describe(), requested })
-    }
 }
 
 impl Drop for Execution {
@@ -631,104 +456,4 @@ pub(crate) fn find_started(history: &[Event]) -> Option<(usize, &Started)> {
         EventKind::OrchestrationStarted(started) => Some((at, &**started)),
         _ => None,
     })
-}
-
-fn recorded_patches(history: &[Event]) -> BTreeSet<String> {
-    let ids = history.iter().filter_map(|event| match &event.kind {
-        EventKind::Patched { id } => Some(id.clone()),
-        _ => None,
-    });
-    ids.collect()
-}
-
-/// Kinds that are recorded because the code asked for them.
-fn is_command(kind: &EventKind) -> bool {
-    matches!(
-        kind,
-        EventKind::ActivityScheduled { .. }
-            | EventKind::ActivityCancelRequested { .. }
-            | EventKind::TimerCreated { .. }
-            | EventKind::TimerCancelled { .. }
-            | EventKind::MessageSubscribed { .. }
-            | EventKind::MessageSubscriptionCancelled { .. }
-            | EventKind::SubOrchestrationScheduled { .. }
-            | EventKind::SubOrchestrationCancelRequested { .. }
-            | EventKind::OrchestrationChained { .. }
-            | EventKind::CustomStatusUpdated { .. }
-            | EventKind::LabelUpdated { .. }
-            | EventKind::Patched { .. }
-            | EventKind::OrchestrationCompleted { .. }
-            | EventKind::OrchestrationContinuedAsNew { .. }
-    )
-}
-
-/// Whether a command is the recorded one: same kind, same names. Inputs may differ: what was recorded holds.
-fn same_command(requested: &EventKind, recorded: &EventKind) -> bool {
-    use EventKind as K;
-    match (requested, recorded) {
-        (K::ActivityScheduled { name: a, .. }, K::ActivityScheduled { name: b, .. }) => a == b,
-        (K::ActivityCancelRequested { source: a }, K::ActivityCancelRequested { source: b })
-        | (K::TimerCancelled { source: a }, K::TimerCancelled { source: b })
-        | (K::MessageSubscriptionCancelled { source: a }, K::MessageSubscriptionCancelled { source: b })
-        | (
-            K::SubOrchestrationCancelRequested { source: a },
-            K::SubOrchestrationCancelRequested { source: b },
-        ) => a == b,
-        (K::TimerCreated { .. }, K::TimerCreated { .. })
-        | (K::CustomStatusUpdated { .. }, K::CustomStatusUpdated { .. })
-        | (K::OrchestrationCompleted { .. }, K::OrchestrationCompleted { .. })
-        | (K::OrchestrationContinuedAsNew { .. }, K::OrchestrationContinuedAsNew { .. }) => true,
-        (
-            K::MessageSubscribed { channel: a, name: a_name },
-            K::MessageSubscribed { channel: b, name: b_name },
-        ) => a == b && a_name == b_name,
-        (
-            K::SubOrchestrationScheduled { name: a, instance: a_id, .. },
-            K::SubOrchestrationScheduled { name: b, instance: b_id, .. },
-        )
-        | (
-            K::OrchestrationChained { name: a, instance: a_id, .. },
-            K::OrchestrationChained { name: b, instance: b_id, .. },
-        ) => a == b && a_id == b_id,
-        (K::LabelUpdated { key: a, .. }, K::LabelUpdated { key: b, .. }) => a == b,
-        (K::Patched { id: a }, K::Patched { id: b }) => a == b,
-        _ => false,
-    }
-}
-
-/// Ids of messages already taken, oldest forgotten first.
-#[derive(Debug, Default)]
-pub(super) struct SeenMessageIds {
-    ids: HashSet<String>,
-    order: VecDeque<String>,
-}
-
-impl SeenMessageIds {
-    fn from(ids: Vec<String>) -> Self {
-        let mut seen = SeenMessageIds::default();
-        for id in &ids {
-            seen.remember(Some(id));
-        }
-        seen
-    }
-
-    pub(super) fn remember(&mut self, id: Option<&str>) {
-        let Some(id) = id else { return };
-        if self.ids.insert(id.to_owned()) {
-            self.order.push_back(id.to_owned());
-            if self.order.len() > MAX_REMEMBERED_MESSAGE_IDS
-                && let Some(oldest) = self.order.pop_front()
-            {
-                self.ids.remove(&oldest);
-            }
-        }
-    }
-
-    pub(super) fn contains(&self, id: Option<&str>) -> bool {
-        id.is_some_and(|id| self.ids.contains(id))
-    }
-
-    pub(super) fn to_vec(&self) -> Vec<String> {
-        self.order.iter().cloned().collect()
-    }
 }

@@ -8,10 +8,14 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll, Waker};
 
+use crate::clock::duration_ms;
 use crate::event::{ActivityOptions, CarriedMessage, Channel, EventKind};
 use crate::failure::Failure;
 use crate::ids::SeededRandom;
+use crate::limits::{MAX_COMMANDS_PER_TURN, MAX_INSTANCE_ID_BYTES, MAX_TIMER};
 use crate::payload::Payload;
+
+const MS_PER_DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// Names an open operation between the code's future and the journal.
 pub(crate) type Token = usize;
@@ -164,6 +168,16 @@ impl Journal {
                     TimerAt::After(ms) => self.now_ms.saturating_add(ms),
                     TimerAt::Time(at_ms) => at_ms,
                 };
+                let ahead_ms = fire_at_ms.saturating_sub(self.now_ms);
+                if ahead_ms > duration_ms(MAX_TIMER) {
+                    return Err(Failure::configuration(
+                        "timer-too-long",
+                        format!(
+                            "a timer of {} days is too long, the limit is ten years",
+                            ahead_ms / MS_PER_DAY
+                        ),
+                    ));
+                }
                 self.open_recorded(SlotKind::Timer, shielded, EventKind::TimerCreated { fire_at_ms })
             }
             Request::Child { name, version, instance, input } => {
@@ -188,7 +202,7 @@ impl Journal {
 
     fn open_recorded(&mut self, slot: SlotKind, shielded: bool, kind: EventKind) -> Token {
         let token = self.insert(slot, shielded);
-        self.commands.push_back(Command { token: Some(token), kind });
+        self.give(Some(token), kind);
         token
     }
 
@@ -217,7 +231,15 @@ impl Journal {
     /// The id of the next child that was not given one. Only a name: nothing is ever read out of it.
     pub(crate) fn next_child_id(&mut self) -> String {
         self.children += 1;
-        format!("{}::{}.{}", self.instance, self.execution_id, self.children)
+        let id = format!("{}::{}.{}", self.instance, self.execution_id, self.children);
+        // An id that is nearly as long as may be leaves no room for a suffix.
+        if id.len() <= MAX_INSTANCE_ID_BYTES { id } else { self.random.next_uuid().to_string() }
+    }
+
+    /// The id of the next detached start that was not given one. It outlives this instance, and an instance of the same
+    /// id may be made again later, so it is drawn at random.
+    pub(crate) fn next_detached_id(&mut self) -> String {
+        self.random.next_uuid().to_string()
     }
 
     /// Whether the code runs with a change: recorded, or decided now that the code runs ahead of its history.
@@ -228,13 +250,22 @@ impl Journal {
         let patched = self.mode == Mode::Live || self.recorded_patches.contains(id);
         self.decided_patches.insert(id.to_owned(), patched);
         if patched {
-            self.commands.push_back(Command { token: None, kind: EventKind::Patched { id: id.to_owned() } });
+            self.give(None, EventKind::Patched { id: id.to_owned() });
         }
         patched
     }
 
     pub(crate) fn command(&mut self, kind: EventKind) {
-        self.commands.push_back(Command { token: None, kind });
+        self.give(None, kind);
+    }
+
+    /// Adds a command. Code that gives commands in an endless loop never comes back to the engine, so it is unwound here;
+    /// the engine then fails the execution for having asked for too much.
+    fn give(&mut self, token: Option<Token>, kind: EventKind) {
+        if self.commands.len() > MAX_COMMANDS_PER_TURN {
+            std::panic::resume_unwind(Box::new("one turn asked for too many commands"));
+        }
+        self.commands.push_back(Command { token, kind });
     }
 
     /// The code looks at its operation.
@@ -288,7 +319,8 @@ impl Journal {
                     SlotKind::Child => EventKind::SubOrchestrationCancelRequested { source },
                     SlotKind::Step(_) | SlotKind::Cancellation => return,
                 };
-                self.command(kind);
+                // Not through the limit: this runs in destructors, which must not unwind.
+                self.commands.push_back(Command { token: None, kind });
             }
         }
     }

@@ -8,11 +8,14 @@
 //! **Invariant.** Replay polls user code but never waits: no runtime, clock or randomness in here.
 
 mod decide;
+mod drive;
 mod execution;
 mod journal;
+mod matching;
 mod nondeterminism;
 mod operations;
 mod plan;
+mod seen_messages;
 
 pub(crate) use decide::status_of;
 pub(crate) use execution::{

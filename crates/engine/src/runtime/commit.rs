@@ -74,6 +74,12 @@ pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(
                 counts.add();
                 return Ok(());
             }
+            // A part of a turn whose first try was not answered, and had worked: nobody else can have written its events.
+            Err(error) if tries > 0 && is_part(&turn) && error.kind() == ErrorKind::Conflict => {
+                shared.leases.stop_activities(&cancelled);
+                counts.add();
+                return Ok(());
+            }
             Err(error) if error.is_retryable() => {
                 metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
                 if tries == 0 {
@@ -92,6 +98,11 @@ pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(
             }
         }
     }
+}
+
+/// Whether the turn goes on after this commit, which records something.
+fn is_part(turn: &AckOrchestrationItem) -> bool {
+    turn.after == AfterAck::KeepLock && !turn.history_delta.is_empty()
 }
 
 /// Gives a turn back, however long the store takes to hear it.
@@ -115,10 +126,13 @@ pub(super) async fn abandon(
 
 /// What a turn adds to the metrics once it is committed: counted from the commit, so nothing is counted twice.
 struct Counts {
+    ends_turn: bool,
     started: bool,
     ended: Option<&'static str>,
     continued: bool,
     activities: u64,
+    /// Records that a turn writes are dead letters.
+    refused: u64,
 }
 
 impl Counts {
@@ -130,6 +144,8 @@ impl Counts {
             _ => None,
         };
         Counts {
+            ends_turn: turn.after == AfterAck::Release,
+            refused: turn.records.len() as u64,
             started: turn.execution_id == 1 && turn.metadata.pinned_version.is_some(),
             ended,
             continued: turn.metadata.status == Some(ExecutionStatus::ContinuedAsNew),
@@ -138,7 +154,12 @@ impl Counts {
     }
 
     fn add(&self) {
-        metrics::counter!(telemetry::TURNS).increment(1);
+        if self.ends_turn {
+            metrics::counter!(telemetry::TURNS).increment(1);
+        }
+        if self.refused > 0 {
+            metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "orchestrator").increment(self.refused);
+        }
         if self.started {
             metrics::counter!(telemetry::INSTANCES_STARTED).increment(1);
         }
@@ -149,7 +170,7 @@ impl Counts {
             metrics::counter!(telemetry::CONTINUED_AS_NEW).increment(1);
         }
         if self.activities > 0 {
-            metrics::counter!(telemetry::ACTIVITIES_SCHEDULED).increment(self.activities);
+            metrics::counter!(telemetry::ATTEMPTS_QUEUED).increment(self.activities);
         }
     }
 }

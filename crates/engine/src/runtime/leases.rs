@@ -133,9 +133,10 @@ impl Leases {
                     state.resting = true;
                     None
                 } else {
-                    let activities = state.by_activity.is_empty();
+                    let activities =
+                        state.leases.values().any(|lease| matches!(lease.kind, Kind::Activity { .. }));
                     let turn = self.turn_lock.min(self.activity_lock) / 4;
-                    Some(if activities { turn } else { turn.min(self.check_interval) })
+                    Some(if activities { turn.min(self.check_interval) } else { turn })
                 }
             };
             match tick {
@@ -199,11 +200,12 @@ impl Leases {
         let now_ms = self.clock.now_ms();
         let check_ms = duration_ms(self.check_interval);
         let old_enough: Vec<LockToken> = {
+            // Not by activity: an instance that was deleted and made again uses the same identifiers.
             let state = self.state();
-            let activities = state.by_activity.values().filter(|token| {
-                state.leases.get(token).is_some_and(|lease| lease.since_ms + check_ms <= now_ms)
+            let activities = state.leases.iter().filter(|(_, lease)| {
+                matches!(lease.kind, Kind::Activity { .. }) && lease.since_ms + check_ms <= now_ms
             });
-            activities.copied().collect()
+            activities.map(|(token, _)| *token).collect()
         };
         if old_enough.is_empty() {
             return;

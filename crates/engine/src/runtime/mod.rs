@@ -3,6 +3,7 @@
 //! Every loop is fetch, decide, commit. The orchestrator's middle part is the `replay` module; the worker's is user code.
 
 mod backoff;
+mod begin;
 mod commit;
 mod leases;
 mod options;

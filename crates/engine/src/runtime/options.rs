@@ -68,7 +68,7 @@ impl Default for RuntimeOptions {
             cancellation_check_interval: Duration::from_millis(500),
             tag_filter: TagFilter::DefaultOnly,
             node_id: None,
-            max_sessions: 16,
+            max_sessions: 64,
             session_lock_timeout: Duration::from_secs(30),
             session_idle_timeout: Duration::from_secs(300),
             capabilities: DispatcherCapabilityFilter::for_current_build(),

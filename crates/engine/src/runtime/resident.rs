@@ -1,31 +1,27 @@
 //! Executions that stay in memory between turns, least recently used out first.
 
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
+use tokio::sync::oneshot;
 
 use crate::replay::Execution;
 use crate::store::{ExecutionPosition, ResidentExecutions};
 
-/// Whether the commit that made an execution what it is has been confirmed.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Confirmation(Arc<AtomicBool>);
+/// Says that the commit that made an execution what it is went through. Dropped unsaid, it did not.
+pub(super) struct Confirmation(oneshot::Sender<()>);
 
 impl Confirmation {
-    pub(super) fn confirm(&self) {
-        self.0.store(true, Ordering::Release);
-    }
-
-    fn is_confirmed(&self) -> bool {
-        self.0.load(Ordering::Acquire)
+    pub(super) fn confirm(self) {
+        // Nobody listens when the execution has been pushed out meanwhile.
+        let _ = self.0.send(());
     }
 }
 
 struct Entry {
     execution: Box<Execution>,
-    confirmation: Confirmation,
+    confirmed: oneshot::Receiver<()>,
 }
 
 /// A bounded cache of executions by instance.
@@ -46,30 +42,30 @@ impl Resident {
     }
 
     pub(super) fn put(&self, execution: Box<Execution>) -> Confirmation {
-        let confirmation = Confirmation::default();
+        let (confirmation, confirmed) = oneshot::channel();
         if let Some(entries) = &self.entries {
             let instance = execution.id().instance.clone();
-            let entry = Entry { execution, confirmation: confirmation.clone() };
+            let entry = Entry { execution, confirmed };
             // What falls out is dropped after the lock is released: it runs destructors of user code.
             let evicted = Self::lock(entries).push(instance, entry);
             drop(evicted);
         }
-        confirmation
+        Confirmation(confirmation)
     }
 
-    /// Takes an execution out if it is exactly at this event of this execution.
-    pub(super) fn take(
+    /// Takes an execution out if it is exactly at this event of this execution. The store may hand out the next turn
+    /// before the one that committed it has heard so: that answer is on its way, and waiting for it is far cheaper
+    /// than a replay.
+    pub(super) async fn take(
         &self,
         instance: &str,
         execution_id: u64,
         last_event_id: u64,
     ) -> Option<Box<Execution>> {
-        let entries = self.entries.as_ref()?;
-        let entry = Self::lock(entries).pop(instance)?;
+        let entry = Self::lock(self.entries.as_ref()?).pop(instance)?;
         let fits = entry.execution.id().execution_id == execution_id
-            && entry.execution.last_event_id() == last_event_id
-            && entry.confirmation.is_confirmed();
-        fits.then_some(entry.execution)
+            && entry.execution.last_event_id() == last_event_id;
+        (fits && entry.confirmed.await.is_ok()).then_some(entry.execution)
     }
 
     pub(super) fn remove(&self, instance: &str) {

@@ -19,6 +19,7 @@ pub(super) struct Sessions {
     idle_timeout: Duration,
     used_at_ms: Mutex<BTreeMap<String, u64>>,
     wake: Notify,
+    freed: Notify,
 }
 
 impl Sessions {
@@ -37,6 +38,7 @@ impl Sessions {
             idle_timeout: options.session_idle_timeout,
             used_at_ms: Mutex::default(),
             wake: Notify::new(),
+            freed: Notify::new(),
         })
     }
 
@@ -44,17 +46,24 @@ impl Sessions {
         self.used_at_ms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How the next fetch treats session-bound work; no new sessions once the limit is reached.
-    pub(super) fn fetch_config(&self) -> Option<SessionFetchConfig> {
+    /// How the next fetch treats session-bound work, and how many of the wanted items it may take. Every item may
+    /// claim a session, so a fetch takes no more than there is room for; once there is none, it claims none.
+    pub(super) fn fetch_config(&self, wanted: usize) -> (Option<SessionFetchConfig>, usize) {
         if self.max_sessions == 0 {
-            return None;
+            return (None, wanted);
         }
-        let full = self.used().len() >= self.max_sessions;
-        Some(SessionFetchConfig {
-            owner_id: self.node_id.to_string(),
-            lock_timeout: self.lock_timeout,
-            claims: if full { SessionClaims::OwnedOnly } else { SessionClaims::Allowed },
-        })
+        let room = self.max_sessions.saturating_sub(self.used().len());
+        let (claims, most) = match room {
+            0 => (SessionClaims::OwnedOnly, wanted),
+            room => (SessionClaims::Allowed, wanted.min(room)),
+        };
+        let owner_id = self.node_id.to_string();
+        (Some(SessionFetchConfig { owner_id, lock_timeout: self.lock_timeout, claims }), most)
+    }
+
+    /// Resolves when a session was given up.
+    pub(super) async fn freed(&self) {
+        self.freed.notified().await;
     }
 
     /// How long a fetch may wait: until one of our sessions may have ended if it takes no new ones, else for ever.
@@ -100,6 +109,9 @@ impl Sessions {
                 used.retain(|_, used_at_ms| *used_at_ms + idle_ms > now_ms);
                 used.len() < before
             };
+            if gave_up {
+                self.freed.notify_one();
+            }
             if gave_up && let Err(error) = self.store.cleanup_orphaned_sessions(self.idle_timeout).await {
                 tracing::debug!(%error, "orphaned sessions could not be swept; a later sweep will");
             }

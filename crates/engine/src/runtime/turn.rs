@@ -6,18 +6,24 @@ use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
+use super::begin::Begin;
 use super::options::OnNondeterminism;
 use super::{Shared, Stage, commit, unstarted};
 use crate::dead_letter::DeadLetter;
-use crate::event::{Event, EventKind, ParentLink, Started};
+use crate::event::{Event, EventKind, ParentLink};
 use crate::failure::{self, Category, Failure};
 use crate::replay::{Execution, ExecutionId, Nondeterminism, RecordedStep, RunnableStep, find_started};
 use crate::store::{
     AckOrchestrationItem, AfterAck, ErrorKind, ExecutionStatus, FetchedHistory, LockToken, OrchestrationItem,
-    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, engine_version,
+    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier,
 };
 use crate::telemetry;
-use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem};
+use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem, steps_left};
+
+/// Most inline steps of one turn.
+const MAX_STEPS_PER_TURN: usize = 1_000;
+/// How long a turn goes on starting inline steps.
+const MAX_TURN_OF_STEPS: Duration = Duration::from_millis(500);
 
 /// How a turn that was not committed goes on.
 pub(super) enum Stop {
@@ -78,6 +84,16 @@ pub(super) struct Batch {
     pub(super) parked: Vec<RecordWrite>,
 }
 
+impl Batch {
+    /// The reason of a cancellation in the batch.
+    pub(super) fn cancellation(&self) -> Option<&str> {
+        self.others.iter().find_map(|message| match message {
+            WorkItem::CancelInstance { reason } => Some(reason.as_str()),
+            _ => None,
+        })
+    }
+}
+
 pub(super) struct Turn<'a> {
     pub(super) shared: &'a Shared,
     pub(super) token: LockToken,
@@ -90,6 +106,10 @@ impl Turn<'_> {
     pub(super) fn now_ms(&self) -> u64 {
         let passed_ns = self.shared.clock.monotonic_ns().saturating_sub(self.started_ns);
         self.fetched_at_ms + passed_ns / 1_000_000
+    }
+
+    fn age(&self) -> Duration {
+        Duration::from_nanos(self.shared.clock.monotonic_ns().saturating_sub(self.started_ns))
     }
 
     async fn run(&self, item: OrchestrationItem) -> Result<(), Stop> {
@@ -105,7 +125,7 @@ impl Turn<'_> {
         }
         let resident = match item.history {
             FetchedHistory::Resident => {
-                self.shared.resident.take(&item.instance, item.execution_id, item.last_event_id)
+                self.shared.resident.take(&item.instance, item.execution_id, item.last_event_id).await
             }
             _ => None,
         };
@@ -149,7 +169,6 @@ impl Turn<'_> {
                         reason,
                         "a message cannot be read; it is parked"
                     );
-                    metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "orchestrator").increment(1);
                     let ids = &*self.shared.ids;
                     let body = message.body.clone();
                     let letter =
@@ -187,24 +206,7 @@ impl Turn<'_> {
         if start.start_at_ms.is_some_and(|at_ms| at_ms > now_ms) {
             return self.postpone(item, early, start, batch).await;
         }
-        let begin = Begin {
-            name: start.orchestration.clone(),
-            version: start.version.clone(),
-            execution_id: item.execution_id,
-            started: Started {
-                name: start.orchestration,
-                version: String::new(),
-                input: start.input,
-                parent: start.parent,
-                seed: self.shared.ids.new_seed(),
-                carried: Vec::new(),
-                seen_message_ids: Vec::new(),
-                custom_status: None,
-                labels: start.labels,
-                traceparent: start.traceparent,
-                engine_version: engine_version().to_string(),
-            },
-        };
+        let begin = Begin::first(start, item.execution_id, self.shared.ids.new_seed());
         self.begin(item, early, begin, batch).await
     }
 
@@ -215,24 +217,7 @@ impl Turn<'_> {
         next: ContinueAsNew,
         batch: Batch,
     ) -> Result<(), Stop> {
-        let begin = Begin {
-            name: next.orchestration.clone(),
-            version: next.version.clone(),
-            execution_id: next.execution_id,
-            started: Started {
-                name: next.orchestration,
-                version: String::new(),
-                input: next.input,
-                parent: next.parent,
-                seed: self.shared.ids.new_seed(),
-                carried: next.carried,
-                seen_message_ids: next.seen_message_ids,
-                custom_status: next.custom_status,
-                labels: next.labels,
-                traceparent: next.traceparent,
-                engine_version: engine_version().to_string(),
-            },
-        };
+        let begin = Begin::next(next, self.shared.ids.new_seed());
         self.begin(item, early, begin, batch).await
     }
 
@@ -244,9 +229,8 @@ impl Turn<'_> {
         batch: Batch,
     ) -> Result<(), Stop> {
         let Some((version, handler)) =
-            self.shared.registry.orchestration(&begin.name, begin.version.as_deref())
+            self.shared.registry.orchestration(&begin.started.name, begin.version.as_deref())
         else {
-            begin.started.version = begin.version.clone().unwrap_or_else(|| "0.0.0".to_owned());
             return self.unregistered_start(item, early, begin, batch).await;
         };
         begin.started.version = version.to_string();
@@ -273,7 +257,8 @@ impl Turn<'_> {
             }
             execution.handle(message, self.now_ms());
         }
-        let mut extras = Extras { records: batch.parked, orchestrator_items: replies };
+        let mut extras =
+            Extras { records: batch.parked, orchestrator_items: replies, cancelled_timers: Vec::new() };
         self.run_steps(&mut execution, &mut extras).await?;
         execution.settle(self.now_ms());
         let turn = self.next_ack(&mut execution, &mut extras);
@@ -292,19 +277,34 @@ impl Turn<'_> {
         let mut turn = commit::to_ack(self.shared, execution, plan, self.token, self.now_ms());
         turn.records.append(&mut extras.records);
         turn.orchestrator_items.append(&mut extras.orchestrator_items);
+        turn.cancelled_timers.append(&mut extras.cancelled_timers);
         turn
     }
 
     /// Runs the steps that the code asks for until it asks for no more. Whatever came before a step is committed before
     /// the step runs, so a result that a step may depend on is never made anew.
+    ///
+    /// A turn that has run its share of steps ends and wakes itself up again, so that a cancellation, a pause or a
+    /// message gets through to code that only ever runs steps. The same message is queued from the first commit
+    /// on, which consumes those that brought the turn: without it nothing would come back to the steps after a crash.
     async fn run_steps(&self, execution: &mut Box<Execution>, extras: &mut Extras) -> Result<(), Stop> {
         let mut running = FuturesUnordered::new();
+        let execution_id = execution.id().execution_id;
+        let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(execution.id().instance.clone());
+        let (mut steps_run, mut wake_up_queued) = (0, false);
         loop {
-            let steps = execution.take_steps();
+            let share_used =
+                steps_run >= MAX_STEPS_PER_TURN || (steps_run > 0 && self.age() >= MAX_TURN_OF_STEPS);
+            let steps = if share_used { Vec::new() } else { execution.take_steps() };
             if !steps.is_empty() {
+                steps_run += steps.len();
                 if execution.has_uncommitted_events() {
                     let mut turn = self.next_ack(execution, extras);
                     turn.after = AfterAck::KeepLock;
+                    if !wake_up_queued {
+                        turn.orchestrator_items.push(wake_up.clone());
+                        wake_up_queued = true;
+                    }
                     commit::ack(self.shared, turn).await?;
                 }
                 running.extend(steps.into_iter().map(run_step));
@@ -318,8 +318,18 @@ impl Turn<'_> {
                 }
             };
             match finished {
-                Some(step) => execution.finish_step(step, self.now_ms()),
-                None => return Ok(()),
+                Some(step) => {
+                    execution.finish_step(step, self.now_ms());
+                    execution.enforce_event_limit(self.now_ms());
+                }
+                None => {
+                    match (execution.has_runnable_steps(), wake_up_queued) {
+                        (true, false) => extras.orchestrator_items.push(wake_up),
+                        (false, true) => extras.cancelled_timers.push(steps_left(execution_id)),
+                        (true, true) | (false, false) => {}
+                    }
+                    return Ok(());
+                }
             }
         }
     }
@@ -343,7 +353,7 @@ impl Turn<'_> {
     }
 
     /// Too many deliveries: the instance fails, whatever the reason was.
-    async fn poison(&self, item: OrchestrationItem, batch: Batch) -> Result<(), Stop> {
+    async fn poison(&self, item: OrchestrationItem, mut batch: Batch) -> Result<(), Stop> {
         metrics::counter!(telemetry::POISONED, "what" => "turn").increment(1);
         let mut reason = format!(
             "the turn was given up after {} deliveries without a commit",
@@ -356,26 +366,16 @@ impl Turn<'_> {
         if let FetchedHistory::Unreadable(error) = &item.history {
             reason.push_str(&format!("; the history cannot be read: {error}"));
         }
-        let history = self.readable_history(&item).await;
         let failure = Failure::new(Category::Poison, reason).code("too-many-deliveries");
-        self.fail_existing(&item, &history, failure, batch).await
-    }
-}
-
-/// A new execution to begin.
-pub(super) struct Begin {
-    name: String,
-    version: Option<String>,
-    pub(super) execution_id: u64,
-    pub(super) started: Started,
-}
-
-impl Begin {
-    pub(super) fn describe(&self) -> String {
-        match &self.version {
-            Some(version) => format!("{:?} {version}", self.name),
-            None => format!("{:?}", self.name),
+        if item.status == Some(ExecutionStatus::ContinuedAsNew) {
+            // The execution before has ended; the failure belongs to the next one.
+            return match batch.continuation.take() {
+                Some(next) => self.fail_unstarted(&item, &[], Begin::next(*next, 0), failure, batch).await,
+                None => self.refuse_all(&item, batch).await,
+            };
         }
+        let history = self.readable_history(&item).await;
+        self.fail_existing(&item, &history, failure, batch).await
     }
 }
 
@@ -383,13 +383,16 @@ impl Begin {
 struct Extras {
     records: Vec<RecordWrite>,
     orchestrator_items: Vec<OrchestratorMessage>,
+    cancelled_timers: Vec<TimerIdentifier>,
 }
 
 async fn run_step(step: RunnableStep) -> RecordedStep {
     metrics::counter!(telemetry::STEPS_RUN).increment(1);
     let RunnableStep { step, name, run } = step;
     let result = std::panic::AssertUnwindSafe(run).catch_unwind().await;
-    let result = result.unwrap_or_else(|panic| Err(failure::from_panic(&format!("step {name:?}"), &*panic)));
+    let result = result
+        .unwrap_or_else(|panic| Err(failure::from_panic(&format!("step {name:?}"), &*panic)))
+        .map_err(Failure::bounded);
     RecordedStep { step, name, result }
 }
 

@@ -3,16 +3,18 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::turn::{Batch, Begin, Stop, Turn, parent_of};
+use super::begin::Begin;
+use super::turn::{Batch, Stop, Turn, parent_of};
 use super::unregistered::Verdict;
 use super::{backoff, commit};
+use crate::dead_letter::DeadLetter;
 use crate::event::{Channel, Event, EventKind, Output, ParentLink, Started};
 use crate::failure::Failure;
 use crate::limits::MAX_UNREAD_MESSAGES;
 use crate::replay::status_of;
 use crate::store::{
     AckOrchestrationItem, ExecutionStatus, FetchedHistory, OrchestrationItem, OrchestratorMessage,
-    ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
+    RecordWrite, ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
 };
 use crate::work_item::{StartOrchestration, WorkItem};
 
@@ -89,18 +91,30 @@ impl Turn<'_> {
         let starts = batch.start.iter().map(|start| &**start).chain(&batch.repeated_starts);
         let replies = starts.filter_map(|start| answer_repeated_start(&item.instance, None, start));
         turn.orchestrator_items = replies.collect();
-        if let Some(reason) = cancel.filter(|_| is_delayed_start(item)) {
+        if let Some(reason) = cancel.filter(|_| is_delayed(item)) {
             log.push(EventKind::OrchestrationCancelRequested { reason: reason.clone() });
             let failure = Failure::cancelled(reason);
             log.push(EventKind::OrchestrationFailed { failure: failure.clone() });
             turn.metadata.status = Some(ExecutionStatus::Cancelled);
             turn.metadata.output = Some(Output::Failed(failure).encode());
         } else if !log.events.is_empty() {
-            turn.metadata.status = Some(ExecutionStatus::Pending);
+            log.write_status(&mut turn);
         }
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.records = batch.parked;
+        turn.records.extend(self.park_refused(log));
         Ok(commit::ack(self.shared, turn).await?)
+    }
+
+    /// Messages that the instance could not keep are parked where they can be seen.
+    fn park_refused(&self, log: EarlyLog) -> Vec<RecordWrite> {
+        let EarlyLog { instance, at_ms, refused, .. } = log;
+        let letters = refused.into_iter().map(|message| {
+            let reason = format!("{MAX_UNREAD_MESSAGES} messages wait for the start, which is the limit");
+            let body = message.for_orchestrator(instance.as_str()).body;
+            DeadLetter::of_orchestrator(&*self.shared.ids, &instance, body, reason, at_ms).to_write()
+        });
+        letters.collect()
     }
 
     /// The start lies ahead: the instance becomes visible as pending, and the start comes back at its time.
@@ -112,21 +126,22 @@ impl Turn<'_> {
         batch: Batch,
     ) -> Result<(), Stop> {
         let mut log = EarlyLog::new(item, history, self.now_ms());
-        let cancelled = log.take_messages(&batch.others).is_some();
+        let cancelled = log.take_messages(&batch.others);
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.metadata.orchestration_name = Some(start.orchestration.clone());
         turn.metadata.orchestration_version = start.version.clone();
         turn.metadata.parent_instance_id = start.parent.as_ref().map(|parent| parent.instance.clone());
         turn.metadata.labels = Some(start.labels.clone()).filter(|labels| !labels.is_empty());
-        turn.metadata.status = Some(ExecutionStatus::Pending);
+        log.write_status(&mut turn);
         turn.records = batch.parked;
+        turn.records.extend(self.park_refused(log));
         let visible_at_ms = start.start_at_ms;
         let again = WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(item.instance.clone());
         turn.orchestrator_items.push(OrchestratorMessage { visible_at_ms, guard: StartGuard::None, ..again });
-        if cancelled {
+        if let Some(reason) = cancelled {
             // The cancellation comes back in a turn of its own, when the instance is known.
-            let cancel = WorkItem::CancelInstance { reason: "cancelled before its start".to_owned() };
+            let cancel = WorkItem::CancelInstance { reason };
             turn.orchestrator_items.push(cancel.for_orchestrator(item.instance.clone()));
         }
         Ok(commit::ack(self.shared, turn).await?)
@@ -141,7 +156,7 @@ impl Turn<'_> {
         batch: Batch,
     ) -> Result<(), Stop> {
         let what = format!("{:?} {}", started.name, started.version);
-        let failure = self.judge_unregistered(item, &what)?;
+        let failure = self.judge_unregistered(item, &what, &batch)?;
         self.fail_existing(item, history, failure, batch).await
     }
 
@@ -153,11 +168,20 @@ impl Turn<'_> {
         begin: Begin,
         batch: Batch,
     ) -> Result<(), Stop> {
-        let failure = self.judge_unregistered(item, &begin.describe())?;
-        self.fail_unstarted(item, early, begin.execution_id, begin.started, failure, batch).await
+        let failure = self.judge_unregistered(item, &begin.describe(), &batch)?;
+        self.fail_unstarted(item, early, begin, failure, batch).await
     }
 
-    fn judge_unregistered(&self, item: &OrchestrationItem, what: &str) -> Result<Failure, Stop> {
+    fn judge_unregistered(
+        &self,
+        item: &OrchestrationItem,
+        what: &str,
+        batch: &Batch,
+    ) -> Result<Failure, Stop> {
+        // Ending needs no code.
+        if let Some(reason) = batch.cancellation() {
+            return Ok(Failure::cancelled(reason));
+        }
         match self.shared.unregistered.judge(&item.instance, self.now_ms()) {
             Verdict::Wait(delay) => Err(Stop::NotHere {
                 delay,
@@ -171,15 +195,16 @@ impl Turn<'_> {
     }
 
     /// Records start and failure of an execution that could not begin.
-    async fn fail_unstarted(
+    pub(super) async fn fail_unstarted(
         &self,
         item: &OrchestrationItem,
         early: &[Event],
-        execution_id: u64,
-        started: Started,
+        begin: Begin,
         failure: Failure,
         batch: Batch,
     ) -> Result<(), Stop> {
+        let execution_id = begin.execution_id;
+        let started = begin.started_without_code();
         let mut log = EarlyLog::new(item, early, self.now_ms());
         if execution_id != item.execution_id {
             log.last_event_id = 0;
@@ -204,20 +229,8 @@ impl Turn<'_> {
         mut batch: Batch,
     ) -> Result<(), Stop> {
         if let (true, Some(start)) = (history.is_empty() && item.last_event_id == 0, batch.start.take()) {
-            let started = Started {
-                name: start.orchestration,
-                version: start.version.unwrap_or_else(|| "0.0.0".to_owned()),
-                input: start.input,
-                parent: start.parent,
-                seed: 0,
-                carried: Vec::new(),
-                seen_message_ids: Vec::new(),
-                custom_status: None,
-                labels: start.labels,
-                traceparent: start.traceparent,
-                engine_version: engine_version().to_string(),
-            };
-            return self.fail_unstarted(item, &[], item.execution_id, started, failure, batch).await;
+            let begin = Begin::first(*start, item.execution_id, 0);
+            return self.fail_unstarted(item, &[], begin, failure, batch).await;
         }
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         take_back_open(item, history, &mut turn);
@@ -258,6 +271,18 @@ impl Turn<'_> {
         reason: String,
         batch: Batch,
     ) -> Result<(), Stop> {
+        // Ending needs no code, so an instance that cannot go on can still be cancelled.
+        let own_parent = parent_of(history);
+        let cancelled = batch.others.iter().find_map(|message| match message {
+            WorkItem::CancelInstance { reason } => Some(reason.clone()),
+            WorkItem::CancelChild { reason, parent } if Some(parent) == own_parent.as_ref() => {
+                Some(reason.clone())
+            }
+            _ => None,
+        });
+        if let Some(reason) = cancelled {
+            return self.fail_existing(item, history, Failure::cancelled(reason), batch).await;
+        }
         let resumed = batch.others.iter().any(|message| matches!(message, WorkItem::ResumeInstance));
         if item.status == Some(ExecutionStatus::Paused) && !resumed {
             return Err(Stop::NotHere { delay: PAUSED_REDELIVERY, reason });
@@ -305,12 +330,13 @@ impl Turn<'_> {
 
 /// Whether a start comes to an instance whose own, delayed start lies ahead.
 pub(super) fn is_repeated_start(item: &OrchestrationItem, start: &StartOrchestration) -> bool {
-    is_delayed_start(item) && start.start_at_ms.is_none()
+    is_delayed(item) && start.start_at_ms.is_none()
 }
 
-/// Whether the instance is known and its start lies ahead, as opposed to one that only got early messages.
-fn is_delayed_start(item: &OrchestrationItem) -> bool {
-    item.status == Some(ExecutionStatus::Pending) && item.orchestration_name.is_some()
+/// Whether the start of the instance is known and lies ahead, as opposed to one that only got early messages.
+fn is_delayed(item: &OrchestrationItem) -> bool {
+    item.orchestration_name.is_some()
+        && matches!(item.status, Some(ExecutionStatus::Pending | ExecutionStatus::Paused))
 }
 
 /// Appends events without running code.
@@ -321,6 +347,10 @@ struct EarlyLog {
     at_ms: u64,
     seen: BTreeSet<String>,
     unread: usize,
+    /// Messages beyond the limit.
+    refused: Vec<WorkItem>,
+    /// Why the instance is paused, if it is.
+    paused: Option<String>,
 }
 
 impl EarlyLog {
@@ -336,6 +366,8 @@ impl EarlyLog {
             last_event_id: item.last_event_id,
             at_ms: history.last().map_or(now_ms, |event| now_ms.max(event.at_ms)),
             unread: messages.len(),
+            refused: Vec::new(),
+            paused: paused_before(history),
             seen: messages.into_iter().flatten().collect(),
         }
     }
@@ -345,7 +377,18 @@ impl EarlyLog {
         self.events.push(Event { event_id: self.last_event_id, at_ms: self.at_ms, kind });
     }
 
-    /// Records signals and mailbox messages, each id once; gives the reason of a cancellation if there is one.
+    /// What an instance is before its start: pending, or paused so that the start will be held.
+    fn write_status(&self, turn: &mut AckOrchestrationItem) {
+        turn.metadata.status = Some(match &self.paused {
+            Some(reason) => {
+                turn.metadata.output = Some(Output::Paused(reason.clone()).encode());
+                ExecutionStatus::Paused
+            }
+            None => ExecutionStatus::Pending,
+        });
+    }
+
+    /// Records signals, mailbox messages (each id once), pausing and resuming; gives the reason of a cancellation if there is one.
     fn take_messages(&mut self, messages: &[WorkItem]) -> Option<String> {
         let mut cancel = None;
         for message in messages {
@@ -356,6 +399,16 @@ impl EarlyLog {
                     cancel = Some(reason.clone());
                     continue;
                 }
+                WorkItem::PauseInstance { reason } if self.paused.is_none() => {
+                    self.paused = Some(reason.clone());
+                    self.push(EventKind::OrchestrationPaused { reason: reason.clone() });
+                    continue;
+                }
+                WorkItem::ResumeInstance if self.paused.is_some() => {
+                    self.paused = None;
+                    self.push(EventKind::OrchestrationResumed);
+                    continue;
+                }
                 _ => continue,
             };
             let repeated = id.as_ref().is_some_and(|id| !self.seen.insert(id.clone()));
@@ -363,11 +416,7 @@ impl EarlyLog {
                 continue;
             }
             if self.unread >= MAX_UNREAD_MESSAGES {
-                tracing::warn!(
-                    instance = self.instance,
-                    name,
-                    "too many messages wait for the start; one is dropped"
-                );
+                self.refused.push(message.clone());
                 continue;
             }
             self.unread += 1;
@@ -380,6 +429,14 @@ impl EarlyLog {
         }
         cancel
     }
+}
+
+fn paused_before(history: &[Event]) -> Option<String> {
+    history.iter().fold(None, |paused, event| match &event.kind {
+        EventKind::OrchestrationPaused { reason } => Some(reason.clone()),
+        EventKind::OrchestrationResumed => None,
+        _ => paused,
+    })
 }
 
 /// Takes back the activities, timers and children that a history leaves open.

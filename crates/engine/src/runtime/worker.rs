@@ -1,5 +1,6 @@
 //! The worker dispatcher: one fetcher, many activities.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use super::leases::LOCK_LOST;
 use super::unregistered::Verdict;
 use super::{Shared, Stage, backoff};
 use crate::activity::{ActivityContext, CancellationToken, Heartbeat, PROGRESS_KIND};
-use crate::clock::{self, duration_ms};
+use crate::clock::{self, Clock, duration_ms};
 use crate::dead_letter::DeadLetter;
 use crate::failure::{self, Category, Failure};
 use crate::payload::Payload;
@@ -37,9 +38,9 @@ pub(super) async fn run(shared: Arc<Shared>) {
     loop {
         while activities.try_join_next().is_some() {}
         let Some(mut permits) = free_slots(&shared, &slots, MAX_FETCHED_ACTIVITIES).await else { break };
-        let session = shared.sessions.fetch_config();
+        let (session, most) = shared.sessions.fetch_config(permits.num_permits());
         let request = FetchWorkItems {
-            max_items: permits.num_permits(),
+            max_items: most,
             lock_timeout: shared.options.worker_lock_timeout,
             poll_timeout: shared.sessions.longest_wait(session.as_ref()),
             session: session.as_ref(),
@@ -48,6 +49,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
         let fetched = tokio::select! {
             biased;
             fetched = shared.store.fetch_work_items(request) => fetched,
+            // A session was given up, so another one may be claimed: ask again.
+            () = shared.sessions.freed() => continue,
             () = shared.reached(Stage::Draining) => break,
         };
         match fetched {
@@ -172,7 +175,7 @@ async fn attempt(
     shared.sessions.touch(item.options.session.as_deref());
     match ended {
         Ended::Result(result) => {
-            let records = progress.end(result.is_ok());
+            let records = progress.end(result.is_ok(), heartbeat.latest().progress);
             finish(shared, &item, token, result, records).await;
         }
         Ended::Stopped(reason) => {
@@ -206,8 +209,8 @@ impl Watch<'_> {
         tokio::pin!(work);
         let clock = &*self.shared.clock;
         let options = &self.item.options;
-        let mut timeout = options.timeout_ms.map(|ms| clock.sleep_until_ms(clock.now_ms() + ms));
-        let mut silence = options.heartbeat_timeout_ms.map(|ms| clock.sleep_until_ms(clock.now_ms() + ms));
+        let mut timeout = options.timeout_ms.map(|ms| sleep_ms(clock, ms));
+        let mut silence = options.heartbeat_timeout_ms.map(|ms| sleep_ms(clock, ms));
         let mut beats = 0;
         loop {
             tokio::select! {
@@ -228,7 +231,7 @@ impl Watch<'_> {
                     let ms = options.heartbeat_timeout_ms.unwrap_or_default();
                     if self.heartbeat.latest().count > beats {
                         beats = self.heartbeat.latest().count;
-                        silence = Some(clock.sleep_until_ms(clock.now_ms() + ms));
+                        silence = Some(sleep_ms(clock, ms));
                     } else {
                         let message = format!("activity {:?} gave no heartbeat for {ms} ms", self.item.name);
                         return Ended::Result(Err(Failure::timeout("heartbeat-timeout", message)));
@@ -237,7 +240,7 @@ impl Watch<'_> {
                 () = self.heartbeat.beaten.notified() => {
                     let beat = self.heartbeat.latest();
                     beats = beat.count;
-                    silence = options.heartbeat_timeout_ms.map(|ms| clock.sleep_until_ms(clock.now_ms() + ms));
+                    silence = options.heartbeat_timeout_ms.map(|ms| sleep_ms(clock, ms));
                     progress.store(beat.progress).await;
                 }
                 () = self.shared.reached(Stage::Releasing) => return Ended::Released,
@@ -246,7 +249,12 @@ impl Watch<'_> {
     }
 }
 
-async fn wait(sleep: &mut Option<std::pin::Pin<Box<dyn Future<Output = ()> + Send>>>) {
+/// A wait of so many milliseconds; one that is longer than time itself never ends.
+fn sleep_ms(clock: &dyn Clock, ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    clock.sleep_until_ms(clock.now_ms().saturating_add(ms))
+}
+
+async fn wait(sleep: &mut Option<Pin<Box<dyn Future<Output = ()> + Send>>>) {
     match sleep {
         Some(sleep) => sleep.await,
         None => std::future::pending().await,
@@ -298,13 +306,24 @@ impl StoredProgress<'_> {
         }
     }
 
-    /// A success leaves nothing behind.
-    fn end(&self, succeeded: bool) -> Vec<RecordWrite> {
-        if !succeeded || self.version.is_none() {
-            return Vec::new();
+    /// What the end of the attempt writes with its answer: a success leaves nothing behind, a failure its latest
+    /// progress. The commit holds the lock of the activity, so nothing newer can be there.
+    fn end(&self, succeeded: bool, latest: Option<Payload>) -> Vec<RecordWrite> {
+        let (kind, id, expect) = (PROGRESS_KIND.to_owned(), self.key.to_owned(), Expect::Anything);
+        match latest {
+            Some(progress) if !succeeded => vec![RecordWrite::Put {
+                kind,
+                id,
+                expect,
+                due_at_ms: None,
+                time_to_live: Some(PROGRESS_RETENTION),
+                body: progress.as_str().as_bytes().to_vec().into(),
+            }],
+            latest if succeeded && (latest.is_some() || self.version.is_some()) => {
+                vec![RecordWrite::Delete { kind, id, expect }]
+            }
+            _ => Vec::new(),
         }
-        let (kind, id) = (PROGRESS_KIND.to_owned(), self.key.to_owned());
-        vec![RecordWrite::Delete { kind, id, expect: Expect::Anything }]
     }
 }
 
@@ -323,7 +342,7 @@ async fn finish(
             execution_id: item.execution_id,
             id: item.id,
             attempt: item.attempt,
-            details,
+            details: details.bounded(),
         },
     };
     let completion = Some(completion.for_orchestrator(item.instance.clone()));

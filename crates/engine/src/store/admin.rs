@@ -188,7 +188,7 @@ pub struct InstanceCursor {
 pub struct InstancePage {
     /// Rows, newest first; of equal age, ascending by id.
     pub instances: Vec<InstanceInfo>,
-    /// Where the next page starts; `None` when this is the last.
+    /// Where the next page starts; `None` when this is the last, also when it is exactly full.
     pub next: Option<InstanceCursor>,
 }
 
@@ -266,7 +266,7 @@ pub trait ProviderAdmin: Send + Sync + 'static {
 
     /// Removes instances with everything that belongs to them: events, executions, queued messages of both
     /// queues, locks and metadata, all or nothing. A turn or activity in flight cannot bring any of it back, and a
-    /// new instance of the same id receives nothing old. Unknown ids are passed over.
+    /// new instance of the same id receives nothing old. Ids without a row are fine; what is queued for them goes too.
     ///
     /// # Errors
     /// `Conflict` without `force` when one of them has not ended; `Conflict` always when one of them has a child

@@ -208,6 +208,9 @@ pub enum AfterAck {
 }
 
 /// One turn, to be committed all or nothing.
+///
+/// A turn without events and metadata only consumes messages: it makes no instance and no execution. A new execution
+/// starts without pin, output and completion time; name, labels, parent and custom status belong to the instance and stay.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AckOrchestrationItem {
     /// Token of the fetched item; the commit fails with `LockLost` unless it still holds.
@@ -332,9 +335,9 @@ pub trait Provider: Send + Sync + 'static {
 
     /// Locks up to `max_items` instances that have visible messages and returns everything needed for their turns.
     ///
-    /// For each instance: take the instance lock first, then every visible message of the instance, oldest
-    /// first, and raise the attempt count of each by one. A locked instance is passed over, never waited for. With
-    /// nothing to return the call waits up to `poll_timeout` and is woken by the commit that makes a message
+    /// For each instance: take the instance lock first, then every visible message of the instance, in the order in which
+    /// they were enqueued, and raise the attempt count of each by one. A locked instance is passed over, never waited for. With
+    /// nothing to return the call waits for `poll_timeout` and is woken by the commit that makes a message
     /// visible, by the due time of the next delayed message, or by the expiry of a lock.
     async fn fetch_orchestration_items(
         &self,
@@ -353,7 +356,8 @@ pub trait Provider: Send + Sync + 'static {
     async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError>;
 
     /// Gives the batch back: clears the lock and shows the messages again, after `delay` if given, in their order.
-    /// Messages that arrived under the lock are not delayed.
+    /// The delay holds for the whole instance: messages that arrived under the lock or come later wait as well, so that
+    /// nothing overtakes what was given back.
     /// With `ignore_attempt` the fetch does not count as an attempt (the count never goes below zero).
     ///
     /// # Errors

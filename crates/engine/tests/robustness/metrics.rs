@@ -57,11 +57,11 @@ async fn counters_tell_what_happened() {
         (telemetry::INSTANCES_ENDED, r#"["completed"]"#, 10),
         (telemetry::INSTANCES_ENDED, r#"["failed"]"#, 1),
         (telemetry::CONTINUED_AS_NEW, "[]", 10),
-        (telemetry::ACTIVITIES_SCHEDULED, "[]", 100),
+        (telemetry::ATTEMPTS_QUEUED, "[]", 100),
         (telemetry::ACTIVITY_ATTEMPTS, r#"["completed"]"#, 100),
         (telemetry::STEPS_RUN, "[]", 20),
-        // Each execution: start, five activities (the fifth commits before the step), the step, the timer.
-        (telemetry::TURNS, "[]", 1 + 20 * 8),
+        // Each execution: start, five activities (the fifth runs the step as well), the timer.
+        (telemetry::TURNS, "[]", 1 + 20 * 7),
     ];
     for (name, labels, count) in expected {
         assert_eq!(counters.get(&format!("{name}{labels}")), Some(&count), "{name}{labels} of {counters:#?}");

@@ -3,7 +3,8 @@
 use std::sync::Mutex;
 
 use segno::store::{
-    ExecutionPosition, FetchOrchestrationItems, FetchedHistory, LockToken, OrchestrationItem, ResidentExecutions,
+    ExecutionPosition, FetchOrchestrationItems, FetchedHistory, LockToken, OrchestrationItem,
+    ResidentExecutions,
 };
 
 use super::fixture::*;

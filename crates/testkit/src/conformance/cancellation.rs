@@ -1,11 +1,18 @@
 //! A turn takes back activities and timers; their holders learn of it by losing their locks (C1, T2).
 
-use segno::store::{LockToken, ScheduledActivityIdentifier, WorkerMessage};
+use segno::store::{
+    LockToken, OrchestratorMessage, ScheduledActivityIdentifier, TimerIdentifier, WorkerMessage,
+};
 
 use super::fixture::*;
 
 async fn cancel(env: &Env, activity_id: u64) {
     env.turn_of("i1").await.cancel_activity(activity("i1", activity_id)).ack().await;
+}
+
+/// Executions and event ids around (2, 2), with their neighbours on all sides.
+fn grid() -> impl Iterator<Item = (u64, u64)> {
+    (1..=3).flat_map(|execution_id| (1..=3).map(move |event_id| (execution_id, event_id)))
 }
 
 async fn soon(env: &Env) -> u64 {
@@ -69,14 +76,18 @@ pub(super) async fn cancelling_what_is_unknown_or_finished_is_fine(env: Env) {
 }
 
 pub(super) async fn only_the_named_activity_is_taken_back(env: Env) {
-    env.queue(job(1)).await;
-    env.queue(job(2)).await;
-    env.queue(job_of("i2", 1)).await;
-    let later = ScheduledActivityIdentifier { execution_id: 2, ..activity("i1", 1) };
-    env.queue(WorkerMessage { activity: later.clone(), ..job(1) }).await;
-    cancel(&env, 1).await;
-    let left: Vec<_> = env.take(ask().max(9)).await.into_iter().map(|item| item.message.activity).collect();
-    assert_eq!(left, [activity("i1", 2), activity("i2", 1), later]);
+    let mut expected = vec![activity("i2", 2)];
+    for (execution_id, activity_id) in grid() {
+        expected.push(ScheduledActivityIdentifier { execution_id, ..activity("i1", activity_id) });
+    }
+    for activity in &expected {
+        env.queue(WorkerMessage { activity: activity.clone(), ..job(1) }).await;
+    }
+    let cancelled = ScheduledActivityIdentifier { execution_id: 2, ..activity("i1", 2) };
+    env.turn_of("i1").await.cancel_activity(cancelled.clone()).ack().await;
+    expected.retain(|activity| *activity != cancelled);
+    let left: Vec<_> = env.take(ask().max(99)).await.into_iter().map(|item| item.message.activity).collect();
+    assert_eq!(left, expected);
 }
 
 pub(super) async fn many_activities_are_taken_back_in_one_turn(env: Env) {
@@ -195,12 +206,16 @@ pub(super) async fn the_same_timer_of_another_instance_stays(env: Env) {
 }
 
 pub(super) async fn the_same_timer_of_another_execution_stays(env: Env) {
-    let mut other = timer("i1", 2, soon(&env).await);
-    other.timer.as_mut().unwrap().execution_id = 2;
-    env.post(other).await;
-    env.turn_of("i1").await.cancel_timer(2).ack().await;
+    let at_ms = soon(&env).await;
+    for (execution_id, timer_id) in grid() {
+        let identifier = Some(TimerIdentifier { execution_id, timer_id });
+        env.post(OrchestratorMessage { timer: identifier, ..timer("i1", 0, at_ms) }).await;
+    }
+    let mut turn = env.turn_of("i1").await;
+    turn.ack.cancelled_timers.push(TimerIdentifier { execution_id: 2, timer_id: 2 });
+    turn.ack().await;
     env.advance_span().await;
-    assert_eq!(bodies(&env.fetch().await), ["timer"]);
+    assert_eq!(env.fetch().await.messages.len(), grid().count() - 1);
 }
 
 pub(super) async fn a_refused_turn_takes_back_no_timer(env: Env) {

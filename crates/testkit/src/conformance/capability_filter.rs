@@ -122,6 +122,21 @@ pub(super) async fn a_pin_belongs_to_one_execution(env: Env) {
     assert_eq!(instances(&fetch(&env, &[("2.0.0", "2.0.0")]).await), ["i1"]);
 }
 
+pub(super) async fn a_new_execution_without_a_pin_passes_every_filter(env: Env) {
+    env.turn_of("i1").await.pinned("1.0.0").status(ExecutionStatus::ContinuedAsNew).ack().await;
+    env.turn_of("i1").await.execution(2).event(1).ack().await;
+    env.send("i1", "go").await;
+    assert_eq!(instances(&fetch(&env, &[("5.0.0", "6.0.0")]).await), ["i1"]);
+}
+
+pub(super) async fn a_pin_holds_for_messages_that_wait_already(env: Env) {
+    let turn = env.turn_of("i1").await;
+    env.send("i1", "meanwhile").await;
+    turn.pinned("3.0.0").ack().await;
+    assert!(fetch(&env, &[("1.0.0", "2.0.0")]).await.is_empty());
+    assert_eq!(instances(&fetch(&env, &[("3.0.0", "3.0.0")]).await), ["i1"]);
+}
+
 pub(super) async fn an_expired_lock_is_offered_only_to_who_can_replay_it(env: Env) {
     pinned(&env, "i1", "3.0.0").await;
     env.send("i1", "go").await;

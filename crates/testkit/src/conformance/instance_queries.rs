@@ -122,6 +122,14 @@ pub(super) async fn a_name_finds_instances_of_one_orchestration(env: Env) {
     assert!(found(&env, named("order")).await.is_empty());
 }
 
+pub(super) async fn a_changed_name_is_found_by_the_new_one_only(env: Env) {
+    env.turn_of("i1").await.named("Old").ack().await;
+    env.turn_of("i1").await.execution(2).named("New").ack().await;
+    let named = |name: &str| InstanceQuery { orchestration_name: Some(name.to_owned()), ..all() };
+    assert_eq!(found(&env, named("New")).await, ["i1"]);
+    assert!(found(&env, named("Old")).await.is_empty());
+}
+
 pub(super) async fn a_label_finds_instances_that_carry_it_now(env: Env) {
     env.turn_of("a").await.label("team", "blue").ack().await;
     env.turn_of("b").await.label("team", "red").ack().await;
@@ -251,8 +259,11 @@ pub(super) async fn a_deleted_instance_is_found_by_nothing(env: Env) {
         all(),
         prefix("i1"),
         InstanceQuery { status: Some(ExecutionStatus::Completed), ..all() },
+        InstanceQuery { status: Some(ExecutionStatus::Running), ..all() },
         InstanceQuery { orchestration_name: Some("Flow".to_owned()), ..all() },
+        InstanceQuery { orchestration_name: Some("Before".to_owned()), ..all() },
         InstanceQuery { label: Some(("team".to_owned(), "blue".to_owned())), ..all() },
+        InstanceQuery { label: Some(("team".to_owned(), "red".to_owned())), ..all() },
     ] {
         assert!(found(&env, query).await.is_empty());
     }

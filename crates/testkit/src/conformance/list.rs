@@ -1,124 +1,4 @@
-//! All cases, by group. The one list that drives both the macro and [`cases`].
-
-use std::panic::resume_unwind;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::Duration;
-
-use futures_util::future::BoxFuture;
-use tokio::runtime::{Builder, Runtime};
-
-use super::fixture::Env;
-use super::harness::StoreHarness;
-
-/// Where a case runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Threads {
-    /// In a current-thread runtime.
-    One,
-    /// In a runtime with several threads, because the case is about real contention.
-    Many,
-}
-
-/// How many threads [`Threads::Many`] stands for.
-const MANY_THREADS: usize = 4;
-
-/// One rule of the store contract.
-#[derive(Debug, Clone, Copy)]
-pub struct Case {
-    /// The group it belongs to: a file of this directory.
-    pub group: &'static str,
-    /// The rule, as a sentence.
-    pub name: &'static str,
-    /// Where it runs.
-    pub threads: Threads,
-    run: fn(Env) -> BoxFuture<'static, ()>,
-}
-
-/// Makes one test of every case of the store contract, in one module per group.
-///
-/// ```ignore
-/// segno_testkit::conformance!(MyHarness::new());
-/// ```
-///
-/// The expression makes a [`StoreHarness`](crate::conformance::StoreHarness) and is evaluated inside the case's
-/// runtime, once per case.
-#[macro_export]
-macro_rules! conformance {
-    ($harness:expr) => {
-        fn conformance_harness() -> impl $crate::conformance::StoreHarness {
-            $harness
-        }
-        $crate::__for_each_case! { [$crate::__conformance_tests] }
-    };
-}
-
-#[doc(hidden)]
-#[macro_export]
-macro_rules! __conformance_tests {
-    ($($group:ident $threads:ident { $($name:ident,)* })*) => {
-        $(mod $group {
-            $(#[test]
-            fn $name() {
-                $crate::conformance::run(stringify!($group), stringify!($name), super::conformance_harness);
-            })*
-        })*
-    };
-}
-
-macro_rules! case_table {
-    ($($group:ident $threads:ident { $($name:ident,)* })*) => {
-        &[$($(Case {
-            group: stringify!($group),
-            name: stringify!($name),
-            threads: Threads::$threads,
-            run: |env| Box::pin(super::$group::$name(env)),
-        },)*)*]
-    };
-}
-
-/// Every case of the store contract.
-pub fn cases() -> &'static [Case] {
-    crate::__for_each_case! { [case_table] }
-}
-
-/// Real time after which a case counts as stuck: the store hangs or spins. Only a failing case takes this long.
-const CASE_LIMIT: Duration = Duration::from_secs(60);
-
-/// Runs one case against a fresh store of the harness. Panics when the store breaks the rule.
-pub fn run<H: StoreHarness + 'static>(group: &str, name: &str, harness: fn() -> H) {
-    let case = cases().iter().find(|case| case.group == group && case.name == name);
-    let case = case.unwrap_or_else(|| panic!("there is no case {group}::{name}"));
-    // On a thread of its own, because a store that spins never lets go of its runtime.
-    let (done, outcome) = mpsc::channel();
-    let thread = std::thread::spawn(move || {
-        case.runtime().block_on(async {
-            let harness = harness();
-            (case.run)(Env::new(harness.open().await)).await;
-            harness.close().await;
-        });
-        // The receiver is gone only when the case was given up already.
-        let _ = done.send(());
-    });
-    match outcome.recv_timeout(CASE_LIMIT) {
-        Ok(()) => {}
-        Err(RecvTimeoutError::Timeout) => panic!("the store is stuck: no end after {CASE_LIMIT:?}"),
-        Err(RecvTimeoutError::Disconnected) => match thread.join() {
-            Ok(()) => unreachable!("the case ends by saying so or by panicking"),
-            Err(panic) => resume_unwind(panic),
-        },
-    }
-}
-
-impl Case {
-    fn runtime(&self) -> Runtime {
-        let mut builder = match self.threads {
-            Threads::One => Builder::new_current_thread(),
-            Threads::Many => Builder::new_multi_thread(),
-        };
-        let runtime = builder.worker_threads(MANY_THREADS).enable_all().build();
-        runtime.expect("a test process can start a runtime")
-    }
-}
+//! All cases, by group: the one list that drives both the macro and `cases`.
 
 #[doc(hidden)]
 #[macro_export]
@@ -220,6 +100,8 @@ macro_rules! __for_each_case {
                 counts_stay_right_under_load,
             }
             queue_order_and_visibility One {
+                nothing_overtakes_a_batch_that_was_given_back_with_a_delay,
+                a_delay_of_one_instance_holds_up_no_other,
                 messages_come_oldest_first,
                 message_ids_grow_with_every_enqueue,
                 messages_of_a_turn_keep_their_order,
@@ -272,6 +154,8 @@ macro_rules! __for_each_case {
                 a_worker_is_woken_by_the_time_of_a_delayed_activity,
                 a_worker_is_woken_by_the_expiry_of_a_lock,
                 a_worker_is_woken_by_the_expiry_of_a_session,
+                workers_of_one_owner_are_all_woken_for_its_session,
+                an_owner_is_woken_for_new_work_of_its_session,
                 every_waiting_worker_is_woken_for_its_own_activity,
                 the_right_worker_is_woken_among_many,
                 a_worker_without_sessions_waits_on_while_session_work_arrives,
@@ -355,6 +239,7 @@ macro_rules! __for_each_case {
                 a_new_execution_starts_fresh,
                 an_old_execution_keeps_its_end,
                 a_turn_of_an_older_execution_does_not_make_it_current,
+                the_end_of_an_older_execution_is_not_the_end_of_the_instance,
                 an_existing_event_id_conflicts_in_its_own_execution_only,
                 an_unknown_execution_reads_empty,
                 what_belongs_to_the_instance_outlives_an_execution,
@@ -401,6 +286,7 @@ macro_rules! __for_each_case {
                 other_messages_do_not_stand_in_the_way_of_a_start,
                 a_message_without_a_guard_is_always_accepted,
                 a_start_that_was_consumed_without_a_name_can_be_repeated,
+                a_consumed_start_does_not_linger_behind_other_messages,
                 starts_of_different_instances_do_not_meet,
                 a_deleted_instance_can_be_started_again,
                 a_turn_leaves_out_a_start_of_an_existing_instance,
@@ -415,6 +301,13 @@ macro_rules! __for_each_case {
                 a_message_that_needs_its_instance_follows_a_start_that_waits,
                 a_message_that_needs_its_instance_is_not_content_with_early_messages,
                 a_message_that_needs_its_instance_is_refused_after_its_deletion,
+                a_message_that_needs_its_instance_may_come_any_number_of_times,
+                a_message_that_needs_its_instance_is_no_start,
+                a_turn_leaves_out_what_needs_an_absent_instance,
+                a_turn_may_start_an_instance_and_send_what_needs_it,
+                a_record_commit_leaves_out_what_needs_an_absent_instance,
+                a_message_that_needs_its_instance_follows_a_start_that_is_locked_or_delayed,
+                a_message_that_needs_its_instance_reaches_one_that_has_ended,
             }
             work_item_acks One {
                 a_finished_activity_leaves_the_queue,
@@ -490,6 +383,8 @@ macro_rules! __for_each_case {
                 what_is_passed_over_blocks_nobody,
                 a_pin_given_again_replaces_the_old_one,
                 a_pin_belongs_to_one_execution,
+                a_new_execution_without_a_pin_passes_every_filter,
+                a_pin_holds_for_messages_that_wait_already,
                 an_expired_lock_is_offered_only_to_who_can_replay_it,
             }
             custom_status One {
@@ -564,6 +459,7 @@ macro_rules! __for_each_case {
                 a_state_finds_instances_in_it_now,
                 a_state_is_that_of_the_current_execution,
                 a_name_finds_instances_of_one_orchestration,
+                a_changed_name_is_found_by_the_new_one_only,
                 a_label_finds_instances_that_carry_it_now,
                 a_parent_finds_its_direct_children,
                 a_span_of_time_has_its_start_but_not_its_end,

@@ -6,12 +6,15 @@
 //!
 //! * `harness`: how a store is opened, and how its time passes.
 //! * `list`: all cases by group; drives the macro and [`cases`].
-//! * `fixture`: the words that cases are written in.
+//! * `case`: what a case is and how it runs.
+//! * `fixture`, `turn`, `wait`: the words that cases are written in.
 //! * everything else: one file per group of rules.
 
+mod case;
 mod fixture;
 mod harness;
 mod list;
+mod turn;
 mod wait;
 
 mod admin_reads;
@@ -42,6 +45,6 @@ mod waiting_and_waking;
 mod watching;
 mod work_item_acks;
 
+pub use case::{Case, Threads, cases, run};
 pub use fixture::Env;
 pub use harness::{ClockHandle, OpenStore, StoreHarness};
-pub use list::{Case, Threads, cases, run};

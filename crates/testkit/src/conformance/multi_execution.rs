@@ -68,6 +68,14 @@ pub(super) async fn a_turn_of_an_older_execution_does_not_make_it_current(env: E
     assert_eq!(env.read_with_execution("i1", 1).await.unwrap(), [event(1), event(2)]);
 }
 
+pub(super) async fn the_end_of_an_older_execution_is_not_the_end_of_the_instance(env: Env) {
+    env.start_executions("i1", 2).await;
+    env.turn_of("i1").await.execution(1).status(ExecutionStatus::Failed).output("old").ack().await;
+    let info = env.info("i1").await;
+    assert_eq!((info.status, info.output, info.completed_at_ms), (ExecutionStatus::Running, None, None));
+    assert_eq!(env.get_execution_info("i1", 1).await.unwrap().status, ExecutionStatus::Failed);
+}
+
 pub(super) async fn an_existing_event_id_conflicts_in_its_own_execution_only(env: Env) {
     env.start_executions("i1", 2).await;
     conflict(env.turn_of("i1").await.execution(2).event(1).try_ack().await);

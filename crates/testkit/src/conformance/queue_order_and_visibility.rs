@@ -184,3 +184,27 @@ pub(super) async fn the_clock_of_the_store_moves_on(env: Env) {
     env.advance_span().await;
     assert!(env.now().await >= before + u64::try_from(env.span().as_millis()).unwrap());
 }
+
+pub(super) async fn nothing_overtakes_a_batch_that_was_given_back_with_a_delay(env: Env) {
+    env.send("i1", "1").await;
+    let item = env.fetch().await;
+    env.send("i1", "2").await;
+    env.post(timer("i1", 7, env.now_ms().await.unwrap() + 1)).await;
+    env.abandon_orchestration_item(item.lock_token, Some(LOCK), false).await.unwrap();
+    env.send("i1", "4").await;
+    env.nothing_to_fetch().await;
+    env.advance(LOCK / 2).await;
+    env.nothing_to_fetch().await;
+    env.advance(LOCK).await;
+    let order = bodies(&env.fetch().await).iter().map(|body| (*body).to_owned()).collect::<Vec<_>>();
+    assert_eq!((order.len(), order[0].as_str(), order[1].as_str(), order[3].as_str()), (4, "1", "2", "4"));
+}
+
+pub(super) async fn a_delay_of_one_instance_holds_up_no_other(env: Env) {
+    env.send("i1", "1").await;
+    let item = env.fetch().await;
+    env.abandon_orchestration_item(item.lock_token, Some(LOCK), false).await.unwrap();
+    env.send("i2", "1").await;
+    assert_eq!(env.fetch().await.instance, "i2");
+    env.nothing_to_fetch().await;
+}

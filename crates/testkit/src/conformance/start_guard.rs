@@ -1,4 +1,4 @@
-//! Starting twice is starting once, and the store is the one that knows (I1, I3).
+//! Starting twice is starting once, what needs its instance finds it, and the store is the one that knows (I1, I3).
 
 use segno::store::{ExecutionStatus, OrchestratorMessage, RecordBatch, StartGuard};
 
@@ -6,6 +6,11 @@ use super::fixture::*;
 
 async fn start(env: &Env, instance: &str) -> Result<(), segno::store::ProviderError> {
     env.enqueue_for_orchestrator(guarded_start(instance), None).await
+}
+
+/// A message for an instance that must be there.
+fn needing(instance: &str) -> OrchestratorMessage {
+    OrchestratorMessage { guard: StartGuard::IfPresent, ..message(instance, "control") }
 }
 
 async fn nothing_queued(env: &Env) {
@@ -85,6 +90,14 @@ pub(super) async fn a_start_that_was_consumed_without_a_name_can_be_repeated(env
     start(&env, "i1").await.unwrap();
 }
 
+pub(super) async fn a_consumed_start_does_not_linger_behind_other_messages(env: Env) {
+    start(&env, "i1").await.unwrap();
+    env.send_later("i1", "later", LOCK).await;
+    env.turn(&env.fetch().await).ack().await;
+    start(&env, "i1").await.unwrap();
+    assert_eq!(bodies(&env.fetch().await), ["start"]);
+}
+
 pub(super) async fn starts_of_different_instances_do_not_meet(env: Env) {
     start(&env, "i1").await.unwrap();
     start(&env, "i2").await.unwrap();
@@ -154,8 +167,7 @@ pub(super) async fn a_delayed_start_comes_at_its_time(env: Env) {
 }
 
 async fn control(env: &Env, instance: &str) -> Result<(), segno::store::ProviderError> {
-    let message = OrchestratorMessage { guard: StartGuard::IfPresent, ..message(instance, "control") };
-    env.enqueue_for_orchestrator(message, None).await
+    env.enqueue_for_orchestrator(needing(instance), None).await
 }
 
 pub(super) async fn a_message_that_needs_its_instance_is_refused_when_there_is_none(env: Env) {
@@ -184,4 +196,54 @@ pub(super) async fn a_message_that_needs_its_instance_is_refused_after_its_delet
     env.start_and_end("i1").await;
     env.delete_instances_atomic(&["i1".to_owned()], true).await.unwrap();
     not_found(control(&env, "i1").await);
+}
+
+pub(super) async fn a_message_that_needs_its_instance_may_come_any_number_of_times(env: Env) {
+    env.start("i1").await;
+    control(&env, "i1").await.unwrap();
+    control(&env, "i1").await.unwrap();
+    assert_eq!(env.fetch().await.messages.len(), 2);
+}
+
+pub(super) async fn a_message_that_needs_its_instance_is_no_start(env: Env) {
+    start(&env, "i1").await.unwrap();
+    control(&env, "i1").await.unwrap();
+    env.turn(&env.fetch().await).ack().await;
+    not_found(control(&env, "i1").await);
+    start(&env, "i1").await.unwrap();
+}
+
+pub(super) async fn a_turn_leaves_out_what_needs_an_absent_instance(env: Env) {
+    env.start("there").await;
+    env.turn_of("i1").await.event(1).post(needing("nobody")).post(needing("there")).ack().await;
+    assert_eq!(env.read("i1").await.unwrap(), [event(1)]);
+    assert_eq!(instances(&env.fetch_many(9).await), ["there"]);
+    nothing_queued(&env).await;
+}
+
+pub(super) async fn a_turn_may_start_an_instance_and_send_what_needs_it(env: Env) {
+    env.turn_of("i1").await.post(guarded_start("child")).post(needing("child")).ack().await;
+    assert_eq!(bodies(&env.fetch().await), ["start", "control"]);
+}
+
+pub(super) async fn a_record_commit_leaves_out_what_needs_an_absent_instance(env: Env) {
+    let orchestrator_items = vec![needing("nobody")];
+    let batch = RecordBatch { writes: vec![put("r")], orchestrator_items, ..RecordBatch::default() };
+    env.commit_records(batch).await.unwrap();
+    assert!(env.record("r").await.is_some());
+    nothing_queued(&env).await;
+}
+
+pub(super) async fn a_message_that_needs_its_instance_follows_a_start_that_is_locked_or_delayed(env: Env) {
+    start(&env, "locked").await.unwrap();
+    env.fetch().await;
+    control(&env, "locked").await.unwrap();
+    env.enqueue_for_orchestrator(guarded_start("delayed"), Some(LOCK)).await.unwrap();
+    control(&env, "delayed").await.unwrap();
+}
+
+pub(super) async fn a_message_that_needs_its_instance_reaches_one_that_has_ended(env: Env) {
+    env.start_and_end("i1").await;
+    control(&env, "i1").await.unwrap();
+    assert_eq!(bodies(&env.fetch().await), ["control"]);
 }

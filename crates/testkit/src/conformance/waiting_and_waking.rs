@@ -241,6 +241,28 @@ pub(super) async fn a_worker_is_woken_by_the_expiry_of_a_session(env: Env) {
     assert_eq!(fetch.answer().await[0].message, session_job("s", 2));
 }
 
+pub(super) async fn workers_of_one_owner_are_all_woken_for_its_session(env: Env) {
+    let mut fetches = Vec::new();
+    for _ in 0..WAITERS {
+        fetches.push(env.waiting_work(ask().owner("a").waiting()).await);
+    }
+    let turn = env.turn_of("i1").await;
+    (0..WAITERS as u64).fold(turn, |turn, id| turn.work(session_job("s", id))).ack().await;
+    for fetch in fetches {
+        assert_eq!(fetch.answer().await.len(), 1);
+    }
+}
+
+pub(super) async fn an_owner_is_woken_for_new_work_of_its_session(env: Env) {
+    env.queue(session_job("s", 1)).await;
+    env.take(ask().owner("a")).await;
+    let other = env.waiting_work(ask().owner("b").waiting()).await;
+    let owner = env.waiting_work(ask().owner("a").owned_only().waiting()).await;
+    env.queue(session_job("s", 2)).await;
+    assert_eq!(owner.answer().await[0].message, session_job("s", 2));
+    other.still_waits();
+}
+
 pub(super) async fn every_waiting_worker_is_woken_for_its_own_activity(env: Env) {
     let mut fetches = Vec::new();
     for _ in 0..WAITERS {

@@ -53,6 +53,8 @@ struct InstanceQueue {
     guarded_start: Option<u64>,
     /// Key of the instance in the ready order, if it is there.
     ready_key: Option<u64>,
+    /// Nothing of the instance is shown before this time: its batch was given back with a delay.
+    not_before_ms: u64,
 }
 
 /// Messages by id. Boxed, because most instances have one message and a map node has room for eleven.
@@ -282,8 +284,30 @@ impl OrchestratorQueue {
             message.attempts = attempt.settle(message.attempts);
             message.visible_at_ms = visible_at_ms;
         }
+        if visible_at_ms > now_ms {
+            self.hold_back(&instance, visible_at_ms);
+        }
         self.show(&instance, fetched, now_ms);
         Some(())
+    }
+
+    /// Hides everything of an instance until a time, so that nothing overtakes a batch that was given back.
+    fn hold_back(&mut self, instance: &Arc<str>, until_ms: u64) {
+        let queue = self.instances.get_mut(instance).expect("the caller found the instance in the queue");
+        queue.not_before_ms = until_ms;
+        self.depths.visible -= queue.visible.len() as u64;
+        self.depths.delayed += queue.visible.len() as u64;
+        let shown = std::mem::take(&mut queue.visible);
+        let early = queue.delayed.extract_if(.., |_, message| message.visible_at_ms < until_ms);
+        let early: Vec<(u64, Box<Message>)> = early.collect();
+        for (message_id, message) in &early {
+            self.delayed.remove(&(message.visible_at_ms, *message_id));
+        }
+        for (message_id, mut message) in shown.into_iter().chain(early) {
+            message.visible_at_ms = until_ms;
+            self.delayed.insert((until_ms, message_id), Arc::clone(instance));
+            queue.delayed.insert(message_id, message);
+        }
     }
 
     /// Moves the end of a lock. `None` when the token does not hold.
@@ -391,7 +415,8 @@ impl OrchestratorQueue {
         now_ms: u64,
     ) {
         let queue = self.instances.get_mut(instance).expect("the caller found the instance in the queue");
-        for (message_id, message) in messages {
+        for (message_id, mut message) in messages {
+            message.visible_at_ms = message.visible_at_ms.max(queue.not_before_ms);
             if message.visible_at_ms <= now_ms {
                 queue.visible.insert(message_id, message);
                 self.depths.visible += 1;

@@ -1,0 +1,132 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::store::StoreUrl;
+use crate::workload::{Fanout, Hello, Inline, Long, Sequence, Timers, Workload};
+
+/// Measures Segno on a store.
+#[derive(Debug, Parser)]
+#[command(name = "segno-bench", version, arg_required_else_help = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a workload, or all of them in turn.
+    Run(RunArguments),
+}
+
+/// How to run a workload.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Which workload.
+    #[arg(value_enum)]
+    pub workload: WorkloadName,
+
+    /// Where the instances are kept: `memory:`.
+    #[arg(long, value_name = "URL", default_value = "memory:")]
+    pub store: StoreUrl,
+
+    /// Clients at once; each starts an instance, waits for its result, and starts the next.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub concurrency: u32,
+
+    /// How long to measure, after a short warm-up.
+    #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub seconds: u64,
+
+    /// How many timers are due together in the workload `timers`.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub timers: u32,
+
+    /// Print one JSON object per line instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The workloads by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum WorkloadName {
+    /// One activity.
+    Hello,
+    /// Five activities, one after the other.
+    Sequence,
+    /// Five activities at once.
+    Fanout,
+    /// Ten inline steps.
+    Inline,
+    /// One instance with 10,000 activities, one after the other.
+    Long,
+    /// Many durable timers that are due together.
+    Timers,
+    /// Each of them in turn.
+    All,
+}
+
+impl WorkloadName {
+    /// The workloads that a name stands for.
+    pub fn list(self) -> Vec<Box<dyn Workload>> {
+        match self {
+            WorkloadName::Hello => vec![Box::new(Hello)],
+            WorkloadName::Sequence => vec![Box::new(Sequence)],
+            WorkloadName::Fanout => vec![Box::new(Fanout)],
+            WorkloadName::Inline => vec![Box::new(Inline)],
+            WorkloadName::Long => vec![Box::new(Long::default())],
+            WorkloadName::Timers => vec![Box::new(Timers::default())],
+            WorkloadName::All => {
+                let names = WorkloadName::value_variants().iter();
+                names.filter(|name| **name != WorkloadName::All).flat_map(|name| name.list()).collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<RunArguments, String> {
+        let parsed = Arguments::try_parse_from(line.split_whitespace());
+        parsed
+            .map(|arguments| match arguments.command {
+                Command::Run(run) => run,
+            })
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_full_line_is_understood() {
+        let run =
+            parse("segno-bench run sequence --store memory: --concurrency 256 --seconds 7 --json").unwrap();
+        assert_eq!(run.workload, WorkloadName::Sequence);
+        assert_eq!((run.concurrency, run.seconds, run.timers, run.json), (256, 7, 10_000, true));
+        assert_eq!(run.store, StoreUrl::Memory);
+    }
+
+    #[test]
+    fn bad_arguments_are_refused_with_a_reason() {
+        for (line, reason) in [
+            ("segno-bench run nothing", "invalid value 'nothing'"),
+            ("segno-bench run hello --concurrency 0", "0 is not in 1..=100000"),
+            ("segno-bench run hello --concurrency many", "invalid digit"),
+            ("segno-bench run hello --seconds 0", "0 is not in 1..=3600"),
+            ("segno-bench run hello --timers 0", "0 is not in 1..=1000000"),
+            ("segno-bench run hello --store redis:", "unknown store"),
+            ("segno-bench run hello --store postgres://localhost/segno", "not built in yet"),
+        ] {
+            let error = parse(line).unwrap_err();
+            assert!(error.contains(reason), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn all_is_every_workload_once() {
+        let names: Vec<&str> = WorkloadName::All.list().iter().map(|workload| workload.name()).collect();
+        assert_eq!(names, ["hello", "sequence", "fanout", "inline", "long", "timers"]);
+    }
+}

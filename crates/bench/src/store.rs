@@ -1,0 +1,74 @@
+//! Which store to measure, read from its URL. The one place that knows the schemes.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use segno::store::Store;
+use segno::store::memory::MemoryStore;
+
+/// A store to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreUrl {
+    /// `memory:`, gone with the process.
+    Memory,
+}
+
+impl StoreUrl {
+    /// Opens the store, empty.
+    pub async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
+        match self {
+            StoreUrl::Memory => Ok(MemoryStore::new()),
+        }
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = anyhow::Error;
+
+    fn from_str(url: &str) -> anyhow::Result<Self> {
+        let (scheme, rest) = url.split_once(':').unwrap_or((url, ""));
+        match scheme {
+            "memory" if url == "memory:" => Ok(StoreUrl::Memory),
+            "memory" => {
+                anyhow::bail!("{url:?} has too much or too little; the store in memory is just \"memory:\"")
+            }
+            "segno" => anyhow::bail!(
+                "segno:DIR, the embedded store (here {rest:?}), is not built in yet; use memory:"
+            ),
+            "postgres" | "postgresql" => anyhow::bail!("postgres://… is not built in yet; use memory:"),
+            _ => anyhow::bail!("unknown store {url:?}; use memory:"),
+        }
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreUrl::Memory => f.write_str("memory:"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_or_refused_with_a_reason() {
+        assert_eq!("memory:".parse::<StoreUrl>().unwrap(), StoreUrl::Memory);
+        assert_eq!(StoreUrl::Memory.to_string(), "memory:");
+        for (url, reason) in [
+            ("", "unknown store"),
+            ("memory", "just \"memory:\""),
+            ("memory:x", "just \"memory:\""),
+            ("segno:/tmp/x", "not built in yet"),
+            ("postgres://localhost/segno", "not built in yet"),
+            ("postgresql://localhost/segno", "not built in yet"),
+            ("mysql://localhost", "unknown store"),
+        ] {
+            let error = url.parse::<StoreUrl>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{url}: {error}");
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Many durable timers that are due together: how late are they, and is none early?
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use segno::clock::{Clock, SystemClock};
+use segno::{Context, Failure, Orchestration, RegistryBuilder};
+use tokio::task::JoinSet;
+
+use super::{Bench, Lateness, Measured, Measuring, Workload, new_histogram};
+use crate::usage::Usage;
+
+const WAIT: Orchestration<u64, ()> = Orchestration::new("wait-until");
+/// Every timer must be set before it is due; a store that sets fewer per second than this shows errors.
+const LEAST_TIMERS_SET_PER_S: u64 = 5_000;
+const LEAST_LEAD_MS: u64 = 1_000;
+
+/// Instances that each sleep until the same moment.
+#[derive(Default)]
+pub struct Timers {
+    seen: Arc<Mutex<Seen>>,
+}
+
+struct Seen {
+    late_us: Histogram<u64>,
+    early: u64,
+    /// Timers that were set only after they were due, so that they say nothing.
+    set_too_late: u64,
+}
+
+impl Default for Seen {
+    fn default() -> Self {
+        Seen { late_us: new_histogram(), early: 0, set_too_late: 0 }
+    }
+}
+
+impl Seen {
+    fn fired(&mut self, set_at_ms: u64, due_at_ms: u64, now_ms: u64) {
+        if set_at_ms >= due_at_ms {
+            self.set_too_late += 1;
+        } else if now_ms < due_at_ms {
+            self.early += 1;
+        } else {
+            self.late_us.saturating_record((now_ms - due_at_ms) * 1_000);
+        }
+    }
+}
+
+impl Timers {
+    async fn run(&self, bench: &Bench) -> anyhow::Result<Measured> {
+        let before = Usage::now()?;
+        let lead_ms = LEAST_LEAD_MS + u64::from(bench.timers) * 1_000 / LEAST_TIMERS_SET_PER_S;
+        let due_at_ms = SystemClock.now_ms() + lead_ms;
+        let mut clients = JoinSet::new();
+        for client in 0..bench.concurrency {
+            let share = (client..bench.timers).step_by(bench.concurrency as usize).count();
+            clients.spawn(set_and_wait(bench.client.clone(), share, due_at_ms));
+        }
+        let failed: u64 = clients.join_all().await.into_iter().sum();
+        let elapsed_ms = SystemClock.now_ms().saturating_sub(due_at_ms).max(1);
+        let seen = std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+        let fired = seen.late_us.len() + seen.early;
+        Ok(Measured {
+            concurrency: bench.concurrency,
+            runs: fired,
+            steps: fired,
+            elapsed: Duration::from_millis(elapsed_ms),
+            latency_us: seen.late_us.clone(),
+            errors: failed + seen.set_too_late,
+            cpu_s: Usage::now()?.cpu_s - before.cpu_s,
+            cost_ratio: None,
+            lateness: Some(Lateness { late_us: seen.late_us, early: seen.early }),
+        })
+    }
+}
+
+/// Starts so many instances, waits for all of them, and returns how many failed.
+async fn set_and_wait(client: segno::Client, instances: usize, due_at_ms: u64) -> u64 {
+    let mut failed = 0;
+    let mut started = Vec::with_capacity(instances);
+    for _ in 0..instances {
+        match client.start(WAIT, due_at_ms).await {
+            Ok(start) => started.push(start.instance),
+            Err(error) => {
+                eprintln!("a start failed: {error}");
+                failed += 1;
+            }
+        }
+    }
+    for instance in started {
+        if let Err(error) = client.result(WAIT, instance).await {
+            eprintln!("a run failed: {error}");
+            failed += 1;
+        }
+    }
+    failed
+}
+
+impl Workload for Timers {
+    fn name(&self) -> &'static str {
+        "timers"
+    }
+
+    fn about(&self) -> &'static str {
+        "instances that sleep until the same moment"
+    }
+
+    fn register(&self, registry: RegistryBuilder) -> RegistryBuilder {
+        let seen = self.seen.clone();
+        let wait = move |ctx: Context, due_at_ms: u64| {
+            let seen = seen.clone();
+            async move {
+                let set_at_ms = ctx.now_ms();
+                ctx.sleep_until(due_at_ms).await?;
+                if !ctx.is_replaying() {
+                    let now_ms = SystemClock.now_ms();
+                    seen.lock().unwrap_or_else(PoisonError::into_inner).fired(set_at_ms, due_at_ms, now_ms);
+                }
+                Ok::<(), Failure>(())
+            }
+        };
+        registry.orchestration(WAIT, wait)
+    }
+
+    fn measure<'a>(&'a self, bench: &'a Bench) -> Measuring<'a> {
+        Box::pin(self.run(bench))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timers_are_late_early_or_set_too_late() {
+        let mut seen = Seen::default();
+        seen.fired(10, 1_000, 1_000);
+        seen.fired(10, 1_000, 1_003);
+        seen.fired(10, 1_000, 999);
+        seen.fired(1_000, 1_000, 1_001);
+        assert_eq!((seen.late_us.len(), seen.early, seen.set_too_late), (2, 1, 1));
+        assert!(seen.late_us.equivalent(seen.late_us.max(), 3_000));
+    }
+}

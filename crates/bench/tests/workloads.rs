@@ -1,0 +1,73 @@
+//! Every workload runs for a second on the store in memory and reports figures that make sense.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests; clippy knows only the tests themselves")]
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_segno-bench")).args(arguments).output().unwrap()
+}
+
+#[test]
+fn every_workload_reports_all_fields_without_errors() {
+    let output = bench(&[
+        "run",
+        "all",
+        "--store",
+        "memory:",
+        "--concurrency",
+        "16",
+        "--seconds",
+        "1",
+        "--timers",
+        "500",
+        "--json",
+    ]);
+    let progress = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{progress}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let reports: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<&str> = reports.iter().map(|report| report["workload"].as_str().unwrap()).collect();
+    assert_eq!(names, ["hello", "sequence", "fanout", "inline", "long", "timers"]);
+    for report in &reports {
+        assert_eq!(report["errors"], 0, "{report}\n{progress}");
+        assert_eq!(report["store"], "memory:");
+        for field in ["concurrency", "runs_per_s", "steps_per_s", "rss_mb"] {
+            assert!(report[field].as_f64().unwrap() > 0.0, "{field} of {report}");
+        }
+        for field in ["p50_ms", "p99_ms", "cpu_s"] {
+            assert!(report[field].as_f64().unwrap() >= 0.0, "{field} of {report}");
+        }
+        let number = |field: &str| report[field].as_f64().unwrap();
+        if ["hello", "sequence", "fanout", "inline"].contains(&report["workload"].as_str().unwrap()) {
+            // In a closed loop the mean latency is clients over rate; slow runs cannot be missing from the percentiles.
+            let mean_ms = 1_000.0 * number("concurrency") / number("runs_per_s");
+            assert!(number("p99_ms") >= mean_ms / 2.0, "p99 is below a mean of {mean_ms} ms: {report}");
+        }
+        assert!(number("p99_ms") >= number("p50_ms"), "{report}");
+        assert_eq!(report.get("cost_ratio").is_some(), report["workload"] == "long", "{report}");
+        assert_eq!(report.get("lateness_p99_ms").is_some(), report["workload"] == "timers", "{report}");
+    }
+    assert_eq!(reports[5]["early"], 0);
+}
+
+#[test]
+fn a_table_is_for_people_and_progress_goes_to_stderr() {
+    let output = bench(&["run", "hello", "--concurrency", "1", "--seconds", "1"]);
+    let table = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines.len(), 2, "{table}");
+    assert!(lines[0].starts_with("workload") && lines[1].starts_with("hello"), "{table}");
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("hello: instances with one activity"));
+}
+
+#[test]
+fn a_store_that_is_not_there_yet_is_refused() {
+    let output = bench(&["run", "hello", "--store", "segno:/tmp/nowhere"]);
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("not built in yet"), "{error}");
+    assert!(output.stdout.is_empty());
+}

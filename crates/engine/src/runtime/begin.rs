@@ -1,0 +1,69 @@
+//! A new execution: the first of an instance, or the next after continue-as-new.
+
+use crate::event::Started;
+use crate::store::engine_version;
+use crate::work_item::{ContinueAsNew, StartOrchestration};
+
+/// An execution that is about to begin.
+pub(super) struct Begin {
+    /// The version that was asked for, if any.
+    pub(super) version: Option<String>,
+    pub(super) execution_id: u64,
+    /// What will be recorded; its version is filled in when the code is found.
+    pub(super) started: Started,
+}
+
+impl Begin {
+    pub(super) fn first(start: StartOrchestration, execution_id: u64, seed: u64) -> Self {
+        Begin {
+            version: start.version,
+            execution_id,
+            started: Started {
+                name: start.orchestration,
+                version: String::new(),
+                input: start.input,
+                parent: start.parent,
+                seed,
+                carried: Vec::new(),
+                seen_message_ids: Vec::new(),
+                custom_status: None,
+                labels: start.labels,
+                traceparent: start.traceparent,
+                engine_version: engine_version().to_string(),
+            },
+        }
+    }
+
+    pub(super) fn next(next: ContinueAsNew, seed: u64) -> Self {
+        Begin {
+            version: next.version,
+            execution_id: next.execution_id,
+            started: Started {
+                name: next.orchestration,
+                version: String::new(),
+                input: next.input,
+                parent: next.parent,
+                seed,
+                carried: next.carried,
+                seen_message_ids: next.seen_message_ids,
+                custom_status: next.custom_status,
+                labels: next.labels,
+                traceparent: next.traceparent,
+                engine_version: engine_version().to_string(),
+            },
+        }
+    }
+
+    /// What will be recorded of an execution whose code is not found.
+    pub(super) fn started_without_code(self) -> Started {
+        let version = self.version.unwrap_or_else(|| "0.0.0".to_owned());
+        Started { version, ..self.started }
+    }
+
+    pub(super) fn describe(&self) -> String {
+        match &self.version {
+            Some(version) => format!("{:?} {version}", self.started.name),
+            None => format!("{:?}", self.started.name),
+        }
+    }
+}

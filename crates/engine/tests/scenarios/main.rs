@@ -1,0 +1,26 @@
+//! Scenarios: whole orchestrations on the memory store in virtual time, one module per concept.
+//!
+//! Most run twice, with resident executions and with a replay on every turn, and must leave the same histories.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "the job of these tests is to assert, and a failed assertion panics"
+)]
+
+mod activities;
+mod cancellation;
+mod children;
+mod client;
+mod continue_as_new;
+mod determinism;
+mod limits;
+mod messages;
+mod pause;
+mod races;
+mod retries;
+mod sessions;
+mod steps;
+mod support;
+mod timers;
+mod versions;

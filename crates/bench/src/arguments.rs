@@ -28,7 +28,7 @@ pub struct RunArguments {
     #[arg(value_enum)]
     pub workload: WorkloadName,
 
-    /// Where the instances are kept: `memory:`.
+    /// Where the instances are kept: `memory:` or `segno:DIR`.
     #[arg(long, value_name = "URL", default_value = "memory:")]
     pub store: StoreUrl,
 

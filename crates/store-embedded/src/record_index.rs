@@ -9,11 +9,14 @@ use crate::queue_row::RecordRow;
 /// The end of a life that does not end.
 const FOREVER_MS: u64 = u64::MAX;
 
+/// Due time and id of records, with the end of each one's life.
+type ByDueTime = BTreeMap<(u64, Arc<str>), u64>;
+
 /// What is due and what expires, by time.
 #[derive(Debug, Default)]
 pub struct RecordIndex {
-    /// By kind: due time and id, with the end of the record's life.
-    due: BTreeMap<Arc<str>, BTreeMap<(u64, Arc<str>), u64>>,
+    /// By kind.
+    due: BTreeMap<Arc<str>, ByDueTime>,
     expiries: BTreeSet<(u64, Arc<str>, Arc<str>)>,
 }
 

@@ -81,6 +81,7 @@ fn restore_messages(
     now_ms: u64,
 ) -> Result<OrchestratorQueue, RowError> {
     let mut queue = OrchestratorQueue::after(tables.facts.last_message_id);
+    let mut held_back = Vec::new();
     for row in tables.rows.scan(&keys::table(Table::OrchestratorQueue))? {
         let (key, value) = row?;
         let Some(id) = keys::queued_id(Table::OrchestratorQueue, &key) else { continue };
@@ -92,7 +93,14 @@ fn restore_messages(
         } else {
             tables.instance(&message.instance)?.and_then(|row| row.current.pinned_version)
         };
+        // Only a batch that was given back with a delay stands at a later time, and then its whole instance waits.
+        if standings.contains_key(&id) && standing.visible_at_ms > now_ms {
+            held_back.push((message.instance.clone(), standing.visible_at_ms));
+        }
         queue.restore(standing, message, now_ms, |_| pin);
+    }
+    for (instance, until_ms) in held_back {
+        queue.hold_back(&instance, until_ms);
     }
     Ok(queue)
 }

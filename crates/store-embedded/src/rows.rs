@@ -1,7 +1,6 @@
 //! All rows as they are at this moment: the changes since the last checkpoint, those that a checkpoint is writing, and
 //! what the last one wrote, in this order.
 
-use std::cmp::Ordering;
 use std::iter::Peekable;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -101,13 +100,11 @@ impl Scan<'_> {
         let mut first: Option<(usize, Key)> = None;
         for (place, layer) in self.layers.iter_mut().enumerate() {
             match layer.peek() {
-                None => {}
                 Some(Err(_)) => return layer.next(),
-                Some(Ok((key, _))) => {
-                    if first.as_ref().is_none_or(|(_, least)| key.cmp(least) == Ordering::Less) {
-                        first = Some((place, key.clone()));
-                    }
+                Some(Ok((key, _))) if first.as_ref().is_none_or(|(_, least)| key < least) => {
+                    first = Some((place, key.clone()));
                 }
+                _ => {}
             }
         }
         let (place, least) = first?;

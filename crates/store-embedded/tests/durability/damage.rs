@@ -1,9 +1,9 @@
 //! Flipped bits: noticed, never a wrong value.
 
-use segno_testkit::clock::VirtualClock;
-use segno_testkit::seeded::Random;
 use segno::clock::Clock;
 use segno_embedded::{EmbeddedStore, OpenOptions};
+use segno_testkit::clock::VirtualClock;
+use segno_testkit::seeded::Random;
 use std::sync::Arc;
 
 use crate::disk::{Contents, Disk};
@@ -14,8 +14,11 @@ use crate::{block_on, cases};
 #[test]
 fn a_flipped_bit_in_the_log_is_noticed() {
     let contents = block_on(written());
-    let log: Vec<(String, usize)> =
-        contents.files().filter(|(name, _)| name.starts_with("log-")).map(|(name, len)| (name.clone(), len)).collect();
+    let log: Vec<(String, usize)> = contents
+        .files()
+        .filter(|(name, _)| name.starts_with("log-"))
+        .map(|(name, len)| (name.clone(), len))
+        .collect();
     let whole = block_on(shown(contents.clone())).unwrap();
     let mut random = Random::new(1);
     let (mut refused, mut cut) = (0, 0);
@@ -49,8 +52,9 @@ async fn written() -> Contents {
 /// What a store on these files shows; `None` when it refuses to open.
 async fn shown(contents: Contents) -> Option<String> {
     let clock = VirtualClock::new();
-    let options =
-        OpenOptions::default().files(Disk::with(contents).mount()).clock(Arc::clone(&clock) as Arc<dyn Clock>);
+    let options = OpenOptions::default()
+        .files(Disk::with(contents).mount())
+        .clock(Arc::clone(&clock) as Arc<dyn Clock>);
     let store = EmbeddedStore::open_with("", options).ok()?;
     Some(script::show_all(&*store, &clock, script::end_ms()).await)
 }

@@ -134,7 +134,8 @@ impl Contents {
 
     /// Flips a bit of a file; `false` when there is none at this place.
     pub fn flip(&mut self, name: &str, bit: usize) -> bool {
-        let Some(byte) = self.names.get(name).and_then(|inode| self.inodes.get_mut(inode)?.get_mut(bit / 8)) else {
+        let Some(byte) = self.names.get(name).and_then(|inode| self.inodes.get_mut(inode)?.get_mut(bit / 8))
+        else {
             return false;
         };
         *byte ^= 1 << (bit % 8);

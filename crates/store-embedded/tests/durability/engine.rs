@@ -39,10 +39,10 @@ async fn an_orchestration_continues_after_reopening() {
     let store = EmbeddedStore::open_with(directory.path(), options()).unwrap();
     let runtime = Runtime::builder(store.clone()).registry(registry()).start().await.unwrap();
     for number in 0..INSTANCES {
-        runtime.client().raise(&format!("flow-{number}"), GO, 1).await.unwrap();
+        runtime.client().raise(format!("flow-{number}"), GO, 1).await.unwrap();
     }
     for number in 0..INSTANCES {
-        let result = runtime.client().result(FLOW, &format!("flow-{number}")).await.unwrap();
+        let result = runtime.client().result(FLOW, format!("flow-{number}")).await.unwrap();
         assert_eq!(result, 2 * (2 * number + 1));
     }
     runtime.shutdown(Duration::from_secs(5)).await;

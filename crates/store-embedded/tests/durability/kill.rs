@@ -78,7 +78,11 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
         block_on(async {
             for id in &acknowledged {
                 let record = store.get_record(KIND, id).await.unwrap();
-                assert_eq!(record.map(|record| record.body), Some(Bytes::from(id.repeat(20))), "{id} is lost");
+                assert_eq!(
+                    record.map(|record| record.body),
+                    Some(Bytes::from(id.repeat(20))),
+                    "{id} is lost"
+                );
             }
         });
     }

@@ -8,6 +8,8 @@
 //! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits.
 //! * `kill`: a real process, killed. `engine`: an orchestration that continues.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
 mod damage;
 mod disk;
 mod engine;

@@ -105,13 +105,16 @@ fn turn(random: &mut Random, item: &OrchestrationItem, now_ms: u64) -> AckOrches
     let next = item.last_event_id > 0 && random.chance(1, 5);
     let execution_id = item.execution_id + u64::from(next);
     let first = if next { 1 } else { item.last_event_id + 1 };
-    let events = (first..first + random.below(4)).map(|event_id| StoredEvent { event_id, data: body(random) });
+    let events =
+        (first..first + random.below(4)).map(|event_id| StoredEvent { event_id, data: body(random) });
     AckOrchestrationItem {
         history_delta: events.collect(),
         worker_items: (0..random.below(3)).map(|_| activity(random, &item.instance, now_ms)).collect(),
         orchestrator_items: (0..random.below(3)).map(|_| message(random, now_ms)).collect(),
         metadata: metadata(random),
-        cancelled_activities: (0..random.below(2)).map(|_| activity(random, &item.instance, 0).activity).collect(),
+        cancelled_activities: (0..random.below(2))
+            .map(|_| activity(random, &item.instance, 0).activity)
+            .collect(),
         cancelled_timers: vec![TimerIdentifier { execution_id: 1, timer_id: random.below(3) }],
         records: if random.chance(1, 3) { vec![write(random)] } else { Vec::new() },
         ..AckOrchestrationItem::empty(item.lock_token, execution_id)

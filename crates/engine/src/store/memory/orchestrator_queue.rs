@@ -285,14 +285,22 @@ impl OrchestratorQueue {
             message.visible_at_ms = visible_at_ms;
         }
         if visible_at_ms > now_ms {
-            self.hold_back(&instance, visible_at_ms);
+            self.hide(&instance, visible_at_ms);
         }
         self.show(&instance, fetched, now_ms);
         Some(())
     }
 
+    /// Hides everything of an instance until a time, for a store that was restarted after its batch was given back.
+    pub fn hold_back(&mut self, instance: &str, until_ms: u64) {
+        let Some((id, _)) = self.instances.get_key_value(instance) else { return };
+        let id = Arc::clone(id);
+        self.hide(&id, until_ms);
+        self.settle(&id);
+    }
+
     /// Hides everything of an instance until a time, so that nothing overtakes a batch that was given back.
-    fn hold_back(&mut self, instance: &Arc<str>, until_ms: u64) {
+    fn hide(&mut self, instance: &Arc<str>, until_ms: u64) {
         let queue = self.instances.get_mut(instance).expect("the caller found the instance in the queue");
         queue.not_before_ms = until_ms;
         self.depths.visible -= queue.visible.len() as u64;

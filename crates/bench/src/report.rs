@@ -139,14 +139,14 @@ mod tests {
         let mut late_us = new_histogram();
         late_us.record(2_000).unwrap();
         let measured = Measured {
-            cost_ratio: Some(1.2345),
+            cost_ratio: Some(1.2),
             lateness: Some(Lateness { late_us, early: 0 }),
             ..measured()
         };
         let report = Report::new("timers", "memory:".to_owned(), measured, 12.0);
         let json = report.to_json();
-        assert!(json.contains(r#""cost_ratio":1.235,"lateness_p50_ms":2.0"#), "{json}");
+        assert!(json.contains(r#""cost_ratio":1.2,"lateness_p50_ms":2.0"#), "{json}");
         let row = report.to_table_row();
-        assert!(row.ends_with("cost ratio 1.23  late by p50 2.0 ms, p99 2.0 ms; 0 early"), "{row}");
+        assert!(row.ends_with("cost ratio 1.20  late by p50 2.0 ms, p99 2.0 ms; 0 early"), "{row}");
     }
 }

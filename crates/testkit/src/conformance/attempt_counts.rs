@@ -111,14 +111,6 @@ pub(super) async fn an_abandoned_batch_stays_ahead_of_later_messages(env: Env) {
     assert_eq!(bodies(&env.fetch().await), ["a", "b", "c"]);
 }
 
-pub(super) async fn an_abandoned_batch_does_not_hold_back_new_messages(env: Env) {
-    env.send("i1", "old").await;
-    let item = env.fetch().await;
-    env.abandon_orchestration_item(item.lock_token, Some(LOCK), false).await.unwrap();
-    env.send("i1", "new").await;
-    assert_eq!(bodies(&env.fetch().await), ["new"]);
-}
-
 pub(super) async fn an_abandon_changes_nothing_else(env: Env) {
     env.start("i1").await;
     let before = env.info("i1").await;

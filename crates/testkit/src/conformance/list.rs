@@ -187,7 +187,6 @@ macro_rules! __for_each_case {
                 an_abandoned_batch_comes_back_at_once,
                 an_abandoned_batch_comes_back_after_its_delay,
                 an_abandoned_batch_stays_ahead_of_later_messages,
-                an_abandoned_batch_does_not_hold_back_new_messages,
                 an_abandon_changes_nothing_else,
                 an_abandon_works_once,
                 every_fetch_of_an_activity_counts,

@@ -70,6 +70,8 @@ pub struct Effects {
 /// What one call did.
 #[derive(Debug, Clone, Default)]
 pub struct Effect {
+    /// How often it was begun.
+    pub begun: u32,
     /// How often it was done to the end.
     pub done: u32,
     /// Idempotency keys that it was done under.
@@ -84,6 +86,15 @@ impl Effects {
     /// What has been done so far.
     pub fn all(&self) -> BTreeMap<i64, Effect> {
         self.lock().clone()
+    }
+
+    /// Counts an attempt. The world outside remembers it, which the closure of a step cannot: a replay starts with a
+    /// fresh one and does not call it for what is recorded.
+    fn begin(&self, key: i64) -> u32 {
+        let mut effects = self.lock();
+        let effect = effects.entry(key).or_default();
+        effect.begun += 1;
+        effect.begun
     }
 
     fn apply(&self, key: i64, idempotency_key: Option<&str>, done: u32) {
@@ -232,12 +243,12 @@ impl World {
     async fn inline(&self, call: Call) -> Result<Vec<i64>, Failure> {
         let (effects, clock, key) = (self.effects.clone(), self.clock.clone(), call.key);
         let retry = Retry::fixed(call.attempts, Duration::from_millis(200));
-        let mut attempts = 0;
         let step = self.ctx.run("inline", move || {
-            attempts += 1;
-            let (effects, clock, attempt, call) = (effects.clone(), clock.clone(), attempts, call.clone());
+            let (effects, clock, call) = (effects.clone(), clock.clone(), call.clone());
             async move {
-                if matches!(call.trouble, Trouble::Fails(times) if attempt <= times) {
+                // An attempt that was cut off by a crash is made again, so one that is to fail for good always fails.
+                let begun = effects.begin(call.key);
+                if matches!(call.trouble, Trouble::Fails(times) if times >= call.attempts || begun <= times) {
                     return Err(Failure::application("as scripted"));
                 }
                 if call.takes_ms > 0 {

@@ -138,11 +138,8 @@ mod tests {
     fn what_only_some_workloads_have_comes_last() {
         let mut late_us = new_histogram();
         late_us.record(2_000).unwrap();
-        let measured = Measured {
-            cost_ratio: Some(1.2),
-            lateness: Some(Lateness { late_us, early: 0 }),
-            ..measured()
-        };
+        let measured =
+            Measured { cost_ratio: Some(1.2), lateness: Some(Lateness { late_us, early: 0 }), ..measured() };
         let report = Report::new("timers", "memory:".to_owned(), measured, 12.0);
         let json = report.to_json();
         assert!(json.contains(r#""cost_ratio":1.2,"lateness_p50_ms":2.0"#), "{json}");

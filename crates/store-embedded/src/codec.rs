@@ -106,9 +106,19 @@ impl<'a> Decoder<'a> {
     }
 
     pub fn text(&mut self) -> Result<String, Undecodable> {
+        self.str().map(str::to_owned)
+    }
+
+    /// A text that borrows from the source.
+    pub fn str(&mut self) -> Result<&'a str, Undecodable> {
         let len = self.u32()? as usize;
-        let text = std::str::from_utf8(self.take(len)?).map_err(|_| Undecodable("a text is not UTF-8"))?;
-        Ok(text.to_owned())
+        std::str::from_utf8(self.take(len)?).map_err(|_| Undecodable("a text is not UTF-8"))
+    }
+
+    /// Passes over bytes or a text.
+    pub fn skip(&mut self) -> Result<(), Undecodable> {
+        let len = self.u32()? as usize;
+        self.take(len).map(drop)
     }
 
     pub fn option<T>(

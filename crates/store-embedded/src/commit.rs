@@ -216,8 +216,8 @@ impl State {
         if message.guard == StartGuard::None && self.orchestrations.knows(&message.instance) {
             return Ok(Target::default());
         }
-        let row = self.tables.instance(&message.instance).map_err(|error| error.at(operation))?;
-        Ok(Target::from(row.as_ref()))
+        let (is_named, pin) = self.tables.route(&message.instance).map_err(|error| error.at(operation))?;
+        Ok(Target { is_named, pin })
     }
 
     fn enqueue_for(

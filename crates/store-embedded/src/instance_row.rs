@@ -128,9 +128,7 @@ impl ExecutionRow {
             execution_id: row.u64()?,
             status: status_of(row.u8()?).ok_or(Undecodable("unknown state"))?,
             output: row.option(Decoder::bytes)?,
-            pinned_version: row.option(|row| {
-                Version::parse(&row.text()?).map_err(|_| Undecodable("a pinned version is not a version"))
-            })?,
+            pinned_version: row.option(decode_version)?,
             incarnation: row.option(Decoder::u64)?,
             started_at_ms: row.u64()?,
             completed_at_ms: row.option(Decoder::u64)?,
@@ -211,22 +209,51 @@ impl InstanceRow {
     /// All keys under which indexes have the instance.
     pub fn index_keys(&self, instance: &str) -> Vec<Key> {
         let key = |index: AgeIndex<'_>| index.key(self.created_at_ms, instance);
-        let mut keys = vec![key(AgeIndex::All), key(AgeIndex::Status(self.current.status))];
+        let mut keys = vec![key(AgeIndex::All)];
+        keys.extend(self.state_keys(instance));
         keys.extend(self.name.as_deref().map(|name| key(AgeIndex::Name(name))));
         keys.extend(self.parent.as_deref().map(|parent| key(AgeIndex::Parent(parent))));
-        keys.extend(self.labels.iter().map(|(label, value)| key(AgeIndex::Label(label, value))));
-        keys.extend(self.ended_at_ms().map(|ended_at_ms| ended(ended_at_ms, instance)));
+        keys.extend(self.label_keys(instance));
         keys
     }
 
-    /// Whether the indexes have both rows under the same keys.
-    pub fn is_indexed_like(&self, other: &InstanceRow) -> bool {
-        self.current.status == other.current.status
-            && self.ended_at_ms() == other.ended_at_ms()
-            && self.name == other.name
-            && self.parent == other.parent
-            && self.labels == other.labels
-            && self.created_at_ms == other.created_at_ms
+    fn state_keys(&self, instance: &str) -> impl Iterator<Item = Key> {
+        let status = AgeIndex::Status(self.current.status).key(self.created_at_ms, instance);
+        [status].into_iter().chain(self.ended_at_ms().map(|ended_at_ms| ended(ended_at_ms, instance)))
+    }
+
+    fn label_keys(&self, instance: &str) -> impl Iterator<Item = Key> {
+        let key = |(label, value): (&String, &String)| {
+            AgeIndex::Label(label, value).key(self.created_at_ms, instance)
+        };
+        self.labels.iter().map(key)
+    }
+
+    /// What the indexes lose and gain when this row follows an older one of the same instance.
+    pub fn index_changes(&self, old: &InstanceRow, instance: &str) -> (Vec<Key>, Vec<Key>) {
+        let (mut lost, mut gained) = (Vec::new(), Vec::new());
+        if (old.current.status, old.ended_at_ms()) != (self.current.status, self.ended_at_ms()) {
+            lost.extend(old.state_keys(instance));
+            gained.extend(self.state_keys(instance));
+        }
+        let name =
+            |row: &InstanceRow| Some(AgeIndex::Name(row.name.as_deref()?).key(row.created_at_ms, instance));
+        if old.name != self.name {
+            lost.extend(name(old));
+            gained.extend(name(self));
+        }
+        let parent = |row: &InstanceRow| {
+            Some(AgeIndex::Parent(row.parent.as_deref()?).key(row.created_at_ms, instance))
+        };
+        if old.parent != self.parent {
+            lost.extend(parent(old));
+            gained.extend(parent(self));
+        }
+        if old.labels != self.labels {
+            lost.extend(old.label_keys(instance));
+            gained.extend(self.label_keys(instance));
+        }
+        (lost, gained)
     }
 
     pub fn encode(&self) -> Bytes {
@@ -250,6 +277,29 @@ impl InstanceRow {
         row.finish()
     }
 
+    /// Whether the instance has a name, and the version that it is pinned to, without decoding the rest.
+    pub fn decode_route(bytes: &Bytes) -> Result<(bool, Option<Version>), Undecodable> {
+        let row = &mut Decoder::new(bytes, INSTANCE_VERSION)?;
+        for _ in 0..3 {
+            row.u64()?;
+        }
+        let is_named = row.option(Decoder::skip)?.is_some();
+        for _ in 0..3 {
+            row.option(Decoder::skip)?;
+        }
+        row.u64()?;
+        for _ in 0..row.u32()? {
+            row.skip()?;
+            row.skip()?;
+        }
+        for _ in 0..3 {
+            row.u64()?;
+        }
+        row.u8()?;
+        row.option(Decoder::skip)?;
+        Ok((is_named, row.option(decode_version)?))
+    }
+
     pub fn decode(bytes: &Bytes) -> Result<Self, Undecodable> {
         let row = &mut Decoder::new(bytes, INSTANCE_VERSION)?;
         Ok(InstanceRow {
@@ -268,5 +318,56 @@ impl InstanceRow {
             event_count: row.u64()?,
             current: ExecutionRow::decode_from(row)?,
         })
+    }
+}
+
+fn decode_version(row: &mut Decoder<'_>) -> Result<Version, Undecodable> {
+    Version::parse(row.str()?).map_err(|_| Undecodable("a pinned version is not a version"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row() -> InstanceRow {
+        let mut row = InstanceRow::new(3, 1_000);
+        row.apply(ExecutionMetadata {
+            orchestration_name: Some("Flow".to_owned()),
+            parent_instance_id: Some("root".to_owned()),
+            custom_status: Some(CustomStatusChange::Set(Bytes::from_static(b"half"))),
+            labels: Some(BTreeMap::from([("team".to_owned(), "a".to_owned())])),
+            ..ExecutionMetadata::default()
+        });
+        row.current.pinned_version = Some(Version::new(1, 2, 3));
+        row.current.output = Some(Bytes::from_static(b"out"));
+        row
+    }
+
+    #[test]
+    fn a_row_comes_back_as_it_was_and_its_route_is_the_same() {
+        let encoded = row().encode();
+        assert_eq!(InstanceRow::decode(&encoded), Ok(row()));
+        assert_eq!(InstanceRow::decode_route(&encoded), Ok((true, Some(Version::new(1, 2, 3)))));
+        let plain = InstanceRow::new(1, 0).encode();
+        assert_eq!(InstanceRow::decode_route(&plain), Ok((false, None)));
+    }
+
+    #[test]
+    fn index_changes_are_the_difference_of_all_keys() {
+        let old = row();
+        let mut new = old.clone();
+        new.current.status = ExecutionStatus::Completed;
+        new.current.completed_at_ms = Some(2_000);
+        new.name = None;
+        new.parent = Some("other".to_owned());
+        new.labels.insert("more".to_owned(), "b".to_owned());
+        let (lost, gained) = new.index_changes(&old, "i");
+        let mut keys = old.index_keys("i");
+        keys.retain(|key| !lost.contains(key));
+        keys.extend(gained);
+        keys.sort();
+        let mut expected = new.index_keys("i");
+        expected.sort();
+        assert_eq!(keys, expected);
     }
 }

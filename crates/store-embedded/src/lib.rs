@@ -15,6 +15,7 @@
 //! | `keys`, `instance_row`, `queue_row`, `batch`, `codec` | what rows and log records look like |
 //! | `log` | segments and records |
 //! | `files`, `directory` | the disk, behind a trait |
+//! | `floor` | the log alone, as the measure of the rest |
 //!
 //! **Invariants.** Nothing is answered before the batch that it depends on is synced. No lock is held while the disk is
 //! written. Memory grows with what is queued and what is due, never with what is finished. The bytes on disk are
@@ -30,6 +31,7 @@ mod directory;
 mod error;
 mod facts;
 mod files;
+mod floor;
 mod instance_row;
 mod keys;
 mod listing;
@@ -54,5 +56,6 @@ mod writer;
 pub use directory::Directory;
 pub use error::OpenError;
 pub use files::{Files, StoreFile};
+pub use floor::SyncedLog;
 pub use options::OpenOptions;
 pub use store::EmbeddedStore;

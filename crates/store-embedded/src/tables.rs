@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use segno::store::memory::peek_lock::Standing;
 use segno::store::{OrchestratorMessage, StoredEvent, WorkerMessage};
+use semver::Version;
 
 use crate::base::Snapshot;
 use crate::batch::{self, Batch, Logged};
@@ -56,6 +57,14 @@ impl Tables {
         Ok(row.as_ref().map(InstanceRow::decode).transpose()?)
     }
 
+    /// Whether an instance has a name, and the version that it is pinned to.
+    pub fn route(&self, instance: &str) -> Result<(bool, Option<Version>), RowError> {
+        match self.rows.get(&keys::instance(instance))? {
+            Some(row) => Ok(InstanceRow::decode_route(&row)?),
+            None => Ok((false, None)),
+        }
+    }
+
     /// Replaces the row of an instance, or makes it.
     pub fn put_instance(&mut self, instance: &str, old: Option<&InstanceRow>, new: &InstanceRow) {
         let (key, value) = (keys::instance(instance), new.encode());
@@ -64,21 +73,16 @@ impl Tables {
             Some(_) => self.put(key, value),
         }
         self.facts.counters.add(new);
-        if let Some(old) = old {
-            self.facts.counters.subtract(old);
-            if old.is_indexed_like(new) {
-                return;
+        let (lost, gained) = match old {
+            None => (Vec::new(), new.index_keys(instance)),
+            Some(old) => {
+                self.facts.counters.subtract(old);
+                new.index_changes(old, instance)
             }
-        }
-        let before = old.map_or_else(Vec::new, |old| old.index_keys(instance));
-        let after = new.index_keys(instance);
+        };
         let overlay = self.rows.active_mut();
-        for key in before.iter().filter(|key| !after.contains(key)) {
-            overlay.delete(key.clone());
-        }
-        for key in after.into_iter().filter(|key| !before.contains(key)) {
-            overlay.insert_new(key, Bytes::new());
-        }
+        lost.into_iter().for_each(|key| overlay.delete(key));
+        gained.into_iter().for_each(|key| overlay.insert_new(key, Bytes::new()));
     }
 
     /// Removes the row of an instance.

@@ -213,6 +213,8 @@ impl Disk {
         let number = state.done.len();
         if let Some(fault) = state.fault
             && (number == fault.at || (fault.lasts && number > fault.at))
+            // A full disk refuses nothing but writes.
+            && (fault.error != io::ErrorKind::StorageFull || matches!(done, Done::Write { .. }))
         {
             if !fault.lasts {
                 state.fault = None;

@@ -19,6 +19,28 @@ pub struct Arguments {
 pub enum Command {
     /// Run a workload, or all of them in turn.
     Run(RunArguments),
+    /// Measure the synced log alone: what the disk allows at most.
+    Floor(FloorArguments),
+}
+
+/// How to measure the floor.
+#[derive(Debug, Args)]
+pub struct FloorArguments {
+    /// Where the log is written: `segno:DIR`.
+    #[arg(long, value_name = "URL")]
+    pub store: StoreUrl,
+
+    /// Writers at once; each appends a turn, waits until it is durable, and appends the next.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub concurrency: u32,
+
+    /// How long to measure.
+    #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub seconds: u64,
+
+    /// Print a JSON object instead of a line of text.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// How to run a workload.
@@ -28,7 +50,7 @@ pub struct RunArguments {
     #[arg(value_enum)]
     pub workload: WorkloadName,
 
-    /// Where the instances are kept: `memory:`.
+    /// Where the instances are kept: `memory:` or `segno:DIR`.
     #[arg(long, value_name = "URL", default_value = "memory:")]
     pub store: StoreUrl,
 
@@ -95,6 +117,7 @@ mod tests {
         parsed
             .map(|arguments| match arguments.command {
                 Command::Run(run) => run,
+                Command::Floor(floor) => panic!("{floor:?} is not a run"),
             })
             .map_err(|error| error.to_string())
     }

@@ -6,6 +6,7 @@
 //! | `store` | the one place where a store URL is read |
 //! | `workload` | one file per workload, and the trait that they share |
 //! | `closed_loop` | clients that start an instance, wait for its result, and start the next |
+//! | `floor` | the physical limit of a disk: `segno-bench floor --store segno:DIR` |
 //! | `usage` | processor time and memory of this process |
 //! | `report` | what is printed, as a table or as JSON |
 //!
@@ -13,6 +14,7 @@
 
 mod arguments;
 mod closed_loop;
+mod floor;
 mod report;
 mod store;
 mod usage;
@@ -33,12 +35,18 @@ const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(10);
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    let Command::Run(arguments) = Arguments::parse().command;
+    match Arguments::parse().command {
+        Command::Run(arguments) => run_all(&arguments).await,
+        Command::Floor(arguments) => floor::run(&arguments).await,
+    }
+}
+
+async fn run_all(arguments: &RunArguments) -> anyhow::Result<()> {
     if !arguments.json {
         println!("{}", report::table_header());
     }
     for workload in arguments.workload.list() {
-        let report = run(&*workload, &arguments).await?;
+        let report = run(&*workload, arguments).await?;
         println!("{}", if arguments.json { report.to_json() } else { report.to_table_row() });
     }
     Ok(())

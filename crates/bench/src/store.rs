@@ -1,24 +1,29 @@
 //! Which store to measure, read from its URL. The one place that knows the schemes.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use segno::store::Store;
 use segno::store::memory::MemoryStore;
+use segno_embedded::EmbeddedStore;
 
 /// A store to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreUrl {
     /// `memory:`, gone with the process.
     Memory,
+    /// `segno:DIR`, the embedded store in a directory.
+    Embedded(PathBuf),
 }
 
 impl StoreUrl {
-    /// Opens the store, empty.
+    /// Opens the store: empty in memory, with whatever is there already in a directory.
     pub async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             StoreUrl::Memory => Ok(MemoryStore::new()),
+            StoreUrl::Embedded(directory) => Ok(EmbeddedStore::open(directory)?),
         }
     }
 }
@@ -33,11 +38,12 @@ impl FromStr for StoreUrl {
             "memory" => {
                 anyhow::bail!("{url:?} has too much or too little; the store in memory is just \"memory:\"")
             }
-            "segno" => anyhow::bail!(
-                "segno:DIR, the embedded store (here {rest:?}), is not built in yet; use memory:"
-            ),
-            "postgres" | "postgresql" => anyhow::bail!("postgres://… is not built in yet; use memory:"),
-            _ => anyhow::bail!("unknown store {url:?}; use memory:"),
+            "segno" if rest.is_empty() => anyhow::bail!("{url:?} names no directory; use segno:DIR"),
+            "segno" => Ok(StoreUrl::Embedded(PathBuf::from(rest))),
+            "postgres" | "postgresql" => {
+                anyhow::bail!("postgres://… is not built in yet; use memory: or segno:DIR")
+            }
+            _ => anyhow::bail!("unknown store {url:?}; use memory: or segno:DIR"),
         }
     }
 }
@@ -46,6 +52,7 @@ impl fmt::Display for StoreUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             StoreUrl::Memory => f.write_str("memory:"),
+            StoreUrl::Embedded(directory) => write!(f, "segno:{}", directory.display()),
         }
     }
 }
@@ -58,11 +65,14 @@ mod tests {
     fn urls_are_read_or_refused_with_a_reason() {
         assert_eq!("memory:".parse::<StoreUrl>().unwrap(), StoreUrl::Memory);
         assert_eq!(StoreUrl::Memory.to_string(), "memory:");
+        let embedded = "segno:/tmp/x".parse::<StoreUrl>().unwrap();
+        assert_eq!(embedded, StoreUrl::Embedded(PathBuf::from("/tmp/x")));
+        assert_eq!(embedded.to_string(), "segno:/tmp/x");
         for (url, reason) in [
             ("", "unknown store"),
             ("memory", "just \"memory:\""),
             ("memory:x", "just \"memory:\""),
-            ("segno:/tmp/x", "not built in yet"),
+            ("segno:", "names no directory"),
             ("postgres://localhost/segno", "not built in yet"),
             ("postgresql://localhost/segno", "not built in yet"),
             ("mysql://localhost", "unknown store"),

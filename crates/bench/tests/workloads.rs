@@ -66,7 +66,7 @@ fn a_table_is_for_people_and_progress_goes_to_stderr() {
 
 #[test]
 fn a_store_that_is_not_there_yet_is_refused() {
-    let output = bench(&["run", "hello", "--store", "segno:/tmp/nowhere"]);
+    let output = bench(&["run", "hello", "--store", "postgres://nowhere/segno"]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("not built in yet"), "{error}");

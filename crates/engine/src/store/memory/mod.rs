@@ -10,7 +10,7 @@
 //! | [`peek_lock`] | what both queues share |
 //! | `instance_table`, `instance_index` | rows, executions, histories, counters; listings |
 //! | `record_table` | versioned documents, due index, lives |
-//! | `waiters`, `watch` | who waits for work, and for an instance |
+//! | [`waiters`], [`watch`] | who waits for work, and for an instance |
 //! | `state` | operations across all of these: check everything, then change everything |
 //! | `waiting` | the lock, the clock, and the one loop of a waiting fetch |
 //! | `provider`, `admin`, `records` | the three facets |
@@ -30,9 +30,9 @@ mod records;
 pub mod sessions;
 mod state;
 mod tag_lanes;
-mod waiters;
+pub mod waiters;
 mod waiting;
-mod watch;
+pub mod watch;
 pub mod worker_queue;
 
 pub use waiting::MemoryStore;

@@ -24,7 +24,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use semver::Version;
 
-use super::peek_lock::{Attempt, Depths, Sequence, earliest};
+use super::peek_lock::{Attempt, Depths, Sequence, Standing, earliest};
 use crate::store::{
     AfterAck, DispatcherCapabilityFilter, LockToken, OrchestratorMessage, QueuedMessage, StartGuard,
     TimerIdentifier,
@@ -113,6 +113,11 @@ impl InstanceQueue {
 }
 
 impl OrchestratorQueue {
+    /// An empty queue whose message ids continue after `last_message_id`, for a store that was restarted.
+    pub fn after(last_message_id: u64) -> Self {
+        OrchestratorQueue { message_ids: Sequence::after(last_message_id), ..OrchestratorQueue::default() }
+    }
+
     /// Adds a message and returns its id. `pin` is asked for the instance's pinned version when the queue
     /// does not know the instance yet. Guards are the caller's to check with [`Self::has_guarded_start`].
     pub fn enqueue(
@@ -121,7 +126,21 @@ impl OrchestratorQueue {
         now_ms: u64,
         pin: impl FnOnce(&str) -> Option<Version>,
     ) -> u64 {
-        let message_id = self.message_ids.take();
+        let id = self.message_ids.take();
+        let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
+        self.restore(Standing { id, visible_at_ms, attempts: 0 }, message, now_ms, pin);
+        id
+    }
+
+    /// Puts a message back as it stood before the store was closed.
+    pub fn restore(
+        &mut self,
+        standing: Standing,
+        message: OrchestratorMessage,
+        now_ms: u64,
+        pin: impl FnOnce(&str) -> Option<Version>,
+    ) {
+        let Standing { id: message_id, visible_at_ms, attempts } = standing;
         let instance = match self.instances.get_key_value(message.instance.as_str()) {
             Some((instance, _)) => Arc::clone(instance),
             None => {
@@ -138,11 +157,30 @@ impl OrchestratorQueue {
         if message.guard == StartGuard::IfAbsent {
             queue.guarded_start = Some(message_id);
         }
-        let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
-        let stored =
-            Box::new(Message { visible_at_ms, timer: message.timer, attempts: 0, body: message.body });
+        let stored = Box::new(Message { visible_at_ms, timer: message.timer, attempts, body: message.body });
         self.show(&instance, [(message_id, stored)], now_ms);
-        message_id
+    }
+
+    /// Moves a message that is delayed until `from_ms` to another time; does nothing when it is not there any more.
+    pub fn reschedule(&mut self, message_id: u64, from_ms: u64, to_ms: u64, now_ms: u64) {
+        let Some(instance) = self.delayed.remove(&(from_ms, message_id)) else { return };
+        self.depths.delayed -= 1;
+        let queue = self.instances.get_mut(&instance).expect("a delayed message has an instance");
+        let mut message = queue.delayed.remove(&message_id).expect("the delayed index names messages");
+        message.visible_at_ms = to_ms;
+        self.show(&instance, [(message_id, message)], now_ms);
+    }
+
+    /// Whether a message or a lock of the instance is here, so that its pin is known.
+    pub fn knows(&self, instance: &str) -> bool {
+        self.instances.contains_key(instance)
+    }
+
+    /// The messages that a lock holds, with their attempts, this fetch included.
+    pub fn fetched(&self, token: LockToken) -> impl Iterator<Item = (u64, u32)> {
+        let lock = self.locks.get(&token).and_then(|instance| self.instances.get(instance)?.lock.as_ref());
+        let fetched = lock.into_iter().flat_map(|lock| &lock.fetched);
+        fetched.map(|(&message_id, message)| (message_id, message.attempts))
     }
 
     /// Whether a guarded start for the instance waits, visible or not.
@@ -213,8 +251,8 @@ impl OrchestratorQueue {
         self.locks.get(&token)
     }
 
-    /// Removes the fetched messages, and the lock unless it is kept. `None` when the token does not hold.
-    pub fn consume(&mut self, token: LockToken, after: AfterAck) -> Option<()> {
+    /// Removes the fetched messages, and the lock unless it is kept. Returns their ids; `None` when the token does not hold.
+    pub fn consume(&mut self, token: LockToken, after: AfterAck) -> Option<Vec<u64>> {
         let instance = Arc::clone(self.locks.get(&token)?);
         let fetched = match after {
             AfterAck::Release => self.unlock(token)?.1,
@@ -230,7 +268,7 @@ impl OrchestratorQueue {
             queue.forget(*message_id, message.timer);
         }
         self.settle(&instance);
-        Some(())
+        Some(fetched.into_keys().collect())
     }
 
     /// Gives the fetched messages back, visible at `visible_at_ms`. `None` when the token does not hold.
@@ -247,14 +285,22 @@ impl OrchestratorQueue {
             message.visible_at_ms = visible_at_ms;
         }
         if visible_at_ms > now_ms {
-            self.hold_back(&instance, visible_at_ms);
+            self.hide(&instance, visible_at_ms);
         }
         self.show(&instance, fetched, now_ms);
         Some(())
     }
 
+    /// Hides everything of an instance until a time, for a store that was restarted after its batch was given back.
+    pub fn hold_back(&mut self, instance: &str, until_ms: u64) {
+        let Some((id, _)) = self.instances.get_key_value(instance) else { return };
+        let id = Arc::clone(id);
+        self.hide(&id, until_ms);
+        self.settle(&id);
+    }
+
     /// Hides everything of an instance until a time, so that nothing overtakes a batch that was given back.
-    fn hold_back(&mut self, instance: &Arc<str>, until_ms: u64) {
+    fn hide(&mut self, instance: &Arc<str>, until_ms: u64) {
         let queue = self.instances.get_mut(instance).expect("the caller found the instance in the queue");
         queue.not_before_ms = until_ms;
         self.depths.visible -= queue.visible.len() as u64;
@@ -283,25 +329,27 @@ impl OrchestratorQueue {
     }
 
     /// Takes a timer of an instance out of the queue, wherever it is except in a fetched batch, whose messages go
-    /// with the ack that cancels. Unknown timers are fine.
-    pub fn cancel_timer(&mut self, instance: &str, timer: TimerIdentifier) {
-        let Some((id, queue)) = self.instances.get_key_value(instance) else { return };
+    /// with the ack that cancels. Unknown timers are fine. Returns the ids of what was removed.
+    pub fn cancel_timer(&mut self, instance: &str, timer: TimerIdentifier) -> Vec<u64> {
+        let Some((id, queue)) = self.instances.get_key_value(instance) else { return Vec::new() };
         let (id, same_timer) = (Arc::clone(id), (timer, 0)..=(timer, u64::MAX));
-        let message_ids: Vec<u64> =
+        let mut message_ids: Vec<u64> =
             queue.timers.range(same_timer).map(|&(_, message_id)| message_id).collect();
         let queue = self.instances.get_mut(&id).expect("found just above");
-        for message_id in message_ids {
+        message_ids.retain(|&message_id| {
             if queue.visible.remove(&message_id).is_some() {
                 self.depths.visible -= 1;
             } else if let Some(message) = queue.delayed.remove(&message_id) {
                 self.depths.delayed -= 1;
                 self.delayed.remove(&(message.visible_at_ms, message_id));
             } else {
-                continue;
+                return false;
             }
             queue.forget(message_id, Some(timer));
-        }
+            true
+        });
         self.settle(&id);
+        message_ids
     }
 
     /// Tells the queue that the current execution of an instance is pinned to another version.
@@ -317,26 +365,25 @@ impl OrchestratorQueue {
         self.settle(instance);
     }
 
-    /// Removes all messages and the lock of an instance; returns how many messages there were.
-    pub fn remove_instance(&mut self, instance: &str) -> u64 {
-        let Some(queue) = self.instances.remove(instance) else { return 0 };
+    /// Removes all messages and the lock of an instance; returns the ids of the messages.
+    pub fn remove_instance(&mut self, instance: &str) -> Vec<u64> {
+        let Some(queue) = self.instances.remove(instance) else { return Vec::new() };
         if let Some(ready_key) = queue.ready_key {
             remove_ready(&mut self.ready, &queue.pin, ready_key);
         }
         for (message_id, message) in &queue.delayed {
             self.delayed.remove(&(message.visible_at_ms, *message_id));
         }
-        let mut fetched = 0;
-        if let Some(lock) = &queue.lock {
+        self.depths.visible -= queue.visible.len() as u64;
+        self.depths.delayed -= queue.delayed.len() as u64;
+        let mut removed: Vec<u64> = queue.visible.into_keys().chain(queue.delayed.into_keys()).collect();
+        if let Some(lock) = queue.lock {
             self.locks.remove(&lock.token);
             self.expiries.remove(&(lock.until_ms, lock.token));
-            fetched = lock.fetched.len() as u64;
+            self.depths.locked -= lock.fetched.len() as u64;
+            removed.extend(lock.fetched.into_keys());
         }
-        let (visible, delayed) = (queue.visible.len() as u64, queue.delayed.len() as u64);
-        self.depths.visible -= visible;
-        self.depths.delayed -= delayed;
-        self.depths.locked -= fetched;
-        visible + delayed + fetched
+        removed
     }
 
     /// How many messages are in which state.

@@ -12,11 +12,27 @@ impl Sequence {
         Sequence { last }
     }
 
+    /// The number that was taken last; 0 when none was.
+    pub fn last(&self) -> u64 {
+        self.last
+    }
+
     /// The next number; the first is 1.
     pub fn take(&mut self) -> u64 {
         self.last += 1;
         self.last
     }
+}
+
+/// What a queue knows of an entry beyond its message; what a store keeps to put it back after a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Its id, which is its place in the queue.
+    pub id: u64,
+    /// When it is, or became, visible.
+    pub visible_at_ms: u64,
+    /// How often it has been fetched.
+    pub attempts: u32,
 }
 
 /// Whether a fetch that was given back counts as an attempt.

@@ -258,8 +258,9 @@ impl State {
     /// Removes an instance with everything that belongs to it, known or not.
     pub(super) fn delete(&mut self, instance: &str, deleted: &mut DeleteInstanceResult) {
         self.instances.remove(instance, deleted);
-        let messages = self.orchestrations.remove_instance(instance) + self.work.remove_instance(instance);
-        deleted.queue_messages_deleted += messages;
+        let messages = self.orchestrations.remove_instance(instance).len();
+        let activities = self.work.remove_instance(instance).len();
+        deleted.queue_messages_deleted += (messages + activities) as u64;
     }
 
     /// Removes ended root instances that match, each with its tree, unless something in the tree has not ended.

@@ -19,7 +19,7 @@ use super::peek_lock::Sequence;
 
 /// All waiters of one sort of work, by their wish `W`.
 #[derive(Debug)]
-pub(super) struct Waiters<W> {
+pub struct Waiters<W> {
     ids: Sequence,
     groups: BTreeMap<u64, Group<W>>,
 }
@@ -40,7 +40,7 @@ struct Timekeeper {
 
 /// One waiter's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seat {
+pub struct Seat {
     group: u64,
     waiter: u64,
 }
@@ -53,7 +53,7 @@ impl<W> Default for Waiters<W> {
 
 impl<W: PartialEq> Waiters<W> {
     /// A seat among those with the same wish. The waiter counts as woken until it parks.
-    pub(super) fn join(&mut self, wish: W) -> Seat {
+    pub fn join(&mut self, wish: W) -> Seat {
         let waiter = self.ids.take();
         let same = self.groups.iter().find(|(_, group)| group.wish == wish).map(|(&group, _)| group);
         let group = same.unwrap_or(waiter);
@@ -68,7 +68,7 @@ impl<W: PartialEq> Waiters<W> {
     }
 
     /// Parks a waiter that found nothing. Returns the time to sleep to when the waiter is its group's timekeeper.
-    pub(super) fn park(
+    pub fn park(
         &mut self,
         seat: Seat,
         signal: &Arc<Notify>,
@@ -87,7 +87,7 @@ impl<W: PartialEq> Waiters<W> {
     }
 
     /// Gives up a seat. Follow with [`Self::wake`], so that a signal or the time is passed on.
-    pub(super) fn leave(&mut self, seat: Seat) {
+    pub fn leave(&mut self, seat: Seat) {
         let Some(group) = self.groups.get_mut(&seat.group) else { return };
         group.woken.remove(&seat.waiter);
         group.parked.remove(&seat.waiter);
@@ -99,7 +99,7 @@ impl<W: PartialEq> Waiters<W> {
 
     /// Brings every group to rest after a change. `ready` says for how many waiters with a wish there is work,
     /// `next_change_ms` when time alone may change that.
-    pub(super) fn wake(&mut self, ready: impl Fn(&W) -> usize, next_change_ms: impl Fn(&W) -> Option<u64>) {
+    pub fn wake(&mut self, ready: impl Fn(&W) -> usize, next_change_ms: impl Fn(&W) -> Option<u64>) {
         for group in self.groups.values_mut() {
             if group.parked.is_empty() {
                 continue;

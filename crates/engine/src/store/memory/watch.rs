@@ -9,7 +9,7 @@ use crate::store::{InstanceInfo, WatchUntil};
 
 /// All watches that have not been answered, by instance.
 #[derive(Debug, Default)]
-pub(super) struct Watches {
+pub struct Watches {
     ids: Sequence,
     by_instance: HashMap<String, BTreeMap<u64, Watch>>,
 }
@@ -22,11 +22,7 @@ struct Watch {
 
 impl Watches {
     /// Adds a watch, also on an instance that does not exist. Returns its id and where the answer arrives.
-    pub(super) fn add(
-        &mut self,
-        instance: &str,
-        until: WatchUntil,
-    ) -> (u64, oneshot::Receiver<InstanceInfo>) {
+    pub fn add(&mut self, instance: &str, until: WatchUntil) -> (u64, oneshot::Receiver<InstanceInfo>) {
         let (answer, receiver) = oneshot::channel();
         let id = self.ids.take();
         self.by_instance.entry(instance.to_owned()).or_default().insert(id, Watch { until, answer });
@@ -34,7 +30,7 @@ impl Watches {
     }
 
     /// Forgets a watch, answered or not.
-    pub(super) fn remove(&mut self, instance: &str, id: u64) {
+    pub fn remove(&mut self, instance: &str, id: u64) {
         let Some(watches) = self.by_instance.get_mut(instance) else { return };
         watches.remove(&id);
         if watches.is_empty() {
@@ -43,7 +39,7 @@ impl Watches {
     }
 
     /// Answers every watch on the instance that its new state meets.
-    pub(super) fn answer(&mut self, info: &InstanceInfo) {
+    pub fn answer(&mut self, info: &InstanceInfo) {
         if self.by_instance.is_empty() {
             return;
         }
@@ -57,6 +53,11 @@ impl Watches {
         if watches.is_empty() {
             self.by_instance.remove(&info.instance_id);
         }
+    }
+
+    /// Whether somebody watches the instance.
+    pub fn has(&self, instance: &str) -> bool {
+        !self.by_instance.is_empty() && self.by_instance.contains_key(instance)
     }
 
     /// Whether nobody watches.

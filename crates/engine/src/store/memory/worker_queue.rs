@@ -17,7 +17,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::peek_lock::{Attempt, Depths, Sequence, earliest};
+use super::peek_lock::{Attempt, Depths, Sequence, Standing, earliest};
 use super::sessions::{SessionItem, Sessions};
 use super::tag_lanes::TagLanes;
 use crate::clock::duration_ms;
@@ -66,9 +66,22 @@ pub struct WorkWanted<'a> {
 }
 
 impl WorkerQueue {
+    /// An empty queue whose item ids continue after `last_item_id`, for a store that was restarted.
+    pub fn after(last_item_id: u64) -> Self {
+        WorkerQueue { item_ids: Sequence::after(last_item_id), ..WorkerQueue::default() }
+    }
+
     /// Adds an activity and returns the id of its item.
     pub fn enqueue(&mut self, message: WorkerMessage, now_ms: u64) -> u64 {
-        let item_id = self.item_ids.take();
+        let id = self.item_ids.take();
+        let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
+        self.restore(Standing { id, visible_at_ms, attempts: 0 }, message, now_ms);
+        id
+    }
+
+    /// Puts an activity back as it stood before the store was closed.
+    pub fn restore(&mut self, standing: Standing, message: WorkerMessage, now_ms: u64) {
+        let Standing { id: item_id, visible_at_ms, attempts } = standing;
         let activity = &message.activity;
         let key = (activity.execution_id, activity.activity_id, item_id);
         match self.by_instance.get_mut(activity.instance.as_str()) {
@@ -79,12 +92,10 @@ impl WorkerQueue {
                 self.by_instance.insert(Arc::from(activity.instance.as_str()), BTreeSet::from([key]));
             }
         }
-        let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
         let tag = message.tag.as_deref().map(Arc::from);
         let session = message.session_id.as_deref().map(|session| self.sessions.add_queued(session));
-        self.items.insert(item_id, Item { message, tag, session, attempts: 0, place: Place::Ready });
+        self.items.insert(item_id, Item { message, tag, session, attempts, place: Place::Ready });
         self.show(item_id, visible_at_ms, now_ms);
-        item_id
     }
 
     /// Makes everything ready whose time has come, and ends every item lock and session lock that has run out.
@@ -149,12 +160,26 @@ impl WorkerQueue {
         self.locks.contains_key(&token)
     }
 
-    /// Removes the item that the token holds. `None` when it holds none.
-    pub fn finish(&mut self, token: LockToken, now_ms: u64) -> Option<()> {
+    /// Moves an item that is delayed until `from_ms` to another time; does nothing when it is not there any more.
+    pub fn reschedule(&mut self, item_id: u64, from_ms: u64, to_ms: u64, now_ms: u64) {
+        if self.delayed.remove(&(from_ms, item_id)) {
+            self.depths.delayed -= 1;
+            self.show(item_id, to_ms, now_ms);
+        }
+    }
+
+    /// The item that the token holds, with its attempts, this fetch included.
+    pub fn locked_item(&self, token: LockToken) -> Option<(u64, u32)> {
+        let item_id = *self.locks.get(&token)?;
+        self.items.get(&item_id).map(|item| (item_id, item.attempts))
+    }
+
+    /// Removes the item that the token holds and returns its id. `None` when it holds none.
+    pub fn finish(&mut self, token: LockToken, now_ms: u64) -> Option<u64> {
         let item_id = *self.locks.get(&token)?;
         self.touch_session(item_id, now_ms);
         self.remove(item_id);
-        Some(())
+        Some(item_id)
     }
 
     /// Gives an item back, ready at `visible_at_ms`. `None` when the token does not hold.
@@ -185,25 +210,26 @@ impl WorkerQueue {
         Some(())
     }
 
-    /// Takes an activity out of the queue, locked or not. Unknown ones are fine.
-    pub fn cancel(&mut self, activity: &ScheduledActivityIdentifier) {
-        let Some(keys) = self.by_instance.get(activity.instance.as_str()) else { return };
+    /// Takes an activity out of the queue, locked or not. Unknown ones are fine. Returns the ids of what was removed.
+    pub fn cancel(&mut self, activity: &ScheduledActivityIdentifier) -> Vec<u64> {
+        let Some(keys) = self.by_instance.get(activity.instance.as_str()) else { return Vec::new() };
         let named = (activity.execution_id, activity.activity_id);
         let same = (named.0, named.1, 0)..=(named.0, named.1, u64::MAX);
         let item_ids: Vec<u64> = keys.range(same).map(|&(_, _, item_id)| item_id).collect();
-        for item_id in item_ids {
+        for &item_id in &item_ids {
             self.remove(item_id);
         }
+        item_ids
     }
 
-    /// Removes all activities of an instance; returns how many there were.
-    pub fn remove_instance(&mut self, instance: &str) -> u64 {
-        let Some(keys) = self.by_instance.get(instance) else { return 0 };
+    /// Removes all activities of an instance; returns the ids of their items.
+    pub fn remove_instance(&mut self, instance: &str) -> Vec<u64> {
+        let Some(keys) = self.by_instance.get(instance) else { return Vec::new() };
         let item_ids: Vec<u64> = keys.iter().map(|&(_, _, item_id)| item_id).collect();
         for &item_id in &item_ids {
             self.remove(item_id);
         }
-        item_ids.len() as u64
+        item_ids
     }
 
     /// The sessions.

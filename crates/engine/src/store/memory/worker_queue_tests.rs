@@ -129,7 +129,7 @@ fn cancelled_and_removed_work_leaves_nothing_behind() {
     queue.queue.cancel(&message(1, None, None).activity);
     queue.queue.cancel(&message(9, None, None).activity);
     assert!(!queue.queue.holds(token));
-    assert_eq!(queue.queue.remove_instance("a"), 3);
+    assert_eq!(queue.queue.remove_instance("a").len(), 3);
     assert_eq!(queue.queue.depths(), Depths::default());
     assert!(queue.queue.items.is_empty() && queue.queue.by_instance.is_empty());
     assert_eq!(queue.queue.next_change_ms(), None);

@@ -1,0 +1,149 @@
+//! The second facet: listing, reading, counting, deleting and pruning.
+
+use std::collections::BTreeSet;
+
+use async_trait::async_trait;
+use segno::store::{
+    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, InstanceFilter, InstanceInfo,
+    InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    StoredEvent, SystemMetrics,
+};
+
+use crate::instance_row::InstanceRow;
+use crate::keys::AgeIndex;
+use crate::removal::Unended;
+use crate::store::EmbeddedStore;
+
+fn unknown_execution(operation: &'static str, instance: &str, execution_id: u64) -> ProviderError {
+    let message = format!("there is no execution {execution_id} of an instance {instance}");
+    ProviderError::new(ErrorKind::NotFound, operation, message)
+}
+
+impl EmbeddedStore {
+    async fn row(&self, operation: &'static str, instance: &str) -> Result<InstanceRow, ProviderError> {
+        let row = self.core().look(operation, |state, _| state.tables.instance(instance)).await?;
+        let unknown =
+            || ProviderError::new(ErrorKind::NotFound, operation, format!("there is no instance {instance}"));
+        row.ok_or_else(unknown)
+    }
+}
+
+#[async_trait]
+impl ProviderAdmin for EmbeddedStore {
+    async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
+        self.core().look("query_instances", |state, _| state.tables.page(&query)).await
+    }
+
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
+        self.core().look("list_instances", |state, _| state.tables.instances_in(AgeIndex::All)).await
+    }
+
+    async fn list_instances_by_status(&self, status: ExecutionStatus) -> Result<Vec<String>, ProviderError> {
+        let index = AgeIndex::Status(status);
+        self.core().look("list_instances_by_status", |state, _| state.tables.instances_in(index)).await
+    }
+
+    async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
+        let found = self.core().look("list_executions", |state, _| {
+            let Some(row) = state.tables.instance(instance)? else { return Ok(Vec::new()) };
+            let mut ids: Vec<u64> =
+                state.tables.earlier_executions(instance)?.iter().map(|row| row.execution_id).collect();
+            ids.push(row.current.execution_id);
+            Ok(ids)
+        });
+        found.await
+    }
+
+    async fn read_history_with_execution_id(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<StoredEvent>, ProviderError> {
+        const OPERATION: &str = "read_history_with_execution_id";
+        let events = self.core().look(OPERATION, |state, _| {
+            let exists = state.tables.execution(instance, execution_id)?.is_some();
+            exists.then(|| state.tables.history(instance, execution_id)).transpose()
+        });
+        events.await?.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))
+    }
+
+    async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
+        Ok(self.row("latest_execution_id", instance).await?.current.execution_id)
+    }
+
+    async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
+        Ok(self.row("get_instance_info", instance).await?.info(instance))
+    }
+
+    async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError> {
+        const OPERATION: &str = "get_execution_info";
+        let row =
+            self.core().look(OPERATION, |state, _| state.tables.execution(instance, execution_id)).await?;
+        let row = row.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))?;
+        Ok(row.info())
+    }
+
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
+        self.core().look("get_system_metrics", |state, _| Ok(state.tables.facts.counters.metrics())).await
+    }
+
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
+        // What was enqueued shows when it is durable, so that is waited for first. Then not a mere look: time must
+        // have passed for the counts to be those of this moment.
+        self.core().look("get_queue_depths", |_, _| Ok(())).await?;
+        Ok(self.core().change(|state, _| state.queue_depths()))
+    }
+
+    async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {
+        self.core().look("list_children", |state, _| state.tables.children(instance)).await
+    }
+
+    async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
+        Ok(self.row("get_parent_id", instance).await?.parent)
+    }
+
+    async fn delete_instances_atomic(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let ids: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
+        let unended = if force { Unended::Remove } else { Unended::Refuse };
+        self.core().commit("delete_instances_atomic", |state, _| state.delete(&ids, unended)).await
+    }
+
+    async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        const OPERATION: &str = "delete_instance_bulk";
+        let delete = self
+            .core()
+            .commit(OPERATION, |state, _| state.delete_bulk(&filter).map_err(|error| error.at(OPERATION)));
+        delete.await
+    }
+
+    async fn prune_executions(
+        &self,
+        instance: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        self.core().commit("prune_executions", |state, _| state.prune(instance, options)).await
+    }
+
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        const OPERATION: &str = "prune_executions_bulk";
+        let prune = self.core().commit(OPERATION, |state, _| {
+            state.prune_bulk(&filter, options).map_err(|error| error.at(OPERATION))
+        });
+        prune.await
+    }
+}

@@ -1,0 +1,138 @@
+//! How numbers, texts and bytes are written into rows and log records: fixed-width little-endian numbers, and a
+//! length before everything that varies. Nothing is ever found by looking for a separator.
+
+use bytes::Bytes;
+
+/// Why bytes could not be decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the stored bytes do not decode: {0}")]
+pub struct Undecodable(pub &'static str);
+
+/// Appends values to a buffer.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    bytes: Vec<u8>,
+}
+
+impl Encoder {
+    /// An encoder whose first byte is the version of the row.
+    pub fn new(version: u8) -> Self {
+        let mut bytes = Vec::with_capacity(128);
+        bytes.push(version);
+        Encoder { bytes }
+    }
+
+    pub fn u8(&mut self, value: u8) {
+        self.bytes.push(value);
+    }
+
+    pub fn u32(&mut self, value: u32) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    pub fn u64(&mut self, value: u64) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// A length and the bytes. Lengths are far below the limit of their type; see `segno::limits`.
+    pub fn bytes(&mut self, value: &[u8]) {
+        self.u32(u32::try_from(value.len()).expect("no stored value has 4 GiB"));
+        self.bytes.extend_from_slice(value);
+    }
+
+    pub fn text(&mut self, value: &str) {
+        self.bytes(value.as_bytes());
+    }
+
+    /// 0, or 1 and what `some` appends.
+    pub fn option<T>(&mut self, value: Option<T>, some: impl FnOnce(&mut Self, T)) {
+        match value {
+            None => self.u8(0),
+            Some(value) => {
+                self.u8(1);
+                some(self, value);
+            }
+        }
+    }
+
+    pub fn finish(self) -> Bytes {
+        Bytes::from(self.bytes)
+    }
+}
+
+/// Takes values from the front of a buffer.
+#[derive(Debug)]
+pub struct Decoder<'a> {
+    source: &'a Bytes,
+    at: usize,
+}
+
+impl<'a> Decoder<'a> {
+    /// A decoder of a row that must have this version.
+    pub fn new(source: &'a Bytes, version: u8) -> Result<Self, Undecodable> {
+        let mut decoder = Decoder { source, at: 0 };
+        if decoder.u8()? == version { Ok(decoder) } else { Err(Undecodable("unknown row version")) }
+    }
+
+    fn take(&mut self, len: usize) -> Result<&'a [u8], Undecodable> {
+        let end = self.at.checked_add(len).ok_or(Undecodable("a length is too large"))?;
+        let taken = self.source.get(self.at..end).ok_or(Undecodable("it ends too early"))?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Undecodable> {
+        self.take(N)?.try_into().map_err(|_| Undecodable("it ends too early"))
+    }
+
+    pub fn u8(&mut self) -> Result<u8, Undecodable> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    pub fn u32(&mut self) -> Result<u32, Undecodable> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub fn u64(&mut self) -> Result<u64, Undecodable> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// Bytes that share the source's buffer.
+    pub fn bytes(&mut self) -> Result<Bytes, Undecodable> {
+        let len = self.u32()? as usize;
+        let start = self.at;
+        self.take(len)?;
+        Ok(self.source.slice(start..start + len))
+    }
+
+    pub fn text(&mut self) -> Result<String, Undecodable> {
+        self.str().map(str::to_owned)
+    }
+
+    /// A text that borrows from the source.
+    pub fn str(&mut self) -> Result<&'a str, Undecodable> {
+        let len = self.u32()? as usize;
+        std::str::from_utf8(self.take(len)?).map_err(|_| Undecodable("a text is not UTF-8"))
+    }
+
+    /// Passes over bytes or a text.
+    pub fn skip(&mut self) -> Result<(), Undecodable> {
+        let len = self.u32()? as usize;
+        self.take(len).map(drop)
+    }
+
+    pub fn option<T>(
+        &mut self,
+        some: impl FnOnce(&mut Self) -> Result<T, Undecodable>,
+    ) -> Result<Option<T>, Undecodable> {
+        match self.u8()? {
+            0 => Ok(None),
+            1 => some(self).map(Some),
+            _ => Err(Undecodable("an option is neither there nor not")),
+        }
+    }
+
+    pub fn is_at_end(&self) -> bool {
+        self.at == self.source.len()
+    }
+}

@@ -1,0 +1,350 @@
+//! Commits: the turn, the finished activity, single messages, events and records.
+
+use std::sync::Arc;
+
+use segno::clock::duration_ms;
+use segno::store::memory::peek_lock::Standing;
+use segno::store::{
+    AckOrchestrationItem, AckWorkItem, ErrorKind, ExecutionMetadata, Expect, OrchestratorMessage,
+    ProviderError, RecordBatch, RecordWrite, StartGuard, StoredEvent, WorkerMessage,
+};
+use semver::Version;
+
+use crate::error::RowError;
+use crate::instance_row::{ExecutionRow, InstanceRow};
+use crate::queue_row::RecordRow;
+use crate::state::State;
+use crate::unsynced::HELD_MS;
+
+/// What a commit changes of an instance.
+struct InstanceCommit {
+    execution_id: u64,
+    events: Vec<StoredEvent>,
+    metadata: ExecutionMetadata,
+    now_ms: u64,
+}
+
+/// The rows that a commit of an instance starts from.
+struct Found {
+    instance: Option<InstanceRow>,
+    /// The execution, if it is not the current one.
+    earlier: Option<ExecutionRow>,
+}
+
+/// What must be known of the instance that a message is for.
+#[derive(Default)]
+struct Target {
+    is_named: bool,
+    pin: Option<Version>,
+}
+
+impl From<Option<&InstanceRow>> for Target {
+    fn from(row: Option<&InstanceRow>) -> Self {
+        Target {
+            is_named: row.is_some_and(|row| row.name.is_some()),
+            pin: row.and_then(|row| row.current.pinned_version.clone()),
+        }
+    }
+}
+
+/// Finds the rows that the writes of a batch replace, after checking what they expect.
+type OldRecords = Vec<Option<RecordRow>>;
+
+impl State {
+    /// Commits a turn.
+    pub fn ack_turn(&mut self, turn: AckOrchestrationItem, now_ms: u64) -> Result<(), ProviderError> {
+        const OPERATION: &str = "ack_orchestration_item";
+        let locked = self.orchestrations.locked_instance(turn.lock_token);
+        let instance = Arc::clone(locked.ok_or_else(|| ProviderError::lock_lost(OPERATION))?);
+        let found = self.find(OPERATION, &instance, turn.execution_id, &turn.history_delta)?;
+        let old_records = self.check_records(OPERATION, &turn.records, now_ms)?;
+        let targets = self.targets(OPERATION, &turn.orchestrator_items)?;
+
+        // The messages of the turn go before new ones come, so that a start that this turn consumes does not stand in
+        // the way of one that it enqueues.
+        let consumed = self.orchestrations.consume(turn.lock_token, turn.after);
+        self.forget_messages(consumed.expect("the token was found to hold at the start of this commit"));
+        let commit = InstanceCommit {
+            execution_id: turn.execution_id,
+            events: turn.history_delta,
+            metadata: turn.metadata,
+            now_ms,
+        };
+        let row = self.commit_instance(&instance, found, commit);
+        for message in turn.worker_items {
+            self.enqueue_work(message, now_ms);
+        }
+        for (message, target) in turn.orchestrator_items.into_iter().zip(targets) {
+            let is_own = message.instance == *instance;
+            let target = if is_own { Target::from(row.as_ref()) } else { target };
+            // A second start is left out, because starting twice is starting once.
+            let _left_out = self.enqueue_for(message, target, now_ms);
+        }
+        // Cancelling comes last, so that it also reaches what the same turn scheduled.
+        for activity in &turn.cancelled_activities {
+            let cancelled = self.work.cancel(activity);
+            self.forget_items(cancelled);
+        }
+        for timer in turn.cancelled_timers {
+            let cancelled = self.orchestrations.cancel_timer(&instance, timer);
+            self.forget_messages(cancelled);
+        }
+        self.apply_records(turn.records, old_records, now_ms);
+        Ok(())
+    }
+
+    /// Appends events outside a turn.
+    pub fn append(
+        &mut self,
+        instance: &str,
+        execution_id: u64,
+        events: Vec<StoredEvent>,
+        now_ms: u64,
+    ) -> Result<(), ProviderError> {
+        let found = self.find("append_with_execution", instance, execution_id, &events)?;
+        let metadata = ExecutionMetadata::default();
+        let commit = InstanceCommit { execution_id, events, metadata, now_ms };
+        self.commit_instance(&Arc::from(instance), found, commit);
+        Ok(())
+    }
+
+    /// The rows that a commit starts from, after checking that its events are new.
+    fn find(
+        &self,
+        operation: &'static str,
+        instance: &str,
+        execution_id: u64,
+        events: &[StoredEvent],
+    ) -> Result<Found, ProviderError> {
+        let failed = |error: RowError| error.at(operation);
+        let row = self.tables.instance(instance).map_err(failed)?;
+        let is_current = |row: &InstanceRow| row.current.execution_id == execution_id;
+        let earlier = match &row {
+            Some(row) if execution_id < row.current.execution_id => {
+                self.tables.earlier_execution(instance, execution_id).map_err(failed)?
+            }
+            _ => None,
+        };
+        let current = row.as_ref().filter(|row| is_current(row)).map(|row| &row.current);
+        let last_event_id = current.or(earlier.as_ref()).map_or(0, |execution| execution.last_event_id);
+        let follows = events.first().is_none_or(|first| first.event_id > last_event_id);
+        if !follows || !events.is_sorted_by(|one, next| one.event_id < next.event_id) {
+            let stored = self.tables.history(instance, execution_id).map_err(failed)?;
+            if let Some(event_id) = repeated(&stored, events) {
+                let message = format!(
+                    "event {event_id} of execution {execution_id} of {instance} exists already; fetch the item again"
+                );
+                return Err(ProviderError::new(ErrorKind::Conflict, operation, message));
+            }
+        }
+        Ok(Found { instance: row, earlier })
+    }
+
+    /// Changes the rows of an instance. Returns the new row, or `None` when there is none and the commit stores
+    /// nothing that would make one: such a commit only consumes messages.
+    fn commit_instance(
+        &mut self,
+        instance: &Arc<str>,
+        found: Found,
+        commit: InstanceCommit,
+    ) -> Option<InstanceRow> {
+        let InstanceCommit { execution_id, events, mut metadata, now_ms } = commit;
+        let stores_something = !events.is_empty() || metadata != ExecutionMetadata::default();
+        if found.instance.is_none() && !stores_something {
+            return None;
+        }
+        let old = found.instance;
+        let mut row = old.clone().unwrap_or_else(|| InstanceRow::new(execution_id, now_ms));
+        row.revision += 1;
+        row.updated_at_ms = now_ms;
+        if stores_something {
+            let mut earlier = found.earlier;
+            if execution_id > row.current.execution_id {
+                let next = ExecutionRow::new(execution_id, now_ms);
+                self.tables.put_execution(instance, &std::mem::replace(&mut row.current, next));
+                row.execution_count += 1;
+            } else if execution_id < row.current.execution_id && earlier.is_none() {
+                earlier = Some(ExecutionRow::new(execution_id, now_ms));
+                row.execution_count += 1;
+            }
+            let execution = earlier.as_mut().unwrap_or(&mut row.current);
+            execution.event_count += events.len() as u64;
+            let newest = events.iter().map(|event| event.event_id).max().unwrap_or(0);
+            execution.last_event_id = execution.last_event_id.max(newest);
+            execution.apply(&mut metadata, now_ms);
+            row.event_count += events.len() as u64;
+            self.tables.insert_events(instance, execution_id, &events);
+            if let Some(earlier) = &earlier {
+                self.tables.put_execution(instance, earlier);
+            }
+            row.apply(metadata);
+        }
+        self.tables.put_instance(instance, old.as_ref(), &row);
+        self.committed(instance, &row);
+        Some(row)
+    }
+
+    /// Adds a message, or says that its guard forbids it.
+    pub fn enqueue(&mut self, message: OrchestratorMessage, now_ms: u64) -> Result<(), ProviderError> {
+        let target = self.target("enqueue_for_orchestrator", &message)?;
+        self.enqueue_for(message, target, now_ms)
+    }
+
+    /// Adds an activity.
+    pub fn enqueue_work(&mut self, message: WorkerMessage, now_ms: u64) {
+        let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
+        let item_id = self.tables.facts.last_item_id + 1;
+        self.tables.insert_activity(item_id, &message, visible_at_ms);
+        self.unsynced.filling_mut().items.push((item_id, visible_at_ms));
+        let standing = Standing { id: item_id, visible_at_ms: HELD_MS, attempts: 0 };
+        self.work.restore(standing, message, now_ms);
+    }
+
+    fn targets(
+        &self,
+        operation: &'static str,
+        messages: &[OrchestratorMessage],
+    ) -> Result<Vec<Target>, ProviderError> {
+        messages.iter().map(|message| self.target(operation, message)).collect()
+    }
+
+    fn target(
+        &self,
+        operation: &'static str,
+        message: &OrchestratorMessage,
+    ) -> Result<Target, ProviderError> {
+        if message.guard == StartGuard::None && self.orchestrations.knows(&message.instance) {
+            return Ok(Target::default());
+        }
+        let (is_named, pin) = self.tables.route(&message.instance).map_err(|error| error.at(operation))?;
+        Ok(Target { is_named, pin })
+    }
+
+    fn enqueue_for(
+        &mut self,
+        message: OrchestratorMessage,
+        target: Target,
+        now_ms: u64,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "enqueue_for_orchestrator";
+        let instance = message.instance.as_str();
+        let is_there = || target.is_named || self.orchestrations.has_guarded_start(instance);
+        match message.guard {
+            StartGuard::IfAbsent if is_there() => {
+                let text = format!("{instance} exists already or is about to start; use another id");
+                return Err(ProviderError::new(ErrorKind::Conflict, OPERATION, text));
+            }
+            StartGuard::IfPresent if !is_there() => {
+                let text = format!("there is no instance {instance}, and no start for it waits");
+                return Err(ProviderError::new(ErrorKind::NotFound, OPERATION, text));
+            }
+            _ => {}
+        }
+        let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
+        let message_id = self.tables.facts.last_message_id + 1;
+        self.tables.insert_message(message_id, &message, visible_at_ms);
+        self.unsynced.filling_mut().messages.push((message_id, visible_at_ms));
+        let standing = Standing { id: message_id, visible_at_ms: HELD_MS, attempts: 0 };
+        self.orchestrations.restore(standing, message, now_ms, |_| target.pin);
+        Ok(())
+    }
+
+    /// Removes a finished activity and enqueues its completion.
+    pub fn ack_work(&mut self, ack: AckWorkItem, now_ms: u64) -> Result<(), ProviderError> {
+        const OPERATION: &str = "ack_work_item";
+        if !self.work.holds(ack.lock_token) {
+            return Err(ProviderError::lock_lost(OPERATION));
+        }
+        let old_records = self.check_records(OPERATION, &ack.records, now_ms)?;
+        let target = match &ack.completion {
+            Some(completion) => self.target(OPERATION, completion)?,
+            None => Target::default(),
+        };
+        let finished = self.work.finish(ack.lock_token, now_ms);
+        self.forget_items(finished);
+        if let Some(completion) = ack.completion {
+            let _left_out = self.enqueue_for(completion, target, now_ms);
+        }
+        self.apply_records(ack.records, old_records, now_ms);
+        Ok(())
+    }
+
+    /// Applies a batch of record changes and enqueues its messages.
+    pub fn commit_records(&mut self, batch: RecordBatch, now_ms: u64) -> Result<Vec<u64>, ProviderError> {
+        const OPERATION: &str = "commit_records";
+        let old_records = self.check_records(OPERATION, &batch.writes, now_ms)?;
+        let targets = self.targets(OPERATION, &batch.orchestrator_items)?;
+        for (message, target) in batch.orchestrator_items.into_iter().zip(targets) {
+            let _left_out = self.enqueue_for(message, target, now_ms);
+        }
+        for message in batch.worker_items {
+            self.enqueue_work(message, now_ms);
+        }
+        Ok(self.apply_records(batch.writes, old_records, now_ms))
+    }
+
+    /// Fails when a key occurs twice or an expectation does not hold.
+    fn check_records(
+        &self,
+        operation: &'static str,
+        writes: &[RecordWrite],
+        now_ms: u64,
+    ) -> Result<OldRecords, ProviderError> {
+        if writes.len() > 1 {
+            let mut keys = std::collections::BTreeSet::new();
+            if let Some((kind, id)) = writes.iter().map(RecordWrite::key).find(|key| !keys.insert(*key)) {
+                let message = format!("the record {kind} {id} occurs twice in a batch; write it once");
+                return Err(ProviderError::new(ErrorKind::Invalid, operation, message));
+            }
+        }
+        writes.iter().map(|write| self.check_record(operation, write, now_ms)).collect()
+    }
+
+    fn check_record(
+        &self,
+        operation: &'static str,
+        write: &RecordWrite,
+        now_ms: u64,
+    ) -> Result<Option<RecordRow>, ProviderError> {
+        let (RecordWrite::Put { expect, .. } | RecordWrite::Delete { expect, .. }) = write;
+        let (kind, id) = write.key();
+        let old = self.tables.record(kind, id).map_err(|error| error.at(operation))?;
+        let version = old.as_ref().filter(|row| row.lives(now_ms)).map(|row| row.version);
+        let holds = match expect {
+            Expect::Anything => true,
+            Expect::Absent => version.is_none(),
+            Expect::Version(expected) => version == Some(*expected),
+        };
+        if holds {
+            return Ok(old);
+        }
+        let found = version.map_or("absent".to_owned(), |version| format!("at version {version}"));
+        let message = format!("the record {kind} {id} is {found}, expected {expect:?}; read it again");
+        Err(ProviderError::new(ErrorKind::Conflict, operation, message))
+    }
+
+    /// Applies writes that have been checked; returns the version of each, 0 for a delete.
+    fn apply_records(&mut self, writes: Vec<RecordWrite>, old: OldRecords, now_ms: u64) -> Vec<u64> {
+        let apply = |(write, old): (RecordWrite, Option<RecordRow>)| {
+            let (kind, id, new) = match write {
+                RecordWrite::Delete { kind, id, .. } => (kind, id, None),
+                RecordWrite::Put { kind, id, due_at_ms, time_to_live, body, .. } => {
+                    let expires_at_ms = time_to_live.map(|life| now_ms.saturating_add(duration_ms(life)));
+                    let version = self.versions.take();
+                    (kind, id, Some(RecordRow { version, due_at_ms, expires_at_ms, body }))
+                }
+            };
+            self.tables.set_record((&kind, &id), old.as_ref(), new.as_ref());
+            self.records.change((&kind, &id), old.as_ref(), new.as_ref());
+            new.map_or(0, |new| new.version)
+        };
+        writes.into_iter().zip(old).map(apply).collect()
+    }
+}
+
+/// An event that is stored already or occurs twice.
+fn repeated(stored: &[StoredEvent], events: &[StoredEvent]) -> Option<u64> {
+    let mut seen = std::collections::BTreeSet::new();
+    let exists = |event_id: u64| stored.binary_search_by_key(&event_id, |event| event.event_id).is_ok();
+    events.iter().map(|event| event.event_id).find(|id| exists(*id) || !seen.insert(*id))
+}

@@ -1,0 +1,92 @@
+//! Why a store could not be opened, and what can go wrong below an operation.
+
+use std::io;
+
+use segno::store::{ErrorKind, ProviderError};
+
+use crate::codec::Undecodable;
+
+/// Why a store could not be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// Another process has the directory open.
+    #[error("{0}")]
+    InUse(String),
+    /// The files contradict themselves. Nothing was changed; restore a backup.
+    #[error("the store is damaged: {0}; nothing was changed, restore a backup")]
+    Corrupt(String),
+    /// The files are of a format that this build does not know.
+    #[error("the store has format version {found}, this build reads {known}; use a newer build")]
+    UnknownFormat {
+        /// Version in the file.
+        found: u32,
+        /// The newest that this build reads.
+        known: u32,
+    },
+    /// The disk refused.
+    #[error("the store could not be opened: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl OpenError {
+    /// What the caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            OpenError::InUse(_) => ErrorKind::Conflict,
+            OpenError::Corrupt(_) => ErrorKind::Corrupt,
+            OpenError::UnknownFormat { .. } => ErrorKind::Invalid,
+            OpenError::Io(_) => ErrorKind::Unavailable,
+        }
+    }
+}
+
+impl From<RowError> for OpenError {
+    fn from(error: RowError) -> Self {
+        match error {
+            RowError::Corrupt(what) => OpenError::Corrupt(what),
+            RowError::Unreadable(what) => OpenError::Io(io::Error::other(what)),
+        }
+    }
+}
+
+/// What can go wrong with a row.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RowError {
+    /// It does not decode or fails its checksum.
+    #[error("{0}")]
+    Corrupt(String),
+    /// The disk refused to give it.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+impl RowError {
+    /// The error of a store operation that met this one.
+    pub fn at(self, operation: &'static str) -> ProviderError {
+        match self {
+            RowError::Corrupt(what) => {
+                let text = format!("stored data is damaged: {what}; restore a backup");
+                ProviderError::new(ErrorKind::Corrupt, operation, text)
+            }
+            RowError::Unreadable(what) => {
+                ProviderError::unavailable(operation, format!("the disk cannot be read: {what}"))
+            }
+        }
+    }
+}
+
+impl From<Undecodable> for RowError {
+    fn from(error: Undecodable) -> Self {
+        RowError::Corrupt(error.to_string())
+    }
+}
+
+impl From<redb::StorageError> for RowError {
+    fn from(error: redb::StorageError) -> Self {
+        match error {
+            redb::StorageError::Corrupted(what) => RowError::Corrupt(what),
+            other => RowError::Unreadable(other.to_string()),
+        }
+    }
+}

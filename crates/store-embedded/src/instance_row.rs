@@ -1,0 +1,373 @@
+//! Rows of instances and executions, and what a commit changes in them.
+//!
+//! The row of an instance holds its current execution; earlier executions have rows of their own. So an instance with
+//! one execution, which most are, is one row.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use semver::Version;
+
+use segno::store::{CustomStatusChange, ExecutionInfo, ExecutionMetadata, ExecutionStatus, InstanceInfo};
+
+use crate::codec::{Decoder, Encoder, Undecodable};
+use crate::keys::{AgeIndex, Key, ended, status_number, status_of};
+
+/// First byte of every instance row.
+const INSTANCE_VERSION: u8 = 1;
+
+/// First byte of every execution row.
+const EXECUTION_VERSION: u8 = 1;
+
+/// What is stored of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceRow {
+    pub created_at_ms: u64,
+    pub updated_at_ms: u64,
+    pub revision: u64,
+    pub name: Option<String>,
+    pub version: Option<String>,
+    pub parent: Option<String>,
+    pub custom_status: Option<Bytes>,
+    pub custom_status_version: u64,
+    pub labels: BTreeMap<String, String>,
+    /// Executions and events of the instance, the current execution included.
+    pub execution_count: u64,
+    pub event_count: u64,
+    pub current: ExecutionRow,
+}
+
+/// What is stored of an execution.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionRow {
+    pub execution_id: u64,
+    pub status: ExecutionStatus,
+    pub output: Option<Bytes>,
+    pub pinned_version: Option<Version>,
+    pub incarnation: Option<u64>,
+    pub started_at_ms: u64,
+    pub completed_at_ms: Option<u64>,
+    pub event_count: u64,
+    pub last_event_id: u64,
+}
+
+impl ExecutionRow {
+    /// An execution that starts now.
+    pub fn new(execution_id: u64, now_ms: u64) -> Self {
+        ExecutionRow {
+            execution_id,
+            status: ExecutionStatus::Running,
+            output: None,
+            pinned_version: None,
+            incarnation: None,
+            started_at_ms: now_ms,
+            completed_at_ms: None,
+            event_count: 0,
+            last_event_id: 0,
+        }
+    }
+
+    /// Whether it has ended; one that continued as new has, though its instance has not.
+    pub fn has_ended(&self) -> bool {
+        self.status.is_terminal() || self.status == ExecutionStatus::ContinuedAsNew
+    }
+
+    /// Takes what belongs to the execution out of the metadata.
+    pub fn apply(&mut self, metadata: &mut ExecutionMetadata, now_ms: u64) {
+        if let Some(status) = metadata.status {
+            self.status = status;
+            self.completed_at_ms = self.has_ended().then_some(now_ms);
+        }
+        if let Some(output) = metadata.output.take() {
+            self.output = Some(output);
+        }
+        if let Some(version) = metadata.pinned_version.take() {
+            self.pinned_version = Some(version);
+        }
+        if metadata.incarnation.is_some() {
+            self.incarnation = metadata.incarnation;
+        }
+    }
+
+    /// What callers see of it.
+    pub fn info(&self) -> ExecutionInfo {
+        ExecutionInfo {
+            execution_id: self.execution_id,
+            status: self.status,
+            output: self.output.clone(),
+            started_at_ms: self.started_at_ms,
+            completed_at_ms: self.completed_at_ms,
+            event_count: self.event_count,
+        }
+    }
+
+    pub fn encode(&self) -> Bytes {
+        let mut row = Encoder::new(EXECUTION_VERSION);
+        self.encode_into(&mut row);
+        row.finish()
+    }
+
+    fn encode_into(&self, row: &mut Encoder) {
+        row.u64(self.execution_id);
+        row.u8(status_number(self.status));
+        row.option(self.output.as_ref(), |row, output| row.bytes(output));
+        row.option(self.pinned_version.as_ref(), |row, version| row.text(&version.to_string()));
+        row.option(self.incarnation, Encoder::u64);
+        row.u64(self.started_at_ms);
+        row.option(self.completed_at_ms, Encoder::u64);
+        row.u64(self.event_count);
+        row.u64(self.last_event_id);
+    }
+
+    pub fn decode(bytes: &Bytes) -> Result<Self, Undecodable> {
+        Self::decode_from(&mut Decoder::new(bytes, EXECUTION_VERSION)?)
+    }
+
+    fn decode_from(row: &mut Decoder<'_>) -> Result<Self, Undecodable> {
+        Ok(ExecutionRow {
+            execution_id: row.u64()?,
+            status: status_of(row.u8()?).ok_or(Undecodable("unknown state"))?,
+            output: row.option(Decoder::bytes)?,
+            pinned_version: row.option(decode_version)?,
+            incarnation: row.option(Decoder::u64)?,
+            started_at_ms: row.u64()?,
+            completed_at_ms: row.option(Decoder::u64)?,
+            event_count: row.u64()?,
+            last_event_id: row.u64()?,
+        })
+    }
+}
+
+impl InstanceRow {
+    /// The row of a first commit.
+    pub fn new(execution_id: u64, now_ms: u64) -> Self {
+        InstanceRow {
+            created_at_ms: now_ms,
+            updated_at_ms: now_ms,
+            revision: 0,
+            name: None,
+            version: None,
+            parent: None,
+            custom_status: None,
+            custom_status_version: 0,
+            labels: BTreeMap::new(),
+            execution_count: 1,
+            event_count: 0,
+            current: ExecutionRow::new(execution_id, now_ms),
+        }
+    }
+
+    /// Stores what belongs to the instance whatever its execution.
+    pub fn apply(&mut self, metadata: ExecutionMetadata) {
+        if metadata.orchestration_name.is_some() {
+            self.name = metadata.orchestration_name;
+        }
+        if metadata.orchestration_version.is_some() {
+            self.version = metadata.orchestration_version;
+        }
+        if metadata.parent_instance_id.is_some() {
+            self.parent = metadata.parent_instance_id;
+        }
+        if let Some(labels) = metadata.labels {
+            self.labels = labels;
+        }
+        if let Some(change) = metadata.custom_status {
+            self.custom_status_version += 1;
+            self.custom_status = match change {
+                CustomStatusChange::Set(status) => Some(status),
+                CustomStatusChange::Clear => None,
+            };
+        }
+    }
+
+    /// When the instance ended for good.
+    pub fn ended_at_ms(&self) -> Option<u64> {
+        self.current.completed_at_ms.filter(|_| self.current.status.is_terminal())
+    }
+
+    /// What callers see of it.
+    pub fn info(&self, instance: &str) -> InstanceInfo {
+        InstanceInfo {
+            instance_id: instance.to_owned(),
+            orchestration_name: self.name.clone(),
+            orchestration_version: self.version.clone(),
+            current_execution_id: self.current.execution_id,
+            status: self.current.status,
+            output: self.current.output.clone(),
+            created_at_ms: self.created_at_ms,
+            updated_at_ms: self.updated_at_ms,
+            completed_at_ms: self.current.completed_at_ms,
+            parent_instance_id: self.parent.clone(),
+            pinned_version: self.current.pinned_version.clone(),
+            custom_status: self.custom_status.clone(),
+            custom_status_version: self.custom_status_version,
+            labels: self.labels.clone(),
+            revision: self.revision,
+        }
+    }
+
+    /// All keys under which indexes have the instance.
+    pub fn index_keys(&self, instance: &str) -> Vec<Key> {
+        let key = |index: AgeIndex<'_>| index.key(self.created_at_ms, instance);
+        let mut keys = vec![key(AgeIndex::All)];
+        keys.extend(self.state_keys(instance));
+        keys.extend(self.name.as_deref().map(|name| key(AgeIndex::Name(name))));
+        keys.extend(self.parent.as_deref().map(|parent| key(AgeIndex::Parent(parent))));
+        keys.extend(self.label_keys(instance));
+        keys
+    }
+
+    fn state_keys(&self, instance: &str) -> impl Iterator<Item = Key> {
+        let status = AgeIndex::Status(self.current.status).key(self.created_at_ms, instance);
+        [status].into_iter().chain(self.ended_at_ms().map(|ended_at_ms| ended(ended_at_ms, instance)))
+    }
+
+    fn label_keys(&self, instance: &str) -> impl Iterator<Item = Key> {
+        let key = |(label, value): (&String, &String)| {
+            AgeIndex::Label(label, value).key(self.created_at_ms, instance)
+        };
+        self.labels.iter().map(key)
+    }
+
+    /// What the indexes lose and gain when this row follows an older one of the same instance.
+    pub fn index_changes(&self, old: &InstanceRow, instance: &str) -> (Vec<Key>, Vec<Key>) {
+        let (mut lost, mut gained) = (Vec::new(), Vec::new());
+        if (old.current.status, old.ended_at_ms()) != (self.current.status, self.ended_at_ms()) {
+            lost.extend(old.state_keys(instance));
+            gained.extend(self.state_keys(instance));
+        }
+        let name =
+            |row: &InstanceRow| Some(AgeIndex::Name(row.name.as_deref()?).key(row.created_at_ms, instance));
+        if old.name != self.name {
+            lost.extend(name(old));
+            gained.extend(name(self));
+        }
+        let parent = |row: &InstanceRow| {
+            Some(AgeIndex::Parent(row.parent.as_deref()?).key(row.created_at_ms, instance))
+        };
+        if old.parent != self.parent {
+            lost.extend(parent(old));
+            gained.extend(parent(self));
+        }
+        if old.labels != self.labels {
+            lost.extend(old.label_keys(instance));
+            gained.extend(self.label_keys(instance));
+        }
+        (lost, gained)
+    }
+
+    pub fn encode(&self) -> Bytes {
+        let mut row = Encoder::new(INSTANCE_VERSION);
+        row.u64(self.created_at_ms);
+        row.u64(self.updated_at_ms);
+        row.u64(self.revision);
+        row.option(self.name.as_deref(), Encoder::text);
+        row.option(self.version.as_deref(), Encoder::text);
+        row.option(self.parent.as_deref(), Encoder::text);
+        row.option(self.custom_status.as_ref(), |row, status| row.bytes(status));
+        row.u64(self.custom_status_version);
+        row.u32(u32::try_from(self.labels.len()).expect("labels are limited by the engine"));
+        for (label, value) in &self.labels {
+            row.text(label);
+            row.text(value);
+        }
+        row.u64(self.execution_count);
+        row.u64(self.event_count);
+        self.current.encode_into(&mut row);
+        row.finish()
+    }
+
+    /// Whether the instance has a name, and the version that it is pinned to, without decoding the rest.
+    pub fn decode_route(bytes: &Bytes) -> Result<(bool, Option<Version>), Undecodable> {
+        let row = &mut Decoder::new(bytes, INSTANCE_VERSION)?;
+        for _ in 0..3 {
+            row.u64()?;
+        }
+        let is_named = row.option(Decoder::skip)?.is_some();
+        for _ in 0..3 {
+            row.option(Decoder::skip)?;
+        }
+        row.u64()?;
+        for _ in 0..row.u32()? {
+            row.skip()?;
+            row.skip()?;
+        }
+        for _ in 0..3 {
+            row.u64()?;
+        }
+        row.u8()?;
+        row.option(Decoder::skip)?;
+        Ok((is_named, row.option(decode_version)?))
+    }
+
+    pub fn decode(bytes: &Bytes) -> Result<Self, Undecodable> {
+        let row = &mut Decoder::new(bytes, INSTANCE_VERSION)?;
+        Ok(InstanceRow {
+            created_at_ms: row.u64()?,
+            updated_at_ms: row.u64()?,
+            revision: row.u64()?,
+            name: row.option(Decoder::text)?,
+            version: row.option(Decoder::text)?,
+            parent: row.option(Decoder::text)?,
+            custom_status: row.option(Decoder::bytes)?,
+            custom_status_version: row.u64()?,
+            labels: (0..row.u32()?)
+                .map(|_| Ok((row.text()?, row.text()?)))
+                .collect::<Result<_, Undecodable>>()?,
+            execution_count: row.u64()?,
+            event_count: row.u64()?,
+            current: ExecutionRow::decode_from(row)?,
+        })
+    }
+}
+
+fn decode_version(row: &mut Decoder<'_>) -> Result<Version, Undecodable> {
+    Version::parse(row.str()?).map_err(|_| Undecodable("a pinned version is not a version"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row() -> InstanceRow {
+        let mut row = InstanceRow::new(3, 1_000);
+        row.apply(ExecutionMetadata {
+            orchestration_name: Some("Flow".to_owned()),
+            parent_instance_id: Some("root".to_owned()),
+            custom_status: Some(CustomStatusChange::Set(Bytes::from_static(b"half"))),
+            labels: Some(BTreeMap::from([("team".to_owned(), "a".to_owned())])),
+            ..ExecutionMetadata::default()
+        });
+        row.current.pinned_version = Some(Version::new(1, 2, 3));
+        row.current.output = Some(Bytes::from_static(b"out"));
+        row
+    }
+
+    #[test]
+    fn a_row_comes_back_as_it_was_and_its_route_is_the_same() {
+        let encoded = row().encode();
+        assert_eq!(InstanceRow::decode(&encoded), Ok(row()));
+        assert_eq!(InstanceRow::decode_route(&encoded), Ok((true, Some(Version::new(1, 2, 3)))));
+        let plain = InstanceRow::new(1, 0).encode();
+        assert_eq!(InstanceRow::decode_route(&plain), Ok((false, None)));
+    }
+
+    #[test]
+    fn index_changes_are_the_difference_of_all_keys() {
+        let old = row();
+        let mut new = old.clone();
+        new.current.status = ExecutionStatus::Completed;
+        new.current.completed_at_ms = Some(2_000);
+        new.name = None;
+        new.parent = Some("other".to_owned());
+        new.labels.insert("more".to_owned(), "b".to_owned());
+        let (lost, gained) = new.index_changes(&old, "i");
+        let mut keys = old.index_keys("i");
+        keys.retain(|key| !lost.contains(key));
+        keys.extend(gained);
+        keys.sort();
+        let mut expected = new.index_keys("i");
+        expected.sort();
+        assert_eq!(keys, expected);
+    }
+}

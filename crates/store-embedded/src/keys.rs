@@ -1,0 +1,255 @@
+//! Keys of rows. The first byte is the table. Numbers are big-endian, so that the order of keys is the order of
+//! numbers; every text but the last part of a key has its length before it, so that no id can be mistaken for a
+//! part of another key, whatever it contains.
+
+use segno::store::ExecutionStatus;
+
+/// A table: the first byte of its keys. Numbers are never reused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Table {
+    /// Facts about the whole store, by number.
+    Meta = 1,
+    /// Instance rows by id.
+    Instances = 2,
+    /// Rows of executions that are not the current one, by instance and execution id.
+    Executions = 3,
+    /// Events of one commit, by instance, execution and first event id.
+    Events = 4,
+    /// Messages by id.
+    OrchestratorQueue = 5,
+    /// Attempts and visibility of messages that were given back, by message id.
+    OrchestratorStanding = 6,
+    /// Activities by item id.
+    WorkerQueue = 7,
+    /// Attempts and visibility of activities that were given back, by item id.
+    WorkerStanding = 8,
+    /// Records by kind and id.
+    Records = 9,
+    /// Index: all instances, newest first.
+    ByAge = 16,
+    /// Index: instances by state, newest first.
+    ByStatus = 17,
+    /// Index: instances by name, newest first.
+    ByName = 18,
+    /// Index: instances by label and value, newest first.
+    ByLabel = 19,
+    /// Index: instances by parent, newest first.
+    ByParent = 20,
+    /// Index: instances that ended, oldest completion first.
+    ByEnd = 21,
+    /// Index: records by kind and due time.
+    ByDue = 22,
+    /// Index: records by the end of their lives.
+    ByExpiry = 23,
+}
+
+/// A key, or the beginning of one.
+pub type Key = Vec<u8>;
+
+fn key(table: Table) -> Key {
+    let mut key = Vec::with_capacity(48);
+    key.push(table as u8);
+    key
+}
+
+/// A text with its length before it. Longer texts than a length can tell are cut off by the limits of the engine long before.
+fn push_text(key: &mut Key, text: &str) {
+    let len = u32::try_from(text.len()).expect("no id has 4 GiB");
+    key.extend_from_slice(&len.to_be_bytes());
+    key.extend_from_slice(text.as_bytes());
+}
+
+fn push_age(key: &mut Key, created_at_ms: u64, instance: &str) {
+    key.extend_from_slice(&(!created_at_ms).to_be_bytes());
+    key.extend_from_slice(instance.as_bytes());
+}
+
+/// Every key of a table.
+pub fn table(table: Table) -> Key {
+    key(table)
+}
+
+/// A fact about the store.
+pub fn meta(number: u8) -> Key {
+    vec![Table::Meta as u8, number]
+}
+
+/// A row of a queue, or its standing.
+pub fn queued(table: Table, id: u64) -> Key {
+    let mut key = key(table);
+    key.extend_from_slice(&id.to_be_bytes());
+    key
+}
+
+/// What follows the first byte of a key of this table.
+fn within(table: Table, key: &[u8]) -> Option<&[u8]> {
+    key.split_first().filter(|(first, _)| **first == table as u8).map(|(_, rest)| rest)
+}
+
+/// The id in a key of a queue.
+pub fn queued_id(table: Table, key: &[u8]) -> Option<u64> {
+    within(table, key)?.try_into().ok().map(u64::from_be_bytes)
+}
+
+/// The id in the key of an instance row.
+pub fn instance_id(key: &[u8]) -> Option<&str> {
+    std::str::from_utf8(within(Table::Instances, key)?).ok()
+}
+
+/// An instance row; with a part of an id, the beginning of all that start with it.
+pub fn instance(id: &str) -> Key {
+    let mut key = key(Table::Instances);
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// All executions, or all events, of an instance.
+pub fn of_instance(table: Table, instance: &str) -> Key {
+    let mut key = key(table);
+    push_text(&mut key, instance);
+    key
+}
+
+/// One execution; in the events table, the beginning of all its events.
+pub fn execution(table: Table, instance: &str, execution_id: u64) -> Key {
+    let mut key = of_instance(table, instance);
+    key.extend_from_slice(&execution_id.to_be_bytes());
+    key
+}
+
+/// Events of one commit.
+pub fn events(instance: &str, execution_id: u64, first_event_id: u64) -> Key {
+    let mut key = execution(Table::Events, instance, execution_id);
+    key.extend_from_slice(&first_event_id.to_be_bytes());
+    key
+}
+
+/// A record; with a part of an id, the beginning of all of its kind that start with it.
+pub fn record(kind: &str, id: &str) -> Key {
+    let mut key = of_instance(Table::Records, kind);
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// A text with its length before it, and what follows.
+fn take_text(key: &[u8]) -> Option<(&str, &[u8])> {
+    let (len, rest) = key.split_first_chunk()?;
+    let (text, rest) = rest.split_at_checked(u32::from_be_bytes(*len) as usize)?;
+    Some((std::str::from_utf8(text).ok()?, rest))
+}
+
+/// A time, and the text that follows.
+fn take_time(key: &[u8]) -> Option<(u64, &[u8])> {
+    let (time, rest) = key.split_first_chunk()?;
+    Some((u64::from_be_bytes(*time), rest))
+}
+
+/// Kind and id in a key of the records table.
+pub fn record_name(key: &[u8]) -> Option<(&str, &str)> {
+    let (kind, id) = take_text(within(Table::Records, key)?)?;
+    Some((kind, std::str::from_utf8(id).ok()?))
+}
+
+/// A record with a due time.
+pub fn due(kind: &str, due_at_ms: u64, id: &str) -> Key {
+    let mut key = of_instance(Table::ByDue, kind);
+    key.extend_from_slice(&due_at_ms.to_be_bytes());
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// Kind, due time and id of a record with a due time.
+pub fn due_record(key: &[u8]) -> Option<(&str, u64, &str)> {
+    let (kind, rest) = take_text(within(Table::ByDue, key)?)?;
+    let (due_at_ms, id) = take_time(rest)?;
+    Some((kind, due_at_ms, std::str::from_utf8(id).ok()?))
+}
+
+/// A record with a life that ends.
+pub fn expiry(expires_at_ms: u64, kind: &str, id: &str) -> Key {
+    let mut key = key(Table::ByExpiry);
+    key.extend_from_slice(&expires_at_ms.to_be_bytes());
+    push_text(&mut key, kind);
+    key.extend_from_slice(id.as_bytes());
+    key
+}
+
+/// End, kind and id of a record with a life that ends.
+pub fn expiring_record(key: &[u8]) -> Option<(u64, &str, &str)> {
+    let (expires_at_ms, rest) = take_time(within(Table::ByExpiry, key)?)?;
+    let (kind, id) = take_text(rest)?;
+    Some((expires_at_ms, kind, std::str::from_utf8(id).ok()?))
+}
+
+/// The beginning of an index by age: what its keys have before the age.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgeIndex<'a> {
+    All,
+    Status(ExecutionStatus),
+    Name(&'a str),
+    Label(&'a str, &'a str),
+    Parent(&'a str),
+}
+
+impl AgeIndex<'_> {
+    /// What all keys of the index start with.
+    pub fn prefix(self) -> Key {
+        match self {
+            AgeIndex::All => key(Table::ByAge),
+            AgeIndex::Status(status) => vec![Table::ByStatus as u8, status_number(status)],
+            AgeIndex::Name(name) => of_instance(Table::ByName, name),
+            AgeIndex::Parent(parent) => of_instance(Table::ByParent, parent),
+            AgeIndex::Label(label, value) => {
+                let mut key = of_instance(Table::ByLabel, label);
+                push_text(&mut key, value);
+                key
+            }
+        }
+    }
+
+    /// The key of an instance in the index; with an empty id, where its age begins.
+    pub fn key(self, created_at_ms: u64, instance: &str) -> Key {
+        let mut key = self.prefix();
+        push_age(&mut key, created_at_ms, instance);
+        key
+    }
+}
+
+/// Creation time and id of an instance in an index by age, given the length of the index's prefix.
+pub fn aged(key: &[u8], prefix_len: usize) -> Option<(u64, &str)> {
+    let (age, id) = key.get(prefix_len..)?.split_first_chunk()?;
+    Some((!u64::from_be_bytes(*age), std::str::from_utf8(id).ok()?))
+}
+
+/// The key of an instance that ended.
+pub fn ended(ended_at_ms: u64, instance: &str) -> Key {
+    let mut key = key(Table::ByEnd);
+    key.extend_from_slice(&ended_at_ms.to_be_bytes());
+    key.extend_from_slice(instance.as_bytes());
+    key
+}
+
+/// Completion time and id of an instance that ended.
+pub fn ended_instance(key: &[u8]) -> Option<(u64, &str)> {
+    let (time, id) = take_time(within(Table::ByEnd, key)?)?;
+    Some((time, std::str::from_utf8(id).ok()?))
+}
+
+/// The stored number of a state. Never reused.
+pub fn status_number(status: ExecutionStatus) -> u8 {
+    match status {
+        ExecutionStatus::Pending => 1,
+        ExecutionStatus::Running => 2,
+        ExecutionStatus::Paused => 3,
+        ExecutionStatus::Completed => 4,
+        ExecutionStatus::Failed => 5,
+        ExecutionStatus::Cancelled => 6,
+        ExecutionStatus::ContinuedAsNew => 7,
+    }
+}
+
+/// The state with this stored number.
+pub fn status_of(number: u8) -> Option<ExecutionStatus> {
+    ExecutionStatus::ALL.into_iter().find(|status| status_number(*status) == number)
+}

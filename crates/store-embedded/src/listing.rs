@@ -1,0 +1,233 @@
+//! Listings of instances and records.
+//!
+//! A query walks every index that contains all its matches, and the ids of its prefix, in step; whichever comes to an
+//! end or fills the page first answers. So the cost is a small multiple of the best index's, without knowing which
+//! one that is.
+
+use std::cmp::Reverse;
+use std::ops::Bound;
+
+use segno::store::{InstanceCursor, InstanceInfo, InstancePage, InstanceQuery, ListRecords, Record};
+
+use crate::error::RowError;
+use crate::instance_row::InstanceRow;
+use crate::keys::{self, AgeIndex, Key};
+use crate::queue_row::RecordRow;
+use crate::record_index::RecordIndex;
+use crate::rows::Scan;
+use crate::tables::Tables;
+
+/// One way to find the matches of a query.
+struct Walk<'a> {
+    keys: Scan<'a>,
+    order: Order,
+    found: Vec<InstanceInfo>,
+}
+
+/// In which order a walk comes across instances.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    /// Newest first, as the listing wants it; the age follows a prefix of this length.
+    Age(usize),
+    /// By id: everything must be seen before anything can be answered.
+    Id,
+}
+
+/// Where one step of a walk led.
+#[derive(PartialEq, Eq)]
+enum Step {
+    On,
+    /// There is nothing more to find.
+    End,
+}
+
+impl Tables {
+    /// All instances of an index, newest first.
+    pub fn instances_in(&self, index: AgeIndex<'_>) -> Result<Vec<String>, RowError> {
+        let prefix = index.prefix();
+        let mut ids = Vec::new();
+        for entry in self.rows.scan(&prefix)? {
+            ids.extend(keys::aged(&entry?.0, prefix.len()).map(|(_, id)| id.to_owned()));
+        }
+        Ok(ids)
+    }
+
+    /// Children of an instance, oldest first.
+    pub fn children(&self, parent: &str) -> Result<Vec<String>, RowError> {
+        let prefix = AgeIndex::Parent(parent).prefix();
+        let mut children = Vec::new();
+        for entry in self.rows.scan(&prefix)? {
+            children.extend(keys::aged(&entry?.0, prefix.len()).map(|(age, id)| (age, id.to_owned())));
+        }
+        children.sort_unstable();
+        Ok(children.into_iter().map(|(_, id)| id).collect())
+    }
+
+    /// A page of a listing.
+    pub fn page(&self, query: &InstanceQuery) -> Result<InstancePage, RowError> {
+        if query.limit == 0 || query.created_before_ms == Some(0) {
+            return Ok(InstancePage { instances: Vec::new(), next: None });
+        }
+        // One more than asked for tells whether another page follows.
+        let mut instances = self.select(query, query.limit.saturating_add(1))?;
+        let more = instances.len() > query.limit;
+        instances.truncate(query.limit);
+        let cursor = |last: &InstanceInfo| InstanceCursor {
+            created_at_ms: last.created_at_ms,
+            instance_id: last.instance_id.clone(),
+        };
+        let next = instances.last().filter(|_| more).map(cursor);
+        Ok(InstancePage { instances, next })
+    }
+
+    fn select(&self, query: &InstanceQuery, most: usize) -> Result<Vec<InstanceInfo>, RowError> {
+        let indexes = indexes_of(query);
+        let prefixes: Vec<Key> = indexes.iter().map(|index| index.prefix()).collect();
+        let id_prefix = query.id_prefix.as_deref().map(keys::instance);
+        let mut walks = Vec::with_capacity(indexes.len() + 1);
+        for (index, prefix) in indexes.iter().zip(&prefixes) {
+            let start = start_of(query, *index);
+            let keys = self.rows.scan_from(prefix, start.as_ref().map(Key::as_slice))?;
+            walks.push(Walk { keys, order: Order::Age(prefix.len()), found: Vec::new() });
+        }
+        if let Some(prefix) = &id_prefix {
+            walks.push(Walk { keys: self.rows.scan(prefix)?, order: Order::Id, found: Vec::new() });
+        }
+        loop {
+            for walk in &mut walks {
+                let ended = self.step(walk, query)? == Step::End;
+                if ended || (walk.order != Order::Id && walk.found.len() == most) {
+                    return Ok(in_order(std::mem::take(&mut walk.found), walk.order, most));
+                }
+            }
+        }
+    }
+
+    fn step(&self, walk: &mut Walk<'_>, query: &InstanceQuery) -> Result<Step, RowError> {
+        let Some(entry) = walk.keys.next() else { return Ok(Step::End) };
+        let (key, value) = entry?;
+        let found = match walk.order {
+            Order::Id => match keys::instance_id(&key) {
+                Some(id) => Some((id, InstanceRow::decode(&value)?)),
+                None => None,
+            },
+            Order::Age(prefix_len) => match keys::aged(&key, prefix_len) {
+                Some((created_at_ms, _))
+                    if query.created_from_ms.is_some_and(|from| created_at_ms < from) =>
+                {
+                    return Ok(Step::End);
+                }
+                Some((_, id)) => self.instance(id)?.map(|row| (id, row)),
+                None => None,
+            },
+        };
+        if let Some((id, row)) = found {
+            let info = row.info(id);
+            if matches(query, &info) && is_behind_cursor(query, &info) {
+                walk.found.push(info);
+            }
+        }
+        Ok(Step::On)
+    }
+
+    /// Records of a kind by id prefix, ascending.
+    pub fn list_records(&self, request: &ListRecords<'_>, now_ms: u64) -> Result<Vec<Record>, RowError> {
+        let prefix = keys::record(request.kind, request.id_prefix);
+        let after = request.after_id.map(|id| keys::record(request.kind, id));
+        let start = match &after {
+            Some(after) if *after >= prefix => Bound::Excluded(after.as_slice()),
+            _ => Bound::Included(prefix.as_slice()),
+        };
+        let mut records = Vec::new();
+        if request.limit == 0 {
+            return Ok(records);
+        }
+        for row in self.rows.scan_from(&prefix, start)? {
+            let (key, value) = row?;
+            let Some((kind, id)) = keys::record_name(&key) else { continue };
+            let row = RecordRow::decode(&value)?;
+            if row.lives(now_ms) {
+                records.push(row.into_record(kind, id));
+            }
+            if records.len() == request.limit {
+                break;
+            }
+        }
+        Ok(records)
+    }
+
+    /// Records due at or before `due_by_ms`, by due time, then id.
+    pub fn due_records(
+        &self,
+        index: &RecordIndex,
+        due: &DueQuery<'_>,
+        now_ms: u64,
+    ) -> Result<Vec<Record>, RowError> {
+        let in_time = index.by_due_time(due.kind, now_ms).take_while(|(at_ms, _)| *at_ms <= due.due_by_ms);
+        let mut records = Vec::new();
+        for (_, id) in in_time.take(due.limit) {
+            records.extend(self.record(due.kind, id)?.map(|row| row.into_record(due.kind, id)));
+        }
+        Ok(records)
+    }
+}
+
+/// Which due records to read.
+pub struct DueQuery<'a> {
+    pub kind: &'a str,
+    pub due_by_ms: u64,
+    pub limit: usize,
+}
+
+/// The indexes by age that contain every match. The one of all instances is the last resort.
+fn indexes_of(query: &InstanceQuery) -> Vec<AgeIndex<'_>> {
+    let mut indexes = Vec::with_capacity(4);
+    indexes.extend(query.parent_instance_id.as_deref().map(AgeIndex::Parent));
+    indexes.extend(query.label.as_ref().map(|(label, value)| AgeIndex::Label(label, value)));
+    indexes.extend(query.orchestration_name.as_deref().map(AgeIndex::Name));
+    indexes.extend(query.status.map(AgeIndex::Status));
+    if indexes.is_empty() {
+        indexes.push(AgeIndex::All);
+    }
+    indexes
+}
+
+/// Where a page starts in an index.
+fn start_of(query: &InstanceQuery, index: AgeIndex<'_>) -> Bound<Key> {
+    let cursor = query.cursor.as_ref().map(|cursor| index.key(cursor.created_at_ms, &cursor.instance_id));
+    let newest = query.created_before_ms.map(|before_ms| index.key(before_ms.saturating_sub(1), ""));
+    match (cursor, newest) {
+        (Some(cursor), Some(newest)) if cursor < newest => Bound::Included(newest),
+        (Some(cursor), _) => Bound::Excluded(cursor),
+        (None, Some(newest)) => Bound::Included(newest),
+        (None, None) => Bound::Included(index.prefix()),
+    }
+}
+
+fn place(info: &InstanceInfo) -> (Reverse<u64>, &str) {
+    (Reverse(info.created_at_ms), info.instance_id.as_str())
+}
+
+fn is_behind_cursor(query: &InstanceQuery, info: &InstanceInfo) -> bool {
+    let cursor = query.cursor.as_ref().map(|at| (Reverse(at.created_at_ms), at.instance_id.as_str()));
+    cursor.is_none_or(|cursor| place(info) > cursor)
+}
+
+fn in_order(mut found: Vec<InstanceInfo>, order: Order, most: usize) -> Vec<InstanceInfo> {
+    if order == Order::Id {
+        found.sort_unstable_by(|one, other| place(one).cmp(&place(other)));
+        found.truncate(most);
+    }
+    found
+}
+
+/// Whether a row meets all criteria but the place where the page starts.
+fn matches(query: &InstanceQuery, info: &InstanceInfo) -> bool {
+    query.id_prefix.as_ref().is_none_or(|prefix| info.instance_id.starts_with(prefix.as_str()))
+        && query.status.is_none_or(|status| info.status == status)
+        && query.orchestration_name.as_ref().is_none_or(|name| info.orchestration_name.as_ref() == Some(name))
+        && query.label.as_ref().is_none_or(|(label, value)| info.labels.get(label) == Some(value))
+        && query.parent_instance_id.as_ref().is_none_or(|id| info.parent_instance_id.as_ref() == Some(id))
+        && query.created_from_ms.is_none_or(|from_ms| info.created_at_ms >= from_ms)
+        && query.created_before_ms.is_none_or(|before_ms| info.created_at_ms < before_ms)
+}

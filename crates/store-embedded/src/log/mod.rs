@@ -1,0 +1,10 @@
+//! The log: where a commit becomes durable.
+//!
+//! * `record`: segment header and record, byte by byte; finding out where a log ends and whether it is damaged.
+//! * `segments`: the files: appending, starting the next one, freeing what a checkpoint covers, using it again.
+
+mod record;
+mod segments;
+
+pub use record::RECORD_HEADER_BYTES;
+pub use segments::{AppendError, Log, Segments};

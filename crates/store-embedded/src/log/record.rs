@@ -1,0 +1,160 @@
+//! Segment header and log record. See `docs/embedded-format.md`.
+//!
+//! The checksum of a record covers the salt of its segment, so a record that an earlier life of the same file left
+//! behind, or one that somebody put into a payload, is never taken for a record of this segment.
+
+/// First bytes of every segment.
+const MAGIC: [u8; 8] = *b"SEGNOLOG";
+
+/// Version of the log format that this build writes and reads.
+pub const LOG_FORMAT: u32 = 1;
+
+/// Length of the header of a segment.
+pub const SEGMENT_HEADER_BYTES: usize = 32;
+
+/// Length of the header of a record: checksum, length, sequence.
+pub const RECORD_HEADER_BYTES: usize = 16;
+
+/// The header of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentHeader {
+    /// Sequence of its first record.
+    pub first_sequence: u64,
+    /// Mixed into the checksum of every record.
+    pub salt: u64,
+}
+
+/// Why the header of a segment cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BadHeader {
+    Damaged,
+    UnknownFormat(u32),
+}
+
+impl SegmentHeader {
+    pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&LOG_FORMAT.to_le_bytes());
+        bytes[12..20].copy_from_slice(&self.first_sequence.to_le_bytes());
+        bytes[20..28].copy_from_slice(&self.salt.to_le_bytes());
+        let checksum = crc32c::crc32c(&bytes[..28]);
+        bytes[28..].copy_from_slice(&checksum.to_le_bytes());
+        bytes
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Self, BadHeader> {
+        let bytes = bytes.get(..SEGMENT_HEADER_BYTES).ok_or(BadHeader::Damaged)?;
+        if bytes[..8] != MAGIC || crc32c::crc32c(&bytes[..28]) != u32_at(bytes, 28) {
+            return Err(BadHeader::Damaged);
+        }
+        match u32_at(bytes, 8) {
+            LOG_FORMAT => Ok(SegmentHeader { first_sequence: u64_at(bytes, 12), salt: u64_at(bytes, 20) }),
+            unknown => Err(BadHeader::UnknownFormat(unknown)),
+        }
+    }
+}
+
+/// Fills in the header of a record whose first [`RECORD_HEADER_BYTES`] were left free.
+pub fn seal(record: &mut [u8], sequence: u64, salt: u64) {
+    let len = u32::try_from(record.len() - RECORD_HEADER_BYTES).expect("a batch is far below 4 GiB");
+    record[4..8].copy_from_slice(&len.to_le_bytes());
+    record[8..16].copy_from_slice(&sequence.to_le_bytes());
+    let checksum = checksum(&record[4..], salt);
+    record[..4].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn checksum(bytes: &[u8], salt: u64) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&salt.to_le_bytes()), bytes)
+}
+
+/// A record found in a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundRecord<'a> {
+    pub sequence: u64,
+    pub body: &'a [u8],
+    /// Where the next one starts.
+    pub end: usize,
+}
+
+/// The whole record at an offset, if one is there.
+pub fn record_at(segment: &[u8], offset: usize, salt: u64) -> Option<FoundRecord<'_>> {
+    let header = segment.get(offset..offset.checked_add(RECORD_HEADER_BYTES)?)?;
+    let len = u32_at(header, 4) as usize;
+    let body_start = offset + RECORD_HEADER_BYTES;
+    let end = body_start.checked_add(len)?;
+    let body = segment.get(body_start..end)?;
+    if len == 0 || checksum(&segment[offset + 4..end], salt) != u32_at(header, 0) {
+        return None;
+    }
+    Some(FoundRecord { sequence: u64_at(header, 8), body, end })
+}
+
+/// Whether a whole record lies anywhere behind an offset at which none starts. One batch is written at a time and
+/// synced before the next, so behind a torn record there is nothing: a record there means that one before it was damaged.
+pub fn any_record_behind(segment: &[u8], offset: usize, salt: u64, above: u64) -> bool {
+    // A sequence follows within this many of the last good one, which spares most offsets the checksum.
+    const NEARBY: u64 = 1 << 24;
+    let first = offset.saturating_add(1);
+    let last = segment.len().saturating_sub(RECORD_HEADER_BYTES);
+    (first..last).any(|offset| {
+        let sequence = u64_at(segment, offset + 8);
+        sequence > above
+            && sequence - above < NEARBY
+            && record_at(segment, offset, salt).is_some_and(|record| record.sequence == sequence)
+    })
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    bytes.get(offset..).and_then(|rest| rest.first_chunk()).copied().map_or(0, u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> u64 {
+    bytes.get(offset..).and_then(|rest| rest.first_chunk()).copied().map_or(0, u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(sequence: u64, body: &[u8]) -> Vec<u8> {
+        let mut record = vec![0; RECORD_HEADER_BYTES];
+        record.extend_from_slice(body);
+        seal(&mut record, sequence, 7);
+        record
+    }
+
+    #[test]
+    fn a_record_is_found_with_its_salt_only() {
+        let bytes = record(3, b"hello");
+        let found = FoundRecord { sequence: 3, body: b"hello", end: bytes.len() };
+        assert_eq!(record_at(&bytes, 0, 7), Some(found));
+        assert_eq!(record_at(&bytes, 0, 8), None);
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_record_or_header_is_noticed() {
+        let sound = record(3, b"hello");
+        let header = SegmentHeader { first_sequence: 9, salt: 4 }.encode();
+        for bit in 0..sound.len() * 8 {
+            let mut bytes = sound.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(record_at(&bytes, 0, 7), None, "bit {bit}");
+        }
+        for bit in 0..header.len() * 8 {
+            let mut bytes = header;
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(SegmentHeader::decode(&bytes), Err(BadHeader::Damaged), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_record_behind_a_damaged_one_is_found() {
+        let mut bytes = record(3, b"hello");
+        bytes[20] ^= 1;
+        assert!(!any_record_behind(&bytes, 0, 7, 2));
+        bytes.extend(record(4, b"more"));
+        assert!(any_record_behind(&bytes, 0, 7, 2));
+        assert!(!any_record_behind(&bytes, 0, 8, 2), "of an earlier life of the file");
+    }
+}

@@ -1,0 +1,132 @@
+//! Changes of rows since a checkpoint: the newest value of each key. What was made and removed in between leaves no trace.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use bytes::Bytes;
+
+use crate::keys::Key;
+
+/// What an overlay says of a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// The row is new: nothing older has it.
+    New(Bytes),
+    /// The row is replaced, or may be new.
+    Put(Bytes),
+    /// The row is gone.
+    Deleted,
+}
+
+impl Change {
+    /// The row, if there is one.
+    pub fn value(&self) -> Option<&Bytes> {
+        match self {
+            Change::New(value) | Change::Put(value) => Some(value),
+            Change::Deleted => None,
+        }
+    }
+}
+
+/// Rough cost of an entry beyond its bytes.
+const ENTRY_BYTES: usize = 96;
+
+/// The newest change of each key.
+#[derive(Debug, Default)]
+pub struct Overlay {
+    changes: BTreeMap<Key, Change>,
+    bytes: usize,
+}
+
+impl Overlay {
+    /// What is known of a key; `None` when an older layer must say.
+    pub fn get(&self, key: &[u8]) -> Option<&Change> {
+        self.changes.get(key)
+    }
+
+    /// A row that is nowhere at this moment.
+    pub fn insert_new(&mut self, key: Key, value: Bytes) {
+        // What this layer removed may still be in an older one.
+        let change = match self.changes.get(&key) {
+            None | Some(Change::New(_)) => Change::New(value),
+            Some(Change::Put(_) | Change::Deleted) => Change::Put(value),
+        };
+        self.set(key, change);
+    }
+
+    /// A row that an older layer may have.
+    pub fn put(&mut self, key: Key, value: Bytes) {
+        // What was new to this layer stays new to the older ones.
+        let change = match self.changes.get(&key) {
+            Some(Change::New(_)) => Change::New(value),
+            _ => Change::Put(value),
+        };
+        self.set(key, change);
+    }
+
+    /// Removes a row.
+    pub fn delete(&mut self, key: Key) {
+        if let Some(Change::New(value)) = self.changes.get(&key) {
+            self.bytes -= key.len() + value.len() + ENTRY_BYTES;
+            self.changes.remove(&key);
+        } else {
+            self.set(key, Change::Deleted);
+        }
+    }
+
+    fn set(&mut self, key: Key, change: Change) {
+        let key_len = key.len();
+        self.bytes += change.value().map_or(0, Bytes::len);
+        match self.changes.insert(key, change) {
+            Some(before) => self.bytes -= before.value().map_or(0, Bytes::len),
+            None => self.bytes += key_len + ENTRY_BYTES,
+        }
+    }
+
+    /// All changes in key order, from a key on.
+    pub fn from<'a>(&'a self, start: Bound<&[u8]>) -> impl Iterator<Item = (&'a Key, &'a Change)> + use<'a> {
+        self.changes.range::<[u8], _>((start, Bound::Unbounded))
+    }
+
+    /// All changes in key order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Change)> {
+        self.changes.iter()
+    }
+
+    /// Rough size in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether nothing changed.
+    #[cfg(test)]
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_and_removed_leaves_no_trace() {
+        let mut overlay = Overlay::default();
+        overlay.insert_new(vec![1], Bytes::from_static(b"a"));
+        overlay.put(vec![1], Bytes::from_static(b"longer"));
+        overlay.delete(vec![1]);
+        assert!(overlay.is_empty());
+        assert_eq!(overlay.bytes(), 0);
+    }
+
+    #[test]
+    fn what_an_older_layer_may_have_is_remembered_as_deleted() {
+        let mut overlay = Overlay::default();
+        overlay.put(vec![1], Bytes::from_static(b"a"));
+        for _ in 0..2 {
+            overlay.delete(vec![1]);
+            assert_eq!(overlay.get(&[1]), Some(&Change::Deleted));
+            overlay.insert_new(vec![1], Bytes::from_static(b"again"));
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The first facet: the two queues, histories, the turn commit, and watches.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use segno::clock::{duration_ms, sleep_until};
+use segno::store::memory::peek_lock::Attempt;
+use segno::store::{
+    AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
+    LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderError, StoredEvent, WatchUntil,
+    WorkerMessage,
+};
+
+use crate::state::State;
+use crate::store::EmbeddedStore;
+use crate::waiting::{Found, Taken, TurnWish, WorkWish};
+
+fn after(now_ms: u64, duration: Duration) -> u64 {
+    now_ms.saturating_add(duration_ms(duration))
+}
+
+fn attempt(ignore_attempt: bool) -> Attempt {
+    if ignore_attempt { Attempt::Ignored } else { Attempt::Counts }
+}
+
+#[async_trait]
+impl Provider for EmbeddedStore {
+    fn name(&self) -> &str {
+        "embedded"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    async fn now_ms(&self) -> Result<u64, ProviderError> {
+        Ok(self.core().clock.now_ms())
+    }
+
+    async fn fetch_orchestration_items(
+        &self,
+        request: FetchOrchestrationItems<'_>,
+    ) -> Result<Vec<OrchestrationItem>, ProviderError> {
+        if request.max_items == 0 {
+            return Ok(Vec::new());
+        }
+        let wish = || TurnWish { filter: request.filter.cloned() };
+        let fetch = |state: &mut State, now_ms| {
+            let mut depends_on = None;
+            let items = state.fetch_turns(&request, now_ms, &mut depends_on);
+            Ok(Found { items, depends_on })
+        };
+        let give_back = |item: &OrchestrationItem| Some(Taken::Turn(item.lock_token));
+        self.core().wait_for("fetch_orchestration_items", wish, request.poll_timeout, fetch, give_back).await
+    }
+
+    async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
+        self.core().commit("ack_orchestration_item", |state, now_ms| state.ack_turn(turn, now_ms)).await
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: LockToken,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "abandon_orchestration_item";
+        let abandon = self.core().commit(OPERATION, |state, now_ms| {
+            let visible_at_ms = after(now_ms, delay.unwrap_or_default());
+            let abandoned = state.abandon_turn(lock_token, visible_at_ms, attempt(ignore_attempt), now_ms);
+            abandoned.ok_or_else(|| ProviderError::lock_lost(OPERATION))
+        });
+        abandon.await
+    }
+
+    async fn renew_orchestration_item_lock(
+        &self,
+        lock_token: LockToken,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        let renewed = self
+            .core()
+            .change(|state, now_ms| state.orchestrations.renew(lock_token, after(now_ms, extend_for)));
+        renewed.ok_or_else(|| ProviderError::lock_lost("renew_orchestration_item_lock"))
+    }
+
+    async fn read(&self, instance: &str) -> Result<Vec<StoredEvent>, ProviderError> {
+        let read = |state: &mut State, _| match state.tables.instance(instance)? {
+            Some(row) => state.tables.history(instance, row.current.execution_id),
+            None => Ok(Vec::new()),
+        };
+        self.core().look("read", read).await
+    }
+
+    async fn read_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<StoredEvent>, ProviderError> {
+        let read = |state: &mut State, _| state.tables.history(instance, execution_id);
+        self.core().look("read_with_execution", read).await
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<StoredEvent>,
+    ) -> Result<(), ProviderError> {
+        let append = |state: &mut State, now_ms| state.append(instance, execution_id, new_events, now_ms);
+        self.core().commit("append_with_execution", append).await
+    }
+
+    async fn enqueue_for_orchestrator(
+        &self,
+        mut message: OrchestratorMessage,
+        delay: Option<Duration>,
+    ) -> Result<(), ProviderError> {
+        let enqueue = |state: &mut State, now_ms| {
+            if let Some(delay) = delay {
+                message.visible_at_ms = Some(after(now_ms, delay));
+            }
+            state.enqueue(message, now_ms)
+        };
+        self.core().commit("enqueue_for_orchestrator", enqueue).await
+    }
+
+    async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError> {
+        let enqueue = |state: &mut State, now_ms| {
+            state.enqueue_work(message, now_ms);
+            Ok(())
+        };
+        self.core().commit("enqueue_for_worker", enqueue).await
+    }
+
+    async fn fetch_work_items(
+        &self,
+        request: FetchWorkItems<'_>,
+    ) -> Result<Vec<LockedWorkItem>, ProviderError> {
+        if request.max_items == 0 {
+            return Ok(Vec::new());
+        }
+        let wish = || WorkWish { tags: request.tag_filter.clone(), session: request.session.cloned() };
+        let fetch = |state: &mut State, now_ms| {
+            let mut depends_on = None;
+            let items = state.fetch_work(&request, now_ms, &mut depends_on);
+            Ok(Found { items, depends_on })
+        };
+        let give_back = |item: &LockedWorkItem| Some(Taken::Work(item.lock_token));
+        self.core().wait_for("fetch_work_items", wish, request.poll_timeout, fetch, give_back).await
+    }
+
+    async fn ack_work_item(&self, ack: AckWorkItem) -> Result<(), ProviderError> {
+        self.core().commit("ack_work_item", |state, now_ms| state.ack_work(ack, now_ms)).await
+    }
+
+    async fn renew_work_item_lock(
+        &self,
+        lock_token: LockToken,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        let renewed = self
+            .core()
+            .change(|state, now_ms| state.work.renew(lock_token, after(now_ms, extend_for), now_ms));
+        renewed.ok_or_else(|| ProviderError::lock_lost("renew_work_item_lock"))
+    }
+
+    async fn abandon_work_item(
+        &self,
+        lock_token: LockToken,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "abandon_work_item";
+        let abandon = self.core().commit(OPERATION, |state, now_ms| {
+            let visible_at_ms = after(now_ms, delay.unwrap_or_default());
+            let abandoned = state.abandon_work(lock_token, visible_at_ms, attempt(ignore_attempt), now_ms);
+            abandoned.ok_or_else(|| ProviderError::lock_lost(OPERATION))
+        });
+        abandon.await
+    }
+
+    async fn lost_work_items(&self, lock_tokens: &[LockToken]) -> Result<Vec<LockToken>, ProviderError> {
+        // Not a mere look: a lock that has run out must have ended for the answer to be right.
+        Ok(self.core().change(|state, _| {
+            lock_tokens.iter().copied().filter(|token| !state.work.holds(*token)).collect()
+        }))
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        let idle_ms = duration_ms(idle_timeout);
+        Ok(self.core().change(|state, now_ms| {
+            let active = |last_activity_ms: u64| now_ms.saturating_sub(last_activity_ms) < idle_ms;
+            let (sessions, until_ms) = (state.work.sessions_mut(), after(now_ms, extend_for));
+            owner_ids.iter().map(|owner| sessions.renew(owner, until_ms, active)).sum()
+        }))
+    }
+
+    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError> {
+        Ok(self.core().change(|state, now_ms| match now_ms.checked_sub(duration_ms(idle_timeout)) {
+            Some(idle_since_ms) => state.work.sessions_mut().remove_idle(idle_since_ms),
+            None => 0,
+        }))
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Result<Option<(Option<Bytes>, u64)>, ProviderError> {
+        let row = self.core().look("get_custom_status", |state, _| state.tables.instance(instance)).await?;
+        let news = row.filter(|row| row.custom_status_version > last_seen_version);
+        Ok(news.map(|row| (row.custom_status, row.custom_status_version)))
+    }
+
+    async fn watch_instance(
+        &self,
+        instance: &str,
+        until: WatchUntil,
+        timeout: Duration,
+    ) -> Result<Option<InstanceInfo>, ProviderError> {
+        let deadline_ms = after(self.core().clock.now_ms(), timeout);
+        let (id, answer) = self.core().change(|state, _| state.watches.add(instance, until));
+        let _watching = Watching { store: self, instance, id };
+        let row = self.core().look("watch_instance", |state, _| state.tables.instance(instance)).await?;
+        let info = row.map(|row| row.info(instance));
+        if info.as_ref().is_some_and(|info| until.is_met(info)) {
+            return Ok(info);
+        }
+        tokio::select! {
+            biased;
+            info = answer => Ok(info.ok()),
+            () = sleep_until(&*self.core().clock, deadline_ms) => Ok(None),
+        }
+    }
+}
+
+/// Takes a watch out of the store when its caller stops waiting, whatever the reason.
+struct Watching<'a> {
+    store: &'a EmbeddedStore,
+    instance: &'a str,
+    id: u64,
+}
+
+impl Drop for Watching<'_> {
+    fn drop(&mut self) {
+        self.store.core().change(|state, _| state.watches.remove(self.instance, self.id));
+    }
+}

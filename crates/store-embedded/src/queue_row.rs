@@ -1,0 +1,152 @@
+//! Rows of the two queues, of what was given back to them, of events, and of records.
+
+use bytes::Bytes;
+
+use segno::store::memory::peek_lock::Standing;
+use segno::store::{
+    OrchestratorMessage, Record, ScheduledActivityIdentifier, StartGuard, StoredEvent, TimerIdentifier,
+    WorkerMessage,
+};
+
+use crate::codec::{Decoder, Encoder, Undecodable};
+
+/// First byte of every row of this file.
+const ROW_VERSION: u8 = 1;
+
+/// A message of the orchestrator queue, visible at its time.
+pub fn encode_message(message: &OrchestratorMessage, visible_at_ms: u64) -> Bytes {
+    let mut row = Encoder::new(ROW_VERSION);
+    row.text(&message.instance);
+    row.u64(visible_at_ms);
+    row.option(message.timer, |row, timer| {
+        row.u64(timer.execution_id);
+        row.u64(timer.timer_id);
+    });
+    row.u8(match message.guard {
+        StartGuard::None => 0,
+        StartGuard::IfAbsent => 1,
+        StartGuard::IfPresent => 2,
+    });
+    row.bytes(&message.body);
+    row.finish()
+}
+
+pub fn decode_message(bytes: &Bytes) -> Result<OrchestratorMessage, Undecodable> {
+    let row = &mut Decoder::new(bytes, ROW_VERSION)?;
+    Ok(OrchestratorMessage {
+        instance: row.text()?,
+        visible_at_ms: Some(row.u64()?),
+        timer: row.option(|row| Ok(TimerIdentifier { execution_id: row.u64()?, timer_id: row.u64()? }))?,
+        guard: match row.u8()? {
+            0 => StartGuard::None,
+            1 => StartGuard::IfAbsent,
+            2 => StartGuard::IfPresent,
+            _ => return Err(Undecodable("unknown guard")),
+        },
+        body: row.bytes()?,
+    })
+}
+
+/// An activity of the worker queue, and when it is visible.
+pub fn encode_activity(message: &WorkerMessage, visible_at_ms: u64) -> Bytes {
+    let mut row = Encoder::new(ROW_VERSION);
+    row.text(&message.activity.instance);
+    row.u64(message.activity.execution_id);
+    row.u64(message.activity.activity_id);
+    row.option(message.session_id.as_deref(), Encoder::text);
+    row.option(message.tag.as_deref(), Encoder::text);
+    row.option(message.visible_at_ms, Encoder::u64);
+    row.u64(visible_at_ms);
+    row.bytes(&message.body);
+    row.finish()
+}
+
+pub fn decode_activity(bytes: &Bytes) -> Result<(WorkerMessage, u64), Undecodable> {
+    let row = &mut Decoder::new(bytes, ROW_VERSION)?;
+    let instance = row.text()?;
+    let activity =
+        ScheduledActivityIdentifier { instance, execution_id: row.u64()?, activity_id: row.u64()? };
+    let (session_id, tag) = (row.option(Decoder::text)?, row.option(Decoder::text)?);
+    let (own_visible_at_ms, visible_at_ms) = (row.option(Decoder::u64)?, row.u64()?);
+    let body = row.bytes()?;
+    Ok((WorkerMessage { activity, session_id, tag, visible_at_ms: own_visible_at_ms, body }, visible_at_ms))
+}
+
+/// How an entry of a queue stands that was fetched before.
+pub fn encode_standing(standing: Standing) -> Bytes {
+    let mut row = Encoder::new(ROW_VERSION);
+    row.u64(standing.visible_at_ms);
+    row.u32(standing.attempts);
+    row.finish()
+}
+
+pub fn decode_standing(id: u64, bytes: &Bytes) -> Result<Standing, Undecodable> {
+    let row = &mut Decoder::new(bytes, ROW_VERSION)?;
+    Ok(Standing { id, visible_at_ms: row.u64()?, attempts: row.u32()? })
+}
+
+/// The events of one commit.
+pub fn encode_events(events: &[StoredEvent]) -> Bytes {
+    let mut row = Encoder::new(ROW_VERSION);
+    for event in events {
+        row.u64(event.event_id);
+        row.bytes(&event.data);
+    }
+    row.finish()
+}
+
+/// Adds the events of a row to those of the rows before.
+pub fn decode_events(bytes: &Bytes, events: &mut Vec<StoredEvent>) -> Result<(), Undecodable> {
+    let row = &mut Decoder::new(bytes, ROW_VERSION)?;
+    while !row.is_at_end() {
+        events.push(StoredEvent { event_id: row.u64()?, data: row.bytes()? });
+    }
+    Ok(())
+}
+
+/// What is stored of a record beyond its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordRow {
+    pub version: u64,
+    pub due_at_ms: Option<u64>,
+    pub expires_at_ms: Option<u64>,
+    pub body: Bytes,
+}
+
+impl RecordRow {
+    /// What callers see of it.
+    pub fn into_record(self, kind: &str, id: &str) -> Record {
+        Record {
+            kind: kind.to_owned(),
+            id: id.to_owned(),
+            version: self.version,
+            due_at_ms: self.due_at_ms,
+            expires_at_ms: self.expires_at_ms,
+            body: self.body,
+        }
+    }
+
+    /// Whether the record still exists at this time.
+    pub fn lives(&self, now_ms: u64) -> bool {
+        self.expires_at_ms.is_none_or(|expires_at_ms| expires_at_ms > now_ms)
+    }
+
+    pub fn encode(&self) -> Bytes {
+        let mut row = Encoder::new(ROW_VERSION);
+        row.u64(self.version);
+        row.option(self.due_at_ms, Encoder::u64);
+        row.option(self.expires_at_ms, Encoder::u64);
+        row.bytes(&self.body);
+        row.finish()
+    }
+
+    pub fn decode(bytes: &Bytes) -> Result<Self, Undecodable> {
+        let row = &mut Decoder::new(bytes, ROW_VERSION)?;
+        Ok(RecordRow {
+            version: row.u64()?,
+            due_at_ms: row.option(Decoder::u64)?,
+            expires_at_ms: row.option(Decoder::u64)?,
+            body: row.bytes()?,
+        })
+    }
+}

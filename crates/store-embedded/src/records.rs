@@ -1,0 +1,53 @@
+//! The third facet: records.
+
+use async_trait::async_trait;
+use segno::store::{DueRecords, ListRecords, ProviderError, Record, RecordBatch, Records};
+
+use crate::listing::DueQuery;
+use crate::state::State;
+use crate::store::EmbeddedStore;
+use crate::waiting::{DueWish, Found};
+
+#[async_trait]
+impl Records for EmbeddedStore {
+    async fn get_record(&self, kind: &str, id: &str) -> Result<Option<Record>, ProviderError> {
+        let read = |state: &mut State, now_ms| {
+            let row = state.tables.record(kind, id)?.filter(|row| row.lives(now_ms));
+            Ok(row.map(|row| row.into_record(kind, id)))
+        };
+        self.core().look("get_record", read).await
+    }
+
+    async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError> {
+        let read = |state: &mut State, now_ms| state.tables.list_records(&request, now_ms);
+        self.core().look("list_records", read).await
+    }
+
+    async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {
+        const OPERATION: &str = "due_records";
+        let DueRecords { kind, limit, .. } = request;
+        if limit == 0 {
+            return Ok(Vec::new());
+        }
+        let due = |state: &State, due_by_ms, now_ms| {
+            state.tables.due_records(&state.records, &DueQuery { kind, due_by_ms, limit }, now_ms)
+        };
+        if let Some(due_by_ms) = request.now_ms {
+            return self.core().look(OPERATION, |state, now_ms| due(state, due_by_ms, now_ms)).await;
+        }
+        let wish = || DueWish { kind: kind.to_owned() };
+        let attempt = |state: &mut State, now_ms| {
+            let items = due(state, now_ms, now_ms)?;
+            Ok(Found { items, depends_on: state.unsynced.newest() })
+        };
+        self.core().wait_for(OPERATION, wish, request.poll_timeout, attempt, |_| None).await
+    }
+
+    async fn next_due_ms(&self, kind: &str) -> Result<Option<u64>, ProviderError> {
+        self.core().look("next_due_ms", |state, now_ms| Ok(state.records.next_due_ms(kind, now_ms))).await
+    }
+
+    async fn commit_records(&self, batch: RecordBatch) -> Result<Vec<u64>, ProviderError> {
+        self.core().commit("commit_records", |state, now_ms| state.commit_records(batch, now_ms)).await
+    }
+}

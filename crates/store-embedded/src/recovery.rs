@@ -1,0 +1,139 @@
+//! Opening: the state of the last checkpoint, the commits that the log has beyond it, and the queues and the due index
+//! built from both.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use segno::store::memory::orchestrator_queue::OrchestratorQueue;
+use segno::store::memory::peek_lock::Standing;
+use segno::store::memory::worker_queue::WorkerQueue;
+
+use crate::base::Base;
+use crate::error::{OpenError, RowError};
+use crate::facts::TOKENS;
+use crate::files::Files;
+use crate::keys::{self, Table};
+use crate::log::{AppendError, Log};
+use crate::queue_row;
+use crate::record_index::RecordIndex;
+use crate::state::{Restored, State};
+use crate::tables::Tables;
+
+/// Files that were being made when the store was left.
+const UNFINISHED: [&str; 2] = ["log.tmp", "state.tmp"];
+
+/// A store that is ready to run.
+pub struct Recovered {
+    pub state: State,
+    pub base: Base,
+    pub log: Log,
+}
+
+/// Opens or makes a store.
+pub fn recover(files: &Arc<dyn Files>, now_ms: u64) -> Result<Recovered, OpenError> {
+    let names = files.list()?;
+    for name in UNFINISHED.iter().filter(|unfinished| names.iter().any(|name| name == *unfinished)) {
+        files.remove(name)?;
+    }
+    let base = Base::open(files)?;
+    let mut tables = Tables::new(base.snapshot()?)?;
+    let covered = tables.facts.covered;
+    let (mut log, last) = Log::open(files, covered, |body| Ok(tables.replay(body)?))?;
+    let restored = restore(&tables, now_ms)?;
+    let mut state = State::new(tables, restored, last + 2);
+    // Lock tokens are reserved before the first one is given out.
+    let mut batch = std::mem::take(&mut state.tables.batch);
+    log.append(last + 1, batch.record_mut()).map_err(|error| match error {
+        AppendError::Full(error) | AppendError::Failed(error) => OpenError::Io(error),
+    })?;
+    Ok(Recovered { state, base, log })
+}
+
+fn restore(tables: &Tables, now_ms: u64) -> Result<Restored, RowError> {
+    let messages = standings(tables, Table::OrchestratorStanding)?;
+    let items = standings(tables, Table::WorkerStanding)?;
+    let tokens = tables.rows.get(&keys::meta(TOKENS))?;
+    let tokens_reserved = tokens.and_then(|row| row.as_ref().try_into().ok()).map_or(0, u64::from_le_bytes);
+    Ok(Restored {
+        orchestrations: restore_messages(tables, &messages, now_ms)?,
+        work: restore_items(tables, &items, now_ms)?,
+        records: restore_records(tables)?,
+        stored_messages: messages.into_keys().collect::<HashSet<u64>>(),
+        stored_items: items.into_keys().collect::<HashSet<u64>>(),
+        tokens_reserved,
+    })
+}
+
+fn standings(tables: &Tables, table: Table) -> Result<HashMap<u64, Standing>, RowError> {
+    let mut standings = HashMap::new();
+    for row in tables.rows.scan(&keys::table(table))? {
+        let (key, value) = row?;
+        if let Some(id) = keys::queued_id(table, &key) {
+            standings.insert(id, queue_row::decode_standing(id, &value)?);
+        }
+    }
+    Ok(standings)
+}
+
+fn restore_messages(
+    tables: &Tables,
+    standings: &HashMap<u64, Standing>,
+    now_ms: u64,
+) -> Result<OrchestratorQueue, RowError> {
+    let mut queue = OrchestratorQueue::after(tables.facts.last_message_id);
+    let mut held_back = Vec::new();
+    for row in tables.rows.scan(&keys::table(Table::OrchestratorQueue))? {
+        let (key, value) = row?;
+        let Some(id) = keys::queued_id(Table::OrchestratorQueue, &key) else { continue };
+        let message = queue_row::decode_message(&value)?;
+        let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
+        let standing = standings.get(&id).copied().unwrap_or(Standing { id, visible_at_ms, attempts: 0 });
+        let pin = if queue.knows(&message.instance) {
+            None
+        } else {
+            tables.instance(&message.instance)?.and_then(|row| row.current.pinned_version)
+        };
+        // Only a batch that was given back with a delay stands at a later time, and then its whole instance waits.
+        if standings.contains_key(&id) && standing.visible_at_ms > now_ms {
+            held_back.push((message.instance.clone(), standing.visible_at_ms));
+        }
+        queue.restore(standing, message, now_ms, |_| pin);
+    }
+    for (instance, until_ms) in held_back {
+        queue.hold_back(&instance, until_ms);
+    }
+    Ok(queue)
+}
+
+fn restore_items(
+    tables: &Tables,
+    standings: &HashMap<u64, Standing>,
+    now_ms: u64,
+) -> Result<WorkerQueue, RowError> {
+    let mut queue = WorkerQueue::after(tables.facts.last_item_id);
+    for row in tables.rows.scan(&keys::table(Table::WorkerQueue))? {
+        let (key, value) = row?;
+        let Some(id) = keys::queued_id(Table::WorkerQueue, &key) else { continue };
+        let (message, visible_at_ms) = queue_row::decode_activity(&value)?;
+        let standing = standings.get(&id).copied().unwrap_or(Standing { id, visible_at_ms, attempts: 0 });
+        queue.restore(standing, message, now_ms);
+    }
+    Ok(queue)
+}
+
+fn restore_records(tables: &Tables) -> Result<RecordIndex, RowError> {
+    let mut index = RecordIndex::default();
+    for row in tables.rows.scan(&keys::table(Table::ByDue))? {
+        let (key, value) = row?;
+        let ends_at_ms = value.as_ref().try_into().map_or(u64::MAX, u64::from_le_bytes);
+        if let Some((kind, due_at_ms, id)) = keys::due_record(&key) {
+            index.add_due(kind, due_at_ms, id, ends_at_ms);
+        }
+    }
+    for row in tables.rows.scan(&keys::table(Table::ByExpiry))? {
+        if let Some((expires_at_ms, kind, id)) = keys::expiring_record(&row?.0) {
+            index.add_expiry(expires_at_ms, kind, id);
+        }
+    }
+    Ok(index)
+}

@@ -1,0 +1,253 @@
+//! Deleting instances and pruning executions.
+
+use std::collections::BTreeSet;
+
+use segno::store::{
+    DeleteInstanceResult, ErrorKind, ExecutionStatus, InstanceFilter, ProviderError, PruneOptions,
+    PruneResult,
+};
+
+use crate::error::RowError;
+use crate::instance_row::{ExecutionRow, InstanceRow};
+use crate::keys::{self, AgeIndex, Key, Table};
+use crate::state::State;
+
+/// What a deletion does with instances that have not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unended {
+    /// The deletion fails.
+    Refuse,
+    /// They are removed like the others.
+    Remove,
+}
+
+/// States of instances that have not ended.
+const UNENDED: [ExecutionStatus; 4] = [
+    ExecutionStatus::Pending,
+    ExecutionStatus::Running,
+    ExecutionStatus::Paused,
+    ExecutionStatus::ContinuedAsNew,
+];
+
+/// An instance that is about to be deleted, with the keys of everything that belongs to it.
+struct Doomed {
+    instance: String,
+    row: Option<InstanceRow>,
+    keys: Vec<Key>,
+}
+
+impl State {
+    /// Removes instances with everything that belongs to them, known or not.
+    pub fn delete(
+        &mut self,
+        ids: &BTreeSet<&str>,
+        unended: Unended,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        const OPERATION: &str = "delete_instances_atomic";
+        let conflict = |text: String| Err(ProviderError::new(ErrorKind::Conflict, OPERATION, text));
+        let mut doomed = Vec::with_capacity(ids.len());
+        for id in ids {
+            let found = self.doomed(id).map_err(|error| error.at(OPERATION))?;
+            if let Some(row) = &found.row {
+                let status = row.current.status;
+                if unended == Unended::Refuse && !status.is_terminal() {
+                    return conflict(format!("{id} is {status}; cancel it first or force the deletion"));
+                }
+                let children = self.tables.children(id).map_err(|error| error.at(OPERATION))?;
+                if !children.iter().all(|child| ids.contains(child.as_str())) {
+                    return conflict(format!(
+                        "{id} has a child that would be orphaned; delete the whole tree"
+                    ));
+                }
+            }
+            doomed.push(found);
+        }
+        Ok(self.remove(doomed))
+    }
+
+    fn doomed(&self, instance: &str) -> Result<Doomed, RowError> {
+        let row = self.tables.instance(instance)?;
+        let mut keys = Vec::new();
+        if row.is_some() {
+            keys = self.tables.keys_of(&keys::of_instance(Table::Events, instance))?;
+            keys.extend(self.tables.keys_of(&keys::of_instance(Table::Executions, instance))?);
+        }
+        Ok(Doomed { instance: instance.to_owned(), row, keys })
+    }
+
+    fn remove(&mut self, doomed: Vec<Doomed>) -> DeleteInstanceResult {
+        let mut deleted = DeleteInstanceResult::default();
+        for Doomed { instance, row, keys } in doomed {
+            if let Some(row) = row {
+                self.tables.delete_instance(&instance, &row);
+                deleted.instances_deleted += 1;
+                deleted.executions_deleted += row.execution_count;
+                deleted.events_deleted += row.event_count;
+            }
+            for key in keys {
+                self.tables.delete(key);
+            }
+            let messages = self.orchestrations.remove_instance(&instance);
+            let items = self.work.remove_instance(&instance);
+            deleted.queue_messages_deleted += (messages.len() + items.len()) as u64;
+            self.forget_messages(messages);
+            self.forget_items(items);
+        }
+        deleted
+    }
+
+    /// Removes ended root instances that match, each with its tree, unless something in the tree has not ended.
+    pub fn delete_bulk(&mut self, filter: &InstanceFilter) -> Result<DeleteInstanceResult, RowError> {
+        let mut doomed = Vec::new();
+        let mut trees = 0;
+        for (instance, row) in self.ended(filter)? {
+            if trees == limit_of(filter) {
+                break;
+            }
+            if row.parent.is_some() {
+                continue;
+            }
+            if let Some(tree) = self.ended_tree(instance)? {
+                trees += 1;
+                for instance in &tree {
+                    doomed.push(self.doomed(instance)?);
+                }
+            }
+        }
+        Ok(self.remove(doomed))
+    }
+
+    /// The instance and all its descendants, if all have ended.
+    fn ended_tree(&self, root: String) -> Result<Option<Vec<String>>, RowError> {
+        let mut tree = vec![root];
+        let mut next = 0;
+        while let Some(instance) = tree.get(next) {
+            let row = self.tables.instance(instance)?;
+            if row.is_none_or(|row| !row.current.status.is_terminal()) {
+                return Ok(None);
+            }
+            let children = self.tables.children(instance)?;
+            tree.extend(children);
+            next += 1;
+        }
+        Ok(Some(tree))
+    }
+
+    /// Instances of a filter that have ended in its time, oldest completion first.
+    fn ended(&self, filter: &InstanceFilter) -> Result<Vec<(String, InstanceRow)>, RowError> {
+        let before_ms = filter.completed_before_ms.unwrap_or(u64::MAX);
+        let mut found = Vec::new();
+        if let Some(ids) = &filter.instance_ids {
+            for id in ids.iter().collect::<BTreeSet<_>>() {
+                let row = self.tables.instance(id)?;
+                found.extend(row.filter(|row| row.ended_at_ms().is_some()).map(|row| (id.clone(), row)));
+            }
+            found.retain(|(_, row)| row.ended_at_ms().is_some_and(|ended_at_ms| ended_at_ms < before_ms));
+            found.sort_by_key(|(_, row)| (row.ended_at_ms(), row.created_at_ms));
+            return Ok(found);
+        }
+        let prefix = keys::table(Table::ByEnd);
+        for entry in self.tables.rows.scan(&prefix)? {
+            let (key, _) = entry?;
+            let Some((ended_at_ms, id)) = keys::ended_instance(&key) else { continue };
+            if ended_at_ms >= before_ms {
+                break;
+            }
+            found.extend(self.tables.instance(id)?.map(|row| (id.to_owned(), row)));
+        }
+        Ok(found)
+    }
+
+    /// Instances of a filter that have not ended, oldest first; none when the filter asks for a completion time.
+    fn unended(&self, filter: &InstanceFilter) -> Result<Vec<(String, InstanceRow)>, RowError> {
+        let mut found = Vec::new();
+        if filter.completed_before_ms.is_some() {
+            return Ok(found);
+        }
+        let ids = match &filter.instance_ids {
+            Some(ids) => ids.iter().cloned().collect::<BTreeSet<String>>().into_iter().collect(),
+            None => {
+                let mut ids = Vec::new();
+                for status in UNENDED {
+                    ids.extend(self.tables.instances_in(AgeIndex::Status(status))?);
+                }
+                ids
+            }
+        };
+        for id in ids {
+            let row = self.tables.instance(&id)?.filter(|row| row.ended_at_ms().is_none());
+            found.extend(row.map(|row| (id, row)));
+        }
+        found.sort_by_key(|(_, row)| row.created_at_ms);
+        Ok(found)
+    }
+
+    /// Prunes one instance.
+    pub fn prune(&mut self, instance: &str, options: PruneOptions) -> Result<PruneResult, ProviderError> {
+        const OPERATION: &str = "prune_executions";
+        let mut pruned = PruneResult::default();
+        let row = self.tables.instance(instance).map_err(|error| error.at(OPERATION))?.ok_or_else(|| {
+            ProviderError::new(ErrorKind::NotFound, OPERATION, format!("there is no instance {instance}"))
+        })?;
+        self.prune_row(instance, &row, options, &mut pruned).map_err(|error| error.at(OPERATION))?;
+        Ok(pruned)
+    }
+
+    /// Prunes every instance that matches.
+    pub fn prune_bulk(
+        &mut self,
+        filter: &InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, RowError> {
+        let mut instances = self.ended(filter)?;
+        instances.extend(self.unended(filter)?);
+        instances.truncate(limit_of(filter));
+        let mut pruned = PruneResult::default();
+        for (instance, row) in &instances {
+            self.prune_row(instance, row, options, &mut pruned)?;
+        }
+        Ok(pruned)
+    }
+
+    fn prune_row(
+        &mut self,
+        instance: &str,
+        row: &InstanceRow,
+        options: PruneOptions,
+        pruned: &mut PruneResult,
+    ) -> Result<(), RowError> {
+        let earlier = self.tables.earlier_executions(instance)?;
+        // The current execution is one of those that are kept.
+        let keep = options.keep_last.map_or(1, |keep| keep.max(1) as usize) - 1;
+        let old = &earlier[..earlier.len().saturating_sub(keep)];
+        let in_time =
+            |execution: &ExecutionRow| match (options.completed_before_ms, execution.completed_at_ms) {
+                (Some(before_ms), Some(completed_at_ms)) => completed_at_ms < before_ms,
+                (None, _) => true,
+                (Some(_), None) => false,
+            };
+        let mut keys = Vec::new();
+        let mut kept = row.clone();
+        for execution in old.iter().filter(|execution| execution.has_ended() && in_time(execution)) {
+            let execution_id = execution.execution_id;
+            keys.push(keys::execution(Table::Executions, instance, execution_id));
+            keys.extend(self.tables.keys_of(&keys::execution(Table::Events, instance, execution_id))?);
+            kept.execution_count -= 1;
+            kept.event_count -= execution.event_count;
+        }
+        pruned.instances_processed += 1;
+        pruned.executions_deleted += row.execution_count - kept.execution_count;
+        pruned.events_deleted += row.event_count - kept.event_count;
+        if kept != *row {
+            self.tables.put_instance(instance, Some(row), &kept);
+        }
+        for key in keys {
+            self.tables.delete(key);
+        }
+        Ok(())
+    }
+}
+
+fn limit_of(filter: &InstanceFilter) -> usize {
+    filter.limit.map_or(usize::MAX, |limit| limit as usize)
+}

@@ -1,0 +1,131 @@
+//! All rows as they are at this moment: the changes since the last checkpoint, those that a checkpoint is writing, and
+//! what the last one wrote, in this order.
+
+use std::iter::Peekable;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::base::Snapshot;
+use crate::error::RowError;
+use crate::keys::Key;
+use crate::overlay::Overlay;
+
+/// Three layers of rows.
+#[derive(Debug)]
+pub struct Rows {
+    active: Overlay,
+    frozen: Option<Arc<Overlay>>,
+    base: Snapshot,
+}
+
+impl Rows {
+    /// The rows of a checkpoint.
+    pub fn new(base: Snapshot) -> Self {
+        Rows { active: Overlay::default(), frozen: None, base }
+    }
+
+    /// One row.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, RowError> {
+        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.get(key));
+        match self.active.get(key).or_else(frozen) {
+            Some(change) => Ok(change.value().cloned()),
+            None => self.base.get(key),
+        }
+    }
+
+    /// The changes since the last freeze, for making more.
+    pub fn active_mut(&mut self) -> &mut Overlay {
+        &mut self.active
+    }
+
+    /// The changes since the last freeze.
+    pub fn active(&self) -> &Overlay {
+        &self.active
+    }
+
+    /// Whether a checkpoint has changes in hand.
+    pub fn is_frozen(&self) -> bool {
+        self.frozen.is_some()
+    }
+
+    /// Hands the changes so far to a checkpoint and starts new ones.
+    pub fn freeze(&mut self) -> Arc<Overlay> {
+        let frozen = Arc::new(std::mem::take(&mut self.active));
+        self.frozen = Some(Arc::clone(&frozen));
+        frozen
+    }
+
+    /// Takes over what a checkpoint wrote.
+    pub fn thaw(&mut self, base: Snapshot) {
+        self.frozen = None;
+        self.base = base;
+    }
+
+    /// Rows whose keys start with `prefix`, in key order.
+    pub fn scan<'a>(&'a self, prefix: &'a [u8]) -> Result<Scan<'a>, RowError> {
+        self.scan_from(prefix, Bound::Included(prefix))
+    }
+
+    /// Rows whose keys start with `prefix` and lie at or behind `start`, in key order.
+    pub fn scan_from<'a>(&'a self, prefix: &'a [u8], start: Bound<&[u8]>) -> Result<Scan<'a>, RowError> {
+        let overlay = |overlay: &'a Overlay| -> Layer<'a> {
+            let changes = overlay.from(start).take_while(move |(key, _)| key.starts_with(prefix));
+            Box::new(changes.map(|(key, change)| Ok((key.clone(), change.value().cloned()))))
+        };
+        let base = self.base.from(start)?;
+        // An error is passed on, wherever it is.
+        let base = base.take_while(move |row| row.as_ref().map_or(true, |(key, _)| key.starts_with(prefix)));
+        let base: Layer<'a> = Box::new(base.map(|row| row.map(|(key, value)| (key, Some(value)))));
+        let newest_first = std::iter::once(overlay(&self.active))
+            .chain(self.frozen.as_deref().map(overlay))
+            .chain([base])
+            .map(Iterator::peekable);
+        Ok(Scan { layers: newest_first.collect() })
+    }
+}
+
+type Layered = Result<(Key, Option<Bytes>), RowError>;
+type Layer<'a> = Box<dyn Iterator<Item = Layered> + 'a>;
+
+/// Rows of all layers in key order; of a key that is in several, the newest.
+pub struct Scan<'a> {
+    layers: Vec<Peekable<Layer<'a>>>,
+}
+
+impl Scan<'_> {
+    /// The first entry of all layers, taken out of each that has its key.
+    fn next_entry(&mut self) -> Option<Layered> {
+        let mut first: Option<(usize, Key)> = None;
+        for (place, layer) in self.layers.iter_mut().enumerate() {
+            match layer.peek() {
+                Some(Err(_)) => return layer.next(),
+                Some(Ok((key, _))) if first.as_ref().is_none_or(|(_, least)| key < least) => {
+                    first = Some((place, key.clone()));
+                }
+                _ => {}
+            }
+        }
+        let (place, least) = first?;
+        let entry = self.layers[place].next();
+        for layer in &mut self.layers[place + 1..] {
+            layer.next_if(|row| row.as_ref().is_ok_and(|(key, _)| *key == least));
+        }
+        entry
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Result<(Key, Bytes), RowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.next_entry()? {
+                Err(error) => return Some(Err(error)),
+                Ok((key, Some(value))) => return Some(Ok((key, value))),
+                Ok((_, None)) => {}
+            }
+        }
+    }
+}

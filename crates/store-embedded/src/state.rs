@@ -1,0 +1,317 @@
+//! The whole state as one machine: every operation takes the time and plain data, checks everything, reads everything
+//! that it needs, then changes everything. No clock, no waiting and no writing to disk in here: changes of rows
+//! are collected for the log, and whoever answers a caller waits until the log has them.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use segno::clock::duration_ms;
+use segno::store::memory::orchestrator_queue::{FetchedBatch, OrchestratorQueue};
+use segno::store::memory::peek_lock::{Attempt, Sequence, Standing};
+use segno::store::memory::watch::Watches;
+use segno::store::memory::worker_queue::{WorkWanted, WorkerQueue};
+use segno::store::{
+    ExecutionPosition, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceInfo, LockToken,
+    LockedWorkItem, OrchestrationItem, QueueDepths, ResidentExecutions,
+};
+
+use crate::facts::TOKENS;
+use crate::instance_row::InstanceRow;
+use crate::keys::{self, Table};
+use crate::record_index::RecordIndex;
+use crate::tables::Tables;
+use crate::unsynced::{HELD_MS, Unsynced};
+
+/// Lock tokens are reserved this many at a time, so that none is given twice whatever a crash forgets.
+const TOKEN_BLOCK: u64 = 1 << 32;
+
+/// Most expired records that one call removes, so that no call pays for a crowd that expires together.
+const MAX_EXPIRED_PER_SWEEP: usize = 64;
+
+/// Everything that the store holds.
+#[derive(Debug)]
+pub struct State {
+    pub tables: Tables,
+    pub orchestrations: OrchestratorQueue,
+    pub work: WorkerQueue,
+    pub records: RecordIndex,
+    pub versions: Sequence,
+    pub watches: Watches,
+    /// Watched instances that the next batch changes, as the commit left them.
+    pub watched: Vec<InstanceInfo>,
+    pub unsynced: Unsynced,
+    tokens: Sequence,
+    tokens_reserved: u64,
+    messages: Persisted,
+    items: Persisted,
+}
+
+/// Which entries of a queue need their attempts on disk.
+#[derive(Debug, Default)]
+struct Persisted {
+    /// Entries up to this id were there when the store was opened: one of them may be what brought it down.
+    suspect_up_to: u64,
+    /// Entries that have a row for it.
+    stored: HashSet<u64>,
+}
+
+impl Persisted {
+    fn must_store(&self, id: u64, attempts: u32) -> bool {
+        attempts > 1 || id <= self.suspect_up_to
+    }
+}
+
+/// The two queues as recovery built them.
+pub struct Restored {
+    pub orchestrations: OrchestratorQueue,
+    pub work: WorkerQueue,
+    pub records: RecordIndex,
+    /// Entries that have a row for how they stand.
+    pub stored_messages: HashSet<u64>,
+    pub stored_items: HashSet<u64>,
+    /// Up to where lock tokens may have been given out.
+    pub tokens_reserved: u64,
+}
+
+impl State {
+    /// The state of a store that was just opened. The next batch reserves lock tokens.
+    pub fn new(tables: Tables, restored: Restored, next_sequence: u64) -> Self {
+        let facts = tables.facts;
+        let persisted = |suspect_up_to, stored| Persisted { suspect_up_to, stored };
+        let mut state = State {
+            orchestrations: restored.orchestrations,
+            work: restored.work,
+            records: restored.records,
+            versions: Sequence::after(facts.last_record_version),
+            watches: Watches::default(),
+            watched: Vec::new(),
+            unsynced: Unsynced::new(next_sequence),
+            tokens: Sequence::after(restored.tokens_reserved),
+            tokens_reserved: restored.tokens_reserved,
+            messages: persisted(facts.last_message_id, restored.stored_messages),
+            items: persisted(facts.last_item_id, restored.stored_items),
+            tables,
+        };
+        state.reserve_tokens();
+        state
+    }
+
+    fn reserve_tokens(&mut self) {
+        self.tokens_reserved += TOKEN_BLOCK;
+        let value = Bytes::copy_from_slice(&self.tokens_reserved.to_le_bytes());
+        self.tables.put(keys::meta(TOKENS), value);
+    }
+
+    /// Lets time pass: shows what is due and ends locks that have run out. Comes before every other operation.
+    pub fn advance(&mut self, now_ms: u64) {
+        self.orchestrations.advance(now_ms);
+        self.work.advance(now_ms);
+        for _ in 0..MAX_EXPIRED_PER_SWEEP {
+            let Some((kind, id)) = self.records.first_expired(now_ms) else { break };
+            // A row that cannot be read stays for a reader to complain about.
+            let Ok(Some(old)) = self.tables.record(&kind, &id) else { break };
+            self.tables.set_record((&kind, &id), Some(&old), None);
+            self.records.change((&kind, &id), Some(&old), None);
+        }
+        // Half a block ahead, so that a commit has made the next block durable long before it is touched.
+        if self.tokens.last() + TOKEN_BLOCK / 2 > self.tokens_reserved {
+            self.reserve_tokens();
+        }
+    }
+
+    /// Locks ready instances. Nothing may be answered before the batch that `depends_on` names is durable.
+    pub fn fetch_turns(
+        &mut self,
+        request: &FetchOrchestrationItems<'_>,
+        now_ms: u64,
+        depends_on: &mut Option<u64>,
+    ) -> Vec<OrchestrationItem> {
+        let until_ms = now_ms.saturating_add(duration_ms(request.lock_timeout));
+        let mut items = Vec::new();
+        while items.len() < request.max_items
+            && let Some(batch) = self.orchestrations.take_next(request.filter, until_ms, &mut self.tokens)
+        {
+            let mut depends = self.unsynced.of_instance(&batch.instance);
+            let fetched: Vec<(u64, u32)> = self.orchestrations.fetched(batch.lock_token).collect();
+            for (id, attempts) in fetched {
+                if self.messages.must_store(id, attempts) {
+                    let standing = Standing { id, visible_at_ms: now_ms, attempts };
+                    self.messages.stored.insert(id);
+                    self.tables.put_standing(Table::OrchestratorStanding, standing);
+                    depends = Some(self.unsynced.want());
+                }
+            }
+            *depends_on = depends.max(*depends_on);
+            items.push(self.orchestration_item(batch, request.resident, now_ms));
+        }
+        items
+    }
+
+    fn orchestration_item(
+        &self,
+        batch: FetchedBatch,
+        resident: Option<&dyn ResidentExecutions>,
+        now_ms: u64,
+    ) -> OrchestrationItem {
+        let instance = batch.instance.as_ref();
+        let row = self.tables.instance(instance);
+        let history = match &row {
+            Ok(row) => self.fetched_history(instance, row.as_ref(), resident),
+            Err(error) => FetchedHistory::Unreadable(error.to_string()),
+        };
+        let row = row.ok().flatten();
+        let current = row.as_ref().map(|row| &row.current);
+        OrchestrationItem {
+            instance: instance.to_owned(),
+            execution_id: current.map_or(1, |current| current.execution_id),
+            status: current.map(|current| current.status),
+            last_event_id: current.map_or(0, |current| current.last_event_id),
+            orchestration_name: row.as_ref().and_then(|row| row.name.clone()),
+            version: row.as_ref().and_then(|row| row.version.clone()),
+            history,
+            messages: batch.messages,
+            lock_token: batch.lock_token,
+            attempt_count: batch.attempt_count,
+            fetched_at_ms: now_ms,
+        }
+    }
+
+    fn fetched_history(
+        &self,
+        instance: &str,
+        row: Option<&InstanceRow>,
+        resident: Option<&dyn ResidentExecutions>,
+    ) -> FetchedHistory {
+        let Some(current) = row.map(|row| &row.current).filter(|current| current.last_event_id > 0) else {
+            return FetchedHistory::Events(Vec::new());
+        };
+        let position = ExecutionPosition {
+            instance,
+            execution_id: current.execution_id,
+            incarnation: current.incarnation,
+            last_event_id: current.last_event_id,
+        };
+        if resident.is_some_and(|resident| resident.holds(&position)) {
+            return FetchedHistory::Resident;
+        }
+        match self.tables.history(instance, current.execution_id) {
+            Ok(events) => FetchedHistory::Events(events),
+            Err(error) => FetchedHistory::Unreadable(error.to_string()),
+        }
+    }
+
+    /// Locks ready activities. Nothing may be answered before the batch that `depends_on` names is durable.
+    pub fn fetch_work(
+        &mut self,
+        request: &FetchWorkItems<'_>,
+        now_ms: u64,
+        depends_on: &mut Option<u64>,
+    ) -> Vec<LockedWorkItem> {
+        let until_ms = now_ms.saturating_add(duration_ms(request.lock_timeout));
+        let wanted = WorkWanted { tags: request.tag_filter, session: request.session };
+        let mut items = Vec::new();
+        while items.len() < request.max_items
+            && let Some(item) = self.work.take_next(&wanted, until_ms, now_ms, &mut self.tokens)
+        {
+            let locked = self.work.locked_item(item.lock_token);
+            if let Some((id, attempts)) = locked.filter(|&(id, attempts)| self.items.must_store(id, attempts))
+            {
+                self.items.stored.insert(id);
+                let standing = Standing { id, visible_at_ms: now_ms, attempts };
+                self.tables.put_standing(Table::WorkerStanding, standing);
+                *depends_on = Some(self.unsynced.want());
+            }
+            items.push(item);
+        }
+        items
+    }
+
+    /// Gives a batch of messages back.
+    pub fn abandon_turn(
+        &mut self,
+        token: LockToken,
+        visible_at_ms: u64,
+        attempt: Attempt,
+        now_ms: u64,
+    ) -> Option<()> {
+        let fetched: Vec<(u64, u32)> = self.orchestrations.fetched(token).collect();
+        self.orchestrations.abandon(token, visible_at_ms, attempt, now_ms)?;
+        for (id, attempts) in fetched {
+            let standing = Standing { id, visible_at_ms, attempts: attempt.settle(attempts) };
+            self.messages.stored.insert(id);
+            self.tables.put_standing(Table::OrchestratorStanding, standing);
+        }
+        Some(())
+    }
+
+    /// Gives an activity back.
+    pub fn abandon_work(
+        &mut self,
+        token: LockToken,
+        visible_at_ms: u64,
+        attempt: Attempt,
+        now_ms: u64,
+    ) -> Option<()> {
+        let (id, attempts) = self.work.locked_item(token)?;
+        self.work.abandon(token, visible_at_ms, attempt, now_ms)?;
+        self.items.stored.insert(id);
+        let standing = Standing { id, visible_at_ms, attempts: attempt.settle(attempts) };
+        self.tables.put_standing(Table::WorkerStanding, standing);
+        Some(())
+    }
+
+    /// Removes the rows of messages that left the queue for good.
+    pub fn forget_messages(&mut self, ids: impl IntoIterator<Item = u64>) {
+        for id in ids {
+            self.tables.delete(keys::queued(Table::OrchestratorQueue, id));
+            if self.messages.stored.remove(&id) {
+                self.tables.delete(keys::queued(Table::OrchestratorStanding, id));
+            }
+        }
+    }
+
+    /// Removes the rows of activities that left the queue for good.
+    pub fn forget_items(&mut self, ids: impl IntoIterator<Item = u64>) {
+        for id in ids {
+            self.tables.delete(keys::queued(Table::WorkerQueue, id));
+            if self.items.stored.remove(&id) {
+                self.tables.delete(keys::queued(Table::WorkerStanding, id));
+            }
+        }
+    }
+
+    /// Notes that the instance of a commit is part of the next batch, and tells watchers once that is durable.
+    pub fn committed(&mut self, instance: &Arc<str>, row: &InstanceRow) {
+        self.unsynced.touch(instance);
+        self.orchestrations.set_pin(instance, row.current.pinned_version.as_ref());
+        if self.watches.has(instance) {
+            self.watched.push(row.info(instance));
+        }
+    }
+
+    /// A batch became durable: shows what it enqueued and answers whoever watched for it.
+    pub fn synced(&mut self, watched: Vec<InstanceInfo>, now_ms: u64) {
+        let Some(stage) = self.unsynced.end_write() else { return };
+        for (message_id, visible_at_ms) in stage.messages {
+            self.orchestrations.reschedule(message_id, HELD_MS, visible_at_ms, now_ms);
+        }
+        for (item_id, visible_at_ms) in stage.items {
+            self.work.reschedule(item_id, HELD_MS, visible_at_ms, now_ms);
+        }
+        for info in &watched {
+            self.watches.answer(info);
+        }
+    }
+
+    /// Queue lengths.
+    pub fn queue_depths(&self) -> QueueDepths {
+        let (orchestrations, work) = (self.orchestrations.depths(), self.work.depths());
+        QueueDepths {
+            orchestrator_queue: orchestrations.visible,
+            worker_queue: work.visible,
+            delayed: orchestrations.delayed + work.delayed,
+            locked: orchestrations.locked + work.locked,
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! All tables: typed reads and changes of rows. Every change goes into the overlay and into the batch for the log;
+//! what follows from a row (its index entries, the counters) goes into the overlay only, and is derived again on replay.
+
+use bytes::Bytes;
+use segno::store::memory::peek_lock::Standing;
+use segno::store::{OrchestratorMessage, StoredEvent, WorkerMessage};
+use semver::Version;
+
+use crate::base::Snapshot;
+use crate::batch::{self, Batch, Logged};
+use crate::error::RowError;
+use crate::facts::{FACTS, Facts};
+use crate::instance_row::{ExecutionRow, InstanceRow};
+use crate::keys::{self, Key, Table};
+use crate::queue_row::{self, RecordRow};
+use crate::rows::Rows;
+
+/// All tables.
+#[derive(Debug)]
+pub struct Tables {
+    pub rows: Rows,
+    pub batch: Batch,
+    pub facts: Facts,
+}
+
+impl Tables {
+    /// The tables of a checkpoint.
+    pub fn new(base: Snapshot) -> Result<Self, RowError> {
+        let rows = Rows::new(base);
+        let facts = match rows.get(&keys::meta(FACTS))? {
+            Some(row) => Facts::decode(&row)?,
+            None => Facts::default(),
+        };
+        Ok(Tables { rows, batch: Batch::default(), facts })
+    }
+
+    fn insert_new(&mut self, key: Key, value: Bytes) {
+        self.batch.put(&key, &value);
+        self.rows.active_mut().insert_new(key, value);
+    }
+
+    /// Puts a row that nothing is derived from.
+    pub fn put(&mut self, key: Key, value: Bytes) {
+        self.batch.put(&key, &value);
+        self.rows.active_mut().put(key, value);
+    }
+
+    /// Deletes a row that nothing is derived from.
+    pub fn delete(&mut self, key: Key) {
+        self.batch.delete(&key);
+        self.rows.active_mut().delete(key);
+    }
+
+    /// The row of an instance.
+    pub fn instance(&self, instance: &str) -> Result<Option<InstanceRow>, RowError> {
+        let row = self.rows.get(&keys::instance(instance))?;
+        Ok(row.as_ref().map(InstanceRow::decode).transpose()?)
+    }
+
+    /// Whether an instance has a name, and the version that it is pinned to.
+    pub fn route(&self, instance: &str) -> Result<(bool, Option<Version>), RowError> {
+        match self.rows.get(&keys::instance(instance))? {
+            Some(row) => Ok(InstanceRow::decode_route(&row)?),
+            None => Ok((false, None)),
+        }
+    }
+
+    /// Replaces the row of an instance, or makes it.
+    pub fn put_instance(&mut self, instance: &str, old: Option<&InstanceRow>, new: &InstanceRow) {
+        let (key, value) = (keys::instance(instance), new.encode());
+        match old {
+            None => self.insert_new(key, value),
+            Some(_) => self.put(key, value),
+        }
+        self.facts.counters.add(new);
+        let (lost, gained) = match old {
+            None => (Vec::new(), new.index_keys(instance)),
+            Some(old) => {
+                self.facts.counters.subtract(old);
+                new.index_changes(old, instance)
+            }
+        };
+        let overlay = self.rows.active_mut();
+        lost.into_iter().for_each(|key| overlay.delete(key));
+        gained.into_iter().for_each(|key| overlay.insert_new(key, Bytes::new()));
+    }
+
+    /// Removes the row of an instance.
+    pub fn delete_instance(&mut self, instance: &str, old: &InstanceRow) {
+        self.delete(keys::instance(instance));
+        self.facts.counters.subtract(old);
+        for key in old.index_keys(instance) {
+            self.rows.active_mut().delete(key);
+        }
+    }
+
+    /// The row of an execution that is not the current one.
+    pub fn earlier_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Option<ExecutionRow>, RowError> {
+        let row = self.rows.get(&keys::execution(Table::Executions, instance, execution_id))?;
+        Ok(row.as_ref().map(ExecutionRow::decode).transpose()?)
+    }
+
+    /// All executions but the current one, ascending.
+    pub fn earlier_executions(&self, instance: &str) -> Result<Vec<ExecutionRow>, RowError> {
+        let prefix = keys::of_instance(Table::Executions, instance);
+        self.rows.scan(&prefix)?.map(|row| Ok(ExecutionRow::decode(&row?.1)?)).collect()
+    }
+
+    /// The row of any execution.
+    pub fn execution(&self, instance: &str, execution_id: u64) -> Result<Option<ExecutionRow>, RowError> {
+        match self.instance(instance)? {
+            Some(row) if row.current.execution_id == execution_id => Ok(Some(row.current)),
+            Some(_) => self.earlier_execution(instance, execution_id),
+            None => Ok(None),
+        }
+    }
+
+    /// Replaces or makes the row of an execution that is not the current one.
+    pub fn put_execution(&mut self, instance: &str, row: &ExecutionRow) {
+        self.put(keys::execution(Table::Executions, instance, row.execution_id), row.encode());
+    }
+
+    /// Stores the events of one commit.
+    pub fn insert_events(&mut self, instance: &str, execution_id: u64, events: &[StoredEvent]) {
+        let Some(first_event_id) = events.iter().map(|event| event.event_id).min() else { return };
+        let key = keys::events(instance, execution_id, first_event_id);
+        self.insert_new(key, queue_row::encode_events(events));
+    }
+
+    /// The history of an execution, ascending.
+    pub fn history(&self, instance: &str, execution_id: u64) -> Result<Vec<StoredEvent>, RowError> {
+        let mut events = Vec::new();
+        let prefix = keys::execution(Table::Events, instance, execution_id);
+        for row in self.rows.scan(&prefix)? {
+            queue_row::decode_events(&row?.1, &mut events)?;
+        }
+        // Rows are in the order of their first events; only imports ever mix them.
+        if !events.is_sorted_by_key(|event| event.event_id) {
+            events.sort_by_key(|event| event.event_id);
+        }
+        Ok(events)
+    }
+
+    /// Keys of all rows that start with a prefix.
+    pub fn keys_of(&self, prefix: &[u8]) -> Result<Vec<Key>, RowError> {
+        self.rows.scan(prefix)?.map(|row| Ok(row?.0)).collect()
+    }
+
+    /// Stores a message of the orchestrator queue.
+    pub fn insert_message(&mut self, message_id: u64, message: &OrchestratorMessage, visible_at_ms: u64) {
+        let value = queue_row::encode_message(message, visible_at_ms);
+        self.insert_new(keys::queued(Table::OrchestratorQueue, message_id), value);
+        self.facts.last_message_id = self.facts.last_message_id.max(message_id);
+    }
+
+    /// Stores an activity of the worker queue.
+    pub fn insert_activity(&mut self, item_id: u64, message: &WorkerMessage, visible_at_ms: u64) {
+        let value = queue_row::encode_activity(message, visible_at_ms);
+        self.insert_new(keys::queued(Table::WorkerQueue, item_id), value);
+        self.facts.last_item_id = self.facts.last_item_id.max(item_id);
+    }
+
+    /// Stores how an entry of a queue stands.
+    pub fn put_standing(&mut self, table: Table, standing: Standing) {
+        self.put(keys::queued(table, standing.id), queue_row::encode_standing(standing));
+    }
+
+    /// The row of a record, expired or not.
+    pub fn record(&self, kind: &str, id: &str) -> Result<Option<RecordRow>, RowError> {
+        let row = self.rows.get(&keys::record(kind, id))?;
+        Ok(row.as_ref().map(RecordRow::decode).transpose()?)
+    }
+
+    /// Replaces the row of a record, makes it, or removes it.
+    pub fn set_record(&mut self, name: (&str, &str), old: Option<&RecordRow>, new: Option<&RecordRow>) {
+        let (kind, id) = name;
+        let key = keys::record(kind, id);
+        match (old, new) {
+            (None, None) => return,
+            (Some(_), None) => self.delete(key),
+            (None, Some(new)) => self.insert_new(key, new.encode()),
+            (Some(_), Some(new)) => self.put(key, new.encode()),
+        }
+        let overlay = self.rows.active_mut();
+        if let Some(old) = old {
+            old.due_at_ms.into_iter().for_each(|at_ms| overlay.delete(keys::due(kind, at_ms, id)));
+            old.expires_at_ms.into_iter().for_each(|at_ms| overlay.delete(keys::expiry(at_ms, kind, id)));
+        }
+        if let Some(new) = new {
+            let life = Bytes::copy_from_slice(&new.expires_at_ms.unwrap_or(u64::MAX).to_le_bytes());
+            new.due_at_ms
+                .into_iter()
+                .for_each(|at_ms| overlay.insert_new(keys::due(kind, at_ms, id), life.clone()));
+            let expiry = |at_ms| overlay.insert_new(keys::expiry(at_ms, kind, id), Bytes::new());
+            new.expires_at_ms.into_iter().for_each(expiry);
+            self.facts.last_record_version = self.facts.last_record_version.max(new.version);
+        }
+    }
+
+    /// Makes the changes of a log record again.
+    pub fn replay(&mut self, body: &[u8]) -> Result<(), RowError> {
+        for change in batch::decode(body)? {
+            match change {
+                Logged::Put(key, value) => self.replay_put(key, value)?,
+                Logged::Delete(key) => self.replay_delete(key)?,
+            }
+            self.batch.clear();
+        }
+        Ok(())
+    }
+
+    fn replay_put(&mut self, key: Key, value: Bytes) -> Result<(), RowError> {
+        if let Some(instance) = keys::instance_id(&key) {
+            let old = self.instance(instance)?;
+            self.put_instance(instance, old.as_ref(), &InstanceRow::decode(&value)?);
+        } else if let Some((kind, id)) = keys::record_name(&key) {
+            let old = self.record(kind, id)?;
+            self.set_record((kind, id), old.as_ref(), Some(&RecordRow::decode(&value)?));
+        } else {
+            let facts = &mut self.facts;
+            if let Some(message_id) = keys::queued_id(Table::OrchestratorQueue, &key) {
+                facts.last_message_id = facts.last_message_id.max(message_id);
+            } else if let Some(item_id) = keys::queued_id(Table::WorkerQueue, &key) {
+                facts.last_item_id = facts.last_item_id.max(item_id);
+            }
+            self.put(key, value);
+        }
+        Ok(())
+    }
+
+    fn replay_delete(&mut self, key: Key) -> Result<(), RowError> {
+        if let Some(instance) = keys::instance_id(&key) {
+            if let Some(old) = self.instance(instance)? {
+                self.delete_instance(instance, &old);
+            }
+        } else if let Some((kind, id)) = keys::record_name(&key) {
+            let old = self.record(kind, id)?;
+            self.set_record((kind, id), old.as_ref(), None);
+        } else {
+            self.delete(key);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,89 @@
+//! What is not durable yet: the batch that is being written and the one that is being filled.
+//!
+//! Messages and activities of a batch are in their queues, so that they can be cancelled and counted, but held back
+//! until the batch is durable: no fetch sees them. What can be seen early is an instance that another message
+//! wakes while its last commit is on the way; such a fetch waits for that commit.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The time until which entries are held back.
+pub const HELD_MS: u64 = u64::MAX;
+
+/// Both batches. They are numbered like the commits of the log.
+#[derive(Debug)]
+pub struct Unsynced {
+    filling: Stage,
+    writing: Option<Stage>,
+}
+
+/// What becomes visible when a batch is durable.
+#[derive(Debug, Default)]
+pub struct Stage {
+    sequence: u64,
+    instances: HashSet<Arc<str>>,
+    wanted: bool,
+    /// Ids of messages with the time from which they are visible.
+    pub messages: Vec<(u64, u64)>,
+    /// Ids of activities with the time from which they are visible.
+    pub items: Vec<(u64, u64)>,
+}
+
+impl Unsynced {
+    /// Nothing is waiting; the next batch has this number.
+    pub fn new(sequence: u64) -> Self {
+        Unsynced { filling: Stage { sequence, ..Stage::default() }, writing: None }
+    }
+
+    /// The batch that is being filled.
+    pub fn filling_mut(&mut self) -> &mut Stage {
+        &mut self.filling
+    }
+
+    /// The instance changed in the batch that is being filled.
+    pub fn touch(&mut self, instance: &Arc<str>) {
+        if !self.filling.instances.contains(instance) {
+            self.filling.instances.insert(Arc::clone(instance));
+        }
+    }
+
+    /// Somebody waits for the batch that is being filled; returns its number.
+    pub fn want(&mut self) -> u64 {
+        self.filling.wanted = true;
+        self.filling.sequence
+    }
+
+    /// Whether somebody waits for the batch that is being filled.
+    pub fn is_wanted(&self) -> bool {
+        self.filling.wanted
+    }
+
+    /// Number of the batch that is being written.
+    pub fn writing(&self) -> Option<u64> {
+        self.writing.as_ref().map(|stage| stage.sequence)
+    }
+
+    /// The newest batch that somebody waits for: everything that can be seen now is in it or before it.
+    pub fn newest(&self) -> Option<u64> {
+        if self.filling.wanted { Some(self.filling.sequence) } else { self.writing() }
+    }
+
+    /// The batch that holds the last commit of an instance, if it is not durable.
+    pub fn of_instance(&self, instance: &str) -> Option<u64> {
+        let mut newest_first = std::iter::once(&self.filling).chain(&self.writing);
+        newest_first.find(|stage| stage.instances.contains(instance)).map(|stage| stage.sequence)
+    }
+
+    /// The batch that was being filled is being written now. Returns its number.
+    pub fn begin_write(&mut self) -> u64 {
+        let sequence = self.filling.sequence;
+        let next = Stage { sequence: sequence + 1, ..Stage::default() };
+        self.writing = Some(std::mem::replace(&mut self.filling, next));
+        sequence
+    }
+
+    /// The batch that was being written is durable; returns what becomes visible.
+    pub fn end_write(&mut self) -> Option<Stage> {
+        self.writing.take()
+    }
+}

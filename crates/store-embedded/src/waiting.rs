@@ -1,0 +1,302 @@
+//! How an operation runs: on the state of this moment, answered when what it depends on is durable; and the loop in
+//! which every fetch waits.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use segno::clock::{duration_ms, sleep_until};
+use segno::store::memory::peek_lock::Attempt;
+use segno::store::memory::waiters::{Seat, Waiters};
+use segno::store::memory::worker_queue::WorkWanted;
+use segno::store::{DispatcherCapabilityFilter, LockToken, ProviderError, SessionFetchConfig, TagFilter};
+use tokio::sync::{Notify, oneshot};
+
+use crate::error::RowError;
+use crate::shared::{Core, Outcome, Refusal, Shared};
+use crate::state::State;
+
+/// Waits for the outcome of a batch.
+async fn durable(
+    operation: &'static str,
+    outcome: Option<oneshot::Receiver<Outcome>>,
+) -> Result<(), ProviderError> {
+    match outcome {
+        None => Ok(()),
+        Some(outcome) => {
+            let outcome = outcome.await.unwrap_or_else(|_| Err(Refusal::closed()));
+            outcome.map_err(|refusal| refusal.at(operation))
+        }
+    }
+}
+
+/// What a fetch found, and the batch that must be durable before it may be handed out.
+pub struct Found<T> {
+    pub items: Vec<T>,
+    pub depends_on: Option<u64>,
+}
+
+impl Core {
+    /// Runs an operation that may change rows, and answers when they are durable.
+    pub async fn commit<T>(
+        &self,
+        operation: &'static str,
+        change: impl FnOnce(&mut State, u64) -> Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        self.wait_for_room().await;
+        let (output, outcome) = {
+            let mut shared = self.lock();
+            shared.check_open(operation)?;
+            if let Some(refusal) = &shared.refusal {
+                return Err(refusal.at(operation));
+            }
+            let now_ms = self.clock.now_ms();
+            shared.state.advance(now_ms);
+            let before = shared.state.tables.batch.len();
+            let output = change(&mut shared.state, now_ms);
+            let outcome = if shared.state.tables.batch.len() > before {
+                let sequence = shared.state.unsynced.want();
+                shared.outcome_of(sequence)
+            } else {
+                None
+            };
+            shared.wake(now_ms);
+            self.call_writer(&mut shared);
+            (output, outcome)
+        };
+        durable(operation, outcome).await?;
+        output
+    }
+
+    /// Runs an operation that changes no rows: locks, leases, watches.
+    pub fn change<T>(&self, operation: impl FnOnce(&mut State, u64) -> T) -> T {
+        let mut shared = self.lock();
+        let now_ms = self.clock.now_ms();
+        shared.state.advance(now_ms);
+        let output = operation(&mut shared.state, now_ms);
+        shared.wake(now_ms);
+        output
+    }
+
+    /// Reads, and answers when everything that could be seen is durable.
+    pub async fn look<T>(
+        &self,
+        operation: &'static str,
+        read: impl FnOnce(&mut State, u64) -> Result<T, RowError>,
+    ) -> Result<T, ProviderError> {
+        let (output, outcome) = {
+            let mut shared = self.lock();
+            shared.check_open(operation)?;
+            let output = read(&mut shared.state, self.clock.now_ms());
+            // With a disk that refuses, reads go on: they show what is written when it does not any more.
+            let newest = shared.state.unsynced.newest().filter(|_| shared.refusal.is_none());
+            (output, newest.and_then(|sequence| shared.outcome_of(sequence)))
+        };
+        if let Some(outcome) = outcome {
+            // Whatever became of the batch, it is decided now.
+            let _ = outcome.await;
+        }
+        output.map_err(|error| error.at(operation))
+    }
+
+    /// Waits while there is too much that is not written or not in a checkpoint.
+    async fn wait_for_room(&self) {
+        loop {
+            let room = self.room.notified();
+            tokio::pin!(room);
+            room.as_mut().enable();
+            {
+                let shared = self.lock();
+                let tables = &shared.state.tables;
+                let crowded = tables.batch.len() > self.limits.max_batch_bytes
+                    || (tables.rows.is_frozen()
+                        && tables.rows.active().bytes() > self.limits.max_active_bytes);
+                if !crowded || shared.refusal.is_some() || shared.is_closing {
+                    return;
+                }
+            }
+            room.await;
+        }
+    }
+
+    /// Tries until something comes of it or the time is up. Between tries it sleeps until it is woken by a
+    /// commit or, as its group's timekeeper, by the clock.
+    pub async fn wait_for<W: Wish, T>(
+        &self,
+        operation: &'static str,
+        wish: impl Fn() -> W,
+        poll_timeout: Duration,
+        mut attempt: impl FnMut(&mut State, u64) -> Result<Found<T>, RowError>,
+        give_back: impl Fn(&T) -> Option<Taken>,
+    ) -> Result<Vec<T>, ProviderError> {
+        let mut deadline_ms = None;
+        let mut ticket: Option<Ticket<'_, W>> = None;
+        let (items, outcome) = loop {
+            let (sleep_until_ms, signal) = {
+                let mut shared = self.lock();
+                shared.check_open(operation)?;
+                let now_ms = self.clock.now_ms();
+                let deadline_ms =
+                    *deadline_ms.get_or_insert_with(|| now_ms.saturating_add(duration_ms(poll_timeout)));
+                shared.state.advance(now_ms);
+                let found = attempt(&mut shared.state, now_ms).map_err(|error| error.at(operation))?;
+                if !found.items.is_empty() || now_ms >= deadline_ms {
+                    let outcome = found.depends_on.and_then(|sequence| shared.outcome_of(sequence));
+                    shared.wake(now_ms);
+                    self.call_writer(&mut shared);
+                    break (found.items, outcome);
+                }
+                let (waiters, state) = W::waiters(&mut shared);
+                let ticket = ticket.get_or_insert_with(|| Ticket::new(self, waiters.join(wish())));
+                let change_ms =
+                    waiters.park(ticket.seat, &ticket.signal, |wish| wish.next_change_ms(state, now_ms));
+                shared.wake(now_ms);
+                (change_ms.map_or(deadline_ms, |change_ms| change_ms.min(deadline_ms)), &ticket.signal)
+            };
+            tokio::select! {
+                biased;
+                () = signal.notified() => {}
+                () = sleep_until(&*self.clock, sleep_until_ms) => {}
+            }
+        };
+        drop(ticket);
+        if outcome.is_some() {
+            let taken = items.iter().filter_map(&give_back).collect();
+            let mut unanswered = Unanswered { core: self, taken };
+            durable(operation, outcome).await?;
+            unanswered.taken.clear();
+        }
+        Ok(items)
+    }
+}
+
+/// A lock that a fetch has taken.
+#[derive(Debug, Clone, Copy)]
+pub enum Taken {
+    Turn(LockToken),
+    Work(LockToken),
+}
+
+/// Gives locks back that were taken but not handed out, because the caller went away or the disk refused.
+struct Unanswered<'a> {
+    core: &'a Core,
+    taken: Vec<Taken>,
+}
+
+impl Drop for Unanswered<'_> {
+    fn drop(&mut self) {
+        if self.taken.is_empty() {
+            return;
+        }
+        let taken = std::mem::take(&mut self.taken);
+        self.core.change(|state, now_ms| {
+            for lock in taken {
+                match lock {
+                    Taken::Turn(token) => state.abandon_turn(token, now_ms, Attempt::Ignored, now_ms),
+                    Taken::Work(token) => state.abandon_work(token, now_ms, Attempt::Ignored, now_ms),
+                };
+            }
+        });
+    }
+}
+
+/// A place among the waiters that is given up when the fetch ends or is dropped.
+struct Ticket<'a, W: Wish> {
+    core: &'a Core,
+    seat: Seat,
+    /// Keeps a signal that comes before the fetch listens.
+    signal: Arc<Notify>,
+    wish: PhantomData<fn() -> W>,
+}
+
+impl<'a, W: Wish> Ticket<'a, W> {
+    fn new(core: &'a Core, seat: Seat) -> Self {
+        Ticket { core, seat, signal: Arc::new(Notify::new()), wish: PhantomData }
+    }
+}
+
+impl<W: Wish> Drop for Ticket<'_, W> {
+    fn drop(&mut self) {
+        let mut shared = self.core.lock();
+        W::waiters(&mut shared).0.leave(self.seat);
+        shared.wake(self.core.clock.now_ms());
+    }
+}
+
+/// What a fetch waits for.
+pub trait Wish: PartialEq + Sized {
+    /// Where fetches of this sort wait, and the state that they wait for.
+    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State);
+
+    /// For how many fetches there is something now; not zero exactly when a fetch would find something.
+    fn ready_count(&self, state: &State, now_ms: u64) -> usize;
+
+    /// When time alone may change that.
+    fn next_change_ms(&self, state: &State, now_ms: u64) -> Option<u64>;
+}
+
+/// Turns of instances that a runtime can replay.
+#[derive(Debug, PartialEq)]
+pub struct TurnWish {
+    pub filter: Option<DispatcherCapabilityFilter>,
+}
+
+impl Wish for TurnWish {
+    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
+        (&mut shared.turns, &shared.state)
+    }
+
+    fn ready_count(&self, state: &State, _now_ms: u64) -> usize {
+        state.orchestrations.ready_count(self.filter.as_ref())
+    }
+
+    fn next_change_ms(&self, state: &State, _now_ms: u64) -> Option<u64> {
+        state.orchestrations.next_change_ms()
+    }
+}
+
+/// Activities by tag and session.
+#[derive(Debug, PartialEq)]
+pub struct WorkWish {
+    pub tags: TagFilter,
+    pub session: Option<SessionFetchConfig>,
+}
+
+impl Wish for WorkWish {
+    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
+        (&mut shared.work, &shared.state)
+    }
+
+    fn ready_count(&self, state: &State, _now_ms: u64) -> usize {
+        state.work.ready_count(&WorkWanted { tags: &self.tags, session: self.session.as_ref() })
+    }
+
+    fn next_change_ms(&self, state: &State, _now_ms: u64) -> Option<u64> {
+        // Time brings nothing to a node that takes no activities; without this it would wake for every lock.
+        if self.tags == TagFilter::None { None } else { state.work.next_change_ms() }
+    }
+}
+
+/// Due records of a kind.
+#[derive(Debug, PartialEq)]
+pub struct DueWish {
+    pub kind: String,
+}
+
+impl Wish for DueWish {
+    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
+        (&mut shared.due, &shared.state)
+    }
+
+    fn ready_count(&self, state: &State, now_ms: u64) -> usize {
+        // Reading a due record takes it from nobody, so one is enough for all.
+        match state.records.next_due_ms(&self.kind, now_ms) {
+            Some(due_at_ms) if due_at_ms <= now_ms => usize::MAX,
+            _ => 0,
+        }
+    }
+
+    fn next_change_ms(&self, state: &State, now_ms: u64) -> Option<u64> {
+        state.records.next_due_ms(&self.kind, now_ms)
+    }
+}

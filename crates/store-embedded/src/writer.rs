@@ -1,0 +1,50 @@
+//! The writer: takes everything that waits as one batch, appends it to the log, syncs once, answers all. While it
+//! does so, the next batch is being filled.
+
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+use crate::log::{AppendError, Log};
+use crate::shared::{Core, Frozen, Refusal, Writing};
+
+/// Runs until the store is closed or the disk fails.
+pub fn run(core: &Arc<Core>, mut log: Log, checkpoints: &SyncSender<Frozen>) {
+    while let Some(mut writing) = core.next_batch() {
+        if !append(core, &mut log, &mut writing) {
+            return;
+        }
+        let Writing { sequence, watched, frozen, batch } = writing;
+        core.synced(watched);
+        drop(batch);
+        let Some(frozen) = frozen else { continue };
+        if let Err(error) = log.rotate(sequence + 1) {
+            tracing::error!(%error, "the log could not start a new segment");
+            return core.refuse(Refusal::failed(&error.to_string()));
+        }
+        // The checkpointer is idle: a batch is only frozen when it is.
+        if checkpoints.send(frozen).is_err() {
+            return core.refuse(Refusal::failed("the checkpointer has ended"));
+        }
+    }
+}
+
+/// Makes a batch durable; waits as long as the disk is full. `false` when that is not to be.
+fn append(core: &Core, log: &mut Log, writing: &mut Writing) -> bool {
+    loop {
+        match log.append(writing.sequence, writing.batch.record_mut()) {
+            Ok(()) => return true,
+            Err(AppendError::Full(error)) => {
+                tracing::warn!(%error, "the disk is full; nothing is acknowledged until there is room");
+                core.refuse(Refusal::full(&error));
+                if !core.wait_for_room_on_disk() {
+                    return false;
+                }
+            }
+            Err(AppendError::Failed(error)) => {
+                tracing::error!(%error, "the log could not be written; the store is read-only until it is reopened");
+                core.refuse(Refusal::failed(&error.to_string()));
+                return false;
+            }
+        }
+    }
+}

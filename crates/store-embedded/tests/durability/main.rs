@@ -1,0 +1,30 @@
+//! What the conformance suite cannot see: that what was acknowledged is there after anything that can happen to a
+//! process or a disk.
+//!
+//! * `script`: random operations that follow from a seed, and everything that a store shows.
+//! * `disk`: a directory in memory that records every write and sync, fails when told to, and builds images of what
+//!   a power cut may leave.
+//! * `model`: the memory store as the oracle, with reopening at random points.
+//! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits.
+//! * `kill`: a real process, killed. `engine`: an orchestration that continues.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod damage;
+mod disk;
+mod engine;
+mod kill;
+mod model;
+mod power_cut;
+mod refusal;
+mod script;
+
+/// How many cases to run: the number in the environment variable, or this many.
+fn cases(variable: &str, normally: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(normally)
+}
+
+/// Runs a test's future on one thread.
+fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+}

@@ -12,6 +12,9 @@ use crate::store::{
     OrchestratorMessage, ScheduledActivityIdentifier, StartGuard, TimerIdentifier, WorkerMessage,
 };
 
+/// Why a message was parked that was sent just before the end of its instance.
+pub(crate) const HAD_ENDED: &str = "the instance had ended when the message reached it";
+
 /// As the attempt of a failure: whichever is open, because the body that would tell cannot be read.
 pub(crate) const ANY_ATTEMPT: u32 = 0;
 
@@ -228,6 +231,11 @@ impl WorkItem {
             _ => {}
         }
         message
+    }
+
+    /// Whether somebody outside sent it and was told that it is kept.
+    pub(crate) fn is_from_a_sender(&self) -> bool {
+        matches!(self, WorkItem::ExternalRaised { .. } | WorkItem::QueueMessage { .. })
     }
 
     /// A signal or mailbox message.

@@ -6,7 +6,9 @@ use crate::ids::derived_uuid;
 use crate::limits::MAX_UNREAD_MESSAGES;
 use crate::payload::Payload;
 use crate::store::{ExecutionStatus, ScheduledActivityIdentifier, TimerIdentifier};
-use crate::work_item::{ANY_ATTEMPT, ActivityExecute, ContinueAsNew, StartOrchestration, WorkItem};
+use crate::work_item::{
+    ANY_ATTEMPT, ActivityExecute, ContinueAsNew, HAD_ENDED, StartOrchestration, WorkItem,
+};
 
 use super::execution::Execution;
 use super::operations::{AttemptVerdict, Hold, OpenActivity, Operation};
@@ -170,6 +172,9 @@ impl Execution {
     /// Messages that come after the end by continue-as-new belong to the next execution.
     fn keep_for_next_execution(&mut self, item: WorkItem) {
         if !matches!(self.ended, Some(EventKind::OrchestrationContinuedAsNew { .. })) {
+            if item.is_from_a_sender() {
+                self.plan.refused.push((item, HAD_ENDED.to_owned()));
+            }
             return;
         }
         match item {

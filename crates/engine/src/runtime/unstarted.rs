@@ -16,7 +16,7 @@ use crate::store::{
     AckOrchestrationItem, ExecutionStatus, FetchedHistory, OrchestrationItem, OrchestratorMessage,
     RecordWrite, ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
 };
-use crate::work_item::{StartOrchestration, WorkItem};
+use crate::work_item::{HAD_ENDED, StartOrchestration, WorkItem};
 
 /// How long messages of an instance that is paused for nondeterminism wait before they are looked at again.
 const PAUSED_REDELIVERY: Duration = Duration::from_secs(60);
@@ -41,15 +41,25 @@ pub(super) fn answer_repeated_start(
 }
 
 impl Turn<'_> {
-    /// The instance has ended: its messages are consumed without effect.
+    /// The instance has ended: its messages are consumed without effect. What somebody sent just before the end is parked
+    /// where it can be seen.
     pub(super) async fn refuse_all(&self, item: &OrchestrationItem, batch: Batch) -> Result<(), Stop> {
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         if !batch.answer_starts(&item.instance, None).is_empty() {
             let own_parent = parent_of(&self.readable_history(item).await);
             turn.orchestrator_items = batch.answer_starts(&item.instance, own_parent.as_ref());
         }
-        turn.records = batch.parked;
+        let sent = batch.others.iter().filter(|message| message.is_from_a_sender());
+        let letters = sent.map(|message| self.letter(&item.instance, message, HAD_ENDED));
+        turn.records = letters.collect();
+        turn.records.extend(batch.parked);
         Ok(commit::ack(self.shared, turn).await?)
+    }
+
+    fn letter(&self, instance: &str, message: &WorkItem, reason: impl Into<String>) -> RecordWrite {
+        let body = message.for_orchestrator(instance).body;
+        let ids = &*self.shared.ids;
+        DeadLetter::of_orchestrator(ids, instance, body, reason.into(), self.now_ms()).to_write()
     }
 
     /// The current execution continued as new: the next one begins, or its early messages are kept for it.
@@ -101,13 +111,9 @@ impl Turn<'_> {
 
     /// Messages that the instance could not keep are parked where they can be seen.
     fn park_refused(&self, log: EarlyLog) -> Vec<RecordWrite> {
-        let EarlyLog { instance, at_ms, refused, .. } = log;
-        let letters = refused.into_iter().map(|message| {
-            let reason = format!("{MAX_UNREAD_MESSAGES} messages wait for the start, which is the limit");
-            let body = message.for_orchestrator(instance.as_str()).body;
-            DeadLetter::of_orchestrator(&*self.shared.ids, &instance, body, reason, at_ms).to_write()
-        });
-        letters.collect()
+        let reason = format!("{MAX_UNREAD_MESSAGES} messages wait for the start, which is the limit");
+        let refused = log.refused.iter();
+        refused.map(|message| self.letter(&log.instance, message, reason.as_str())).collect()
     }
 
     /// The start lies ahead: the instance becomes visible as pending, and the start comes back at its time.

@@ -120,3 +120,22 @@ async fn an_unreadable_history_fails_its_instance_clearly_and_no_other() {
     assert_eq!(failure.category, Category::Poison);
     assert!(failure.message.contains(&format!("event {} cannot be read", last + 1)), "{failure}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_meets_the_end_of_its_instance_is_parked_and_not_lost() {
+    let world = World::new();
+    let _node = world.node("a").await;
+    world.client.start(ECHOES, 1).id("i").result().await.unwrap();
+    // The client refuses it, but one that was sent a moment before the end comes this way.
+    assert_eq!(world.client.raise("i", GO, ()).await.unwrap_err().code(), segno::Code::InstanceEnded);
+    let late = segno::work_item::WorkItem::ExternalRaised {
+        name: "go".to_owned(),
+        data: segno::Payload::null(),
+        id: Some("m1".to_owned()),
+    };
+    world.store.enqueue_for_orchestrator(late.for_orchestrator("i"), None).await.unwrap();
+    world.pass(std::time::Duration::from_secs(1)).await;
+    let letters = world.client.dead_letters(None).await.unwrap().letters;
+    assert_eq!(letters.len(), 1);
+    assert!(letters[0].reason.contains("had ended"), "{}", letters[0].reason);
+}

@@ -41,6 +41,24 @@ pub struct Base {
     database: Database,
 }
 
+/// Rows in key order.
+pub struct Rows(Box<dyn Iterator<Item = Result<(Key, Bytes), RowError>> + Send>);
+
+impl Rows {
+    /// No rows.
+    pub fn none() -> Self {
+        Rows(Box::new(std::iter::empty()))
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<(Key, Bytes), RowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
 /// The rows of one checkpoint, for reading.
 #[derive(Debug)]
 pub struct Snapshot {
@@ -104,6 +122,17 @@ impl Snapshot {
     /// One row.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, RowError> {
         self.table.get(key)?.map(|stored| checked(key, stored.value())).transpose()
+    }
+
+    /// Rows whose keys start with `prefix`, in key order.
+    pub fn scan(&self, prefix: &[u8]) -> Result<Rows, RowError> {
+        let rows = self.from(Bound::Included(prefix))?;
+        let prefix = prefix.to_vec();
+        // An error is passed on, wherever it is.
+        let within = move |row: &Result<(Key, Bytes), RowError>| {
+            row.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix))
+        };
+        Ok(Rows(Box::new(rows.take_while(within))))
     }
 
     /// Rows in key order, from a key on.

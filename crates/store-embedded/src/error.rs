@@ -24,6 +24,11 @@ pub enum OpenError {
         /// The newest that this build reads.
         known: u32,
     },
+    /// An import into the store was interrupted, so what it holds is not whole.
+    #[error(
+        "the store is not whole: filling it was interrupted; run the restore or copy again, or remove the directory"
+    )]
+    UnfinishedImport,
     /// The disk refused.
     #[error("the store could not be opened: {0}")]
     Io(#[from] io::Error),
@@ -35,7 +40,7 @@ impl OpenError {
         match self {
             OpenError::InUse(_) => ErrorKind::Conflict,
             OpenError::Corrupt(_) => ErrorKind::Corrupt,
-            OpenError::UnknownFormat { .. } => ErrorKind::Invalid,
+            OpenError::UnknownFormat { .. } | OpenError::UnfinishedImport => ErrorKind::Invalid,
             OpenError::Io(_) => ErrorKind::Unavailable,
         }
     }

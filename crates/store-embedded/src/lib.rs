@@ -7,9 +7,9 @@
 //! | file | what |
 //! |---|---|
 //! | `store` | opening, closing, the two threads |
-//! | `provider`, `admin`, `records` | the three facets |
+//! | `provider`, `admin`, `records`, `import` with `export` | the four facets |
 //! | `shared`, `waiting`, `unsynced` | how an operation runs and what it waits for |
-//! | `writer`, `checkpointer`, `recovery` | the ways between memory, log and redb |
+//! | `writer`, `checkpointer`, `snapshot`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `removal`, `listing`, `record_index` | what operations do |
 //! | `tables`, `rows`, `overlay`, `base`, `facts` | rows in layers: changes in memory over redb |
 //! | `keys`, `instance_row`, `queue_row`, `batch`, `codec` | what rows and log records look like |
@@ -29,9 +29,11 @@ mod codec;
 mod commit;
 mod directory;
 mod error;
+mod export;
 mod facts;
 mod files;
 mod floor;
+mod import;
 mod instance_row;
 mod keys;
 mod listing;
@@ -46,6 +48,7 @@ mod recovery;
 mod removal;
 mod rows;
 mod shared;
+mod snapshot;
 mod state;
 mod store;
 mod tables;

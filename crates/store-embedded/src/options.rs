@@ -25,6 +25,14 @@ pub struct OpenOptions {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) files: Option<Arc<dyn Files>>,
     pub(crate) limits: Limits,
+    pub(crate) unfinished_import: UnfinishedImport,
+}
+
+/// What opening does with a store whose import was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnfinishedImport {
+    Refuse,
+    Accept,
 }
 
 /// Sizes that trigger or bound something.
@@ -44,7 +52,8 @@ impl Default for OpenOptions {
             max_batch_bytes: MAX_BATCH_BYTES,
             retry_full_disk_after: RETRY_FULL_DISK_AFTER,
         };
-        OpenOptions { clock: SystemClock::shared(), files: None, limits }
+        let unfinished_import = UnfinishedImport::Refuse;
+        OpenOptions { clock: SystemClock::shared(), files: None, limits, unfinished_import }
     }
 }
 
@@ -53,6 +62,14 @@ impl OpenOptions {
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Opens the store in order to fill it. A store whose import was interrupted is opened too; it refuses everything
+    /// but another import, which begins again from nothing.
+    #[must_use]
+    pub fn for_import(mut self) -> Self {
+        self.unfinished_import = UnfinishedImport::Accept;
         self
     }
 

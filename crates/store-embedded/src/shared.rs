@@ -13,6 +13,7 @@ use crate::batch::Batch;
 use crate::facts::Facts;
 use crate::options::Limits;
 use crate::overlay::Overlay;
+use crate::snapshot::Taken;
 use crate::state::State;
 use crate::waiting::{DueWish, TurnWish, Wish, WorkWish};
 
@@ -50,6 +51,9 @@ impl Refusal {
     }
 }
 
+/// The operation that goes on while a store is being filled.
+pub const IMPORT: &str = "import";
+
 /// What became of a batch.
 pub type Outcome = Result<(), Refusal>;
 
@@ -66,14 +70,27 @@ pub struct Shared {
     /// Why nothing is written, if so.
     pub refusal: Option<Refusal>,
     pub is_closing: bool,
+    /// Whether an import has begun and not finished.
+    pub is_filling: bool,
+    /// How many imports have begun since the store was opened.
+    pub imports: u64,
+    /// Whoever waits for a snapshot.
+    pub snapshots: Vec<oneshot::Sender<Taken>>,
     /// Whether the writer sleeps and must be called.
     writer_sleeps: bool,
 }
 
 impl Shared {
-    /// Fails when the store has been closed.
+    /// Fails when the store has been closed, or is being filled and this is not what fills it.
     pub fn check_open(&self, operation: &'static str) -> Result<(), ProviderError> {
-        if self.is_closing { Err(Refusal::closed().at(operation)) } else { Ok(()) }
+        if self.is_closing {
+            return Err(Refusal::closed().at(operation));
+        }
+        if self.is_filling && operation != IMPORT {
+            let text = "an import into this store has not finished; finish it, or begin it again";
+            return Err(ProviderError::unavailable(operation, text));
+        }
+        Ok(())
     }
 
     /// Wakes as many waiters as there is work for.
@@ -117,6 +134,9 @@ pub struct Writing {
 pub struct Frozen {
     pub changes: Arc<Overlay>,
     pub facts: Facts,
+    /// When it was frozen, and whoever wants a snapshot of then.
+    pub at_ms: u64,
+    pub snapshots: Vec<oneshot::Sender<Taken>>,
 }
 
 /// The shared part of a store.
@@ -140,6 +160,9 @@ impl Core {
             writing: Vec::new(),
             refusal: None,
             is_closing: false,
+            is_filling: false,
+            imports: 0,
+            snapshots: Vec::new(),
             writer_sleeps: false,
         };
         Core { clock, limits, shared: Mutex::new(shared), to_writer: Condvar::new(), room: Notify::new() }
@@ -173,16 +196,21 @@ impl Core {
         let waiting = std::mem::take(&mut shared.filling);
         shared.writing.extend(waiting);
         let limits = &self.limits;
-        let state = &mut shared.state;
+        let Shared { state, snapshots, .. } = &mut *shared;
+        let at_ms = self.clock.now_ms();
+        // The overlay holds exactly what the log has up to and including this batch.
+        let is_due = state.tables.rows.active().bytes() >= limits.checkpoint_bytes || !snapshots.is_empty();
+        let is_due = is_due && !state.tables.rows.is_frozen();
+        if is_due && !snapshots.is_empty() {
+            state.store_attempts_of_locked(at_ms);
+        }
         let sequence = state.unsynced.begin_write();
         let batch = std::mem::take(&mut state.tables.batch);
         let watched = std::mem::take(&mut state.watched);
         let rows = &mut state.tables.rows;
-        // The overlay holds exactly what the log has up to and including this batch.
-        let is_due = rows.active().bytes() >= limits.checkpoint_bytes && !rows.is_frozen();
         let frozen = is_due.then(|| {
             let facts = Facts { covered: sequence, ..state.tables.facts };
-            Frozen { changes: rows.freeze(), facts }
+            Frozen { changes: rows.freeze(), facts, at_ms, snapshots: std::mem::take(snapshots) }
         });
         Some(Writing { sequence, batch, watched, frozen })
     }
@@ -203,6 +231,7 @@ impl Core {
         let mut waiting = std::mem::take(&mut shared.writing);
         waiting.append(&mut shared.filling);
         shared.refusal = Some(refusal.clone());
+        shared.snapshots.clear();
         drop(shared);
         answer(waiting, &Err(refusal));
         self.room.notify_waiters();

@@ -59,8 +59,10 @@ impl EmbeddedStore {
             io::ErrorKind::WouldBlock => OpenError::InUse(error.to_string()),
             _ => OpenError::Io(error),
         })?;
-        let Recovered { state, base, log } = recover(&files, options.clock.now_ms())?;
+        let Recovered { state, base, log, is_filling } =
+            recover(&files, options.clock.now_ms(), options.unfinished_import)?;
         let core = Arc::new(Core::new(state, options.clock, options.limits));
+        core.lock().is_filling = is_filling;
         let segments = Arc::clone(log.segments());
         // One at a time: nothing is frozen while a checkpoint is being made.
         let (to_checkpointer, checkpoints) = mpsc::sync_channel(1);
@@ -86,6 +88,8 @@ impl EmbeddedStore {
                 // A thread that panicked has said so already.
                 let _ = thread.join();
             }
+            // Nobody is left to take one.
+            self.core.lock().snapshots.clear();
             drop(lock);
         }
     }

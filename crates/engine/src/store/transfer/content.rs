@@ -99,7 +99,7 @@ pub struct MessageContent {
     /// How often it has been fetched.
     pub attempts: u32,
     /// Set when everything of its instance, also what comes later, waits until its `visible_at_ms`, because a batch was
-    /// given back with a delay. See [`Provider::abandon_orchestration_item`](crate::store::Provider::abandon_orchestration_item).
+    /// given back with a delay; so it is set for everything that was fetched before and is not visible. See [`Provider::abandon_orchestration_item`](crate::store::Provider::abandon_orchestration_item).
     pub holds_instance: bool,
 }
 

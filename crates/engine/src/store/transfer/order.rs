@@ -63,11 +63,15 @@ impl ContentOrder {
                 self.enter(Section::Messages)?;
                 self.check_id("message", message.id, header.last_message_id)?;
                 self.check_time("message", message.id, message.message.visible_at_ms)?;
-                if message.holds_instance && message.message.visible_at_ms.is_none() {
-                    return Err(invalid(format!(
-                        "message {} holds its instance back until no time",
-                        message.id
-                    )));
+                let is_delayed = message.message.visible_at_ms.is_some();
+                if message.holds_instance && !is_delayed {
+                    let text = format!("message {} holds its instance back until no time", message.id);
+                    return Err(invalid(text));
+                }
+                if message.attempts > 0 && is_delayed && !message.holds_instance {
+                    let text =
+                        format!("message {} was given back but does not hold its instance", message.id);
+                    return Err(invalid(text));
                 }
                 if message.message.guard == StartGuard::IfPresent {
                     return Err(invalid(format!("message {} has a guard that was met already", message.id)));

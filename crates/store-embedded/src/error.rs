@@ -91,6 +91,9 @@ impl From<redb::StorageError> for RowError {
     fn from(error: redb::StorageError) -> Self {
         match error {
             redb::StorageError::Corrupted(what) => RowError::Corrupt(what),
+            redb::StorageError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                RowError::Corrupt(error.to_string())
+            }
             other => RowError::Unreadable(other.to_string()),
         }
     }

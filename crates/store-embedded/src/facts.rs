@@ -15,7 +15,7 @@ pub const FACTS: u8 = 2;
 pub const TOKENS: u8 = 3;
 
 /// Number of the row that is there while the store is being filled by an import. It is written by commits.
-pub const FILLING: u8 = 4;
+pub const FILLING: u8 = 5;
 
 const FACTS_VERSION: u8 = 1;
 

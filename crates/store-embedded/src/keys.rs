@@ -75,6 +75,11 @@ pub fn meta(number: u8) -> Key {
     vec![Table::Meta as u8, number]
 }
 
+/// Whether a key is that of a fact about the store.
+pub fn is_meta(key: &[u8]) -> bool {
+    key.first() == Some(&(Table::Meta as u8))
+}
+
 /// A row of a queue, or its standing.
 pub fn queued(table: Table, id: u64) -> Key {
     let mut key = key(table);

@@ -12,6 +12,7 @@ use crate::base::Base;
 use crate::error::{OpenError, RowError};
 use crate::facts::{FILLING, TOKENS};
 use crate::files::Files;
+use crate::full_disk::FullDisk;
 use crate::keys::{self, Table};
 use crate::log::{AppendError, Log};
 use crate::options::UnfinishedImport;
@@ -19,6 +20,7 @@ use crate::queue_row;
 use crate::record_index::RecordIndex;
 use crate::state::{Restored, State};
 use crate::tables::Tables;
+use crate::tail::Tail;
 
 /// Files that were being made when the store was left.
 const UNFINISHED: [&str; 2] = ["log.tmp", "state.tmp"];
@@ -26,6 +28,7 @@ const UNFINISHED: [&str; 2] = ["log.tmp", "state.tmp"];
 /// A store that is ready to run.
 pub struct Recovered {
     pub state: State,
+    pub tail: Tail,
     pub base: Base,
     pub log: Log,
     /// Whether an import has not finished.
@@ -35,6 +38,7 @@ pub struct Recovered {
 /// Opens or makes a store.
 pub fn recover(
     files: &Arc<dyn Files>,
+    full_disk: &Arc<FullDisk>,
     now_ms: u64,
     unfinished: UnfinishedImport,
 ) -> Result<Recovered, OpenError> {
@@ -42,10 +46,14 @@ pub fn recover(
     for name in UNFINISHED.iter().filter(|unfinished| names.iter().any(|name| name == *unfinished)) {
         files.remove(name)?;
     }
-    let base = Base::open(files)?;
+    let base = Base::open(files, full_disk)?;
     let mut tables = Tables::new(base.snapshot()?)?;
     let covered = tables.facts.covered;
-    let (mut log, last) = Log::open(files, covered, |body| Ok(tables.replay(body)?))?;
+    let mut tail = Tail::default();
+    let (mut log, last) = Log::open(files, covered, |body| {
+        tail.grow(body.len(), now_ms);
+        Ok(tables.replay(body)?)
+    })?;
     let is_filling = tables.rows.get(&keys::meta(FILLING))?.is_some();
     if is_filling && unfinished == UnfinishedImport::Refuse {
         return Err(OpenError::UnfinishedImport);
@@ -57,7 +65,8 @@ pub fn recover(
     log.append(last + 1, batch.record_mut()).map_err(|error| match error {
         AppendError::Full(error) | AppendError::Failed(error) => OpenError::Io(error),
     })?;
-    Ok(Recovered { state, base, log, is_filling })
+    tail.grow(batch.len(), now_ms);
+    Ok(Recovered { state, tail, base, log, is_filling })
 }
 
 /// The queues and the due index that follow from the tables.

@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `url` | the one place that knows which stores there are |
+//! | `source` | a store to read from, open here or in another process |
 //! | `backup` | the file that holds a store's content: format, writer, reader |
 //! | `moving` | from a store or a file into a file or a store, verified |
 //! | `digest` | what a content has, counted and as a checksum |
@@ -15,10 +16,13 @@ mod backup;
 mod digest;
 mod error;
 mod moving;
+mod source;
 mod url;
 
 pub use backup::{BackupReader, BackupWriter, FORMAT_VERSION, IfThere};
 pub use digest::{ContentDigest, ContentSummary};
 pub use error::Error;
 pub use moving::{Phase, Progress, back_up, fill, verify_backup};
+pub use segno_embedded::{CompactProgress, CompactReport, OpenError};
+pub use source::{Source, StoreInfo};
 pub use url::StoreUrl;

@@ -7,9 +7,10 @@ use std::sync::Arc;
 
 use segno::store::Store;
 use segno::store::memory::MemoryStore;
-use segno_embedded::{EmbeddedStore, OpenOptions};
+use segno_embedded::{CompactProgress, CompactReport, Control, EmbeddedStore, OpenError, OpenOptions};
 
 use crate::error::Error;
+use crate::source::Source;
 
 /// A store to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,53 @@ impl StoreUrl {
         match self {
             StoreUrl::Memory => Ok(MemoryStore::new()),
             StoreUrl::Embedded(directory) => Ok(EmbeddedStore::open(directory)?),
+        }
+    }
+
+    /// Opens a store that is there, to read from it. One that another process has open is asked through its socket.
+    ///
+    /// # Errors
+    /// When there is none, or it can neither be opened nor asked.
+    pub async fn source(&self) -> Result<Source, Error> {
+        match self {
+            StoreUrl::Memory => Ok(Source::Open(MemoryStore::new())),
+            StoreUrl::Embedded(directory) => {
+                self.check_is_there()?;
+                match EmbeddedStore::open(directory) {
+                    Ok(store) => Ok(Source::Embedded(store)),
+                    Err(OpenError::InUse(holder)) => match Control::connect(directory) {
+                        Ok(_) => Ok(Source::InUse(directory.clone())),
+                        Err(_) => Err(Error::Open(OpenError::InUse(holder))),
+                    },
+                    Err(error) => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// Gives unused disk space of a store back that nobody has open.
+    ///
+    /// # Errors
+    /// When there is none, it cannot be opened, or there is too little room for the copy that is made.
+    pub async fn compact(
+        &self,
+        progress: impl FnMut(CompactProgress) + Send + 'static,
+    ) -> Result<CompactReport, Error> {
+        match self {
+            StoreUrl::Memory => Err(Error::Url("a store in memory takes no room on a disk".to_owned())),
+            StoreUrl::Embedded(directory) => {
+                self.check_is_there()?;
+                Ok(EmbeddedStore::open(directory)?.compact(progress).await?)
+            }
+        }
+    }
+
+    fn check_is_there(&self) -> Result<(), Error> {
+        match self {
+            StoreUrl::Embedded(directory) if !EmbeddedStore::is_in(directory) => {
+                Err(Error::NotFound(format!("there is no store in {}", directory.display())))
+            }
+            _ => Ok(()),
         }
     }
 

@@ -156,6 +156,10 @@ impl Log {
     /// # Errors
     /// When it is not known which segment is the last one on the disk.
     pub fn rotate(&mut self, first_sequence: u64) -> io::Result<()> {
+        if self.end == SEGMENT_HEADER_BYTES as u64 {
+            // Nothing is in it yet, so it is the next one.
+            return Ok(());
+        }
         match prepare(&self.segments, first_sequence) {
             Ok(prepared) => *self = prepared.publish(Arc::clone(&self.segments))?,
             Err(error) => tracing::warn!(%error, "the log goes on in its current segment"),

@@ -16,6 +16,7 @@
 //! | `log` | segments and records |
 //! | `files`, `directory` | the disk, behind a trait |
 //! | `blocks`, `full_disk` | checksums below redb; waiting for room |
+//! | `check`, `agreement`, `salvage`, `readable`, `untouched` | looking at a store that is not open, and saving a damaged one |
 //! | `floor` | the log alone, as the measure of the rest |
 //!
 //! **Invariants.** Nothing is answered before the batch that it depends on is synced. No lock is held while the disk is
@@ -23,9 +24,11 @@
 //! those of `docs/embedded-format.md`.
 
 mod admin;
+mod agreement;
 mod base;
 mod batch;
 mod blocks;
+mod check;
 mod checkpointer;
 mod codec;
 mod commit;
@@ -44,24 +47,29 @@ mod options;
 mod overlay;
 mod provider;
 mod queue_row;
+mod readable;
 mod record_index;
 mod records;
 mod recovery;
 mod removal;
 mod rows;
+mod salvage;
 mod shared;
 mod state;
 mod store;
 mod tables;
 mod tail;
 mod unsynced;
+mod untouched;
 mod waiting;
 mod writer;
 
+pub use check::{CheckProgress, CheckReport, Finding, check, check_files};
 pub use compaction::{CompactProgress, CompactReport};
 pub use directory::Directory;
 pub use error::OpenError;
 pub use files::{Files, StoreFile};
 pub use floor::SyncedLog;
 pub use options::OpenOptions;
+pub use salvage::{SalvageReport, salvage, salvage_files};
 pub use store::EmbeddedStore;

@@ -91,6 +91,20 @@ pub enum Verb {
         /// The backup.
         file: PathBuf,
     },
+    /// Read everything of a store that nobody has open, and compare it. Changes nothing.
+    #[command(after_help = "Example:\n  segno store check segno:/var/lib/segno")]
+    Check {
+        /// The store: `segno:DIR` or a directory.
+        store: StoreUrl,
+    },
+    /// Save what can be saved of a damaged store into a new one. The damaged one is not changed.
+    #[command(after_help = "Example:\n  segno store salvage segno:/var/lib/segno segno:/var/lib/segno-saved")]
+    Salvage {
+        /// The damaged store.
+        from: StoreUrl,
+        /// The store to make.
+        to: StoreUrl,
+    },
     /// Give unused disk space back.
     #[command(after_help = "Example:\n  segno store compact segno:/var/lib/segno")]
     Compact {

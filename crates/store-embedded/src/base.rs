@@ -190,14 +190,29 @@ impl Base {
         Ok(Snapshot { table: transaction.open_table(ROWS).map_err(unreadable)? })
     }
 
+    /// Length of a row with its checksum.
+    pub fn stored_len(row: &[u8]) -> usize {
+        CHECKSUM_BYTES + row.len()
+    }
+
     /// How much it holds.
     pub fn size(&self) -> Size {
         *self.size.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How much room its file takes.
-    pub fn file_bytes(&self) -> io::Result<u64> {
-        self.blocks.len()
+    /// Calls this when damage is met for the first time.
+    pub fn on_damage(&self, tell: Box<dyn Fn() + Send + Sync>) {
+        self.blocks.on_damage(tell);
+    }
+
+    /// How much room its file takes on disk. Its length may be much more, with a hole at its end.
+    pub fn file_bytes(&self) -> u64 {
+        self.blocks.written_bytes()
+    }
+
+    /// Whether redb finds its own pages in order, those included that hold no rows. Reads all of them.
+    pub fn verify(&mut self) -> Result<bool, String> {
+        self.database.check_integrity().map_err(|error| error.to_string())
     }
 
     /// Writes all changes and facts in one durable transaction.
@@ -284,6 +299,19 @@ impl Snapshot {
         row.transpose()?.map(read).transpose()
     }
 
+    /// Rows between two keys, from either end. A row that fails its checksum is one thing, a page that cannot be read is
+    /// another: nothing can be read behind it.
+    pub fn within(
+        &self,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+    ) -> Result<impl DoubleEndedIterator<Item = MaybeRow> + use<>, RowError> {
+        Ok(self.table.range::<&[u8]>((start, end))?.map(|row| {
+            let (key, value) = row?;
+            Ok((key.value().to_vec(), checked(key.value(), value.value())))
+        }))
+    }
+
     /// Rows in key order, from a key on.
     pub fn from(
         &self,
@@ -297,6 +325,9 @@ impl Snapshot {
         }))
     }
 }
+
+/// A row as it was found.
+pub type MaybeRow = Result<(Key, Result<Bytes, RowError>), RowError>;
 
 fn checksum(key: &[u8], value: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(key), value)

@@ -8,8 +8,10 @@
 //! Its header is the exception, so that is in two sectors, one written after the other, each with its checksum inside.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::files::StoreFile;
 use crate::full_disk::FullDisk;
@@ -37,6 +39,20 @@ pub struct Blocks {
     file: Arc<dyn StoreFile>,
     sums: Mutex<Sums>,
     when_full: Arc<FullDisk>,
+    damage: Damage,
+}
+
+/// Whom to tell when the first damaged block is met.
+#[derive(Default)]
+struct Damage {
+    told: AtomicBool,
+    tell: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl fmt::Debug for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Damage").field("told", &self.told).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -45,6 +61,8 @@ struct Sums {
     of_blocks: Vec<u32>,
     /// Groups whose checksums are not written yet.
     changed: BTreeSet<u64>,
+    /// Blocks that were written.
+    written: u64,
     /// The sector of redb's header, without its checksum.
     header: Option<[u8; HEADER_BYTES]>,
 }
@@ -56,6 +74,11 @@ fn damaged(what: String) -> io::Error {
 fn sum_of(number: u64, block: &[u8]) -> u32 {
     // The number is part of it, so that a block at the wrong place is noticed too.
     crc32c::crc32c_append(crc32c::crc32c(&number.to_le_bytes()), block).max(1)
+}
+
+/// How many blocks have been written.
+fn written(sums: &[u32]) -> u64 {
+    sums.iter().filter(|sum| **sum != UNWRITTEN).count() as u64
 }
 
 /// Where a block lies in the file.
@@ -96,7 +119,15 @@ impl Blocks {
                 .extend(sums.chunks_exact(4).map(|sum| u32::from_le_bytes([sum[0], sum[1], sum[2], sum[3]])));
         }
         of_blocks.resize(usize::try_from(blocks).unwrap_or(usize::MAX), UNWRITTEN);
-        Ok(Blocks { file, sums: Mutex::new(Sums { of_blocks, ..Sums::default() }), when_full })
+        let written = written(&of_blocks);
+        let sums = Mutex::new(Sums { of_blocks, written, ..Sums::default() });
+        Ok(Blocks { file, sums, when_full, damage: Damage::default() })
+    }
+
+    /// Calls this when the first damaged block is met: redb refuses everything from then on.
+    pub fn on_damage(&self, tell: Box<dyn Fn() + Send + Sync>) {
+        // Nobody sets it twice.
+        let _ = self.damage.tell.set(tell);
     }
 
     fn sums(&self) -> MutexGuard<'_, Sums> {
@@ -106,6 +137,11 @@ impl Blocks {
     /// Length of the content.
     pub fn len(&self) -> io::Result<u64> {
         Ok(content_len(self.file.len()?))
+    }
+
+    /// How much room it takes on disk: what was never written is a hole in the file.
+    pub fn written_bytes(&self) -> u64 {
+        self.sums().written * BLOCK_BYTES
     }
 
     /// Cuts or extends the content.
@@ -118,7 +154,9 @@ impl Blocks {
             // The sums of what was cut off must not meet what comes to its place.
             sums.changed.insert(blocks / GROUP_BLOCKS);
         }
-        sums.of_blocks.resize(usize::try_from(blocks).unwrap_or(usize::MAX), UNWRITTEN);
+        let kept = usize::try_from(blocks).unwrap_or(usize::MAX);
+        sums.written -= written(sums.of_blocks.get(kept..).unwrap_or_default());
+        sums.of_blocks.resize(kept, UNWRITTEN);
         sums.changed.retain(|group| group * GROUP_BLOCKS < blocks);
         Ok(())
     }
@@ -149,6 +187,11 @@ impl Blocks {
                 Some(sum) => sum == sum_of(number, block),
             };
             if !sound {
+                if !self.damage.told.swap(true, Ordering::Relaxed)
+                    && let Some(tell) = self.damage.tell.get()
+                {
+                    tell();
+                }
                 return Err(damaged(format!("block {number} of the state fails its checksum")));
             }
         }
@@ -171,6 +214,7 @@ impl Blocks {
                 if sums.of_blocks.len() <= slot {
                     sums.of_blocks.resize(slot + 1, UNWRITTEN);
                 }
+                sums.written += u64::from(sums.of_blocks[slot] == UNWRITTEN);
                 sums.of_blocks[slot] = sum_of(number, block);
             }
             sums.changed.insert(first / GROUP_BLOCKS);

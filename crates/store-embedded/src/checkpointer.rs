@@ -1,8 +1,8 @@
 //! The checkpointer: moves what the log has into the state behind it, then frees the log up to there. The writer goes
 //! on meanwhile. When there is nothing to move and much of the state's file is unused, it makes a smaller one.
 
-use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
@@ -16,6 +16,7 @@ use crate::keys::{self, Key};
 use crate::log::Segments;
 use crate::shared::{Core, Frozen, Refusal};
 use crate::snapshot::Taken;
+use crate::untouched::Untouched;
 
 /// What the checkpointer is asked to do.
 pub enum Order {
@@ -23,6 +24,9 @@ pub enum Order {
     Checkpoint(Frozen),
     /// Gives space back now.
     Compact(CompactOrder),
+    /// Opens the state's file again: redb refuses everything since a damaged block was met, but the rest of the file
+    /// can be read.
+    Reopen,
 }
 
 /// A compaction that somebody waits for.
@@ -43,6 +47,8 @@ pub struct Checkpointer {
     pub files: Arc<dyn Files>,
     pub segments: Arc<Segments>,
     pub base: Base,
+    /// Its own orders, as long as the store is open.
+    pub orders: Weak<SyncSender<Order>>,
 }
 
 /// A compaction and who waits for it.
@@ -63,7 +69,8 @@ impl Drop for Ended {
 impl Checkpointer {
     /// Runs until the store is closed or the disk fails.
     pub fn run(mut self, orders: &Receiver<Order>) {
-        let _ended = Ended(Arc::clone(&self.core));
+        let ended = Ended(Arc::clone(&self.core));
+        self.watch_for_damage();
         let mut running: Option<Running> = None;
         let mut compacted_at_ms = None;
         let refusal = loop {
@@ -84,6 +91,11 @@ impl Checkpointer {
                     running = self.start(Some(order));
                     Ok(())
                 }
+                Ok(Order::Reopen) => {
+                    tracing::error!("damage was met; check the store, and salvage it or restore a backup");
+                    self.reopen(&Arc::clone(&self.files));
+                    Ok(())
+                }
                 Err(TryRecvError::Empty) => match running.take() {
                     Some(unfinished) => self.go_on(unfinished).map(|unfinished| running = unfinished),
                     None => Ok(()),
@@ -95,8 +107,34 @@ impl Checkpointer {
             }
         };
         running.into_iter().for_each(|running| running.compaction.abandon());
-        if let Some(refusal) = refusal {
-            self.core.refuse(refusal);
+        let Some(refusal) = refusal else { return };
+        self.core.refuse(refusal);
+        drop(ended);
+        // Reads go on until the store is closed, and nothing is written meanwhile.
+        self.reopen(&Untouched::of(&self.files));
+        while orders.recv().is_ok() {}
+    }
+
+    fn watch_for_damage(&self) {
+        let orders = self.orders.clone();
+        self.base.on_damage(Box::new(move || {
+            if let Some(orders) = orders.upgrade() {
+                // With no room for one more order, the store is told by the next read that fails.
+                let _ = orders.try_send(Order::Reopen);
+            }
+        }));
+    }
+
+    /// Reads from the file anew, if that can be opened.
+    fn reopen(&mut self, files: &Arc<dyn Files>) {
+        let base = Base::reopen(files, &self.core.full_disk);
+        match base.and_then(|base| Ok((base.snapshot()?, base))) {
+            Ok((snapshot, base)) => {
+                self.core.lock().state.tables.rows.rebase(snapshot);
+                self.base = base;
+                self.watch_for_damage();
+            }
+            Err(error) => tracing::error!(%error, "the state could not be opened again"),
         }
     }
 
@@ -142,7 +180,7 @@ impl Checkpointer {
             .is_some_and(|at_ms| self.core.clock.now_ms().saturating_sub(at_ms) < COMPACTION_PAUSE_MS);
         let size = self.base.size();
         let used = (size.bytes + size.rows * ROW_BYTES) / 2 * 3;
-        let file = self.base.file_bytes().unwrap_or(0);
+        let file = self.base.file_bytes();
         !rests && file > self.core.limits.compact_above_bytes && used < file / 2
     }
 

@@ -38,9 +38,9 @@ pub struct CompactProgress {
 /// What a compaction has done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CompactReport {
-    /// Length of the state file before.
+    /// Room that the state file took on disk before.
     pub bytes_before: u64,
-    /// Length of the state file after.
+    /// Room that it takes now.
     pub bytes_after: u64,
 }
 
@@ -85,7 +85,7 @@ pub struct Compaction {
 impl Compaction {
     /// Starts a copy of a file.
     pub fn start(files: &Arc<dyn Files>, base: &Base) -> Result<Self, Failed> {
-        let bytes_before = base.file_bytes()?;
+        let bytes_before = base.file_bytes();
         // With no room for the copy there is none; that is better than to wait with the disk full.
         let impatient = FullDisk::new(std::time::Duration::ZERO);
         let copy = Base::create(files, &impatient)?;
@@ -152,7 +152,7 @@ impl Compaction {
         let unknown = |error: &dyn std::fmt::Display| Failed::Unknown(format!("compaction: {error}"));
         Base::publish(&files).map_err(|error| unknown(&error))?;
         let base = Base::reopen(&files, full_disk).map_err(|error| unknown(&error))?;
-        let bytes_after = base.file_bytes()?;
+        let bytes_after = base.file_bytes();
         Ok((base, CompactReport { bytes_before, bytes_after }))
     }
 

@@ -13,8 +13,9 @@ pub enum OpenError {
     /// Another process has the directory open.
     #[error("{0}")]
     InUse(String),
-    /// The files contradict themselves. Nothing was changed; restore a backup.
-    #[error("the store is damaged: {0}; nothing was changed, restore a backup")]
+    /// The files contradict themselves. Nothing was changed; restore a backup, or save what can be read with
+    /// [`salvage`](crate::salvage).
+    #[error("the store is damaged: {0}; nothing was changed, restore a backup or salvage what can be read")]
     Corrupt(String),
     /// The files are of a format that this build does not know.
     #[error("the store has format version {found}, this build reads {known}; use a newer build")]
@@ -42,6 +43,16 @@ impl OpenError {
             OpenError::Corrupt(_) => ErrorKind::Corrupt,
             OpenError::UnknownFormat { .. } | OpenError::UnfinishedImport => ErrorKind::Invalid,
             OpenError::Io(_) => ErrorKind::Unavailable,
+        }
+    }
+}
+
+impl OpenError {
+    /// Why a directory's lock was not to be had.
+    pub(crate) fn of_lock(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::WouldBlock => OpenError::InUse(error.to_string()),
+            _ => OpenError::Io(error),
         }
     }
 }

@@ -16,6 +16,7 @@
 //! | `log` | segments and records |
 //! | `files`, `directory` | the disk, behind a trait |
 //! | `blocks`, `full_disk` | checksums below redb; waiting for room |
+//! | `check`, `agreement`, `salvage`, `readable`, `untouched` | looking at a store that is not open, and saving a damaged one |
 //! | `info`, `control` | what an operator asks, also from another process |
 //! | `floor` | the log alone, as the measure of the rest |
 //!
@@ -24,9 +25,11 @@
 //! those of `docs/embedded-format.md`.
 
 mod admin;
+mod agreement;
 mod base;
 mod batch;
 mod blocks;
+mod check;
 mod checkpointer;
 mod codec;
 mod commit;
@@ -49,11 +52,13 @@ mod options;
 mod overlay;
 mod provider;
 mod queue_row;
+mod readable;
 mod record_index;
 mod records;
 mod recovery;
 mod removal;
 mod rows;
+mod salvage;
 mod shared;
 mod snapshot;
 mod state;
@@ -61,9 +66,11 @@ mod store;
 mod tables;
 mod tail;
 mod unsynced;
+mod untouched;
 mod waiting;
 mod writer;
 
+pub use check::{CheckProgress, CheckReport, Finding, check, check_files};
 pub use compaction::{CompactProgress, CompactReport};
 pub use control::Control;
 pub use directory::Directory;
@@ -72,4 +79,5 @@ pub use files::{Files, StoreFile};
 pub use floor::SyncedLog;
 pub use info::{FileInfo, Info, InstanceCounts, Queues};
 pub use options::OpenOptions;
+pub use salvage::{SalvageReport, salvage, salvage_files};
 pub use store::EmbeddedStore;

@@ -27,7 +27,7 @@ const MAX_ACTIVE: usize = 3;
 /// Length of a batch at which commits wait for the writer.
 const MAX_BATCH_BYTES: usize = 16 * 1024 * 1024;
 
-/// A state file up to this length is never compacted.
+/// A state file that takes no more room than this is never compacted.
 const COMPACT_ABOVE_BYTES: u64 = 16 * 1024 * 1024;
 
 /// How long a full disk is left alone before it is tried again.
@@ -139,7 +139,7 @@ impl OpenOptions {
         self
     }
 
-    /// Length of the state file from which on space is given back when less than half of it is in use.
+    /// Room that the state file takes on disk from which on some is given back when less than half of it is in use.
     #[must_use]
     pub fn compact_above(mut self, bytes: u64) -> Self {
         self.limits.compact_above_bytes = bytes;

@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::fmt;
-use std::io;
 use std::path::Path;
 use std::sync::mpsc::{self, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -45,7 +44,7 @@ struct Running {
     /// The lock of the directory.
     lock: Box<dyn Any + Send + Sync>,
     /// To the checkpointer, which ends when nobody can order anything any more.
-    orders: SyncSender<Order>,
+    orders: Arc<SyncSender<Order>>,
 }
 
 impl fmt::Debug for EmbeddedStore {
@@ -73,10 +72,7 @@ impl EmbeddedStore {
             Some(files) => files,
             None => Arc::new(Directory::new(&path)?),
         };
-        let lock = files.lock().map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => OpenError::InUse(error.to_string()),
-            _ => OpenError::Io(error),
-        })?;
+        let lock = files.lock().map_err(OpenError::of_lock)?;
         let full_disk = FullDisk::new(options.limits.retry_full_disk_after);
         let now_ms = options.clock.now_ms();
         let Recovered { state, tail, base, log, is_filling } =
@@ -87,12 +83,19 @@ impl EmbeddedStore {
         let segments = Arc::clone(log.segments());
         // One checkpoint at a time, because nothing is frozen while one is being made, and a few wishes to compact.
         let (orders, to_do) = mpsc::sync_channel(MAX_ORDERS);
-        let checkpointer =
-            Checkpointer { core: Arc::clone(&core), files: Arc::clone(&files), segments, base };
+        let orders = Arc::new(orders);
+        let own_orders = Arc::downgrade(&orders);
+        let checkpointer = Checkpointer {
+            core: Arc::clone(&core),
+            files: Arc::clone(&files),
+            segments,
+            base,
+            orders: own_orders,
+        };
         let checkpointer = thread::Builder::new()
             .name("segno-checkpointer".to_owned())
             .spawn(move || checkpointer.run(&to_do))?;
-        let to_checkpointer = orders.clone();
+        let to_checkpointer = SyncSender::clone(&orders);
         let writing = Arc::clone(&core);
         let writer = thread::Builder::new()
             .name("segno-writer".to_owned())

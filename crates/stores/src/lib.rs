@@ -23,6 +23,8 @@ pub use backup::{BackupReader, BackupWriter, FORMAT_VERSION, IfThere};
 pub use digest::{ContentDigest, ContentSummary};
 pub use error::Error;
 pub use moving::{Phase, Progress, back_up, fill, verify_backup};
-pub use segno_embedded::{CompactProgress, CompactReport, OpenError};
+pub use segno_embedded::{
+    CheckProgress, CheckReport, CompactProgress, CompactReport, Finding, OpenError, SalvageReport,
+};
 pub use source::{Source, StoreInfo};
 pub use url::StoreUrl;

@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use segno::store::Store;
 use segno::store::memory::MemoryStore;
-use segno_embedded::{CompactProgress, CompactReport, Control, EmbeddedStore, OpenError, OpenOptions};
+use segno_embedded::{
+    CheckProgress, CheckReport, CompactProgress, CompactReport, Control, EmbeddedStore, OpenError,
+    OpenOptions, SalvageReport,
+};
 
 use crate::error::Error;
 use crate::source::Source;
@@ -68,6 +71,33 @@ impl StoreUrl {
                 self.check_is_there()?;
                 Ok(EmbeddedStore::open(directory)?.compact(progress).await?)
             }
+        }
+    }
+
+    /// Reads everything of a store that nobody has open, and compares. Changes nothing.
+    ///
+    /// # Errors
+    /// When there is none, or it is in use. Damage is no error, but a finding.
+    pub fn check(&self, progress: impl FnMut(CheckProgress)) -> Result<CheckReport, Error> {
+        Ok(segno_embedded::check(self.directory()?, progress)?)
+    }
+
+    /// Saves what can be saved of a damaged store that nobody has open, into a new one. The damaged one is not changed.
+    ///
+    /// # Errors
+    /// When there is none, it is in use, or the new one is there already.
+    pub fn salvage(
+        &self,
+        to: &StoreUrl,
+        progress: impl FnMut(CheckProgress),
+    ) -> Result<SalvageReport, Error> {
+        Ok(segno_embedded::salvage(self.directory()?, to.directory()?, progress)?)
+    }
+
+    fn directory(&self) -> Result<&PathBuf, Error> {
+        match self {
+            StoreUrl::Memory => Err(Error::Url("a store in memory has no files; use segno:DIR".to_owned())),
+            StoreUrl::Embedded(directory) => Ok(directory),
         }
     }
 

@@ -1,13 +1,15 @@
 //! `segno store …`: looking after a store.
 
 mod backup;
+mod check;
 mod compact;
 mod copy;
 mod info;
 mod restore;
+mod salvage;
 mod verify;
 
-use segno_stores::{ContentSummary, StoreUrl};
+use segno_stores::{ContentSummary, Finding, StoreUrl};
 use serde::Serialize;
 
 use crate::arguments::{StoreArguments, Verb};
@@ -27,6 +29,8 @@ pub async fn run(arguments: StoreArguments) -> Result<(), Failure> {
         Verb::Restore { file, store } => restore::run(&file, &on_disk(store)?, format).await,
         Verb::Copy { from, to } => copy::run(&on_disk(from)?, &on_disk(to)?, format).await,
         Verb::Verify { file } => verify::run(&file, format),
+        Verb::Check { store } => check::run(&on_disk(store)?, format),
+        Verb::Salvage { from, to } => salvage::run(&on_disk(from)?, &on_disk(to)?, format),
         Verb::Compact { store } => compact::run(&on_disk(store)?, format).await,
     }
 }
@@ -36,6 +40,21 @@ fn on_disk(store: StoreUrl) -> Result<StoreUrl, Failure> {
     match store {
         StoreUrl::Memory => Err(Failure::Refused("memory: holds nothing here; use segno:DIR".to_owned())),
         store => Ok(store),
+    }
+}
+
+/// Something that is wrong.
+#[derive(Debug, Serialize)]
+struct Problem {
+    place: String,
+    key: String,
+    problem: String,
+}
+
+impl From<&Finding> for Problem {
+    fn from(finding: &Finding) -> Self {
+        let Finding { place, key, problem } = finding.clone();
+        Problem { place, key, problem }
     }
 }
 

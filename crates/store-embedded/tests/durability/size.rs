@@ -2,7 +2,8 @@
 //!
 //! `SEGNO_STORED_INSTANCES=1000000 cargo nextest run --release -p segno-embedded size --no-capture` prints figures.
 
-use std::path::Path;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -15,6 +16,8 @@ use segno_embedded::EmbeddedStore;
 
 use crate::cases;
 
+/// Tells the child where to write.
+const DIRECTORY: &str = "SEGNO_SIZE_DIRECTORY";
 const LOCK: Duration = Duration::from_secs(600);
 const CHUNK: u64 = 1_000;
 
@@ -53,51 +56,60 @@ async fn fill(store: &Arc<EmbeddedStore>, instances: u64) {
     }
 }
 
-/// The files as a kill leaves them.
-fn killed(from: &Path, to: &Path) {
-    for entry in std::fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        // A socket is not a file that could be copied.
-        if !entry.file_type().unwrap().is_file() {
-            continue;
-        }
-        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
-    }
-}
-
-fn bytes_of(directory: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).unwrap().map(Result::unwrap);
-    entries.map(|entry| format!("{:?} {}", entry.file_name(), entry.metadata().unwrap().len())).collect()
-}
-
 #[expect(clippy::disallowed_methods, reason = "this measures the real time")]
 fn now() -> SystemTime {
     SystemTime::now()
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn many_finished_instances_are_all_there_after_a_kill() {
-    let instances = cases("SEGNO_STORED_INSTANCES", 3_000);
-    let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let store = EmbeddedStore::open(directory.path()).unwrap();
-    let started = now();
-    fill(&store, instances).await;
-    println!("filled {instances} in {:?}", started.elapsed().unwrap());
-    killed(directory.path(), copy.path());
-    println!("{:?}", bytes_of(copy.path()));
-    let started = now();
-    let opened = EmbeddedStore::open(copy.path()).unwrap();
-    println!("opened after a kill in {:?}", started.elapsed().unwrap());
-    let metrics = opened.get_system_metrics().await.unwrap();
-    assert_eq!((metrics.completed_instances, metrics.total_events), (instances, 5 * instances));
-    drop(opened);
-    let started = now();
-    store.close();
-    println!("closed in {:?}", started.elapsed().unwrap());
-    let started = now();
-    let opened = EmbeddedStore::open(directory.path()).unwrap();
-    println!("opened after closing in {:?}", started.elapsed().unwrap());
-    assert_eq!(opened.get_system_metrics().await.unwrap(), metrics);
+fn status(field: &str) -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    println!("{:?}", status.lines().filter(|line| line.starts_with("VmRSS")).collect::<Vec<_>>());
+    status.lines().find(|line| line.starts_with(field)).unwrap_or_default().to_owned()
+}
+
+fn instances() -> u64 {
+    cases("SEGNO_STORED_INSTANCES", 3_000)
+}
+
+/// The child: fills a store and waits to be killed. Not a test by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn child_that_stores_much() {
+    let Ok(directory) = std::env::var(DIRECTORY) else { return };
+    let store = EmbeddedStore::open(directory).unwrap();
+    fill(&store, instances()).await;
+    println!("\nfilled");
+    std::future::pending::<()>().await;
+}
+
+#[tokio::test]
+async fn many_finished_instances_are_all_there_after_a_kill() {
+    let directory = tempfile::tempdir().unwrap();
+    let started = now();
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "size::child_that_stores_much", "--nocapture"])
+        .env(DIRECTORY, directory.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "filled"));
+    println!("filled {} in {:?}", instances(), started.elapsed().unwrap());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut metrics = Vec::new();
+    for after in ["a kill", "closing", "closing again"] {
+        let started = now();
+        let store = EmbeddedStore::open(directory.path()).unwrap();
+        println!("opened after {after} in {:?}, {}", started.elapsed().unwrap(), status("VmRSS"));
+        metrics.push(store.get_system_metrics().await.unwrap());
+        let started = now();
+        store.close();
+        println!("closed in {:?}", started.elapsed().unwrap());
+    }
+    for metrics in metrics {
+        assert_eq!((metrics.completed_instances, metrics.total_events), (instances(), 5 * instances()));
+    }
+    let started = now();
+    let report = segno_embedded::check(directory.path(), |_| {}).unwrap();
+    println!("checked {} rows in {:?}", report.rows, started.elapsed().unwrap());
+    assert!(report.is_sound(), "{:?}", report.findings);
 }

@@ -5,6 +5,7 @@
 //! * `disk`: a directory in memory that records every write and sync, fails when told to, and builds images of what
 //!   a power cut may leave.
 //! * `model`: the memory store as the oracle, with reopening at random points.
+//! * `filling`: crash images of a store that is being filled.
 //! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits.
 //! * `kill`: a real process, killed. `engine`: an orchestration that continues.
 
@@ -13,6 +14,7 @@
 mod damage;
 mod disk;
 mod engine;
+mod filling;
 mod kill;
 mod model;
 mod power_cut;

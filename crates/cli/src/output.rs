@@ -54,8 +54,15 @@ pub fn print(format: Format, json: &impl Serialize, table: Table) -> Result<(), 
         Format::Text => table.text(),
         Format::Json => serde_json::to_string(json).map_err(io::Error::from)? + "\n",
     };
-    io::stdout().write_all(text.as_bytes())?;
-    Ok(())
+    write(text.as_bytes())
+}
+
+/// Writes to standard output. A reader that has seen enough is no failure.
+pub fn write(bytes: &[u8]) -> Result<(), Failure> {
+    match io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 /// A number with its thousands apart.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use segno::store::{OrchestratorMessage, Store};
+use segno::store::{OrchestratorMessage, Store, StoredEvent};
 use segno_stores::StoreUrl;
 use serde_json::Value;
 
@@ -44,15 +44,18 @@ fn block_on<F: Future>(future: F) -> F::Output {
 fn filled(path: &str, instances: u64) -> Arc<dyn Store> {
     block_on(async {
         let store = path.parse::<StoreUrl>().unwrap().open().await.unwrap();
+        // All at once, so that they share their syncs.
+        let mut commits = tokio::task::JoinSet::new();
         for number in 0..instances {
-            let id = format!("i{number:06}");
-            let event = segno::store::StoredEvent {
-                event_id: 1,
-                data: vec![u8::try_from(number % 251).unwrap(); 300].into(),
-            };
-            store.append_with_execution(&id, 1, vec![event]).await.unwrap();
-            store.enqueue_for_orchestrator(OrchestratorMessage::new(id, "go"), None).await.unwrap();
+            let (id, store) = (format!("i{number:06}"), Arc::clone(&store));
+            let data = vec![u8::try_from(number % 251).unwrap(); 300].into();
+            commits.spawn(async move {
+                let events = vec![StoredEvent { event_id: 1, data }];
+                store.append_with_execution(&id, 1, events).await.unwrap();
+                store.enqueue_for_orchestrator(OrchestratorMessage::new(id, "go"), None).await.unwrap();
+            });
         }
+        commits.join_all().await;
         store
     })
 }

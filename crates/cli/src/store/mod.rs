@@ -28,11 +28,23 @@ pub async fn run(arguments: StoreArguments) -> Result<(), Failure> {
         }
         Verb::Restore { file, store } => restore::run(&file, &on_disk(store)?, format).await,
         Verb::Copy { from, to } => copy::run(&on_disk(from)?, &on_disk(to)?, format).await,
-        Verb::Verify { file } => verify::run(&file, format),
-        Verb::Check { store } => check::run(&on_disk(store)?, format),
-        Verb::Salvage { from, to } => salvage::run(&on_disk(from)?, &on_disk(to)?, format),
+        Verb::Verify { file } => blocking(move || verify::run(&file, format)).await,
+        Verb::Check { store } => {
+            let store = on_disk(store)?;
+            blocking(move || check::run(&store, format)).await
+        }
+        Verb::Salvage { from, to } => {
+            let (from, to) = (on_disk(from)?, on_disk(to)?);
+            blocking(move || salvage::run(&from, &to, format)).await
+        }
         Verb::Compact { store } => compact::run(&on_disk(store)?, format).await,
     }
+}
+
+/// Runs what never waits for anything but the disk.
+async fn blocking(work: impl FnOnce() -> Result<(), Failure> + Send + 'static) -> Result<(), Failure> {
+    let outcome = tokio::task::spawn_blocking(work).await;
+    outcome.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 /// A store in memory is gone with this process, so it makes no sense here.

@@ -20,7 +20,7 @@ pub enum Error {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The store refused.
-    #[error(transparent)]
+    #[error("{}", .0.message())]
     Store(#[from] ProviderError),
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]

@@ -47,9 +47,11 @@ fn table(store: &StoreInfo) -> Table {
     for file in &info.files {
         table = table.line(&file.name, size(file.bytes));
     }
+    let state = info.files.iter().find(|file| file.name == "state.redb").map_or(0, |file| file.bytes);
     let all = info.files.iter().map(|file| file.bytes).sum();
     table
         .line("all files", size(all))
         .line("rows", format!("{} in {}", count(info.rows), size(info.row_bytes)))
+        .line("not rows", format!("{} of state.redb", size(state.saturating_sub(info.row_bytes))))
         .line("log to replay", size(info.log_to_replay_bytes))
 }

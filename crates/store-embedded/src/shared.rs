@@ -13,6 +13,7 @@ use crate::batch::Batch;
 use crate::facts::Facts;
 use crate::options::Limits;
 use crate::overlay::Overlay;
+use crate::pace::Pace;
 use crate::state::State;
 use crate::waiting::{DueWish, TurnWish, Wish, WorkWish};
 
@@ -66,8 +67,8 @@ pub struct Shared {
     /// Why nothing is written, if so.
     pub refusal: Option<Refusal>,
     pub is_closing: bool,
-    /// Whether the writer sleeps and must be called.
-    writer_sleeps: bool,
+    /// How many must wait for a batch before the writer, which sleeps, is called; `None` when it does not sleep.
+    call_writer_at: Option<usize>,
 }
 
 impl Shared {
@@ -140,7 +141,7 @@ impl Core {
             writing: Vec::new(),
             refusal: None,
             is_closing: false,
-            writer_sleeps: false,
+            call_writer_at: None,
         };
         Core { clock, limits, shared: Mutex::new(shared), to_writer: Condvar::new(), room: Notify::new() }
     }
@@ -151,25 +152,32 @@ impl Core {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls the writer if it sleeps and somebody waits for the batch.
+    /// Calls the writer if it sleeps and as many wait for the batch as it wishes.
     pub fn call_writer(&self, shared: &mut Shared) {
-        if shared.writer_sleeps && (shared.state.unsynced.is_wanted() || shared.is_closing) {
-            shared.writer_sleeps = false;
+        let enough = |at: usize| shared.state.unsynced.is_wanted() && shared.filling.len() >= at;
+        if shared.call_writer_at.is_some_and(enough) {
+            shared.call_writer_at = None;
             self.to_writer.notify_one();
         }
     }
 
     /// The next batch, once somebody waits for it; `None` when the store is being closed.
-    pub fn next_batch(&self) -> Option<Writing> {
+    pub fn next_batch(&self, pace: &Pace) -> Option<Writing> {
         let mut shared = self.lock();
         while !shared.state.unsynced.is_wanted() {
             if shared.is_closing {
                 return None;
             }
-            shared.writer_sleeps = true;
+            shared.call_writer_at = Some(0);
             shared = self.to_writer.wait(shared).unwrap_or_else(PoisonError::into_inner);
         }
-        shared.writer_sleeps = false;
+        if let Some((enough, patience)) = pace.wish(shared.filling.len()) {
+            shared.call_writer_at = Some(enough);
+            let waiting = |shared: &mut Shared| shared.call_writer_at.is_some() && !shared.is_closing;
+            let waited = self.to_writer.wait_timeout_while(shared, patience, waiting);
+            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        shared.call_writer_at = None;
         let waiting = std::mem::take(&mut shared.filling);
         shared.writing.extend(waiting);
         let limits = &self.limits;
@@ -208,8 +216,8 @@ impl Core {
         self.room.notify_waiters();
     }
 
-    /// A batch is durable: shows what it did and answers whoever waits for it.
-    pub fn synced(&self, watched: Vec<InstanceInfo>) {
+    /// A batch is durable: shows what it did and answers whoever waits for it. Returns how many that were.
+    pub fn synced(&self, watched: Vec<InstanceInfo>) -> usize {
         let mut shared = self.lock();
         let now_ms = self.clock.now_ms();
         shared.refusal = None;
@@ -218,15 +226,17 @@ impl Core {
         shared.wake(now_ms);
         let waiting = std::mem::take(&mut shared.writing);
         drop(shared);
+        let answered = waiting.len();
         answer(waiting, &Ok(()));
         self.room.notify_waiters();
+        answered
     }
 
     /// Asks the threads to end and refuses everything from now on. What waits is still written.
     pub fn close(&self) {
         let mut shared = self.lock();
         shared.is_closing = true;
-        shared.writer_sleeps = false;
+        shared.call_writer_at = None;
         drop(shared);
         self.to_writer.notify_all();
         self.room.notify_waiters();

@@ -3,18 +3,23 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 
 use crate::log::{AppendError, Log};
+use crate::pace::Pace;
 use crate::shared::{Core, Frozen, Refusal, Writing};
 
 /// Runs until the store is closed or the disk fails.
 pub fn run(core: &Arc<Core>, mut log: Log, checkpoints: &SyncSender<Frozen>) {
-    while let Some(mut writing) = core.next_batch() {
+    let mut pace = Pace::default();
+    while let Some(mut writing) = core.next_batch(&pace) {
+        let started_ns = core.clock.monotonic_ns();
         if !append(core, &mut log, &mut writing) {
             return;
         }
+        let took = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(started_ns));
         let Writing { sequence, watched, frozen, batch } = writing;
-        core.synced(watched);
+        pace.written(core.synced(watched), took);
         drop(batch);
         let Some(frozen) = frozen else { continue };
         if let Err(error) = log.rotate(sequence + 1) {

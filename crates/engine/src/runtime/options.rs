@@ -56,7 +56,7 @@ pub struct RuntimeOptions {
 impl Default for RuntimeOptions {
     fn default() -> Self {
         RuntimeOptions {
-            orchestration_concurrency: 128,
+            orchestration_concurrency: 512,
             worker_concurrency: 128,
             resident_executions: 4_096,
             orchestrator_lock_timeout: Duration::from_secs(10),

@@ -44,6 +44,51 @@ pub enum Table {
     ByExpiry = 23,
 }
 
+/// The indexes whose keys end in an age and an id.
+pub const AGE_INDEXES: [Table; 5] =
+    [Table::ByAge, Table::ByStatus, Table::ByName, Table::ByLabel, Table::ByParent];
+
+const NAMES: [(Table, &str); 17] = [
+    (Table::Meta, "meta"),
+    (Table::Instances, "instances"),
+    (Table::Executions, "executions"),
+    (Table::Events, "events"),
+    (Table::OrchestratorQueue, "orchestrator queue"),
+    (Table::OrchestratorStanding, "orchestrator queue standing"),
+    (Table::WorkerQueue, "worker queue"),
+    (Table::WorkerStanding, "worker queue standing"),
+    (Table::Records, "records"),
+    (Table::ByAge, "by age"),
+    (Table::ByStatus, "by state"),
+    (Table::ByName, "by name"),
+    (Table::ByLabel, "by label"),
+    (Table::ByParent, "by parent"),
+    (Table::ByEnd, "by end"),
+    (Table::ByDue, "by due time"),
+    (Table::ByExpiry, "by expiry"),
+];
+
+impl Table {
+    /// The table of a key.
+    pub fn of_key(key: &[u8]) -> Option<Table> {
+        let first = key.first()?;
+        NAMES.into_iter().map(|(table, _)| table).find(|table| *table as u8 == *first)
+    }
+
+    /// What `docs/embedded-format.md` calls it.
+    pub fn name(self) -> &'static str {
+        NAMES.into_iter().find(|(table, _)| *table == self).map_or("unknown", |(_, name)| name)
+    }
+}
+
+/// A key in words, for people.
+pub fn describe(key: &[u8]) -> String {
+    let Some(table) = Table::of_key(key) else { return format!("{key:?}") };
+    let rest: String =
+        key[1..].iter().flat_map(|byte| std::ascii::escape_default(*byte)).map(char::from).collect();
+    format!("{} {rest}", table.name())
+}
+
 /// A key, or the beginning of one.
 pub type Key = Vec<u8>;
 
@@ -73,6 +118,11 @@ pub fn table(table: Table) -> Key {
 /// A fact about the store.
 pub fn meta(number: u8) -> Key {
     vec![Table::Meta as u8, number]
+}
+
+/// Whether a key is that of a fact about the store.
+pub fn is_meta(key: &[u8]) -> bool {
+    key.first() == Some(&(Table::Meta as u8))
 }
 
 /// A row of a queue, or its standing.
@@ -123,6 +173,29 @@ pub fn events(instance: &str, execution_id: u64, first_event_id: u64) -> Key {
     let mut key = execution(Table::Events, instance, execution_id);
     key.extend_from_slice(&first_event_id.to_be_bytes());
     key
+}
+
+/// The instance that a row of executions or events belongs to.
+pub fn owner(table: Table, key: &[u8]) -> Option<&str> {
+    take_text(within(table, key)?).map(|(instance, _)| instance)
+}
+
+/// The execution that events of an instance belong to.
+pub fn execution_of_events(key: &[u8], instance: &str) -> Option<u64> {
+    let (_, rest) = take_text(within(Table::Events, key)?).filter(|(owner, _)| *owner == instance)?;
+    take_time(rest).map(|(execution_id, _)| execution_id)
+}
+
+/// The instance that an entry of an index is for.
+pub fn indexed_instance(table: Table, key: &[u8]) -> Option<&str> {
+    let rest = within(table, key)?;
+    let rest = match table {
+        Table::ByStatus => rest.get(1..)?,
+        Table::ByName | Table::ByParent => take_text(rest)?.1,
+        Table::ByLabel => take_text(take_text(rest)?.1)?.1,
+        _ => rest,
+    };
+    std::str::from_utf8(take_time(rest)?.1).ok()
 }
 
 /// A record; with a part of an id, the beginning of all of its kind that start with it.

@@ -9,12 +9,15 @@ use segno::store::memory::waiters::Waiters;
 use segno::store::{ErrorKind, InstanceInfo, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
+use crate::base::Snapshot;
 use crate::batch::Batch;
 use crate::facts::Facts;
+use crate::full_disk::FullDisk;
 use crate::options::Limits;
 use crate::overlay::Overlay;
 use crate::pace::Pace;
 use crate::state::State;
+use crate::tail::Tail;
 use crate::waiting::{DueWish, TurnWish, Wish, WorkWish};
 
 /// Why the store does not write.
@@ -22,27 +25,30 @@ use crate::waiting::{DueWish, TurnWish, Wish, WorkWish};
 pub struct Refusal {
     kind: ErrorKind,
     message: String,
+    /// Whether the next batch that is written is its end.
+    passes: bool,
 }
 
 impl Refusal {
     /// No room on the disk; goes away by itself.
-    pub fn full(error: &std::io::Error) -> Self {
+    pub fn full(error: &dyn std::fmt::Display) -> Self {
         let message = format!(
             "the disk is full ({error}); what was not acknowledged is written when there is room, make some"
         );
-        Refusal { kind: ErrorKind::Unavailable, message }
+        Refusal { kind: ErrorKind::Unavailable, message, passes: true }
     }
 
     /// A write or sync failed, so what is on the disk is not known.
     pub fn failed(what: &str) -> Self {
         let message =
             format!("the store is read-only since a write failed ({what}); check the disk and reopen it");
-        Refusal { kind: ErrorKind::Unavailable, message }
+        Refusal { kind: ErrorKind::Unavailable, message, passes: false }
     }
 
     /// The store is being closed.
     pub fn closed() -> Self {
-        Refusal { kind: ErrorKind::Closed, message: "the store has been closed".to_owned() }
+        let message = "the store has been closed".to_owned();
+        Refusal { kind: ErrorKind::Closed, message, passes: false }
     }
 
     /// The error of an operation that was refused.
@@ -67,6 +73,14 @@ pub struct Shared {
     /// Why nothing is written, if so.
     pub refusal: Option<Refusal>,
     pub is_closing: bool,
+    /// What the log has beyond the last checkpoint.
+    pub tail: Tail,
+    /// Whether there is somebody to make checkpoints.
+    has_checkpointer: bool,
+    /// Whether somebody waits for a checkpoint.
+    checkpoint_wanted: bool,
+    /// How many checkpoints have been made since the store was opened.
+    checkpoints: u64,
     /// How many must wait for a batch before the writer, which sleeps, is called; `None` when it does not sleep.
     call_writer_at: Option<usize>,
 }
@@ -83,6 +97,22 @@ impl Shared {
         self.turns.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
         self.work.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
         self.due.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
+    }
+
+    /// Whether there is anything that the last checkpoint does not have, and somebody to put it there.
+    fn can_checkpoint(&self) -> bool {
+        let tables = &self.state.tables;
+        self.has_checkpointer
+            && self.refusal.is_none()
+            && !(tables.rows.active().is_empty() && tables.batch.is_empty())
+    }
+
+    /// Hands everything up to a batch to a checkpoint.
+    fn freeze(&mut self, covered: u64) -> Frozen {
+        self.tail = Tail::default();
+        self.checkpoint_wanted = false;
+        let tables = &mut self.state.tables;
+        Frozen { changes: tables.rows.freeze(), facts: Facts { covered, ..tables.facts } }
     }
 
     /// Where the outcome of a batch arrives; `None` when it is durable already.
@@ -103,6 +133,14 @@ impl Shared {
         }
         Some(outcome)
     }
+}
+
+/// What the writer has to do.
+pub enum Task {
+    /// Write a batch.
+    Write(Writing),
+    /// Have a checkpoint made of what is written.
+    Checkpoint(Frozen),
 }
 
 /// A batch that is to be written, with what hangs on it.
@@ -126,12 +164,19 @@ pub struct Core {
     pub limits: Limits,
     shared: Mutex<Shared>,
     to_writer: Condvar,
+    pub full_disk: Arc<FullDisk>,
     /// Told when a batch or a checkpoint has made room for more changes.
-    pub room: Notify,
+    pub room: Arc<Notify>,
 }
 
 impl Core {
-    pub fn new(state: State, clock: Arc<dyn Clock>, limits: Limits) -> Self {
+    pub fn new(
+        recovered: (State, Tail),
+        clock: Arc<dyn Clock>,
+        limits: Limits,
+        full_disk: Arc<FullDisk>,
+    ) -> Self {
+        let (state, tail) = recovered;
         let shared = Shared {
             state,
             turns: Waiters::default(),
@@ -141,9 +186,14 @@ impl Core {
             writing: Vec::new(),
             refusal: None,
             is_closing: false,
+            tail,
+            has_checkpointer: true,
+            checkpoint_wanted: false,
+            checkpoints: 0,
             call_writer_at: None,
         };
-        Core { clock, limits, shared: Mutex::new(shared), to_writer: Condvar::new(), room: Notify::new() }
+        let room = Arc::clone(&full_disk.room);
+        Core { clock, limits, shared: Mutex::new(shared), to_writer: Condvar::new(), full_disk, room }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -161,38 +211,107 @@ impl Core {
         }
     }
 
-    /// The next batch, once somebody waits for it; `None` when the store is being closed.
-    pub fn next_batch(&self, pace: &Pace) -> Option<Writing> {
-        let mut shared = self.lock();
-        while !shared.state.unsynced.is_wanted() {
-            if shared.is_closing {
-                return None;
-            }
-            shared.call_writer_at = Some(0);
-            shared = self.to_writer.wait(shared).unwrap_or_else(PoisonError::into_inner);
+    /// The next batch, once somebody waits for it, or the next checkpoint, when nobody does for a while or the store is
+    /// being closed; `None` when it is closed and there is nothing left to do.
+    pub fn next_task(&self, pace: &Pace) -> Option<Task> {
+        let (mut shared, is_checkpoint_due) = self.wait_for_task()?;
+        shared.call_writer_at = None;
+        if is_checkpoint_due && shared.state.tables.batch.is_empty() {
+            let covered = shared.state.unsynced.last();
+            return Some(Task::Checkpoint(shared.freeze(covered)));
         }
         if let Some((enough, patience)) = pace.wish(shared.filling.len()) {
             shared.call_writer_at = Some(enough);
             let waiting = |shared: &mut Shared| shared.call_writer_at.is_some() && !shared.is_closing;
             let waited = self.to_writer.wait_timeout_while(shared, patience, waiting);
             shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+            shared.call_writer_at = None;
         }
-        shared.call_writer_at = None;
         let waiting = std::mem::take(&mut shared.filling);
         shared.writing.extend(waiting);
-        let limits = &self.limits;
         let state = &mut shared.state;
         let sequence = state.unsynced.begin_write();
         let batch = std::mem::take(&mut state.tables.batch);
         let watched = std::mem::take(&mut state.watched);
-        let rows = &mut state.tables.rows;
+        let now_ms = self.clock.now_ms();
+        shared.tail.grow(batch.len(), now_ms);
+        let rows = &shared.state.tables.rows;
+        let is_due = is_checkpoint_due || shared.tail.is_due(rows.active(), &self.limits.tail, now_ms);
         // The overlay holds exactly what the log has up to and including this batch.
-        let is_due = rows.active().bytes() >= limits.checkpoint_bytes && !rows.is_frozen();
-        let frozen = is_due.then(|| {
-            let facts = Facts { covered: sequence, ..state.tables.facts };
-            Frozen { changes: rows.freeze(), facts }
-        });
-        Some(Writing { sequence, batch, watched, frozen })
+        let frozen = (is_due && !rows.is_frozen()).then(|| shared.freeze(sequence));
+        Some(Task::Write(Writing { sequence, batch, watched, frozen }))
+    }
+
+    /// Waits until somebody wants a batch, or until it is time for a checkpoint.
+    fn wait_for_task(&self) -> Option<(MutexGuard<'_, Shared>, bool)> {
+        let mut shared = self.lock();
+        while !shared.state.unsynced.is_wanted() {
+            let can_checkpoint = shared.can_checkpoint();
+            let is_frozen = shared.state.tables.rows.is_frozen();
+            if shared.is_closing && !(is_frozen && shared.has_checkpointer) {
+                return can_checkpoint.then_some((shared, true));
+            }
+            if shared.checkpoint_wanted && can_checkpoint && !is_frozen {
+                return Some((shared, true));
+            }
+            shared.call_writer_at = Some(0);
+            if can_checkpoint && !is_frozen {
+                let waited = self.to_writer.wait_timeout(shared, self.limits.tail.age);
+                let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                shared = woken;
+                if timeout.timed_out() && !shared.state.unsynced.is_wanted() && shared.can_checkpoint() {
+                    return Some((shared, true));
+                }
+            } else {
+                // Nothing to do, however long it takes.
+                shared = self.to_writer.wait(shared).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        Some((shared, false))
+    }
+
+    /// A checkpoint is on disk: takes over its rows.
+    pub fn checkpointed(&self, snapshot: Snapshot) {
+        let mut shared = self.lock();
+        shared.state.tables.rows.thaw(snapshot);
+        shared.checkpoints += 1;
+        shared.call_writer_at = None;
+        drop(shared);
+        self.to_writer.notify_one();
+        self.room.notify_waiters();
+    }
+
+    /// Has everything that is there now moved into the state, as far as that is possible.
+    pub async fn checkpoint(&self) {
+        let mut target = None;
+        loop {
+            let made = self.room.notified();
+            tokio::pin!(made);
+            made.as_mut().enable();
+            {
+                let mut shared = self.lock();
+                if shared.is_closing || !shared.can_checkpoint() {
+                    return;
+                }
+                // One that is being made does not have everything.
+                let being_made = u64::from(shared.state.tables.rows.is_frozen());
+                let target = *target.get_or_insert(shared.checkpoints + being_made + 1);
+                if shared.checkpoints >= target {
+                    return;
+                }
+                shared.checkpoint_wanted = true;
+                shared.call_writer_at = None;
+            }
+            self.to_writer.notify_one();
+            made.await;
+        }
+    }
+
+    /// There are no checkpoints any more.
+    pub fn checkpointer_ended(&self) {
+        self.lock().has_checkpointer = false;
+        self.to_writer.notify_one();
+        self.room.notify_waiters();
     }
 
     /// Waits a moment before the disk is tried again; `false` when the store is being closed.
@@ -220,7 +339,7 @@ impl Core {
     pub fn synced(&self, watched: Vec<InstanceInfo>) -> usize {
         let mut shared = self.lock();
         let now_ms = self.clock.now_ms();
-        shared.refusal = None;
+        shared.refusal.take_if(|refusal| refusal.passes);
         shared.state.advance(now_ms);
         shared.state.synced(watched, now_ms);
         shared.wake(now_ms);
@@ -238,6 +357,7 @@ impl Core {
         shared.is_closing = true;
         shared.call_writer_at = None;
         drop(shared);
+        self.full_disk.give_up();
         self.to_writer.notify_all();
         self.room.notify_waiters();
     }

@@ -213,7 +213,8 @@ impl Tables {
         Ok(())
     }
 
-    fn replay_put(&mut self, key: Key, value: Bytes) -> Result<(), RowError> {
+    /// Makes a change of a log record again.
+    pub fn replay_put(&mut self, key: Key, value: Bytes) -> Result<(), RowError> {
         if let Some(instance) = keys::instance_id(&key) {
             let old = self.instance(instance)?;
             self.put_instance(instance, old.as_ref(), &InstanceRow::decode(&value)?);

@@ -90,18 +90,18 @@ pub fn record_at(segment: &[u8], offset: usize, salt: u64) -> Option<FoundRecord
     Some(FoundRecord { sequence: u64_at(header, 8), body, end })
 }
 
-/// Whether a whole record lies anywhere behind an offset at which none starts. One batch is written at a time and
+/// Where a whole record lies behind an offset at which none starts. One batch is written at a time and
 /// synced before the next, so behind a torn record there is nothing: a record there means that one before it was damaged.
-pub fn any_record_behind(segment: &[u8], offset: usize, salt: u64, above: u64) -> bool {
+pub fn next_record_behind(segment: &[u8], offset: usize, salt: u64, above: u64) -> Option<usize> {
     // A sequence follows within this many of the last good one, which spares most offsets the checksum.
     const NEARBY: u64 = 1 << 24;
     let first = offset.saturating_add(1);
     let last = segment.len().saturating_sub(RECORD_HEADER_BYTES);
-    (first..last).any(|offset| {
-        let sequence = u64_at(segment, offset + 8);
+    (first..last).find(|offset| {
+        let sequence = u64_at(segment, *offset + 8);
         sequence > above
             && sequence - above < NEARBY
-            && record_at(segment, offset, salt).is_some_and(|record| record.sequence == sequence)
+            && record_at(segment, *offset, salt).is_some_and(|record| record.sequence == sequence)
     })
 }
 
@@ -152,9 +152,10 @@ mod tests {
     fn a_record_behind_a_damaged_one_is_found() {
         let mut bytes = record(3, b"hello");
         bytes[20] ^= 1;
-        assert!(!any_record_behind(&bytes, 0, 7, 2));
+        assert_eq!(next_record_behind(&bytes, 0, 7, 2), None);
+        let next = bytes.len();
         bytes.extend(record(4, b"more"));
-        assert!(any_record_behind(&bytes, 0, 7, 2));
-        assert!(!any_record_behind(&bytes, 0, 8, 2), "of an earlier life of the file");
+        assert_eq!(next_record_behind(&bytes, 0, 7, 2), Some(next));
+        assert_eq!(next_record_behind(&bytes, 0, 8, 2), None, "of an earlier life of the file");
     }
 }

@@ -18,6 +18,9 @@ mod model;
 mod power_cut;
 mod refusal;
 mod script;
+mod size;
+mod space;
+mod tail;
 
 /// How many cases to run: the number in the environment variable, or this many.
 fn cases(variable: &str, normally: u64) -> u64 {

@@ -286,12 +286,22 @@ impl Turn<'_> {
         execution.settle(self.now_ms());
         let turn = self.next_ack(&mut execution, &mut extras);
         if execution.has_ended() {
-            commit::ack(self.shared, turn).await?;
+            self.commit(&execution.id().instance, turn).await?;
             return Ok(());
         }
+        let instance = execution.id().instance.clone();
         let confirmation = self.shared.resident.put(execution);
-        commit::ack(self.shared, turn).await?;
+        self.commit(&instance, turn).await?;
         confirmation.confirm();
+        Ok(())
+    }
+
+    async fn commit(&self, instance: &str, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
+        let begins = turn.metadata.pinned_version.is_some().then_some(turn.execution_id);
+        commit::ack(self.shared, turn).await?;
+        if let Some(execution_id) = begins {
+            self.shared.begun.note(instance, execution_id);
+        }
         Ok(())
     }
 
@@ -329,7 +339,7 @@ impl Turn<'_> {
                         turn.orchestrator_items.push(wake_up.clone());
                         wake_up_queued = true;
                     }
-                    commit::ack(self.shared, turn).await?;
+                    self.commit(&execution.id().instance, turn).await?;
                 }
                 for step in steps {
                     let number = step.step;

@@ -12,7 +12,7 @@ pub const LOG_FORMAT: u32 = 1;
 /// Length of the header of a segment.
 pub const SEGMENT_HEADER_BYTES: usize = 32;
 
-/// Length of the header of a record: checksum of the rest, length of the body, sequence, checksum of these two.
+/// Length of the header of a record: checksum of the rest of it, length, sequence, checksum of the body.
 pub const RECORD_HEADER_BYTES: usize = 20;
 
 /// The header of a segment.
@@ -60,10 +60,10 @@ pub fn seal(record: &mut [u8], sequence: u64, salt: u64) {
     let len = u32::try_from(record.len() - RECORD_HEADER_BYTES).expect("a batch is far below 4 GiB");
     record[4..8].copy_from_slice(&len.to_le_bytes());
     record[8..16].copy_from_slice(&sequence.to_le_bytes());
-    let of_header = checksum(&record[4..16], salt);
-    record[16..20].copy_from_slice(&of_header.to_le_bytes());
-    let of_all = checksum(&record[4..], salt);
-    record[..4].copy_from_slice(&of_all.to_le_bytes());
+    let body = checksum(&record[RECORD_HEADER_BYTES..], salt);
+    record[16..20].copy_from_slice(&body.to_le_bytes());
+    let header = checksum(&record[4..RECORD_HEADER_BYTES], salt);
+    record[..4].copy_from_slice(&header.to_le_bytes());
 }
 
 fn checksum(bytes: &[u8], salt: u64) -> u32 {
@@ -82,15 +82,15 @@ pub struct FoundRecord<'a> {
 /// The whole record at an offset, if one is there.
 pub fn record_at(segment: &[u8], offset: usize, salt: u64) -> Option<FoundRecord<'_>> {
     let header = segment.get(offset..offset.checked_add(RECORD_HEADER_BYTES)?)?;
-    // Most offsets are spared the checksum of a body: looking for a record in rubbish must not take for ever.
-    if checksum(&header[4..16], salt) != u32_at(header, 16) {
+    // The header has a checksum of its own, so that looking for a record never means reading what is none.
+    if checksum(&header[4..], salt) != u32_at(header, 0) {
         return None;
     }
     let len = u32_at(header, 4) as usize;
     let body_start = offset + RECORD_HEADER_BYTES;
     let end = body_start.checked_add(len)?;
     let body = segment.get(body_start..end)?;
-    if len == 0 || checksum(&segment[offset + 4..end], salt) != u32_at(header, 0) {
+    if len == 0 || checksum(body, salt) != u32_at(header, 16) {
         return None;
     }
     Some(FoundRecord { sequence: u64_at(header, 8), body, end })
@@ -99,11 +99,15 @@ pub fn record_at(segment: &[u8], offset: usize, salt: u64) -> Option<FoundRecord
 /// Where a whole record lies behind an offset at which none starts. One batch is written at a time and
 /// synced before the next, so behind a torn record there is nothing: a record there means that one before it was damaged.
 pub fn next_record_behind(segment: &[u8], offset: usize, salt: u64, above: u64) -> Option<usize> {
+    // A sequence follows within this many of the last good one, which spares most offsets the checksum.
+    const NEARBY: u64 = 1 << 24;
     let first = offset.saturating_add(1);
     let last = segment.len().saturating_sub(RECORD_HEADER_BYTES);
     (first..last).find(|offset| {
-        u64_at(segment, *offset + 8) > above
-            && record_at(segment, *offset, salt).is_some_and(|record| record.sequence > above)
+        let sequence = u64_at(segment, *offset + 8);
+        sequence > above
+            && sequence - above < NEARBY
+            && record_at(segment, *offset, salt).is_some_and(|record| record.sequence == sequence)
     })
 }
 
@@ -153,7 +157,7 @@ mod tests {
     #[test]
     fn a_record_behind_a_damaged_one_is_found() {
         let mut bytes = record(3, b"hello");
-        bytes[RECORD_HEADER_BYTES] ^= 1;
+        bytes[22] ^= 1;
         assert_eq!(next_record_behind(&bytes, 0, 7, 2), None);
         let next = bytes.len();
         bytes.extend(record(4, b"more"));

@@ -36,7 +36,7 @@ pub enum Table {
     ByLabel = 19,
     /// Index: instances by parent, newest first.
     ByParent = 20,
-    /// Index: instances that ended, oldest completion first.
+    /// Index: instances that ended, roots before children, oldest completion first.
     ByEnd = 21,
     /// Index: records by kind and due time.
     ByDue = 22,
@@ -190,7 +190,7 @@ pub fn execution_of_events(key: &[u8], instance: &str) -> Option<u64> {
 pub fn indexed_instance(table: Table, key: &[u8]) -> Option<&str> {
     let rest = within(table, key)?;
     let rest = match table {
-        Table::ByStatus => rest.get(1..)?,
+        Table::ByStatus | Table::ByEnd => rest.get(1..)?,
         Table::ByName | Table::ByParent => take_text(rest)?.1,
         Table::ByLabel => take_text(take_text(rest)?.1)?.1,
         _ => rest,
@@ -295,9 +295,21 @@ pub fn aged(key: &[u8], prefix_len: usize) -> Option<(u64, &str)> {
     Some((!u64::from_be_bytes(*age), std::str::from_utf8(id).ok()?))
 }
 
+/// What may be deleted by itself, and what goes with its root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    Root = 0,
+    Child = 1,
+}
+
+/// All instances of a generation that ended, oldest completion first.
+pub fn ended_ones(generation: Generation) -> Key {
+    vec![Table::ByEnd as u8, generation as u8]
+}
+
 /// The key of an instance that ended.
-pub fn ended(ended_at_ms: u64, instance: &str) -> Key {
-    let mut key = key(Table::ByEnd);
+pub fn ended(generation: Generation, ended_at_ms: u64, instance: &str) -> Key {
+    let mut key = ended_ones(generation);
     key.extend_from_slice(&ended_at_ms.to_be_bytes());
     key.extend_from_slice(instance.as_bytes());
     key
@@ -305,7 +317,7 @@ pub fn ended(ended_at_ms: u64, instance: &str) -> Key {
 
 /// Completion time and id of an instance that ended.
 pub fn ended_instance(key: &[u8]) -> Option<(u64, &str)> {
-    let (time, id) = take_time(within(Table::ByEnd, key)?)?;
+    let (time, id) = take_time(within(Table::ByEnd, key)?.get(1..)?)?;
     Some((time, std::str::from_utf8(id).ok()?))
 }
 

@@ -15,6 +15,7 @@ use crate::facts::Facts;
 use crate::full_disk::FullDisk;
 use crate::options::Limits;
 use crate::overlay::Overlay;
+use crate::pace::Pace;
 use crate::snapshot::Taken;
 use crate::state::State;
 use crate::tail::Tail;
@@ -90,8 +91,8 @@ pub struct Shared {
     pub imports: u64,
     /// Whoever waits for a snapshot.
     pub snapshots: Vec<oneshot::Sender<Taken>>,
-    /// Whether the writer sleeps and must be called.
-    writer_sleeps: bool,
+    /// How many must wait for a batch before the writer, which sleeps, is called; `None` when it does not sleep.
+    call_writer_at: Option<usize>,
 }
 
 impl Shared {
@@ -214,7 +215,7 @@ impl Core {
             is_filling: false,
             imports: 0,
             snapshots: Vec::new(),
-            writer_sleeps: false,
+            call_writer_at: None,
         };
         let room = Arc::clone(&full_disk.room);
         Core { clock, limits, shared: Mutex::new(shared), to_writer: Condvar::new(), full_disk, room }
@@ -226,27 +227,35 @@ impl Core {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls the writer if it sleeps and somebody waits for the batch.
+    /// Calls the writer if it sleeps and as many wait for the batch as it wishes.
     pub fn call_writer(&self, shared: &mut Shared) {
-        if shared.writer_sleeps && (shared.state.unsynced.is_wanted() || shared.is_closing) {
-            shared.writer_sleeps = false;
+        let enough = |at: usize| shared.state.unsynced.is_wanted() && shared.filling.len() >= at;
+        if shared.call_writer_at.is_some_and(enough) {
+            shared.call_writer_at = None;
             self.to_writer.notify_one();
         }
     }
 
     /// The next batch, once somebody waits for it, or the next checkpoint, when nobody does for a while or the store is
     /// being closed; `None` when it is closed and there is nothing left to do.
-    pub fn next_task(&self) -> Option<Task> {
+    pub fn next_task(&self, pace: &Pace) -> Option<Task> {
         let (mut shared, is_checkpoint_due) = self.wait_for_task()?;
-        shared.writer_sleeps = false;
+        shared.call_writer_at = None;
+        if is_checkpoint_due && shared.state.tables.batch.is_empty() {
+            let covered = shared.state.unsynced.last();
+            return Some(Task::Checkpoint(shared.freeze(covered, self.clock.now_ms())));
+        }
+        if let Some((enough, patience)) = pace.wish(shared.filling.len()) {
+            shared.call_writer_at = Some(enough);
+            let waiting = |shared: &mut Shared| shared.call_writer_at.is_some() && !shared.is_closing;
+            let waited = self.to_writer.wait_timeout_while(shared, patience, waiting);
+            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+            shared.call_writer_at = None;
+        }
         let now_ms = self.clock.now_ms();
         let is_snapshot_due = !shared.snapshots.is_empty() && !shared.state.tables.rows.is_frozen();
         if is_snapshot_due {
             shared.state.store_attempts_of_locked(now_ms);
-        }
-        if is_checkpoint_due && shared.state.tables.batch.is_empty() {
-            let covered = shared.state.unsynced.last();
-            return Some(Task::Checkpoint(shared.freeze(covered, now_ms)));
         }
         let waiting = std::mem::take(&mut shared.filling);
         shared.writing.extend(waiting);
@@ -276,7 +285,7 @@ impl Core {
             if shared.checkpoint_wanted && can_checkpoint && !is_frozen {
                 return Some((shared, true));
             }
-            shared.writer_sleeps = true;
+            shared.call_writer_at = Some(0);
             if can_checkpoint && !is_frozen {
                 let waited = self.to_writer.wait_timeout(shared, self.limits.tail.age);
                 let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
@@ -297,7 +306,7 @@ impl Core {
         let mut shared = self.lock();
         shared.state.tables.rows.thaw(snapshot);
         shared.checkpoints += 1;
-        shared.writer_sleeps = false;
+        shared.call_writer_at = None;
         drop(shared);
         self.to_writer.notify_one();
         self.room.notify_waiters();
@@ -322,7 +331,7 @@ impl Core {
                     return;
                 }
                 shared.checkpoint_wanted = true;
-                shared.writer_sleeps = false;
+                shared.call_writer_at = None;
             }
             self.to_writer.notify_one();
             made.await;
@@ -358,8 +367,8 @@ impl Core {
         self.room.notify_waiters();
     }
 
-    /// A batch is durable: shows what it did and answers whoever waits for it.
-    pub fn synced(&self, watched: Vec<InstanceInfo>) {
+    /// A batch is durable: shows what it did and answers whoever waits for it. Returns how many that were.
+    pub fn synced(&self, watched: Vec<InstanceInfo>) -> usize {
         let mut shared = self.lock();
         let now_ms = self.clock.now_ms();
         shared.refusal.take_if(|refusal| refusal.passes);
@@ -368,15 +377,17 @@ impl Core {
         shared.wake(now_ms);
         let waiting = std::mem::take(&mut shared.writing);
         drop(shared);
+        let answered = waiting.len();
         answer(waiting, &Ok(()));
         self.room.notify_waiters();
+        answered
     }
 
     /// Asks the threads to end and refuses everything from now on. What waits is still written.
     pub fn close(&self) {
         let mut shared = self.lock();
         shared.is_closing = true;
-        shared.writer_sleeps = false;
+        shared.call_writer_at = None;
         drop(shared);
         self.full_disk.give_up();
         self.to_writer.notify_all();

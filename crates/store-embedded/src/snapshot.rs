@@ -5,7 +5,7 @@ use segno::store::ProviderError;
 use tokio::sync::oneshot;
 
 use crate::base::Snapshot;
-use crate::shared::{Core, Refusal};
+use crate::shared::{Core, Refusal, Shared};
 
 /// The rows of one moment.
 #[derive(Debug)]
@@ -26,10 +26,7 @@ impl Core {
             }
             let (answer, taken) = oneshot::channel();
             shared.snapshots.push(answer);
-            // A batch is never empty.
-            shared.state.touch();
-            shared.state.unsynced.want();
-            self.call_writer(&mut shared);
+            self.want_batch(&mut shared);
             taken
         };
         taken.await.map_err(|_| {
@@ -42,9 +39,17 @@ impl Core {
     pub fn go_on_with_snapshots(&self) {
         let mut shared = self.lock();
         if !shared.snapshots.is_empty() {
-            shared.state.touch();
-            shared.state.unsynced.want();
-            self.call_writer(&mut shared);
+            self.want_batch(&mut shared);
         }
+    }
+
+    /// Has the writer write a batch, with which a checkpoint is made.
+    fn want_batch(&self, shared: &mut Shared) {
+        // A batch is never empty.
+        shared.state.touch();
+        let sequence = shared.state.unsynced.want();
+        // The writer is called for those who wait for the batch, so one of them must be there; the answer comes otherwise.
+        drop(shared.outcome_of(sequence));
+        self.call_writer(shared);
     }
 }

@@ -3,22 +3,27 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 
 use crate::checkpointer::Order;
 use crate::log::{AppendError, Log};
+use crate::pace::Pace;
 use crate::shared::{Core, Refusal, Task, Writing};
 
 /// Runs until the store is closed or the disk fails.
 pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
-    while let Some(task) = core.next_task() {
+    let mut pace = Pace::default();
+    while let Some(task) = core.next_task(&pace) {
         let frozen = match task {
             Task::Checkpoint(frozen) => frozen,
             Task::Write(mut writing) => {
+                let started_ns = core.clock.monotonic_ns();
                 if !append(core, &mut log, &mut writing) {
                     return;
                 }
+                let took = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(started_ns));
                 let Writing { watched, frozen, batch, .. } = writing;
-                core.synced(watched);
+                pace.written(core.synced(watched), took);
                 drop(batch);
                 let Some(frozen) = frozen else { continue };
                 frozen

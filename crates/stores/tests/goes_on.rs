@@ -22,7 +22,7 @@ async fn double(_: ActivityContext, number: u64) -> Result<u64, Failure> {
 async fn flow(ctx: Context, number: u64) -> Result<u64, Failure> {
     let doubled = ctx.activity(DOUBLE, number).await?;
     let more = ctx.event(GO).await?;
-    ctx.sleep(Duration::from_millis(1)).await;
+    ctx.sleep(Duration::from_millis(1)).await?;
     ctx.activity(DOUBLE, doubled + more).await
 }
 

@@ -24,6 +24,10 @@ use clap::{CommandFactory, Parser};
 use arguments::{Arguments, Command};
 use exit::Failure;
 
+/// Turns are many small allocations, which this allocator serves about twice as fast.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();

@@ -190,12 +190,12 @@ pub(super) async fn nothing_overtakes_a_batch_that_was_given_back_with_a_delay(e
     let item = env.fetch().await;
     env.send("i1", "2").await;
     env.post(timer("i1", 7, env.now_ms().await.unwrap() + 1)).await;
-    env.abandon_orchestration_item(item.lock_token, Some(LOCK), false).await.unwrap();
+    env.abandon_orchestration_item(item.lock_token, Some(env.span()), false).await.unwrap();
     env.send("i1", "4").await;
     env.nothing_to_fetch().await;
-    env.advance(LOCK / 2).await;
+    env.advance_short_of_span().await;
     env.nothing_to_fetch().await;
-    env.advance(LOCK).await;
+    env.advance_span().await;
     let order = bodies(&env.fetch().await).iter().map(|body| (*body).to_owned()).collect::<Vec<_>>();
     assert_eq!((order.len(), order[0].as_str(), order[1].as_str(), order[3].as_str()), (4, "1", "2", "4"));
 }

@@ -1,8 +1,8 @@
 //! How long the writer waits for a batch to fill before it takes it.
 //!
 //! A sync costs the processor as much as several commits. Callers that one batch has answered come back with their next
-//! commits within a moment. So under load the writer waits for about as many as it has just answered, but no
-//! longer than a sync takes; whoever is alone never waits.
+//! commits within a moment. So under load the writer waits for half as many as it has just answered, but no longer than a
+//! sync takes: half of them are at work while the others wait for the disk. Whoever is alone never waits.
 
 use std::time::Duration;
 
@@ -25,8 +25,9 @@ pub struct Pace {
 impl Pace {
     /// For how many callers, and how long, a batch is kept open that so many wait for; `None` when it goes at once.
     pub fn wish(&self, waiting: usize) -> Option<(usize, Duration)> {
-        let is_worth_it = self.answered >= LEAST_CROWD && waiting < self.answered;
-        is_worth_it.then(|| (self.answered, self.sync.clamp(SHORTEST, LONGEST)))
+        let enough = self.answered / 2;
+        let is_worth_it = enough >= LEAST_CROWD && waiting < enough;
+        is_worth_it.then(|| (enough, self.sync.clamp(SHORTEST, LONGEST)))
     }
 
     /// A batch was written in so much time and has answered so many.
@@ -45,7 +46,7 @@ mod tests {
         let mut pace = Pace::default();
         assert_eq!(pace.wish(1), None);
         for _ in 0..10 {
-            pace.written(LEAST_CROWD - 1, Duration::from_secs(1));
+            pace.written(2 * LEAST_CROWD - 1, Duration::from_secs(1));
             assert_eq!(pace.wish(1), None);
         }
     }
@@ -57,13 +58,13 @@ mod tests {
             pace.written(50, Duration::from_millis(1));
         }
         let (enough, patience) = pace.wish(20).expect("a crowd was just answered");
-        assert_eq!(enough, 50);
+        assert_eq!(enough, 25);
         assert!(
             patience <= Duration::from_millis(1) && patience > Duration::from_micros(900),
             "{patience:?}"
         );
-        assert_eq!(pace.wish(50), None);
+        assert_eq!(pace.wish(25), None);
         pace.written(50, Duration::from_secs(100));
-        assert_eq!(pace.wish(1), Some((50, LONGEST)));
+        assert_eq!(pace.wish(1), Some((25, LONGEST)));
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use segno::store::Store;
 use segno::store::memory::MemoryStore;
 use segno_embedded::EmbeddedStore;
+use segno_postgres::{PostgresOptions, PostgresStore};
 
 /// A store to open.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,14 +17,17 @@ pub enum StoreUrl {
     Memory,
     /// `segno:DIR`, the embedded store in a directory.
     Embedded(PathBuf),
+    /// `postgres://…`, the store in a database.
+    Postgres(String),
 }
 
 impl StoreUrl {
-    /// Opens the store: empty in memory, with whatever is there already in a directory.
+    /// Opens the store: empty in memory, with whatever is there already in a directory or database.
     pub async fn open(&self) -> anyhow::Result<Arc<dyn Store>> {
         match self {
             StoreUrl::Memory => Ok(MemoryStore::new()),
             StoreUrl::Embedded(directory) => Ok(EmbeddedStore::open(directory)?),
+            StoreUrl::Postgres(url) => Ok(PostgresStore::open(url).await?),
         }
     }
 }
@@ -41,9 +45,10 @@ impl FromStr for StoreUrl {
             "segno" if rest.is_empty() => anyhow::bail!("{url:?} names no directory; use segno:DIR"),
             "segno" => Ok(StoreUrl::Embedded(PathBuf::from(rest))),
             "postgres" | "postgresql" => {
-                anyhow::bail!("postgres://… is not built in yet; use memory: or segno:DIR")
+                PostgresOptions::from_url(url)?;
+                Ok(StoreUrl::Postgres(url.to_owned()))
             }
-            _ => anyhow::bail!("unknown store {url:?}; use memory: or segno:DIR"),
+            _ => anyhow::bail!("unknown store {url:?}; use memory:, segno:DIR or postgres://…"),
         }
     }
 }
@@ -53,6 +58,8 @@ impl fmt::Display for StoreUrl {
         match self {
             StoreUrl::Memory => f.write_str("memory:"),
             StoreUrl::Embedded(directory) => write!(f, "segno:{}", directory.display()),
+            // Neither a password nor what else is in the URL belongs into a report.
+            StoreUrl::Postgres(_) => f.write_str("postgres:"),
         }
     }
 }
@@ -68,13 +75,14 @@ mod tests {
         let embedded = "segno:/tmp/x".parse::<StoreUrl>().unwrap();
         assert_eq!(embedded, StoreUrl::Embedded(PathBuf::from("/tmp/x")));
         assert_eq!(embedded.to_string(), "segno:/tmp/x");
+        let postgres = "postgresql://u:secret@localhost/segno".parse::<StoreUrl>().unwrap();
+        assert_eq!(postgres.to_string(), "postgres:", "no password in a report");
         for (url, reason) in [
             ("", "unknown store"),
             ("memory", "just \"memory:\""),
             ("memory:x", "just \"memory:\""),
             ("segno:", "names no directory"),
-            ("postgres://localhost/segno", "not built in yet"),
-            ("postgresql://localhost/segno", "not built in yet"),
+            ("postgres://localhost/segno?schema=A", "cannot be a schema"),
             ("mysql://localhost", "unknown store"),
         ] {
             let error = url.parse::<StoreUrl>().unwrap_err().to_string();

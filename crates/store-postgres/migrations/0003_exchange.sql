@@ -216,12 +216,19 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'the writer % is not known', p_writer USING ERRCODE = 'SG001';
     END IF;
+    -- A number is that of the exchange times 65536 plus that of the try. An older one is a call that was given up and
+    -- arrives after the one that took its place.
     IF last.exchange_no >= p_exchange THEN
+        RAISE EXCEPTION 'exchange % of writer % comes after %', p_exchange, p_writer, last.exchange_no
+            USING ERRCODE = 'SG002';
+    END IF;
+    IF last.exchange_no / 65536 = p_exchange / 65536 THEN
         repeated := 1;
         outcomes := last.outcomes;
         versions := last.versions;
         PERFORM @schema@.give_back(now_at, last.turn_tokens, last.activity_tokens);
-        UPDATE @schema@.writer r SET turn_tokens = '{}', activity_tokens = '{}' WHERE r.writer_id = p_writer;
+        UPDATE @schema@.writer r SET exchange_no = p_exchange, turn_tokens = '{}', activity_tokens = '{}'
+         WHERE r.writer_id = p_writer;
         retry := 3;
     ELSE
         IF p_kind <> '{}' THEN

@@ -68,12 +68,14 @@ END $$;
 -- Instances that a bulk call considers: ended ones by completion, then, without a completion time, the others by age.
 CREATE FUNCTION @schema@.matching_instances(p_ids text[], p_before_ms bigint)
 RETURNS TABLE (instance_id text, parent_id text, status smallint) LANGUAGE sql STABLE AS $$
-    SELECT i.instance_id, i.parent_id, i.status FROM @schema@.instance i
-     WHERE i.status IN (3, 4, 5) AND (p_before_ms IS NULL OR i.completed_at_ms < p_before_ms)
-       AND (p_ids IS NULL OR i.instance_id = ANY (p_ids))
-        OR (p_before_ms IS NULL AND i.status NOT IN (3, 4, 5) AND (p_ids IS NULL OR i.instance_id = ANY (p_ids)))
-     ORDER BY CASE WHEN i.status IN (3, 4, 5) THEN i.completed_at_ms ELSE 9223372036854775807 END,
-              CASE WHEN i.status IN (3, 4, 5) THEN 0 ELSE i.created_at_ms END, i.instance_id
+    (SELECT i.instance_id, i.parent_id, i.status FROM @schema@.instance i
+      WHERE i.status IN (3, 4, 5) AND (p_before_ms IS NULL OR i.completed_at_ms < p_before_ms)
+        AND (p_ids IS NULL OR i.instance_id = ANY (p_ids))
+      ORDER BY i.completed_at_ms, i.instance_id)
+    UNION ALL
+    (SELECT i.instance_id, i.parent_id, i.status FROM @schema@.instance i
+      WHERE p_before_ms IS NULL AND i.status NOT IN (3, 4, 5) AND (p_ids IS NULL OR i.instance_id = ANY (p_ids))
+      ORDER BY i.created_at_ms, i.instance_id)
 $$;
 
 -- Removes ended roots that match, each with its descendants, unless one of those has not ended.
@@ -205,3 +207,19 @@ CREATE VIEW @schema@.queue_depths AS
                + (SELECT count(*) FROM worker WHERE place = 'delayed') AS delayed,
            (SELECT count(*) FROM orchestrator WHERE place = 'locked')
                + (SELECT count(*) FROM worker WHERE place = 'locked') AS locked;
+
+CREATE FUNCTION @schema@.refuse_write() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the view % is for reading only', TG_TABLE_NAME
+        USING HINT = 'Change instances and records through Segno: it keeps tables, queues and counts in step.';
+END $$;
+CREATE TRIGGER read_only INSTEAD OF INSERT OR UPDATE OR DELETE ON @schema@.instances
+    FOR EACH ROW EXECUTE FUNCTION @schema@.refuse_write();
+CREATE TRIGGER read_only INSTEAD OF INSERT OR UPDATE OR DELETE ON @schema@.executions
+    FOR EACH ROW EXECUTE FUNCTION @schema@.refuse_write();
+CREATE TRIGGER read_only INSTEAD OF INSERT OR UPDATE OR DELETE ON @schema@.history
+    FOR EACH ROW EXECUTE FUNCTION @schema@.refuse_write();
+CREATE TRIGGER read_only INSTEAD OF INSERT OR UPDATE OR DELETE ON @schema@.records
+    FOR EACH ROW EXECUTE FUNCTION @schema@.refuse_write();
+CREATE TRIGGER read_only INSTEAD OF INSERT OR UPDATE OR DELETE ON @schema@.queue_depths
+    FOR EACH ROW EXECUTE FUNCTION @schema@.refuse_write();

@@ -35,6 +35,9 @@ const ANSWER_SLACK: Duration = Duration::from_secs(5);
 /// How often an exchange that collides with others is tried before its items are sent one by one.
 const MAX_COLLISIONS: usize = 8;
 
+/// How many tries of an exchange have numbers of their own, so that one that was given up cannot pass for a later one.
+const MAX_TRIES: i64 = 65_536;
+
 /// Parameters before and after the columns: the writer and the number, then fetches and watches.
 const OTHER_PARAMETERS: usize = 13;
 
@@ -45,6 +48,7 @@ pub(crate) struct Exchanger {
     connection: Option<Connection>,
     sql: String,
     writer_id: i64,
+    /// The number of the exchange times [`MAX_TRIES`], plus that of the try.
     exchange_no: i64,
     /// Whether somebody should look again soon because something was in another transaction's hands.
     retry_soon: bool,
@@ -139,7 +143,7 @@ impl Exchanger {
 
     /// Does a plan, however often it must be tried, and tells everybody what came of it.
     async fn carry_out(&mut self, mut plan: Plan) {
-        self.exchange_no += 1;
+        self.exchange_no = (self.exchange_no / MAX_TRIES + 1) * MAX_TRIES;
         let started_ns = SystemClock.monotonic_ns();
         let (mut backoff, mut collisions, mut is_unknown) = (FIRST_BACKOFF, 0, false);
         loop {
@@ -200,6 +204,7 @@ impl Exchanger {
 
     async fn try_once(&mut self, plan: &Plan) -> Result<Answer, Failure> {
         self.connect().await?;
+        self.exchange_no += 1;
         let Some(connection) = &self.connection else {
             return Err(Failure { trouble: Trouble::Away, text: "no connection".to_owned() });
         };
@@ -229,7 +234,7 @@ impl Exchanger {
         if self.connection.as_ref().is_some_and(|connection| !connection.client().is_closed()) {
             return Ok(());
         }
-        if self.connection.take().is_some() || self.exchange_no > 1 {
+        if self.connection.take().is_some() || self.exchange_no > MAX_TRIES {
             self.core.counts.reconnects.fetch_add(1, Ordering::Relaxed);
         }
         let away = |text: String| Failure { trouble: Trouble::Away, text };

@@ -169,3 +169,19 @@ CREATE TABLE @schema@.writer (
     instances bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0}'
 ) WITH (fillfactor = 20, autovacuum_vacuum_threshold = 200, autovacuum_vacuum_scale_factor = 0);
 INSERT INTO @schema@.writer (writer_id, at_ms) VALUES (0, 0);
+
+-- Ballast. Queues are empty most of the time, and whenever statistics are taken of an empty table, the planner reads it
+-- as a whole from then on, also when there are 100,000 rows in it. Rows that nobody ever fetches keep it from
+-- believing that. Their numbers are negative and their time never comes.
+INSERT INTO @schema@.turn (instance_id, pin_key, ready, head, next_at_ms)
+SELECT E'\x01ballast ' || n, '', false, -n, 9223372036854775807 FROM generate_series(1, 1000) AS n;
+INSERT INTO @schema@.message (id, instance_id, late, visible_at_ms, timer_execution_id, timer_id, body)
+SELECT -n, E'\x01ballast message ' || n, n % 2 = 0, 9223372036854775807, -n, -n, '' FROM generate_series(1, 2000) AS n;
+INSERT INTO @schema@.activity (id, instance_id, execution_id, activity_id, lane, session_id, ready, next_at_ms, body)
+SELECT -n, E'\x01ballast ' || n, -n, -n, '', NULL, false, 9223372036854775807, '' FROM generate_series(1, 1000) AS n;
+INSERT INTO @schema@.record (kind, id, version, body)
+SELECT E'\x01ballast', n::text, 0, '' FROM generate_series(1, 1000) AS n;
+ANALYZE @schema@.turn;
+ANALYZE @schema@.message;
+ANALYZE @schema@.activity;
+ANALYZE @schema@.record;

@@ -188,7 +188,8 @@ CREATE FUNCTION @schema@.exchange(
     w_instance text[]
 ) RETURNS TABLE (section smallint, k bigint, a bigint, b bigint, c bigint, e bigint, s text, t text, u text, v text,
                  w text, d bytea, f bytea, l bigint[], x text[]) LANGUAGE plpgsql
-    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET jit = off AS $$
+    SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
+    SET enable_mergejoin = off SET random_page_cost = 1.1 SET jit = off AS $$
 #variable_conflict use_column
 <<here>>
 DECLARE

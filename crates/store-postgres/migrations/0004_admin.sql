@@ -188,7 +188,7 @@ CREATE VIEW @schema@.history AS
 CREATE VIEW @schema@.records AS
     SELECT r.kind, r.id, r.version, @schema@.as_time(r.due_at_ms) AS due_at, @schema@.as_time(r.expires_at_ms) AS expires_at,
            r.body
-      FROM @schema@.record r WHERE r.expires_at_ms IS NULL OR r.expires_at_ms > @schema@.now_ms();
+      FROM @schema@.record r WHERE r.version > 0 AND (r.expires_at_ms IS NULL OR r.expires_at_ms > @schema@.now_ms());
 CREATE VIEW @schema@.queue_depths AS
     WITH moment AS MATERIALIZED (SELECT @schema@.now_ms() AS at), orchestrator AS (
         SELECT CASE WHEN t.lock_token IS NOT NULL AND t.next_at_ms > moment.at
@@ -199,7 +199,7 @@ CREATE VIEW @schema@.queue_depths AS
     ), worker AS (
         SELECT CASE WHEN a.ready OR a.next_at_ms <= moment.at THEN 'visible' WHEN a.lock_token IS NOT NULL THEN 'locked'
                     ELSE 'delayed' END AS place
-          FROM moment, @schema@.activity a
+          FROM moment, @schema@.activity a WHERE a.id > 0
     )
     SELECT (SELECT count(*) FROM orchestrator WHERE place = 'visible') AS orchestrator_queue,
            (SELECT count(*) FROM worker WHERE place = 'visible') AS worker_queue,

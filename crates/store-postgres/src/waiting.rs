@@ -2,8 +2,11 @@
 //!
 //! | a group of fetches | becomes | when |
 //! |---|---|---|
-//! | at rest | looking | something may have come: a fetch joined, a commit, a notification, the time, the slow poll |
+//! | at rest | looking | something may have come: a commit, a notification, the time, the slow poll, an impatient fetch |
 //! | looking | at rest | it was part of an exchange, which answered as many of its fetches as there was work for |
+//!
+//! A group that has nobody waiting is kept for a while, because it knows whether there is something to look for: a fetch
+//! that comes back right after the last piece of work does not ask again.
 //!
 //! **Invariant.** No lock is held across an await, and nothing in here talks to the database.
 
@@ -24,6 +27,9 @@ const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Most turns or activities that one exchange locks.
 const MAX_FETCH: usize = 512;
+
+/// Most groups that are kept without anybody waiting.
+const MAX_IDLE_GROUPS: usize = 16;
 
 /// Most instances that one exchange looks at for watches.
 const MAX_CHECKS: usize = 512;
@@ -136,7 +142,7 @@ impl<W: Clone + PartialEq, T: Locked> Fetches<W, T> {
         let waiter = Waiter { id, max_items, is_patient, answer };
         match self.groups.iter_mut().find(|group| group.wish == wish) {
             Some(group) => {
-                group.is_looking = true;
+                group.is_looking |= !is_patient;
                 group.waiters.push_back(waiter);
             }
             None => self.groups.push_back(Group {
@@ -154,7 +160,17 @@ impl<W: Clone + PartialEq, T: Locked> Fetches<W, T> {
         for group in &mut self.groups {
             group.waiters.retain(|waiter| waiter.id != id);
         }
-        self.groups.retain(|group| !group.waiters.is_empty());
+        self.forget_idle();
+    }
+
+    /// Forgets groups beyond those that are kept, the longest untouched first.
+    fn forget_idle(&mut self) {
+        let mut idle = self.groups.iter().filter(|group| group.waiters.is_empty()).count();
+        self.groups.retain(|group| {
+            let forget = group.waiters.is_empty() && idle > MAX_IDLE_GROUPS;
+            idle -= usize::from(forget);
+            !forget
+        });
     }
 
     /// Something may have come for everybody.
@@ -167,7 +183,8 @@ impl<W: Clone + PartialEq, T: Locked> Fetches<W, T> {
     /// The next group that looks; it is at rest then until something else comes.
     fn plan(&mut self, local_now_ms: u64) -> Option<FetchPlan<W>> {
         let due = |group: &Group<W, T>| group.next_look_ms.is_some_and(|at_ms| at_ms <= local_now_ms);
-        let place = self.groups.iter().position(|group| group.is_looking || due(group))?;
+        let wants = |group: &Group<W, T>| !group.waiters.is_empty() && (group.is_looking || due(group));
+        let place = self.groups.iter().position(wants)?;
         // Whoever had its turn goes to the end of the line.
         let mut group = self.groups.remove(place)?;
         group.is_looking = false;
@@ -203,24 +220,27 @@ impl<W: Clone + PartialEq, T: Locked> Fetches<W, T> {
             }
         }
         group.next_look_ms = next_look_ms;
-        group.is_looking |= was_full;
-        self.groups.retain(|group| !group.waiters.is_empty());
+        // What nobody took goes back and can be fetched again.
+        group.is_looking |= was_full || !left.is_empty();
+        self.forget_idle();
         left.into()
     }
 
     /// Tells everybody that it cannot be done now.
     pub(crate) fn fail(&mut self, error: &ProviderError) {
+        // Whoever comes back looks anew: what the groups knew may be long ago.
         for waiter in self.groups.drain(..).flat_map(|group| group.waiters) {
             let _gone = waiter.answer.send(Err(error.clone()));
         }
     }
 
     fn next_look_ms(&self) -> Option<u64> {
-        self.groups.iter().filter_map(|group| group.next_look_ms).min()
+        let waited_for = self.groups.iter().filter(|group| !group.waiters.is_empty());
+        waited_for.filter_map(|group| group.next_look_ms).min()
     }
 
     fn is_looking(&self) -> bool {
-        self.groups.iter().any(|group| group.is_looking)
+        self.groups.iter().any(|group| group.is_looking && !group.waiters.is_empty())
     }
 }
 

@@ -65,10 +65,14 @@ impl Schema {
         // Opening makes the tables.
         self.open(self.options()).await.close();
         let mut sql = String::new();
-        for table in
-            ["instance", "label", "execution", "event", "turn", "message", "activity", "session", "record"]
-        {
+        for table in ["instance", "label", "execution", "event", "session"] {
             sql += &format!("DELETE FROM {name}.{table};");
+        }
+        // Not the ballast, whose numbers are negative or nothing.
+        for (table, number) in
+            [("turn", "head + 1"), ("message", "id"), ("activity", "id"), ("record", "version")]
+        {
+            sql += &format!("DELETE FROM {name}.{table} WHERE {number} > 0;");
         }
         sql += &format!(
             "DELETE FROM {name}.writer WHERE writer_id <> 0;

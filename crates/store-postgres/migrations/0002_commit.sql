@@ -424,23 +424,29 @@ BEGIN
             SELECT o.instance_id FROM unnest(p_kind, p_flag, p_outcome, p_instance) AS o(kind, flag, outcome, instance_id)
              WHERE o.kind = 6 AND NOT o.flag AND o.outcome = 0));
     END IF;
+    -- What happens to each instance, gathered by grouping: a join of two lists costs their product.
     WITH change AS (
-        SELECT o.instance_id, bool_or(o.kind = 6 OR (o.kind = 1 AND NOT o.flag)) AS released, bool_or(o.kind = 1) AS consumed,
-               max(p_now + o.ms) FILTER (WHERE o.kind = 8) AS renewed_to, max(p_now + o.ms) FILTER (WHERE o.kind = 6) AS hidden_to
-          FROM unnest(p_kind, p_ms, p_flag, p_outcome, p_instance) AS o(kind, ms, flag, outcome, instance_id)
-         WHERE o.kind IN (1, 6, 8) AND o.outcome = 0 GROUP BY o.instance_id
+        SELECT x.instance_id, bool_or(x.kind = 6 OR (x.kind = 1 AND NOT x.flag)) AS released, bool_or(x.kind = 1) AS consumed,
+               max(p_now + x.ms) FILTER (WHERE x.kind = 8) AS renewed_to,
+               max(p_now + x.ms) FILTER (WHERE x.kind = 6) AS hidden_to, max(x.start_id) AS new_start_id
+          FROM (SELECT o.instance_id, o.kind, o.flag, o.ms, NULL::bigint AS start_id
+                  FROM unnest(p_kind, p_ms, p_flag, p_outcome, p_instance) AS o(kind, ms, flag, outcome, instance_id)
+                 WHERE o.kind IN (1, 6, 8) AND o.outcome = 0
+                UNION ALL SELECT k.instance_id, NULL, NULL, NULL, NULL FROM unnest(p_touched) AS k(instance_id)
+                UNION ALL SELECT n.instance_id, NULL, NULL, NULL, n.id
+                  FROM unnest(p_start_instance, p_start_id) AS n(instance_id, id)) x
+         GROUP BY x.instance_id
     ), held AS (
         SELECT t.instance_id, t.lock_token IS NOT NULL AND c.released IS NOT TRUE AS is_locked,
                coalesce(c.released, false) AS released, coalesce(c.consumed, false) AS consumed, c.renewed_to,
                coalesce(c.hidden_to, t.not_before_ms) AS not_before_ms,
                coalesce(i.pin_key, '') AS pin_key,
-               coalesce(s.id, CASE WHEN c.consumed AND t.start_id = ANY (coalesce(t.fetched, '{}') || coalesce(t.fetched_late, '{}'))
+               coalesce(c.new_start_id, CASE WHEN c.consumed
+                                             AND t.start_id = ANY (coalesce(t.fetched, '{}') || coalesce(t.fetched_late, '{}'))
                         THEN NULL ELSE t.start_id END) AS start_id
-          FROM unnest(p_touched) AS k(instance_id)
-          JOIN @schema@.turn t ON t.instance_id = k.instance_id
-          LEFT JOIN change c ON c.instance_id = t.instance_id
+          FROM change c
+          JOIN @schema@.turn t ON t.instance_id = c.instance_id
           LEFT JOIN @schema@.instance i ON i.instance_id = t.instance_id
-          LEFT JOIN unnest(p_start_instance, p_start_id) AS s(instance_id, id) ON s.instance_id = t.instance_id
     ), state AS MATERIALIZED (
         SELECT h.*, prompt.id AS prompt_id, late.id AS late_id, late.visible_at_ms AS late_at,
                prompt.id IS NOT NULL OR late.visible_at_ms <= p_now AS has_visible

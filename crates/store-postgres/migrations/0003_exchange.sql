@@ -41,9 +41,10 @@ BEGIN
             OR EXISTS (SELECT 1 FROM unnest(p_pin_min, p_pin_max) AS r(low, high)
                         WHERE pins.pin_key >= r.low AND pins.pin_key <= r.high)
          ORDER BY c.head LIMIT p_max) s;
-    SELECT coalesce(array_agg(s.instance_id ORDER BY s.head), '{}') INTO o_instance FROM (
-        SELECT t.instance_id, t.head FROM unnest(candidates) AS k(instance_id)
-          JOIN @schema@.turn t ON t.instance_id = k.instance_id WHERE t.ready FOR UPDATE OF t SKIP LOCKED) s;
+    -- Locked by key and judged afterwards: with the condition inside, the planner would walk all that is ready.
+    SELECT coalesce(array_agg(s.instance_id ORDER BY s.head) FILTER (WHERE s.ready), '{}') INTO o_instance FROM (
+        SELECT t.instance_id, t.head, t.ready FROM unnest(candidates) AS k(instance_id)
+          JOIN @schema@.turn t ON t.instance_id = k.instance_id FOR UPDATE OF t SKIP LOCKED) s;
     o_retry := cardinality(o_instance) < coalesce(cardinality(candidates), 0);
     IF o_instance = '{}' THEN RETURN; END IF;
     SELECT array_agg(nextval('@schema@.lock_token')) INTO o_token FROM generate_series(1, cardinality(o_instance));
@@ -107,10 +108,11 @@ BEGIN
              WHERE CASE WHEN s.until_ms > p_now THEN s.owner = p_owner ELSE p_claims END
              ORDER BY 1 LIMIT p_max) s;
     END IF;
-    SELECT coalesce(array_agg(s.id ORDER BY s.id), '{}'), array_agg(DISTINCT s.session_id) FILTER (WHERE s.session_id IS NOT NULL)
+    SELECT coalesce(array_agg(s.id ORDER BY s.id) FILTER (WHERE s.ready), '{}'),
+           array_agg(DISTINCT s.session_id) FILTER (WHERE s.ready AND s.session_id IS NOT NULL)
       INTO o_id, held FROM (
-        SELECT a.id, a.session_id FROM unnest(candidates) AS k(id)
-          JOIN @schema@.activity a ON a.id = k.id WHERE a.ready FOR UPDATE OF a SKIP LOCKED) s;
+        SELECT a.id, a.session_id, a.ready FROM unnest(candidates) AS k(id)
+          JOIN @schema@.activity a ON a.id = k.id FOR UPDATE OF a SKIP LOCKED) s;
     o_retry := cardinality(o_id) < cardinality(candidates);
     IF o_id = '{}' THEN RETURN; END IF;
 

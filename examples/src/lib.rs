@@ -3,6 +3,7 @@
 //! | program | shows |
 //! |---|---|
 //! | `hello` | one orchestration, one activity |
+//! | `order` | kill -9 and start again: the order goes on, on the embedded store |
 //! | `fan_out` | many activities at once |
 //! | `approval` | a signal with a time limit, by `race!` |
 //! | `saga` | undoing what was done when a later step fails |
@@ -20,3 +21,8 @@
 //! | `testing` | days in milliseconds |
 //!
 //! `tests/examples.rs` runs each of them and compares what it prints with `expected/NAME.txt`.
+
+/// The README as a doctest: what it shows compiles, or the tests fail.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -38,11 +38,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "segno-ledger",
             "segno-postgres",
             "segno-runbook",
+            "segno-stores",
         ],
     ),
-    ("segno-cli", &["segno-api", "segno-server"]),
+    ("segno-stores", &["segno", "segno-embedded", "segno-postgres"]),
+    ("segno-cli", &["segno", "segno-api", "segno-server", "segno-stores"]),
     ("segno-testkit", &["segno"]),
-    ("segno-bench", &["segno", "segno-embedded", "segno-postgres", "segno-testkit"]),
+    ("segno-bench", &["segno", "segno-embedded", "segno-stores", "segno-testkit"]),
     ("segno-examples", &["segno", "segno-embedded", "segno-testkit"]),
 ];
 

@@ -1,8 +1,8 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use segno_stores::StoreUrl;
 
-use crate::store::StoreUrl;
 use crate::workload::{Fanout, Hello, Inline, Long, Sequence, Timers, Workload};
 
 /// Measures Segno on a store.

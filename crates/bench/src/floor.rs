@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use segno::clock::{Clock, SystemClock, duration_ms};
 use segno_embedded::SyncedLog;
+use segno_stores::StoreUrl;
 use serde::Serialize;
 use tokio::task::JoinSet;
 
 use crate::arguments::FloorArguments;
-use crate::store::StoreUrl;
 
 /// What a turn writes on average: a few events, messages and rows.
 const TURN_BYTES: usize = 1_100;

@@ -1,11 +1,11 @@
-//! The README and the guide as doctests: what they show compiles and runs, or the tests fail.
+//! The guide as doctests: what it shows compiles and runs, or the tests fail. The README uses the embedded store, so the
+//! examples have it.
 
 macro_rules! pages {
     ($($name:ident = $path:literal;)+) => { $(#[doc = include_str!($path)] struct $name;)+ };
 }
 
 pages! {
-    Readme = "../../../README.md";
     FirstWorkflow = "../../../docs/guide/first-workflow.md";
     Orchestrations = "../../../docs/guide/orchestrations.md";
     Running = "../../../docs/guide/running.md";

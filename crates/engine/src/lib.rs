@@ -35,7 +35,7 @@ pub use payload::Payload;
 pub use registry::{Registry, RegistryBuilder};
 pub use replay::Nondeterminism;
 pub use retry::Retry;
-pub use runtime::{Runtime, RuntimeOptions};
+pub use runtime::{Retention, Runtime, RuntimeOptions};
 
 /// Waiting for several at once, from the `futures` crate: deterministic in orchestrations.
 pub use futures_util::future::{join, join_all, join3, try_join, try_join_all};

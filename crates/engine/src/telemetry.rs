@@ -26,6 +26,10 @@ pub const LOCKS_LOST: &str = "segno_locks_lost_total";
 pub const DEAD_LETTERS: &str = "segno_dead_letters_total";
 /// Counter with label `what` (turn, activity): work that was given up after too many deliveries.
 pub const POISONED: &str = "segno_poisoned_total";
+/// Counter: instances that retention deleted.
+pub const RETENTION_INSTANCES: &str = "segno_retention_instances_deleted_total";
+/// Counter: executions that retention deleted, alone or with their instances.
+pub const RETENTION_EXECUTIONS: &str = "segno_retention_executions_deleted_total";
 /// Counter: inline steps run.
 pub const STEPS_RUN: &str = "segno_steps_run_total";
 /// Histogram: seconds by which timers fired late.

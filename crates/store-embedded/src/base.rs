@@ -1,24 +1,27 @@
 //! The state behind the log: one redb file with one table of rows, brought forward by checkpoints.
 //!
-//! redb checks its pages only when it repairs, so every row carries a checksum of its key and value.
+//! redb checks its pages only when it repairs, so it lives on checked blocks. Every row carries a checksum of its key
+//! and value besides, from the moment it is handed to redb to the moment it comes back.
 
 use std::io;
 use std::ops::Bound;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use redb::{Database, ReadOnlyTable, ReadableDatabase, StorageBackend, TableDefinition};
 
+use crate::blocks::Blocks;
 use crate::error::{OpenError, RowError};
 use crate::files::{Files, StoreFile};
+use crate::full_disk::FullDisk;
 use crate::keys::{self, Key};
 use crate::overlay::Overlay;
 
 /// Name of the file.
-const BASE_NAME: &str = "state.redb";
+pub const BASE_NAME: &str = "state.redb";
 
-/// The file while it is being made.
-const NEW_NAME: &str = "state.tmp";
+/// The file while it is being made, at first or by a compaction.
+pub const NEW_NAME: &str = "state.tmp";
 
 /// The one table.
 const ROWS: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("rows");
@@ -26,11 +29,17 @@ const ROWS: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("rows"
 /// Memory that redb may use for pages.
 const CACHE_BYTES: usize = 64 * 1024 * 1024;
 
+/// The same for a file that is being made.
+const NEW_CACHE_BYTES: usize = 16 * 1024 * 1024;
+
 /// Version of the row format that this build writes and reads.
-const BASE_FORMAT: u32 = 1;
+pub const BASE_FORMAT: u32 = 1;
 
 /// Number of the fact that tells the format.
 const FORMAT_FACT: u8 = 1;
+
+/// Number of the fact that tells how many rows there are and how long.
+const SIZE_FACT: u8 = 4;
 
 /// Length of the checksum before each value.
 const CHECKSUM_BYTES: usize = 4;
@@ -39,6 +48,26 @@ const CHECKSUM_BYTES: usize = 4;
 #[derive(Debug)]
 pub struct Base {
     database: Database,
+    blocks: Arc<Blocks>,
+    size: Mutex<Size>,
+}
+
+/// Rows in key order.
+pub struct Rows(Box<dyn Iterator<Item = Result<(Key, Bytes), RowError>> + Send>);
+
+impl Rows {
+    /// No rows.
+    pub fn none() -> Self {
+        Rows(Box::new(std::iter::empty()))
+    }
+}
+
+impl Iterator for Rows {
+    type Item = Result<(Key, Bytes), RowError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
 }
 
 /// The rows of one checkpoint, for reading.
@@ -47,28 +76,112 @@ pub struct Snapshot {
     table: ReadOnlyTable<&'static [u8], &'static [u8]>,
 }
 
+/// How much there is of all rows but the facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Size {
+    pub rows: u64,
+    /// Keys and values with their checksums.
+    pub bytes: u64,
+}
+
+impl Size {
+    fn encode(self) -> Bytes {
+        [self.rows.to_le_bytes(), self.bytes.to_le_bytes()].concat().into()
+    }
+
+    fn decode(row: &[u8]) -> Option<Self> {
+        let (rows, bytes) = row.split_first_chunk()?;
+        Some(Size { rows: u64::from_le_bytes(*rows), bytes: u64::from_le_bytes(bytes.try_into().ok()?) })
+    }
+
+    /// The one that a snapshot tells of.
+    pub fn of(snapshot: &Snapshot) -> Result<Self, RowError> {
+        let row = snapshot.get(&keys::meta(SIZE_FACT))?;
+        Ok(row.as_deref().and_then(Size::decode).unwrap_or_default())
+    }
+
+    /// Adds a row.
+    pub fn add(&mut self, key: &[u8], stored_len: usize) {
+        self.rows += 1;
+        self.bytes += (key.len() + stored_len) as u64;
+    }
+
+    fn subtract(&mut self, key: &[u8], stored_len: usize) {
+        self.rows = self.rows.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub((key.len() + stored_len) as u64);
+    }
+}
+
+/// When the rows of a transaction are on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durable {
+    Now,
+    /// With the next one that is durable now.
+    Later,
+}
+
 impl Base {
     /// Opens the file, or makes it. A file that was not finished is never seen: it has another name until it is.
-    pub fn open(files: &Arc<dyn Files>) -> Result<Base, OpenError> {
+    pub fn open(files: &Arc<dyn Files>, when_full: &Arc<FullDisk>) -> Result<Base, OpenError> {
         if !files.list()?.iter().any(|name| name == BASE_NAME) {
-            let file = files.create(NEW_NAME)?;
-            let base = Base { database: open_database(file)? };
-            let facts = [(keys::meta(FORMAT_FACT), Bytes::copy_from_slice(&BASE_FORMAT.to_le_bytes()))];
-            base.write(&Overlay::default(), &facts)?;
-            drop(base);
-            let file = files.open(NEW_NAME)?;
-            file.sync()?;
-            drop(file);
-            files.rename(NEW_NAME, BASE_NAME)?;
-            files.sync_dir()?;
+            drop(Self::create(files, when_full)?);
+            Self::prepare(files)?;
+            Self::publish(files)?;
         }
-        let base = Base { database: open_database(files.open(BASE_NAME)?)? };
-        let format = base.snapshot()?.get(&keys::meta(FORMAT_FACT))?;
+        Self::reopen(files, when_full)
+    }
+
+    /// Opens the file, which must be there.
+    pub fn reopen(files: &Arc<dyn Files>, when_full: &Arc<FullDisk>) -> Result<Base, OpenError> {
+        let mut base = Self::on(files.open(BASE_NAME)?, when_full, CACHE_BYTES)?;
+        let snapshot = base.snapshot()?;
+        let format = snapshot.get(&keys::meta(FORMAT_FACT))?;
         let found = format.as_deref().and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
         if found != BASE_FORMAT {
             return Err(OpenError::UnknownFormat { found, known: BASE_FORMAT });
         }
+        base.size = Mutex::new(Size::of(&snapshot)?);
         Ok(base)
+    }
+
+    /// Makes an empty one under the name of files that are being made.
+    pub fn create(files: &Arc<dyn Files>, when_full: &Arc<FullDisk>) -> Result<Base, OpenError> {
+        let base = Self::on(files.create(NEW_NAME)?, when_full, NEW_CACHE_BYTES)?;
+        let format = (keys::meta(FORMAT_FACT), Bytes::copy_from_slice(&BASE_FORMAT.to_le_bytes()));
+        base.write(&Overlay::default(), &[format])?;
+        Ok(base)
+    }
+
+    /// Makes a file that was made and closed durable.
+    pub fn prepare(files: &Arc<dyn Files>) -> io::Result<()> {
+        files.open(NEW_NAME)?.sync()
+    }
+
+    /// Gives a file that was prepared its name, in place of one that has it.
+    ///
+    /// # Errors
+    /// It is not known then which file has the name after a power cut.
+    pub fn publish(files: &Arc<dyn Files>) -> io::Result<()> {
+        files.rename(NEW_NAME, BASE_NAME)?;
+        files.sync_dir()
+    }
+
+    fn on(
+        file: Arc<dyn StoreFile>,
+        when_full: &Arc<FullDisk>,
+        cache_bytes: usize,
+    ) -> Result<Base, OpenError> {
+        let blocks = Arc::new(Blocks::open(file, Arc::clone(when_full))?);
+        let opened =
+            Database::builder().set_cache_size(cache_bytes).create_with_backend(Backend(Arc::clone(&blocks)));
+        let database = opened.map_err(|error| match error {
+            redb::DatabaseError::Storage(redb::StorageError::Io(error)) => unopenable(error),
+            redb::DatabaseError::DatabaseAlreadyOpen => {
+                OpenError::InUse("the store is open already in this process".to_owned())
+            }
+            other => OpenError::Corrupt(format!("{BASE_NAME}: {other}")),
+        })?;
+        Ok(Base { database, blocks, size: Mutex::default() })
     }
 
     /// The rows of the last checkpoint.
@@ -77,26 +190,80 @@ impl Base {
         Ok(Snapshot { table: transaction.open_table(ROWS).map_err(unreadable)? })
     }
 
+    /// Length of a row with its checksum.
+    pub fn stored_len(row: &[u8]) -> usize {
+        CHECKSUM_BYTES + row.len()
+    }
+
+    /// How much it holds.
+    pub fn size(&self) -> Size {
+        *self.size.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls this when damage is met for the first time.
+    pub fn on_damage(&self, tell: Box<dyn Fn() + Send + Sync>) {
+        self.blocks.on_damage(tell);
+    }
+
+    /// How much room its file takes on disk. Its length may be much more, with a hole at its end.
+    pub fn file_bytes(&self) -> u64 {
+        self.blocks.written_bytes()
+    }
+
+    /// Whether redb finds its own pages in order, those included that hold no rows. Reads all of them.
+    pub fn verify(&mut self) -> Result<bool, String> {
+        self.database.check_integrity().map_err(|error| error.to_string())
+    }
+
     /// Writes all changes and facts in one durable transaction.
     pub fn write(&self, changes: &Overlay, facts: &[(Key, Bytes)]) -> Result<(), RowError> {
-        let transaction = self.database.begin_write().map_err(unreadable)?;
+        let changes = changes.iter().map(|(key, change)| (key.as_slice(), change.value().map(Bytes::as_ref)));
+        let facts = facts.iter().map(|(key, value)| (key.as_slice(), Some(value.as_ref())));
+        self.write_rows(changes.chain(facts), Durable::Now)
+    }
+
+    /// Writes rows in one transaction; a row without a value is removed.
+    pub fn write_rows<'a>(
+        &self,
+        rows: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+        durable: Durable,
+    ) -> Result<(), RowError> {
+        let mut transaction = self.database.begin_write().map_err(unreadable)?;
+        match durable {
+            // The allocator's state goes with it: opening after a crash need not walk all pages to find it out.
+            Durable::Now => transaction.set_quick_repair(true),
+            Durable::Later => transaction.set_durability(redb::Durability::None).map_err(unreadable)?,
+        }
+        let mut size = self.size();
         {
             let mut table = transaction.open_table(ROWS).map_err(unreadable)?;
             let mut buffer = Vec::new();
-            let facts = facts.iter().map(|(key, value)| (key, Some(value)));
-            for (key, value) in changes.iter().map(|(key, change)| (key, change.value())).chain(facts) {
-                match value {
-                    None => drop(table.remove(key.as_slice())?),
+            for (key, value) in rows {
+                let before = match value {
+                    None => table.remove(key)?,
                     Some(value) => {
                         buffer.clear();
                         buffer.extend_from_slice(&checksum(key, value).to_le_bytes());
                         buffer.extend_from_slice(value);
-                        table.insert(key.as_slice(), buffer.as_slice())?;
+                        table.insert(key, buffer.as_slice())?
+                    }
+                };
+                if !keys::is_meta(key) {
+                    if let Some(before) = before {
+                        size.subtract(key, before.value().len());
+                    }
+                    if value.is_some() {
+                        size.add(key, buffer.len());
                     }
                 }
             }
+            let (key, value) = (keys::meta(SIZE_FACT), size.encode());
+            let sum = checksum(&key, &value).to_le_bytes();
+            table.insert(key.as_slice(), [&sum, value.as_ref()].concat().as_slice())?;
         }
-        transaction.commit().map_err(unreadable)
+        transaction.commit().map_err(unreadable)?;
+        *self.size.lock().unwrap_or_else(PoisonError::into_inner) = size;
+        Ok(())
     }
 }
 
@@ -104,6 +271,45 @@ impl Snapshot {
     /// One row.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, RowError> {
         self.table.get(key)?.map(|stored| checked(key, stored.value())).transpose()
+    }
+
+    /// Rows whose keys start with `prefix`, in key order.
+    pub fn scan(&self, prefix: &[u8]) -> Result<Rows, RowError> {
+        let rows = self.from(Bound::Included(prefix))?;
+        let prefix = prefix.to_vec();
+        // An error is passed on, wherever it is.
+        let within = move |row: &Result<(Key, Bytes), RowError>| {
+            row.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix))
+        };
+        Ok(Rows(Box::new(rows.take_while(within))))
+    }
+
+    /// The last row whose key starts with `prefix`.
+    pub fn last(&self, prefix: &[u8]) -> Result<Option<(Key, Bytes)>, RowError> {
+        let mut behind = prefix.to_vec();
+        // No table is numbered this high, so adding one to the last byte never carries.
+        if let Some(last) = behind.last_mut() {
+            *last += 1;
+        }
+        let row =
+            self.table.range::<&[u8]>((Bound::Included(prefix), Bound::Excluded(&*behind)))?.next_back();
+        let read = |(key, value): (redb::AccessGuard<'_, &[u8]>, redb::AccessGuard<'_, &[u8]>)| {
+            Ok((key.value().to_vec(), checked(key.value(), value.value())?))
+        };
+        row.transpose()?.map(read).transpose()
+    }
+
+    /// Rows between two keys, from either end. A row that fails its checksum is one thing, a page that cannot be read is
+    /// another: nothing can be read behind it.
+    pub fn within(
+        &self,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+    ) -> Result<impl DoubleEndedIterator<Item = MaybeRow> + use<>, RowError> {
+        Ok(self.table.range::<&[u8]>((start, end))?.map(|row| {
+            let (key, value) = row?;
+            Ok((key.value().to_vec(), checked(key.value(), value.value())))
+        }))
     }
 
     /// Rows in key order, from a key on.
@@ -120,6 +326,9 @@ impl Snapshot {
     }
 }
 
+/// A row as it was found.
+pub type MaybeRow = Result<(Key, Result<Bytes, RowError>), RowError>;
+
 fn checksum(key: &[u8], value: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(key), value)
 }
@@ -135,27 +344,29 @@ fn checked(key: &[u8], stored: &[u8]) -> Result<Bytes, RowError> {
     Ok(Bytes::copy_from_slice(value))
 }
 
-fn open_database(file: Arc<dyn StoreFile>) -> Result<Database, OpenError> {
-    let opened = Database::builder().set_cache_size(CACHE_BYTES).create_with_backend(Backend(file));
-    opened.map_err(|error| match error {
-        redb::DatabaseError::Storage(redb::StorageError::Io(error)) => OpenError::Io(error),
-        redb::DatabaseError::DatabaseAlreadyOpen => {
-            OpenError::InUse("the store is open already in this process".to_owned())
+/// Why a file could not be opened: a block that fails its checksum is damage, anything else is the disk.
+fn unopenable(error: io::Error) -> OpenError {
+    match error.kind() {
+        io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidInput => {
+            OpenError::Corrupt(format!("{BASE_NAME}: {error}"))
         }
-        other => OpenError::Corrupt(format!("{BASE_NAME}: {other}")),
-    })
+        _ => OpenError::Io(error),
+    }
 }
 
 fn unreadable(error: impl Into<redb::Error>) -> RowError {
     match error.into() {
         redb::Error::Corrupted(what) => RowError::Corrupt(what),
+        redb::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+            RowError::Corrupt(error.to_string())
+        }
         other => RowError::Unreadable(other.to_string()),
     }
 }
 
-/// redb on a file of the store's directory.
+/// redb on checked blocks.
 #[derive(Debug)]
-struct Backend(Arc<dyn StoreFile>);
+struct Backend(Arc<Blocks>);
 
 impl StorageBackend for Backend {
     fn len(&self) -> io::Result<u64> {
@@ -163,7 +374,7 @@ impl StorageBackend for Backend {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read_at(offset, out)
+        self.0.read(offset, out)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
@@ -175,6 +386,6 @@ impl StorageBackend for Backend {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write_at(offset, data)
+        self.0.write(offset, data)
     }
 }

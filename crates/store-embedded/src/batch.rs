@@ -46,6 +46,11 @@ impl Batch {
         self.bytes.len()
     }
 
+    /// Whether there is no change.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.len() == RECORD_HEADER_BYTES
+    }
+
     /// Forgets all changes.
     pub fn clear(&mut self) {
         self.bytes.truncate(RECORD_HEADER_BYTES);

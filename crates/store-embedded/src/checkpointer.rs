@@ -1,38 +1,253 @@
 //! The checkpointer: moves what the log has into the state behind it, then frees the log up to there. The writer goes
-//! on meanwhile.
+//! on meanwhile. When there is nothing to move and much of the state's file is unused, it makes a smaller one.
 
-use std::sync::Arc;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use tokio::sync::oneshot;
 
 use crate::base::Base;
+use crate::compaction::{CompactProgress, CompactReport, Compaction, Failed};
 use crate::error::RowError;
 use crate::facts::FACTS;
+use crate::files::Files;
 use crate::keys::{self, Key};
 use crate::log::Segments;
 use crate::shared::{Core, Frozen, Refusal};
+use crate::snapshot::Taken;
+use crate::untouched::Untouched;
 
-/// Runs until the writer has ended.
-pub fn run(core: &Arc<Core>, base: &Base, segments: &Arc<Segments>, checkpoints: &Receiver<Frozen>) {
-    while let Ok(frozen) = checkpoints.recv() {
-        let covered = frozen.facts.covered;
-        if let Err(error) = checkpoint(core, base, &frozen) {
-            tracing::error!(%error, "a checkpoint failed; the store is read-only until it is reopened");
-            return core.refuse(Refusal::failed(&format!("checkpoint: {error}")));
+/// What the checkpointer is asked to do.
+pub enum Order {
+    /// Moves changes into the state.
+    Checkpoint(Frozen),
+    /// Gives space back now.
+    Compact(CompactOrder),
+    /// Opens the state's file again: redb refuses everything since a damaged block was met, but the rest of the file
+    /// can be read.
+    Reopen,
+}
+
+/// A compaction that somebody waits for.
+pub struct CompactOrder {
+    pub progress: Box<dyn FnMut(CompactProgress) + Send>,
+    pub answer: oneshot::Sender<Result<CompactReport, String>>,
+}
+
+/// Between compactions that nobody asked for.
+const COMPACTION_PAUSE_MS: u64 = 10 * 60 * 1_000;
+
+/// What redb needs for a row beyond its bytes.
+const ROW_BYTES: u64 = 8;
+
+/// The checkpointer.
+pub struct Checkpointer {
+    pub core: Arc<Core>,
+    pub files: Arc<dyn Files>,
+    pub segments: Arc<Segments>,
+    pub base: Base,
+    /// Its own orders, as long as the store is open.
+    pub orders: Weak<SyncSender<Order>>,
+}
+
+/// A compaction and who waits for it.
+struct Running {
+    compaction: Compaction,
+    order: Option<CompactOrder>,
+}
+
+/// Says that the checkpointer has ended, however it did.
+struct Ended(Arc<Core>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.checkpointer_ended();
+    }
+}
+
+impl Checkpointer {
+    /// Runs until the store is closed or the disk fails.
+    pub fn run(mut self, orders: &Receiver<Order>) {
+        let ended = Ended(Arc::clone(&self.core));
+        self.watch_for_damage();
+        let mut running: Option<Running> = None;
+        let mut compacted_at_ms = None;
+        let refusal = loop {
+            let order = match &running {
+                None => orders.recv().map_err(|_| TryRecvError::Disconnected),
+                Some(_) => orders.try_recv(),
+            };
+            let outcome = match order {
+                Ok(Order::Checkpoint(mut frozen)) => self.checkpoint(&mut frozen, &mut running).map(|()| {
+                    if running.is_none() && self.should_compact(compacted_at_ms) {
+                        running = self.start(None);
+                        compacted_at_ms = Some(self.core.clock.now_ms());
+                    }
+                }),
+                Ok(Order::Compact(order)) => {
+                    // One that nobody waits for starts again from the beginning; that is rare and harmless.
+                    running.take().into_iter().for_each(|running| running.compaction.abandon());
+                    running = self.start(Some(order));
+                    Ok(())
+                }
+                Ok(Order::Reopen) => {
+                    tracing::error!("damage was met; check the store, and salvage it or restore a backup");
+                    self.reopen(&Arc::clone(&self.files));
+                    Ok(())
+                }
+                Err(TryRecvError::Empty) => match running.take() {
+                    Some(unfinished) => self.go_on(unfinished).map(|unfinished| running = unfinished),
+                    None => Ok(()),
+                },
+                Err(TryRecvError::Disconnected) => break None,
+            };
+            if let Err(refusal) = outcome {
+                break Some(refusal);
+            }
+        };
+        running.into_iter().for_each(|running| running.compaction.abandon());
+        let Some(refusal) = refusal else { return };
+        self.core.refuse(refusal);
+        drop(ended);
+        // Reads go on until the store is closed, and nothing is written meanwhile.
+        self.reopen(&Untouched::of(&self.files));
+        while orders.recv().is_ok() {}
+    }
+
+    fn watch_for_damage(&self) {
+        let orders = self.orders.clone();
+        self.base.on_damage(Box::new(move || {
+            if let Some(orders) = orders.upgrade() {
+                // With no room for one more order, the store is told by the next read that fails.
+                let _ = orders.try_send(Order::Reopen);
+            }
+        }));
+    }
+
+    /// Reads from the file anew, if that can be opened.
+    fn reopen(&mut self, files: &Arc<dyn Files>) {
+        let base = Base::reopen(files, &self.core.full_disk);
+        match base.and_then(|base| Ok((base.snapshot()?, base))) {
+            Ok((snapshot, base)) => {
+                self.core.lock().state.tables.rows.rebase(snapshot);
+                self.base = base;
+                self.watch_for_damage();
+            }
+            Err(error) => tracing::error!(%error, "the state could not be opened again"),
         }
-        core.room.notify_waiters();
-        if let Err(error) = segments.free(covered) {
+    }
+
+    fn checkpoint(&self, frozen: &mut Frozen, running: &mut Option<Running>) -> Result<(), Refusal> {
+        let covered = frozen.facts.covered;
+        let facts: [(Key, Bytes); 1] = [(keys::meta(FACTS), frozen.facts.encode())];
+        if let Err(error) = self.write(frozen, &facts) {
+            if self.core.lock().is_closing {
+                // The log has everything, so nothing but time is lost.
+                tracing::warn!(%error, "the last checkpoint was not made; opening will take longer");
+            } else {
+                tracing::error!(%error, "a checkpoint failed; the store is read-only until it is reopened");
+            }
+            return Err(Refusal::failed(&format!("checkpoint: {error}")));
+        }
+        if let Some(mut following) = running.take() {
+            match following.compaction.follow(&frozen.changes, &facts) {
+                Ok(()) => *running = Some(following),
+                Err(failed) => given_up(following, failed)?,
+            }
+        }
+        if let Err(error) = self.segments.free(covered) {
             // Harmless: the next checkpoint or the next opening frees them.
             tracing::warn!(%error, "log segments could not be freed");
+        }
+        Ok(())
+    }
+
+    fn write(&self, frozen: &mut Frozen, facts: &[(Key, Bytes)]) -> Result<(), RowError> {
+        self.base.write(&frozen.changes, facts)?;
+        for wanted in frozen.snapshots.drain(..) {
+            // Whoever asked may have gone away meanwhile.
+            let _ = wanted.send(Taken { rows: self.base.snapshot()?, at_ms: frozen.at_ms });
+        }
+        self.core.checkpointed(self.base.snapshot()?);
+        self.core.go_on_with_snapshots();
+        Ok(())
+    }
+
+    /// Whether less than half of the file is in use, with what a tree of pages wastes.
+    fn should_compact(&self, compacted_at_ms: Option<u64>) -> bool {
+        let rests = compacted_at_ms
+            .is_some_and(|at_ms| self.core.clock.now_ms().saturating_sub(at_ms) < COMPACTION_PAUSE_MS);
+        let size = self.base.size();
+        let used = (size.bytes + size.rows * ROW_BYTES) / 2 * 3;
+        let file = self.base.file_bytes();
+        !rests && file > self.core.limits.compact_above_bytes && used < file / 2
+    }
+
+    fn start(&self, order: Option<CompactOrder>) -> Option<Running> {
+        match Compaction::start(&self.files, &self.base) {
+            Ok(compaction) => Some(Running { compaction, order }),
+            Err(Failed::Harmless(error) | Failed::Unknown(error)) => {
+                tracing::warn!(%error, "no compaction was started");
+                if let Some(order) = order {
+                    let _ = order.answer.send(Err(error));
+                }
+                None
+            }
+        }
+    }
+
+    /// Copies a piece, or ends the compaction.
+    fn go_on(&mut self, mut running: Running) -> Result<Option<Running>, Refusal> {
+        let progress = running.compaction.progress(&self.base);
+        if let Some(order) = &mut running.order {
+            (order.progress)(progress);
+        }
+        match running.compaction.copy_piece(&self.base) {
+            Ok(false) => return Ok(Some(running)),
+            Ok(true) => {}
+            Err(failed) => {
+                given_up(running, failed)?;
+                return Ok(None);
+            }
+        }
+        let Running { compaction, order } = running;
+        match compaction.finish(&self.core.full_disk) {
+            Ok((base, report)) => {
+                let unreadable = |error: RowError| Refusal::failed(&format!("compaction: {error}"));
+                self.core.lock().state.tables.rows.rebase(base.snapshot().map_err(unreadable)?);
+                self.base = base;
+                let CompactReport { bytes_before, bytes_after } = report;
+                tracing::info!(bytes_before, bytes_after, "the state was compacted");
+                if let Some(order) = order {
+                    let _ = order.answer.send(Ok(report));
+                }
+                Ok(None)
+            }
+            Err(failed) => {
+                answer(order, failed)?;
+                let _ = self.files.remove(crate::base::NEW_NAME);
+                Ok(None)
+            }
         }
     }
 }
 
-fn checkpoint(core: &Core, base: &Base, frozen: &Frozen) -> Result<(), RowError> {
-    let facts: [(Key, Bytes); 1] = [(keys::meta(FACTS), frozen.facts.encode())];
-    base.write(&frozen.changes, &facts)?;
-    let snapshot = base.snapshot()?;
-    core.lock().state.tables.rows.thaw(snapshot);
-    Ok(())
+fn given_up(running: Running, failed: Failed) -> Result<(), Refusal> {
+    let Running { compaction, order } = running;
+    compaction.abandon();
+    answer(order, failed)
+}
+
+/// Tells whoever waits; the store itself goes on if it can.
+fn answer(order: Option<CompactOrder>, failed: Failed) -> Result<(), Refusal> {
+    let (Failed::Harmless(error) | Failed::Unknown(error)) = &failed;
+    tracing::warn!(%error, "a compaction was given up");
+    if let Some(order) = order {
+        let _ = order.answer.send(Err(error.clone()));
+    }
+    match failed {
+        Failed::Harmless(_) => Ok(()),
+        Failed::Unknown(error) => Err(Refusal::failed(&error)),
+    }
 }

@@ -28,6 +28,19 @@ impl Directory {
         Ok(Directory { path: path.as_ref().to_owned() })
     }
 
+    /// A directory that exists.
+    ///
+    /// # Errors
+    /// `NotFound` when it does not.
+    pub fn existing(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        if !fs::metadata(path)?.is_dir() {
+            let text = format!("{} is not a directory", path.display());
+            return Err(io::Error::new(io::ErrorKind::NotADirectory, text));
+        }
+        Ok(Directory { path: path.to_owned() })
+    }
+
     fn in_use(&self, mut file: &File) -> io::Error {
         let mut holder = String::new();
         let read = file.read_to_string(&mut holder);

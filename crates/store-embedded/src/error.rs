@@ -13,8 +13,9 @@ pub enum OpenError {
     /// Another process has the directory open.
     #[error("{0}")]
     InUse(String),
-    /// The files contradict themselves. Nothing was changed; restore a backup.
-    #[error("the store is damaged: {0}; nothing was changed, restore a backup")]
+    /// The files contradict themselves. Nothing was changed; restore a backup, or save what can be read with
+    /// [`salvage`](crate::salvage).
+    #[error("the store is damaged: {0}; nothing was changed, restore a backup or salvage what can be read")]
     Corrupt(String),
     /// The files are of a format that this build does not know.
     #[error("the store has format version {found}, this build reads {known}; use a newer build")]
@@ -24,6 +25,11 @@ pub enum OpenError {
         /// The newest that this build reads.
         known: u32,
     },
+    /// An import into the store was interrupted, so what it holds is not whole.
+    #[error(
+        "the store is not whole: filling it was interrupted; run the restore or copy again, or remove the directory"
+    )]
+    UnfinishedImport,
     /// The disk refused.
     #[error("the store could not be opened: {0}")]
     Io(#[from] io::Error),
@@ -35,8 +41,18 @@ impl OpenError {
         match self {
             OpenError::InUse(_) => ErrorKind::Conflict,
             OpenError::Corrupt(_) => ErrorKind::Corrupt,
-            OpenError::UnknownFormat { .. } => ErrorKind::Invalid,
+            OpenError::UnknownFormat { .. } | OpenError::UnfinishedImport => ErrorKind::Invalid,
             OpenError::Io(_) => ErrorKind::Unavailable,
+        }
+    }
+}
+
+impl OpenError {
+    /// Why a directory's lock was not to be had.
+    pub(crate) fn of_lock(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::WouldBlock => OpenError::InUse(error.to_string()),
+            _ => OpenError::Io(error),
         }
     }
 }
@@ -86,6 +102,9 @@ impl From<redb::StorageError> for RowError {
     fn from(error: redb::StorageError) -> Self {
         match error {
             redb::StorageError::Corrupted(what) => RowError::Corrupt(what),
+            redb::StorageError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
+                RowError::Corrupt(error.to_string())
+            }
             other => RowError::Unreadable(other.to_string()),
         }
     }

@@ -14,6 +14,9 @@ pub const FACTS: u8 = 2;
 /// Number of the row that says up to where lock tokens are reserved. It is written by commits, not by checkpoints.
 pub const TOKENS: u8 = 3;
 
+/// Number of the row that is there while the store is being filled by an import. It is written by commits.
+pub const FILLING: u8 = 5;
+
 const FACTS_VERSION: u8 = 1;
 
 /// One more than the highest number of a state.

@@ -11,7 +11,7 @@ use semver::Version;
 use segno::store::{CustomStatusChange, ExecutionInfo, ExecutionMetadata, ExecutionStatus, InstanceInfo};
 
 use crate::codec::{Decoder, Encoder, Undecodable};
-use crate::keys::{AgeIndex, Key, ended, status_number, status_of};
+use crate::keys::{AgeIndex, Generation, Key, ended, status_number, status_of};
 
 /// First byte of every instance row.
 const INSTANCE_VERSION: u8 = 1;
@@ -219,7 +219,14 @@ impl InstanceRow {
 
     fn state_keys(&self, instance: &str) -> impl Iterator<Item = Key> {
         let status = AgeIndex::Status(self.current.status).key(self.created_at_ms, instance);
-        [status].into_iter().chain(self.ended_at_ms().map(|ended_at_ms| ended(ended_at_ms, instance)))
+        let generation = if self.parent.is_some() { Generation::Child } else { Generation::Root };
+        let end = self.ended_at_ms().map(|ended_at_ms| ended(generation, ended_at_ms, instance));
+        [status].into_iter().chain(end)
+    }
+
+    /// What the keys of the state depend on.
+    fn state_of_index(&self) -> (ExecutionStatus, Option<u64>, bool) {
+        (self.current.status, self.ended_at_ms(), self.parent.is_some())
     }
 
     fn label_keys(&self, instance: &str) -> impl Iterator<Item = Key> {
@@ -232,7 +239,7 @@ impl InstanceRow {
     /// What the indexes lose and gain when this row follows an older one of the same instance.
     pub fn index_changes(&self, old: &InstanceRow, instance: &str) -> (Vec<Key>, Vec<Key>) {
         let (mut lost, mut gained) = (Vec::new(), Vec::new());
-        if (old.current.status, old.ended_at_ms()) != (self.current.status, self.ended_at_ms()) {
+        if old.state_of_index() != self.state_of_index() {
             lost.extend(old.state_keys(instance));
             gained.extend(self.state_keys(instance));
         }

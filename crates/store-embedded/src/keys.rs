@@ -36,12 +36,57 @@ pub enum Table {
     ByLabel = 19,
     /// Index: instances by parent, newest first.
     ByParent = 20,
-    /// Index: instances that ended, oldest completion first.
+    /// Index: instances that ended, roots before children, oldest completion first.
     ByEnd = 21,
     /// Index: records by kind and due time.
     ByDue = 22,
     /// Index: records by the end of their lives.
     ByExpiry = 23,
+}
+
+/// The indexes whose keys end in an age and an id.
+pub const AGE_INDEXES: [Table; 5] =
+    [Table::ByAge, Table::ByStatus, Table::ByName, Table::ByLabel, Table::ByParent];
+
+const NAMES: [(Table, &str); 17] = [
+    (Table::Meta, "meta"),
+    (Table::Instances, "instances"),
+    (Table::Executions, "executions"),
+    (Table::Events, "events"),
+    (Table::OrchestratorQueue, "orchestrator queue"),
+    (Table::OrchestratorStanding, "orchestrator queue standing"),
+    (Table::WorkerQueue, "worker queue"),
+    (Table::WorkerStanding, "worker queue standing"),
+    (Table::Records, "records"),
+    (Table::ByAge, "by age"),
+    (Table::ByStatus, "by state"),
+    (Table::ByName, "by name"),
+    (Table::ByLabel, "by label"),
+    (Table::ByParent, "by parent"),
+    (Table::ByEnd, "by end"),
+    (Table::ByDue, "by due time"),
+    (Table::ByExpiry, "by expiry"),
+];
+
+impl Table {
+    /// The table of a key.
+    pub fn of_key(key: &[u8]) -> Option<Table> {
+        let first = key.first()?;
+        NAMES.into_iter().map(|(table, _)| table).find(|table| *table as u8 == *first)
+    }
+
+    /// What `docs/embedded-format.md` calls it.
+    pub fn name(self) -> &'static str {
+        NAMES.into_iter().find(|(table, _)| *table == self).map_or("unknown", |(_, name)| name)
+    }
+}
+
+/// A key in words, for people.
+pub fn describe(key: &[u8]) -> String {
+    let Some(table) = Table::of_key(key) else { return format!("{key:?}") };
+    let rest: String =
+        key[1..].iter().flat_map(|byte| std::ascii::escape_default(*byte)).map(char::from).collect();
+    format!("{} {rest}", table.name())
 }
 
 /// A key, or the beginning of one.
@@ -73,6 +118,11 @@ pub fn table(table: Table) -> Key {
 /// A fact about the store.
 pub fn meta(number: u8) -> Key {
     vec![Table::Meta as u8, number]
+}
+
+/// Whether a key is that of a fact about the store.
+pub fn is_meta(key: &[u8]) -> bool {
+    key.first() == Some(&(Table::Meta as u8))
 }
 
 /// A row of a queue, or its standing.
@@ -123,6 +173,29 @@ pub fn events(instance: &str, execution_id: u64, first_event_id: u64) -> Key {
     let mut key = execution(Table::Events, instance, execution_id);
     key.extend_from_slice(&first_event_id.to_be_bytes());
     key
+}
+
+/// The instance that a row of executions or events belongs to.
+pub fn owner(table: Table, key: &[u8]) -> Option<&str> {
+    take_text(within(table, key)?).map(|(instance, _)| instance)
+}
+
+/// The execution that events of an instance belong to.
+pub fn execution_of_events(key: &[u8], instance: &str) -> Option<u64> {
+    let (_, rest) = take_text(within(Table::Events, key)?).filter(|(owner, _)| *owner == instance)?;
+    take_time(rest).map(|(execution_id, _)| execution_id)
+}
+
+/// The instance that an entry of an index is for.
+pub fn indexed_instance(table: Table, key: &[u8]) -> Option<&str> {
+    let rest = within(table, key)?;
+    let rest = match table {
+        Table::ByStatus | Table::ByEnd => rest.get(1..)?,
+        Table::ByName | Table::ByParent => take_text(rest)?.1,
+        Table::ByLabel => take_text(take_text(rest)?.1)?.1,
+        _ => rest,
+    };
+    std::str::from_utf8(take_time(rest)?.1).ok()
 }
 
 /// A record; with a part of an id, the beginning of all of its kind that start with it.
@@ -222,9 +295,21 @@ pub fn aged(key: &[u8], prefix_len: usize) -> Option<(u64, &str)> {
     Some((!u64::from_be_bytes(*age), std::str::from_utf8(id).ok()?))
 }
 
+/// What may be deleted by itself, and what goes with its root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    Root = 0,
+    Child = 1,
+}
+
+/// All instances of a generation that ended, oldest completion first.
+pub fn ended_ones(generation: Generation) -> Key {
+    vec![Table::ByEnd as u8, generation as u8]
+}
+
 /// The key of an instance that ended.
-pub fn ended(ended_at_ms: u64, instance: &str) -> Key {
-    let mut key = key(Table::ByEnd);
+pub fn ended(generation: Generation, ended_at_ms: u64, instance: &str) -> Key {
+    let mut key = ended_ones(generation);
     key.extend_from_slice(&ended_at_ms.to_be_bytes());
     key.extend_from_slice(instance.as_bytes());
     key
@@ -232,7 +317,7 @@ pub fn ended(ended_at_ms: u64, instance: &str) -> Key {
 
 /// Completion time and id of an instance that ended.
 pub fn ended_instance(key: &[u8]) -> Option<(u64, &str)> {
-    let (time, id) = take_time(within(Table::ByEnd, key)?)?;
+    let (time, id) = take_time(within(Table::ByEnd, key)?.get(1..)?)?;
     Some((time, std::str::from_utf8(id).ok()?))
 }
 

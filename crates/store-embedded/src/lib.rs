@@ -7,14 +7,17 @@
 //! | file | what |
 //! |---|---|
 //! | `store` | opening, closing, the two threads |
-//! | `provider`, `admin`, `records` | the three facets |
+//! | `provider`, `admin`, `records`, `import` with `export` | the four facets |
 //! | `shared`, `waiting`, `unsynced` | how an operation runs and what it waits for |
-//! | `writer`, `checkpointer`, `recovery` | the ways between memory, log and redb |
+//! | `writer`, `pace`, `checkpointer`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `removal`, `listing`, `record_index` | what operations do |
 //! | `tables`, `rows`, `overlay`, `base`, `facts` | rows in layers: changes in memory over redb |
 //! | `keys`, `instance_row`, `queue_row`, `batch`, `codec` | what rows and log records look like |
 //! | `log` | segments and records |
 //! | `files`, `directory` | the disk, behind a trait |
+//! | `blocks`, `full_disk` | checksums below redb; waiting for room |
+//! | `check`, `agreement`, `salvage`, `readable`, `untouched` | looking at a store that is not open, and saving a damaged one |
+//! | `info`, `control` | what an operator asks, also from another process |
 //! | `floor` | the log alone, as the measure of the rest |
 //!
 //! **Invariants.** Nothing is answered before the batch that it depends on is synced. No lock is held while the disk is
@@ -22,40 +25,60 @@
 //! those of `docs/embedded-format.md`.
 
 mod admin;
+mod agreement;
 mod base;
 mod batch;
+mod blocks;
+mod check;
 mod checkpointer;
 mod codec;
 mod commit;
+mod compaction;
+mod control;
 mod directory;
 mod error;
+mod export;
 mod facts;
 mod files;
 mod floor;
+mod full_disk;
+mod import;
+mod info;
 mod instance_row;
 mod keys;
 mod listing;
 mod log;
 mod options;
 mod overlay;
+mod pace;
 mod provider;
 mod queue_row;
+mod readable;
 mod record_index;
 mod records;
 mod recovery;
 mod removal;
 mod rows;
+mod salvage;
 mod shared;
+mod snapshot;
 mod state;
 mod store;
 mod tables;
+mod tail;
 mod unsynced;
+mod untouched;
 mod waiting;
 mod writer;
 
+pub use check::{CheckProgress, CheckReport, Finding, check, check_files};
+pub use compaction::{CompactProgress, CompactReport};
+pub use control::Control;
 pub use directory::Directory;
 pub use error::OpenError;
 pub use files::{Files, StoreFile};
 pub use floor::SyncedLog;
+pub use info::{FileInfo, Info, InstanceCounts, Queues};
 pub use options::OpenOptions;
+pub use salvage::{SalvageReport, salvage, salvage_files};
 pub use store::EmbeddedStore;

@@ -6,17 +6,31 @@ use std::time::Duration;
 use segno::clock::{Clock, SystemClock};
 
 use crate::files::Files;
+use crate::overlay::Overlay;
+use crate::tail::{Tail, TailLimits};
 
 /// Changes in memory after which a checkpoint is made.
 const CHECKPOINT_BYTES: usize = 32 * 1024 * 1024;
 
-/// Changes in memory at which commits wait for a checkpoint that is being made.
-const MAX_ACTIVE_BYTES: usize = 3 * CHECKPOINT_BYTES;
+/// Changed rows after which a checkpoint is made.
+const CHECKPOINT_ROWS: usize = 200_000;
+
+/// Length of the log after which a checkpoint is made.
+const CHECKPOINT_LOG_BYTES: u64 = 96 * 1024 * 1024;
+
+/// Age of the oldest change at which a checkpoint is made.
+const CHECKPOINT_AGE: Duration = Duration::from_secs(60);
+
+/// When a checkpoint is being made, commits wait at this many times the bounds that make one due.
+const MAX_ACTIVE: usize = 3;
 
 /// Length of a batch at which commits wait for the writer.
 const MAX_BATCH_BYTES: usize = 16 * 1024 * 1024;
 
-/// How long the writer waits before it tries a full disk again.
+/// A state file that takes no more room than this is never compacted.
+const COMPACT_ABOVE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// How long a full disk is left alone before it is tried again.
 const RETRY_FULL_DISK_AFTER: Duration = Duration::from_millis(500);
 
 /// Settings of a store; [`OpenOptions::default`] is right for production.
@@ -25,26 +39,58 @@ pub struct OpenOptions {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) files: Option<Arc<dyn Files>>,
     pub(crate) limits: Limits,
+    pub(crate) unfinished_import: UnfinishedImport,
+    pub(crate) control_socket: ControlSocket,
+}
+
+/// Whether other processes can ask a store that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ControlSocket {
+    Listen,
+    None,
+}
+
+/// What opening does with a store whose import was interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnfinishedImport {
+    Refuse,
+    Accept,
 }
 
 /// Sizes that trigger or bound something.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    pub(crate) checkpoint_bytes: usize,
-    pub(crate) max_active_bytes: usize,
+    pub(crate) tail: TailLimits,
     pub(crate) max_batch_bytes: usize,
+    pub(crate) compact_above_bytes: u64,
     pub(crate) retry_full_disk_after: Duration,
+}
+
+impl Limits {
+    /// Whether there is so much beyond the checkpoint that is being made that commits must wait for it.
+    pub(crate) fn is_crowded(&self, changes: &Overlay, tail: &Tail) -> bool {
+        changes.bytes() > self.tail.bytes.saturating_mul(MAX_ACTIVE)
+            || changes.len() > self.tail.rows.saturating_mul(MAX_ACTIVE)
+            || tail.logged_bytes() > self.tail.logged_bytes.saturating_mul(MAX_ACTIVE as u64)
+    }
 }
 
 impl Default for OpenOptions {
     fn default() -> Self {
+        let tail = TailLimits {
+            bytes: CHECKPOINT_BYTES,
+            rows: CHECKPOINT_ROWS,
+            logged_bytes: CHECKPOINT_LOG_BYTES,
+            age: CHECKPOINT_AGE,
+        };
         let limits = Limits {
-            checkpoint_bytes: CHECKPOINT_BYTES,
-            max_active_bytes: MAX_ACTIVE_BYTES,
+            tail,
             max_batch_bytes: MAX_BATCH_BYTES,
+            compact_above_bytes: COMPACT_ABOVE_BYTES,
             retry_full_disk_after: RETRY_FULL_DISK_AFTER,
         };
-        OpenOptions { clock: SystemClock::shared(), files: None, limits }
+        let (unfinished_import, control_socket) = (UnfinishedImport::Refuse, ControlSocket::Listen);
+        OpenOptions { clock: SystemClock::shared(), files: None, limits, unfinished_import, control_socket }
     }
 }
 
@@ -53,6 +99,21 @@ impl OpenOptions {
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Opens the store in order to fill it. A store whose import was interrupted is opened too; it refuses everything
+    /// but another import, which begins again from nothing.
+    #[must_use]
+    pub fn for_import(mut self) -> Self {
+        self.unfinished_import = UnfinishedImport::Accept;
+        self
+    }
+
+    /// No socket in the directory. Other processes cannot ask for a backup or for figures then while the store is open.
+    #[must_use]
+    pub fn without_control_socket(mut self) -> Self {
+        self.control_socket = ControlSocket::None;
         self
     }
 
@@ -66,12 +127,26 @@ impl OpenOptions {
     /// Changes in memory after which a checkpoint is made. Less makes opening after a crash quicker and writes more.
     #[must_use]
     pub fn checkpoint_bytes(mut self, bytes: usize) -> Self {
-        self.limits.checkpoint_bytes = bytes;
-        self.limits.max_active_bytes = bytes.saturating_mul(MAX_ACTIVE_BYTES / CHECKPOINT_BYTES);
+        self.limits.tail.bytes = bytes;
         self
     }
 
-    /// How long the writer waits before it tries a full disk again.
+    /// Age of the oldest change at which a checkpoint is made, however little changed. Nothing happens while nothing
+    /// changes.
+    #[must_use]
+    pub fn checkpoint_age(mut self, age: Duration) -> Self {
+        self.limits.tail.age = age;
+        self
+    }
+
+    /// Room that the state file takes on disk from which on some is given back when less than half of it is in use.
+    #[must_use]
+    pub fn compact_above(mut self, bytes: u64) -> Self {
+        self.limits.compact_above_bytes = bytes;
+        self
+    }
+
+    /// How long a full disk is left alone before it is tried again.
     #[must_use]
     pub fn retry_full_disk_after(mut self, wait: Duration) -> Self {
         self.limits.retry_full_disk_after = wait;

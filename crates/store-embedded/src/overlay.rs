@@ -98,8 +98,12 @@ impl Overlay {
         self.bytes
     }
 
+    /// How many rows changed.
+    pub fn len(&self) -> usize {
+        self.changes.len()
+    }
+
     /// Whether nothing changed.
-    #[cfg(test)]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty()
     }

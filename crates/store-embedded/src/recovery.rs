@@ -10,14 +10,17 @@ use segno::store::memory::worker_queue::WorkerQueue;
 
 use crate::base::Base;
 use crate::error::{OpenError, RowError};
-use crate::facts::TOKENS;
+use crate::facts::{FILLING, TOKENS};
 use crate::files::Files;
+use crate::full_disk::FullDisk;
 use crate::keys::{self, Table};
 use crate::log::{AppendError, Log};
+use crate::options::UnfinishedImport;
 use crate::queue_row;
 use crate::record_index::RecordIndex;
 use crate::state::{Restored, State};
 use crate::tables::Tables;
+use crate::tail::Tail;
 
 /// Files that were being made when the store was left.
 const UNFINISHED: [&str; 2] = ["log.tmp", "state.tmp"];
@@ -25,20 +28,36 @@ const UNFINISHED: [&str; 2] = ["log.tmp", "state.tmp"];
 /// A store that is ready to run.
 pub struct Recovered {
     pub state: State,
+    pub tail: Tail,
     pub base: Base,
     pub log: Log,
+    /// Whether an import has not finished.
+    pub is_filling: bool,
 }
 
 /// Opens or makes a store.
-pub fn recover(files: &Arc<dyn Files>, now_ms: u64) -> Result<Recovered, OpenError> {
+pub fn recover(
+    files: &Arc<dyn Files>,
+    full_disk: &Arc<FullDisk>,
+    now_ms: u64,
+    unfinished: UnfinishedImport,
+) -> Result<Recovered, OpenError> {
     let names = files.list()?;
     for name in UNFINISHED.iter().filter(|unfinished| names.iter().any(|name| name == *unfinished)) {
         files.remove(name)?;
     }
-    let base = Base::open(files)?;
+    let base = Base::open(files, full_disk)?;
     let mut tables = Tables::new(base.snapshot()?)?;
     let covered = tables.facts.covered;
-    let (mut log, last) = Log::open(files, covered, |body| Ok(tables.replay(body)?))?;
+    let mut tail = Tail::default();
+    let (mut log, last) = Log::open(files, covered, |body| {
+        tail.grow(body.len(), now_ms);
+        Ok(tables.replay(body)?)
+    })?;
+    let is_filling = tables.rows.get(&keys::meta(FILLING))?.is_some();
+    if is_filling && unfinished == UnfinishedImport::Refuse {
+        return Err(OpenError::UnfinishedImport);
+    }
     let restored = restore(&tables, now_ms)?;
     let mut state = State::new(tables, restored, last + 2);
     // Lock tokens are reserved before the first one is given out.
@@ -46,10 +65,12 @@ pub fn recover(files: &Arc<dyn Files>, now_ms: u64) -> Result<Recovered, OpenErr
     log.append(last + 1, batch.record_mut()).map_err(|error| match error {
         AppendError::Full(error) | AppendError::Failed(error) => OpenError::Io(error),
     })?;
-    Ok(Recovered { state, base, log })
+    tail.grow(batch.len(), now_ms);
+    Ok(Recovered { state, tail, base, log, is_filling })
 }
 
-fn restore(tables: &Tables, now_ms: u64) -> Result<Restored, RowError> {
+/// The queues and the due index that follow from the tables.
+pub fn restore(tables: &Tables, now_ms: u64) -> Result<Restored, RowError> {
     let messages = standings(tables, Table::OrchestratorStanding)?;
     let items = standings(tables, Table::WorkerStanding)?;
     let tokens = tables.rows.get(&keys::meta(TOKENS))?;

@@ -9,7 +9,7 @@ use segno::store::{
 
 use crate::error::RowError;
 use crate::instance_row::{ExecutionRow, InstanceRow};
-use crate::keys::{self, AgeIndex, Key, Table};
+use crate::keys::{self, AgeIndex, Generation, Key, Table};
 use crate::state::State;
 
 /// What a deletion does with instances that have not ended.
@@ -97,22 +97,30 @@ impl State {
     }
 
     /// Removes ended root instances that match, each with its tree, unless something in the tree has not ended.
+    /// Reads no more than it removes, and the trees that it passes over.
     pub fn delete_bulk(&mut self, filter: &InstanceFilter) -> Result<DeleteInstanceResult, RowError> {
-        let mut doomed = Vec::new();
-        let mut trees = 0;
-        for (instance, row) in self.ended(filter)? {
-            if trees == limit_of(filter) {
-                break;
-            }
-            if row.parent.is_some() {
-                continue;
-            }
-            if let Some(tree) = self.ended_tree(instance)? {
-                trees += 1;
-                for instance in &tree {
-                    doomed.push(self.doomed(instance)?);
+        let mut trees = Vec::new();
+        let most = limit_of(filter);
+        let mut add = |root: &str| -> Result<bool, RowError> {
+            trees.extend(self.ended_tree(root.to_owned())?);
+            Ok(trees.len() < most)
+        };
+        if most == 0 {
+            return Ok(DeleteInstanceResult::default());
+        }
+        if filter.instance_ids.is_some() {
+            let listed = self.ended_of_list(filter)?;
+            for (instance, _) in listed.iter().filter(|(_, row)| row.parent.is_none()) {
+                if !add(instance)? {
+                    break;
                 }
             }
+        } else {
+            self.each_ended(filter, Generation::Root, &mut add)?;
+        }
+        let mut doomed = Vec::new();
+        for instance in trees.iter().flatten() {
+            doomed.push(self.doomed(instance)?);
         }
         Ok(self.remove(doomed))
     }
@@ -135,27 +143,52 @@ impl State {
 
     /// Instances of a filter that have ended in its time, oldest completion first.
     fn ended(&self, filter: &InstanceFilter) -> Result<Vec<(String, InstanceRow)>, RowError> {
+        if filter.instance_ids.is_some() {
+            return self.ended_of_list(filter);
+        }
+        let mut found = Vec::new();
+        for generation in [Generation::Root, Generation::Child] {
+            let mut count = 0;
+            self.each_ended(filter, generation, &mut |id| {
+                found.extend(self.tables.instance(id)?.map(|row| (id.to_owned(), row)));
+                count += 1;
+                Ok(count < limit_of(filter))
+            })?;
+        }
+        found.sort_by(|(one, row), (other, other_row)| {
+            (row.ended_at_ms(), one).cmp(&(other_row.ended_at_ms(), other))
+        });
+        Ok(found)
+    }
+
+    fn ended_of_list(&self, filter: &InstanceFilter) -> Result<Vec<(String, InstanceRow)>, RowError> {
         let before_ms = filter.completed_before_ms.unwrap_or(u64::MAX);
         let mut found = Vec::new();
-        if let Some(ids) = &filter.instance_ids {
-            for id in ids.iter().collect::<BTreeSet<_>>() {
-                let row = self.tables.instance(id)?;
-                found.extend(row.filter(|row| row.ended_at_ms().is_some()).map(|row| (id.clone(), row)));
-            }
-            found.retain(|(_, row)| row.ended_at_ms().is_some_and(|ended_at_ms| ended_at_ms < before_ms));
-            found.sort_by_key(|(_, row)| (row.ended_at_ms(), row.created_at_ms));
-            return Ok(found);
+        for id in filter.instance_ids.iter().flatten().collect::<BTreeSet<_>>() {
+            let row = self.tables.instance(id)?;
+            found.extend(row.filter(|row| row.ended_at_ms().is_some()).map(|row| (id.clone(), row)));
         }
-        let prefix = keys::table(Table::ByEnd);
-        for entry in self.tables.rows.scan(&prefix)? {
+        found.retain(|(_, row)| row.ended_at_ms().is_some_and(|ended_at_ms| ended_at_ms < before_ms));
+        found.sort_by_key(|(_, row)| (row.ended_at_ms(), row.created_at_ms));
+        Ok(found)
+    }
+
+    /// Goes through instances that have ended in the time of a filter, oldest completion first, as long as told.
+    fn each_ended(
+        &self,
+        filter: &InstanceFilter,
+        generation: Generation,
+        each: &mut dyn FnMut(&str) -> Result<bool, RowError>,
+    ) -> Result<(), RowError> {
+        let before_ms = filter.completed_before_ms.unwrap_or(u64::MAX);
+        for entry in self.tables.rows.scan(&keys::ended_ones(generation))? {
             let (key, _) = entry?;
             let Some((ended_at_ms, id)) = keys::ended_instance(&key) else { continue };
-            if ended_at_ms >= before_ms {
+            if ended_at_ms >= before_ms || !each(id)? {
                 break;
             }
-            found.extend(self.tables.instance(id)?.map(|row| (id.to_owned(), row)));
         }
-        Ok(found)
+        Ok(())
     }
 
     /// Instances of a filter that have not ended, oldest first; none when the filter asks for a completion time.

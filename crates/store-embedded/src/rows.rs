@@ -63,6 +63,11 @@ impl Rows {
         self.base = base;
     }
 
+    /// Reads from another file that has the same rows.
+    pub fn rebase(&mut self, base: Snapshot) {
+        self.base = base;
+    }
+
     /// Rows whose keys start with `prefix`, in key order.
     pub fn scan<'a>(&'a self, prefix: &'a [u8]) -> Result<Scan<'a>, RowError> {
         self.scan_from(prefix, Bound::Included(prefix))

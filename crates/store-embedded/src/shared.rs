@@ -9,11 +9,16 @@ use segno::store::memory::waiters::Waiters;
 use segno::store::{ErrorKind, InstanceInfo, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
+use crate::base::Snapshot;
 use crate::batch::Batch;
 use crate::facts::Facts;
+use crate::full_disk::FullDisk;
 use crate::options::Limits;
 use crate::overlay::Overlay;
+use crate::pace::Pace;
+use crate::snapshot::Taken;
 use crate::state::State;
+use crate::tail::Tail;
 use crate::waiting::{DueWish, TurnWish, Wish, WorkWish};
 
 /// Why the store does not write.
@@ -21,27 +26,30 @@ use crate::waiting::{DueWish, TurnWish, Wish, WorkWish};
 pub struct Refusal {
     kind: ErrorKind,
     message: String,
+    /// Whether the next batch that is written is its end.
+    passes: bool,
 }
 
 impl Refusal {
     /// No room on the disk; goes away by itself.
-    pub fn full(error: &std::io::Error) -> Self {
+    pub fn full(error: &dyn std::fmt::Display) -> Self {
         let message = format!(
             "the disk is full ({error}); what was not acknowledged is written when there is room, make some"
         );
-        Refusal { kind: ErrorKind::Unavailable, message }
+        Refusal { kind: ErrorKind::Unavailable, message, passes: true }
     }
 
     /// A write or sync failed, so what is on the disk is not known.
     pub fn failed(what: &str) -> Self {
         let message =
             format!("the store is read-only since a write failed ({what}); check the disk and reopen it");
-        Refusal { kind: ErrorKind::Unavailable, message }
+        Refusal { kind: ErrorKind::Unavailable, message, passes: false }
     }
 
     /// The store is being closed.
     pub fn closed() -> Self {
-        Refusal { kind: ErrorKind::Closed, message: "the store has been closed".to_owned() }
+        let message = "the store has been closed".to_owned();
+        Refusal { kind: ErrorKind::Closed, message, passes: false }
     }
 
     /// The error of an operation that was refused.
@@ -49,6 +57,9 @@ impl Refusal {
         ProviderError::new(self.kind, operation, self.message.clone())
     }
 }
+
+/// The operation that goes on while a store is being filled.
+pub const IMPORT: &str = "import";
 
 /// What became of a batch.
 pub type Outcome = Result<(), Refusal>;
@@ -66,14 +77,35 @@ pub struct Shared {
     /// Why nothing is written, if so.
     pub refusal: Option<Refusal>,
     pub is_closing: bool,
-    /// Whether the writer sleeps and must be called.
-    writer_sleeps: bool,
+    /// What the log has beyond the last checkpoint.
+    pub tail: Tail,
+    /// Whether there is somebody to make checkpoints.
+    has_checkpointer: bool,
+    /// Whether somebody waits for a checkpoint.
+    checkpoint_wanted: bool,
+    /// How many checkpoints have been made since the store was opened.
+    checkpoints: u64,
+    /// Whether an import has begun and not finished.
+    pub is_filling: bool,
+    /// How many imports have begun since the store was opened.
+    pub imports: u64,
+    /// Whoever waits for a snapshot.
+    pub snapshots: Vec<oneshot::Sender<Taken>>,
+    /// How many must wait for a batch before the writer, which sleeps, is called; `None` when it does not sleep.
+    call_writer_at: Option<usize>,
 }
 
 impl Shared {
-    /// Fails when the store has been closed.
+    /// Fails when the store has been closed, or is being filled and this is not what fills it.
     pub fn check_open(&self, operation: &'static str) -> Result<(), ProviderError> {
-        if self.is_closing { Err(Refusal::closed().at(operation)) } else { Ok(()) }
+        if self.is_closing {
+            return Err(Refusal::closed().at(operation));
+        }
+        if self.is_filling && operation != IMPORT {
+            let text = "an import into this store has not finished; finish it, or begin it again";
+            return Err(ProviderError::unavailable(operation, text));
+        }
+        Ok(())
     }
 
     /// Wakes as many waiters as there is work for.
@@ -82,6 +114,24 @@ impl Shared {
         self.turns.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
         self.work.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
         self.due.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
+    }
+
+    /// Whether there is anything that the last checkpoint does not have, and somebody to put it there.
+    fn can_checkpoint(&self) -> bool {
+        let tables = &self.state.tables;
+        self.has_checkpointer
+            && self.refusal.is_none()
+            && !(tables.rows.active().is_empty() && tables.batch.is_empty())
+    }
+
+    /// Hands everything up to a batch to a checkpoint.
+    fn freeze(&mut self, covered: u64, at_ms: u64) -> Frozen {
+        self.tail = Tail::default();
+        self.checkpoint_wanted = false;
+        let snapshots = std::mem::take(&mut self.snapshots);
+        let tables = &mut self.state.tables;
+        let facts = Facts { covered, ..tables.facts };
+        Frozen { changes: tables.rows.freeze(), facts, at_ms, snapshots }
     }
 
     /// Where the outcome of a batch arrives; `None` when it is durable already.
@@ -104,6 +154,14 @@ impl Shared {
     }
 }
 
+/// What the writer has to do.
+pub enum Task {
+    /// Write a batch.
+    Write(Writing),
+    /// Have a checkpoint made of what is written.
+    Checkpoint(Frozen),
+}
+
 /// A batch that is to be written, with what hangs on it.
 pub struct Writing {
     pub sequence: u64,
@@ -117,6 +175,9 @@ pub struct Writing {
 pub struct Frozen {
     pub changes: Arc<Overlay>,
     pub facts: Facts,
+    /// When it was frozen, and whoever wants a snapshot of then.
+    pub at_ms: u64,
+    pub snapshots: Vec<oneshot::Sender<Taken>>,
 }
 
 /// The shared part of a store.
@@ -125,12 +186,19 @@ pub struct Core {
     pub limits: Limits,
     shared: Mutex<Shared>,
     to_writer: Condvar,
+    pub full_disk: Arc<FullDisk>,
     /// Told when a batch or a checkpoint has made room for more changes.
-    pub room: Notify,
+    pub room: Arc<Notify>,
 }
 
 impl Core {
-    pub fn new(state: State, clock: Arc<dyn Clock>, limits: Limits) -> Self {
+    pub fn new(
+        recovered: (State, Tail),
+        clock: Arc<dyn Clock>,
+        limits: Limits,
+        full_disk: Arc<FullDisk>,
+    ) -> Self {
+        let (state, tail) = recovered;
         let shared = Shared {
             state,
             turns: Waiters::default(),
@@ -140,9 +208,17 @@ impl Core {
             writing: Vec::new(),
             refusal: None,
             is_closing: false,
-            writer_sleeps: false,
+            tail,
+            has_checkpointer: true,
+            checkpoint_wanted: false,
+            checkpoints: 0,
+            is_filling: false,
+            imports: 0,
+            snapshots: Vec::new(),
+            call_writer_at: None,
         };
-        Core { clock, limits, shared: Mutex::new(shared), to_writer: Condvar::new(), room: Notify::new() }
+        let room = Arc::clone(&full_disk.room);
+        Core { clock, limits, shared: Mutex::new(shared), to_writer: Condvar::new(), full_disk, room }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -151,40 +227,122 @@ impl Core {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls the writer if it sleeps and somebody waits for the batch.
+    /// Calls the writer if it sleeps and as many wait for the batch as it wishes.
     pub fn call_writer(&self, shared: &mut Shared) {
-        if shared.writer_sleeps && (shared.state.unsynced.is_wanted() || shared.is_closing) {
-            shared.writer_sleeps = false;
+        let enough = |at: usize| shared.state.unsynced.is_wanted() && shared.filling.len() >= at;
+        if shared.call_writer_at.is_some_and(enough) {
+            shared.call_writer_at = None;
             self.to_writer.notify_one();
         }
     }
 
-    /// The next batch, once somebody waits for it; `None` when the store is being closed.
-    pub fn next_batch(&self) -> Option<Writing> {
-        let mut shared = self.lock();
-        while !shared.state.unsynced.is_wanted() {
-            if shared.is_closing {
-                return None;
-            }
-            shared.writer_sleeps = true;
-            shared = self.to_writer.wait(shared).unwrap_or_else(PoisonError::into_inner);
+    /// The next batch, once somebody waits for it, or the next checkpoint, when nobody does for a while or the store is
+    /// being closed; `None` when it is closed and there is nothing left to do.
+    pub fn next_task(&self, pace: &Pace) -> Option<Task> {
+        let (mut shared, is_checkpoint_due) = self.wait_for_task()?;
+        shared.call_writer_at = None;
+        if is_checkpoint_due && shared.state.tables.batch.is_empty() {
+            let covered = shared.state.unsynced.last();
+            return Some(Task::Checkpoint(shared.freeze(covered, self.clock.now_ms())));
         }
-        shared.writer_sleeps = false;
+        if let Some((enough, patience)) = pace.wish(shared.filling.len()) {
+            shared.call_writer_at = Some(enough);
+            let waiting = |shared: &mut Shared| shared.call_writer_at.is_some() && !shared.is_closing;
+            let waited = self.to_writer.wait_timeout_while(shared, patience, waiting);
+            shared = waited.unwrap_or_else(PoisonError::into_inner).0;
+            shared.call_writer_at = None;
+        }
+        let now_ms = self.clock.now_ms();
+        let is_snapshot_due = !shared.snapshots.is_empty() && !shared.state.tables.rows.is_frozen();
+        if is_snapshot_due {
+            shared.state.store_attempts_of_locked(now_ms);
+        }
         let waiting = std::mem::take(&mut shared.filling);
         shared.writing.extend(waiting);
-        let limits = &self.limits;
         let state = &mut shared.state;
         let sequence = state.unsynced.begin_write();
         let batch = std::mem::take(&mut state.tables.batch);
         let watched = std::mem::take(&mut state.watched);
-        let rows = &mut state.tables.rows;
+        shared.tail.grow(batch.len(), now_ms);
+        let rows = &shared.state.tables.rows;
+        let is_due = is_checkpoint_due
+            || is_snapshot_due
+            || shared.tail.is_due(rows.active(), &self.limits.tail, now_ms);
         // The overlay holds exactly what the log has up to and including this batch.
-        let is_due = rows.active().bytes() >= limits.checkpoint_bytes && !rows.is_frozen();
-        let frozen = is_due.then(|| {
-            let facts = Facts { covered: sequence, ..state.tables.facts };
-            Frozen { changes: rows.freeze(), facts }
-        });
-        Some(Writing { sequence, batch, watched, frozen })
+        let frozen = (is_due && !rows.is_frozen()).then(|| shared.freeze(sequence, now_ms));
+        Some(Task::Write(Writing { sequence, batch, watched, frozen }))
+    }
+
+    /// Waits until somebody wants a batch, or until it is time for a checkpoint.
+    fn wait_for_task(&self) -> Option<(MutexGuard<'_, Shared>, bool)> {
+        let mut shared = self.lock();
+        while !shared.state.unsynced.is_wanted() {
+            let can_checkpoint = shared.can_checkpoint();
+            let is_frozen = shared.state.tables.rows.is_frozen();
+            if shared.is_closing && !(is_frozen && shared.has_checkpointer) {
+                return can_checkpoint.then_some((shared, true));
+            }
+            if shared.checkpoint_wanted && can_checkpoint && !is_frozen {
+                return Some((shared, true));
+            }
+            shared.call_writer_at = Some(0);
+            if can_checkpoint && !is_frozen {
+                let waited = self.to_writer.wait_timeout(shared, self.limits.tail.age);
+                let (woken, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+                shared = woken;
+                if timeout.timed_out() && !shared.state.unsynced.is_wanted() && shared.can_checkpoint() {
+                    return Some((shared, true));
+                }
+            } else {
+                // Nothing to do, however long it takes.
+                shared = self.to_writer.wait(shared).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        Some((shared, false))
+    }
+
+    /// A checkpoint is on disk: takes over its rows.
+    pub fn checkpointed(&self, snapshot: Snapshot) {
+        let mut shared = self.lock();
+        shared.state.tables.rows.thaw(snapshot);
+        shared.checkpoints += 1;
+        shared.call_writer_at = None;
+        drop(shared);
+        self.to_writer.notify_one();
+        self.room.notify_waiters();
+    }
+
+    /// Has everything that is there now moved into the state, as far as that is possible.
+    pub async fn checkpoint(&self) {
+        let mut target = None;
+        loop {
+            let made = self.room.notified();
+            tokio::pin!(made);
+            made.as_mut().enable();
+            {
+                let mut shared = self.lock();
+                if shared.is_closing || !shared.can_checkpoint() {
+                    return;
+                }
+                // One that is being made does not have everything.
+                let being_made = u64::from(shared.state.tables.rows.is_frozen());
+                let target = *target.get_or_insert(shared.checkpoints + being_made + 1);
+                if shared.checkpoints >= target {
+                    return;
+                }
+                shared.checkpoint_wanted = true;
+                shared.call_writer_at = None;
+            }
+            self.to_writer.notify_one();
+            made.await;
+        }
+    }
+
+    /// There are no checkpoints any more.
+    pub fn checkpointer_ended(&self) {
+        self.lock().has_checkpointer = false;
+        self.to_writer.notify_one();
+        self.room.notify_waiters();
     }
 
     /// Waits a moment before the disk is tried again; `false` when the store is being closed.
@@ -203,31 +361,35 @@ impl Core {
         let mut waiting = std::mem::take(&mut shared.writing);
         waiting.append(&mut shared.filling);
         shared.refusal = Some(refusal.clone());
+        shared.snapshots.clear();
         drop(shared);
         answer(waiting, &Err(refusal));
         self.room.notify_waiters();
     }
 
-    /// A batch is durable: shows what it did and answers whoever waits for it.
-    pub fn synced(&self, watched: Vec<InstanceInfo>) {
+    /// A batch is durable: shows what it did and answers whoever waits for it. Returns how many that were.
+    pub fn synced(&self, watched: Vec<InstanceInfo>) -> usize {
         let mut shared = self.lock();
         let now_ms = self.clock.now_ms();
-        shared.refusal = None;
+        shared.refusal.take_if(|refusal| refusal.passes);
         shared.state.advance(now_ms);
         shared.state.synced(watched, now_ms);
         shared.wake(now_ms);
         let waiting = std::mem::take(&mut shared.writing);
         drop(shared);
+        let answered = waiting.len();
         answer(waiting, &Ok(()));
         self.room.notify_waiters();
+        answered
     }
 
     /// Asks the threads to end and refuses everything from now on. What waits is still written.
     pub fn close(&self) {
         let mut shared = self.lock();
         shared.is_closing = true;
-        shared.writer_sleeps = false;
+        shared.call_writer_at = None;
         drop(shared);
+        self.full_disk.give_up();
         self.to_writer.notify_all();
         self.room.notify_waiters();
     }

@@ -77,28 +77,44 @@ pub struct Restored {
 impl State {
     /// The state of a store that was just opened. The next batch reserves lock tokens.
     pub fn new(tables: Tables, restored: Restored, next_sequence: u64) -> Self {
-        let facts = tables.facts;
-        let persisted = |suspect_up_to, stored| Persisted { suspect_up_to, stored };
         let mut state = State {
-            orchestrations: restored.orchestrations,
-            work: restored.work,
-            records: restored.records,
-            versions: Sequence::after(facts.last_record_version),
+            orchestrations: OrchestratorQueue::default(),
+            work: WorkerQueue::default(),
+            records: RecordIndex::default(),
+            versions: Sequence::default(),
             watches: Watches::default(),
             watched: Vec::new(),
             unsynced: Unsynced::new(next_sequence),
             tokens: Sequence::after(restored.tokens_reserved),
             tokens_reserved: restored.tokens_reserved,
-            messages: persisted(facts.last_message_id, restored.stored_messages),
-            items: persisted(facts.last_item_id, restored.stored_items),
+            messages: Persisted::default(),
+            items: Persisted::default(),
             tables,
         };
+        state.restart(restored);
         state.reserve_tokens();
         state
     }
 
+    /// Takes over queues that were built from the tables.
+    pub fn restart(&mut self, restored: Restored) {
+        let facts = self.tables.facts;
+        let persisted = |suspect_up_to, stored| Persisted { suspect_up_to, stored };
+        self.orchestrations = restored.orchestrations;
+        self.work = restored.work;
+        self.records = restored.records;
+        self.versions = Sequence::after(facts.last_record_version);
+        self.messages = persisted(facts.last_message_id, restored.stored_messages);
+        self.items = persisted(facts.last_item_id, restored.stored_items);
+    }
+
     fn reserve_tokens(&mut self) {
         self.tokens_reserved += TOKEN_BLOCK;
+        self.touch();
+    }
+
+    /// Writes a row that says nothing new, for a batch that must not be empty.
+    pub fn touch(&mut self) {
         let value = Bytes::copy_from_slice(&self.tokens_reserved.to_le_bytes());
         self.tables.put(keys::meta(TOKENS), value);
     }
@@ -117,6 +133,24 @@ impl State {
         // Half a block ahead, so that a commit has made the next block durable long before it is touched.
         if self.tokens.last() + TOKEN_BLOCK / 2 > self.tokens_reserved {
             self.reserve_tokens();
+        }
+    }
+
+    /// Stores the attempts of everything that is locked, for a snapshot to have them.
+    pub fn store_attempts_of_locked(&mut self, now_ms: u64) {
+        let messages: Vec<(u64, u32)> = self.orchestrations.locked().collect();
+        for (id, attempts) in messages {
+            if self.messages.stored.insert(id) {
+                let standing = Standing { id, visible_at_ms: now_ms, attempts };
+                self.tables.put_standing(Table::OrchestratorStanding, standing);
+            }
+        }
+        let items: Vec<(u64, u32)> = self.work.locked().collect();
+        for (id, attempts) in items {
+            if self.items.stored.insert(id) {
+                let standing = Standing { id, visible_at_ms: now_ms, attempts };
+                self.tables.put_standing(Table::WorkerStanding, standing);
+            }
         }
     }
 

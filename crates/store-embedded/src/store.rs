@@ -2,33 +2,49 @@
 
 use std::any::Any;
 use std::fmt;
-use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::mpsc::{self, SyncSender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use segno::store::ProviderError;
+use tokio::sync::oneshot;
+
+use crate::checkpointer::{Checkpointer, CompactOrder, Order};
+use crate::compaction::{CompactProgress, CompactReport};
+use crate::control::ControlServer;
 use crate::directory::Directory;
 use crate::error::OpenError;
 use crate::files::Files;
-use crate::options::OpenOptions;
+use crate::full_disk::FullDisk;
+use crate::options::{ControlSocket, OpenOptions};
 use crate::recovery::{Recovered, recover};
-use crate::shared::Core;
-use crate::{checkpointer, writer};
+use crate::shared::{Core, Refusal};
+use crate::writer;
+
+/// Orders that may wait for the checkpointer: one checkpoint and some wishes to compact.
+const MAX_ORDERS: usize = 4;
 
 /// The embedded store: one directory, one process; acknowledged means synced.
 ///
-/// It is closed by [`EmbeddedStore::close`] or with its last handle, which waits for the batch and the checkpoint that
-/// are being written. Nothing else needs to be saved: a store that is killed opens as one that was closed.
+/// It is closed by [`EmbeddedStore::close`] or with its last handle, which waits for the batch that is being written and
+/// makes a last checkpoint. Nothing needs to be saved: a store that is killed opens as one that was closed, after
+/// reading again what the log has beyond the last checkpoint.
 pub struct EmbeddedStore {
     core: Arc<Core>,
+    files: Arc<dyn Files>,
     running: Mutex<Option<Running>>,
 }
 
 /// What ends when the store is closed.
 struct Running {
     threads: [JoinHandle<()>; 2],
+    /// Answers other processes.
+    control: Option<ControlServer>,
     /// The lock of the directory.
     lock: Box<dyn Any + Send + Sync>,
+    /// To the checkpointer, which ends when nobody can order anything any more.
+    orders: Arc<SyncSender<Order>>,
 }
 
 impl fmt::Debug for EmbeddedStore {
@@ -51,29 +67,43 @@ impl EmbeddedStore {
     /// # Errors
     /// When the directory is in use, damaged, of an unknown format, or not accessible.
     pub fn open_with(path: impl AsRef<Path>, options: OpenOptions) -> Result<Arc<EmbeddedStore>, OpenError> {
+        let is_listening = options.files.is_none() && options.control_socket == ControlSocket::Listen;
         let files: Arc<dyn Files> = match options.files {
             Some(files) => files,
-            None => Arc::new(Directory::new(path)?),
+            None => Arc::new(Directory::new(&path)?),
         };
-        let lock = files.lock().map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => OpenError::InUse(error.to_string()),
-            _ => OpenError::Io(error),
-        })?;
-        let Recovered { state, base, log } = recover(&files, options.clock.now_ms())?;
-        let core = Arc::new(Core::new(state, options.clock, options.limits));
+        let lock = files.lock().map_err(OpenError::of_lock)?;
+        let full_disk = FullDisk::new(options.limits.retry_full_disk_after);
+        let now_ms = options.clock.now_ms();
+        let Recovered { state, tail, base, log, is_filling } =
+            recover(&files, &full_disk, now_ms, options.unfinished_import)?;
+        full_disk.be_patient();
+        let core = Arc::new(Core::new((state, tail), options.clock, options.limits, full_disk));
+        core.lock().is_filling = is_filling;
         let segments = Arc::clone(log.segments());
-        // One at a time: nothing is frozen while a checkpoint is being made.
-        let (to_checkpointer, checkpoints) = mpsc::sync_channel(1);
-        let checkpointing = Arc::clone(&core);
+        // One checkpoint at a time, because nothing is frozen while one is being made, and a few wishes to compact.
+        let (orders, to_do) = mpsc::sync_channel(MAX_ORDERS);
+        let orders = Arc::new(orders);
+        let own_orders = Arc::downgrade(&orders);
+        let checkpointer = Checkpointer {
+            core: Arc::clone(&core),
+            files: Arc::clone(&files),
+            segments,
+            base,
+            orders: own_orders,
+        };
         let checkpointer = thread::Builder::new()
             .name("segno-checkpointer".to_owned())
-            .spawn(move || checkpointer::run(&checkpointing, &base, &segments, &checkpoints))?;
+            .spawn(move || checkpointer.run(&to_do))?;
+        let to_checkpointer = SyncSender::clone(&orders);
         let writing = Arc::clone(&core);
         let writer = thread::Builder::new()
             .name("segno-writer".to_owned())
             .spawn(move || writer::run(&writing, log, &to_checkpointer))?;
-        let running = Mutex::new(Some(Running { threads: [writer, checkpointer], lock }));
-        Ok(Arc::new(EmbeddedStore { core, running }))
+        let control = is_listening.then(|| listen(path.as_ref(), &core, &files)).flatten();
+        let threads = [writer, checkpointer];
+        let running = Mutex::new(Some(Running { threads, control, lock, orders }));
+        Ok(Arc::new(EmbeddedStore { core, files, running }))
     }
 
     /// Closes the store, whoever else has a handle: the directory can be opened again, and every later call on this
@@ -81,17 +111,62 @@ impl EmbeddedStore {
     pub fn close(&self) {
         self.core.close();
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(Running { threads, lock }) = running {
+        if let Some(Running { threads, control, lock, orders }) = running {
+            drop(orders);
             for thread in threads {
                 // A thread that panicked has said so already.
                 let _ = thread.join();
             }
+            // Nobody is left to take one.
+            self.core.lock().snapshots.clear();
+            drop(control);
             drop(lock);
         }
     }
 
+    /// Gives unused disk space back now, while the store is in use. It happens by itself when less than half of the
+    /// state file is in use; this is for those who know better. `progress` is called again and again.
+    ///
+    /// # Errors
+    /// When the store is closed, when another wish comes in between, or when the disk refuses; with too little room for
+    /// the copy nothing changes.
+    pub async fn compact(
+        &self,
+        progress: impl FnMut(CompactProgress) + Send + 'static,
+    ) -> Result<CompactReport, ProviderError> {
+        const OPERATION: &str = "compact";
+        // What is still in memory may be what frees the space.
+        self.core.checkpoint().await;
+        let (answer, report) = oneshot::channel();
+        let order = Order::Compact(CompactOrder { progress: Box::new(progress), answer });
+        {
+            let running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+            let running = running.as_ref().ok_or_else(|| Refusal::closed().at(OPERATION))?;
+            let busy = |_| ProviderError::unavailable(OPERATION, "the checkpointer is busy; try again later");
+            running.orders.try_send(order).map_err(busy)?;
+        }
+        let given_up = || Err("it was interrupted; try again".to_owned());
+        let report = report.await.unwrap_or_else(|_| given_up());
+        report.map_err(|error| ProviderError::unavailable(OPERATION, error))
+    }
+
     pub(crate) fn core(&self) -> &Core {
         &self.core
+    }
+
+    pub(crate) fn files(&self) -> &Arc<dyn Files> {
+        &self.files
+    }
+}
+
+/// A store that cannot listen works all the same.
+fn listen(path: &Path, core: &Arc<Core>, files: &Arc<dyn Files>) -> Option<ControlServer> {
+    match ControlServer::start(path, Arc::clone(core), Arc::clone(files)) {
+        Ok(control) => Some(control),
+        Err(error) => {
+            tracing::warn!(%error, "no control socket: other processes cannot ask this store");
+            None
+        }
     }
 }
 

@@ -206,14 +206,15 @@ impl Tables {
         for change in batch::decode(body)? {
             match change {
                 Logged::Put(key, value) => self.replay_put(key, value)?,
-                Logged::Delete(key) => self.replay_delete(key)?,
+                Logged::Delete(key) => self.remove_logged(key)?,
             }
             self.batch.clear();
         }
         Ok(())
     }
 
-    fn replay_put(&mut self, key: Key, value: Bytes) -> Result<(), RowError> {
+    /// Makes a change of a log record again.
+    pub fn replay_put(&mut self, key: Key, value: Bytes) -> Result<(), RowError> {
         if let Some(instance) = keys::instance_id(&key) {
             let old = self.instance(instance)?;
             self.put_instance(instance, old.as_ref(), &InstanceRow::decode(&value)?);
@@ -232,7 +233,8 @@ impl Tables {
         Ok(())
     }
 
-    fn replay_delete(&mut self, key: Key) -> Result<(), RowError> {
+    /// Removes a row that is in the log, with what follows from it.
+    pub fn remove_logged(&mut self, key: Key) -> Result<(), RowError> {
         if let Some(instance) = keys::instance_id(&key) {
             if let Some(old) = self.instance(instance)? {
                 self.delete_instance(instance, &old);

@@ -53,6 +53,11 @@ impl Unsynced {
         self.filling.sequence
     }
 
+    /// The last batch that is not being filled.
+    pub fn last(&self) -> u64 {
+        self.filling.sequence - 1
+    }
+
     /// Whether somebody waits for the batch that is being filled.
     pub fn is_wanted(&self) -> bool {
         self.filling.wanted

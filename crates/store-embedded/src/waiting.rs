@@ -43,7 +43,7 @@ impl Core {
         operation: &'static str,
         change: impl FnOnce(&mut State, u64) -> Result<T, ProviderError>,
     ) -> Result<T, ProviderError> {
-        self.wait_for_room().await;
+        self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
         let (output, outcome) = {
             let mut shared = self.lock();
             shared.check_open(operation)?;
@@ -99,8 +99,9 @@ impl Core {
         output.map_err(|error| error.at(operation))
     }
 
-    /// Waits while there is too much that is not written or not in a checkpoint.
-    async fn wait_for_room(&self) {
+    /// Waits while there is too much that is not written or not in a checkpoint. A checkpoint that waits for room on the
+    /// disk is not waited for.
+    async fn wait_for_room(&self) -> Result<(), Refusal> {
         loop {
             let room = self.room.notified();
             tokio::pin!(room);
@@ -108,11 +109,14 @@ impl Core {
             {
                 let shared = self.lock();
                 let tables = &shared.state.tables;
-                let crowded = tables.batch.len() > self.limits.max_batch_bytes
-                    || (tables.rows.is_frozen()
-                        && tables.rows.active().bytes() > self.limits.max_active_bytes);
-                if !crowded || shared.refusal.is_some() || shared.is_closing {
-                    return;
+                let is_behind =
+                    tables.rows.is_frozen() && self.limits.is_crowded(tables.rows.active(), &shared.tail);
+                let is_crowded = tables.batch.len() > self.limits.max_batch_bytes || is_behind;
+                if !is_crowded || shared.refusal.is_some() || shared.is_closing {
+                    return Ok(());
+                }
+                if let Some(error) = self.full_disk.refused().filter(|_| is_behind) {
+                    return Err(Refusal::full(&error));
                 }
             }
             room.await;

@@ -3,26 +3,38 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 
+use crate::checkpointer::Order;
 use crate::log::{AppendError, Log};
-use crate::shared::{Core, Frozen, Refusal, Writing};
+use crate::pace::Pace;
+use crate::shared::{Core, Refusal, Task, Writing};
 
 /// Runs until the store is closed or the disk fails.
-pub fn run(core: &Arc<Core>, mut log: Log, checkpoints: &SyncSender<Frozen>) {
-    while let Some(mut writing) = core.next_batch() {
-        if !append(core, &mut log, &mut writing) {
-            return;
-        }
-        let Writing { sequence, watched, frozen, batch } = writing;
-        core.synced(watched);
-        drop(batch);
-        let Some(frozen) = frozen else { continue };
-        if let Err(error) = log.rotate(sequence + 1) {
+pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
+    let mut pace = Pace::default();
+    while let Some(task) = core.next_task(&pace) {
+        let frozen = match task {
+            Task::Checkpoint(frozen) => frozen,
+            Task::Write(mut writing) => {
+                let started_ns = core.clock.monotonic_ns();
+                if !append(core, &mut log, &mut writing) {
+                    return;
+                }
+                let took = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(started_ns));
+                let Writing { watched, frozen, batch, .. } = writing;
+                pace.written(core.synced(watched), took);
+                drop(batch);
+                let Some(frozen) = frozen else { continue };
+                frozen
+            }
+        };
+        if let Err(error) = log.rotate(frozen.facts.covered + 1) {
             tracing::error!(%error, "the log could not start a new segment");
             return core.refuse(Refusal::failed(&error.to_string()));
         }
-        // The checkpointer is idle: a batch is only frozen when it is.
-        if checkpoints.send(frozen).is_err() {
+        // There is room: changes are only frozen when those before them are in a checkpoint.
+        if checkpointer.send(Order::Checkpoint(frozen)).is_err() {
             return core.refuse(Refusal::failed("the checkpointer has ended"));
         }
     }

@@ -5,7 +5,8 @@
 -- turn by instance, activity by id, session by id, record by kind and id. Fetches skip what is locked and never wait.
 
 CREATE SEQUENCE @schema@.lock_token;
-CREATE SEQUENCE @schema@.queue_id;
+CREATE SEQUENCE @schema@.message_id;
+CREATE SEQUENCE @schema@.activity_id;
 CREATE SEQUENCE @schema@.record_version;
 
 -- The only clock that decides visibility and expiry.

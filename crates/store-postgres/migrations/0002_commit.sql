@@ -48,7 +48,7 @@ BEGIN
 
     -- Numbers and times of new messages.
     IF m_item <> '{}' THEN
-        SELECT array_agg(nextval('@schema@.queue_id')) INTO m_new FROM generate_series(1, cardinality(m_item));
+        SELECT array_agg(nextval('@schema@.message_id')) INTO m_new FROM generate_series(1, cardinality(m_item));
         SELECT array_agg(CASE WHEN x.delay IS NULL THEN coalesce(x.visible, p_now) ELSE p_now + x.delay END)
           INTO m_at FROM unnest(m_delay, m_visible) AS x(delay, visible);
     END IF;
@@ -185,7 +185,7 @@ BEGIN
     IF a_item <> '{}' THEN
         INSERT INTO @schema@.activity (id, instance_id, execution_id, activity_id, lane, session_id, ready, next_at_ms,
                                        visible_at_ms, body)
-        SELECT nextval('@schema@.queue_id'), a.instance_id, a.execution_id, a.id, a.lane, a.session_id,
+        SELECT nextval('@schema@.activity_id'), a.instance_id, a.execution_id, a.id, a.lane, a.session_id,
                coalesce(a.visible, p_now) <= p_now, coalesce(a.visible, p_now), a.visible, a.body
           FROM unnest(a_item, a_instance, a_execution, a_id, a_lane, a_session, a_visible, a_body)
                AS a(item, instance_id, execution_id, id, lane, session_id, visible, body)

@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::PostgresStore;
-use crate::answer::{get, instance_info, unreadable};
+use crate::answer::{get, instance_info, optional_body, unreadable};
 use crate::columns::Parameter;
 use crate::number::{bits, status, status_code, time, unsigned};
 
@@ -21,10 +21,6 @@ fn unknown_instance(operation: &'static str, instance: &str) -> ProviderError {
 fn unknown_execution(operation: &'static str, instance: &str, execution_id: u64) -> ProviderError {
     let message = format!("there is no execution {execution_id} of an instance {instance}");
     ProviderError::new(ErrorKind::NotFound, operation, message)
-}
-
-fn optional_body(row: &Row, place: usize) -> Result<Option<bytes::Bytes>, ProviderError> {
-    Ok(get::<Option<&[u8]>>(row, place)?.map(bytes::Bytes::copy_from_slice))
 }
 
 /// Counts from a place in a row on.

@@ -145,12 +145,7 @@ pub(crate) fn instance_info(row: &Row, at: usize) -> Result<InstanceInfo, Provid
     let numbers: Vec<i64> = get(row, at + 12)?;
     let number = |place: usize| numbers.get(place).copied().map_or(0, unsigned);
     let labels: Vec<String> = get(row, at + 13)?;
-    let pinned: Option<&str> = get(row, at + 9)?;
-    let pinned_version = pinned.map(str::parse).transpose().map_err(|error: semver::Error| {
-        let text =
-            format!("the database has an unreadable version: {error}; was the schema changed by hand?");
-        ProviderError::new(ErrorKind::Corrupt, OPERATION, text)
-    })?;
+    let pinned_version = pinned_version(get(row, at + 9)?)?;
     Ok(InstanceInfo {
         current_execution_id: get::<i64>(row, at)?.cast_unsigned(),
         status: status(OPERATION, get(row, at + 1)?)?,
@@ -170,7 +165,17 @@ pub(crate) fn instance_info(row: &Row, at: usize) -> Result<InstanceInfo, Provid
     })
 }
 
-fn pairs(flat: Vec<String>) -> BTreeMap<String, String> {
+/// The version that an execution is pinned to.
+pub(crate) fn pinned_version(text: Option<&str>) -> Result<Option<semver::Version>, ProviderError> {
+    text.map(str::parse).transpose().map_err(|error: semver::Error| {
+        let text =
+            format!("the database has an unreadable version: {error}; was the schema changed by hand?");
+        ProviderError::new(ErrorKind::Corrupt, OPERATION, text)
+    })
+}
+
+/// Labels from their flat form.
+pub(crate) fn pairs(flat: Vec<String>) -> BTreeMap<String, String> {
     let mut texts = flat.into_iter();
     std::iter::from_fn(|| Some((texts.next()?, texts.next()?))).collect()
 }
@@ -192,7 +197,8 @@ pub(crate) fn body(row: &Row, place: usize) -> Result<Bytes, ProviderError> {
     get::<&[u8]>(row, place).map(Bytes::copy_from_slice)
 }
 
-fn optional_body(row: &Row, place: usize) -> Result<Option<Bytes>, ProviderError> {
+/// A column of bytes that may be absent.
+pub(crate) fn optional_body(row: &Row, place: usize) -> Result<Option<Bytes>, ProviderError> {
     Ok(get::<Option<&[u8]>>(row, place)?.map(Bytes::copy_from_slice))
 }
 

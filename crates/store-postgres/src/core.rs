@@ -110,6 +110,17 @@ impl Core {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Anything may have changed: everybody who waits looks.
+    pub(crate) fn look_at_everything(&self) {
+        let mut waiting = self.waiting();
+        waiting.turns.look();
+        waiting.work.look();
+        waiting.check_all();
+        drop(waiting);
+        self.due_changed.notify_waiters();
+        self.wake.notify_one();
+    }
+
     /// Commits an item together with whatever else waits, and waits for the outcome.
     pub(crate) async fn commit(&self, item: Item) -> Result<Vec<u64>, ProviderError> {
         let operation = item.operation();

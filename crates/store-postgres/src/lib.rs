@@ -7,7 +7,8 @@
 //! | file | what |
 //! |---|---|
 //! | `store` | opening, closing, the tasks |
-//! | `provider`, `admin`, `records` | the three facets |
+//! | `provider`, `admin`, `records`, `transfer` | the four facets |
+//! | `export`, `import` | everything that the store holds, out and in |
 //! | `core`, `waiting` | what is shared: who waits for what |
 //! | `exchanger` | the one task that writes |
 //! | `item`, `columns`, `answer` | what goes into an exchange and what comes out |
@@ -31,7 +32,9 @@ mod connection;
 mod core;
 mod error;
 mod exchanger;
+mod export;
 mod fetch;
+mod import;
 mod item;
 mod listing;
 mod migrations;
@@ -43,6 +46,7 @@ mod reader;
 mod records;
 mod store;
 mod sweeper;
+mod transfer;
 mod version_key;
 mod waiting;
 

@@ -220,7 +220,7 @@ pub(crate) async fn listen(core: Arc<Core>, connector: Connector) {
                     core.outbox.is_listening.store(true, Ordering::Relaxed);
                     core.outbox.tell(|news| news.hello = true);
                     // What was said before this moment was not heard.
-                    look_at_everything(&core);
+                    core.look_at_everything();
                     connection.closed().await;
                     core.outbox.is_listening.store(false, Ordering::Relaxed);
                     core.wake.notify_one();
@@ -233,18 +233,8 @@ pub(crate) async fn listen(core: Arc<Core>, connector: Connector) {
     }
 }
 
-fn look_at_everything(core: &Core) {
-    let mut waiting = core.waiting();
-    waiting.turns.look();
-    waiting.work.look();
-    waiting.check_all();
-    drop(waiting);
-    core.due_changed.notify_waiters();
-    core.wake.notify_one();
-}
-
 fn hear(core: &Core, payload: &str) {
-    let Some((node, news)) = News::parse(payload) else { return look_at_everything(core) };
+    let Some((node, news)) = News::parse(payload) else { return core.look_at_everything() };
     let outbox = &core.outbox;
     if node == outbox.node {
         return;
@@ -256,7 +246,7 @@ fn hear(core: &Core, payload: &str) {
     }
     // What the other one did before it knew of this node, it did not tell.
     if was_alone || news.everything {
-        look_at_everything(core);
+        core.look_at_everything();
     }
     if news.due {
         core.due_changed.notify_waiters();

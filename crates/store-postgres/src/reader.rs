@@ -26,6 +26,11 @@ impl Reader {
         Reader { connector, connection: Mutex::new(Some(Arc::new(connection))) }
     }
 
+    /// A connection for a transaction of its own.
+    pub(crate) async fn connect_another(&self) -> Result<Connection, OpenError> {
+        self.connector.connect(None).await
+    }
+
     async fn connection(&self, counts: &Counts) -> Result<Arc<Connection>, OpenError> {
         let mut current = self.connection.lock().await;
         if let Some(connection) = current.as_ref().filter(|connection| !connection.client().is_closed()) {

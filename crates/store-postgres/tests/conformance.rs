@@ -3,7 +3,7 @@
 mod support;
 
 use async_trait::async_trait;
-use segno_testkit::conformance::{ClockHandle, OpenStore, StoreHarness};
+use segno_testkit::conformance::{ClockHandle, OpenStore, SteppedClock, StoreHarness};
 use support::Schema;
 use tokio::sync::OnceCell;
 

@@ -9,6 +9,7 @@ mod leases;
 mod options;
 mod orchestrator;
 mod resident;
+mod retention;
 mod sessions;
 mod turn;
 mod unregistered;
@@ -30,6 +31,7 @@ use crate::registry::Registry;
 use crate::store::Store;
 
 pub use options::{OnNondeterminism, RuntimeOptions};
+pub use retention::Retention;
 
 /// How far a shutdown has come. Each stage includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,6 +56,7 @@ struct Shared {
     leases: Arc<leases::Leases>,
     sessions: Arc<sessions::Sessions>,
     unregistered: unregistered::Unregistered,
+    begun: retention::Begun,
     stage: watch::Receiver<Stage>,
 }
 
@@ -167,7 +170,9 @@ impl RuntimeBuilder {
         let leases = leases::Leases::new(self.store.clone(), self.clock.clone(), &self.options);
         let sessions =
             sessions::Sessions::new(self.store.clone(), self.clock.clone(), node_id.clone(), &self.options);
+        let (begun, sweepers) = retention::start(&self.store, &self.clock, &node_id, &self.options.retention);
         let shared = Arc::new(Shared {
+            begun,
             resident: resident::Resident::new(self.options.resident_executions),
             unregistered: unregistered::Unregistered::new(self.options.unregistered_timeout),
             store: self.store,
@@ -181,7 +186,8 @@ impl RuntimeBuilder {
             sessions: sessions.clone(),
             stage: stage_receiver,
         });
-        let helpers = vec![tokio::spawn(leases.run()), tokio::spawn(sessions.run())];
+        let mut helpers = vec![tokio::spawn(leases.run()), tokio::spawn(sessions.run())];
+        helpers.extend(sweepers);
         let mut dispatchers = Vec::new();
         if shared.options.orchestration_concurrency > 0 {
             dispatchers.push(tokio::spawn(orchestrator::run(shared.clone())));

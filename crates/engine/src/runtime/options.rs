@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::retention::Retention;
 use crate::error::{Code, Error};
 use crate::store::{DispatcherCapabilityFilter, TagFilter};
 
@@ -51,12 +52,14 @@ pub struct RuntimeOptions {
     pub session_idle_timeout: Duration,
     /// Which executions this node can replay.
     pub capabilities: DispatcherCapabilityFilter,
+    /// What is kept of finished instances and old executions; everything by default.
+    pub retention: Retention,
 }
 
 impl Default for RuntimeOptions {
     fn default() -> Self {
         RuntimeOptions {
-            orchestration_concurrency: 128,
+            orchestration_concurrency: 512,
             worker_concurrency: 128,
             resident_executions: 4_096,
             orchestrator_lock_timeout: Duration::from_secs(10),
@@ -72,6 +75,7 @@ impl Default for RuntimeOptions {
             session_lock_timeout: Duration::from_secs(30),
             session_idle_timeout: Duration::from_secs(300),
             capabilities: DispatcherCapabilityFilter::for_current_build(),
+            retention: Retention::default(),
         }
     }
 }
@@ -90,6 +94,7 @@ impl RuntimeOptions {
                 return Err(Error::new(Code::InvalidOption, message));
             }
         }
+        self.retention.check()?;
         if self.max_attempts == 0 {
             let message = "max_attempts must be at least 1";
             return Err(Error::new(Code::InvalidOption, message));

@@ -67,11 +67,11 @@ pub(super) async fn process(shared: &Shared, item: OrchestrationItem) {
         Err(Stop::Abandon { delay, reason }) => {
             shared.resident.remove(&instance);
             tracing::warn!(instance, reason, ?delay, "the turn is given back");
-            commit::abandon(shared, token, delay, false).await;
+            Box::pin(commit::abandon(shared, token, delay, false)).await;
         }
         Err(Stop::NotHere { delay, reason }) => {
             tracing::warn!(instance, reason, ?delay, "the turn is left to another node");
-            commit::abandon(shared, token, delay, true).await;
+            Box::pin(commit::abandon(shared, token, delay, true)).await;
         }
     }
 }
@@ -138,17 +138,18 @@ impl Turn<'_> {
         Duration::from_nanos(self.shared.clock.monotonic_ns().saturating_sub(self.started_ns))
     }
 
+    /// The ways that few turns go are boxed: the future of a turn is moved when it is spawned, so it is kept small.
     async fn run(&self, item: OrchestrationItem) -> Result<(), Stop> {
         let mut batch = self.read(&item);
         // First of all: whatever else is the matter, an end is never followed by another one.
         if item.status.is_some_and(ExecutionStatus::is_terminal) {
-            return self.refuse_all(&item, batch).await;
+            return Box::pin(self.refuse_all(&item, batch)).await;
         }
         if item.attempt_count > self.shared.options.max_attempts {
-            return self.poison(item, batch).await;
+            return Box::pin(self.poison(item, batch)).await;
         }
         if item.status == Some(ExecutionStatus::ContinuedAsNew) {
-            return self.next_execution(&item, batch).await;
+            return Box::pin(self.next_execution(&item, batch)).await;
         }
         let resident = match item.history {
             FetchedHistory::Resident => {
@@ -165,19 +166,19 @@ impl Turn<'_> {
             let start = batch.take_start(|start| !unstarted::is_repeated_start(&item, start));
             return match (start, batch.continuation.take()) {
                 (Some(start), _) => self.begin_first(&item, &history, *start, batch).await,
-                (None, Some(next)) => self.begin_next(&item, &history, *next, batch).await,
-                (None, None) => self.keep_early(&item, &history, batch).await,
+                (None, Some(next)) => Box::pin(self.begin_next(&item, &history, *next, batch)).await,
+                (None, None) => Box::pin(self.keep_early(&item, &history, batch)).await,
             };
         };
         let Some((_, handler)) = self.shared.registry.orchestration(&started.name, Some(&started.version))
         else {
-            return self.unregistered(&item, &history, started, batch).await;
+            return Box::pin(self.unregistered(&item, &history, started, batch)).await;
         };
         metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "replayed").increment(1);
         let id = ExecutionId { instance: item.instance.clone(), execution_id: item.execution_id };
         match Execution::replay(id, &history, &handler) {
             Ok(execution) => self.go_on(Box::new(execution), batch).await,
-            Err(error) => self.nondeterministic(&item, &history, &error, batch).await,
+            Err(error) => Box::pin(self.nondeterministic(&item, &history, &error, batch)).await,
         }
     }
 
@@ -231,7 +232,7 @@ impl Turn<'_> {
     ) -> Result<(), Stop> {
         let now_ms = self.now_ms();
         if start.start_at_ms.is_some_and(|at_ms| at_ms > now_ms) {
-            return self.postpone(item, early, start, batch).await;
+            return Box::pin(self.postpone(item, early, start, batch)).await;
         }
         let begin = Begin::first(start, item.execution_id, self.shared.ids.new_seed());
         self.begin(item, early, begin, batch).await
@@ -258,7 +259,7 @@ impl Turn<'_> {
         let Some((version, handler)) =
             self.shared.registry.orchestration(&begin.started.name, begin.version.as_deref())
         else {
-            return self.unregistered_start(item, early, begin, batch).await;
+            return Box::pin(self.unregistered_start(item, early, begin, batch)).await;
         };
         begin.started.version = version.to_string();
         let id = ExecutionId { instance: item.instance.clone(), execution_id: begin.execution_id };
@@ -279,16 +280,28 @@ impl Turn<'_> {
         }
         let mut extras =
             Extras { records: batch.parked, orchestrator_items: replies, cancelled_timers: Vec::new() };
-        self.run_steps(&mut execution, &mut extras).await?;
+        if execution.has_runnable_steps() {
+            Box::pin(self.run_steps(&mut execution, &mut extras)).await?;
+        }
         execution.settle(self.now_ms());
         let turn = self.next_ack(&mut execution, &mut extras);
         if execution.has_ended() {
-            commit::ack(self.shared, turn).await?;
+            self.commit(&execution.id().instance, turn).await?;
             return Ok(());
         }
+        let instance = execution.id().instance.clone();
         let confirmation = self.shared.resident.put(execution);
-        commit::ack(self.shared, turn).await?;
+        self.commit(&instance, turn).await?;
         confirmation.confirm();
+        Ok(())
+    }
+
+    async fn commit(&self, instance: &str, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
+        let begins = turn.metadata.pinned_version.is_some().then_some(turn.execution_id);
+        commit::ack(self.shared, turn).await?;
+        if let Some(execution_id) = begins {
+            self.shared.begun.note(instance, execution_id);
+        }
         Ok(())
     }
 
@@ -326,7 +339,7 @@ impl Turn<'_> {
                         turn.orchestrator_items.push(wake_up.clone());
                         wake_up_queued = true;
                     }
-                    commit::ack(self.shared, turn).await?;
+                    self.commit(&execution.id().instance, turn).await?;
                 }
                 for step in steps {
                     let number = step.step;

@@ -109,8 +109,10 @@ async fn process(shared: &Shared, locked: LockedWorkItem) {
     let LockedWorkItem { message, lock_token, attempt_count } = locked;
     let item = match WorkItem::decode(&message.body) {
         Ok(WorkItem::ActivityExecute(item)) => *item,
-        Ok(_) => return park(shared, &message, lock_token, "it is not an activity".to_owned()).await,
-        Err(reason) => return park(shared, &message, lock_token, reason).await,
+        Ok(_) => {
+            return Box::pin(park(shared, &message, lock_token, "it is not an activity".to_owned())).await;
+        }
+        Err(reason) => return Box::pin(park(shared, &message, lock_token, reason)).await,
     };
     if attempt_count > shared.options.max_attempts {
         metrics::counter!(telemetry::POISONED, "what" => "activity").increment(1);
@@ -120,10 +122,10 @@ async fn process(shared: &Shared, locked: LockedWorkItem) {
             attempt_count - 1
         );
         let failure = Failure::new(Category::Poison, message).code("too-many-deliveries");
-        return finish(shared, &item, lock_token, Err(failure), Vec::new()).await;
+        return Box::pin(finish(shared, &item, lock_token, Err(failure), Vec::new())).await;
     }
     let Some(handler) = shared.registry.activity(&item.name) else {
-        return not_registered(shared, &item, lock_token).await;
+        return Box::pin(not_registered(shared, &item, lock_token)).await;
     };
     attempt(shared, item, lock_token, attempt_count, handler).await;
 }
@@ -188,7 +190,7 @@ async fn attempt(
                 "the activity was stopped"
             );
         }
-        Ended::Released => abandon(shared, token, None, true).await,
+        Ended::Released => Box::pin(abandon(shared, token, None, true)).await,
     }
 }
 
@@ -241,7 +243,7 @@ impl Watch<'_> {
                     let beat = self.heartbeat.latest();
                     beats = beat.count;
                     silence = options.heartbeat_timeout_ms.map(|ms| sleep_ms(clock, ms));
-                    progress.store(beat.progress).await;
+                    Box::pin(progress.store(beat.progress)).await;
                 }
                 () = self.shared.reached(Stage::Releasing) => return Ended::Released,
             }
@@ -374,7 +376,7 @@ async fn ack(shared: &Shared, ack: AckWorkItem, outcome: &'static str) {
             }
             Err(error) => {
                 tracing::error!(%error, "the end of an activity was refused; it will be delivered again");
-                return abandon(shared, ack.lock_token, Some(Duration::from_secs(1)), false).await;
+                return Box::pin(abandon(shared, ack.lock_token, Some(Duration::from_secs(1)), false)).await;
             }
         }
     }

@@ -1,8 +1,9 @@
-//! The store contract: three facets that one backend object implements.
+//! The store contract: four facets that one backend object implements.
 //!
 //! * [`Provider`]: two queues with peek-lock, histories, the atomic turn commit.
 //! * [`ProviderAdmin`]: listing, reading, counting, deleting, pruning.
 //! * [`Records`]: versioned documents with due times.
+//! * [`Transfer`]: giving out and taking in everything that a store holds.
 //!
 //! **Invariants.** Stores hold no orchestration semantics and never look into a payload. Only the store's clock
 //! decides visibility and expiry. A commit checks its lock token inside the commit: a stale holder changes nothing.
@@ -15,6 +16,7 @@ pub mod memory;
 mod message;
 mod provider;
 mod records;
+mod transfer;
 
 pub use admin::{
     DeleteInstanceResult, ExecutionInfo, InstanceCursor, InstanceFilter, InstanceInfo, InstancePage,
@@ -34,8 +36,12 @@ pub use provider::{
     OrchestrationItem, Provider, ResidentExecutions, WatchUntil,
 };
 pub use records::{DueRecords, Expect, ListRecords, Record, RecordBatch, RecordWrite, Records};
+pub use transfer::{
+    ContentHeader, ContentItem, ContentOrder, ExecutionContent, Export, Import, InstanceContent,
+    MessageContent, Transfer, WorkItemContent, decode_item, encode_item,
+};
 
-/// A whole store: all three facets. Used as `Arc<dyn Store>`.
-pub trait Store: Provider + ProviderAdmin + Records {}
+/// A whole store: all four facets. Used as `Arc<dyn Store>`.
+pub trait Store: Provider + ProviderAdmin + Records + Transfer {}
 
-impl<T: Provider + ProviderAdmin + Records> Store for T {}
+impl<T: Provider + ProviderAdmin + Records + Transfer> Store for T {}

@@ -18,6 +18,7 @@ mod limits;
 mod messages;
 mod pause;
 mod races;
+mod retention;
 mod retries;
 mod sessions;
 mod steps;

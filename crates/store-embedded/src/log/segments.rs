@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::record::{
-    BadHeader, LOG_FORMAT, SEGMENT_HEADER_BYTES, SegmentHeader, any_record_behind, record_at, seal,
+    BadHeader, LOG_FORMAT, SEGMENT_HEADER_BYTES, SegmentHeader, next_record_behind, record_at, seal,
 };
 use crate::error::OpenError;
 use crate::files::{Files, StoreFile};
@@ -28,12 +28,21 @@ const NEW_NAME: &str = "log.tmp";
 /// A segment grows by this many zeros at a time, so that most syncs have no new length to write.
 const GROWTH_BYTES: u64 = 256 * 1024;
 
-fn segment_name(first_sequence: u64) -> String {
+/// Name of the file of a segment.
+pub fn segment_name(first_sequence: u64) -> String {
     format!("{NAME_PREFIX}{first_sequence:0NAME_DIGITS$}")
 }
 
 fn first_sequence_of(name: &str) -> Option<u64> {
     name.strip_prefix(NAME_PREFIX).filter(|digits| digits.len() == NAME_DIGITS)?.parse().ok()
+}
+
+/// First sequences of all segments, ascending.
+pub fn first_sequences(files: &Arc<dyn Files>) -> io::Result<Vec<u64>> {
+    let mut first_sequences: Vec<u64> =
+        files.list()?.iter().filter_map(|name| first_sequence_of(name)).collect();
+    first_sequences.sort_unstable();
+    Ok(first_sequences)
 }
 
 /// Why a batch could not be appended.
@@ -94,9 +103,7 @@ impl Log {
         covered: u64,
         mut apply: impl FnMut(&[u8]) -> Result<(), OpenError>,
     ) -> Result<(Log, u64), OpenError> {
-        let mut first_sequences: Vec<u64> =
-            files.list()?.iter().filter_map(|name| first_sequence_of(name)).collect();
-        first_sequences.sort_unstable();
+        let mut first_sequences = first_sequences(files)?;
         // Older ones are left over from a checkpoint that was interrupted before it freed them.
         let needed_from = first_sequences.iter().rposition(|first| *first <= covered.saturating_add(1));
         let mut last = covered;
@@ -156,6 +163,10 @@ impl Log {
     /// # Errors
     /// When it is not known which segment is the last one on the disk.
     pub fn rotate(&mut self, first_sequence: u64) -> io::Result<()> {
+        if self.end == SEGMENT_HEADER_BYTES as u64 {
+            // Nothing is in it yet, so it is the next one.
+            return Ok(());
+        }
         match prepare(&self.segments, first_sequence) {
             Ok(prepared) => *self = prepared.publish(Arc::clone(&self.segments))?,
             Err(error) => tracing::warn!(%error, "the log goes on in its current segment"),
@@ -225,7 +236,7 @@ fn read_segment(
         }
         (offset, last) = (record.end, record.sequence);
     }
-    if any_record_behind(&bytes, offset, header.salt, last) {
+    if next_record_behind(&bytes, offset, header.salt, last).is_some() {
         return Err(OpenError::Corrupt(format!(
             "commit {} in {name} at byte {offset} fails its checksum, and later ones follow",
             last.saturating_add(1)

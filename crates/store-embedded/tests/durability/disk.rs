@@ -44,6 +44,8 @@ pub struct Fault {
     pub lasts: bool,
     /// Whether a write that fails writes half of its bytes.
     pub short: bool,
+    /// What the names of files start with that fail; all with an empty one.
+    pub on: &'static str,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -132,6 +134,19 @@ impl Contents {
         }
     }
 
+    /// Whether something is done to a file whose name starts with this.
+    fn is_on(&self, done: &Done, prefix: &str) -> bool {
+        let (Done::Write { inode, .. } | Done::SetLen { inode, .. } | Done::Sync { inode }) = done else {
+            return prefix.is_empty();
+        };
+        self.names.iter().any(|(name, named)| named == inode && name.starts_with(prefix)) || prefix.is_empty()
+    }
+
+    /// Removes all files whose names start with this.
+    pub fn remove(&mut self, prefix: &str) {
+        self.names.retain(|name, _| !name.starts_with(prefix));
+    }
+
     /// Flips a bit of a file; `false` when there is none at this place.
     pub fn flip(&mut self, name: &str, bit: usize) -> bool {
         let Some(byte) = self.names.get(name).and_then(|inode| self.inodes.get_mut(inode)?.get_mut(bit / 8))
@@ -215,6 +230,7 @@ impl Disk {
             && (number == fault.at || (fault.lasts && number > fault.at))
             // A full disk refuses nothing but writes.
             && (fault.error != io::ErrorKind::StorageFull || matches!(done, Done::Write { .. }))
+            && state.now.is_on(&done, fault.on)
         {
             if !fault.lasts {
                 state.fault = None;

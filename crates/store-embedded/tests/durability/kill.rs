@@ -16,6 +16,7 @@ const DIRECTORY: &str = "SEGNO_KILL_DIRECTORY";
 /// Tells the child which round it is in, so that its ids are new.
 const ROUND: &str = "SEGNO_KILL_ROUND";
 const WRITERS: u64 = 8;
+const ROUNDS_PER_LOOK: u64 = 10;
 const KIND: &str = "written";
 
 /// The child: writes records and prints the id of each that was acknowledged. Not a test by itself.
@@ -59,7 +60,8 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
     let directory = tempfile::tempdir().unwrap();
     let mut random = Random::new(1);
     let mut acknowledged: Vec<String> = Vec::new();
-    for round in 0..cases("SEGNO_KILL_ROUNDS", 5) {
+    let rounds = cases("SEGNO_KILL_ROUNDS", 100);
+    for round in 0..rounds {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "kill::child_that_is_killed", "--nocapture"])
             .env(DIRECTORY, directory.path())
@@ -69,11 +71,15 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let ids = lines.by_ref().filter_map(|line| Some(line.split_once("acknowledged ")?.1.to_owned()));
-        acknowledged.extend(ids.take(random.between(1, 400) as usize));
+        acknowledged.extend(ids.take(random.between(1, 60) as usize));
         child.kill().unwrap();
         child.wait().unwrap();
         // What it had written to the pipe before it died counts as well.
         acknowledged.extend(lines.filter_map(|line| Some(line.split_once("acknowledged ")?.1.to_owned())));
+        // In between, the next child finds what the one before has left.
+        if round % ROUNDS_PER_LOOK != 0 && round + 1 < rounds {
+            continue;
+        }
         let store = EmbeddedStore::open(directory.path()).unwrap();
         block_on(async {
             for id in &acknowledged {

@@ -5,19 +5,26 @@
 //! * `disk`: a directory in memory that records every write and sync, fails when told to, and builds images of what
 //!   a power cut may leave.
 //! * `model`: the memory store as the oracle, with reopening at random points.
+//! * `filling`: crash images of a store that is being filled.
 //! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits.
-//! * `kill`: a real process, killed. `engine`: an orchestration that continues.
+//! * `kill`: a real process, killed. `engine`: an orchestration that continues. `size`: many finished instances.
+//! * `tail`: how much there is to read again. `space`: giving it back. `golden`: stores that must open for ever.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod damage;
 mod disk;
 mod engine;
+mod filling;
+mod golden;
 mod kill;
 mod model;
 mod power_cut;
 mod refusal;
 mod script;
+mod size;
+mod space;
+mod tail;
 
 /// How many cases to run: the number in the environment variable, or this many.
 fn cases(variable: &str, normally: u64) -> u64 {

@@ -40,7 +40,7 @@ pub async fn expectations(steps: &[Step]) -> Vec<String> {
 
 #[test]
 fn a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_by_half() {
-    let images = cases("SEGNO_CRASH_IMAGES", 600);
+    let images = cases("SEGNO_CRASH_IMAGES", 1_000);
     for seed in 0..images.div_ceil(IMAGES_PER_SCRIPT) {
         block_on(power_cuts(seed));
     }
@@ -53,12 +53,20 @@ async fn power_cuts(seed: u64) {
     let store = open(&disk, &clock);
     // How much had been done to the disk when each step was acknowledged.
     let mut acknowledged = vec![disk.done()];
+    let mut random = Random::new(seed);
+    let mut compactions = tokio::task::JoinSet::new();
     for step in &steps {
         script::run(step, &*store, &clock).await;
         acknowledged.push(disk.done());
+        if random.chance(1, 8) {
+            // It goes on beside the next steps. One that comes while another runs interrupts it.
+            let store = Arc::clone(&store);
+            compactions.spawn(async move { store.compact(|_| {}).await });
+            tokio::task::yield_now().await;
+        }
     }
-    drop(store);
-    let mut random = Random::new(seed);
+    compactions.join_all().await;
+    store.close();
     for image in 0..IMAGES_PER_SCRIPT {
         let cut = random.below(disk.done() as u64 + 1) as usize;
         let finished = acknowledged.partition_point(|done| *done <= cut);

@@ -39,7 +39,7 @@ async fn errors(seed: u64) {
         for short in [false, true] {
             let (disk, clock) = (Disk::empty(), VirtualClock::new());
             let store = open(&disk, &clock);
-            disk.fail(Some(Fault { at, error: ErrorKind::Other, lasts: true, short }));
+            disk.fail(Some(Fault { at, error: ErrorKind::Other, lasts: true, short, on: "" }));
             let mut acknowledged = 0;
             for step in &steps {
                 if script::run(step, &*store, &clock).await.ends_with("Unavailable") {
@@ -73,7 +73,13 @@ fn a_full_disk_is_an_interruption() {
             for step in &steps {
                 script::run(step, &*store, &clock).await;
             }
-            disk.fail(Some(Fault { at: disk.done(), error: ErrorKind::StorageFull, lasts: true, short }));
+            disk.fail(Some(Fault {
+                at: disk.done(),
+                error: ErrorKind::StorageFull,
+                lasts: true,
+                short,
+                on: "",
+            }));
             let refused = store.commit_records(probe("refused")).await.unwrap_err();
             assert_eq!(refused.kind(), segno::store::ErrorKind::Unavailable);
             assert!(!script::show(&*store).await.is_empty(), "reads go on");
@@ -95,6 +101,80 @@ fn a_full_disk_is_an_interruption() {
     });
 }
 
+const RECORDS: usize = 40;
+
+fn on(disk: &Arc<Disk>) -> Arc<EmbeddedStore> {
+    let options = OpenOptions::default()
+        .files(disk.mount())
+        .clock(VirtualClock::new())
+        .checkpoint_bytes(2_000)
+        .retry_full_disk_after(Duration::from_micros(100));
+    EmbeddedStore::open_with("", options).unwrap()
+}
+
+/// A disk that is full from some operation on, for all files or for the state alone, until it has room again.
+async fn full_from(at: usize, on_files: &'static str, short: bool) {
+    let what = format!("full from {at} on {on_files:?}, short {short}");
+    let disk = Disk::empty();
+    let store = on(&disk);
+    disk.fail(Some(Fault { at, error: ErrorKind::StorageFull, lasts: true, short, on: on_files }));
+    let mut refused = 0;
+    for number in 0..RECORDS {
+        match store.commit_records(probe(&format!("r{number}"))).await {
+            Ok(_) => {}
+            Err(error) => {
+                assert!(error.to_string().contains("the disk is full"), "{what}: {error}");
+                refused += 1;
+            }
+        }
+        // Reads go on, also of what only the state behind the log has.
+        let read = store.get_record("probe", "r0").await.unwrap();
+        assert!(read.is_some() || refused > 0, "{what}: r0 after {number}");
+    }
+    disk.fail(None);
+    for number in 0..RECORDS {
+        let id = format!("later{number}");
+        while let Err(error) = store.commit_records(probe(&id)).await {
+            assert!(error.to_string().contains("the disk is full"), "{what}: {error}");
+            tokio::task::yield_now().await;
+        }
+    }
+    store.close();
+    // What was closed needs no log: the checkpoints went on as well.
+    let mut contents = disk.contents();
+    contents.remove("log-");
+    let store = on(&Disk::with(contents));
+    for number in 0..RECORDS {
+        let later = store.get_record("probe", &format!("later{number}")).await.unwrap();
+        assert!(later.is_some(), "{what}: later{number} is lost");
+    }
+    if refused == 0 {
+        assert_eq!(store.list_records(all()).await.unwrap().len(), 2 * RECORDS, "{what}");
+    }
+}
+
+fn all() -> segno::store::ListRecords<'static> {
+    segno::store::ListRecords { kind: "probe", limit: 10_000, ..Default::default() }
+}
+
+#[test]
+fn a_disk_that_is_full_at_any_operation_is_an_interruption() {
+    let disk = Disk::empty();
+    let store = on(&disk);
+    let opened = disk.done();
+    block_on(async {
+        for number in 0..RECORDS {
+            store.commit_records(probe(&format!("r{number}"))).await.unwrap();
+        }
+    });
+    store.close();
+    for at in opened..disk.done() {
+        for on_files in ["", "state"] {
+            block_on(full_from(at, on_files, at % 2 == 0));
+        }
+    }
+}
+
 /// A write that shows nowhere else.
 fn probe(id: &str) -> RecordBatch {
     let write = RecordWrite::Put {
@@ -103,7 +183,7 @@ fn probe(id: &str) -> RecordBatch {
         expect: Expect::Anything,
         due_at_ms: None,
         time_to_live: None,
-        body: Bytes::new(),
+        body: Bytes::from(vec![7; 100]),
     };
     RecordBatch { writes: vec![write], ..RecordBatch::default() }
 }

@@ -219,8 +219,16 @@ pub async fn show(store: &dyn Store) -> String {
     ] {
         writeln!(text, "{}", said(store.query_instances(query).await)).unwrap();
     }
-    for instance in store.list_instances().await.unwrap() {
-        for execution_id in store.list_executions(&instance).await.unwrap() {
+    let instances = store.list_instances().await;
+    if let Err(error) = &instances {
+        writeln!(text, "{:?}", error.kind()).unwrap();
+    }
+    for instance in instances.unwrap_or_default() {
+        let executions = store.list_executions(&instance).await;
+        if let Err(error) = &executions {
+            writeln!(text, "{:?}", error.kind()).unwrap();
+        }
+        for execution_id in executions.unwrap_or_default() {
             let info = said(store.get_execution_info(&instance, execution_id).await);
             let history = said(store.read_history_with_execution_id(&instance, execution_id).await);
             writeln!(text, "{instance} {execution_id} {info} {history}").unwrap();
@@ -242,15 +250,23 @@ pub async fn show_all(store: &dyn Store, clock: &Arc<VirtualClock>, end_ms: u64)
     clock.advance_to_ms(end_ms);
     let mut text = show(store).await;
     let request = FetchOrchestrationItems { max_items: 1_000, ..FetchOrchestrationItems::one(LONG) };
-    for item in store.fetch_orchestration_items(request).await.unwrap() {
+    let items = store.fetch_orchestration_items(request).await;
+    if let Err(error) = &items {
+        writeln!(text, "{:?}", error.kind()).unwrap();
+    }
+    for item in items.unwrap_or_default() {
         writeln!(text, "{} {:?}", item.instance, item.messages).unwrap();
     }
-    while let Some(item) =
-        store.fetch_work_item(LONG, Duration::ZERO, Some(&session()), &TagFilter::Any).await.unwrap()
-    {
-        writeln!(text, "{:?}", item.message).unwrap();
+    loop {
+        match store.fetch_work_item(LONG, Duration::ZERO, Some(&session()), &TagFilter::Any).await {
+            Ok(Some(item)) => writeln!(text, "{:?}", item.message).unwrap(),
+            Ok(None) => return text,
+            Err(error) => {
+                writeln!(text, "{:?}", error.kind()).unwrap();
+                return text;
+            }
+        }
     }
-    text
 }
 
 /// When every delay and life of a script is over.

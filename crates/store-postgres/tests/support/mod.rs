@@ -68,6 +68,9 @@ impl Schema {
         for table in ["instance", "label", "execution", "event", "session"] {
             sql += &format!("DELETE FROM {name}.{table};");
         }
+        for sequence in ["message_id", "activity_id", "record_version"] {
+            sql += &format!("ALTER SEQUENCE {name}.{sequence} RESTART;");
+        }
         // Not the ballast, whose numbers are negative or nothing.
         for (table, number) in
             [("turn", "head + 1"), ("message", "id"), ("activity", "id"), ("record", "version")]
@@ -115,13 +118,6 @@ pub struct SchemaClock {
     local: Arc<VirtualClock>,
 }
 
-impl SchemaClock {
-    /// The local clock.
-    pub fn local(&self) -> Arc<dyn Clock> {
-        Arc::clone(&self.local) as Arc<dyn Clock>
-    }
-}
-
 impl fmt::Debug for SchemaClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SchemaClock").field("schema", &self.schema).finish_non_exhaustive()
@@ -130,6 +126,10 @@ impl fmt::Debug for SchemaClock {
 
 #[async_trait]
 impl SteppedClock for SchemaClock {
+    fn local(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.local) as Arc<dyn Clock>
+    }
+
     async fn advance(&self, duration: Duration) {
         let sql =
             format!("UPDATE {}.test_clock SET now_ms = now_ms + {}", self.schema, duration_ms(duration));

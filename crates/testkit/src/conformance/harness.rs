@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use segno::clock::Clock;
 use segno::store::Store;
 
 use crate::clock::VirtualClock;
@@ -42,6 +43,9 @@ pub enum ClockHandle {
 /// A store's own clock that stands still until it is moved.
 #[async_trait]
 pub trait SteppedClock: fmt::Debug + Send + Sync {
+    /// The same time for what runs in this process.
+    fn local(&self) -> Arc<dyn Clock>;
+
     /// Lets this much time pass.
     async fn advance(&self, duration: Duration);
 }

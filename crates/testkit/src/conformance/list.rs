@@ -602,6 +602,35 @@ macro_rules! __for_each_case {
                 every_wait_of_a_kind_is_woken,
                 a_wait_goes_on_when_its_record_is_moved_away,
             }
+            transfer One {
+                an_empty_store_gives_a_header_alone,
+                content_moves_out_unchanged,
+                content_moves_in_unchanged,
+                the_same_history_of_calls_gives_the_same_content,
+                moved_instances_are_listed_and_read_as_before,
+                an_export_is_of_one_moment,
+                an_export_takes_no_lock_and_breaks_none,
+                queues_keep_their_order,
+                what_was_locked_is_offered_with_its_attempts,
+                attempts_move_in,
+                what_is_delayed_stays_so_until_its_time,
+                an_instance_that_is_held_back_stays_so,
+                a_start_that_waits_still_guards,
+                timers_and_activities_that_moved_can_be_taken_back,
+                an_execution_goes_on_in_the_target,
+                an_event_that_moved_is_not_written_twice,
+                numbers_do_not_come_back,
+                records_move_with_due_time_and_life,
+                expired_records_do_not_move,
+                sessions_do_not_move,
+                a_pinned_execution_is_fetched_by_those_who_can_replay_it,
+                what_was_put_can_be_read_back_before_it_counts,
+                only_an_empty_store_takes_content,
+                an_import_that_is_not_finished_is_not_there,
+                an_import_begins_again_from_nothing,
+                content_without_order_is_refused,
+                ids_with_any_characters_move,
+            }
         }
     };
 }

@@ -41,6 +41,7 @@ mod records;
 mod sessions;
 mod start_guard;
 mod tags;
+mod transfer;
 mod waiting_and_waking;
 mod watching;
 mod work_item_acks;

@@ -1,4 +1,4 @@
-//! The three facets, each method handed on through the gate of its store.
+//! The four facets, each method handed on through the gate of its store.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, ExecutionInfo, ExecutionStatus,
-    FetchOrchestrationItems, FetchWorkItems, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery,
-    ListRecords, LockToken, LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, Record, RecordBatch, Records, StoredEvent,
-    SystemMetrics, WatchUntil, WorkerMessage,
+    Export, FetchOrchestrationItems, FetchWorkItems, Import, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, ListRecords, LockToken, LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider,
+    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, Record, RecordBatch, Records,
+    StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
 };
 
 use super::FaultStore;
@@ -280,5 +280,16 @@ impl Records for FaultStore {
 
     async fn commit_records(&self, batch: RecordBatch) -> Result<Vec<u64>, ProviderError> {
         self.commit("commit_records", self.inner.commit_records(batch)).await
+    }
+}
+
+#[async_trait]
+impl Transfer for FaultStore {
+    async fn export(&self) -> Result<Box<dyn Export + '_>, ProviderError> {
+        self.read("export", self.inner.export()).await
+    }
+
+    async fn import(&self) -> Result<Box<dyn Import + '_>, ProviderError> {
+        self.read("import", self.inner.import()).await
     }
 }

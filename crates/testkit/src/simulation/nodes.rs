@@ -6,7 +6,7 @@ use std::time::Duration;
 use segno::clock::{self, Clock};
 use segno::ids::IdSource;
 use segno::store::Store;
-use segno::{Registry, Runtime, RuntimeOptions};
+use segno::{Registry, Retention, Runtime, RuntimeOptions};
 use tokio::task::JoinHandle;
 
 use crate::faults::{Fault, FaultStore, Plan};
@@ -80,6 +80,12 @@ fn options(random: &mut Random, node_id: String) -> RuntimeOptions {
         max_attempts: 100,
         node_id: Some(node_id),
         session_idle_timeout: Duration::from_secs(30),
+        retention: Retention {
+            executions: random.chance(1, 3).then(|| random.between(1, 3) as u32),
+            // Nothing is that old, but it is looked for.
+            finished_age: random.chance(1, 3).then_some(Duration::from_secs(30 * 24 * 60 * 60)),
+            ..Retention::default()
+        },
         ..RuntimeOptions::default()
     }
 }

@@ -117,6 +117,11 @@ impl InstanceIndex {
         self.all.iter().map(|(_, id)| id)
     }
 
+    /// All ids, ascending.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.ids.iter()
+    }
+
     /// All instances in a state, newest first.
     pub(super) fn with_status(&self, status: ExecutionStatus) -> impl Iterator<Item = &Arc<str>> {
         self.by_status.get(&status).into_iter().flatten().map(|(_, id)| id)

@@ -9,9 +9,9 @@ use semver::Version;
 
 use super::instance_index::{Age, InstanceIndex, ended_at_ms};
 use crate::store::{
-    CustomStatusChange, DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionMetadata, ExecutionStatus,
-    InstanceCursor, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderError, PruneOptions,
-    PruneResult, StoredEvent, SystemMetrics,
+    ContentItem, CustomStatusChange, DeleteInstanceResult, ErrorKind, ExecutionContent, ExecutionInfo,
+    ExecutionMetadata, ExecutionStatus, InstanceContent, InstanceCursor, InstanceFilter, InstanceInfo,
+    InstancePage, InstanceQuery, ProviderError, PruneOptions, PruneResult, StoredEvent, SystemMetrics,
 };
 
 /// All instances.
@@ -80,6 +80,33 @@ impl Execution {
             started_at_ms: now_ms,
             completed_at_ms: None,
             events: Vec::new(),
+        }
+    }
+
+    /// An execution that comes from elsewhere, without its events.
+    pub(super) fn restored(content: ExecutionContent) -> Self {
+        Execution {
+            execution_id: content.execution_id,
+            status: content.status,
+            output: content.output,
+            pinned_version: content.pinned_version,
+            incarnation: content.incarnation,
+            started_at_ms: content.started_at_ms,
+            completed_at_ms: content.completed_at_ms,
+            events: Vec::new(),
+        }
+    }
+
+    /// All of it but its events.
+    fn content(&self) -> ExecutionContent {
+        ExecutionContent {
+            execution_id: self.execution_id,
+            status: self.status,
+            output: self.output.clone(),
+            pinned_version: self.pinned_version.clone(),
+            incarnation: self.incarnation,
+            started_at_ms: self.started_at_ms,
+            completed_at_ms: self.completed_at_ms,
         }
     }
 
@@ -242,6 +269,32 @@ impl InstanceTable {
         self.index.insert(&age, &info);
         let row = InstanceRow { age, info, executions: Vec::with_capacity(1) };
         self.rows.insert(Arc::clone(instance), Box::new(row));
+    }
+
+    /// Everything, in the order of a transfer, without what is between instances and queues.
+    pub(super) fn content(&self) -> Vec<ContentItem> {
+        let mut items = Vec::with_capacity(self.rows.len() * 2 + self.event_count as usize);
+        for id in self.index.ids() {
+            let row = self.rows.get(id).expect("the indexes name rows");
+            items.push(ContentItem::Instance(Box::new(InstanceContent::from(&row.info))));
+            for execution in &row.executions {
+                items.push(ContentItem::Execution(Box::new(execution.content())));
+                items.extend(execution.events.iter().cloned().map(ContentItem::Event));
+            }
+        }
+        items
+    }
+
+    /// Puts a whole instance in, whose executions are ascending and end with the current one.
+    pub(super) fn restore(&mut self, instance: &InstanceContent, executions: Vec<Execution>) {
+        let Some(current) = executions.last() else { return };
+        let info = instance.info(&current.content());
+        let id: Arc<str> = Arc::from(info.instance_id.as_str());
+        let age = (Reverse(info.created_at_ms), Arc::clone(&id));
+        self.index.insert(&age, &info);
+        self.execution_count += executions.len() as u64;
+        self.event_count += executions.iter().map(|execution| execution.events.len() as u64).sum::<u64>();
+        self.rows.insert(id, Box::new(InstanceRow { age, info, executions }));
     }
 
     /// Removes an instance; adds what was removed to `deleted`.

@@ -13,7 +13,7 @@
 //! | [`waiters`], [`watch`] | who waits for work, and for an instance |
 //! | `state` | operations across all of these: check everything, then change everything |
 //! | `waiting` | the lock, the clock, and the one loop of a waiting fetch |
-//! | `provider`, `admin`, `records` | the three facets |
+//! | `provider`, `admin`, `records`, `transfer` | the four facets |
 //!
 //! **Invariants.** No cost grows with the number of instances, finished work, the length of a history, or the number of
 //! delayed messages, other than by the logarithm of an ordered map. The queues know nothing of histories and
@@ -30,6 +30,7 @@ mod records;
 pub mod sessions;
 mod state;
 mod tag_lanes;
+mod transfer;
 pub mod waiters;
 mod waiting;
 pub mod watch;

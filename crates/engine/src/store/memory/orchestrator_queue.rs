@@ -26,8 +26,8 @@ use semver::Version;
 
 use super::peek_lock::{Attempt, Depths, Sequence, Standing, earliest};
 use crate::store::{
-    AfterAck, DispatcherCapabilityFilter, LockToken, OrchestratorMessage, QueuedMessage, StartGuard,
-    TimerIdentifier,
+    AfterAck, DispatcherCapabilityFilter, LockToken, MessageContent, OrchestratorMessage, QueuedMessage,
+    StartGuard, TimerIdentifier,
 };
 
 /// Messages for instances, with one lock per instance. See the module for its states.
@@ -384,6 +384,41 @@ impl OrchestratorQueue {
             removed.extend(lock.fetched.into_keys());
         }
         removed
+    }
+
+    /// Id of the last message that was enqueued.
+    pub fn last_message_id(&self) -> u64 {
+        self.message_ids.last()
+    }
+
+    /// Every message under a lock, with its attempts.
+    pub fn locked(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.locks.keys().flat_map(|token| self.fetched(*token))
+    }
+
+    /// Every message as it stands, locked or not, by id.
+    pub fn content(&self, taken_at_ms: u64) -> Vec<MessageContent> {
+        let mut content: Vec<MessageContent> = Vec::new();
+        for (instance, queue) in &self.instances {
+            let locked = queue.lock.iter().flat_map(|lock| &lock.fetched);
+            for (&id, message) in queue.visible.iter().chain(&queue.delayed).chain(locked) {
+                let is_start = queue.guarded_start == Some(id);
+                let plain = OrchestratorMessage {
+                    instance: instance.as_ref().to_owned(),
+                    visible_at_ms: None,
+                    timer: message.timer,
+                    guard: if is_start { StartGuard::IfAbsent } else { StartGuard::None },
+                    body: message.body.clone(),
+                };
+                let visible_at_ms = message.visible_at_ms;
+                let standing = Standing { id, visible_at_ms, attempts: message.attempts };
+                let mut standing = MessageContent::standing(standing, plain, taken_at_ms);
+                standing.holds_instance = visible_at_ms > taken_at_ms && visible_at_ms == queue.not_before_ms;
+                content.push(standing);
+            }
+        }
+        content.sort_unstable_by_key(|message| message.id);
+        content
     }
 
     /// How many messages are in which state.

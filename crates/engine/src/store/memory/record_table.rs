@@ -64,6 +64,36 @@ impl Kind {
 }
 
 impl RecordTable {
+    /// An empty table whose versions continue after `last_version`.
+    pub(super) fn after(last_version: u64) -> Self {
+        RecordTable { versions: Sequence::after(last_version), ..RecordTable::default() }
+    }
+
+    /// The highest version so far.
+    pub(super) fn last_version(&self) -> u64 {
+        self.versions.last()
+    }
+
+    /// Whether no record lives.
+    pub(super) fn is_empty(&self, now_ms: u64) -> bool {
+        self.content(now_ms).next().is_none()
+    }
+
+    /// Every record that lives, by kind, then id.
+    pub(super) fn content(&self, now_ms: u64) -> impl Iterator<Item = Record> {
+        let of_kind = move |(kind, rows): (&Arc<str>, &Kind)| -> Vec<Record> {
+            let live = rows.rows.iter().filter(|(_, row)| row.lives(now_ms));
+            live.map(|(id, row)| row.to_record(kind, id)).collect()
+        };
+        self.kinds.iter().flat_map(of_kind)
+    }
+
+    /// Puts a record in as it was elsewhere.
+    pub(super) fn restore(&mut self, record: Record) {
+        let Record { kind, id, version, due_at_ms, expires_at_ms, body } = record;
+        self.insert(Arc::from(kind), Arc::from(id), Row { version, due_at_ms, expires_at_ms, body });
+    }
+
     /// One record.
     pub(super) fn get(&self, kind: &str, id: &str, now_ms: u64) -> Option<Record> {
         Some(self.kinds.get(kind)?.live(id, now_ms)?.to_record(kind, id))

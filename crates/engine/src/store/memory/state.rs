@@ -228,6 +228,16 @@ impl State {
         Ok(self.records.apply(batch.writes, now_ms))
     }
 
+    /// Whether nothing is stored and nothing waits.
+    pub(super) fn is_empty(&self, now_ms: u64) -> bool {
+        let (orchestrations, work) = (self.orchestrations.depths(), self.work.depths());
+        let queued =
+            [orchestrations, work].into_iter().map(|depths| depths.visible + depths.delayed + depths.locked);
+        self.instances.index().ids().next().is_none()
+            && queued.sum::<u64>() == 0
+            && self.records.is_empty(now_ms)
+    }
+
     /// Queue lengths.
     pub(super) fn queue_depths(&self) -> QueueDepths {
         let (orchestrations, work) = (self.orchestrations.depths(), self.work.depths());

@@ -55,6 +55,11 @@ impl Watches {
         }
     }
 
+    /// The instances that somebody watches.
+    pub fn watched(&self) -> Vec<String> {
+        self.by_instance.keys().cloned().collect()
+    }
+
     /// Whether somebody watches the instance.
     pub fn has(&self, instance: &str) -> bool {
         !self.by_instance.is_empty() && self.by_instance.contains_key(instance)

@@ -22,7 +22,8 @@ use super::sessions::{SessionItem, Sessions};
 use super::tag_lanes::TagLanes;
 use crate::clock::duration_ms;
 use crate::store::{
-    LockToken, LockedWorkItem, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkerMessage,
+    LockToken, LockedWorkItem, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItemContent,
+    WorkerMessage,
 };
 
 /// Activities that wait for a worker or are with one. See the module for their states.
@@ -235,6 +236,31 @@ impl WorkerQueue {
     /// The sessions.
     pub fn sessions_mut(&mut self) -> &mut Sessions {
         &mut self.sessions
+    }
+
+    /// Id of the last item that was enqueued.
+    pub fn last_item_id(&self) -> u64 {
+        self.item_ids.last()
+    }
+
+    /// Every item under a lock, with its attempts.
+    pub fn locked(&self) -> impl Iterator<Item = (u64, u32)> {
+        self.locks.values().filter_map(|id| self.items.get(id).map(|item| (*id, item.attempts)))
+    }
+
+    /// Every item as it stands, locked or not, by id.
+    pub fn content(&self, taken_at_ms: u64) -> Vec<WorkItemContent> {
+        let stands = |(&id, item): (&u64, &Item)| {
+            let visible_at_ms = match item.place {
+                Place::Delayed { visible_at_ms } => visible_at_ms,
+                Place::Ready | Place::Locked { .. } => 0,
+            };
+            let standing = Standing { id, visible_at_ms, attempts: item.attempts };
+            WorkItemContent::standing(standing, item.message.clone(), taken_at_ms)
+        };
+        let mut content: Vec<WorkItemContent> = self.items.iter().map(stands).collect();
+        content.sort_unstable_by_key(|item| item.id);
+        content
     }
 
     /// How many items are in which state.

@@ -1,0 +1,64 @@
+//! Exit codes: what a script can tell apart. Their list is in `docs/guide/operations.md`; 2 is for arguments that are wrong.
+
+use std::fmt;
+
+use segno::store::ErrorKind;
+use segno_stores::Error;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub enum Failure {
+    /// A store or a file refused.
+    Store(Error),
+    /// A check found something.
+    Unsound,
+    /// What was asked makes no sense.
+    Refused(String),
+    /// The output could not be written.
+    Output(std::io::Error),
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+}
+
+impl Failure {
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            Failure::Store(Error::Open(segno_stores::OpenError::InUse(_))) => 3,
+            Failure::Store(error) => match error.kind() {
+                ErrorKind::Corrupt => 4,
+                ErrorKind::Conflict => 5,
+                ErrorKind::NotFound => 6,
+                _ => 1,
+            },
+            Failure::Unsound => 4,
+            Failure::Refused(_) => 2,
+            Failure::Output(_) => 1,
+            Failure::Interrupted => 130,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Store(error) => error.fmt(f),
+            Failure::Unsound => f.write_str("the store is damaged; restore a backup, or save what can be saved with \"segno store salvage\""),
+            Failure::Refused(text) => f.write_str(text),
+            Failure::Output(error) => write!(f, "the output could not be written: {error}"),
+            Failure::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Store(error)
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Failure::Output(error)
+    }
+}

@@ -1,0 +1,52 @@
+//! `segno store check`: whether everything of a store can be read and agrees.
+
+use segno_stores::StoreUrl;
+use serde::Serialize;
+
+use super::Problem;
+use crate::arguments::Format;
+use crate::exit::Failure;
+use crate::output::{Table, count, print};
+use crate::progress::Meter;
+
+#[derive(Debug, Serialize)]
+struct Checked {
+    store: String,
+    sound: bool,
+    rows: u64,
+    log_records: u64,
+    findings: Vec<Problem>,
+    more_findings: u64,
+}
+
+/// Does it.
+pub fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
+    let mut meter = Meter::new(Some(0));
+    let report = store.check(|progress| {
+        meter.set_total(progress.rows_total);
+        meter.show("checking", progress.rows_done, "rows");
+    })?;
+    drop(meter);
+    let checked = Checked {
+        store: store.to_string(),
+        sound: report.is_sound(),
+        rows: report.rows,
+        log_records: report.log_records,
+        findings: report.findings.iter().map(Problem::from).collect(),
+        more_findings: report.more_findings,
+    };
+    let mut table = Table::default()
+        .line("store", &checked.store)
+        .line("rows", count(checked.rows))
+        .line("log records", count(checked.log_records))
+        .line("result", if checked.sound { "sound" } else { "DAMAGED" })
+        .section("findings");
+    for finding in &report.findings {
+        table = table.line(&finding.place, format!("{}: {}", finding.key, finding.problem));
+    }
+    if checked.more_findings > 0 {
+        table = table.line("and", format!("{} more", count(checked.more_findings)));
+    }
+    print(format, &checked, table)?;
+    if checked.sound { Ok(()) } else { Err(Failure::Unsound) }
+}

@@ -1,0 +1,34 @@
+//! `segno store compact`: gives unused disk space back.
+
+use segno_stores::StoreUrl;
+use serde::Serialize;
+
+use crate::arguments::Format;
+use crate::exit::Failure;
+use crate::output::{Table, print, size};
+use crate::progress::Meter;
+
+#[derive(Debug, Serialize)]
+struct Compacted {
+    store: String,
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+/// Does it.
+pub async fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
+    let mut meter = Meter::new(Some(0));
+    let report = store
+        .compact(move |progress| {
+            meter.set_total(progress.rows_total);
+            meter.show("compacting", progress.rows_done, "rows");
+        })
+        .await?;
+    let (bytes_before, bytes_after) = (report.bytes_before, report.bytes_after);
+    let compacted = Compacted { store: store.to_string(), bytes_before, bytes_after };
+    let table = Table::default()
+        .line("store", &compacted.store)
+        .line("before", size(bytes_before))
+        .line("after", size(bytes_after));
+    print(format, &compacted, table)
+}

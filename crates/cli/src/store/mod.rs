@@ -1,0 +1,97 @@
+//! `segno store …`: looking after a store.
+
+mod backup;
+mod check;
+mod compact;
+mod copy;
+mod info;
+mod restore;
+mod salvage;
+mod verify;
+
+use segno_stores::{ContentSummary, Finding, StoreUrl};
+use serde::Serialize;
+
+use crate::arguments::{StoreArguments, Verb};
+use crate::exit::Failure;
+use crate::output::{Table, count};
+
+/// Does what was asked.
+pub async fn run(arguments: StoreArguments) -> Result<(), Failure> {
+    let format = arguments.output;
+    match arguments.verb {
+        Verb::Info { store } => info::run(&on_disk(store)?, format).await,
+        Verb::Backup { store, file, overwrite } => {
+            let if_there =
+                if overwrite { segno_stores::IfThere::Replace } else { segno_stores::IfThere::Refuse };
+            backup::run(&on_disk(store)?, &file, if_there, format).await
+        }
+        Verb::Restore { file, store } => restore::run(&file, &on_disk(store)?, format).await,
+        Verb::Copy { from, to } => copy::run(&on_disk(from)?, &on_disk(to)?, format).await,
+        Verb::Verify { file } => blocking(move || verify::run(&file, format)).await,
+        Verb::Check { store } => {
+            let store = on_disk(store)?;
+            blocking(move || check::run(&store, format)).await
+        }
+        Verb::Salvage { from, to } => {
+            let (from, to) = (on_disk(from)?, on_disk(to)?);
+            blocking(move || salvage::run(&from, &to, format)).await
+        }
+        Verb::Compact { store } => compact::run(&on_disk(store)?, format).await,
+    }
+}
+
+/// Runs what never waits for anything but the disk.
+async fn blocking(work: impl FnOnce() -> Result<(), Failure> + Send + 'static) -> Result<(), Failure> {
+    let outcome = tokio::task::spawn_blocking(work).await;
+    outcome.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
+}
+
+/// A store in memory is gone with this process, so it makes no sense here.
+fn on_disk(store: StoreUrl) -> Result<StoreUrl, Failure> {
+    match store {
+        StoreUrl::Memory => Err(Failure::Refused("memory: holds nothing here; use segno:DIR".to_owned())),
+        store => Ok(store),
+    }
+}
+
+/// Something that is wrong.
+#[derive(Debug, Serialize)]
+struct Problem {
+    place: String,
+    key: String,
+    problem: String,
+}
+
+impl From<&Finding> for Problem {
+    fn from(finding: &Finding) -> Self {
+        let Finding { place, key, problem } = finding.clone();
+        Problem { place, key, problem }
+    }
+}
+
+/// What a transfer has moved.
+#[derive(Debug, Serialize)]
+struct Moved {
+    from: String,
+    to: String,
+    #[serde(flatten)]
+    content: ContentSummary,
+}
+
+impl Moved {
+    fn table(&self) -> Table {
+        let content = &self.content;
+        Table::default()
+            .line("from", &self.from)
+            .line("to", &self.to)
+            .section("moved and verified")
+            .line("instances", count(content.instances))
+            .line("executions", count(content.executions))
+            .line("events", count(content.events))
+            .line("queued messages", count(content.messages))
+            .line("queued activities", count(content.work_items))
+            .line("records", count(content.records))
+            .line("sha256", &content.sha256)
+    }
+}

@@ -1,0 +1,39 @@
+//! `segno store verify`: whether a backup is whole.
+
+use std::path::Path;
+
+use segno_stores::{ContentSummary, verify_backup};
+use serde::Serialize;
+
+use crate::arguments::Format;
+use crate::exit::Failure;
+use crate::output::{Table, count, print, time};
+use crate::progress::Meter;
+
+#[derive(Debug, Serialize)]
+struct Verified {
+    file: String,
+    #[serde(flatten)]
+    content: ContentSummary,
+}
+
+/// Does it.
+pub fn run(file: &Path, format: Format) -> Result<(), Failure> {
+    let mut meter = Meter::new(None);
+    let content = verify_backup(file, &mut |progress| meter.transfer(progress))?;
+    drop(meter);
+    let verified = Verified { file: file.display().to_string(), content };
+    let content = &verified.content;
+    let table = Table::default()
+        .line("file", &verified.file)
+        .line("taken", time(content.taken_at_ms))
+        .section("whole, with")
+        .line("instances", count(content.instances))
+        .line("executions", count(content.executions))
+        .line("events", count(content.events))
+        .line("queued messages", count(content.messages))
+        .line("queued activities", count(content.work_items))
+        .line("records", count(content.records))
+        .line("sha256", &content.sha256);
+    print(format, &verified, table)
+}

@@ -1,0 +1,245 @@
+//! Looking at every byte of a store that is not open: can everything be read, and does it agree?
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::agreement::{self, Notes};
+use crate::base::{Base, Size};
+use crate::directory::Directory;
+use crate::error::{OpenError, RowError};
+use crate::facts::FILLING;
+use crate::files::Files;
+use crate::keys::{self, Table};
+use crate::log::{Scanned, scan};
+use crate::readable::{ReadableBase, Unreadable};
+use crate::tables::Tables;
+
+/// Most findings that a report lists.
+const MAX_FINDINGS: usize = 1_000;
+
+/// Progress is told after this many rows.
+const ROWS_PER_REPORT: u64 = 10_000;
+
+/// Something that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// The table or file.
+    pub place: String,
+    /// Which row or part of it.
+    pub key: String,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}: {}", self.place, self.key, self.problem)
+    }
+}
+
+/// How far a check is. Every row is looked at twice: by itself, and together with others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CheckProgress {
+    /// Rows looked at.
+    pub rows_done: u64,
+    /// Rows to look at, as far as that is known.
+    pub rows_total: u64,
+}
+
+/// What a check has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CheckReport {
+    /// Rows in the state file.
+    pub rows: u64,
+    /// Records in the log.
+    pub log_records: u64,
+    /// What is wrong; nothing if the store is sound.
+    pub findings: Vec<Finding>,
+    /// How many more findings there are than are listed.
+    pub more_findings: u64,
+}
+
+impl CheckReport {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+/// Collects findings and tells how far it is.
+pub struct Notebook<'a> {
+    pub report: CheckReport,
+    progress: &'a mut dyn FnMut(CheckProgress),
+    state: CheckProgress,
+}
+
+impl<'a> Notebook<'a> {
+    pub fn new(progress: &'a mut dyn FnMut(CheckProgress)) -> Self {
+        let state = CheckProgress { rows_done: 0, rows_total: 0 };
+        Notebook { report: CheckReport::default(), progress, state }
+    }
+
+    pub fn expect_rows(&mut self, rows_total: u64) {
+        self.state.rows_total = rows_total;
+    }
+
+    pub fn note(&mut self, place: &str, key: impl Into<String>, problem: impl Into<String>) {
+        self.find(Finding { place: place.to_owned(), key: key.into(), problem: problem.into() });
+    }
+}
+
+impl Notes for Notebook<'_> {
+    fn find(&mut self, finding: Finding) {
+        if self.report.findings.len() < MAX_FINDINGS {
+            self.report.findings.push(finding);
+        } else {
+            self.report.more_findings += 1;
+        }
+    }
+
+    fn row_done(&mut self) {
+        self.state.rows_done += 1;
+        if self.state.rows_done.is_multiple_of(ROWS_PER_REPORT) {
+            self.state.rows_total = self.state.rows_total.max(self.state.rows_done);
+            (self.progress)(self.state);
+        }
+    }
+}
+
+/// Reads every row and every log record of a store that is not open, and compares them. Changes nothing.
+///
+/// # Errors
+/// When there is no such directory, it is in use, or it cannot be read. Damage is no error, but a finding.
+pub fn check(
+    path: impl AsRef<Path>,
+    mut progress: impl FnMut(CheckProgress),
+) -> Result<CheckReport, OpenError> {
+    let files: Arc<dyn Files> = Arc::new(Directory::existing(path)?);
+    check_files(&files, &mut progress)
+}
+
+/// The same on any directory; for tests.
+#[doc(hidden)]
+pub fn check_files(
+    files: &Arc<dyn Files>,
+    progress: &mut dyn FnMut(CheckProgress),
+) -> Result<CheckReport, OpenError> {
+    let _lock = files.lock().map_err(OpenError::of_lock)?;
+    let mut notes = Notebook::new(progress);
+    let readable = ReadableBase::new(files);
+    let base = match readable.open() {
+        Ok(mut base) => {
+            match base.verify() {
+                Ok(true) => {}
+                Ok(false) => notes.note("state.redb", "pages", "redb had to repair them"),
+                Err(error) => notes.note("state.redb", "pages", error),
+            }
+            Some(base)
+        }
+        Err(OpenError::Corrupt(what)) => {
+            notes.note("state.redb", "file", what);
+            None
+        }
+        Err(OpenError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            notes.note("state.redb", "file", "it is missing");
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    if let Some(base) = &base {
+        notes.expect_rows(2 * base.size().rows);
+        check_rows(base, &readable, &mut notes)?;
+    }
+    let mut tables = match &base {
+        Some(base) if notes.report.is_sound() => Some(Tables::new(base.snapshot()?)?),
+        _ => None,
+    };
+    check_log(files, tables.as_mut(), &mut notes)?;
+    match tables {
+        Some(tables) if notes.report.is_sound() => {
+            if tables.rows.get(&keys::meta(FILLING))?.is_some() {
+                notes.note(
+                    "all tables",
+                    "-",
+                    "filling the store was interrupted; run the restore or copy again",
+                );
+            }
+            agreement::compare(&tables, &mut notes)?;
+        }
+        _ => notes.note("all tables", "-", "they were not compared, because not everything can be read"),
+    }
+    Ok(notes.report)
+}
+
+fn check_rows(base: &Base, readable: &ReadableBase, notes: &mut Notebook<'_>) -> Result<(), OpenError> {
+    let mut size = Size::default();
+    let mut unknown = Vec::new();
+    let unreadable = readable.rows(&mut |key, value| {
+        notes.row_done();
+        if !keys::is_meta(&key) {
+            size.add(&key, Base::stored_len(&value));
+        }
+        if Table::of_key(&key).is_none() {
+            unknown.push(key);
+        }
+    })?;
+    notes.report.rows = size.rows;
+    for key in unknown {
+        notes.note("state.redb", format!("{key:?}"), "there is no such table");
+    }
+    for place in &unreadable {
+        let (key, problem) = describe(place);
+        notes.note("state.redb", key, problem);
+    }
+    if unreadable.is_empty() && size != base.size() {
+        notes.note("state.redb", "size", format!("it is said to hold {:?}, but holds {size:?}", base.size()));
+    }
+    Ok(())
+}
+
+/// Which rows cannot be read, and why.
+pub fn describe(unreadable: &Unreadable) -> (String, String) {
+    match unreadable {
+        Unreadable::Row(key, why) => (keys::describe(key), why.clone()),
+        Unreadable::Rows { after, before, why } => {
+            let name =
+                |key: &Option<Vec<u8>>, open: &str| key.as_deref().map_or(open.to_owned(), keys::describe);
+            let stretch = format!("between {} and {}", name(after, "the beginning"), name(before, "the end"));
+            (stretch, why.clone())
+        }
+    }
+}
+
+fn check_log(
+    files: &Arc<dyn Files>,
+    mut tables: Option<&mut Tables>,
+    notes: &mut Notebook<'_>,
+) -> Result<(), OpenError> {
+    let covered = tables.as_ref().map(|tables| tables.facts.covered);
+    let mut last = covered;
+    let mut outcome: Result<(), RowError> = Ok(());
+    scan(files, &mut |scanned| match scanned {
+        Scanned::Damage { file, what } => notes.note(file, "record", what),
+        Scanned::Record { sequence, body } => {
+            notes.report.log_records += 1;
+            let Some(before) = last.filter(|last| sequence > *last) else { return };
+            if sequence != before + 1 {
+                notes.note(
+                    "log",
+                    format!("commit {}", before + 1),
+                    format!("it is missing; {sequence} follows"),
+                );
+            }
+            last = Some(sequence);
+            if let Some(tables) = &mut tables
+                && outcome.is_ok()
+            {
+                outcome = tables.replay(body);
+            }
+        }
+    })?;
+    if let Err(error) = outcome {
+        notes.note("log", "record", error.to_string());
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! Giving disk space back while the store is in use: rows are copied in key order, a piece at a time, into a new redb
+//! file that takes the place of the old one. redb itself only cuts off what happens to be free at the end of its file.
+//!
+//! Checkpoints go on meanwhile, into the old file. What one changes at or before the place that the copy has reached
+//! is changed in the copy too; the rest is copied later. A crash leaves the old file or the new one, each whole.
+
+use std::io;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::base::{Base, Durable, NEW_NAME};
+use crate::error::{OpenError, RowError};
+use crate::files::Files;
+use crate::full_disk::FullDisk;
+use crate::keys::Key;
+use crate::overlay::Overlay;
+
+/// Most that is copied at a time. A checkpoint that is due waits for no more than this.
+const PIECE_BYTES: usize = 1024 * 1024;
+
+/// Most rows that are copied at a time.
+const PIECE_ROWS: usize = 8_192;
+
+/// The copy is synced after this many bytes, so that no sync has much to do.
+const SYNC_BYTES: usize = 32 * 1024 * 1024;
+
+/// How far a compaction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactProgress {
+    /// Rows that are copied.
+    pub rows_done: u64,
+    /// Rows that there are.
+    pub rows_total: u64,
+}
+
+/// What a compaction has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompactReport {
+    /// Room that the state file took on disk before.
+    pub bytes_before: u64,
+    /// Room that it takes now.
+    pub bytes_after: u64,
+}
+
+/// How a compaction ended that did not.
+#[derive(Debug)]
+pub enum Failed {
+    /// The old file is still the one; nothing is lost.
+    Harmless(String),
+    /// It is not known which file the disk has.
+    Unknown(String),
+}
+
+impl From<RowError> for Failed {
+    fn from(error: RowError) -> Self {
+        Failed::Harmless(error.to_string())
+    }
+}
+
+impl From<OpenError> for Failed {
+    fn from(error: OpenError) -> Self {
+        Failed::Harmless(error.to_string())
+    }
+}
+
+impl From<io::Error> for Failed {
+    fn from(error: io::Error) -> Self {
+        Failed::Harmless(error.to_string())
+    }
+}
+
+/// A copy that is being made.
+pub struct Compaction {
+    files: Arc<dyn Files>,
+    copy: Base,
+    /// The last key that was copied.
+    reached: Option<Key>,
+    unsynced_bytes: usize,
+    rows_done: u64,
+    bytes_before: u64,
+}
+
+impl Compaction {
+    /// Starts a copy of a file.
+    pub fn start(files: &Arc<dyn Files>, base: &Base) -> Result<Self, Failed> {
+        let bytes_before = base.file_bytes();
+        // With no room for the copy there is none; that is better than to wait with the disk full.
+        let impatient = FullDisk::new(std::time::Duration::ZERO);
+        let copy = Base::create(files, &impatient)?;
+        let files = Arc::clone(files);
+        Ok(Compaction { files, copy, reached: None, unsynced_bytes: 0, rows_done: 0, bytes_before })
+    }
+
+    /// How far it is.
+    pub fn progress(&self, base: &Base) -> CompactProgress {
+        CompactProgress { rows_done: self.rows_done, rows_total: base.size().rows.max(self.rows_done) }
+    }
+
+    /// Copies the next piece; `true` when there is none.
+    pub fn copy_piece(&mut self, base: &Base) -> Result<bool, Failed> {
+        let start = self.reached.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let mut piece: Vec<(Key, Bytes)> = Vec::new();
+        let mut bytes = 0;
+        for row in base.snapshot()?.from(start)? {
+            let (key, value) = row?;
+            bytes += key.len() + value.len();
+            piece.push((key, value));
+            if bytes >= PIECE_BYTES || piece.len() >= PIECE_ROWS {
+                break;
+            }
+        }
+        let Some((last, _)) = piece.last() else { return Ok(true) };
+        self.reached = Some(last.clone());
+        self.rows_done += piece.len() as u64;
+        let rows = piece.iter().map(|(key, value)| (key.as_slice(), Some(value.as_ref())));
+        self.write(rows, bytes)?;
+        Ok(false)
+    }
+
+    /// Follows a checkpoint that the old file has.
+    pub fn follow(&mut self, changes: &Overlay, facts: &[(Key, Bytes)]) -> Result<(), Failed> {
+        let Some(reached) = self.reached.clone() else { return Ok(()) };
+        let changes = changes.iter().map(|(key, change)| (key.as_slice(), change.value().map(Bytes::as_ref)));
+        let facts = facts.iter().map(|(key, value)| (key.as_slice(), Some(value.as_ref())));
+        let copied: Vec<_> = changes.chain(facts).filter(|(key, _)| *key <= reached.as_slice()).collect();
+        let bytes = copied.iter().map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len)).sum();
+        self.write(copied.into_iter(), bytes)
+    }
+
+    fn write<'a>(
+        &mut self,
+        rows: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+        bytes: usize,
+    ) -> Result<(), Failed> {
+        self.unsynced_bytes += bytes;
+        let durable = if self.unsynced_bytes >= SYNC_BYTES { Durable::Now } else { Durable::Later };
+        if durable == Durable::Now {
+            self.unsynced_bytes = 0;
+        }
+        Ok(self.copy.write_rows(rows, durable)?)
+    }
+
+    /// Puts the copy into the place of the file and opens it.
+    pub fn finish(self, full_disk: &Arc<FullDisk>) -> Result<(Base, CompactReport), Failed> {
+        let Compaction { files, copy, bytes_before, .. } = self;
+        copy.write(&Overlay::default(), &[])?;
+        // Closing it cuts off what is free at its end.
+        drop(copy);
+        Base::prepare(&files)?;
+        let unknown = |error: &dyn std::fmt::Display| Failed::Unknown(format!("compaction: {error}"));
+        Base::publish(&files).map_err(|error| unknown(&error))?;
+        let base = Base::reopen(&files, full_disk).map_err(|error| unknown(&error))?;
+        let bytes_after = base.file_bytes();
+        Ok((base, CompactReport { bytes_before, bytes_after }))
+    }
+
+    /// Removes what was copied.
+    pub fn abandon(self) {
+        let Compaction { files, copy, .. } = self;
+        drop(copy);
+        // Opening removes it if this does not.
+        let _ = files.remove(NEW_NAME);
+    }
+}

@@ -1,0 +1,92 @@
+//! What the checkpointer does on a full disk: it waits inside the write that found no room and tries it again. redb
+//! never learns of it, so its file stays usable and reads go on. Commits go on as long as the log has room.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+/// The pause grows to this many times the first one.
+const LONGEST_PAUSES: u32 = 8;
+
+/// Whether to wait for room, and whether somebody does.
+#[derive(Debug)]
+pub struct FullDisk {
+    pause: Duration,
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+    /// Told when there may be room for changes in memory, or when there will not be for now.
+    pub room: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Whether a write that finds no room waits; else it fails.
+    is_patient: bool,
+    /// What the disk said, while a write waits.
+    refused: Option<String>,
+}
+
+impl FullDisk {
+    /// Writes fail until [`Self::be_patient`].
+    pub fn new(pause: Duration) -> Arc<Self> {
+        Arc::new(FullDisk {
+            pause,
+            waiting: Mutex::default(),
+            changed: Condvar::new(),
+            room: Arc::new(Notify::new()),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on, writes wait for room.
+    pub fn be_patient(&self) {
+        self.lock().is_patient = true;
+    }
+
+    /// From now on, writes fail when there is no room; those that wait do so at once.
+    pub fn give_up(&self) {
+        self.lock().is_patient = false;
+        self.changed.notify_all();
+    }
+
+    /// What the disk said to a write that waits now.
+    pub fn refused(&self) -> Option<String> {
+        self.lock().refused.clone()
+    }
+
+    /// Does something until the disk has room for it.
+    pub fn retry<T>(&self, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+        let mut pause = self.pause;
+        loop {
+            let error = match attempt() {
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => error,
+                other => {
+                    if pause > self.pause {
+                        self.lock().refused = None;
+                        tracing::info!("the disk has room again; the checkpoint goes on");
+                    }
+                    return other;
+                }
+            };
+            let mut waiting = self.lock();
+            if waiting.refused.is_none() && waiting.is_patient {
+                tracing::warn!(%error, "the disk is full; the checkpoint waits until there is room");
+                waiting.refused = Some(error.to_string());
+                self.room.notify_waiters();
+            }
+            let waits = |waiting: &mut Waiting| waiting.is_patient;
+            let waited = self.changed.wait_timeout_while(waiting, pause, waits);
+            let mut waiting = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if !waiting.is_patient {
+                waiting.refused = None;
+                return Err(error);
+            }
+            pause = (pause * 2).min(self.pause * LONGEST_PAUSES);
+        }
+    }
+}

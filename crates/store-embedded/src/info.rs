@@ -1,0 +1,181 @@
+//! What an operator wants to know of a store: how much there is of what, and what it takes on the disk.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use segno::store::ProviderError;
+use serde::{Deserialize, Serialize};
+
+use crate::base::{BASE_FORMAT, BASE_NAME, Size};
+use crate::error::RowError;
+use crate::facts::{FACTS, Facts};
+use crate::files::Files;
+use crate::keys::{self, AgeIndex, Table};
+use crate::shared::Core;
+use crate::snapshot::Taken;
+use crate::store::EmbeddedStore;
+
+const OPERATION: &str = "info";
+
+/// What there is to know of a store. The names of the fields are those of `segno store info --output json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Info {
+    /// Process that has the store open.
+    pub process_id: u32,
+    /// Version of the file format.
+    pub format_version: u32,
+    /// Files of the store, by name.
+    pub files: Vec<FileInfo>,
+    /// Rows in the state file.
+    pub rows: u64,
+    /// Bytes of the state file that rows use; the rest is index pages and room for more.
+    pub row_bytes: u64,
+    /// Bytes of the log that would be read again if the process was killed now.
+    pub log_to_replay_bytes: u64,
+    /// Instances by state.
+    pub instances: InstanceCounts,
+    /// Executions of all instances.
+    pub executions: u64,
+    /// Events of all executions.
+    pub events: u64,
+    /// What is queued.
+    pub queues: Queues,
+    /// Records by kind.
+    pub records: BTreeMap<String, u64>,
+    /// When the oldest instance was created, in Unix milliseconds.
+    pub oldest_created_at_ms: Option<u64>,
+    /// When the newest instance was created, in Unix milliseconds.
+    pub newest_created_at_ms: Option<u64>,
+}
+
+/// A file of a store.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileInfo {
+    /// Its name in the directory.
+    pub name: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// Instances by state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct InstanceCounts {
+    /// All of them.
+    pub total: u64,
+    /// Their start lies ahead.
+    pub pending: u64,
+    /// Started and not ended.
+    pub running: u64,
+    /// Held by an operator or by an exhausted activity.
+    pub paused: u64,
+    /// Ended with a result.
+    pub completed: u64,
+    /// Ended with a failure.
+    pub failed: u64,
+    /// Ended because they were cancelled.
+    pub cancelled: u64,
+}
+
+/// Queue lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Queues {
+    /// Messages for orchestrations that can be fetched.
+    pub orchestrator: u64,
+    /// Activities that can be fetched.
+    pub worker: u64,
+    /// Messages and activities whose time has not come.
+    pub delayed: u64,
+    /// Messages and activities that somebody works on.
+    pub locked: u64,
+}
+
+impl EmbeddedStore {
+    /// What there is to know of the store. Counts of records are made by reading their keys; the store goes on meanwhile.
+    ///
+    /// # Errors
+    /// When the store is closed or cannot be read.
+    pub async fn info(&self) -> Result<Info, ProviderError> {
+        info(self.core(), self.files()).await
+    }
+
+    /// Whether there is a store in a directory. Nothing is opened or made.
+    pub fn is_in(path: impl AsRef<Path>) -> bool {
+        path.as_ref().join(BASE_NAME).is_file()
+    }
+}
+
+/// What there is to know of a store.
+pub async fn info(core: &Core, files: &Arc<dyn Files>) -> Result<Info, ProviderError> {
+    let (depths, log_to_replay_bytes) = {
+        let mut shared = core.lock();
+        shared.check_open(OPERATION)?;
+        shared.state.advance(core.clock.now_ms());
+        (shared.state.queue_depths(), shared.tail.logged_bytes())
+    };
+    let taken = core.take_snapshot(OPERATION).await?;
+    let unreadable = |error: std::io::Error| RowError::Unreadable(error.to_string()).at(OPERATION);
+    let mut listed = Vec::new();
+    for name in files.list().map_err(unreadable)? {
+        // What is not a plain file, or has gone meanwhile, takes no room.
+        if let Ok(bytes) = files.open(&name).and_then(|file| file.len()) {
+            listed.push(FileInfo { name, bytes });
+        }
+    }
+    listed.sort_by(|one, other| one.name.cmp(&other.name));
+    let queues = Queues {
+        orchestrator: depths.orchestrator_queue,
+        worker: depths.worker_queue,
+        delayed: depths.delayed,
+        locked: depths.locked,
+    };
+    count(&taken, listed, log_to_replay_bytes, queues).map_err(|error| error.at(OPERATION))
+}
+
+fn count(
+    taken: &Taken,
+    files: Vec<FileInfo>,
+    log_to_replay_bytes: u64,
+    queues: Queues,
+) -> Result<Info, RowError> {
+    let facts = taken.rows.get(&keys::meta(FACTS))?;
+    let facts = facts.as_ref().map(Facts::decode).transpose()?.unwrap_or_default();
+    let metrics = facts.counters.metrics();
+    let size = Size::of(&taken.rows)?;
+    let mut records = BTreeMap::new();
+    for row in taken.rows.scan(&keys::table(Table::Records))? {
+        if let Some((kind, _)) = keys::record_name(&row?.0) {
+            match records.get_mut(kind) {
+                Some(count) => *count += 1,
+                None => drop(records.insert(kind.to_owned(), 1)),
+            }
+        }
+    }
+    let by_age = AgeIndex::All.prefix();
+    let newest = taken.rows.scan(&by_age)?.next().transpose()?;
+    let oldest = taken.rows.last(&by_age)?;
+    let created = |row: Option<(Vec<u8>, bytes::Bytes)>| Some(keys::aged(&row?.0, by_age.len())?.0);
+    Ok(Info {
+        process_id: std::process::id(),
+        format_version: BASE_FORMAT,
+        files,
+        rows: size.rows,
+        row_bytes: size.bytes,
+        log_to_replay_bytes,
+        instances: InstanceCounts {
+            total: metrics.total_instances,
+            pending: metrics.pending_instances,
+            running: metrics.running_instances,
+            paused: metrics.paused_instances,
+            completed: metrics.completed_instances,
+            failed: metrics.failed_instances,
+            cancelled: metrics.cancelled_instances,
+        },
+        executions: metrics.total_executions,
+        events: metrics.total_events,
+        queues,
+        records,
+        oldest_created_at_ms: created(oldest),
+        newest_created_at_ms: created(newest),
+    })
+}

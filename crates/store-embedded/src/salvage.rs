@@ -1,0 +1,278 @@
+//! Saving what can be read of a damaged store into a new directory. The damaged one is not changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::agreement::{history_problems, unknown_instances};
+use crate::base::Base;
+use crate::check::{CheckProgress, Finding, Notebook, describe};
+use crate::directory::Directory;
+use crate::error::{OpenError, RowError};
+use crate::facts::{FACTS, Facts, TOKENS};
+use crate::files::Files;
+use crate::full_disk::FullDisk;
+use crate::instance_row::InstanceRow;
+use crate::keys::{self, Key, Table};
+use crate::log::{Scanned, scan};
+use crate::queue_row;
+use crate::readable::ReadableBase;
+use crate::tables::Tables;
+
+/// Changes in memory after which they are written.
+const FLUSH_BYTES: usize = 16 * 1024 * 1024;
+
+/// What a salvage has saved and what not.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SalvageReport {
+    /// Instances in the new store.
+    pub instances: u64,
+    /// Records in the new store.
+    pub records: u64,
+    /// Messages and activities in its queues.
+    pub queued: u64,
+    /// What was left out, and why.
+    pub left_out: Vec<Finding>,
+    /// How much more was left out than is listed.
+    pub more_left_out: u64,
+}
+
+/// Writes everything that can be read and is consistent from a store that is not open, and may be damaged in any way,
+/// into a new directory. An instance whose history is not whole is left out. The old directory is not changed.
+///
+/// # Errors
+/// When the first directory is not there or in use, when the second one is not empty, or when the disk refuses.
+pub fn salvage(
+    from: impl AsRef<Path>,
+    to: impl AsRef<Path>,
+    mut progress: impl FnMut(CheckProgress),
+) -> Result<SalvageReport, OpenError> {
+    let from: Arc<dyn Files> = Arc::new(Directory::existing(from)?);
+    let to: Arc<dyn Files> = Arc::new(Directory::new(to)?);
+    salvage_files(&from, &to, &mut progress)
+}
+
+/// The same from any directory to any other; for tests.
+#[doc(hidden)]
+pub fn salvage_files(
+    from: &Arc<dyn Files>,
+    to: &Arc<dyn Files>,
+    progress: &mut dyn FnMut(CheckProgress),
+) -> Result<SalvageReport, OpenError> {
+    if !to.list()?.is_empty() {
+        let what = "the directory to salvage into is not empty; name a new one";
+        return Err(OpenError::Io(std::io::Error::new(std::io::ErrorKind::AlreadyExists, what)));
+    }
+    let _locks = (from.lock().map_err(OpenError::of_lock)?, to.lock().map_err(OpenError::of_lock)?);
+    let base = Base::create(to, &FullDisk::new(Duration::ZERO))?;
+    let mut saved = Saved { tables: Tables::new(base.snapshot()?)?, base };
+    let mut notes = Notebook::new(progress);
+    let facts = saved.take_rows(from, &mut notes)?;
+    saved.take_log(from, facts.covered, &mut notes)?;
+    saved.leave_out_what_is_not_whole(&mut notes)?;
+    let own = saved.tables.facts;
+    saved.tables.facts = Facts {
+        covered: 0,
+        last_message_id: own.last_message_id.max(facts.last_message_id),
+        last_item_id: own.last_item_id.max(facts.last_item_id),
+        last_record_version: own.last_record_version.max(facts.last_record_version),
+        counters: own.counters,
+    };
+    saved.flush()?;
+    let count =
+        |table| -> Result<u64, RowError> { Ok(saved.tables.rows.scan(&keys::table(table))?.count() as u64) };
+    let report = SalvageReport {
+        instances: count(Table::Instances)?,
+        records: count(Table::Records)?,
+        queued: count(Table::OrchestratorQueue)? + count(Table::WorkerQueue)?,
+        left_out: notes.report.findings,
+        more_left_out: notes.report.more_findings,
+    };
+    drop(saved);
+    Base::prepare(to)?;
+    Base::publish(to)?;
+    Ok(report)
+}
+
+/// The new store while it is being made.
+struct Saved {
+    tables: Tables,
+    base: Base,
+}
+
+impl Saved {
+    /// Takes every row that is not derived. Returns the facts of the old store, as far as they can be read.
+    fn take_rows(&mut self, from: &Arc<dyn Files>, notes: &mut Notebook<'_>) -> Result<Facts, OpenError> {
+        let readable = ReadableBase::new(from);
+        match readable.open() {
+            Ok(base) => notes.expect_rows(base.size().rows),
+            Err(error @ (OpenError::Corrupt(_) | OpenError::Io(_))) => {
+                notes.note("state.redb", "all of it", error.to_string());
+                return Ok(Facts::default());
+            }
+            Err(error) => return Err(error),
+        }
+        let mut facts = Facts::default();
+        let mut outcome = Ok(());
+        let mut refused = Vec::new();
+        let unreadable = readable.rows(&mut |key, value| {
+            crate::agreement::Notes::row_done(notes);
+            if outcome.is_err() {
+            } else if key == keys::meta(FACTS) {
+                facts = Facts::decode(&value).unwrap_or_default();
+            } else if is_taken(&key)
+                && let Err(error) = self.take(key.clone(), value)
+            {
+                match error {
+                    RowError::Corrupt(why) => refused.push((key, why)),
+                    unreadable => outcome = Err(unreadable),
+                }
+            }
+        })?;
+        outcome?;
+        for (key, why) in refused {
+            notes.note("state.redb", keys::describe(&key), why);
+        }
+        for place in &unreadable {
+            let (key, why) = describe(place);
+            notes.note("state.redb", key, why);
+        }
+        Ok(facts)
+    }
+
+    fn take(&mut self, key: Key, value: Bytes) -> Result<(), RowError> {
+        self.tables.replay_put(key, value)?;
+        self.tables.batch.clear();
+        if self.tables.rows.active().bytes() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is in memory.
+    fn flush(&mut self) -> Result<(), RowError> {
+        let changes = self.tables.rows.freeze();
+        self.base.write(&changes, &[(keys::meta(FACTS), self.tables.facts.encode())])?;
+        self.tables.rows.thaw(self.base.snapshot()?);
+        Ok(())
+    }
+
+    /// Makes the changes of every record that can be read.
+    fn take_log(
+        &mut self,
+        from: &Arc<dyn Files>,
+        covered: u64,
+        notes: &mut Notebook<'_>,
+    ) -> Result<(), OpenError> {
+        let mut last = covered;
+        let mut outcome = Ok(());
+        scan(from, &mut |scanned| match scanned {
+            Scanned::Damage { file, what } => notes.note(file, "record", what),
+            Scanned::Record { sequence, body } if sequence > last && outcome.is_ok() => {
+                if last > 0 && sequence != last + 1 {
+                    let missing = format!("commits {} to {}", last + 1, sequence - 1);
+                    notes.note("log", missing, "they cannot be read");
+                }
+                last = sequence;
+                match self.tables.replay(body) {
+                    Err(RowError::Corrupt(why)) => notes.note("log", format!("commit {sequence}"), why),
+                    other => outcome = other,
+                }
+                if outcome.is_ok() && self.tables.rows.active().bytes() >= FLUSH_BYTES {
+                    outcome = self.flush();
+                }
+            }
+            Scanned::Record { .. } => {}
+        })?;
+        Ok(outcome?)
+    }
+
+    /// Removes instances whose history is not whole, with everything that belongs to them, and what belongs to none.
+    fn leave_out_what_is_not_whole(&mut self, notes: &mut Notebook<'_>) -> Result<(), OpenError> {
+        let mut broken: BTreeMap<String, (Option<InstanceRow>, String)> = BTreeMap::new();
+        for entry in self.tables.rows.scan(&keys::table(Table::Instances))? {
+            let (key, value) = entry?;
+            let Some(instance) = keys::instance_id(&key) else { continue };
+            let row = InstanceRow::decode(&value).map_err(RowError::from)?;
+            let problems = history_problems(&self.tables, instance, &row)?;
+            if !problems.is_empty() {
+                broken.insert(instance.to_owned(), (Some(row), problems.join("; ")));
+            }
+        }
+        for table in [Table::Executions, Table::Events] {
+            for instance in unknown_instances(&self.tables, table, notes)? {
+                let why = "it has a history, but the instance itself cannot be read".to_owned();
+                broken.entry(instance).or_insert((None, why));
+            }
+        }
+        let instances: BTreeSet<&str> = broken.keys().map(String::as_str).collect();
+        let mut queued = self.queued_for(&instances)?;
+        queued.extend(self.standings_without_entry()?);
+        for key in queued {
+            self.remove(key)?;
+        }
+        for (instance, (row, why)) in broken {
+            for table in [Table::Executions, Table::Events] {
+                for key in self.tables.keys_of(&keys::of_instance(table, &instance))? {
+                    self.remove(key)?;
+                }
+            }
+            if let Some(row) = &row {
+                self.tables.delete_instance(&instance, row);
+                self.tables.batch.clear();
+            }
+            notes.note("instances", instance, why);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, key: Key) -> Result<(), RowError> {
+        self.tables.delete(key);
+        self.tables.batch.clear();
+        if self.tables.rows.active().bytes() >= FLUSH_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn queued_for(&self, instances: &BTreeSet<&str>) -> Result<Vec<Key>, RowError> {
+        let mut found = Vec::new();
+        for entry in self.tables.rows.scan(&keys::table(Table::OrchestratorQueue))? {
+            let (key, value) = entry?;
+            if instances.contains(queue_row::decode_message(&value)?.instance.as_str()) {
+                found.push(key);
+            }
+        }
+        for entry in self.tables.rows.scan(&keys::table(Table::WorkerQueue))? {
+            let (key, value) = entry?;
+            if instances.contains(queue_row::decode_activity(&value)?.0.activity.instance.as_str()) {
+                found.push(key);
+            }
+        }
+        Ok(found)
+    }
+
+    fn standings_without_entry(&self) -> Result<Vec<Key>, RowError> {
+        let mut found = Vec::new();
+        for (queue, standings) in [
+            (Table::OrchestratorQueue, Table::OrchestratorStanding),
+            (Table::WorkerQueue, Table::WorkerStanding),
+        ] {
+            for key in self.tables.keys_of(&keys::table(standings))? {
+                let id = keys::queued_id(standings, &key);
+                let entry =
+                    id.map(|id| self.tables.rows.get(&keys::queued(queue, id))).transpose()?.flatten();
+                if entry.is_none() {
+                    found.push(key);
+                }
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a row is one that others follow from. Those that follow are made again.
+fn is_taken(key: &[u8]) -> bool {
+    match Table::of_key(key) {
+        Some(Table::Meta) => *key == keys::meta(TOKENS),
+        Some(table) => table < Table::ByAge,
+        None => false,
+    }
+}

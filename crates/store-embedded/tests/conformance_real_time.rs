@@ -1,0 +1,27 @@
+//! The embedded store keeps the store contract on the machine's clock, with its default settings.
+
+#![expect(clippy::unwrap_used, reason = "a store that does not open fails its test")]
+
+use async_trait::async_trait;
+use segno_embedded::EmbeddedStore;
+use segno_testkit::conformance::{ClockHandle, OpenStore, StoreHarness};
+
+struct Embedded {
+    directory: tempfile::TempDir,
+}
+
+impl Embedded {
+    fn new() -> Self {
+        Embedded { directory: tempfile::tempdir().unwrap() }
+    }
+}
+
+#[async_trait]
+impl StoreHarness for Embedded {
+    async fn open(&self) -> OpenStore {
+        let store = EmbeddedStore::open(self.directory.path()).unwrap();
+        OpenStore { store, clock: ClockHandle::Real }
+    }
+}
+
+segno_testkit::conformance!(Embedded::new());

@@ -1,0 +1,100 @@
+//! Stores that were written once and must open for ever: `tests/golden/NAME` with their files, and `content.txt` with
+//! what they show.
+//!
+//! `UPDATE_GOLDEN=1` makes those of the present format that are not there. It never changes one that is there: if such a
+//! store does not open or shows something else, the code is wrong.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use segno::clock::Clock;
+use segno_embedded::{EmbeddedStore, OpenOptions};
+use segno_testkit::clock::VirtualClock;
+
+use crate::{block_on, script};
+
+const FORMAT: &str = "v1";
+
+/// What is not part of a store at rest.
+const LEFT_OUT: [&str; 2] = ["lock", "spare.tmp"];
+
+fn golden() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        if !LEFT_OUT.iter().any(|name| *name == entry.file_name()) {
+            fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+        }
+    }
+}
+
+fn open(path: &Path, clock: &Arc<VirtualClock>) -> Arc<EmbeddedStore> {
+    let options = OpenOptions::default().clock(Arc::clone(clock) as Arc<dyn Clock>);
+    EmbeddedStore::open_with(path, options).unwrap()
+}
+
+/// What a copy of a store shows, with its queues.
+fn content(path: &Path) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    copy(path, directory.path());
+    let clock = VirtualClock::new();
+    let store = open(directory.path(), &clock);
+    block_on(script::show_all(&*store, &clock, script::end_ms()))
+}
+
+#[test]
+fn every_store_that_was_ever_written_opens_and_shows_what_it_did() {
+    let mut found = 0;
+    for entry in fs::read_dir(golden()).unwrap() {
+        let path = entry.unwrap().path();
+        let expected = fs::read_to_string(path.join("content.txt")).unwrap();
+        assert_eq!(content(&path), expected, "{}", path.display());
+        let report = segno_embedded::check(copied(&path).path(), |_| {}).unwrap();
+        assert!(report.is_sound(), "{}: {:?}", path.display(), report.findings);
+        found += 1;
+    }
+    assert!(found >= 3, "{found} stores");
+}
+
+fn copied(path: &Path) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    copy(path, directory.path());
+    directory
+}
+
+/// Random operations leave instances with several executions, records, and entries of both queues.
+fn write(path: &Path, seed: u64, leave: impl FnOnce(&EmbeddedStore)) {
+    let clock = VirtualClock::new();
+    let store = open(path, &clock);
+    block_on(async {
+        for step in &script::script(seed, 60) {
+            script::run(step, &*store, &clock).await;
+        }
+    });
+    leave(&store);
+}
+
+fn keep(name: &str, files: &Path) {
+    let path = golden().join(format!("{FORMAT}-{name}"));
+    if std::env::var("UPDATE_GOLDEN").as_deref() != Ok("1") || path.exists() {
+        return;
+    }
+    copy(files, &path);
+    fs::write(path.join("content.txt"), content(files)).unwrap();
+}
+
+#[test]
+fn stores_of_the_present_format_are_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), 21, EmbeddedStore::close);
+    keep("closed", directory.path());
+    // Something behind the last checkpoint.
+    write(directory.path(), 22, |_| keep("killed", directory.path()));
+    let directory = tempfile::tempdir().unwrap();
+    write(directory.path(), 23, |_| keep("log-only", directory.path()));
+}

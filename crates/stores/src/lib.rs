@@ -1,0 +1,30 @@
+//! Whole stores: opened by URL, backed up, restored and copied.
+//!
+//! | file | what |
+//! |---|---|
+//! | `url` | the one place that knows which stores there are |
+//! | `source` | a store to read from, open here or in another process |
+//! | `backup` | the file that holds a store's content: format, writer, reader |
+//! | `moving` | from a store or a file into a file or a store, verified |
+//! | `digest` | what a content has, counted and as a checksum |
+//! | `error` | what can go wrong |
+//!
+//! **Invariants.** A backup has its name only when it is whole and on the disk. A store counts as filled only when what
+//! was read back from it has the checksum of the source. Memory does not grow with what is moved.
+
+mod backup;
+mod digest;
+mod error;
+mod moving;
+mod source;
+mod url;
+
+pub use backup::{BackupReader, BackupWriter, FORMAT_VERSION, IfThere};
+pub use digest::{ContentDigest, ContentSummary};
+pub use error::Error;
+pub use moving::{Phase, Progress, back_up, fill, verify_backup};
+pub use segno_embedded::{
+    CheckProgress, CheckReport, CompactProgress, CompactReport, Finding, OpenError, SalvageReport,
+};
+pub use source::{Source, StoreInfo};
+pub use url::StoreUrl;

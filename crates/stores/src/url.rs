@@ -1,0 +1,189 @@
+//! Which store, read from its URL. The one place that knows the schemes.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use segno::store::Store;
+use segno::store::memory::MemoryStore;
+use segno_embedded::{
+    CheckProgress, CheckReport, CompactProgress, CompactReport, Control, EmbeddedStore, OpenError,
+    OpenOptions, SalvageReport,
+};
+
+use crate::error::Error;
+use crate::source::Source;
+
+/// A store to open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StoreUrl {
+    /// `memory:`, gone with the process.
+    Memory,
+    /// `segno:DIR` or a plain path, the embedded store in a directory.
+    Embedded(PathBuf),
+}
+
+impl StoreUrl {
+    /// Opens the store, or makes it.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub async fn open(&self) -> Result<Arc<dyn Store>, Error> {
+        match self {
+            StoreUrl::Memory => Ok(MemoryStore::new()),
+            StoreUrl::Embedded(directory) => Ok(EmbeddedStore::open(directory)?),
+        }
+    }
+
+    /// Opens a store that is there, to read from it. One that another process has open is asked through its socket.
+    ///
+    /// # Errors
+    /// When there is none, or it can neither be opened nor asked.
+    pub async fn source(&self) -> Result<Source, Error> {
+        match self {
+            StoreUrl::Memory => Ok(Source::Open(MemoryStore::new())),
+            StoreUrl::Embedded(directory) => {
+                self.check_is_there()?;
+                match EmbeddedStore::open(directory) {
+                    Ok(store) => Ok(Source::Embedded(store)),
+                    Err(OpenError::InUse(holder)) => match Control::connect(directory) {
+                        Ok(_) => Ok(Source::InUse(directory.clone())),
+                        Err(_) => Err(Error::Open(OpenError::InUse(holder))),
+                    },
+                    Err(error) => Err(error.into()),
+                }
+            }
+        }
+    }
+
+    /// Gives unused disk space of a store back that nobody has open.
+    ///
+    /// # Errors
+    /// When there is none, it cannot be opened, or there is too little room for the copy that is made.
+    pub async fn compact(
+        &self,
+        progress: impl FnMut(CompactProgress) + Send + 'static,
+    ) -> Result<CompactReport, Error> {
+        match self {
+            StoreUrl::Memory => Err(Error::Url("a store in memory takes no room on a disk".to_owned())),
+            StoreUrl::Embedded(directory) => {
+                self.check_is_there()?;
+                Ok(EmbeddedStore::open(directory)?.compact(progress).await?)
+            }
+        }
+    }
+
+    /// Reads everything of a store that nobody has open, and compares. Changes nothing.
+    ///
+    /// # Errors
+    /// When there is none, or it is in use. Damage is no error, but a finding.
+    pub fn check(&self, progress: impl FnMut(CheckProgress)) -> Result<CheckReport, Error> {
+        Ok(segno_embedded::check(self.directory()?, progress)?)
+    }
+
+    /// Saves what can be saved of a damaged store that nobody has open, into a new one. The damaged one is not changed.
+    ///
+    /// # Errors
+    /// When there is none, it is in use, or the new one is there already.
+    pub fn salvage(
+        &self,
+        to: &StoreUrl,
+        progress: impl FnMut(CheckProgress),
+    ) -> Result<SalvageReport, Error> {
+        Ok(segno_embedded::salvage(self.directory()?, to.directory()?, progress)?)
+    }
+
+    fn directory(&self) -> Result<&PathBuf, Error> {
+        match self {
+            StoreUrl::Memory => Err(Error::Url("a store in memory has no files; use segno:DIR".to_owned())),
+            StoreUrl::Embedded(directory) => Ok(directory),
+        }
+    }
+
+    fn check_is_there(&self) -> Result<(), Error> {
+        match self {
+            StoreUrl::Embedded(directory) if !EmbeddedStore::is_in(directory) => {
+                Err(Error::NotFound(format!("there is no store in {}", directory.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Opens the store in order to fill it. One whose import was interrupted is opened too.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub async fn open_for_import(&self) -> Result<Arc<dyn Store>, Error> {
+        match self {
+            StoreUrl::Memory => Ok(MemoryStore::new()),
+            StoreUrl::Embedded(directory) => {
+                Ok(EmbeddedStore::open_with(directory, OpenOptions::default().for_import())?)
+            }
+        }
+    }
+}
+
+impl FromStr for StoreUrl {
+    type Err = Error;
+
+    fn from_str(url: &str) -> Result<Self, Error> {
+        let refused = |text: String| Err(Error::Url(text));
+        let Some((scheme, rest)) = url.split_once(':') else {
+            return match url {
+                "" => refused("the store has no name; use segno:DIR".to_owned()),
+                "memory" | "segno" => refused(format!("{url:?} is not a store; did you mean \"{url}:\"?")),
+                path => Ok(StoreUrl::Embedded(PathBuf::from(path))),
+            };
+        };
+        match scheme {
+            "memory" if rest.is_empty() => Ok(StoreUrl::Memory),
+            "memory" => refused(format!("{url:?} has too much; the store in memory is just \"memory:\"")),
+            "segno" if rest.is_empty() => refused(format!("{url:?} names no directory; use segno:DIR")),
+            "segno" => Ok(StoreUrl::Embedded(PathBuf::from(rest))),
+            "postgres" | "postgresql" => {
+                refused("postgres://… is not built in yet; use segno:DIR".to_owned())
+            }
+            _ => refused(format!("unknown store {url:?}; use segno:DIR")),
+        }
+    }
+}
+
+impl fmt::Display for StoreUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StoreUrl::Memory => f.write_str("memory:"),
+            StoreUrl::Embedded(directory) => write!(f, "segno:{}", directory.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_read_or_refused_with_a_reason() {
+        assert_eq!("memory:".parse::<StoreUrl>().unwrap(), StoreUrl::Memory);
+        assert_eq!(StoreUrl::Memory.to_string(), "memory:");
+        for url in ["segno:/tmp/x", "/tmp/x"] {
+            let embedded = url.parse::<StoreUrl>().unwrap();
+            assert_eq!(embedded, StoreUrl::Embedded(PathBuf::from("/tmp/x")));
+            assert_eq!(embedded.to_string(), "segno:/tmp/x");
+        }
+        assert_eq!("data".parse::<StoreUrl>().unwrap(), StoreUrl::Embedded(PathBuf::from("data")));
+        for (url, reason) in [
+            ("", "no name"),
+            ("memory", "did you mean \"memory:\""),
+            ("memory:x", "just \"memory:\""),
+            ("segno", "did you mean \"segno:\""),
+            ("segno:", "names no directory"),
+            ("postgres://localhost/segno", "not built in yet"),
+            ("postgresql://localhost/segno", "not built in yet"),
+            ("mysql://localhost", "unknown store"),
+        ] {
+            let error = url.parse::<StoreUrl>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{url}: {error}");
+        }
+    }
+}

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy, and nothing else.
+# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL is installed from Debian's
+# packages if it is missing; the tests get a private server of it, for the run only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -40,7 +41,7 @@ if ! cargo nextest --version >/dev/null 2>&1; then
   stage "test runner" cargo install --locked cargo-nextest
 fi
 # The house rules (dependency edges, error pages, file lengths) are tests too: examples/tests/house.rs.
-stage tests cargo nextest run --workspace
+stage tests scripts/with-postgres.sh cargo nextest run --workspace
 stage doctests cargo test --workspace --doc
 stage documentation docs
 

@@ -50,7 +50,7 @@ pub struct RunArguments {
     #[arg(value_enum)]
     pub workload: WorkloadName,
 
-    /// Where the instances are kept: `memory:` or `segno:DIR`.
+    /// Where the instances are kept: `memory:`, `segno:DIR` or `postgres://…`.
     #[arg(long, value_name = "URL", default_value = "memory:")]
     pub store: StoreUrl,
 

@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use segno::store::Store;
 use segno::store::memory::MemoryStore;
+use segno::store::{ProviderError, Store};
 use segno_embedded::{
     CheckProgress, CheckReport, CompactProgress, CompactReport, Control, EmbeddedStore, OpenError,
     OpenOptions, SalvageReport,
 };
+
+use segno_postgres::{PostgresOptions, PostgresStore};
 
 use crate::error::Error;
 use crate::source::Source;
@@ -22,6 +24,8 @@ pub enum StoreUrl {
     Memory,
     /// `segno:DIR` or a plain path, the embedded store in a directory.
     Embedded(PathBuf),
+    /// `postgres://…`, the store in a database.
+    Postgres(String),
 }
 
 impl StoreUrl {
@@ -33,6 +37,7 @@ impl StoreUrl {
         match self {
             StoreUrl::Memory => Ok(MemoryStore::new()),
             StoreUrl::Embedded(directory) => Ok(EmbeddedStore::open(directory)?),
+            StoreUrl::Postgres(url) => Ok(open_postgres(url).await?),
         }
     }
 
@@ -43,6 +48,7 @@ impl StoreUrl {
     pub async fn source(&self) -> Result<Source, Error> {
         match self {
             StoreUrl::Memory => Ok(Source::Open(MemoryStore::new())),
+            StoreUrl::Postgres(url) => Ok(Source::Open(open_postgres(url).await?)),
             StoreUrl::Embedded(directory) => {
                 self.check_is_there()?;
                 match EmbeddedStore::open(directory) {
@@ -67,6 +73,7 @@ impl StoreUrl {
     ) -> Result<CompactReport, Error> {
         match self {
             StoreUrl::Memory => Err(Error::Url("a store in memory takes no room on a disk".to_owned())),
+            StoreUrl::Postgres(_) => Err(Error::Url("PostgreSQL vacuums its tables by itself".to_owned())),
             StoreUrl::Embedded(directory) => {
                 self.check_is_there()?;
                 Ok(EmbeddedStore::open(directory)?.compact(progress).await?)
@@ -97,6 +104,9 @@ impl StoreUrl {
     fn directory(&self) -> Result<&PathBuf, Error> {
         match self {
             StoreUrl::Memory => Err(Error::Url("a store in memory has no files; use segno:DIR".to_owned())),
+            StoreUrl::Postgres(_) => {
+                Err(Error::Url("a database has no files of ours; use segno:DIR".to_owned()))
+            }
             StoreUrl::Embedded(directory) => Ok(directory),
         }
     }
@@ -120,8 +130,14 @@ impl StoreUrl {
             StoreUrl::Embedded(directory) => {
                 Ok(EmbeddedStore::open_with(directory, OpenOptions::default().for_import())?)
             }
+            StoreUrl::Postgres(url) => Ok(open_postgres(url).await?),
         }
     }
+}
+
+async fn open_postgres(url: &str) -> Result<Arc<PostgresStore>, Error> {
+    let opened = PostgresStore::open(url).await;
+    opened.map_err(|error| Error::Store(ProviderError::new(error.kind(), "open", error.to_string())))
 }
 
 impl FromStr for StoreUrl {
@@ -142,7 +158,8 @@ impl FromStr for StoreUrl {
             "segno" if rest.is_empty() => refused(format!("{url:?} names no directory; use segno:DIR")),
             "segno" => Ok(StoreUrl::Embedded(PathBuf::from(rest))),
             "postgres" | "postgresql" => {
-                refused("postgres://… is not built in yet; use segno:DIR".to_owned())
+                PostgresOptions::from_url(url).map_err(|error| Error::Url(error.to_string()))?;
+                Ok(StoreUrl::Postgres(url.to_owned()))
             }
             _ => refused(format!("unknown store {url:?}; use segno:DIR")),
         }
@@ -154,6 +171,8 @@ impl fmt::Display for StoreUrl {
         match self {
             StoreUrl::Memory => f.write_str("memory:"),
             StoreUrl::Embedded(directory) => write!(f, "segno:{}", directory.display()),
+            // Neither a password nor what else is in the URL belongs into a report.
+            StoreUrl::Postgres(_) => f.write_str("postgres:"),
         }
     }
 }
@@ -178,8 +197,7 @@ mod tests {
             ("memory:x", "just \"memory:\""),
             ("segno", "did you mean \"segno:\""),
             ("segno:", "names no directory"),
-            ("postgres://localhost/segno", "not built in yet"),
-            ("postgresql://localhost/segno", "not built in yet"),
+            ("postgres://localhost/segno?schema=A", "cannot be a schema"),
             ("mysql://localhost", "unknown store"),
         ] {
             let error = url.parse::<StoreUrl>().unwrap_err().to_string();

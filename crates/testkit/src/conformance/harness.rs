@@ -1,8 +1,11 @@
 //! How the suite opens a store, and how time passes for it.
 
+use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
+use segno::clock::Clock;
 use segno::store::Store;
 
 use crate::clock::VirtualClock;
@@ -30,6 +33,19 @@ pub struct OpenStore {
 pub enum ClockHandle {
     /// The store uses this clock; the suite moves it and never waits.
     Virtual(Arc<VirtualClock>),
-    /// The store has its own clock (a database's, say); the suite waits, a few hundred milliseconds at a time.
+    /// The store has its own clock (a database's, say) that a test can set; the suite moves it and waits only for
+    /// answers to travel.
+    Stepped(Arc<dyn SteppedClock>),
+    /// The store has its own clock that nobody can set; the suite waits, a few hundred milliseconds at a time.
     Real,
+}
+
+/// A store's own clock that stands still until it is moved.
+#[async_trait]
+pub trait SteppedClock: fmt::Debug + Send + Sync {
+    /// The same time for what runs in this process.
+    fn local(&self) -> Arc<dyn Clock>;
+
+    /// Lets this much time pass.
+    async fn advance(&self, duration: Duration);
 }

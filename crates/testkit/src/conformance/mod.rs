@@ -48,4 +48,4 @@ mod work_item_acks;
 
 pub use case::{Case, Threads, cases, run};
 pub use fixture::Env;
-pub use harness::{ClockHandle, OpenStore, StoreHarness};
+pub use harness::{ClockHandle, OpenStore, SteppedClock, StoreHarness};

@@ -27,6 +27,7 @@ impl Env {
     fn other(&self) -> Env {
         let clock: Arc<dyn Clock> = match self.clock() {
             ClockHandle::Virtual(clock) => Arc::clone(clock) as Arc<dyn Clock>,
+            ClockHandle::Stepped(clock) => clock.local(),
             ClockHandle::Real => SystemClock::shared(),
         };
         Env::new(OpenStore { store: MemoryStore::with_clock(clock), clock: self.clock().clone() })

@@ -14,7 +14,7 @@ const WATCHDOG: Duration = Duration::from_secs(10);
 /// How often other tasks get to run before a case believes that a call has settled down to wait.
 const SETTLE_YIELDS: usize = 32;
 
-/// The same for a store with its own clock, in real time.
+/// The same for a store with its own clock, in real time: answers travel.
 const SETTLE_REAL: Duration = Duration::from_millis(30);
 
 /// How much longer than asked the suite waits for a store with its own clock, against rounding.
@@ -78,6 +78,7 @@ impl Env {
     pub(crate) async fn advance(&self, duration: Duration) {
         match self.clock() {
             ClockHandle::Virtual(clock) => clock.advance(duration),
+            ClockHandle::Stepped(clock) => clock.advance(duration).await,
             ClockHandle::Real => tokio::time::sleep(duration + REAL_SLACK).await,
         }
         self.settle().await;
@@ -92,14 +93,14 @@ impl Env {
                     tokio::task::yield_now().await;
                 }
             }
-            ClockHandle::Real => tokio::time::sleep(SETTLE_REAL).await,
+            ClockHandle::Stepped(_) | ClockHandle::Real => tokio::time::sleep(SETTLE_REAL).await,
         }
     }
 
     /// A span that a case can afford to wait for: the lock, delay or life in everything that is about time.
     pub(crate) fn span(&self) -> Duration {
         match self.clock() {
-            ClockHandle::Virtual(_) => Duration::from_secs(30),
+            ClockHandle::Virtual(_) | ClockHandle::Stepped(_) => Duration::from_secs(30),
             ClockHandle::Real => Duration::from_millis(300),
         }
     }
@@ -107,7 +108,9 @@ impl Env {
     /// Lets nearly a whole [`Env::span`] pass: all but a millisecond, or a third where time is real.
     pub(crate) async fn advance_short_of_span(&self) {
         match self.clock() {
-            ClockHandle::Virtual(_) => self.advance(self.span() - Duration::from_millis(1)).await,
+            ClockHandle::Virtual(_) | ClockHandle::Stepped(_) => {
+                self.advance(self.span() - Duration::from_millis(1)).await;
+            }
             ClockHandle::Real => self.advance(self.span() / 3).await,
         }
     }

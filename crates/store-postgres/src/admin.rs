@@ -1,0 +1,293 @@
+//! The second facet: listing, reading, counting, deleting and pruning.
+
+use async_trait::async_trait;
+use segno::store::{
+    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, InstanceFilter, InstanceInfo,
+    InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    StoredEvent, SystemMetrics,
+};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+use crate::PostgresStore;
+use crate::answer::{get, instance_info, optional_body, unreadable};
+use crate::columns::Parameter;
+use crate::number::{bits, status, status_code, time, unsigned};
+
+fn unknown_instance(operation: &'static str, instance: &str) -> ProviderError {
+    ProviderError::new(ErrorKind::NotFound, operation, format!("there is no instance {instance}"))
+}
+
+fn unknown_execution(operation: &'static str, instance: &str, execution_id: u64) -> ProviderError {
+    let message = format!("there is no execution {execution_id} of an instance {instance}");
+    ProviderError::new(ErrorKind::NotFound, operation, message)
+}
+
+/// Counts from a place in a row on.
+fn counts<const N: usize>(row: &Row, at: usize) -> Result<[u64; N], ProviderError> {
+    let mut counts = [0; N];
+    for (place, count) in counts.iter_mut().enumerate() {
+        *count = unsigned(get(row, at + place)?);
+    }
+    Ok(counts)
+}
+
+impl PostgresStore {
+    async fn one_row(
+        &self,
+        operation: &'static str,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Row, ProviderError> {
+        let rows = self.core().rows(operation, sql, parameters).await?;
+        rows.into_iter().next().ok_or_else(|| unreadable("a row is missing".to_owned()))
+    }
+
+    async fn texts(
+        &self,
+        operation: &'static str,
+        sql: &str,
+        parameters: &[Parameter<'_>],
+    ) -> Result<Vec<String>, ProviderError> {
+        self.core().rows(operation, sql, parameters).await?.iter().map(|row| get(row, 0)).collect()
+    }
+
+    async fn prune(
+        &self,
+        operation: &'static str,
+        ids: &[String],
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        let sql = format!("SELECT * FROM {}.prune($1, $2, $3)", self.core().schema());
+        let keep = i64::from(options.keep_last.unwrap_or(1).max(1));
+        let before_ms = options.completed_before_ms.map(time);
+        let parameters =
+            [(&ids as _, Type::TEXT_ARRAY), (&keep as _, Type::INT8), (&before_ms as _, Type::INT8)];
+        let rows = self.core().rows_of_change(operation, &sql, &parameters).await?;
+        let row = rows.first().ok_or_else(|| unreadable("a row is missing".to_owned()))?;
+        let [instances_processed, executions_deleted, events_deleted] = counts(row, 0)?;
+        Ok(PruneResult { instances_processed, executions_deleted, events_deleted })
+    }
+}
+
+#[async_trait]
+impl ProviderAdmin for PostgresStore {
+    async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
+        self.page(query).await
+    }
+
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
+        let schema = self.core().schema();
+        let sql = format!(
+            "SELECT i.instance_id FROM {schema}.instance i ORDER BY i.created_at_ms DESC, i.instance_id"
+        );
+        self.texts("list_instances", &sql, &[]).await
+    }
+
+    async fn list_instances_by_status(&self, status: ExecutionStatus) -> Result<Vec<String>, ProviderError> {
+        let schema = self.core().schema();
+        let sql = format!(
+            "SELECT i.instance_id FROM {schema}.instance i WHERE i.status = {}
+              ORDER BY i.created_at_ms DESC, i.instance_id",
+            status_code(status)
+        );
+        self.texts("list_instances_by_status", &sql, &[]).await
+    }
+
+    async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
+        let schema = self.core().schema();
+        let sql = format!(
+            "SELECT e.execution_id FROM {schema}.execution e WHERE e.instance_id = $1 ORDER BY e.execution_id"
+        );
+        let rows = self.core().rows("list_executions", &sql, &[(&instance, Type::TEXT)]).await?;
+        rows.iter().map(|row| get(row, 0).map(unsigned)).collect()
+    }
+
+    async fn read_history_with_execution_id(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<StoredEvent>, ProviderError> {
+        const OPERATION: &str = "read_history_with_execution_id";
+        let events = self.events(OPERATION, instance, Some(execution_id)).await?;
+        if events.is_empty() && !self.list_executions(instance).await?.contains(&execution_id) {
+            return Err(unknown_execution(OPERATION, instance, execution_id));
+        }
+        Ok(events)
+    }
+
+    async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
+        const OPERATION: &str = "latest_execution_id";
+        let schema = self.core().schema();
+        let sql = format!("SELECT i.current_execution_id FROM {schema}.instance i WHERE i.instance_id = $1");
+        let rows = self.core().rows(OPERATION, &sql, &[(&instance, Type::TEXT)]).await?;
+        let row = rows.first().ok_or_else(|| unknown_instance(OPERATION, instance))?;
+        get(row, 0).map(unsigned)
+    }
+
+    async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
+        const OPERATION: &str = "get_instance_info";
+        let sql = format!("SELECT * FROM {}.instance_info($1)", self.core().schema());
+        let rows = self.core().rows(OPERATION, &sql, &[(&instance, Type::TEXT)]).await?;
+        instance_info(rows.first().ok_or_else(|| unknown_instance(OPERATION, instance))?, 0)
+    }
+
+    async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError> {
+        const OPERATION: &str = "get_execution_info";
+        let schema = self.core().schema();
+        let sql = format!(
+            "SELECT e.status::bigint, e.output, e.started_at_ms, e.completed_at_ms,
+                    (SELECT count(*) FROM {schema}.event h
+                      WHERE h.instance_id = e.instance_id AND h.execution_id = e.execution_id)
+               FROM {schema}.execution e WHERE e.instance_id = $1 AND e.execution_id = $2"
+        );
+        let execution = bits(execution_id);
+        let parameters = [(&instance as _, Type::TEXT), (&execution as _, Type::INT8)];
+        let rows = self.core().rows(OPERATION, &sql, &parameters).await?;
+        let row = rows.first().ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))?;
+        Ok(ExecutionInfo {
+            execution_id,
+            status: status(OPERATION, get(row, 0)?)?,
+            output: optional_body(row, 1)?,
+            started_at_ms: unsigned(get(row, 2)?),
+            completed_at_ms: get::<Option<i64>>(row, 3)?.map(unsigned),
+            event_count: unsigned(get(row, 4)?),
+        })
+    }
+
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
+        let schema = self.core().schema();
+        let by_status: Vec<String> =
+            (1..=7).map(|place| format!("sum(w.instances[{place}])::bigint")).collect();
+        let sql = format!(
+            "SELECT sum(w.executions)::bigint, sum(w.events)::bigint, {} FROM {schema}.writer w",
+            by_status.join(", ")
+        );
+        let row = self.one_row("get_system_metrics", &sql, &[]).await?;
+        let [executions, events, pending, running, paused, completed, failed, cancelled, continued] =
+            counts(&row, 0)?;
+        Ok(SystemMetrics {
+            total_instances: pending + running + paused + completed + failed + cancelled + continued,
+            total_executions: executions,
+            pending_instances: pending,
+            running_instances: running + continued,
+            paused_instances: paused,
+            completed_instances: completed,
+            failed_instances: failed,
+            cancelled_instances: cancelled,
+            total_events: events,
+        })
+    }
+
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
+        let sql = format!("SELECT * FROM {}.queue_depths", self.core().schema());
+        let row = self.one_row("get_queue_depths", &sql, &[]).await?;
+        let [orchestrator_queue, worker_queue, delayed, locked] = counts(&row, 0)?;
+        Ok(QueueDepths { orchestrator_queue, worker_queue, delayed, locked })
+    }
+
+    async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {
+        let schema = self.core().schema();
+        let sql = format!(
+            "SELECT i.instance_id FROM {schema}.instance i WHERE i.parent_id = $1
+              ORDER BY i.created_at_ms, i.instance_id"
+        );
+        self.texts("list_children", &sql, &[(&instance, Type::TEXT)]).await
+    }
+
+    async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
+        const OPERATION: &str = "get_parent_id";
+        let sql =
+            format!("SELECT i.parent_id FROM {}.instance i WHERE i.instance_id = $1", self.core().schema());
+        let rows = self.core().rows(OPERATION, &sql, &[(&instance, Type::TEXT)]).await?;
+        get(rows.first().ok_or_else(|| unknown_instance(OPERATION, instance))?, 0)
+    }
+
+    async fn delete_instances_atomic(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        const OPERATION: &str = "delete_instances_atomic";
+        let sql = format!("SELECT * FROM {}.delete_instances($1, $2)", self.core().schema());
+        let mut unique: Vec<&String> = ids.iter().collect();
+        unique.sort_unstable();
+        unique.dedup();
+        let parameters = [(&unique as _, Type::TEXT_ARRAY), (&force as _, Type::BOOL)];
+        let rows = self.core().rows_of_change(OPERATION, &sql, &parameters).await?;
+        let row = rows.first().ok_or_else(|| unreadable("a row is missing".to_owned()))?;
+        let (outcome, id): (i16, Option<&str>) = (get(row, 0)?, get(row, 1)?);
+        let id = id.unwrap_or_default();
+        match outcome {
+            0 => deleted(row, 2),
+            1 => {
+                let text = format!("{id} has not ended; cancel it first or force the deletion");
+                Err(ProviderError::new(ErrorKind::Conflict, OPERATION, text))
+            }
+            _ => {
+                let text = format!("{id} has a child that would be orphaned; delete the whole tree");
+                Err(ProviderError::new(ErrorKind::Conflict, OPERATION, text))
+            }
+        }
+    }
+
+    async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let sql = format!("SELECT * FROM {}.delete_bulk($1, $2, $3)", self.core().schema());
+        let before_ms = filter.completed_before_ms.map(time);
+        let most = filter.limit.map_or(i64::MAX, i64::from);
+        let parameters = [
+            (&filter.instance_ids as _, Type::TEXT_ARRAY),
+            (&before_ms as _, Type::INT8),
+            (&most as _, Type::INT8),
+        ];
+        let rows = self.core().rows_of_change("delete_instance_bulk", &sql, &parameters).await?;
+        deleted(rows.first().ok_or_else(|| unreadable("a row is missing".to_owned()))?, 0)
+    }
+
+    async fn prune_executions(
+        &self,
+        instance: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        const OPERATION: &str = "prune_executions";
+        let pruned = self.prune(OPERATION, &[instance.to_owned()], options).await?;
+        if pruned.instances_processed == 0 {
+            return Err(unknown_instance(OPERATION, instance));
+        }
+        Ok(pruned)
+    }
+
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        const OPERATION: &str = "prune_executions_bulk";
+        let sql = format!(
+            "SELECT m.instance_id FROM {}.matching_instances($1, $2) m LIMIT $3",
+            self.core().schema()
+        );
+        let before_ms = filter.completed_before_ms.map(time);
+        let most = filter.limit.map_or(i64::MAX, i64::from);
+        let parameters = [
+            (&filter.instance_ids as _, Type::TEXT_ARRAY),
+            (&before_ms as _, Type::INT8),
+            (&most as _, Type::INT8),
+        ];
+        let mut ids = self.texts(OPERATION, &sql, &parameters).await?;
+        ids.sort_unstable();
+        self.prune(OPERATION, &ids, options).await
+    }
+}
+
+fn deleted(row: &Row, at: usize) -> Result<DeleteInstanceResult, ProviderError> {
+    let [instances_deleted, executions_deleted, events_deleted, queue_messages_deleted] = counts(row, at)?;
+    Ok(DeleteInstanceResult { instances_deleted, executions_deleted, events_deleted, queue_messages_deleted })
+}

@@ -1,0 +1,157 @@
+//! What the store, its exchanger and its listener share.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use segno::clock::Clock;
+use segno::store::{ErrorKind, LockToken, ProviderError};
+use tokio::sync::{Notify, oneshot};
+
+use crate::item::{GiveBack, Item};
+use crate::notifications::Outbox;
+use crate::options::PostgresOptions;
+use crate::reader::Reader;
+use crate::waiting::{Pending, Waiting};
+
+/// Shared state of a store.
+pub(crate) struct Core {
+    pub(crate) options: PostgresOptions,
+    pub(crate) reader: Reader,
+    pub(crate) outbox: Outbox,
+    /// Tells the exchanger that there is something to do.
+    pub(crate) wake: Notify,
+    /// Tells those who wait for due records that one may be due earlier.
+    pub(crate) due_changed: Notify,
+    pub(crate) counts: Counts,
+    waiting: Mutex<Waiting>,
+}
+
+/// What the store has done since it was opened.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) exchanges: AtomicU64,
+    pub(crate) commits: AtomicU64,
+    pub(crate) items: AtomicU64,
+    pub(crate) reads: AtomicU64,
+    pub(crate) notifications: AtomicU64,
+    pub(crate) reconnects: AtomicU64,
+    pub(crate) repetitions: AtomicU64,
+    pub(crate) bytes_out: AtomicU64,
+    pub(crate) bytes_in: AtomicU64,
+}
+
+/// What a store has done since it was opened, for measurements and diagnosis.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Statistics {
+    /// Calls that commit, fetch and answer watches; each is one round trip.
+    pub exchanges: u64,
+    /// Exchanges that changed something; each is one transaction that is synced.
+    pub commits: u64,
+    /// Items that were committed or refused.
+    pub items: u64,
+    /// Other statements; each is one round trip.
+    pub reads: u64,
+    /// Notifications that were sent.
+    pub notifications: u64,
+    /// Connections that were made again.
+    pub reconnects: u64,
+    /// Exchanges whose answer was lost and that turned out to have been done.
+    pub repetitions: u64,
+    /// Bytes of bodies that were sent.
+    pub bytes_out: u64,
+    /// Bytes of bodies that came back.
+    pub bytes_in: u64,
+}
+
+impl Counts {
+    pub(crate) fn add(counter: &AtomicU64, count: usize) {
+        counter.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    pub(crate) fn read(&self) -> Statistics {
+        let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Statistics {
+            exchanges: read(&self.exchanges),
+            commits: read(&self.commits),
+            items: read(&self.items),
+            reads: read(&self.reads),
+            notifications: read(&self.notifications),
+            reconnects: read(&self.reconnects),
+            repetitions: read(&self.repetitions),
+            bytes_out: read(&self.bytes_out),
+            bytes_in: read(&self.bytes_in),
+        }
+    }
+}
+
+impl Core {
+    pub(crate) fn new(options: PostgresOptions, reader: Reader, outbox: Outbox) -> Arc<Self> {
+        Arc::new(Core {
+            options,
+            reader,
+            outbox,
+            wake: Notify::new(),
+            due_changed: Notify::new(),
+            counts: Counts::default(),
+            waiting: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn clock(&self) -> &dyn Clock {
+        self.options.clock.as_ref()
+    }
+
+    pub(crate) fn schema(&self) -> &str {
+        &self.options.schema
+    }
+
+    /// Who waits. Held only for a moment, never across an await.
+    pub(crate) fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Anything may have changed: everybody who waits looks.
+    pub(crate) fn look_at_everything(&self) {
+        let mut waiting = self.waiting();
+        waiting.turns.look();
+        waiting.work.look();
+        waiting.check_all();
+        drop(waiting);
+        self.due_changed.notify_waiters();
+        self.wake.notify_one();
+    }
+
+    /// Commits an item together with whatever else waits, and waits for the outcome.
+    pub(crate) async fn commit(&self, item: Item) -> Result<Vec<u64>, ProviderError> {
+        let operation = item.operation();
+        let (answer, outcome) = oneshot::channel();
+        {
+            let mut waiting = self.waiting();
+            if waiting.is_closed {
+                return Err(closed(operation));
+            }
+            waiting.add(Pending { item, answer: Some(answer) });
+        }
+        self.wake.notify_one();
+        outcome.await.unwrap_or_else(|_| Err(closed(operation)))
+    }
+
+    /// Gives locks back that nobody wants, without waiting for the outcome and without counting the attempt.
+    pub(crate) fn give_back(&self, tokens: impl IntoIterator<Item = LockToken>, make: fn(GiveBack) -> Item) {
+        let mut waiting = self.waiting();
+        if waiting.is_closed {
+            return;
+        }
+        for token in tokens {
+            let back = GiveBack { token, delay_ms: 0, ignore_attempt: true };
+            waiting.add(Pending { item: make(back), answer: None });
+        }
+        drop(waiting);
+        self.wake.notify_one();
+    }
+}
+
+/// The error of a call on a store that was closed.
+pub(crate) fn closed(operation: &'static str) -> ProviderError {
+    ProviderError::new(ErrorKind::Closed, operation, "the store has been closed; open it again")
+}

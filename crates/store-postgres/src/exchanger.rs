@@ -1,0 +1,413 @@
+//! The one task of a process that writes: it gathers what waits, sends it in one call, and hands out the answer.
+//!
+//! **Invariant.** An exchange has a number, and is sent again under the same number until its outcome is known. The
+//! database refuses to do a number twice and remembers what came of the last one, so a lost answer is asked for again
+//! and nothing is done twice.
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use segno::clock::{Clock, NEVER_MS, SystemClock, duration_ms, sleep, sleep_until, timeout};
+use segno::store::{ErrorKind, ProviderError};
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::answer::Answer;
+use crate::columns::{Columns, Parameter};
+use crate::connection::{Connection, Connector};
+use crate::core::{Core, Counts};
+use crate::error::{Trouble, describe};
+use crate::item::Item;
+use crate::number::limit;
+use crate::waiting::{Pending, Plan, SessionWish};
+
+/// Before looking again at what another transaction had in its hands.
+const RETRY_PAUSE: Duration = Duration::from_millis(3);
+
+/// First pause between two tries to reach the database; doubled up to the longest.
+const FIRST_BACKOFF: Duration = Duration::from_millis(20);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(2);
+
+/// How much longer than the database's own limit an exchange may take before its connection counts as lost.
+const ANSWER_SLACK: Duration = Duration::from_secs(5);
+
+/// How often an exchange that collides with others is tried before its items are sent one by one.
+const MAX_COLLISIONS: usize = 8;
+
+/// How many tries of an exchange have numbers of their own, so that one that was given up cannot pass for a later one.
+const MAX_TRIES: i64 = 65_536;
+
+/// Parameters before and after the columns: the writer and the number, then fetches and watches.
+const OTHER_PARAMETERS: usize = 13;
+
+/// Sends exchanges until the store is closed.
+pub(crate) struct Exchanger {
+    core: Arc<Core>,
+    connector: Arc<Connector>,
+    connection: Option<Connection>,
+    sql: String,
+    writer_id: i64,
+    /// The number of the exchange times [`MAX_TRIES`], plus that of the try.
+    exchange_no: i64,
+    /// Whether somebody should look again soon because something was in another transaction's hands.
+    retry_soon: bool,
+    next_slow_poll_ms: u64,
+}
+
+/// Why an exchange did not work out.
+#[derive(Debug)]
+struct Failure {
+    trouble: Trouble,
+    text: String,
+}
+
+impl Exchanger {
+    pub(crate) fn new(core: Arc<Core>, connector: Arc<Connector>, writer_id: i64) -> Self {
+        let columns = Columns::default().parameters().len();
+        let mut sql = format!("SELECT * FROM {}.exchange(", core.schema());
+        for number in 1..=columns + OTHER_PARAMETERS {
+            // Writing to a string cannot fail.
+            let _ = write!(sql, "{}${number}", if number == 1 { "" } else { ", " });
+        }
+        sql.push(')');
+        let next_slow_poll_ms = core.clock().now_ms();
+        Exchanger {
+            core,
+            connector,
+            connection: None,
+            sql,
+            writer_id,
+            exchange_no: 0,
+            retry_soon: false,
+            next_slow_poll_ms,
+        }
+    }
+
+    /// Works until it is stopped.
+    pub(crate) async fn run(mut self) {
+        loop {
+            self.poll_slowly();
+            let now_ms = self.core.clock().now_ms();
+            let plan = self.core.waiting().plan(now_ms);
+            if plan.is_empty() {
+                self.rest().await;
+                continue;
+            }
+            self.carry_out(plan).await;
+        }
+    }
+
+    /// Looks for what no notification told of, once in a while.
+    fn poll_slowly(&mut self) {
+        let now_ms = self.core.clock().now_ms();
+        if now_ms < self.next_slow_poll_ms {
+            return;
+        }
+        self.next_slow_poll_ms =
+            now_ms.saturating_add(duration_ms(self.core.outbox.poll_interval(&self.core.options)));
+        let mut waiting = self.core.waiting();
+        waiting.turns.look();
+        waiting.work.look();
+        waiting.check_all();
+        drop(waiting);
+        self.core.due_changed.notify_waiters();
+    }
+
+    /// Waits until there is something to do.
+    async fn rest(&mut self) {
+        let next_ms = {
+            let waiting = self.core.waiting();
+            if waiting.has_work() {
+                return;
+            }
+            waiting.next_look_ms().unwrap_or(NEVER_MS).min(self.next_slow_poll_ms)
+        };
+        let retry_soon = std::mem::take(&mut self.retry_soon);
+        let pause = async {
+            if !retry_soon {
+                std::future::pending::<()>().await;
+            }
+            sleep(&SystemClock, RETRY_PAUSE).await;
+        };
+        tokio::select! {
+            () = self.core.wake.notified() => self.retry_soon = retry_soon,
+            () = sleep_until(self.core.clock(), next_ms) => self.retry_soon = retry_soon,
+            () = pause => {
+                let mut waiting = self.core.waiting();
+                waiting.turns.look();
+                waiting.work.look();
+            }
+        }
+    }
+
+    /// Does a plan, however often it must be tried, and tells everybody what came of it.
+    async fn carry_out(&mut self, mut plan: Plan) {
+        self.exchange_no = (self.exchange_no / MAX_TRIES + 1) * MAX_TRIES;
+        let started_ns = SystemClock.monotonic_ns();
+        let (mut backoff, mut collisions, mut is_unknown) = (FIRST_BACKOFF, 0, false);
+        loop {
+            let failure = match self.try_once(&plan).await {
+                Ok(answer) => return self.hand_out(plan, answer),
+                Err(failure) => failure,
+            };
+            tracing::debug!(?failure, exchange = self.exchange_no, "an exchange did not work out");
+            match failure.trouble {
+                Trouble::Collision if collisions < MAX_COLLISIONS => {
+                    collisions += 1;
+                    continue;
+                }
+                // The first try under this number was refused before it did anything: a new writer may do it.
+                Trouble::UnknownWriter if !is_unknown => {
+                    self.connection = None;
+                    self.writer_id = segno::ids::SystemIds::shared().new_seed().cast_signed() & i64::MAX;
+                    continue;
+                }
+                Trouble::BadValue
+                | Trouble::Defect
+                | Trouble::Refused
+                | Trouble::Collision
+                | Trouble::Overload
+                    if plan.items.len() > 1 =>
+                {
+                    return self.carry_out_alone(plan).await;
+                }
+                Trouble::Away => {
+                    is_unknown = true;
+                    self.connection = None;
+                    // Nobody should wait for work from a database that is away without knowing.
+                    self.fail_fetches(&mut plan, &failure);
+                }
+                _ => return self.refuse(plan, &failure),
+            }
+            let tried_for = SystemClock.monotonic_ns().saturating_sub(started_ns);
+            if plan.items.is_empty() || Duration::from_nanos(tried_for) >= self.core.options.retry_for {
+                if plan.items.is_empty() {
+                    sleep(&SystemClock, backoff).await;
+                }
+                return self.refuse(plan, &failure);
+            }
+            sleep(&SystemClock, backoff).await;
+            backoff = (backoff * 2).min(LONGEST_BACKOFF);
+        }
+    }
+
+    /// Sends the items of a plan one by one, so that a bad one fails alone.
+    async fn carry_out_alone(&mut self, plan: Plan) {
+        let Plan { items, turns, work, checks } = plan;
+        for pending in items {
+            let alone = Plan { items: vec![pending], ..Plan::default() };
+            Box::pin(self.carry_out(alone)).await;
+        }
+        Box::pin(self.carry_out(Plan { items: Vec::new(), turns, work, checks })).await;
+    }
+
+    async fn try_once(&mut self, plan: &Plan) -> Result<Answer, Failure> {
+        self.connect().await?;
+        self.exchange_no += 1;
+        let Some(connection) = &self.connection else {
+            return Err(Failure { trouble: Trouble::Away, text: "no connection".to_owned() });
+        };
+        let columns = Columns::of(plan.items.iter().map(|pending| &pending.item));
+        let fetch = FetchParameters::of(plan);
+        let mut parameters: Vec<Parameter<'_>> =
+            vec![(&self.writer_id, Type::INT8), (&self.exchange_no, Type::INT8)];
+        parameters.extend(columns.parameters());
+        parameters.extend(fetch.parameters());
+        parameters.push((&plan.checks, Type::TEXT_ARRAY));
+        let counts = &self.core.counts;
+        counts.exchanges.fetch_add(1, Ordering::Relaxed);
+        let limit = self.core.options.statement_timeout + ANSWER_SLACK;
+        let rows = match timeout(&SystemClock, limit, connection.client().query_typed(&self.sql, &parameters))
+            .await
+        {
+            Some(Ok(rows)) => rows,
+            Some(Err(error)) => return Err(Failure { trouble: Trouble::of(&error), text: describe(&error) }),
+            None => {
+                return Err(Failure { trouble: Trouble::Away, text: format!("no answer within {limit:?}") });
+            }
+        };
+        Answer::read(&rows).map_err(|error| Failure { trouble: Trouble::Defect, text: error.to_string() })
+    }
+
+    async fn connect(&mut self) -> Result<(), Failure> {
+        if self.connection.as_ref().is_some_and(|connection| !connection.client().is_closed()) {
+            return Ok(());
+        }
+        if self.connection.take().is_some() || self.exchange_no > MAX_TRIES {
+            self.core.counts.reconnects.fetch_add(1, Ordering::Relaxed);
+        }
+        let away = |text: String| Failure { trouble: Trouble::Away, text };
+        let connection = self.connector.connect(None).await.map_err(|error| away(error.to_string()))?;
+        let schema = self.core.schema();
+        let register = format!(
+            "INSERT INTO {schema}.writer (writer_id, at_ms) VALUES ($1, {schema}.now_ms()) ON CONFLICT DO NOTHING"
+        );
+        let registered = connection.client().query_typed(&register, &[(&self.writer_id, Type::INT8)]).await;
+        registered.map_err(|error| away(describe(&error)))?;
+        self.connection = Some(connection);
+        Ok(())
+    }
+
+    /// Tells everybody what an exchange brought.
+    fn hand_out(&mut self, plan: Plan, answer: Answer) {
+        let core = &self.core;
+        let counts = &core.counts;
+        let changed = !plan.items.is_empty() || !answer.turns.is_empty() || !answer.activities.is_empty();
+        Counts::add(&counts.commits, usize::from(changed));
+        Counts::add(&counts.items, plan.items.len());
+        Counts::add(&counts.bytes_out, plan.items.iter().map(|pending| pending.item.size()).sum());
+        Counts::add(&counts.bytes_in, answer.bytes);
+        Counts::add(&counts.repetitions, usize::from(answer.repeated));
+        self.retry_soon |= answer.retry_turns || answer.retry_activities;
+        let local_now_ms = core.clock().now_ms();
+        // Times of the database become local ones by their distance; what is due already was in other hands.
+        let local = |at_ms: Option<i64>| {
+            let distance_ms =
+                u64::try_from(at_ms? - answer.now_ms).ok().filter(|distance_ms| *distance_ms > 0)?;
+            Some(local_now_ms.saturating_add(distance_ms))
+        };
+        let is_due = |at_ms: Option<i64>| at_ms.is_some_and(|at_ms| at_ms <= answer.now_ms);
+        self.retry_soon |= is_due(answer.next_turn_ms) || is_due(answer.next_activity_ms);
+        let (next_turn_ms, next_activity_ms) = (local(answer.next_turn_ms), local(answer.next_activity_ms));
+
+        let mut waiting = core.waiting();
+        let is_due_earlier = plan.items.iter().any(|pending| pending.item.shows_due_records());
+        core.outbox.note(&plan.items, &answer.outcomes, &waiting);
+        answer_items(plan.items, &answer.outcomes, |pending| {
+            if let (Item::Turn(_) | Item::GiveBackTurn(_), Some(token)) =
+                (&pending.item, pending.item.token())
+            {
+                waiting.forget_lock(token);
+            }
+        });
+        let mut unwanted_turns = answer.turns;
+        if let Some(plan) = &plan.turns {
+            unwanted_turns = waiting.hand_out_turns(plan, unwanted_turns, next_turn_ms);
+        }
+        let mut unwanted_work = answer.activities;
+        if let Some(plan) = &plan.work {
+            unwanted_work = waiting.hand_out_work(plan, unwanted_work, next_activity_ms);
+        }
+        for info in &answer.instances {
+            waiting.watches.answer(info);
+        }
+        drop(waiting);
+        if is_due_earlier {
+            core.due_changed.notify_waiters();
+        }
+        if !unwanted_turns.is_empty() {
+            core.give_back(unwanted_turns.iter().map(|turn| turn.lock_token), Item::GiveBackTurn);
+        }
+        if !unwanted_work.is_empty() {
+            core.give_back(unwanted_work.iter().map(|item| item.lock_token), Item::GiveBackActivity);
+        }
+    }
+
+    /// Tells everybody in a plan that it did not work out.
+    fn refuse(&mut self, mut plan: Plan, failure: &Failure) {
+        self.fail_fetches(&mut plan, failure);
+        for pending in plan.items {
+            let error = failure.trouble.at(pending.item.operation(), failure.text.clone());
+            if let Some(answer) = pending.answer {
+                let _gone = answer.send(Err(error));
+            }
+        }
+    }
+
+    /// Tells whoever waits for work that there is none to be had, and looks at watched instances again later.
+    fn fail_fetches(&mut self, plan: &mut Plan, failure: &Failure) {
+        let mut waiting = self.core.waiting();
+        if plan.turns.take().is_some() {
+            waiting.turns.fail(&failure.trouble.at("fetch_orchestration_items", failure.text.clone()));
+        }
+        if plan.work.take().is_some() {
+            waiting.work.fail(&failure.trouble.at("fetch_work_items", failure.text.clone()));
+        }
+        for instance in plan.checks.drain(..) {
+            waiting.check(&instance);
+        }
+    }
+}
+
+/// Sends each item its outcome. Outcomes of items come first, then versions of all records.
+fn answer_items(items: Vec<Pending>, outcomes: &[i64], mut done: impl FnMut(&Pending)) {
+    let mut versions = outcomes.iter().skip(items.len());
+    for (place, pending) in items.into_iter().enumerate() {
+        let its_versions: Vec<u64> = versions
+            .by_ref()
+            .take(pending.item.records().len())
+            .map(|version| version.cast_unsigned())
+            .collect();
+        let outcome = match outcomes.get(place) {
+            Some(0) => Ok(its_versions),
+            Some(&refused) => Err(pending.item.refusal(refused)),
+            None => Err(ProviderError::new(
+                ErrorKind::Internal,
+                pending.item.operation(),
+                "the database did not say what came of it; please report this",
+            )),
+        };
+        if outcome.is_ok()
+            && !matches!(&pending.item, Item::Turn(turn) if turn.after == segno::store::AfterAck::KeepLock)
+        {
+            done(&pending);
+        }
+        if let Some(answer) = pending.answer {
+            // Whoever went away meanwhile does not want to know.
+            let _gone = answer.send(outcome);
+        }
+    }
+}
+
+/// The parameters of an exchange that say what to fetch.
+struct FetchParameters<'a> {
+    turns: i32,
+    turn_ms: i64,
+    pin_min: Option<&'a Vec<String>>,
+    pin_max: Option<&'a Vec<String>>,
+    activities: i32,
+    activity_ms: i64,
+    lanes: Option<&'a Vec<String>>,
+    owner: Option<&'a str>,
+    session_ms: i64,
+    claims: bool,
+}
+
+impl<'a> FetchParameters<'a> {
+    fn of(plan: &'a Plan) -> Self {
+        let count = |max_items: usize| i32::try_from(limit(max_items)).unwrap_or(i32::MAX);
+        let pins = plan.turns.as_ref().and_then(|fetch| fetch.wish.pins.as_ref());
+        let session: Option<&SessionWish> = plan.work.as_ref().and_then(|fetch| fetch.wish.session.as_ref());
+        FetchParameters {
+            turns: plan.turns.as_ref().map_or(0, |fetch| count(fetch.max_items)),
+            turn_ms: plan.turns.as_ref().map_or(0, |fetch| fetch.wish.lock_ms),
+            pin_min: pins.map(|(low, _)| low),
+            pin_max: pins.map(|(_, high)| high),
+            activities: plan.work.as_ref().map_or(0, |fetch| count(fetch.max_items)),
+            activity_ms: plan.work.as_ref().map_or(0, |fetch| fetch.wish.lock_ms),
+            lanes: plan.work.as_ref().and_then(|fetch| fetch.wish.lanes.as_ref()),
+            owner: session.map(|session| session.owner.as_str()),
+            session_ms: session.map_or(0, |session| session.lock_ms),
+            claims: session.is_some_and(|session| session.claims),
+        }
+    }
+
+    fn parameters(&self) -> [Parameter<'_>; 10] {
+        fn of<T: ToSql + Sync>(value: &T, sql_type: Type) -> Parameter<'_> {
+            (value, sql_type)
+        }
+        [
+            of(&self.turns, Type::INT4),
+            of(&self.turn_ms, Type::INT8),
+            of(&self.pin_min, Type::TEXT_ARRAY),
+            of(&self.pin_max, Type::TEXT_ARRAY),
+            of(&self.activities, Type::INT4),
+            of(&self.activity_ms, Type::INT8),
+            of(&self.lanes, Type::TEXT_ARRAY),
+            of(&self.owner, Type::TEXT),
+            of(&self.session_ms, Type::INT8),
+            of(&self.claims, Type::BOOL),
+        ]
+    }
+}

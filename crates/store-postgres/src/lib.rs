@@ -1,0 +1,56 @@
+//! The shared store of Segno: many nodes, one PostgreSQL database.
+//!
+//! A process gathers everything that waits (turns to commit, messages to enqueue, fetches, watches) and sends it in one call
+//! with array parameters. The database's function checks every item by its token, commits what holds, locks what the fetches
+//! want, and answers. While one call is under way the next one fills. Only the database's clock decides anything.
+//!
+//! | file | what |
+//! |---|---|
+//! | `store` | opening, closing, the tasks |
+//! | `provider`, `admin`, `records`, `transfer` | the four facets |
+//! | `export`, `import` | everything that the store holds, out and in |
+//! | `core`, `waiting` | what is shared: who waits for what |
+//! | `exchanger` | the one task that writes |
+//! | `item`, `columns`, `answer` | what goes into an exchange and what comes out |
+//! | `fetch` | a fetch that waits, and locks that find their way back |
+//! | `reader`, `listing` | statements outside the exchange |
+//! | `notifications` | waking other nodes |
+//! | `sweeper` | housekeeping |
+//! | `connection`, `options`, `migrations`, `error` | the database, how it is reached, and what it refuses |
+//! | `number`, `version_key` | values that the database has no type for |
+//!
+//! The other half of the store is in `migrations/*.sql`.
+//!
+//! **Invariants.** Nothing is answered before the transaction that it depends on is committed. Every item is fenced by its
+//! token inside the transaction. Nothing needs a session: statements are not named, and no setting outlives one. An exchange whose
+//! answer was lost is asked for again under its number and never done twice.
+
+mod admin;
+mod answer;
+mod columns;
+mod connection;
+mod core;
+mod error;
+mod exchanger;
+mod export;
+mod fetch;
+mod import;
+mod item;
+mod listing;
+mod migrations;
+mod notifications;
+mod number;
+mod options;
+mod provider;
+mod reader;
+mod records;
+mod store;
+mod sweeper;
+mod transfer;
+mod version_key;
+mod waiting;
+
+pub use crate::core::Statistics;
+pub use error::OpenError;
+pub use options::{DEFAULT_SCHEMA, Pooler, PostgresOptions};
+pub use store::PostgresStore;

@@ -1,0 +1,117 @@
+//! Listings of instances, newest first: one statement with just the criteria that are given, so that the planner can
+//! pick the index that fits them.
+
+use segno::store::{InstanceCursor, InstancePage, InstanceQuery, ProviderError};
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::PostgresStore;
+use crate::answer::instance_info;
+use crate::number::{limit, status_code, time};
+use crate::records::prefix_end;
+
+/// Columns of an instance, in the order of `instance_info`.
+const COLUMNS: &str = "i.current_execution_id, i.status::bigint, i.created_at_ms, i.updated_at_ms, i.completed_at_ms, \
+                       i.instance_id, i.name, i.version, i.parent_id, p.pinned_version, p.output, i.custom_status, \
+                       ARRAY[i.custom_status_version, i.revision], i.labels";
+
+/// Values of a statement, with their types.
+type Values = Vec<(Box<dyn ToSql + Sync + Send>, Type)>;
+
+/// A statement in the making.
+#[derive(Default)]
+struct Criteria {
+    conditions: Vec<String>,
+    values: Values,
+}
+
+impl Criteria {
+    /// Adds a value and returns its place holder.
+    fn value(&mut self, value: impl ToSql + Sync + Send + 'static, sql_type: Type) -> String {
+        self.values.push((Box::new(value), sql_type));
+        format!("${}", self.values.len())
+    }
+
+    fn must(&mut self, condition: String) {
+        self.conditions.push(condition);
+    }
+}
+
+impl PostgresStore {
+    /// A page of instances.
+    pub(crate) async fn page(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
+        if query.limit == 0 {
+            return Ok(InstancePage { instances: Vec::new(), next: None });
+        }
+        let most = query.limit;
+        let (sql, values) = self.statement(query);
+        let parameters: Vec<(&(dyn ToSql + Sync), Type)> =
+            values.iter().map(|(value, sql_type)| (value.as_ref() as _, sql_type.clone())).collect();
+        let rows = self.core().rows("query_instances", &sql, &parameters).await?;
+        let mut instances =
+            rows.iter().map(|row| instance_info(row, 0)).collect::<Result<Vec<_>, ProviderError>>()?;
+        let more = instances.len() > most;
+        instances.truncate(most);
+        let next = instances.last().filter(|_| more).map(|last| InstanceCursor {
+            created_at_ms: last.created_at_ms,
+            instance_id: last.instance_id.clone(),
+        });
+        Ok(InstancePage { instances, next })
+    }
+
+    fn statement(&self, query: InstanceQuery) -> (String, Values) {
+        let schema = self.core().schema();
+        let mut criteria = Criteria::default();
+        let mut source = format!("{schema}.instance i");
+        // The row whose age is compared: a label's own when one is asked for, so that its index gives the order.
+        let mut aged = "i";
+        if let Some((key, value)) = query.label {
+            aged = "l";
+            source = format!("{schema}.label l JOIN {schema}.instance i ON i.instance_id = l.instance_id");
+            let (key, value) = (criteria.value(key, Type::TEXT), criteria.value(value, Type::TEXT));
+            criteria.must(format!("l.key = {key} AND l.value = {value}"));
+        }
+        if let Some(prefix) = query.id_prefix {
+            if let Some(end) = prefix_end(&prefix) {
+                let end = criteria.value(end, Type::TEXT);
+                criteria.must(format!("{aged}.instance_id < {end}"));
+            }
+            let prefix = criteria.value(prefix, Type::TEXT);
+            criteria.must(format!("{aged}.instance_id >= {prefix}"));
+        }
+        if let Some(status) = query.status {
+            criteria.must(format!("i.status = {}", status_code(status)));
+        }
+        if let Some(name) = query.orchestration_name {
+            let name = criteria.value(name, Type::TEXT);
+            criteria.must(format!("i.name = {name}"));
+        }
+        if let Some(parent) = query.parent_instance_id {
+            let parent = criteria.value(parent, Type::TEXT);
+            criteria.must(format!("i.parent_id = {parent}"));
+        }
+        if let Some(from_ms) = query.created_from_ms {
+            criteria.must(format!("{aged}.created_at_ms >= {}", time(from_ms)));
+        }
+        if let Some(before_ms) = query.created_before_ms {
+            criteria.must(format!("{aged}.created_at_ms < {}", time(before_ms)));
+        }
+        if let Some(cursor) = query.cursor {
+            let (at_ms, id) = (time(cursor.created_at_ms), criteria.value(cursor.instance_id, Type::TEXT));
+            criteria.must(format!(
+                "{aged}.created_at_ms <= {at_ms} AND ({aged}.created_at_ms < {at_ms} OR {aged}.instance_id > {id})"
+            ));
+        }
+        let most = criteria.value(limit(query.limit.saturating_add(1)), Type::INT8);
+        let conditions = if criteria.conditions.is_empty() {
+            "true".to_owned()
+        } else {
+            criteria.conditions.join(" AND ")
+        };
+        let sql = format!(
+            "SELECT {COLUMNS} FROM {source}
+               LEFT JOIN {schema}.execution p ON p.instance_id = i.instance_id AND p.execution_id = i.current_execution_id
+              WHERE {conditions} ORDER BY {aged}.created_at_ms DESC, {aged}.instance_id LIMIT {most}"
+        );
+        (sql, criteria.values)
+    }
+}

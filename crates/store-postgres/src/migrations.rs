@@ -1,0 +1,102 @@
+//! Migrations: numbered, forward only, what is missing in one transaction, by one node at a time.
+
+use segno::clock::{SystemClock, sleep};
+use std::time::Duration;
+use tokio_postgres::types::Type;
+
+use crate::connection::Connection;
+use crate::error::OpenError;
+
+/// Every change of the schema, in order. One that was released is never changed, and never drops or alters what the
+/// release before it uses: a function with other parameters gets another name.
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("tables", include_str!("../migrations/0001_tables.sql")),
+    ("commit", include_str!("../migrations/0002_commit.sql")),
+    ("exchange", include_str!("../migrations/0003_exchange.sql")),
+    ("admin", include_str!("../migrations/0004_admin.sql")),
+];
+
+/// Oldest server that has what the statements use.
+const OLDEST_SERVER: i32 = 14;
+
+/// Between two tries to be the node that migrates.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Brings a schema up to date, whoever else is about to do the same.
+pub(crate) async fn migrate(connection: &Connection, schema: &str) -> Result<(), OpenError> {
+    check_server(connection).await?;
+    let known = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
+    loop {
+        let found = applied(connection, schema).await?;
+        if found > known {
+            return Err(OpenError::TooNew { schema: schema.to_owned(), found, known });
+        }
+        if found == known {
+            return Ok(());
+        }
+        if !apply_next(connection, schema).await? {
+            sleep(&SystemClock, PAUSE).await;
+        }
+    }
+}
+
+async fn check_server(connection: &Connection) -> Result<(), OpenError> {
+    let row =
+        connection.client().query_typed_one("SELECT current_setting('server_version_num')", &[]).await?;
+    let number: String = row.get(0);
+    let major = number.parse::<i32>().map_or(0, |number| number / 10_000);
+    if major < OLDEST_SERVER {
+        return Err(OpenError::OldServer { found: number, needed: OLDEST_SERVER });
+    }
+    Ok(())
+}
+
+/// How many migrations the schema has.
+async fn applied(connection: &Connection, schema: &str) -> Result<i32, OpenError> {
+    let table = format!("{schema}.migration");
+    let exists = "SELECT to_regclass($1) IS NOT NULL";
+    let row = connection.client().query_typed_one(exists, &[(&table, Type::TEXT)]).await?;
+    if !row.get::<_, bool>(0) {
+        return Ok(0);
+    }
+    let newest = format!("SELECT coalesce(max(number), 0) FROM {schema}.migration");
+    Ok(connection.client().query_typed_one(&newest, &[]).await?.get(0))
+}
+
+/// Applies what is missing in one transaction, under a lock that ends with it, so that it works through any pooler.
+/// Says whether this node was the one.
+async fn apply_next(connection: &Connection, schema: &str) -> Result<bool, OpenError> {
+    let client = connection.client();
+    let lock = format!("SELECT pg_try_advisory_xact_lock(hashtext('segno migrations of {schema}'))");
+    client.batch_execute("BEGIN; SET LOCAL statement_timeout = 0").await?;
+    let outcome = async {
+        let mine: bool = client.query_typed_one(&lock, &[]).await?.get(0);
+        if !mine {
+            return Ok(false);
+        }
+        let prepare = format!(
+            "CREATE SCHEMA IF NOT EXISTS {schema};
+             CREATE TABLE IF NOT EXISTS {schema}.migration (
+                 number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
+        );
+        client.batch_execute(&prepare).await?;
+        let found = usize::try_from(applied(connection, schema).await?).unwrap_or(0);
+        for (number, (name, sql)) in (1..).zip(MIGRATIONS).skip(found) {
+            client.batch_execute(&sql.replace("@schema@", schema)).await?;
+            let note = format!("INSERT INTO {schema}.migration (number, name) VALUES ({number}, '{name}')");
+            client.batch_execute(&note).await?;
+        }
+        Ok::<bool, OpenError>(true)
+    };
+    match outcome.await {
+        Ok(mine) => {
+            client.batch_execute("COMMIT").await?;
+            Ok(mine)
+        }
+        Err(error) => {
+            // The connection is as good as gone if even this fails, and the first error says why.
+            let _ = client.batch_execute("ROLLBACK").await;
+            Err(error)
+        }
+    }
+}

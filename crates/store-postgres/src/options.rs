@@ -1,0 +1,245 @@
+//! Where the database is and how the store uses it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use segno::clock::{Clock, SystemClock};
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
+
+use crate::error::OpenError;
+
+/// Schema that a store lives in unless told otherwise.
+pub const DEFAULT_SCHEMA: &str = "segno";
+
+/// Longest name of a schema in bytes; leaves room in the names that the database derives from it.
+const MAX_SCHEMA_BYTES: usize = 40;
+
+const DEFAULT_STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
+const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(30);
+const DEFAULT_SLOW_POLL: Duration = Duration::from_secs(5);
+
+/// How a store is opened. Made from a URL; the rest are steps.
+///
+/// The URL is that of libpq, with a few parameters of our own: `schema`, `pooler=transaction`, `sslrootcert`.
+#[derive(Clone)]
+pub struct PostgresOptions {
+    pub(crate) config: Config,
+    pub(crate) listen: Option<Config>,
+    pub(crate) schema: String,
+    pub(crate) pooler: Pooler,
+    pub(crate) root_certificates: Option<PathBuf>,
+    pub(crate) statement_timeout: Duration,
+    pub(crate) retry_for: Duration,
+    pub(crate) slow_poll: Duration,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// What stands between the store and the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pooler {
+    /// Nothing, or a pooler that gives a connection for a whole session.
+    #[default]
+    Session,
+    /// A pooler that may serve each transaction from another connection. Nothing is set for a session, and nobody
+    /// listens for notifications unless [`PostgresOptions::listen_url`] goes past the pooler.
+    Transaction,
+}
+
+impl std::fmt::Debug for PostgresOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PostgresOptions")
+            .field("hosts", &self.config.get_hosts())
+            .field("schema", &self.schema)
+            .field("pooler", &self.pooler)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PostgresOptions {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// When it is not a URL of PostgreSQL, or a parameter has no such value.
+    pub fn from_url(url: &str) -> Result<Self, OpenError> {
+        let Own { url, schema, pooler, root_certificates } = Own::split(url)?;
+        let mut config: Config = url
+            .parse()
+            .map_err(|error: tokio_postgres::Error| OpenError::Invalid(describe_url_error(&error)))?;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(DEFAULT_CONNECT_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("segno");
+        }
+        Ok(PostgresOptions {
+            config,
+            listen: None,
+            schema: schema.unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
+            pooler,
+            root_certificates,
+            statement_timeout: DEFAULT_STATEMENT_TIMEOUT,
+            retry_for: DEFAULT_RETRY_FOR,
+            slow_poll: DEFAULT_SLOW_POLL,
+            clock: SystemClock::shared(),
+        })
+    }
+
+    /// Lives in this schema; made if it is not there.
+    ///
+    /// # Errors
+    /// When the name is not a plain lower-case identifier.
+    pub fn schema(mut self, schema: &str) -> Result<Self, OpenError> {
+        check_schema(schema)?;
+        schema.clone_into(&mut self.schema);
+        Ok(self)
+    }
+
+    /// Says what stands between the store and the database.
+    pub fn pooler(mut self, pooler: Pooler) -> Self {
+        self.pooler = pooler;
+        self
+    }
+
+    /// Listens for notifications over a connection of its own, past a pooler that cannot carry them.
+    ///
+    /// # Errors
+    /// As [`PostgresOptions::from_url`].
+    pub fn listen_url(mut self, url: &str) -> Result<Self, OpenError> {
+        self.listen = Some(Self::from_url(url)?.config);
+        Ok(self)
+    }
+
+    /// A statement that takes longer is ended by the database.
+    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
+        self.statement_timeout = timeout;
+        self
+    }
+
+    /// How long a write is tried again while the database is away, before it fails with `Unavailable`.
+    pub fn retry_for(mut self, duration: Duration) -> Self {
+        self.retry_for = duration;
+        self
+    }
+
+    /// How often the store looks for work that no notification told of.
+    pub fn slow_poll(mut self, interval: Duration) -> Self {
+        self.slow_poll = interval;
+        self
+    }
+
+    /// The clock for local waits; visibility and expiry are decided by the database's own.
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Whether connections may be encrypted.
+    pub(crate) fn may_encrypt(&self) -> bool {
+        self.config.get_ssl_mode() != SslMode::Disable
+    }
+
+    /// What a listening connection goes to, if there is to be one.
+    pub(crate) fn listen_config(&self) -> Option<&Config> {
+        match (&self.listen, self.pooler) {
+            (Some(config), _) => Some(config),
+            (None, Pooler::Session) => Some(&self.config),
+            (None, Pooler::Transaction) => None,
+        }
+    }
+}
+
+/// What the driver says of a URL, without the URL, which may contain a password.
+fn describe_url_error(error: &tokio_postgres::Error) -> String {
+    let reason = std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    format!("the URL of the database cannot be read: {reason}; use postgres://user@host/database")
+}
+
+fn check_schema(schema: &str) -> Result<(), OpenError> {
+    let starts_well = schema.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
+    let goes_on_well =
+        schema.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+    if starts_well && goes_on_well && schema.len() <= MAX_SCHEMA_BYTES && !schema.starts_with("pg_") {
+        return Ok(());
+    }
+    Err(OpenError::Invalid(format!(
+        "{schema:?} cannot be a schema: use at most {MAX_SCHEMA_BYTES} lower-case letters, digits and underscores, \
+         beginning with a letter and not with pg_"
+    )))
+}
+
+/// The parameters of a URL that are ours, and the URL without them.
+struct Own {
+    url: String,
+    schema: Option<String>,
+    pooler: Pooler,
+    root_certificates: Option<PathBuf>,
+}
+
+impl Own {
+    fn split(url: &str) -> Result<Self, OpenError> {
+        let mut own =
+            Own { url: String::new(), schema: None, pooler: Pooler::Session, root_certificates: None };
+        let Some((address, query)) = url.split_once('?') else {
+            url.clone_into(&mut own.url);
+            return Ok(own);
+        };
+        let mut others: Vec<String> = Vec::new();
+        for parameter in query.split('&') {
+            match parameter.split_once('=') {
+                Some(("schema", schema)) => {
+                    check_schema(schema)?;
+                    own.schema = Some(schema.to_owned());
+                }
+                Some(("pooler", "transaction")) => own.pooler = Pooler::Transaction,
+                Some(("pooler", "session")) => own.pooler = Pooler::Session,
+                Some(("pooler", other)) => {
+                    let text = format!("pooler={other} is unknown; use pooler=transaction or pooler=session");
+                    return Err(OpenError::Invalid(text));
+                }
+                Some(("sslrootcert", path)) => own.root_certificates = Some(PathBuf::from(path)),
+                // Certificates are always verified, so these ask for what is done anyway.
+                Some(("sslmode", "verify-full" | "verify-ca")) => others.push("sslmode=require".to_owned()),
+                _ => others.push(parameter.to_owned()),
+            }
+        }
+        own.url =
+            if others.is_empty() { address.to_owned() } else { format!("{address}?{}", others.join("&")) };
+        Ok(own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_parameters_are_taken_out_of_the_url() {
+        let url = "postgres://u:p@h:1/d?schema=mine&sslmode=verify-full&pooler=transaction&connect_timeout=3&sslrootcert=/ca";
+        let options = PostgresOptions::from_url(url).unwrap();
+        assert_eq!((options.schema.as_str(), options.pooler), ("mine", Pooler::Transaction));
+        assert_eq!(options.root_certificates, Some(PathBuf::from("/ca")));
+        assert_eq!(options.config.get_ssl_mode(), SslMode::Require);
+        assert_eq!(options.config.get_connect_timeout(), Some(&Duration::from_secs(3)));
+        assert!(options.listen_config().is_none(), "nobody listens through such a pooler");
+    }
+
+    #[test]
+    fn a_bad_url_is_refused_with_a_reason_and_without_its_password() {
+        for (url, reason) in [
+            ("postgres://u:secret@h/d?colour=blue", "colour"),
+            ("postgres://u:secret@h/d?schema=A", "cannot be a schema"),
+            ("postgres://u:secret@h/d?schema=", "cannot be a schema"),
+            ("postgres://u:secret@h/d?schema=a%22", "cannot be a schema"),
+            ("postgres://u:secret@h/d?schema=pg_x", "cannot be a schema"),
+            ("postgres://u:secret@h/d?pooler=none", "use pooler=transaction"),
+            ("postgres://u:secret@h:port/d", "port"),
+        ] {
+            let error = PostgresOptions::from_url(url).unwrap_err().to_string();
+            assert!(error.contains(reason), "{url}: {error}");
+            assert!(!error.contains("secret"), "{error}");
+        }
+    }
+}

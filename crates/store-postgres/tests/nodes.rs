@@ -1,0 +1,382 @@
+//! Several nodes on one database: they wake each other, take over from each other, and start side by side.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests and their helpers")]
+
+mod support;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use segno::store::{
+    AckOrchestrationItem, ErrorKind, ExecutionMetadata, ExecutionStatus, FetchOrchestrationItems,
+    OrchestratorMessage, Provider, ProviderAdmin, Record, RecordBatch, RecordWrite, Records, StartGuard,
+    StoredEvent, TagFilter, WatchUntil,
+};
+use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime};
+use segno_postgres::{OpenError, Pooler, PostgresOptions, PostgresStore};
+use segno_testkit::conformance::SteppedClock;
+use support::{Schema, SchemaClock, connect, url};
+use tokio::task::JoinHandle;
+
+/// A wait or lock that no test outlives.
+const LONG: Duration = Duration::from_secs(3_600);
+
+const HELLO: Orchestration<u32, u32> = Orchestration::new("hello");
+const NOTHING: Activity<u32, u32> = Activity::new("nothing");
+
+fn registry() -> Registry {
+    let hello =
+        async |ctx: Context, number: u32| -> Result<u32, Failure> { ctx.activity(NOTHING, number).await };
+    let nothing = async |_: ActivityContext, number: u32| -> Result<u32, Failure> { Ok(number) };
+    Registry::builder().orchestration(HELLO, hello).activity(NOTHING, nothing).build().unwrap()
+}
+
+/// Two nodes on one schema whose clock stands still, so that no poll comes to the rescue of a notification.
+async fn two_nodes() -> (Schema, Arc<SchemaClock>, Arc<PostgresStore>, Arc<PostgresStore>) {
+    let schema = Schema::take().await;
+    let clock = schema.stop_clock().await;
+    let one = schema.open(schema.options().clock(clock.local())).await;
+    let other = schema.open(schema.options().clock(clock.local())).await;
+    (schema, clock, one, other)
+}
+
+fn fetch(store: &Arc<PostgresStore>) -> JoinHandle<Vec<String>> {
+    let store = Arc::clone(store);
+    tokio::spawn(async move {
+        let request = FetchOrchestrationItems { poll_timeout: LONG, ..FetchOrchestrationItems::one(LONG) };
+        let items = store.fetch_orchestration_items(request).await.unwrap();
+        items.into_iter().map(|item| item.instance).collect()
+    })
+}
+
+/// The answer, or a failure after a real time that only a failing test takes.
+async fn soon<T>(answer: impl Future<Output = T>) -> T {
+    let limit = Duration::from_secs(20);
+    segno::clock::timeout(&segno::clock::SystemClock, limit, answer).await.expect("an answer within 20 s")
+}
+
+fn turn(token: segno::store::LockToken, status: ExecutionStatus) -> AckOrchestrationItem {
+    AckOrchestrationItem {
+        history_delta: vec![StoredEvent { event_id: 1, data: Bytes::from_static(b"e") }],
+        metadata: ExecutionMetadata {
+            status: Some(status),
+            orchestration_name: Some("Flow".to_owned()),
+            ..ExecutionMetadata::default()
+        },
+        ..AckOrchestrationItem::empty(token, 1)
+    }
+}
+
+#[tokio::test]
+async fn a_message_from_one_node_wakes_a_fetch_on_another() {
+    let (_schema, _clock, one, other) = two_nodes().await;
+    for round in 0..5 {
+        let fetching = fetch(&other);
+        let instance = format!("i{round}");
+        one.enqueue_for_orchestrator(OrchestratorMessage::new(&*instance, "go"), None).await.unwrap();
+        assert_eq!(soon(fetching).await.unwrap(), [instance]);
+    }
+}
+
+#[tokio::test]
+async fn a_watch_on_one_node_is_answered_by_a_commit_on_another() {
+    let (_schema, _clock, one, other) = two_nodes().await;
+    let watching = {
+        let other = Arc::clone(&other);
+        tokio::spawn(async move { other.watch_instance("i1", WatchUntil::Terminal, LONG).await.unwrap() })
+    };
+    one.enqueue_for_orchestrator(OrchestratorMessage::new("i1", "go"), None).await.unwrap();
+    let item = one.fetch_orchestration_item(LONG, Duration::ZERO, None).await.unwrap().unwrap();
+    one.ack_orchestration_item(turn(item.lock_token, ExecutionStatus::Completed)).await.unwrap();
+    assert_eq!(soon(watching).await.unwrap().unwrap().status, ExecutionStatus::Completed);
+}
+
+#[tokio::test]
+async fn a_due_record_written_on_one_node_is_seen_by_another_that_waits() {
+    let (_schema, _clock, one, other) = two_nodes().await;
+    let waiting = {
+        let other = Arc::clone(&other);
+        tokio::spawn(async move {
+            let request =
+                segno::store::DueRecords { kind: "k", limit: 1, poll_timeout: LONG, ..Default::default() };
+            other.due_records(request).await.unwrap()
+        })
+    };
+    let write = RecordWrite::Put {
+        kind: "k".to_owned(),
+        id: "a".to_owned(),
+        expect: Default::default(),
+        due_at_ms: Some(1),
+        time_to_live: None,
+        body: Bytes::new(),
+    };
+    one.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await.unwrap();
+    let due: Vec<Record> = soon(waiting).await.unwrap();
+    assert_eq!(due[0].id, "a");
+}
+
+#[tokio::test]
+async fn the_work_of_a_dead_node_is_taken_over_after_its_lock_and_its_late_commit_is_refused() {
+    let (_schema, clock, one, other) = two_nodes().await;
+    one.enqueue_for_orchestrator(OrchestratorMessage::new("i1", "go"), None).await.unwrap();
+    let lock = Duration::from_secs(30);
+    let held = one.fetch_orchestration_item(lock, Duration::ZERO, None).await.unwrap().unwrap();
+    let fetching = fetch(&other);
+    clock.advance(lock - Duration::from_millis(1)).await;
+    assert_eq!(other.get_queue_depths().await.unwrap().locked, 1);
+    assert!(!fetching.is_finished());
+    clock.advance(Duration::from_millis(1)).await;
+    assert_eq!(soon(fetching).await.unwrap(), ["i1"]);
+    let late = one.ack_orchestration_item(turn(held.lock_token, ExecutionStatus::Completed)).await;
+    assert_eq!(late.unwrap_err().kind(), ErrorKind::LockLost);
+    assert!(one.list_instances().await.unwrap().is_empty(), "a late commit changes nothing");
+}
+
+#[tokio::test]
+async fn many_nodes_share_the_work_and_do_each_piece_once() {
+    const INSTANCES: usize = 60;
+    let schema = Schema::take().await;
+    let mut nodes = Vec::new();
+    for _ in 0..3 {
+        let store = schema.open(schema.options()).await;
+        nodes.push(Runtime::builder(store).registry(registry()).start().await.unwrap());
+    }
+    let client = nodes[0].client().clone();
+    let mut runs = tokio::task::JoinSet::new();
+    for number in 0..INSTANCES {
+        let client = client.clone();
+        runs.spawn(async move {
+            client.start(HELLO, number as u32).id(format!("i{number}")).result().await.unwrap()
+        });
+    }
+    let mut results = soon(runs.join_all()).await;
+    results.sort_unstable();
+    assert_eq!(results, (0..INSTANCES as u32).collect::<Vec<_>>());
+    segno_testkit::invariants::check(&client).await.unwrap();
+    for node in nodes {
+        node.shutdown(Duration::from_secs(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn one_hello_alone_takes_at_most_five_transactions() {
+    let schema = Schema::take().await;
+    let store = schema.open(schema.options()).await;
+    let runtime = Runtime::builder(Arc::clone(&store) as _).registry(registry()).start().await.unwrap();
+    soon(runtime.client().start(HELLO, 1).result()).await.unwrap();
+    let before = store.statistics();
+    const RUNS: u64 = 20;
+    for number in 0..RUNS {
+        soon(runtime.client().start(HELLO, number as u32).result()).await.unwrap();
+    }
+    let after = store.statistics();
+    let transactions = (after.exchanges + after.reads) - (before.exchanges + before.reads);
+    assert!(transactions <= 5 * RUNS + 5, "{transactions} transactions for {RUNS} runs: {after:?}");
+    runtime.shutdown(Duration::from_secs(5)).await;
+}
+
+#[tokio::test]
+async fn a_value_that_cannot_be_stored_fails_alone() {
+    let schema = Schema::take().await;
+    let store = schema.open(schema.options()).await;
+    let mut sends = tokio::task::JoinSet::new();
+    for number in 0..20 {
+        let store = Arc::clone(&store);
+        sends.spawn(async move {
+            let id = if number == 7 { "with \0 in it".to_owned() } else { format!("i{number}") };
+            store.enqueue_for_orchestrator(OrchestratorMessage::new(id, "go"), None).await
+        });
+    }
+    let outcomes = soon(sends.join_all()).await;
+    let refused: Vec<_> = outcomes.into_iter().filter_map(Result::err).collect();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert_eq!(refused[0].kind(), ErrorKind::Invalid);
+    assert!(refused[0].message().contains("U+0000"), "{}", refused[0]);
+    assert_eq!(store.get_queue_depths().await.unwrap().orchestrator_queue, 19);
+}
+
+#[tokio::test]
+async fn nodes_that_start_at_once_make_one_schema() {
+    let schema = Schema::take().await;
+    schema.client.batch_execute(&format!("DROP SCHEMA {} CASCADE", schema.name)).await.unwrap();
+    let mut opening = tokio::task::JoinSet::new();
+    for _ in 0..6 {
+        let options = schema.options();
+        opening.spawn(async move { PostgresStore::open_with(options).await.map(drop) });
+    }
+    for outcome in soon(opening.join_all()).await {
+        outcome.unwrap();
+    }
+    let sql = format!("SELECT count(*), max(number)::bigint FROM {}.migration", schema.name);
+    let row = schema.client.query_one(&sql, &[]).await.unwrap();
+    assert_eq!(row.get::<_, i64>(0), row.get::<_, i64>(1), "each migration once");
+}
+
+#[tokio::test]
+async fn a_schema_of_a_newer_build_is_refused() {
+    let schema = Schema::take().await;
+    let note = format!("INSERT INTO {}.migration (number, name) VALUES (999, 'future')", schema.name);
+    schema.client.batch_execute(&note).await.unwrap();
+    let refused = PostgresStore::open_with(schema.options()).await.unwrap_err();
+    schema.client.batch_execute(&format!("DROP SCHEMA {} CASCADE", schema.name)).await.unwrap();
+    assert!(matches!(refused, OpenError::TooNew { found: 999, .. }), "{refused}");
+}
+
+#[tokio::test]
+async fn a_database_that_is_not_there_is_explained() {
+    for (url, reason) in [
+        ("postgres://segno@localhost:1/none?sslmode=disable".to_owned(), "cannot be reached"),
+        (url().replace("/postgres", "/no_such_database"), "no_such_database"),
+    ] {
+        let error = PostgresStore::open(&url).await.unwrap_err();
+        assert!(error.to_string().contains(reason), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn work_goes_on_without_listening_as_behind_a_pooler() {
+    let schema = Schema::take().await;
+    let store = schema.open(schema.options().pooler(Pooler::Transaction)).await;
+    let runtime = Runtime::builder(store).registry(registry()).start().await.unwrap();
+    assert_eq!(soon(runtime.client().start(HELLO, 3).result()).await.unwrap(), 3);
+    // Another node, which nobody can notify.
+    let other = schema.open(schema.options().pooler(Pooler::Transaction)).await;
+    let client = segno::Client::new(other);
+    assert_eq!(soon(client.start(HELLO, 4).result()).await.unwrap(), 4);
+    runtime.shutdown(Duration::from_secs(5)).await;
+}
+
+#[tokio::test]
+async fn the_views_show_what_is_there() {
+    let schema = Schema::take().await;
+    let store = schema.open(schema.options()).await;
+    let runtime = Runtime::builder(Arc::clone(&store) as _).registry(registry()).start().await.unwrap();
+    soon(runtime.client().start(HELLO, 3).id("i1").label("team", "blue").result()).await.unwrap();
+    runtime.shutdown(Duration::from_secs(5)).await;
+    let guarded =
+        OrchestratorMessage { guard: StartGuard::IfAbsent, ..OrchestratorMessage::new("i2", "start") };
+    store.enqueue_for_orchestrator(guarded, Some(LONG)).await.unwrap();
+    let name = &schema.name;
+    for (sql, expected) in [
+        (
+            format!("SELECT status || ' ' || name || ' ' || labels FROM {name}.instances"),
+            r#"Completed hello {"team": "blue"}"#,
+        ),
+        (
+            format!(
+                "SELECT execution_id || ' ' || status || ' ' || (event_count > 3) FROM {name}.executions"
+            ),
+            "1 Completed true",
+        ),
+        (
+            format!(
+                "SELECT count(*) || ' ' || min(event_id) FROM {name}.history WHERE instance_id = 'i1' AND event_id = 1"
+            ),
+            "1 1",
+        ),
+        (
+            format!(
+                "SELECT orchestrator_queue || ' ' || worker_queue || ' ' || delayed || ' ' || locked FROM {name}.queue_depths"
+            ),
+            "0 0 1 0",
+        ),
+        (format!("SELECT count(*)::text FROM {name}.records"), "0"),
+    ] {
+        let row = schema.client.query_one(&sql, &[]).await.unwrap();
+        assert_eq!(row.get::<_, &str>(0), expected, "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn a_fetch_whose_answer_nobody_takes_gives_its_locks_back() {
+    let schema = Schema::take().await;
+    let store = schema.open(schema.options()).await;
+    let mut found = 0;
+    for round in 0..30 {
+        store
+            .enqueue_for_orchestrator(OrchestratorMessage::new(format!("i{round}"), "go"), None)
+            .await
+            .unwrap();
+        let fetching = fetch(&store);
+        // Somewhere between the question and the answer.
+        for _ in 0..round {
+            tokio::task::yield_now().await;
+        }
+        fetching.abort();
+        // It may have been quicker.
+        found += fetching.await.map_or(0, |instances| instances.len());
+    }
+    let all = async {
+        while found < 30 {
+            let request = FetchOrchestrationItems {
+                max_items: 30,
+                poll_timeout: LONG,
+                ..FetchOrchestrationItems::one(LONG)
+            };
+            let items = store.fetch_orchestration_items(request).await.unwrap();
+            assert!(
+                items.iter().all(|item| item.attempt_count == 1),
+                "a fetch that nobody saw is no attempt"
+            );
+            found += items.len();
+        }
+    };
+    soon(all).await;
+}
+
+#[tokio::test]
+async fn a_closed_store_says_so() {
+    let schema = Schema::take().await;
+    let store = schema.open(schema.options()).await;
+    let waiting = fetch_error(&store);
+    tokio::task::yield_now().await;
+    store.close();
+    assert_eq!(soon(waiting).await.unwrap(), ErrorKind::Closed);
+    let message = OrchestratorMessage::new("i", "go");
+    assert_eq!(store.enqueue_for_orchestrator(message, None).await.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(store.read("i").await.unwrap_err().kind(), ErrorKind::Closed);
+    let work = store.fetch_work_item(LONG, LONG, None, &TagFilter::Any).await;
+    assert_eq!(work.unwrap_err().kind(), ErrorKind::Closed);
+}
+
+fn fetch_error(store: &Arc<PostgresStore>) -> JoinHandle<ErrorKind> {
+    let store = Arc::clone(store);
+    tokio::spawn(async move {
+        match store.fetch_orchestration_item(LONG, LONG, None).await {
+            Ok(item) => panic!("expected an error, got {item:?}"),
+            Err(error) => error.kind(),
+        }
+    })
+}
+
+#[tokio::test]
+async fn backends_that_are_terminated_are_replaced_and_nothing_is_lost() {
+    let schema = Schema::take().await;
+    let name = format!("chaos {}", schema.name);
+    let options =
+        PostgresOptions::from_url(&format!("{}?application_name={}", url(), name.replace(' ', "%20")));
+    let store = schema.open(options.unwrap().schema(&schema.name).unwrap()).await;
+    let killer = connect(&url()).await;
+    let sending = {
+        let store = Arc::clone(&store);
+        tokio::spawn(async move {
+            for number in 0..300 {
+                let message = OrchestratorMessage::new("i1", format!("{number}"));
+                store.enqueue_for_orchestrator(message, None).await.unwrap();
+            }
+        })
+    };
+    let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
+    while !sending.is_finished() {
+        killer.query(kill, &[&name]).await.unwrap();
+        segno::clock::sleep(&segno::clock::SystemClock, Duration::from_millis(300)).await;
+    }
+    soon(sending).await.unwrap();
+    let item = soon(store.fetch_orchestration_item(LONG, LONG, None)).await.unwrap().unwrap();
+    let bodies: Vec<String> =
+        item.messages.iter().map(|message| String::from_utf8(message.body.to_vec()).unwrap()).collect();
+    assert_eq!(bodies, (0..300).map(|number| number.to_string()).collect::<Vec<_>>(), "each once, in order");
+    assert!(store.statistics().reconnects > 0, "the connections were cut");
+}

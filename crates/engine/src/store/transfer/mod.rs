@@ -61,7 +61,7 @@ pub trait Export: Send {
 /// An import under way.
 #[async_trait]
 pub trait Import: Send {
-    /// Takes the next items, in the order of [the module](self).
+    /// Takes the next items, in the order that [`ContentOrder`] checks.
     ///
     /// # Errors
     /// `Invalid` when they are out of order or contradict each other. An import that failed cannot go on.

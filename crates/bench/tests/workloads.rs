@@ -65,10 +65,17 @@ fn a_table_is_for_people_and_progress_goes_to_stderr() {
 }
 
 #[test]
-fn a_store_that_is_not_there_yet_is_refused() {
-    let output = bench(&["run", "hello", "--store", "postgres://nowhere/segno"]);
+fn an_unknown_store_is_refused() {
+    let output = bench(&["run", "hello", "--store", "mysql://nowhere/segno"]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("not built in yet"), "{error}");
+    assert!(error.contains("unknown store"), "{error}");
     assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_database_that_is_not_there_is_an_error() {
+    let output = bench(&["run", "hello", "--store", "postgres://segno@%2Fnowhere/segno?connect_timeout=1"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(!output.stderr.is_empty() && output.stdout.is_empty());
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use segno::store::ProviderError;
+use segno::store::{ProviderError, QueueDepths, SystemMetrics};
 use serde::{Deserialize, Serialize};
 
 use crate::base::{BASE_FORMAT, BASE_NAME, Size};
@@ -90,6 +90,31 @@ pub struct Queues {
     pub locked: u64,
 }
 
+impl From<SystemMetrics> for InstanceCounts {
+    fn from(metrics: SystemMetrics) -> Self {
+        InstanceCounts {
+            total: metrics.total_instances,
+            pending: metrics.pending_instances,
+            running: metrics.running_instances,
+            paused: metrics.paused_instances,
+            completed: metrics.completed_instances,
+            failed: metrics.failed_instances,
+            cancelled: metrics.cancelled_instances,
+        }
+    }
+}
+
+impl From<QueueDepths> for Queues {
+    fn from(depths: QueueDepths) -> Self {
+        Queues {
+            orchestrator: depths.orchestrator_queue,
+            worker: depths.worker_queue,
+            delayed: depths.delayed,
+            locked: depths.locked,
+        }
+    }
+}
+
 impl EmbeddedStore {
     /// What there is to know of the store. Counts of records are made by reading their keys; the store goes on meanwhile.
     ///
@@ -123,13 +148,7 @@ pub async fn info(core: &Core, files: &Arc<dyn Files>) -> Result<Info, ProviderE
         }
     }
     listed.sort_by(|one, other| one.name.cmp(&other.name));
-    let queues = Queues {
-        orchestrator: depths.orchestrator_queue,
-        worker: depths.worker_queue,
-        delayed: depths.delayed,
-        locked: depths.locked,
-    };
-    count(&taken, listed, log_to_replay_bytes, queues).map_err(|error| error.at(OPERATION))
+    count(&taken, listed, log_to_replay_bytes, depths.into()).map_err(|error| error.at(OPERATION))
 }
 
 fn count(
@@ -162,15 +181,7 @@ fn count(
         rows: size.rows,
         row_bytes: size.bytes,
         log_to_replay_bytes,
-        instances: InstanceCounts {
-            total: metrics.total_instances,
-            pending: metrics.pending_instances,
-            running: metrics.running_instances,
-            paused: metrics.paused_instances,
-            completed: metrics.completed_instances,
-            failed: metrics.failed_instances,
-            cancelled: metrics.cancelled_instances,
-        },
+        instances: metrics.into(),
         executions: metrics.total_executions,
         events: metrics.total_events,
         queues,

@@ -24,7 +24,7 @@ pub use digest::{ContentDigest, ContentSummary};
 pub use error::Error;
 pub use moving::{Phase, Progress, back_up, fill, verify_backup};
 pub use segno_embedded::{
-    CheckProgress, CheckReport, CompactProgress, CompactReport, Finding, OpenError, SalvageReport,
+    CheckProgress, CheckReport, CompactProgress, CompactReport, Finding, Info, OpenError, SalvageReport,
 };
-pub use source::{Source, StoreInfo};
+pub use source::{Counts, Known, Source, StoreInfo};
 pub use url::StoreUrl;

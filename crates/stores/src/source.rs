@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use segno::store::{ErrorKind, Export, ProviderError, Store, Transfer};
-use segno_embedded::{Control, EmbeddedStore, Info};
+use segno::store::{Export, ProviderError, Store, Transfer};
+use segno_embedded::{Control, EmbeddedStore, Info, InstanceCounts, Queues};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -28,7 +28,45 @@ pub struct StoreInfo {
     pub in_use: bool,
     /// What it says of itself.
     #[serde(flatten)]
-    pub info: Info,
+    pub known: Known,
+}
+
+/// What a store says of itself.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Known {
+    /// An embedded store knows its files too.
+    Embedded(Box<Info>),
+    /// What every store can count.
+    Counts(Counts),
+}
+
+/// What every store can count.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Counts {
+    /// Instances by state.
+    pub instances: InstanceCounts,
+    /// Executions of all instances.
+    pub executions: u64,
+    /// Events of all executions.
+    pub events: u64,
+    /// What is queued.
+    pub queues: Queues,
+}
+
+impl Known {
+    /// What every store can count.
+    pub fn counts(&self) -> Counts {
+        match self {
+            Known::Counts(counts) => *counts,
+            Known::Embedded(info) => Counts {
+                instances: info.instances,
+                executions: info.executions,
+                events: info.events,
+                queues: info.queues,
+            },
+        }
+    }
 }
 
 fn away(error: std::io::Error) -> Error {
@@ -57,7 +95,7 @@ impl Source {
         match self {
             Source::Open(store) => Ok(store.get_system_metrics().await?.total_instances),
             Source::Embedded(_) | Source::InUse(_) => {
-                Ok(self.info(String::new()).await?.info.instances.total)
+                Ok(self.info(String::new()).await?.known.counts().instances.total)
             }
         }
     }
@@ -67,14 +105,23 @@ impl Source {
     /// # Errors
     /// When it cannot be read.
     pub async fn info(&self, store: String) -> Result<StoreInfo, Error> {
-        let (in_use, info) = match self {
-            Source::Embedded(embedded) => (false, embedded.info().await?),
-            Source::InUse(directory) => (true, Control::connect(directory).map_err(away)?.info()?),
-            Source::Open(_) => {
-                let text = "there is nothing to know of a store in memory from outside";
-                return Err(ProviderError::new(ErrorKind::Invalid, "info", text).into());
+        let (in_use, known) = match self {
+            Source::Embedded(embedded) => (false, Known::Embedded(Box::new(embedded.info().await?))),
+            Source::InUse(directory) => {
+                let info = Control::connect(directory).map_err(away)?.info()?;
+                (true, Known::Embedded(Box::new(info)))
+            }
+            Source::Open(store) => {
+                let metrics = store.get_system_metrics().await?;
+                let counts = Counts {
+                    instances: metrics.into(),
+                    executions: metrics.total_executions,
+                    events: metrics.total_events,
+                    queues: store.get_queue_depths().await?.into(),
+                };
+                (false, Known::Counts(counts))
             }
         };
-        Ok(StoreInfo { store, in_use, info })
+        Ok(StoreInfo { store, in_use, known })
     }
 }

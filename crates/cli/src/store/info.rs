@@ -1,6 +1,6 @@
 //! `segno store info`: what a store holds and what it takes on the disk.
 
-use segno_stores::{StoreInfo, StoreUrl};
+use segno_stores::{Counts, Info, Known, StoreInfo, StoreUrl};
 
 use crate::arguments::Format;
 use crate::exit::Failure;
@@ -13,33 +13,48 @@ pub async fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
 }
 
 fn table(store: &StoreInfo) -> Table {
-    let info = &store.info;
-    let open_in =
-        if store.in_use { format!("process {}", info.process_id) } else { "nobody else".to_owned() };
-    let mut table = Table::default()
-        .line("store", &store.store)
-        .line("format", info.format_version.to_string())
-        .line("open in", open_in)
-        .section("instances")
-        .line("all", count(info.instances.total))
-        .line("pending", count(info.instances.pending))
-        .line("running", count(info.instances.running))
-        .line("paused", count(info.instances.paused))
-        .line("completed", count(info.instances.completed))
-        .line("failed", count(info.instances.failed))
-        .line("cancelled", count(info.instances.cancelled))
-        .line("executions", count(info.executions))
-        .line("events", count(info.events));
-    if let (Some(oldest_ms), Some(newest_ms)) = (info.oldest_created_at_ms, info.newest_created_at_ms) {
-        table = table.line("oldest", time(oldest_ms)).line("newest", time(newest_ms));
+    let table = Table::default().line("store", &store.store);
+    match &store.known {
+        Known::Counts(counts) => counted(table, counts),
+        Known::Embedded(info) => {
+            let open_in =
+                if store.in_use { format!("process {}", info.process_id) } else { "nobody else".to_owned() };
+            let table = table.line("format", info.format_version.to_string()).line("open in", open_in);
+            files(counted(table, &store.known.counts()), info)
+        }
     }
-    table = table
+}
+
+/// What every store can count.
+fn counted(table: Table, counts: &Counts) -> Table {
+    let Counts { instances, executions, events, queues } = counts;
+    table
+        .section("instances")
+        .line("all", count(instances.total))
+        .line("pending", count(instances.pending))
+        .line("running", count(instances.running))
+        .line("paused", count(instances.paused))
+        .line("completed", count(instances.completed))
+        .line("failed", count(instances.failed))
+        .line("cancelled", count(instances.cancelled))
+        .line("executions", count(*executions))
+        .line("events", count(*events))
         .section("queues")
-        .line("messages", count(info.queues.orchestrator))
-        .line("activities", count(info.queues.worker))
-        .line("delayed", count(info.queues.delayed))
-        .line("locked", count(info.queues.locked))
-        .section("records");
+        .line("messages", count(queues.orchestrator))
+        .line("activities", count(queues.worker))
+        .line("delayed", count(queues.delayed))
+        .line("locked", count(queues.locked))
+}
+
+/// What an embedded store knows beyond that.
+fn files(mut table: Table, info: &Info) -> Table {
+    if let (Some(oldest_ms), Some(newest_ms)) = (info.oldest_created_at_ms, info.newest_created_at_ms) {
+        table = table
+            .section("age")
+            .line("oldest instance", time(oldest_ms))
+            .line("newest instance", time(newest_ms));
+    }
+    table = table.section("records");
     for (kind, number) in &info.records {
         table = table.line(kind, count(*number));
     }

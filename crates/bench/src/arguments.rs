@@ -140,7 +140,7 @@ mod tests {
             ("segno-bench run hello --seconds 0", "0 is not in 1..=3600"),
             ("segno-bench run hello --timers 0", "0 is not in 1..=1000000"),
             ("segno-bench run hello --store redis:", "unknown store"),
-            ("segno-bench run hello --store postgres://localhost/segno", "not built in yet"),
+            ("segno-bench run hello --store postgres://localhost/segno?schema=A", "cannot be a schema"),
         ] {
             let error = parse(line).unwrap_err();
             assert!(error.contains(reason), "{line}: {error}");

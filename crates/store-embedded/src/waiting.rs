@@ -43,29 +43,57 @@ impl Core {
         operation: &'static str,
         change: impl FnOnce(&mut State, u64) -> Result<T, ProviderError>,
     ) -> Result<T, ProviderError> {
-        self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
-        let (output, outcome) = {
-            let mut shared = self.lock();
-            shared.check_open(operation)?;
-            if let Some(refusal) = &shared.refusal {
-                return Err(refusal.at(operation));
+        let mut change = Some(change);
+        let (output, outcome) = loop {
+            if let Some(done) = self.commit_if_there_is_room(operation, &mut change)? {
+                break done;
             }
-            let now_ms = self.clock.now_ms();
-            shared.state.advance(now_ms);
-            let before = shared.state.tables.batch.len();
-            let output = change(&mut shared.state, now_ms);
-            let outcome = if shared.state.tables.batch.len() > before {
-                let sequence = shared.state.unsynced.want();
-                shared.outcome_of(sequence)
-            } else {
-                None
-            };
-            shared.wake(now_ms);
-            self.call_writer(&mut shared);
-            (output, outcome)
+            self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
         };
         durable(operation, outcome).await?;
         output
+    }
+
+    /// Takes the operation and runs it; leaves it and returns `None` when there is too much in memory already.
+    #[expect(clippy::type_complexity, reason = "what the operation said, and where to hear of its batch")]
+    fn commit_if_there_is_room<T>(
+        &self,
+        operation: &'static str,
+        change: &mut Option<impl FnOnce(&mut State, u64) -> Result<T, ProviderError>>,
+    ) -> Result<Option<(Result<T, ProviderError>, Option<oneshot::Receiver<Outcome>>)>, ProviderError> {
+        let mut shared = self.lock();
+        shared.check_open(operation)?;
+        if let Some(refusal) = &shared.refusal {
+            return Err(refusal.at(operation));
+        }
+        if self.is_crowded(&shared) {
+            return Ok(None);
+        }
+        let Some(change) = change.take() else { return Ok(None) };
+        let now_ms = self.clock.now_ms();
+        shared.state.advance(now_ms);
+        let before = shared.state.tables.batch.len();
+        let output = change(&mut shared.state, now_ms);
+        let outcome = if shared.state.tables.batch.len() > before {
+            let sequence = shared.state.unsynced.want();
+            shared.outcome_of(sequence)
+        } else {
+            None
+        };
+        shared.wake(now_ms);
+        self.call_writer(&mut shared);
+        Ok(Some((output, outcome)))
+    }
+
+    /// Whether a checkpoint that is being made must end before more is taken in.
+    fn is_behind(&self, shared: &Shared) -> bool {
+        let rows = &shared.state.tables.rows;
+        rows.is_frozen() && self.limits.is_crowded(rows.active(), &shared.tail)
+    }
+
+    /// Whether there is too much that is not written or not in a checkpoint.
+    fn is_crowded(&self, shared: &Shared) -> bool {
+        shared.state.tables.batch.len() > self.limits.max_batch_bytes || self.is_behind(shared)
     }
 
     /// Runs an operation that changes no rows: locks, leases, watches.
@@ -108,14 +136,10 @@ impl Core {
             room.as_mut().enable();
             {
                 let shared = self.lock();
-                let tables = &shared.state.tables;
-                let is_behind =
-                    tables.rows.is_frozen() && self.limits.is_crowded(tables.rows.active(), &shared.tail);
-                let is_crowded = tables.batch.len() > self.limits.max_batch_bytes || is_behind;
-                if !is_crowded || shared.refusal.is_some() || shared.is_closing {
+                if !self.is_crowded(&shared) || shared.refusal.is_some() || shared.is_closing {
                     return Ok(());
                 }
-                if let Some(error) = self.full_disk.refused().filter(|_| is_behind) {
+                if let Some(error) = self.full_disk.refused().filter(|_| self.is_behind(&shared)) {
                     return Err(Refusal::full(&error));
                 }
             }

@@ -124,6 +124,7 @@ impl Answer {
         self.activities.push(LockedWorkItem {
             lock_token: LockToken(unsigned(get(row, 1)?)),
             attempt_count: attempts(get(row, 4)?),
+            fetched_at_ms: unsigned(self.now_ms),
             message: WorkerMessage {
                 activity: ScheduledActivityIdentifier {
                     instance: get(row, 6)?,

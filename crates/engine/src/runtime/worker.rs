@@ -106,7 +106,7 @@ enum Ended {
 }
 
 async fn process(shared: &Shared, locked: LockedWorkItem) {
-    let LockedWorkItem { message, lock_token, attempt_count } = locked;
+    let LockedWorkItem { message, lock_token, attempt_count, .. } = locked;
     let item = match WorkItem::decode(&message.body) {
         Ok(WorkItem::ActivityExecute(item)) => *item,
         Ok(_) => {

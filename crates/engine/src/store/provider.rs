@@ -277,6 +277,8 @@ pub struct LockedWorkItem {
     pub lock_token: LockToken,
     /// How often it has been fetched, this time included.
     pub attempt_count: u32,
+    /// The store's clock at the fetch, in Unix milliseconds; the lock ends `lock_timeout` later.
+    pub fetched_at_ms: u64,
 }
 
 /// The end of an activity, to be committed all or nothing.
@@ -428,7 +430,8 @@ pub trait Provider: Send + Sync + 'static {
     /// `LockLost` when the item was removed (cancelled) or the lock expired or was taken over.
     async fn ack_work_item(&self, ack: AckWorkItem) -> Result<(), ProviderError>;
 
-    /// Extends the lock of a running activity to `extend_for` from now, and keeps its session alive.
+    /// Moves the end of the lock of a running activity to `extend_for` from now, which may be earlier than it was, and
+    /// keeps its session alive.
     ///
     /// # Errors
     /// `LockLost` when the item was removed (this is how a worker learns of cancellation) or the lock is gone.

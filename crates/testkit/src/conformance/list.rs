@@ -74,6 +74,8 @@ macro_rules! __for_each_case {
                 an_unknown_token_holds_no_activity,
                 a_renewed_work_lock_outlives_its_first_time,
                 a_renewed_work_lock_ends_after_its_new_time,
+                a_renewal_can_make_a_work_lock_shorter,
+                the_time_of_a_work_fetch_is_the_stores_time,
                 tokens_of_the_two_queues_are_not_exchangeable,
             }
             contention Many {

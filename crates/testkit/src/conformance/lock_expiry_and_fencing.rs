@@ -223,6 +223,23 @@ pub(super) async fn a_renewed_work_lock_ends_after_its_new_time(env: Env) {
     assert!(env.work().await.lock_token > token);
 }
 
+pub(super) async fn a_renewal_can_make_a_work_lock_shorter(env: Env) {
+    env.queue(job(1)).await;
+    let token = env.work_for(env.span() * 10).await.lock_token;
+    env.renew_work_item_lock(token, env.span()).await.unwrap();
+    env.no_work().await;
+    env.advance_span().await;
+    assert!(env.work().await.lock_token > token);
+}
+
+pub(super) async fn the_time_of_a_work_fetch_is_the_stores_time(env: Env) {
+    env.queue(job(1)).await;
+    env.advance_span().await;
+    let before = env.now().await;
+    let fetched_at_ms = env.work().await.fetched_at_ms;
+    assert!((before..=env.now().await).contains(&fetched_at_ms));
+}
+
 pub(super) async fn tokens_of_the_two_queues_are_not_exchangeable(env: Env) {
     env.send("i1", "go").await;
     env.queue(job(1)).await;

@@ -29,17 +29,24 @@ impl<L: Default> TagLanes<L> {
         }
     }
 
-    /// The lanes that pass the filter. Grows with the tags of the filter, or for `Any` with the tags in use; never
-    /// with the work in the lanes.
+    /// The lanes that pass the filter. Grows with the tags of the filter or with the tags in use, whichever are fewer, and
+    /// for `Any` with the tags in use; never with the work in the lanes.
     pub(super) fn matching<'a>(&'a self, filter: &'a TagFilter) -> impl Iterator<Item = &'a L> {
         let untagged = filter.matches(None).then_some(&self.untagged);
         let named = match filter {
             TagFilter::Tags(tags) | TagFilter::DefaultAnd(tags) => Some(tags),
             TagFilter::DefaultOnly | TagFilter::Any | TagFilter::None => None,
         };
-        let named = named.into_iter().flatten().filter_map(|tag| self.tagged.get(tag.as_str()));
+        let (few, many) = match named {
+            Some(tags) if tags.len() > self.tagged.len() => (None, Some(tags)),
+            named => (named, None),
+        };
+        let few = few.into_iter().flatten().filter_map(|tag| self.tagged.get(tag.as_str()));
+        let many = many.into_iter().flat_map(|tags| {
+            self.tagged.iter().filter(|(tag, _)| tags.contains(&***tag)).map(|(_, lane)| lane)
+        });
         let every = matches!(filter, TagFilter::Any).then_some(&self.tagged);
-        untagged.into_iter().chain(named).chain(every.into_iter().flat_map(BTreeMap::values))
+        untagged.into_iter().chain(few).chain(many).chain(every.into_iter().flat_map(BTreeMap::values))
     }
 
     /// All lanes with their tags.

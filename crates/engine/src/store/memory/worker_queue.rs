@@ -153,7 +153,12 @@ impl WorkerQueue {
             let session_until_ms = now_ms.saturating_add(duration_ms(config.lock_timeout));
             self.sessions.claim(session, &config.owner_id, session_until_ms, now_ms);
         }
-        Some(LockedWorkItem { message: item.message.clone(), lock_token, attempt_count: item.attempts })
+        Some(LockedWorkItem {
+            message: item.message.clone(),
+            lock_token,
+            attempt_count: item.attempts,
+            fetched_at_ms: now_ms,
+        })
     }
 
     /// Whether the token holds an item.

@@ -11,10 +11,8 @@ use crate::error::Error;
 use crate::failure::{Failure, from_engine_error};
 use crate::payload::Payload;
 use crate::store::Store;
+use crate::work::progress;
 use crate::work_item::ActivityExecute;
-
-/// Kind of the records that keep the progress of running activities.
-pub(crate) const PROGRESS_KIND: &str = "segno.progress";
 
 /// Tells an activity to stop. Cheap to clone; hand it to whatever the activity calls.
 #[derive(Debug, Clone)]
@@ -185,9 +183,7 @@ impl ActivityContext {
     /// # Errors
     /// When the store cannot be read or the progress does not fit the type.
     pub async fn last_progress<T: DeserializeOwned>(&self) -> Result<Option<T>, Error> {
-        let record = self.store.get_record(PROGRESS_KIND, &self.item.idempotency_key).await?;
-        let Some(record) = record else { return Ok(None) };
-        let text = String::from_utf8_lossy(&record.body).into_owned();
-        Payload::from_json(text)?.decode().map(Some)
+        let progress = progress::read(&*self.store, &self.item.idempotency_key).await?;
+        progress.map(|progress| progress.decode()).transpose()
     }
 }

@@ -66,38 +66,29 @@ pub(super) fn to_ack(
 pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
     let cancelled = turn.cancelled_activities.clone();
     let counts = Counts::of(&turn);
-    let mut tries = 0;
-    loop {
-        match shared.store.ack_orchestration_item(turn.clone()).await {
-            Ok(()) => {
-                shared.leases.stop_activities(&cancelled);
-                counts.add();
-                return Ok(());
-            }
-            // A part of a turn whose first try was not answered, and had worked: nobody else can have written its events.
-            Err(error) if tries > 0 && is_part(&turn) && error.kind() == ErrorKind::Conflict => {
-                shared.leases.stop_activities(&cancelled);
-                counts.add();
-                return Ok(());
-            }
-            Err(error) if error.is_retryable() => {
-                metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
-                if tries == 0 {
-                    tracing::warn!(%error, "a turn could not be committed; trying again while its lock holds");
-                }
-                if shared.pause_unless_releasing(tries).await.is_none() {
-                    return Err(error);
-                }
-                tries += 1;
-            }
-            Err(error) => {
-                if error.kind() == ErrorKind::LockLost {
-                    metrics::counter!(telemetry::LOCKS_LOST, "what" => "turn").increment(1);
-                }
-                return Err(error);
+    let commit = |tries| {
+        let turn = turn.clone();
+        async move {
+            let is_repeated_part = tries > 0 && is_part(&turn);
+            match shared.store.ack_orchestration_item(turn).await {
+                // The first try was not answered, and had worked: nobody else can have written its events.
+                Err(error) if is_repeated_part && error.kind() == ErrorKind::Conflict => Ok(()),
+                answer => answer,
             }
         }
+    };
+    let committed = shared.insist("a turn could not be committed", commit).await;
+    match &committed {
+        Ok(()) => {
+            shared.leases.stop_activities(&cancelled);
+            counts.add();
+        }
+        Err(error) if error.kind() == ErrorKind::LockLost => {
+            metrics::counter!(telemetry::LOCKS_LOST, "what" => "turn").increment(1);
+        }
+        Err(_) => {}
     }
+    committed
 }
 
 /// Whether the turn goes on after this commit, which records something.
@@ -112,16 +103,9 @@ pub(super) async fn abandon(
     delay: std::time::Duration,
     ignore_attempt: bool,
 ) {
-    let mut tries = 0;
-    loop {
-        match shared.store.abandon_orchestration_item(token, Some(delay), ignore_attempt).await {
-            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => {
-                tries += 1
-            }
-            // A lost lock is as good as an abandoned one.
-            Ok(()) | Err(_) => return,
-        }
-    }
+    let give_back = |_| shared.store.abandon_orchestration_item(token, Some(delay), ignore_attempt);
+    // A lost lock is as good as an abandoned one.
+    let _given_back = shared.insist("a turn could not be given back", give_back).await;
 }
 
 /// What a turn adds to the metrics once it is committed: counted from the commit, so nothing is counted twice.

@@ -28,7 +28,8 @@ use crate::error::Error;
 use crate::ids::{IdSource, SystemIds};
 use crate::names;
 use crate::registry::Registry;
-use crate::store::Store;
+use crate::store::{ProviderError, Store};
+use crate::telemetry;
 
 pub use options::{OnNondeterminism, RuntimeOptions};
 pub use retention::Retention;
@@ -201,12 +202,28 @@ impl RuntimeBuilder {
 }
 
 impl Shared {
-    /// Waits before the store is asked again; `None` when the node gives up its work instead.
-    async fn pause_unless_releasing(&self, tries: u32) -> Option<()> {
-        tokio::select! {
-            biased;
-            () = self.reached(Stage::Releasing) => None,
-            () = clock::sleep(&*self.clock, backoff::store_retry(tries)) => Some(()),
+    /// Asks the store until it gives a definite answer, or the node gives up its work. The call is told how often it was
+    /// made before; `what` says in the log what could not be done.
+    async fn insist<F>(&self, what: &str, mut call: impl FnMut(u32) -> F) -> Result<(), ProviderError>
+    where
+        F: Future<Output = Result<(), ProviderError>>,
+    {
+        let mut tries = 0;
+        loop {
+            match call(tries).await {
+                Err(error) if error.is_retryable() => {
+                    metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
+                    if tries == 0 {
+                        tracing::warn!(%error, "{what}; trying again while the lock holds");
+                    }
+                    tokio::select! {
+                        biased;
+                        () = self.reached(Stage::Releasing) => return Err(error),
+                        () = clock::sleep(&*self.clock, backoff::store_retry(tries)) => tries += 1,
+                    }
+                }
+                answer => return answer,
+            }
         }
     }
 

@@ -12,24 +12,23 @@ use tracing::Instrument;
 use super::leases::LOCK_LOST;
 use super::unregistered::Verdict;
 use super::{Shared, Stage, backoff};
-use crate::activity::{ActivityContext, CancellationToken, Heartbeat, PROGRESS_KIND};
+use crate::activity::{ActivityContext, CancellationToken, Heartbeat};
 use crate::clock::{self, Clock, duration_ms};
-use crate::dead_letter::DeadLetter;
-use crate::failure::{self, Category, Failure};
+use crate::failure::{self, Failure};
 use crate::payload::Payload;
 use crate::registry::ActivityHandler;
 use crate::store::{
-    AckWorkItem, ErrorKind, Expect, FetchWorkItems, LockToken, LockedWorkItem, RecordBatch, RecordWrite,
+    AckWorkItem, ErrorKind, Expect, FetchWorkItems, LockToken, LockedWorkItem, ProviderError, RecordWrite,
 };
 use crate::telemetry;
-use crate::work_item::{ANY_ATTEMPT, ActivityExecute, WorkItem};
+use crate::work::delivery::{self, Delivery, Refusal};
+use crate::work::{ending, progress};
+use crate::work_item::ActivityExecute;
 
 /// Most activities locked by one fetch.
 const MAX_FETCHED_ACTIVITIES: usize = 64;
 /// Shortest time between two stored heartbeats of one attempt.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the progress of an activity is kept for its next attempt.
-const PROGRESS_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 pub(super) async fn run(shared: Arc<Shared>) {
     let slots = Arc::new(Semaphore::new(shared.options.worker_concurrency));
@@ -106,24 +105,11 @@ enum Ended {
 }
 
 async fn process(shared: &Shared, locked: LockedWorkItem) {
-    let LockedWorkItem { message, lock_token, attempt_count, .. } = locked;
-    let item = match WorkItem::decode(&message.body) {
-        Ok(WorkItem::ActivityExecute(item)) => *item,
-        Ok(_) => {
-            return Box::pin(park(shared, &message, lock_token, "it is not an activity".to_owned())).await;
-        }
-        Err(reason) => return Box::pin(park(shared, &message, lock_token, reason)).await,
+    let item = match delivery::judge(&locked, shared.options.max_attempts, &*shared.ids) {
+        Delivery::Work(item) => *item,
+        Delivery::Refused(refusal) => return Box::pin(refuse(shared, refusal)).await,
     };
-    if attempt_count > shared.options.max_attempts {
-        metrics::counter!(telemetry::POISONED, "what" => "activity").increment(1);
-        let message = format!(
-            "activity {:?} was given up after {} deliveries without an answer",
-            item.name,
-            attempt_count - 1
-        );
-        let failure = Failure::new(Category::Poison, message).code("too-many-deliveries");
-        return Box::pin(finish(shared, &item, lock_token, Err(failure), Vec::new())).await;
-    }
+    let LockedWorkItem { lock_token, attempt_count, .. } = locked;
     let Some(handler) = shared.registry.activity(&item.name) else {
         return Box::pin(not_registered(shared, &item, lock_token)).await;
     };
@@ -226,8 +212,7 @@ impl Watch<'_> {
                 }
                 () = wait(&mut timeout) => {
                     let ms = options.timeout_ms.unwrap_or_default();
-                    let message = format!("activity {:?} took longer than {ms} ms", self.item.name);
-                    return Ended::Result(Err(Failure::timeout("attempt-timeout", message)));
+                    return Ended::Result(Err(ending::attempt_timeout(&self.item.name, ms)));
                 }
                 () = wait(&mut silence) => {
                     let ms = options.heartbeat_timeout_ms.unwrap_or_default();
@@ -267,7 +252,8 @@ async fn wait(sleep: &mut Option<Pin<Box<dyn Future<Output = ()> + Send>>>) {
 struct StoredProgress<'a> {
     shared: &'a Shared,
     key: &'a str,
-    version: Option<u64>,
+    /// What the next write expects; unknown before the first one.
+    version: Option<Expect>,
     at_ms: u64,
 }
 
@@ -279,50 +265,29 @@ impl StoredProgress<'_> {
         if self.version.is_some() && now_ms < self.at_ms + duration_ms(PROGRESS_INTERVAL) {
             return;
         }
-        let store = &self.shared.store;
-        if self.version.is_none() {
-            match store.get_record(PROGRESS_KIND, self.key).await {
-                Ok(record) => self.version = Some(record.map_or(0, |record| record.version)),
-                Err(error) => return tracing::debug!(%error, "progress could not be stored"),
-            }
-        }
-        let expect = match self.version {
-            Some(version) if version > 0 => Expect::Version(version),
-            _ => Expect::Absent,
-        };
-        let write = RecordWrite::Put {
-            kind: PROGRESS_KIND.to_owned(),
-            id: self.key.to_owned(),
-            expect,
-            due_at_ms: None,
-            time_to_live: Some(PROGRESS_RETENTION),
-            body: progress.as_str().as_bytes().to_vec().into(),
-        };
-        let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
-        match store.commit_records(batch).await {
-            Ok(versions) => {
-                self.version = versions.first().copied();
-                self.at_ms = now_ms;
-            }
+        match self.write(&progress).await {
+            Ok(()) => self.at_ms = now_ms,
             Err(error) => tracing::debug!(%error, "progress could not be stored"),
         }
+    }
+
+    async fn write(&mut self, progress: &Payload) -> Result<(), ProviderError> {
+        let store = &*self.shared.store;
+        let expect = match self.version {
+            Some(expect) => expect,
+            None => *self.version.insert(progress::version(store, self.key).await?),
+        };
+        self.version = Some(progress::store(store, self.key, expect, progress).await?);
+        Ok(())
     }
 
     /// What the end of the attempt writes with its answer: a success leaves nothing behind, a failure its latest
     /// progress. The commit holds the lock of the activity, so nothing newer can be there.
     fn end(&self, succeeded: bool, latest: Option<Payload>) -> Vec<RecordWrite> {
-        let (kind, id, expect) = (PROGRESS_KIND.to_owned(), self.key.to_owned(), Expect::Anything);
         match latest {
-            Some(progress) if !succeeded => vec![RecordWrite::Put {
-                kind,
-                id,
-                expect,
-                due_at_ms: None,
-                time_to_live: Some(PROGRESS_RETENTION),
-                body: progress.as_str().as_bytes().to_vec().into(),
-            }],
+            Some(progress) if !succeeded => vec![progress::put(self.key, Expect::Anything, &progress)],
             latest if succeeded && (latest.is_some() || self.version.is_some()) => {
-                vec![RecordWrite::Delete { kind, id, expect }]
+                vec![progress::delete(self.key)]
             }
             _ => Vec::new(),
         }
@@ -337,62 +302,43 @@ async fn finish(
     result: Result<Payload, Failure>,
     records: Vec<RecordWrite>,
 ) {
-    let outcome = if result.is_ok() { "completed" } else { "failed" };
-    let completion = match result {
-        Ok(result) => WorkItem::ActivityCompleted { execution_id: item.execution_id, id: item.id, result },
-        Err(details) => WorkItem::ActivityFailed {
-            execution_id: item.execution_id,
-            id: item.id,
-            attempt: item.attempt,
-            details: details.bounded(),
-        },
-    };
-    let completion = Some(completion.for_orchestrator(item.instance.clone()));
-    ack(shared, AckWorkItem { lock_token: token, completion, records }, outcome).await;
+    let outcome = ending::outcome(&result);
+    let ended = item.held_by(token).ended(result, records);
+    if ack(shared, &ended).await {
+        metrics::counter!(telemetry::ACTIVITY_ATTEMPTS, "outcome" => outcome).increment(1);
+    }
 }
 
-async fn ack(shared: &Shared, ack: AckWorkItem, outcome: &'static str) {
-    let mut tries = 0;
-    loop {
-        match shared.store.ack_work_item(ack.clone()).await {
-            Ok(()) => {
-                metrics::counter!(telemetry::ACTIVITY_ATTEMPTS, "outcome" => outcome).increment(1);
-                return;
-            }
-            Err(error) if error.is_retryable() => {
-                metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
-                if tries == 0 {
-                    tracing::warn!(%error, "the end of an activity could not be committed; trying again");
-                }
-                if shared.pause_unless_releasing(tries).await.is_none() {
-                    return;
-                }
-                tries += 1;
-            }
-            Err(error) if error.kind() == ErrorKind::LockLost => {
-                metrics::counter!(telemetry::LOCKS_LOST, "what" => "activity").increment(1);
-                tracing::debug!(%error, "the activity was cancelled or taken over");
-                return;
-            }
-            Err(error) => {
-                tracing::error!(%error, "the end of an activity was refused; it will be delivered again");
-                return Box::pin(abandon(shared, ack.lock_token, Some(Duration::from_secs(1)), false)).await;
-            }
+/// Gives up an activity that nobody can run.
+async fn refuse(shared: &Shared, refusal: Refusal) {
+    if ack(shared, &refusal.ack).await {
+        refusal.count();
+    }
+}
+
+/// Commits the end of an activity. Whether that came about.
+async fn ack(shared: &Shared, ack: &AckWorkItem) -> bool {
+    let commit = |_| shared.store.ack_work_item(ack.clone());
+    match shared.insist("the end of an activity could not be committed", commit).await {
+        Ok(()) => return true,
+        // The node gives up its work.
+        Err(error) if error.is_retryable() => {}
+        Err(error) if error.kind() == ErrorKind::LockLost => {
+            metrics::counter!(telemetry::LOCKS_LOST, "what" => "activity").increment(1);
+            tracing::debug!(%error, "the activity was cancelled or taken over");
+        }
+        Err(error) => {
+            tracing::error!(%error, "the end of an activity was refused; it will be delivered again");
+            Box::pin(abandon(shared, ack.lock_token, Some(Duration::from_secs(1)), false)).await;
         }
     }
+    false
 }
 
 async fn abandon(shared: &Shared, token: LockToken, delay: Option<Duration>, ignore_attempt: bool) {
-    let mut tries = 0;
-    loop {
-        match shared.store.abandon_work_item(token, delay, ignore_attempt).await {
-            Err(error) if error.is_retryable() && shared.pause_unless_releasing(tries).await.is_some() => {
-                tries += 1
-            }
-            // A lost lock is as good as an abandoned one.
-            Ok(()) | Err(_) => return,
-        }
-    }
+    let give_back = |_| shared.store.abandon_work_item(token, delay, ignore_attempt);
+    // A lost lock is as good as an abandoned one.
+    let _given_back = shared.insist("an activity could not be given back", give_back).await;
 }
 
 async fn not_registered(shared: &Shared, item: &ActivityExecute, token: LockToken) {
@@ -409,21 +355,4 @@ async fn not_registered(shared: &Shared, item: &ActivityExecute, token: LockToke
             finish(shared, item, token, Err(failure), Vec::new()).await;
         }
     }
-}
-
-/// An activity that cannot be read: parked where it can be seen, and its orchestration hears of it.
-async fn park(shared: &Shared, message: &crate::store::WorkerMessage, token: LockToken, reason: String) {
-    tracing::error!(instance = message.activity.instance, reason, "an activity cannot be read; it is parked");
-    metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "worker").increment(1);
-    let text = format!("the queued activity cannot be read: {reason}");
-    let letter = DeadLetter::of_worker(&*shared.ids, message, reason, shared.clock.now_ms());
-    let completion = WorkItem::ActivityFailed {
-        execution_id: message.activity.execution_id,
-        id: message.activity.activity_id,
-        attempt: ANY_ATTEMPT,
-        details: Failure::new(Category::Poison, text).code("unreadable"),
-    };
-    let completion = Some(completion.for_orchestrator(message.activity.instance.clone()));
-    ack(shared, AckWorkItem { lock_token: token, completion, records: vec![letter.to_write()] }, "failed")
-        .await;
 }

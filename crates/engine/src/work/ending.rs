@@ -1,0 +1,39 @@
+//! The end of an attempt as one commit. Pure, and the same for a node's own worker and for workers elsewhere.
+
+use crate::failure::Failure;
+use crate::payload::Payload;
+use crate::store::{AckWorkItem, LockToken, RecordWrite, ScheduledActivityIdentifier};
+use crate::work_item::WorkItem;
+
+/// An attempt of an activity, and the lock under which it runs.
+pub(crate) struct HeldAttempt {
+    pub(crate) lock_token: LockToken,
+    pub(crate) activity: ScheduledActivityIdentifier,
+    pub(crate) attempt: u32,
+}
+
+impl HeldAttempt {
+    /// The commit that ends the attempt: the item goes, and its orchestration hears of it.
+    pub(crate) fn ended(self, result: Result<Payload, Failure>, records: Vec<RecordWrite>) -> AckWorkItem {
+        let ScheduledActivityIdentifier { instance, execution_id, activity_id: id } = self.activity;
+        let completion = match result {
+            Ok(result) => WorkItem::ActivityCompleted { execution_id, id, result },
+            Err(failure) => {
+                let details = failure.bounded();
+                WorkItem::ActivityFailed { execution_id, id, attempt: self.attempt, details }
+            }
+        };
+        let completion = Some(completion.for_orchestrator(instance));
+        AckWorkItem { lock_token: self.lock_token, completion, records }
+    }
+}
+
+/// How the metrics call an end.
+pub(crate) fn outcome(result: &Result<Payload, Failure>) -> &'static str {
+    if result.is_ok() { "completed" } else { "failed" }
+}
+
+/// The failure of an attempt that took longer than its call allows.
+pub(crate) fn attempt_timeout(name: &str, timeout_ms: u64) -> Failure {
+    Failure::timeout("attempt-timeout", format!("activity {name:?} took longer than {timeout_ms} ms"))
+}

@@ -58,6 +58,8 @@ codes! {
     InstanceRunning = "instance-running", Conflict;
     /// The instance ended with a failure.
     InstanceFailed = "instance-failed", Invalid;
+    /// The lease on an activity does not hold any more.
+    LeaseLost = "lease-lost", Conflict;
     /// Nothing happened within the time that the caller allowed.
     WaitTimedOut = "wait-timed-out", Unavailable;
     /// Stored data cannot be decoded.

@@ -9,6 +9,7 @@ pages! {
     FirstWorkflow = "../../../docs/guide/first-workflow.md";
     Orchestrations = "../../../docs/guide/orchestrations.md";
     Running = "../../../docs/guide/running.md";
+    Workers = "../../../docs/guide/workers.md";
     Clients = "../../../docs/guide/client.md";
     Testing = "../../../docs/guide/testing.md";
     Observability = "../../../docs/guide/observability.md";

@@ -22,7 +22,7 @@ mod retry;
 pub mod runtime;
 pub mod store;
 pub mod telemetry;
-mod work;
+pub mod work;
 pub mod work_item;
 
 pub use activity::ActivityContext;

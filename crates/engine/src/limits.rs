@@ -32,8 +32,23 @@ pub const MAX_UNREAD_MESSAGES: usize = 10_000;
 /// Most commands (activities, timers, children, …) and steps that code may ask for at once, in answer to one event.
 pub const MAX_COMMANDS_PER_TURN: usize = 10_000;
 
-/// Most tags that one worker may subscribe to.
+/// Most tags that one node may subscribe to.
 pub const MAX_WORKER_TAGS: usize = 5;
+
+/// Most tags that one fetch of a [`WorkQueue`](crate::work::WorkQueue) may name.
+pub const MAX_FETCH_TAGS: usize = 256;
+
+/// Most activities that one fetch of a [`WorkQueue`](crate::work::WorkQueue) leases.
+pub const MAX_FETCHED_WORK: usize = 256;
+
+/// Shortest lease of an activity.
+pub const MIN_LEASE: Duration = Duration::from_millis(10);
+
+/// Longest lease of an activity without a heartbeat, and longest delay of one that is given back.
+pub const MAX_LEASE: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Deliveries of a turn or activity without an answer before it is given up as poison, unless set otherwise.
+pub const DEFAULT_MAX_DELIVERIES: u32 = 10;
 
 /// Most instances that one bulk call touches.
 pub const MAX_BULK_INSTANCES: usize = 10_000;

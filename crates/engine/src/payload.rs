@@ -41,16 +41,13 @@ impl Payload {
     }
 
     fn checked(text: String) -> Result<Self, Error> {
-        if text.len() > MAX_PAYLOAD_BYTES {
-            return Err(Error::new(
-                Code::PayloadTooLarge,
-                format!(
-                    "the payload has {} bytes, the limit is {MAX_PAYLOAD_BYTES}; store large data elsewhere and pass a reference",
-                    text.len()
-                ),
-            ));
-        }
+        check_size(&text)?;
         Ok(Payload(text.into()))
+    }
+
+    /// One that was read as part of something else may be of any size.
+    pub(crate) fn check_size(&self) -> Result<(), Error> {
+        check_size(&self.0)
     }
 
     /// The JSON `null`.
@@ -75,6 +72,17 @@ impl Payload {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+fn check_size(text: &str) -> Result<(), Error> {
+    if text.len() <= MAX_PAYLOAD_BYTES {
+        return Ok(());
+    }
+    let message = format!(
+        "the payload has {} bytes, the limit is {MAX_PAYLOAD_BYTES}; store large data elsewhere and pass a reference",
+        text.len()
+    );
+    Err(Error::new(Code::PayloadTooLarge, message))
 }
 
 impl fmt::Debug for Payload {

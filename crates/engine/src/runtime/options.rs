@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::retention::Retention;
 use crate::error::{Code, Error};
+use crate::limits::DEFAULT_MAX_DELIVERIES;
 use crate::store::{DispatcherCapabilityFilter, TagFilter};
 
 /// What happens to an instance whose code no longer fits its history.
@@ -64,7 +65,7 @@ impl Default for RuntimeOptions {
             resident_executions: 4_096,
             orchestrator_lock_timeout: Duration::from_secs(10),
             worker_lock_timeout: Duration::from_secs(30),
-            max_attempts: 10,
+            max_attempts: DEFAULT_MAX_DELIVERIES,
             unregistered_timeout: Duration::from_secs(15 * 60),
             on_nondeterminism: OnNondeterminism::Fail,
             cancellation_grace: Duration::from_secs(10),

@@ -25,3 +25,5 @@ mod steps;
 mod support;
 mod timers;
 mod versions;
+mod work_leases;
+mod work_queue;

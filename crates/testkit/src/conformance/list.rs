@@ -361,6 +361,7 @@ macro_rules! __for_each_case {
                 the_default_takes_only_untagged_work,
                 a_tag_takes_only_work_with_that_tag,
                 several_tags_take_work_with_any_of_them,
+                as_many_tags_as_a_fetch_may_name_take_the_oldest_first,
                 default_and_a_tag_takes_both,
                 any_takes_everything,
                 none_takes_nothing,

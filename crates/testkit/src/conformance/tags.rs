@@ -28,6 +28,22 @@ pub(super) async fn several_tags_take_work_with_any_of_them(env: Env) {
     assert_eq!(taken(&env, TagFilter::tags(["gpu", "cpu", "unknown"])).await, [1, 3]);
 }
 
+pub(super) async fn as_many_tags_as_a_fetch_may_name_take_the_oldest_first(env: Env) {
+    let tag = |n: u64| format!("tag {n:03}");
+    let most = segno::limits::MAX_FETCH_TAGS as u64;
+    let all = TagFilter::Tags((0..most).map(tag).collect());
+    // First fewer tags in use than in the filter, then more.
+    env.queue(tagged_job(&tag(most), 1)).await;
+    env.queue(tagged_job(&tag(most - 1), 2)).await;
+    env.queue(tagged_job(&tag(0), 3)).await;
+    assert_eq!(env.take_ids(ask().max(9).tags(all.clone())).await, [2, 3]);
+    for n in (0..most + 40).rev() {
+        env.queue(tagged_job(&tag(n), 1_000 + n)).await;
+    }
+    let expected: Vec<u64> = (0..most).rev().map(|n| 1_000 + n).collect();
+    assert_eq!(env.take_ids(ask().max(500).tags(all)).await, expected);
+}
+
 pub(super) async fn default_and_a_tag_takes_both(env: Env) {
     assert_eq!(taken(&env, TagFilter::default_and(["cpu"])).await, [2, 3]);
 }

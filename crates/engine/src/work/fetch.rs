@@ -1,0 +1,149 @@
+//! Handing out activities.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::delivery::{self, Delivery, Refusal};
+use super::lease::{self, Lease};
+use super::progress;
+use super::queue::WorkQueue;
+use crate::clock::duration_ms;
+use crate::error::{Code, Error};
+use crate::limits::{MAX_FETCH_TAGS, MAX_FETCHED_WORK};
+use crate::names;
+use crate::payload::Payload;
+use crate::store::{ErrorKind, FetchWorkItems, LockToken, LockedWorkItem, TagFilter};
+use crate::work_item::ActivityExecute;
+
+/// What a worker asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FetchWork {
+    /// Activities with one of these tags: at least one, at most [`MAX_FETCH_TAGS`].
+    pub tags: BTreeSet<String>,
+    /// At most this many, from 1 to [`MAX_FETCHED_WORK`].
+    pub max_items: usize,
+    /// How long each is leased without a heartbeat. Timeouts of the call make it shorter.
+    pub lease: Duration,
+    /// How long to wait for work when there is none.
+    pub wait: Duration,
+}
+
+/// An activity with the right to answer for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LeasedActivity {
+    /// What to run and who wants it.
+    pub activity: ActivityExecute,
+    /// How often this attempt has been handed out, this time included.
+    pub delivery: u32,
+    /// What an earlier attempt or delivery stored as its progress.
+    pub last_progress: Option<Payload>,
+    /// To be shown with every answer.
+    pub lease: Lease,
+}
+
+impl FetchWork {
+    fn check(&self) -> Result<(), Error> {
+        let invalid = |message| Err(Error::new(Code::InvalidOption, message));
+        if self.tags.is_empty() || self.tags.len() > MAX_FETCH_TAGS {
+            return invalid(format!("a fetch names 1 to {MAX_FETCH_TAGS} tags, not {}", self.tags.len()));
+        }
+        if !(1..=MAX_FETCHED_WORK).contains(&self.max_items) {
+            return invalid(format!(
+                "a fetch asks for 1 to {MAX_FETCHED_WORK} items, not {}",
+                self.max_items
+            ));
+        }
+        self.tags.iter().try_for_each(|tag| names::check_name("tag", tag))?;
+        lease::check_length(self.lease)
+    }
+}
+
+impl WorkQueue {
+    /// Leases the oldest activities that have one of the tags, or waits for them; empty when the time is up.
+    ///
+    /// What cannot be read becomes a dead letter, and what was handed out too often fails; neither is returned. A fetch
+    /// that is dropped before it answers leaves what it has locked to expire, as a worker that dies does.
+    ///
+    /// # Errors
+    /// `invalid-option` or `invalid-name` when the request is out of range; `store` when the store cannot be asked.
+    pub async fn fetch(&self, request: FetchWork) -> Result<Vec<LeasedActivity>, Error> {
+        request.check()?;
+        let FetchWork { tags, max_items, lease, wait } = request;
+        let tag_filter = TagFilter::Tags(tags);
+        let until_ms = self.clock.now_ms().saturating_add(duration_ms(wait));
+        loop {
+            let locked = self
+                .store
+                .fetch_work_items(FetchWorkItems {
+                    max_items,
+                    lock_timeout: lease,
+                    poll_timeout: Duration::from_millis(until_ms.saturating_sub(self.clock.now_ms())),
+                    session: None,
+                    tag_filter: &tag_filter,
+                })
+                .await?;
+            let was_empty = locked.is_empty();
+            let offers = join_all(locked.into_iter().map(|locked| self.offer(locked, lease))).await;
+            let offered: Vec<LeasedActivity> = offers.into_iter().flatten().collect();
+            // When all that was there had to be refused, there may be more behind it.
+            if was_empty || !offered.is_empty() {
+                return Ok(offered);
+            }
+        }
+    }
+
+    /// Makes a locked activity ready to be handed out; `None` when nobody is to run it.
+    async fn offer(&self, locked: LockedWorkItem, asked: Duration) -> Option<LeasedActivity> {
+        let activity = match delivery::judge(&locked, self.max_deliveries, &*self.ids) {
+            Delivery::Work(activity) => *activity,
+            Delivery::Refused(refusal) => {
+                self.refuse(refusal).await;
+                return None;
+            }
+        };
+        let mut lease = Lease::of(&activity, &locked);
+        let term = lease.term(asked, locked.fetched_at_ms);
+        if term.lock < asked && !self.shorten(locked.lock_token, term.lock).await {
+            return None;
+        }
+        lease.expires_at_ms = term.expires_at_ms;
+        let last_progress = self.last_progress(&lease.idempotency_key).await;
+        lease.has_progress = last_progress.is_some();
+        Some(LeasedActivity { activity, delivery: locked.attempt_count, last_progress, lease })
+    }
+
+    /// A refusal that cannot be committed now comes again when its lock has run out.
+    async fn refuse(&self, refusal: Refusal) {
+        match self.store.ack_work_item(refusal.ack.clone()).await {
+            Ok(()) => refusal.count(),
+            Err(error) => {
+                tracing::warn!(%error, "an activity could not be given up; it will be delivered again");
+            }
+        }
+    }
+
+    /// Cuts a lock down to what the call allows. `false` when the lock is gone: the activity was cancelled.
+    async fn shorten(&self, token: LockToken, lock: Duration) -> bool {
+        match self.store.renew_work_item_lock(token, lock).await {
+            Ok(()) => true,
+            Err(error) if error.kind() == ErrorKind::LockLost => false,
+            Err(error) => {
+                tracing::warn!(%error, "a lease could not be shortened; it ends later than its call asks");
+                true
+            }
+        }
+    }
+
+    /// Progress is a help and no promise: without it the work begins anew, which it must be able to do.
+    async fn last_progress(&self, key: &str) -> Option<Payload> {
+        match progress::read(&*self.store, key).await {
+            Ok(progress) => progress,
+            Err(error) => {
+                tracing::warn!(%error, "the progress of an activity cannot be read; it is handed out without");
+                None
+            }
+        }
+    }
+}

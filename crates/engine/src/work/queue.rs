@@ -1,0 +1,148 @@
+//! The door itself, and the answers that end a lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::ending;
+use super::lease::Lease;
+use super::progress;
+use crate::clock::{Clock, SystemClock};
+use crate::error::{Code, Error};
+use crate::failure::Failure;
+use crate::ids::{IdSource, SystemIds};
+use crate::limits::{DEFAULT_MAX_DELIVERIES, MAX_LEASE};
+use crate::payload::Payload;
+use crate::store::{ErrorKind, ProviderError, RecordWrite, Store};
+use crate::telemetry;
+
+/// Hands activities to workers outside the process and takes their answers. Cheap to clone; see the
+/// [module](crate::work).
+#[derive(Clone)]
+pub struct WorkQueue {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn IdSource>,
+    pub(super) max_deliveries: u32,
+}
+
+impl WorkQueue {
+    /// The queue of a store.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        let WorkQueueBuilder { store, clock, ids, max_deliveries } = Self::builder(store);
+        WorkQueue { store, clock, ids, max_deliveries }
+    }
+
+    /// Prepares a queue with other settings and parts.
+    pub fn builder(store: Arc<dyn Store>) -> WorkQueueBuilder {
+        WorkQueueBuilder {
+            store,
+            clock: SystemClock::shared(),
+            ids: SystemIds::shared(),
+            max_deliveries: DEFAULT_MAX_DELIVERIES,
+        }
+    }
+
+    /// Ends the attempt with a result.
+    ///
+    /// # Errors
+    /// `lease-lost` when the lease does not hold; nothing is changed. `payload-too-large` when the result is. `store`
+    /// when the store cannot be asked; then the outcome is unknown, and a repeat that gets `lease-lost` may have been
+    /// taken the first time.
+    pub async fn complete(&self, lease: &Lease, result: Payload) -> Result<(), Error> {
+        result.check_size()?;
+        let forget = lease.has_progress.then(|| progress::delete(&lease.idempotency_key));
+        self.end(lease, Ok(result), forget).await
+    }
+
+    /// Ends the attempt with a failure, which the retry policy of the call judges.
+    ///
+    /// # Errors
+    /// As for [`complete`](WorkQueue::complete). A failure that is too large is cut.
+    pub async fn fail(&self, lease: &Lease, failure: Failure) -> Result<(), Error> {
+        self.end(lease, Err(failure), None).await
+    }
+
+    /// Gives the activity back to the queue, to be handed out again after `delay`. It counts neither as an attempt nor as
+    /// a delivery.
+    ///
+    /// # Errors
+    /// `lease-lost` when the lease does not hold; `invalid-option` when the delay is longer than [`MAX_LEASE`]; `store`
+    /// when the store cannot be asked.
+    pub async fn release(&self, lease: &Lease, delay: Option<Duration>) -> Result<(), Error> {
+        if let Some(delay) = delay.filter(|delay| *delay > MAX_LEASE) {
+            let message = format!("a delay of {delay:?} is too long; the limit is {MAX_LEASE:?}");
+            return Err(Error::new(Code::InvalidOption, message));
+        }
+        let released = self.store.abandon_work_item(lease.token(), delay, true).await;
+        released.map_err(|error| refused(lease, error))
+    }
+
+    /// Commits the end of an attempt.
+    pub(super) async fn end(
+        &self,
+        lease: &Lease,
+        result: Result<Payload, Failure>,
+        record: Option<RecordWrite>,
+    ) -> Result<(), Error> {
+        let outcome = ending::outcome(&result);
+        let ack = lease.held().ended(result, record.into_iter().collect());
+        self.store.ack_work_item(ack).await.map_err(|error| refused(lease, error))?;
+        metrics::counter!(telemetry::ACTIVITY_ATTEMPTS, "outcome" => outcome).increment(1);
+        // By two clocks, the store's and ours; nothing but this figure depends on their difference.
+        let took_ms = self.clock.now_ms().saturating_sub(lease.fetched_at_ms);
+        metrics::histogram!(telemetry::ACTIVITY_SECONDS).record(took_ms as f64 / 1e3);
+        Ok(())
+    }
+}
+
+/// The error of an answer that the store did not take.
+fn refused(lease: &Lease, error: ProviderError) -> Error {
+    if error.kind() != ErrorKind::LockLost {
+        return error.into();
+    }
+    metrics::counter!(telemetry::LOCKS_LOST, "what" => "activity").increment(1);
+    lease.lost()
+}
+
+/// Settings and parts of a [`WorkQueue`].
+pub struct WorkQueueBuilder {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    max_deliveries: u32,
+}
+
+impl WorkQueueBuilder {
+    /// Deliveries of an attempt without an answer before it is given up as poison.
+    #[must_use]
+    pub fn max_deliveries(mut self, max_deliveries: u32) -> Self {
+        self.max_deliveries = max_deliveries;
+        self
+    }
+
+    /// Another clock, for tests.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Another source of ids, for tests.
+    #[must_use]
+    pub fn ids(mut self, ids: Arc<dyn IdSource>) -> Self {
+        self.ids = ids;
+        self
+    }
+
+    /// Finishes the queue.
+    ///
+    /// # Errors
+    /// `invalid-option` when no delivery would be allowed.
+    pub fn build(self) -> Result<WorkQueue, Error> {
+        let WorkQueueBuilder { store, clock, ids, max_deliveries } = self;
+        if max_deliveries == 0 {
+            return Err(Error::new(Code::InvalidOption, "max_deliveries must be at least 1"));
+        }
+        Ok(WorkQueue { store, clock, ids, max_deliveries })
+    }
+}

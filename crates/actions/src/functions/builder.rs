@@ -1,0 +1,148 @@
+//! Putting a catalogue together when a node starts.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::sync::Arc;
+
+use segno::clock::{Clock, SystemClock};
+use segno::store::Store;
+use segno::{ActivityContext, Failure};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::catalogue::{Declared, Functions};
+use super::error::FunctionError;
+use super::function::{Executor, Function};
+use super::http::{Clients, Resolver, SystemResolver};
+use super::names::FunctionName;
+use super::policy::StoredPolicy;
+use super::rust::{self, RustHandler, RustSettings};
+
+/// Collects configured functions and code; errors come out of [`FunctionsBuilder::build`].
+pub struct FunctionsBuilder {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    resolver: Arc<dyn Resolver>,
+    policy: StoredPolicy,
+    declared: BTreeMap<FunctionName, Function>,
+    code: HashMap<FunctionName, RustHandler>,
+    error: Option<FunctionError>,
+}
+
+impl FunctionsBuilder {
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        FunctionsBuilder {
+            store,
+            clock: SystemClock::shared(),
+            resolver: Arc::new(SystemResolver),
+            policy: StoredPolicy::default(),
+            declared: BTreeMap::new(),
+            code: HashMap::new(),
+            error: None,
+        }
+    }
+
+    /// Another clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Another way to look up host names.
+    #[must_use]
+    pub fn resolver(mut self, resolver: impl Resolver) -> Self {
+        self.resolver = Arc::new(resolver);
+        self
+    }
+
+    /// What stored functions may do.
+    #[must_use]
+    pub fn stored_policy(mut self, policy: StoredPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// A function of the configuration. Every namespace and tenant sees it, and none can store another of its name.
+    #[must_use]
+    pub fn declare(mut self, name: FunctionName, function: Function) -> Self {
+        if self.declared.contains_key(&name) {
+            let error = FunctionError::Exists { function: name.to_string(), hint: "; declare it once" };
+            return self.fail(error);
+        }
+        self.declared.insert(name, function);
+        self
+    }
+
+    /// Code of the program: `async fn(ActivityContext, I) -> Result<O, Failure>`. A declaration of the same name with the
+    /// executor `rust` may give it a description, a schema and defaults.
+    #[must_use]
+    pub fn rust<I, O, F, Fut>(mut self, name: &str, code: F) -> Self
+    where
+        I: DeserializeOwned + Send + 'static,
+        O: Serialize + 'static,
+        F: Fn(ActivityContext, I) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, Failure>> + Send + 'static,
+    {
+        let name = match FunctionName::new(name) {
+            Ok(name) => name,
+            Err(error) => return self.fail(error),
+        };
+        if self.code.insert(name.clone(), rust::handler(code)).is_some() {
+            let error = FunctionError::Exists { function: name.to_string(), hint: "; register it once" };
+            return self.fail(error);
+        }
+        self
+    }
+
+    /// Finishes the catalogue.
+    ///
+    /// # Errors
+    /// The first bad name, double name, or setting that is wrong, with the function it is of.
+    pub fn build(mut self) -> Result<Functions, FunctionError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        for name in self.code.keys() {
+            let declared = self.declared.entry(name.clone());
+            let function = declared.or_insert_with(|| Function::new(Executor::Rust(RustSettings {})));
+            if !matches!(function.executor, Executor::Rust(_)) {
+                let problem = "the program has code of this name; say executor = \"rust\", or rename one";
+                return Err(FunctionError::invalid(format!("functions.{name}.executor"), problem));
+            }
+        }
+        let mut configured = BTreeMap::new();
+        for (name, function) in self.declared {
+            if matches!(function.executor, Executor::Rust(_)) && !self.code.contains_key(&name) {
+                let problem = "the program has no code of this name; register it, or choose another executor";
+                return Err(FunctionError::invalid(format!("functions.{name}.executor"), problem));
+            }
+            let schema = function.check().map_err(|error| of_function(&name, error))?;
+            configured.insert(name, Arc::new(Declared { function, schema }));
+        }
+        let clients = Clients::new(self.resolver);
+        Ok(Functions::new(super::catalogue::Inner {
+            configured,
+            code: self.code,
+            store: self.store,
+            clock: self.clock,
+            policy: self.policy,
+            clients,
+        }))
+    }
+
+    fn fail(mut self, error: FunctionError) -> Self {
+        self.error.get_or_insert(error);
+        self
+    }
+}
+
+/// The same error with the function in front of the setting, as it stands in the configuration.
+fn of_function(name: &FunctionName, error: FunctionError) -> FunctionError {
+    match error {
+        FunctionError::InvalidFunction { field, problem } => {
+            FunctionError::InvalidFunction { field: format!("functions.{name}.{field}"), problem }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,132 @@
+//! How calls of the catalogue fail: a code with a page of advice, and a kind that says what the caller can do.
+
+use segno::store::{ErrorKind, ProviderError};
+
+use super::schema::Violation;
+
+/// An error of a function's declaration, of the catalogue, or of a request to invoke one.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FunctionError {
+    /// A name, namespace, tenant or tag is not a slug.
+    #[error(
+        "{text:?} cannot be a {what}: {problem}; use 1 to {max_bytes} lowercase letters, digits, '-', '_' and '.', \
+         beginning with a letter or digit [invalid-function-name]"
+    )]
+    InvalidName {
+        /// What it was to name.
+        what: &'static str,
+        /// The text, shortened.
+        text: String,
+        /// What is wrong with it.
+        problem: String,
+        /// How long it may be.
+        max_bytes: usize,
+    },
+    /// A setting of a function is wrong.
+    #[error("{field}: {problem} [invalid-function]")]
+    InvalidFunction {
+        /// The setting.
+        field: String,
+        /// What is wrong, and what to write instead.
+        problem: String,
+    },
+    /// A stored function asks for something that only configured ones may have.
+    #[error("{field}: {problem} [function-not-permitted]")]
+    NotPermitted {
+        /// The setting.
+        field: String,
+        /// Why it is refused, and what to do.
+        problem: String,
+    },
+    /// The input does not fit the function's schema.
+    #[error("the input does not fit the schema of function {function}: {} [invalid-input]", list(violations))]
+    InvalidInput {
+        /// The function.
+        function: String,
+        /// What does not fit, at most ten.
+        violations: Vec<Violation>,
+    },
+    /// There is no such function.
+    #[error("there is no function {function:?}; declare it, or check the name [unknown-function]")]
+    Unknown {
+        /// The name that was asked for.
+        function: String,
+    },
+    /// There is such a function already.
+    #[error("function {function:?} exists already{hint} [function-exists]")]
+    Exists {
+        /// The name.
+        function: String,
+        /// What to do about it.
+        hint: &'static str,
+    },
+    /// The stored function is not the version that the caller knows.
+    #[error(
+        "function {function:?} was changed by somebody else; read it again and decide [function-changed]"
+    )]
+    Changed {
+        /// The name.
+        function: String,
+    },
+    /// A request to invoke a function is wrong.
+    #[error("{field}: {problem} [invalid-invocation]")]
+    InvalidInvocation {
+        /// The part of the request.
+        field: &'static str,
+        /// What is wrong, and what to write instead.
+        problem: String,
+    },
+    /// A stored declaration or log cannot be read.
+    #[error("{what} cannot be read: {reason} [stored-data-unreadable]")]
+    Unreadable {
+        /// What it is.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// The store refused or could not do it.
+    #[error("{0} [store]")]
+    Store(#[from] ProviderError),
+}
+
+impl FunctionError {
+    pub(crate) fn invalid(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        FunctionError::InvalidFunction { field: field.into(), problem: problem.into() }
+    }
+
+    /// The stable code, with a page in `docs/errors/`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            FunctionError::InvalidName { .. } => "invalid-function-name",
+            FunctionError::InvalidFunction { .. } => "invalid-function",
+            FunctionError::NotPermitted { .. } => "function-not-permitted",
+            FunctionError::InvalidInput { .. } => "invalid-input",
+            FunctionError::Unknown { .. } => "unknown-function",
+            FunctionError::Exists { .. } => "function-exists",
+            FunctionError::Changed { .. } => "function-changed",
+            FunctionError::InvalidInvocation { .. } => "invalid-invocation",
+            FunctionError::Unreadable { .. } => "stored-data-unreadable",
+            FunctionError::Store(_) => "store",
+        }
+    }
+
+    /// What the caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            FunctionError::InvalidName { .. }
+            | FunctionError::InvalidFunction { .. }
+            | FunctionError::NotPermitted { .. }
+            | FunctionError::InvalidInput { .. }
+            | FunctionError::InvalidInvocation { .. } => ErrorKind::Invalid,
+            FunctionError::Unknown { .. } => ErrorKind::NotFound,
+            FunctionError::Exists { .. } | FunctionError::Changed { .. } => ErrorKind::Conflict,
+            FunctionError::Unreadable { .. } => ErrorKind::Corrupt,
+            FunctionError::Store(error) => error.kind(),
+        }
+    }
+}
+
+fn list(violations: &[Violation]) -> String {
+    violations.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,171 @@
+//! A call that is ready to be started: where it goes and all that bounds it. What is decided here is stored, and holds
+//! whatever becomes of the declaration later.
+
+use segno::{Payload, Retry};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::names::{FunctionName, Namespace, Scope, Tag, Tenant};
+
+/// Longest key that stands in an instance id as it is; longer ones are hashed.
+const MAX_PLAIN_KEY_BYTES: usize = 256;
+
+/// Where the work of a call goes, decided when the call is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Route {
+    /// To a node, which runs the function itself.
+    Local {
+        /// Only to nodes with this tag.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tag: Option<Tag>,
+    },
+    /// To a worker elsewhere, under [`remote_tag`].
+    Remote {
+        /// Only to workers that ask for this tag.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tag: Option<Tag>,
+    },
+}
+
+/// Input of the orchestration `invoke`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Invocation {
+    /// Whose function it is.
+    pub namespace: Namespace,
+    /// Whose function it is.
+    pub tenant: Tenant,
+    /// The function.
+    pub function: FunctionName,
+    /// Its input.
+    pub input: Payload,
+    /// Where the work goes.
+    pub route: Route,
+    /// When to try again.
+    pub retry: Retry,
+    /// Longest time of one attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Longest time of all attempts and the pauses between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ms: Option<u64>,
+    /// Longest silence of an attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_timeout_ms: Option<u64>,
+}
+
+impl Invocation {
+    /// Whose function it is.
+    pub fn scope(&self) -> Scope {
+        Scope { namespace: self.namespace.clone(), tenant: self.tenant.clone() }
+    }
+
+    /// The routing tag of its work item.
+    pub fn routing_tag(&self) -> Option<String> {
+        match &self.route {
+            Route::Local { tag } => tag.as_ref().map(ToString::to_string),
+            Route::Remote { tag } => Some(remote_tag(&self.scope(), &self.function, tag.as_ref())),
+        }
+    }
+}
+
+/// Input of the activity `function`: what a worker gets to see.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Whose function it is.
+    pub namespace: Namespace,
+    /// Whose function it is.
+    pub tenant: Tenant,
+    /// The function.
+    pub function: FunctionName,
+    /// Its input.
+    pub input: Payload,
+    /// Longest time of this attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// The routing tag of calls that a worker elsewhere takes: `remote:{namespace}/{tenant}/{function}`, and `#{tag}` behind
+/// it if there is a tag. No part can contain a separator, so two different calls never have the same tag; and no tag
+/// of a local call can look like it, because a [`Tag`] has no colon. It has at most 250 bytes.
+pub fn remote_tag(scope: &Scope, function: &FunctionName, tag: Option<&Tag>) -> String {
+    let tag = tag.map(|tag| format!("#{tag}")).unwrap_or_default();
+    format!("remote:{}{function}{tag}", scope.id_prefix())
+}
+
+/// The instance id of the call that a caller knows by this key. The same key is the same instance, so starting twice is
+/// starting once; different keys are different instances.
+///
+/// The form is `{namespace}/{tenant}/invoke:{key}`, or `{namespace}/{tenant}/invoke-sha256:{hash}` for a key that is
+/// empty, longer than 256 bytes, or has spaces or control characters.
+pub fn invocation_id(scope: &Scope, key: &str) -> String {
+    let is_plain = (1..=MAX_PLAIN_KEY_BYTES).contains(&key.len())
+        && !key.chars().any(|c| c.is_control() || c.is_whitespace());
+    let prefix = scope.id_prefix();
+    if is_plain {
+        return format!("{prefix}invoke:{key}");
+    }
+    let hash: String = Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{prefix}invoke-sha256:{hash}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use segno::limits::{MAX_INSTANCE_ID_BYTES, MAX_NAME_BYTES};
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn remote_tags_have_a_fixed_form_and_fit() {
+        let scope = Scope::new("eu", "acme").unwrap();
+        let function = FunctionName::new("send.mail").unwrap();
+        let gpu = Tag::new("gpu").unwrap();
+        assert_eq!(remote_tag(&scope, &function, None), "remote:eu/acme/send.mail");
+        assert_eq!(remote_tag(&scope, &function, Some(&gpu)), "remote:eu/acme/send.mail#gpu");
+        let longest = "x".repeat(64);
+        let tag = remote_tag(
+            &Scope::new(&longest, &longest).unwrap(),
+            &FunctionName::new(longest.as_str()).unwrap(),
+            Some(&Tag::new("x".repeat(48)).unwrap()),
+        );
+        assert_eq!(tag.len(), 250);
+        assert!(tag.len() <= MAX_NAME_BYTES);
+    }
+
+    #[test]
+    fn a_key_is_one_instance() {
+        let scope = Scope::default();
+        assert_eq!(invocation_id(&scope, "order-7"), "default/default/invoke:order-7");
+        let long = "k".repeat(10_000);
+        let keys = ["a", "a ", " a", "a\n", "", "invoke:a", "a/b", "ä", "sha256:00", &long, &long[1..]];
+        let ids: BTreeSet<String> = keys.iter().map(|key| invocation_id(&scope, key)).collect();
+        assert_eq!(ids.len(), keys.len());
+        assert!(ids.iter().all(|id| id.len() <= MAX_INSTANCE_ID_BYTES), "{ids:?}");
+        let longest = Scope::new(&"x".repeat(64), &"x".repeat(64)).unwrap();
+        assert!(invocation_id(&longest, &"k".repeat(256)).len() <= MAX_INSTANCE_ID_BYTES);
+        assert_ne!(invocation_id(&Scope::new("a", "b").unwrap(), "x"), invocation_id(&scope, "x"));
+    }
+
+    #[test]
+    fn an_invocation_is_stored_in_a_form_that_does_not_change() {
+        let invocation = Invocation {
+            namespace: Namespace::new("eu").unwrap(),
+            tenant: Tenant::new("acme").unwrap(),
+            function: FunctionName::new("mail").unwrap(),
+            input: Payload::from_json(r#"{"a": 1.50}"#).unwrap(),
+            route: Route::Remote { tag: Some(Tag::new("gpu").unwrap()) },
+            retry: Retry::never(),
+            timeout_ms: Some(5),
+            deadline_ms: None,
+            heartbeat_timeout_ms: None,
+        };
+        let text = serde_json::to_string(&invocation).unwrap();
+        let expected = concat!(
+            r#"{"namespace":"eu","tenant":"acme","function":"mail","input":{"a": 1.50},"#,
+            r#""route":{"remote":{"tag":"gpu"}},"retry":{"max":1,"first":0,"factor":1.0,"cap":0,"jitter":0.0},"#,
+            r#""timeout_ms":5}"#
+        );
+        assert_eq!(text, expected);
+        assert_eq!(serde_json::from_str::<Invocation>(expected).unwrap(), invocation);
+    }
+}

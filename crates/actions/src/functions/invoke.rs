@@ -1,0 +1,146 @@
+//! The built-in orchestration `invoke` and its one activity `function`.
+//!
+//! Whatever is outside the engine and wants a function run starts `invoke` under an id that follows from its own key
+//! ([`super::invocation_id`]): starting it twice is starting it once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use segno::clock;
+use segno::store::ErrorKind;
+use segno::{Activity, ActivityContext, Category, Context, Failure, Orchestration, Payload, RegistryBuilder};
+
+use super::catalogue::{Functions, Inner, Origin};
+use super::error::FunctionError;
+use super::function::{Executor, Function};
+use super::http::{self, HttpCall};
+use super::invocation::{Call, Invocation, Route};
+use super::names::Scope;
+use super::process::{self, Tool};
+
+/// The orchestration that runs one function.
+pub const INVOKE: Orchestration<Invocation, Payload> = Orchestration::new("invoke");
+
+/// The activity that runs one attempt of a function.
+pub const FUNCTION: Activity<Call, Payload> = Activity::new("function");
+
+/// How much longer than its own timeout the engine gives an attempt that a node runs: the executor ends it by itself, in
+/// order and with a better message. This is for one that does not.
+const TIMEOUT_MARGIN: Duration = Duration::from_secs(90);
+
+/// Pause before a store that did not answer is asked again.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+
+impl Functions {
+    /// Adds the orchestration `invoke` and the activity `function` to a registry.
+    #[must_use]
+    pub fn register(&self, registry: RegistryBuilder) -> RegistryBuilder {
+        let functions = self.clone();
+        registry.orchestration(INVOKE, invoke).activity(FUNCTION, move |ctx, call| {
+            let functions = functions.clone();
+            async move { functions.run(ctx, call).await }
+        })
+    }
+
+    /// Runs one attempt of a call.
+    async fn run(&self, ctx: ActivityContext, call: Call) -> Result<Payload, Failure> {
+        let scope = Scope { namespace: call.namespace.clone(), tenant: call.tenant.clone() };
+        let function = self.function_of(&scope, &call).await?;
+        let inner = &self.inner;
+        let timeout = call.timeout_ms.map(Duration::from_millis);
+        match &function.executor {
+            Executor::Rust(_) => inner.run_rust(ctx, call, timeout).await,
+            Executor::Process(settings) => {
+                let (clock, store) = (&*inner.clock, &*inner.store);
+                let tool = Tool { settings, ctx: &ctx, timeout, clock, store };
+                process::run(tool, &call.input).await
+            }
+            Executor::Http(settings) => {
+                let (clients, clock) = (&inner.clients, &*inner.clock);
+                let request = HttpCall { settings, clients, ctx: &ctx, timeout, clock };
+                http::run(request, &call.input).await
+            }
+            Executor::Remote(_) => {
+                let message = format!(
+                    "function {} has become remote after this call was made, so no node runs it; call it again",
+                    call.function
+                );
+                Err(Failure::new(Category::Configuration, message).code("function-is-remote"))
+            }
+        }
+    }
+
+    /// The declaration as it is now. A store that is away is waited for: it is no fault of the function, and whoever waits
+    /// for the call has set a deadline.
+    async fn function_of(&self, scope: &Scope, call: &Call) -> Result<Function, Failure> {
+        loop {
+            match self.find(scope, &call.function).await {
+                Ok(found) => {
+                    if matches!(found.origin, Origin::Stored { .. }) {
+                        self.inner.policy.check(scope, &found.function).map_err(|error| failure(&error))?;
+                    }
+                    return Ok(found.function);
+                }
+                Err(error) if error.kind() == ErrorKind::Unavailable => {
+                    tracing::warn!(function = %call.function, %error, "a function could not be looked up; trying again");
+                    clock::sleep(&*self.inner.clock, STORE_PAUSE).await;
+                }
+                Err(error) => return Err(failure(&error)),
+            }
+        }
+    }
+}
+
+impl Inner {
+    async fn run_rust(
+        self: &Arc<Self>,
+        ctx: ActivityContext,
+        call: Call,
+        timeout: Option<Duration>,
+    ) -> Result<Payload, Failure> {
+        let Some(code) = self.code.get(&call.function) else {
+            return Err(failure(&FunctionError::Unknown { function: call.function.to_string() }));
+        };
+        let work = code(ctx, call.input);
+        let Some(timeout) = timeout else { return work.await };
+        clock::timeout(&*self.clock, timeout, work).await.unwrap_or_else(|| {
+            let ms = clock::duration_ms(timeout);
+            let message = format!("function {} took longer than {ms} ms", call.function);
+            Err(Failure::new(Category::Timeout, message).code("attempt-timeout"))
+        })
+    }
+}
+
+/// An error of the catalogue that an attempt met. Trying again gives the same answer.
+fn failure(error: &FunctionError) -> Failure {
+    Failure::new(Category::Configuration, error.to_string()).code(error.code())
+}
+
+async fn invoke(ctx: Context, invocation: Invocation) -> Result<Payload, Failure> {
+    let tag = invocation.routing_tag();
+    let margin = match invocation.route {
+        Route::Local { .. } => TIMEOUT_MARGIN,
+        Route::Remote { .. } => Duration::ZERO,
+    };
+    let call = Call {
+        namespace: invocation.namespace,
+        tenant: invocation.tenant,
+        function: invocation.function,
+        input: invocation.input,
+        timeout_ms: invocation.timeout_ms,
+    };
+    let mut activity = ctx.activity(FUNCTION, call).retry(invocation.retry);
+    if let Some(ms) = invocation.timeout_ms {
+        activity = activity.timeout(Duration::from_millis(ms) + margin);
+    }
+    if let Some(ms) = invocation.deadline_ms {
+        activity = activity.deadline(Duration::from_millis(ms));
+    }
+    if let Some(ms) = invocation.heartbeat_timeout_ms {
+        activity = activity.heartbeat_timeout(Duration::from_millis(ms));
+    }
+    if let Some(tag) = tag {
+        activity = activity.tag(tag);
+    }
+    activity.await
+}

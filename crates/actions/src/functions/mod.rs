@@ -1,0 +1,48 @@
+//! Functions: the one way to run things.
+//!
+//! A function is a name with an executor. Whatever wants work done calls a function by name with JSON input, through the
+//! built-in orchestration `invoke`, which gives it retries, timeouts, cancellation, history and visibility.
+//!
+//! | file | what |
+//! |---|---|
+//! | `function.rs` | a declaration: executor, schema, defaults |
+//! | `names.rs`, `duration.rs`, `secret.rs`, `schema.rs` | what declarations are made of |
+//! | `rust.rs`, `process/`, `http/`, `remote.rs` | the executors, with their settings |
+//! | `catalogue.rs`, `builder.rs`, `stored.rs`, `policy.rs` | which functions there are: configured ones, stored ones, and what stored ones may do |
+//! | `invocation.rs`, `prepare.rs` | a call that is ready to be started, and how a request becomes one |
+//! | `invoke.rs` | the orchestration `invoke` and the activity `function` |
+//! | `error.rs` | how calls of the catalogue fail |
+
+mod builder;
+mod catalogue;
+mod duration;
+mod error;
+mod function;
+pub mod http;
+mod invocation;
+mod invoke;
+mod names;
+mod policy;
+mod prepare;
+pub mod process;
+mod remote;
+mod rust;
+mod schema;
+mod secret;
+mod stored;
+
+pub use builder::FunctionsBuilder;
+pub use catalogue::{Functions, Origin, VersionedFunction};
+pub use duration::HumanDuration;
+pub use error::FunctionError;
+pub use function::{Executor, Function, RetryPolicy};
+pub use invocation::{Call, Invocation, Route, invocation_id, remote_tag};
+pub use invoke::{FUNCTION, INVOKE};
+pub use names::{FunctionName, Namespace, Scope, Tag, Tenant};
+pub use policy::StoredPolicy;
+pub use prepare::InvokeRequest;
+pub use process::{FunctionLog, LogKey};
+pub use remote::{Push, RemoteSettings};
+pub use rust::RustSettings;
+pub use schema::{InputSchema, Violation};
+pub use secret::{Secret, SecretReference, SettingValue};

@@ -1,0 +1,124 @@
+//! How a request becomes an invocation: lookup, check of the input, defaults, route. Nothing is stored here.
+
+use segno::{Payload, Retry};
+use serde::{Deserialize, Serialize};
+
+use super::catalogue::{Functions, Origin, VersionedFunction};
+use super::duration::HumanDuration;
+use super::error::FunctionError;
+use super::function::{CallLimits, Executor, RetryPolicy};
+use super::invocation::{Invocation, Route};
+use super::names::{FunctionName, Scope, Tag};
+use super::schema::{InputSchema, Violation};
+
+/// A wish to run a function. What it leaves out is as the function's declaration says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InvokeRequest {
+    /// The function.
+    pub function: FunctionName,
+    /// Its input; `null` if left out.
+    #[serde(default = "Payload::null")]
+    pub input: Payload,
+    /// Only workers with this tag take it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<Tag>,
+    /// When to try again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<RetryPolicy>,
+    /// Longest time of one attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<HumanDuration>,
+    /// Longest time of all attempts and the pauses between them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<HumanDuration>,
+    /// Longest silence of an attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat_timeout: Option<HumanDuration>,
+}
+
+impl InvokeRequest {
+    /// A request with this input and everything else as declared.
+    pub fn new(function: FunctionName, input: Payload) -> Self {
+        InvokeRequest {
+            function,
+            input,
+            tag: None,
+            retry: None,
+            timeout: None,
+            deadline: None,
+            heartbeat_timeout: None,
+        }
+    }
+}
+
+impl Functions {
+    /// Makes an invocation of a request; start [`crate::functions::INVOKE`] with it.
+    ///
+    /// # Errors
+    /// `unknown-function`, `invalid-input` with every place that does not fit, `invalid-invocation` for a setting,
+    /// `function-not-permitted` for a stored function that may not run here, `store` when the store cannot be read.
+    pub async fn prepare(&self, scope: &Scope, request: InvokeRequest) -> Result<Invocation, FunctionError> {
+        let found = self.find(scope, &request.function).await?;
+        self.check_input(scope, &found, &request.input)?;
+        let function = found.function;
+        let limits = CallLimits {
+            retry: request.retry.as_ref(),
+            timeout: request.timeout,
+            deadline: request.deadline,
+            heartbeat_timeout: request.heartbeat_timeout,
+        };
+        limits
+            .check(&function.executor)
+            .map_err(|(field, problem)| FunctionError::InvalidInvocation { field, problem })?;
+        let tag = request.tag.or(function.tag.clone());
+        let route = match &function.executor {
+            Executor::Remote(_) => Route::Remote { tag },
+            Executor::Rust(_) | Executor::Process(_) | Executor::Http(_) => Route::Local { tag },
+        };
+        let retry = request.retry.as_ref().or(function.retry.as_ref());
+        let as_ms = |duration: Option<HumanDuration>| duration.map(HumanDuration::as_ms);
+        Ok(Invocation {
+            namespace: scope.namespace.clone(),
+            tenant: scope.tenant.clone(),
+            function: request.function,
+            input: request.input,
+            route,
+            retry: retry.map_or_else(Retry::never, RetryPolicy::to_retry),
+            timeout_ms: as_ms(request.timeout.or(function.effective_timeout())),
+            deadline_ms: as_ms(request.deadline.or(function.deadline)),
+            heartbeat_timeout_ms: as_ms(request.heartbeat_timeout.or(function.heartbeat_timeout)),
+        })
+    }
+
+    fn check_input(
+        &self,
+        scope: &Scope,
+        found: &VersionedFunction,
+        input: &Payload,
+    ) -> Result<(), FunctionError> {
+        match found.origin {
+            Origin::Configured => {
+                let declared = self.inner.configured.get(&found.name);
+                let schema = declared.and_then(|declared| declared.schema.as_ref());
+                schema.map_or(Ok(()), |schema| check_against(schema, &found.name, input))
+            }
+            Origin::Stored { .. } => {
+                self.inner.policy.check(scope, &found.function)?;
+                let Some(schema) = &found.function.input_schema else { return Ok(()) };
+                check_against(&InputSchema::compile(schema)?, &found.name, input)
+            }
+        }
+    }
+}
+
+fn check_against(schema: &InputSchema, name: &FunctionName, input: &Payload) -> Result<(), FunctionError> {
+    let violations = match serde_json::from_str(input.as_str()) {
+        Ok(input) => schema.violations(&input),
+        Err(error) => vec![Violation { path: String::new(), reason: error.to_string() }],
+    };
+    if violations.is_empty() {
+        return Ok(());
+    }
+    Err(FunctionError::InvalidInput { function: name.to_string(), violations })
+}

@@ -1,0 +1,242 @@
+//! Secrets by reference: what is stored and shown is where a secret is, never the secret.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use segno::{Category, Failure};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::error::FunctionError;
+
+/// Largest secret in bytes.
+const MAX_SECRET_BYTES: u64 = 64 * 1024;
+/// Secrets that are shorter are not looked for in output: they would be found everywhere.
+const MIN_REDACTED_BYTES: usize = 6;
+/// What stands in output where a secret was.
+const REDACTED: &str = "[redacted]";
+
+/// Where a secret is. It is read anew for every run, so that a rotated secret is taken up.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum SecretReference {
+    /// In an environment variable of the node.
+    Env(String),
+    /// In a file that the node can read. One line end at its end is left out.
+    File(PathBuf),
+}
+
+impl fmt::Display for SecretReference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SecretReference::Env(name) => write!(f, "environment variable {name}"),
+            SecretReference::File(path) => write!(f, "file {}", path.display()),
+        }
+    }
+}
+
+impl SecretReference {
+    pub(crate) fn check(&self, field: &str) -> Result<(), FunctionError> {
+        match self {
+            SecretReference::Env(name) if !is_variable_name(name) => {
+                Err(FunctionError::invalid(field, format!("{name:?} is no name of an environment variable")))
+            }
+            SecretReference::File(path) if !path.is_absolute() => {
+                let problem = format!("{} is not an absolute path; write the whole path", path.display());
+                Err(FunctionError::invalid(field, problem))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the secret.
+    ///
+    /// # Errors
+    /// A configuration failure with the code `secret-unavailable` that names the reference.
+    pub async fn resolve(&self) -> Result<Secret, Failure> {
+        let reference = self.clone();
+        // A file may be on a slow disk, or no file at all.
+        let read = tokio::task::spawn_blocking(move || reference.read()).await;
+        let read = read.unwrap_or_else(|error| Err(error.to_string()));
+        read.map(Secret).map_err(|problem| {
+            Failure::new(Category::Configuration, format!("the secret in {self} cannot be used: {problem}"))
+                .code("secret-unavailable")
+        })
+    }
+
+    fn read(&self) -> Result<String, String> {
+        let text = match self {
+            SecretReference::Env(name) => std::env::var(name).map_err(|error| error.to_string())?,
+            SecretReference::File(path) => {
+                let bytes = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
+                if bytes > MAX_SECRET_BYTES {
+                    return Err(format!("it has {bytes} bytes, the limit is {MAX_SECRET_BYTES}"));
+                }
+                std::fs::read_to_string(path).map_err(|error| error.to_string())?
+            }
+        };
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        if text.is_empty() { Err("it is empty".to_owned()) } else { Ok(text.to_owned()) }
+    }
+}
+
+/// A setting that is either written out or a reference to a secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged, expecting = "expected a text, { env = \"NAME\" } or { file = \"/path\" }")]
+pub enum SettingValue {
+    /// The value itself.
+    Text(String),
+    /// Where the value is.
+    Secret(SecretReference),
+}
+
+impl SettingValue {
+    pub(crate) fn secret(&self) -> Option<&SecretReference> {
+        match self {
+            SettingValue::Text(_) => None,
+            SettingValue::Secret(reference) => Some(reference),
+        }
+    }
+
+    /// The value, and a note of it if it is secret.
+    pub(crate) async fn resolve(&self, redactor: &mut Redactor) -> Result<Secret, Failure> {
+        match self {
+            SettingValue::Text(text) => Ok(Secret(text.clone())),
+            SettingValue::Secret(reference) => redactor.resolve(reference).await,
+        }
+    }
+}
+
+/// A value that does not show itself.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The value, for the one place that needs it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret([redacted])")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
+}
+
+/// Takes the secrets of one run out of whatever the run has to say: a tool or a server may repeat what it was given.
+#[derive(Default)]
+pub(crate) struct Redactor {
+    secrets: Vec<Secret>,
+}
+
+impl Redactor {
+    /// Reads a secret and remembers it.
+    pub(crate) async fn resolve(&mut self, reference: &SecretReference) -> Result<Secret, Failure> {
+        let secret = reference.resolve().await?;
+        if secret.0.len() >= MIN_REDACTED_BYTES {
+            self.secrets.push(secret.clone());
+            // The longest first, should one be part of another.
+            self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+        }
+        Ok(secret)
+    }
+
+    /// The text without secrets, also where they stand as JSON text.
+    pub(crate) fn text(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for secret in &self.secrets {
+            text = text.replace(&secret.0, REDACTED);
+            let quoted = Value::from(secret.0.as_str()).to_string();
+            text = text.replace(quoted.trim_matches('"'), REDACTED);
+        }
+        text
+    }
+
+    /// The JSON text without secrets. Only texts and names in it are looked at, so that it stays JSON.
+    pub(crate) fn json(&self, json: String) -> String {
+        if self.secrets.is_empty() {
+            return json;
+        }
+        match serde_json::from_str(&json) {
+            Ok(value) => self.value(value).to_string(),
+            // It is nested too deep to be looked through; rather broken than shown.
+            Err(_) => self.text(&json),
+        }
+    }
+
+    fn value(&self, value: Value) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.text(&text)),
+            Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item)).collect()),
+            Value::Object(fields) => {
+                let fields = fields.into_iter().map(|(name, value)| (self.text(&name), self.value(value)));
+                Value::Object(fields.collect())
+            }
+            other => other,
+        }
+    }
+}
+
+/// Whether a text can name an environment variable.
+pub(crate) fn is_variable_name(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> (tempfile::NamedTempFile, SecretReference) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let reference = SecretReference::File(file.path().to_owned());
+        (file, reference)
+    }
+
+    #[tokio::test]
+    async fn a_secret_is_read_when_it_is_needed_and_never_shown() {
+        let (file, reference) = file("canary-one\n");
+        let secret = reference.resolve().await.unwrap();
+        assert_eq!(secret.expose(), "canary-one");
+        assert!(!format!("{secret:?} {secret}").contains("canary"));
+        std::fs::write(file.path(), "canary-two").unwrap();
+        assert_eq!(reference.resolve().await.unwrap().expose(), "canary-two");
+        let failure = SecretReference::Env("SEGNO_NO_SUCH_VARIABLE".into()).resolve().await.unwrap_err();
+        assert!(failure.has_code("secret-unavailable") && failure.message.contains("SEGNO_NO_SUCH_VARIABLE"));
+        assert!(!failure.retryable);
+    }
+
+    #[test]
+    fn what_is_written_down_is_the_reference() {
+        for text in [r#""plain""#, r#"{"env":"TOKEN"}"#, r#"{"file":"/run/secrets/token"}"#] {
+            let value: SettingValue = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&value).unwrap(), text);
+        }
+        let error = serde_json::from_str::<SettingValue>(r#"{"vault":"x"}"#).unwrap_err().to_string();
+        assert!(error.contains(r#"{ env = "NAME" }"#), "{error}");
+        assert!(SecretReference::File("relative".into()).check("headers.x").is_err());
+        assert!(SecretReference::Env("A=B".into()).check("headers.x").is_err());
+    }
+
+    #[tokio::test]
+    async fn output_is_redacted_and_stays_json() {
+        let (_file, reference) = file("can\"ary-7");
+        let (_digits_file, digits) = file("12345678");
+        let mut redactor = Redactor::default();
+        redactor.resolve(&reference).await.unwrap();
+        redactor.resolve(&digits).await.unwrap();
+        assert_eq!(redactor.text("key can\"ary-7, 12345678"), "key [redacted], [redacted]");
+        let json = r#"{"a can\"ary-7":["x can\"ary-7"],"n":12345678}"#.to_owned();
+        assert_eq!(redactor.json(json), r#"{"a [redacted]":["x [redacted]"],"n":12345678}"#);
+    }
+}

@@ -1,0 +1,7 @@
+#![doc = include_str!("lib.md")]
+
+pub mod functions;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/functions.md")]
+struct FunctionsGuide;

@@ -141,7 +141,10 @@ fn a_forbidden_dependency_is_found_in_whatever_form() {
 #[test]
 fn every_code_has_a_page_and_every_page_a_code() {
     let mut codes: BTreeSet<String> = segno::Code::ALL.iter().map(|code| code.as_str().to_owned()).collect();
-    for file in files("crates/engine/src", "rs") {
+    codes.extend(
+        quoted_after(&read("crates/actions/src/functions/error.rs"), "=>").into_iter().map(str::to_owned),
+    );
+    for file in files("crates/engine/src", "rs").into_iter().chain(files("crates/actions/src", "rs")) {
         let text = read(&file);
         for needle in ["Failure::configuration(", "Failure::timeout(", ".code("] {
             codes.extend(quoted_after(before_tests(&text), needle).into_iter().map(str::to_owned));

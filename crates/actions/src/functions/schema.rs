@@ -67,9 +67,10 @@ impl InputSchema {
         let (mut compiler, mut schemas) = (Compiler::new(), Schemas::new());
         compiler.set_default_draft(Draft::V2020_12);
         compiler.use_loader(Box::new(NothingIsFetched));
-        let compiled = compiler
-            .add_resource(SCHEMA_URL, schema.clone())
-            .and_then(|()| compiler.compile(SCHEMA_URL, &mut schemas));
+        let compiled = match compiler.add_resource(SCHEMA_URL, schema.clone()) {
+            Ok(()) => compiler.compile(SCHEMA_URL, &mut schemas),
+            Err(error) => Err(error),
+        };
         match compiled {
             Ok(index) => Ok(InputSchema { schemas, index }),
             Err(error) => {

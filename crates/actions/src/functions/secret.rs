@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::error::FunctionError;
 
 /// Largest secret in bytes.
-const MAX_SECRET_BYTES: u64 = 64 * 1024;
+pub(super) const MAX_SECRET_BYTES: u64 = 64 * 1024;
 /// Secrets that are shorter are not looked for in output: they would be found everywhere.
 const MIN_REDACTED_BYTES: usize = 6;
 /// What stands in output where a secret was.
@@ -141,11 +141,14 @@ impl Redactor {
     /// Reads a secret and remembers it.
     pub(crate) async fn resolve(&mut self, reference: &SecretReference) -> Result<Secret, Failure> {
         let secret = reference.resolve().await?;
-        if secret.0.len() >= MIN_REDACTED_BYTES {
-            self.secrets.push(secret.clone());
-            // The longest first, should one be part of another.
-            self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+        // A key of several lines may be repeated line by line.
+        for text in std::iter::once(secret.0.as_str()).chain(secret.0.lines()) {
+            if text.len() >= MIN_REDACTED_BYTES {
+                self.secrets.push(Secret(text.to_owned()));
+            }
         }
+        // The longest first, should one be part of another.
+        self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
         Ok(secret)
     }
 
@@ -238,5 +241,8 @@ mod tests {
         assert_eq!(redactor.text("key can\"ary-7, 12345678"), "key [redacted], [redacted]");
         let json = r#"{"a can\"ary-7":["x can\"ary-7"],"n":12345678}"#.to_owned();
         assert_eq!(redactor.json(json), r#"{"a [redacted]":["x [redacted]"],"n":12345678}"#);
+        let (_lines_file, lines) = file("BEGIN KEY\nline-of-key\nEND KEY\n");
+        redactor.resolve(&lines).await.unwrap();
+        assert_eq!(redactor.text("it is line-of-key\n"), "it is [redacted]\n");
     }
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::super::error::FunctionError;
 use super::super::rust::bad_payload;
-use super::super::secret::Redactor;
+use super::super::secret::{MAX_SECRET_BYTES, Redactor};
 use super::clients::Clients;
 use super::guard::{Guard, Refusal};
 use super::sign::sign;
@@ -19,8 +19,8 @@ use super::{HttpSettings, check_url};
 
 /// How much of an answer a failure shows.
 const SHOWN_BODY_CHARS: usize = 500;
-/// How much of a refused answer is read for that.
-const SHOWN_BODY_BYTES: usize = 4 * 1024;
+/// How much of a refused answer is read for that: more than the longest secret, so that none is cut in two.
+const SHOWN_BODY_BYTES: usize = 2 * MAX_SECRET_BYTES as usize;
 
 /// A call that is to be made for an attempt.
 pub(crate) struct HttpCall<'a> {

@@ -10,5 +10,6 @@ mod catalogue;
 mod http;
 mod invoke;
 mod process;
+mod secrets;
 mod server;
 mod support;

@@ -26,6 +26,14 @@ pub fn declaration(toml: &str) -> Function {
     toml::from_str(toml).unwrap_or_else(|error| panic!("{toml}\n{error}"))
 }
 
+/// A secret in a file, and the reference to it in TOML.
+pub fn secret_file(text: &str) -> (tempfile::NamedTempFile, String) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), text).unwrap();
+    let reference = format!("{{ file = {:?} }}", file.path());
+    (file, reference)
+}
+
 /// Waits, but not for ever.
 pub async fn within_reason<F: Future>(what: &str, future: F) -> F::Output {
     let output = clock::timeout(&SystemClock, PATIENCE, future).await;

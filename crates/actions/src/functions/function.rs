@@ -12,23 +12,15 @@ use serde_json::Value;
 use super::duration::HumanDuration;
 use super::error::FunctionError;
 use super::http::HttpSettings;
+use super::limits::{
+    DEFAULT_HTTP_TIMEOUT, DEFAULT_PROCESS_TIMEOUT, MAX_ATTEMPTS, MAX_DESCRIPTION_BYTES, MAX_RETRY_FACTOR,
+};
 use super::names::Tag;
 use super::process::ProcessSettings;
 use super::remote::RemoteSettings;
 use super::rust::RustSettings;
 use super::schema::InputSchema;
 use super::secret::{SecretReference, SettingValue};
-
-/// Longest description in bytes.
-pub const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
-/// Most attempts of one call.
-pub const MAX_ATTEMPTS: u32 = 1_000;
-/// Largest factor between two pauses.
-pub const MAX_RETRY_FACTOR: f64 = 100.0;
-/// How long a tool may take if its declaration does not say.
-pub const DEFAULT_PROCESS_TIMEOUT: HumanDuration = HumanDuration::from_secs(10 * 60);
-/// How long an HTTP call may take if its declaration does not say.
-pub const DEFAULT_HTTP_TIMEOUT: HumanDuration = HumanDuration::from_secs(30);
 
 /// A function: an executor with its settings, and defaults of calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -11,6 +11,7 @@
 //! | `catalogue.rs`, `builder.rs`, `stored.rs`, `policy.rs` | which functions there are: configured ones, stored ones, and what stored ones may do |
 //! | `invocation.rs`, `prepare.rs` | a call that is ready to be started, and how a request becomes one |
 //! | `invoke.rs` | the orchestration `invoke` and the activity `function` |
+//! | `limits.rs` | every limit |
 //! | `error.rs` | how calls of the catalogue fail |
 
 mod builder;
@@ -21,6 +22,7 @@ mod function;
 pub mod http;
 mod invocation;
 mod invoke;
+pub mod limits;
 mod names;
 mod policy;
 mod prepare;

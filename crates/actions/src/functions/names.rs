@@ -6,12 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::FunctionError;
-
-/// Longest function name, namespace or tenant in bytes.
-pub const MAX_SLUG_BYTES: usize = 64;
-
-/// Longest tag in bytes: a remote routing tag has to fit into 256 with three slugs before it.
-pub const MAX_TAG_BYTES: usize = 48;
+use super::limits::{MAX_SLUG_BYTES, MAX_TAG_BYTES};
 
 /// How much of a bad name an error shows.
 const SHOWN_CHARS: usize = 80;

@@ -7,13 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::FunctionError;
+use super::limits::{MAX_SCHEMA_BYTES, MAX_SCHEMA_PATTERNS, MAX_VIOLATIONS};
 
-/// Largest schema in bytes of JSON text.
-pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
-/// Most regular expressions in one schema: each takes memory when it is compiled.
-pub const MAX_SCHEMA_PATTERNS: usize = 32;
-/// Most violations that one error lists.
-pub const MAX_VIOLATIONS: usize = 10;
 /// Longest reason of a violation in characters.
 const MAX_REASON_CHARS: usize = 300;
 /// The name that a schema has while it is compiled. Nothing is there, and nothing is fetched.
@@ -81,7 +76,7 @@ impl InputSchema {
         }
     }
 
-    /// Every place that does not fit, up to [`MAX_VIOLATIONS`]; empty when the input fits.
+    /// Every place that does not fit, up to [`limits::MAX_VIOLATIONS`](super::limits::MAX_VIOLATIONS); empty when the input fits.
     pub fn violations(&self, input: &Value) -> Vec<Violation> {
         let mut found = Vec::new();
         if let Err(error) = self.schemas.validate(input, self.index) {

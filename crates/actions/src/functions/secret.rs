@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::FunctionError;
+use super::limits::MAX_SECRET_BYTES;
 
-/// Largest secret in bytes.
-pub(super) const MAX_SECRET_BYTES: u64 = 64 * 1024;
 /// Secrets that are shorter are not looked for in output: they would be found everywhere.
 const MIN_REDACTED_BYTES: usize = 6;
 /// What stands in output where a secret was.

@@ -5,15 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::error::FunctionError;
 use super::function::Function;
+use super::limits::MAX_STORED_FUNCTION_BYTES;
 use super::names::{FunctionName, Scope};
 
 /// Kind of the records that are functions.
 const FUNCTION_KIND: &str = "segno.function";
 /// The form in which functions are stored.
 const FORMAT: u32 = 1;
-/// Largest stored function in bytes.
-pub const MAX_STORED_FUNCTION_BYTES: usize = 128 * 1024;
-
 #[derive(Serialize, Deserialize)]
 struct StoredFunction {
     format: u32,

@@ -1,13 +1,14 @@
 //! The orchestration `invoke`, in virtual time.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use segno::client::OnConflict;
 use segno::store::memory::MemoryStore;
-use segno::store::{ErrorKind, FetchWorkItems, Store, TagFilter};
-use segno::work_item::WorkItem;
+use segno::store::{ErrorKind, Store};
+use segno::work::{FetchWork, WorkQueue};
 use segno::{ActivityContext, Category, Client, Failure, Payload, Registry};
 use segno_actions::functions::{
     Call, FUNCTION, Function, FunctionError, Functions, FunctionsBuilder, HumanDuration, INVOKE, Invocation,
@@ -183,28 +184,25 @@ fn a_remote_call_waits_under_its_tag_for_a_worker() {
     segno_testkit::run(async {
         let world =
             World::start(|builder| builder.declare(name("far"), declaration("executor = \"remote\""))).await;
-        let scope = Scope::new("eu", "acme").unwrap();
-        let asked =
-            InvokeRequest { tag: Some(Tag::new("gpu").unwrap()), ..request("far", json!({ "n": 1 })) };
+        let (client, clock) = (world.env.client(), world.env.clock().clone());
+        let (scope, gpu) = (Scope::new("eu", "acme").unwrap(), Tag::new("gpu").unwrap());
+        let asked = InvokeRequest { tag: Some(gpu.clone()), ..request("far", json!({ "n": 1 })) };
         let invocation = world.functions.prepare(&scope, asked).await.unwrap();
-        world.env.client().start(INVOKE, invocation).await.unwrap();
-        let tag_filter = TagFilter::tags([remote_tag(&scope, &name("far"), Some(&Tag::new("gpu").unwrap()))]);
-        let fetch = FetchWorkItems {
+        let instance = client.start(INVOKE, invocation).await.unwrap().instance;
+        let queue = WorkQueue::builder(world.env.store().clone()).clock(clock).build().unwrap();
+        let fetch = FetchWork {
+            tags: BTreeSet::from([remote_tag(&scope, &name("far"), Some(&gpu))]),
             max_items: 10,
-            lock_timeout: Duration::from_secs(60),
-            poll_timeout: Duration::from_secs(60),
-            session: None,
-            tag_filter: &tag_filter,
+            lease: Duration::from_secs(60),
+            wait: Duration::from_secs(60),
         };
-        let items = world.env.store().fetch_work_items(fetch).await.unwrap();
-        assert_eq!(items.len(), 1);
-        let Ok(WorkItem::ActivityExecute(item)) = WorkItem::decode(&items[0].message.body) else {
-            panic!("{items:?} is not an activity");
-        };
-        assert_eq!(item.name, FUNCTION.name());
-        let call: Call = item.input.decode().unwrap();
+        let leased = queue.fetch(fetch).await.unwrap().remove(0);
+        assert_eq!(leased.activity.name, FUNCTION.name());
+        let call: Call = leased.activity.input.decode().unwrap();
         assert_eq!((call.function, call.input.as_str()), (name("far"), r#"{"n":1}"#));
         assert_eq!((call.namespace, call.tenant), (scope.namespace, scope.tenant));
+        queue.complete(&leased.lease, Payload::encode(&"done").unwrap()).await.unwrap();
+        assert_eq!(client.result(INVOKE, instance).await.unwrap().as_str(), "\"done\"");
     });
 }
 

@@ -20,6 +20,7 @@ use segno::limits::MAX_PAYLOAD_BYTES;
 use serde::{Deserialize, Serialize};
 
 use super::error::FunctionError;
+use super::limits::{MAX_HEADERS, MAX_REDIRECTS};
 use super::secret::{SecretReference, SettingValue};
 
 pub use clients::{Resolver, SystemResolver};
@@ -29,10 +30,6 @@ pub use sign::sign;
 pub(crate) use clients::Clients;
 pub(crate) use run::{HttpCall, run};
 
-/// Most redirects that a call may follow.
-pub const MAX_REDIRECTS: u32 = 3;
-/// Most headers that a declaration sets.
-pub const MAX_HEADERS: usize = 64;
 /// Headers that calls set themselves, or that would change where a request ends.
 const OWN_HEADERS: [&str; 9] = [
     "connection",

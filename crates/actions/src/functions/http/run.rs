@@ -10,8 +10,9 @@ use segno::{ActivityContext, Category, Failure, Payload};
 use serde_json::json;
 
 use super::super::error::FunctionError;
+use super::super::limits::MAX_SECRET_BYTES;
 use super::super::rust::bad_payload;
-use super::super::secret::{MAX_SECRET_BYTES, Redactor};
+use super::super::secret::Redactor;
 use super::clients::Clients;
 use super::guard::{Guard, Refusal};
 use super::sign::sign;

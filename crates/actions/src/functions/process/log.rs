@@ -1,16 +1,13 @@
 //! What a tool wrote to stderr, kept for a while beside the history.
 
-use std::time::Duration;
-
 use segno::store::{Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
 use serde::{Deserialize, Serialize};
 
 use super::super::error::FunctionError;
+use super::super::limits::LOG_RETENTION;
 
 /// Kind of the records that keep logs.
 const LOG_KIND: &str = "segno.function-log";
-/// How long a log is kept.
-pub const LOG_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// Which log: of which attempt of which call of which instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

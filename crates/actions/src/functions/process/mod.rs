@@ -20,20 +20,13 @@ use serde::{Deserialize, Serialize};
 
 use super::duration::HumanDuration;
 use super::error::FunctionError;
+use super::limits::{MAX_ARGUMENTS, MAX_LOG_BYTES, MAX_STOP_GRACE, MAX_VARIABLES};
 use super::secret::{SettingValue, is_variable_name};
 
 pub use log::{FunctionLog, LogKey};
 pub(crate) use log::{list_logs, read_log};
 pub(crate) use run::{Tool, run};
 
-/// Most arguments of a tool, its program included.
-pub const MAX_ARGUMENTS: usize = 256;
-/// Most variables that a declaration sets or passes on.
-pub const MAX_VARIABLES: usize = 128;
-/// Most bytes of log that are kept of one attempt.
-pub const MAX_LOG_BYTES: usize = 256 * 1024;
-/// Longest time between SIGTERM and SIGKILL.
-pub const MAX_STOP_GRACE: HumanDuration = HumanDuration::from_secs(60);
 /// Variables that begin like this are ours.
 const OWN_VARIABLES: &str = "SEGNO_";
 

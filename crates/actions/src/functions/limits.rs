@@ -1,0 +1,64 @@
+//! Every limit of functions, by name and with its unit.
+//!
+//! A limit is checked where the value comes in, before anything is stored, and the error names it.
+
+use std::time::Duration;
+
+use super::duration::HumanDuration;
+
+/// Longest function name, namespace or tenant in bytes.
+pub const MAX_SLUG_BYTES: usize = 64;
+
+/// Longest tag in bytes: a remote routing tag has to fit into 256 with three slugs before it.
+pub const MAX_TAG_BYTES: usize = 48;
+
+/// Longest description in bytes.
+pub const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
+
+/// Most attempts of one call.
+pub const MAX_ATTEMPTS: u32 = 1_000;
+
+/// Largest factor between two pauses.
+pub const MAX_RETRY_FACTOR: f64 = 100.0;
+
+/// How long a tool may take if its declaration does not say.
+pub const DEFAULT_PROCESS_TIMEOUT: HumanDuration = HumanDuration::from_secs(10 * 60);
+
+/// How long an HTTP call may take if its declaration does not say.
+pub const DEFAULT_HTTP_TIMEOUT: HumanDuration = HumanDuration::from_secs(30);
+
+/// Largest schema in bytes of JSON text.
+pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
+
+/// Most regular expressions in one schema: each takes memory when it is compiled.
+pub const MAX_SCHEMA_PATTERNS: usize = 32;
+
+/// Most violations that one error lists.
+pub const MAX_VIOLATIONS: usize = 10;
+
+/// Largest secret in bytes.
+pub const MAX_SECRET_BYTES: u64 = 64 * 1024;
+
+/// Largest stored function in bytes.
+pub const MAX_STORED_FUNCTION_BYTES: usize = 128 * 1024;
+
+/// Most arguments of a tool, its program included.
+pub const MAX_ARGUMENTS: usize = 256;
+
+/// Most variables that a declaration sets or passes on.
+pub const MAX_VARIABLES: usize = 128;
+
+/// Most bytes of log that are kept of one attempt.
+pub const MAX_LOG_BYTES: usize = 256 * 1024;
+
+/// Longest time between SIGTERM and SIGKILL.
+pub const MAX_STOP_GRACE: HumanDuration = HumanDuration::from_secs(60);
+
+/// How long a log is kept.
+pub const LOG_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Most redirects that a call may follow.
+pub const MAX_REDIRECTS: u32 = 3;
+
+/// Most headers that a declaration sets.
+pub const MAX_HEADERS: usize = 64;

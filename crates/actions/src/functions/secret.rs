@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use segno::{Category, Failure};
+use segno::{Category, Failure, Payload};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -172,6 +172,18 @@ impl Redactor {
             // It is nested too deep to be looked through; rather broken than shown.
             Err(_) => self.text(&json),
         }
+    }
+
+    /// What a tool or server gave as its result, without secrets; nothing is `null`.
+    ///
+    /// # Errors
+    /// Says why it is no JSON.
+    pub(crate) fn payload(&self, json: &[u8]) -> Result<Payload, String> {
+        let text = std::str::from_utf8(json).map_err(|error| error.to_string())?.trim();
+        if text.is_empty() {
+            return Ok(Payload::null());
+        }
+        Payload::from_json(self.json(text.to_owned())).map_err(|error| error.to_string())
     }
 
     fn value(&self, value: Value) -> Value {

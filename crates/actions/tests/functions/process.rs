@@ -94,6 +94,8 @@ async fn output_that_is_no_json_is_shown() {
     let failure = run("echo Hello; echo '{}'", "").await.unwrap_err();
     assert!(failure.has_code("output-not-json") && !failure.retryable, "{failure:?}");
     assert!(failure.message.contains("Hello"), "{failure}");
+    let failure = run("printf '\"\\377\"'", "").await.unwrap_err();
+    assert!(failure.has_code("output-not-json") && failure.message.contains("utf-8"), "{failure:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -152,19 +152,13 @@ impl Exchange<'_> {
                 format!("{} answered with more than {limit} bytes; raise response_limit", shown(hop));
             return Err(Failure::application(message).non_retryable().code("output-too-large"));
         }
-        let text = String::from_utf8_lossy(&body);
-        if text.trim().is_empty() {
-            return Ok(Payload::null());
+        if !is_json && !body.is_empty() {
+            let text = self.redactor.text(&String::from_utf8_lossy(&body));
+            return Payload::encode(&text).map_err(bad_payload);
         }
-        if !is_json {
-            return Payload::encode(&self.redactor.text(&text)).map_err(bad_payload);
-        }
-        Payload::from_json(self.redactor.json(text.trim().to_owned())).map_err(|error| {
-            let message = format!(
-                "{} says that it answers with JSON, but: {error}: {:?}",
-                shown(hop),
-                self.start_of(&body)
-            );
+        self.redactor.payload(&body).map_err(|reason| {
+            let start = self.start_of(&body);
+            let message = format!("{} says that it answers with JSON, but: {reason}: {start:?}", shown(hop));
             Failure::application(message).non_retryable().code("output-not-json")
         })
     }

@@ -222,39 +222,31 @@ impl Run<'_> {
                 Err(Failure::new(Category::Infrastructure, message).code("tool-failed"))
             }
             Ended::Exited(Ok(status)) => match self.tool.settings.exit_codes {
-                ExitCodes::Report => self.report(status, output),
-                ExitCodes::Fail if status.success() => self.output(output),
+                ExitCodes::Report => self.report(status, &output),
+                ExitCodes::Fail if status.success() => self.output(&output),
                 ExitCodes::Fail => Err(self.failed(status)),
             },
         }
     }
 
-    fn output(&self, output: Vec<u8>) -> Result<Payload, Failure> {
-        let text = String::from_utf8_lossy(&output);
-        let text = text.trim();
-        if text.is_empty() {
-            return Ok(Payload::null());
-        }
-        Payload::from_json(self.redactor.json(text.to_owned())).map_err(|error| {
-            let start: String = self.redactor.text(text).chars().take(SHOWN_OUTPUT_CHARS).collect();
+    fn output(&self, output: &[u8]) -> Result<Payload, Failure> {
+        self.redactor.payload(output).map_err(|reason| {
+            let text = self.redactor.text(&String::from_utf8_lossy(output));
+            let start: String = text.chars().take(SHOWN_OUTPUT_CHARS).collect();
             let program = self.tool.program();
             let message = format!(
                 "{program:?} must write one JSON value to stdout and nothing else (use stderr for logs), but it \
-                 wrote {start:?}: {error}"
+                 wrote {start:?}: {reason}"
             );
             let failure = Failure::application(message).non_retryable().code("output-not-json");
             failure.details(json!({ "log": self.log }))
         })
     }
 
-    fn report(&self, status: ExitStatus, output: Vec<u8>) -> Result<Payload, Failure> {
-        let text = String::from_utf8_lossy(&output);
-        let json = self.redactor.json(text.trim().to_owned());
-        let output = if json.is_empty() {
-            Value::Null
-        } else {
-            serde_json::from_str(&json).unwrap_or_else(|_| Value::String(self.redactor.text(&text)))
-        };
+    fn report(&self, status: ExitStatus, output: &[u8]) -> Result<Payload, Failure> {
+        let json = self.redactor.payload(output).ok().and_then(|payload| payload.decode().ok());
+        let text = || Value::String(self.redactor.text(&String::from_utf8_lossy(output)));
+        let output = json.unwrap_or_else(text);
         let report = json!({
             "exit_code": status.code(),
             "signal": status.signal(),

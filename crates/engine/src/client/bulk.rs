@@ -1,9 +1,17 @@
 //! One thing for many instances.
 
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+
 use super::Client;
 use crate::error::{Code, Error};
 use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
 use crate::store::{ErrorKind, InstanceQuery};
+
+/// Instances that are acted on at once, so that their commits can share a write.
+const CONCURRENT: usize = 64;
 
 /// Acts on all instances that match a query, up to a limit.
 #[must_use = "nothing happens before count, cancel, pause, resume or delete is called"]
@@ -52,7 +60,7 @@ impl Bulk {
     /// # Errors
     /// As [`Bulk::count`].
     pub async fn cancel(self, reason: &str) -> Result<BulkResult, Error> {
-        self.each(async |client, id| client.cancel(id, reason).await).await
+        self.each(&Act::Cancel(reason.into())).await
     }
 
     /// Pauses them.
@@ -60,7 +68,7 @@ impl Bulk {
     /// # Errors
     /// As [`Bulk::count`].
     pub async fn pause(self, reason: &str) -> Result<BulkResult, Error> {
-        self.each(async |client, id| client.pause(id, reason).await).await
+        self.each(&Act::Pause(reason.into())).await
     }
 
     /// Resumes them.
@@ -68,7 +76,7 @@ impl Bulk {
     /// # Errors
     /// As [`Bulk::count`].
     pub async fn resume(self) -> Result<BulkResult, Error> {
-        self.each(async |client, id| client.resume(id).await).await
+        self.each(&Act::Resume).await
     }
 
     /// Deletes them with their descendants; running ones and children are passed over without `force`.
@@ -76,7 +84,7 @@ impl Bulk {
     /// # Errors
     /// As [`Bulk::count`].
     pub async fn delete(self, force: bool) -> Result<BulkResult, Error> {
-        self.each(async |client, id| client.delete(id, force).await.map(|_| ())).await
+        self.each(&Act::Delete { force }).await
     }
 
     /// The ids are read first, so that acting on them does not move the pages.
@@ -102,20 +110,48 @@ impl Bulk {
         Ok((ids, true))
     }
 
-    async fn each(self, act: impl AsyncFn(&Client, &str) -> Result<(), Error>) -> Result<BulkResult, Error> {
+    async fn each(self, act: &Act) -> Result<BulkResult, Error> {
         let (ids, more) = self.ids().await?;
         let mut result = BulkResult { matched: ids.len(), done: 0, more };
-        for id in &ids {
-            match act(&self.client, id).await {
-                Ok(()) => result.done += 1,
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Invalid
-                    ) => {}
-                Err(error) => return Err(error),
+        let mut waiting = ids.into_iter();
+        let mut running = FuturesUnordered::new();
+        loop {
+            while running.len() < CONCURRENT
+                && let Some(id) = waiting.next()
+            {
+                running.push(act.clone().on(self.client.clone(), id));
+            }
+            match running.next().await {
+                None => return Ok(result),
+                Some(Ok(())) => result.done += 1,
+                Some(Err(error)) if is_passed_over(&error) => {}
+                Some(Err(error)) => return Err(error),
             }
         }
-        Ok(result)
     }
+}
+
+/// What is done to each.
+#[derive(Clone)]
+enum Act {
+    Cancel(Arc<str>),
+    Pause(Arc<str>),
+    Resume,
+    Delete { force: bool },
+}
+
+impl Act {
+    async fn on(self, client: Client, id: String) -> Result<(), Error> {
+        match self {
+            Act::Cancel(reason) => client.cancel(&id, &*reason).await,
+            Act::Pause(reason) => client.pause(&id, &*reason).await,
+            Act::Resume => client.resume(&id).await,
+            Act::Delete { force } => client.delete(&id, force).await.map(|_| ()),
+        }
+    }
+}
+
+/// Whether an instance that ended or vanished meanwhile, or cannot be acted on, is the reason.
+fn is_passed_over(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Invalid)
 }

@@ -1,0 +1,57 @@
+//! Recorded events.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::Json;
+use crate::instance::Status;
+
+/// One recorded fact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct HistoryEvent {
+    /// Place in the history, from 1, without gaps.
+    pub id: u64,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// What happened; the kinds and their fields are listed in the guide, page "history format".
+    #[schema(example = "ActivityScheduled")]
+    pub kind: String,
+    /// The fields of the kind.
+    pub data: Json,
+}
+
+/// Events of one execution.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct History {
+    /// The execution.
+    pub execution: u64,
+    /// Its events, ascending.
+    pub events: Vec<HistoryEvent>,
+    /// Give this as `after` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_after: Option<u64>,
+}
+
+/// One execution.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Execution {
+    /// Its number, from 1.
+    pub execution: u64,
+    /// Its state.
+    pub status: Status,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+    /// How many events it has.
+    pub events: u64,
+}
+
+/// All executions of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ExecutionList {
+    /// Ascending by number.
+    pub executions: Vec<Execution>,
+}

@@ -1,0 +1,344 @@
+//! Instances: starting, reading, steering and listing them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::Json;
+
+/// State of an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Its start lies ahead.
+    Pending,
+    /// Started and not ended.
+    Running,
+    /// Held by an operator, or by an activity that used up its attempts.
+    Paused,
+    /// Ended with a result.
+    Completed,
+    /// Ended with a failure.
+    Failed,
+    /// Ended because it was cancelled.
+    Cancelled,
+    /// Between two executions.
+    ContinuedAsNew,
+}
+
+/// What a start does when there is an instance of the id already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnConflict {
+    /// Answers 409.
+    #[default]
+    Reject,
+    /// Takes the one that is there, whatever its state.
+    UseExisting,
+    /// Deletes the one that is there with its children, running or not, and starts anew.
+    Replace,
+}
+
+/// A start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartInstance {
+    /// Name of the orchestration.
+    #[schema(example = "greet")]
+    pub orchestration: String,
+    /// Version of the orchestration; the registered default without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Id of the instance; a new one without it. With an id a start can be repeated safely.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// Input.
+    #[serde(default = "Json::null")]
+    pub input: Json,
+    /// Labels to find it by.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Not before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_at: Option<Timestamp>,
+    /// What to do when there is one of this id already.
+    #[serde(default)]
+    pub on_conflict: OnConflict,
+}
+
+/// An instance.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Instance {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its tenant.
+    pub tenant: String,
+    /// Its id.
+    pub id: String,
+    /// Name of its orchestration; absent until its first turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<String>,
+    /// Version of its orchestration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// State.
+    pub status: Status,
+    /// Number of the current execution, from 1.
+    pub execution: u64,
+    /// Its result, when it completed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Json>,
+    /// Its failure, when it failed or was cancelled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
+    /// Why it is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause_reason: Option<String>,
+    /// Status that its code has set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_status: Option<Json>,
+    /// Raised by every change of the custom status.
+    pub custom_status_version: u64,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Id of its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When something was last committed for it.
+    pub updated_at: Timestamp,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+    /// Raised by every commit; also its `ETag`.
+    pub revision: u64,
+}
+
+/// How something failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Failure {
+    /// `application`, `timeout`, `cancelled`, `configuration`, `infrastructure` or `poison`.
+    pub category: String,
+    /// What happened, for people.
+    pub message: String,
+    /// A stable word for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Whether another attempt may succeed.
+    pub retryable: bool,
+    /// Anything that the code handed on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Json>,
+}
+
+/// The answer to a start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Started {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its tenant.
+    pub tenant: String,
+    /// Id of the instance.
+    pub id: String,
+    /// Whether this call made it.
+    pub created: bool,
+    /// The instance at its end, if the call waited for it and it ended in time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<Box<Instance>>,
+}
+
+/// A page of instances, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct InstanceList {
+    /// The instances.
+    pub instances: Vec<Instance>,
+    /// Give this as `cursor` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// Which instances to list. All that is given must hold.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct ListInstances {
+    /// Only ids that start with this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Only in this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(inline)]
+    pub status: Option<Status>,
+    /// Only of this orchestration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<String>,
+    /// Only with this label: `key=value`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Only children of this instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Only created at or after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_from: Option<Timestamp>,
+    /// Only created before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_before: Option<Timestamp>,
+    /// At most this many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// Why something is done to an instance.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reason {
+    /// Kept in the history.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A signal, or a message for a mailbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Send {
+    /// Name of the signal or mailbox.
+    #[schema(example = "approved")]
+    pub name: String,
+    /// What is sent.
+    #[serde(default = "Json::null")]
+    pub data: Json,
+    /// The sender's id of this message; repeats are dropped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+}
+
+/// Answer to something that was accepted and will be done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Accepted {
+    /// Id of the instance.
+    pub id: String,
+}
+
+/// A new start with the input of before.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Restart {
+    /// Also when the instance has not ended.
+    #[serde(default)]
+    pub force: bool,
+    /// Start it under this id and leave the old one as it is; without it the old one is replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new_id: Option<String>,
+}
+
+/// An instance and all its descendants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Tree {
+    /// The root.
+    pub root: String,
+    /// The root first, then every descendant.
+    pub ids: Vec<String>,
+}
+
+/// The custom status.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct CustomStatus {
+    /// The status; absent when it was removed or never set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Json>,
+    /// Its version, to wait for the next change.
+    pub version: u64,
+    /// Whether the instance has ended: there will be no further change.
+    pub ended: bool,
+}
+
+/// What was deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Deleted {
+    /// Instances, descendants included.
+    pub instances: u64,
+    /// Events.
+    pub events: u64,
+    /// Queued messages.
+    pub queued_messages: u64,
+}
+
+/// What to do with many instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BulkAction {
+    /// Cancel them.
+    Cancel,
+    /// Hold them.
+    Pause,
+    /// Let them go on.
+    Resume,
+    /// Delete those that have ended.
+    Delete,
+}
+
+/// Which instances a bulk call touches. All that is given must hold, and something must be given.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BulkFilter {
+    /// Only ids that start with this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<String>,
+    /// Only in this state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// Only of this orchestration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<String>,
+    /// Only with this label: `key=value`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Only created at or after this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_from: Option<Timestamp>,
+    /// Only created before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_before: Option<Timestamp>,
+}
+
+/// Something to do with many instances.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Bulk {
+    /// What to do.
+    pub action: BulkAction,
+    /// Which instances.
+    pub filter: BulkFilter,
+    /// Kept in the histories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Only count what would be touched.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Delete also what has not ended.
+    #[serde(default)]
+    pub force: bool,
+    /// Touch at most this many, newest first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1, maximum = 10000)]
+    pub limit: Option<usize>,
+}
+
+/// What a bulk call did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BulkResult {
+    /// Instances that matched, up to the limit.
+    pub matched: usize,
+    /// Instances that were changed; 0 in a dry run. The others had ended or vanished meanwhile.
+    pub changed: usize,
+    /// Whether more match than the limit let through.
+    pub more: bool,
+}

@@ -1,0 +1,85 @@
+//! API keys: who may do what, and where.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What the holder of a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Everything, keys included.
+    Admin,
+    /// Reading, and all work with instances, invocations and functions.
+    Operator,
+    /// Reading.
+    Viewer,
+    /// Fetching and answering work.
+    Worker,
+}
+
+/// Where a key is good. `*` stands for every namespace or tenant.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// A namespace or `*`.
+    pub namespace: String,
+    /// A tenant or `*`.
+    pub tenant: String,
+}
+
+/// A new key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateKey {
+    /// What it is for, for people.
+    pub name: String,
+    /// What its holder may do.
+    pub role: Role,
+    /// Where it is good.
+    #[schema(min_items = 1)]
+    pub grants: Vec<Grant>,
+    /// When it ceases to work; never without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A key, without its secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Key {
+    /// Its id, the middle part of the key.
+    pub id: String,
+    /// What it is for.
+    pub name: String,
+    /// What its holder may do.
+    pub role: Role,
+    /// Where it is good.
+    pub grants: Vec<Grant>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ceases to work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// When it was last used, to the minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Timestamp>,
+}
+
+/// A new key with its secret, which is shown this once.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CreatedKey {
+    /// The key itself: give it as `Authorization: Bearer …`.
+    pub secret: String,
+    /// All else about it.
+    pub key: Key,
+}
+
+/// All keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct KeyList {
+    /// Ascending by id.
+    pub keys: Vec<Key>,
+    /// Give this as `cursor` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}

@@ -1,0 +1,25 @@
+//! What goes over the wire between Segno's server and its callers: one file per resource.
+//!
+//! | file | what |
+//! |---|---|
+//! | `json` | user data: JSON that is passed through untouched |
+//! | `problem` | every answer that is not a success |
+//! | `instance` | starting, reading, steering and listing instances |
+//! | `history` | recorded events |
+//! | `key` | API keys, roles and grants |
+//! | `audit` | who changed what |
+//! | `system` | the state of a node and of the store |
+//!
+//! **Invariants.** These types are the wire format and nothing else: they hold no logic, and no stored format depends on
+//! them. Unknown fields in a request are refused. Times are RFC 3339 in UTC.
+
+pub mod audit;
+pub mod history;
+pub mod instance;
+pub mod json;
+pub mod key;
+pub mod problem;
+pub mod system;
+
+pub use json::Json;
+pub use problem::{FieldProblem, Problem};

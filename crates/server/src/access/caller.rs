@@ -1,0 +1,97 @@
+//! Who asks, and what roles allow.
+
+use std::sync::Arc;
+
+use segno_api::key::{Grant, Role};
+
+use crate::scope::Scope;
+
+/// What a group of routes needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Reading within a tenant.
+    Read,
+    /// Changing things within a tenant.
+    Operate,
+    /// Fetching and answering work.
+    Work,
+    /// Reading what concerns all tenants.
+    System,
+    /// Keys and the audit log.
+    Admin,
+}
+
+/// Who asks. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    key_id: Option<Arc<str>>,
+    role: Role,
+    grants: Arc<[Grant]>,
+}
+
+impl Caller {
+    /// The holder of a key.
+    pub fn with_key(key_id: &str, role: Role, grants: &[Grant]) -> Self {
+        Caller { key_id: Some(key_id.into()), role, grants: grants.into() }
+    }
+
+    /// Somebody on a server without authentication: may do everything.
+    pub fn anonymous() -> Self {
+        let everywhere = Grant { namespace: "*".to_owned(), tenant: "*".to_owned() };
+        Caller { key_id: None, role: Role::Admin, grants: [everywhere].into() }
+    }
+
+    /// Id of the key.
+    pub fn key_id(&self) -> Option<&str> {
+        self.key_id.as_deref()
+    }
+
+    /// Whether the role allows it, and for what concerns all tenants, whether the grants do.
+    pub fn may(&self, need: Need) -> bool {
+        let by_role = match need {
+            Need::Read | Need::System => matches!(self.role, Role::Admin | Role::Operator | Role::Viewer),
+            Need::Operate => matches!(self.role, Role::Admin | Role::Operator),
+            Need::Work => matches!(self.role, Role::Admin | Role::Worker),
+            Need::Admin => self.role == Role::Admin,
+        };
+        let concerns_all = matches!(need, Need::System | Need::Admin);
+        by_role && (!concerns_all || self.grants.iter().any(|grant| grant.namespace == "*" && grant.tenant == "*"))
+    }
+
+    /// Whether a grant covers the scope.
+    pub fn may_enter(&self, scope: &Scope) -> bool {
+        self.grants.iter().any(|grant| scope.is_covered_by(grant))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_role_may_do_what_it_is_for() {
+        let everywhere = [Grant { namespace: "*".to_owned(), tenant: "*".to_owned() }];
+        let one = [Grant { namespace: "shop".to_owned(), tenant: "eu".to_owned() }];
+        let all = [Need::Read, Need::Operate, Need::Work, Need::System, Need::Admin];
+        for (role, wide, narrow) in [
+            (Role::Admin, [true, true, true, true, true], [true, true, true, false, false]),
+            (Role::Operator, [true, true, false, true, false], [true, true, false, false, false]),
+            (Role::Viewer, [true, false, false, true, false], [true, false, false, false, false]),
+            (Role::Worker, [false, false, true, false, false], [false, false, true, false, false]),
+        ] {
+            assert_eq!(all.map(|need| Caller::with_key("k", role, &everywhere).may(need)), wide, "{role:?}");
+            assert_eq!(all.map(|need| Caller::with_key("k", role, &one).may(need)), narrow, "{role:?}");
+        }
+    }
+
+    #[test]
+    fn a_grant_opens_its_scope_and_no_other() {
+        let grant = |namespace: &str, tenant: &str| Grant { namespace: namespace.to_owned(), tenant: tenant.to_owned() };
+        let caller = Caller::with_key("k", Role::Viewer, &[grant("shop", "eu"), grant("lab", "*")]);
+        for (namespace, tenant, may) in
+            [("shop", "eu", true), ("shop", "us", false), ("lab", "any", true), ("other", "eu", false)]
+        {
+            assert_eq!(caller.may_enter(&Scope::new(namespace, tenant).unwrap()), may, "{namespace}/{tenant}");
+        }
+    }
+}

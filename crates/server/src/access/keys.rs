@@ -1,0 +1,384 @@
+//! API keys as records: made, verified, listed, revoked.
+//!
+//! A key is `segno_<id>_<secret>`. The record has the SHA-256 of the whole key: it is random enough that a slow hash would
+//! protect nothing. A verified key is remembered for [`REMEMBER_MS`], which is how long a revoked one may still work.
+
+use std::num::NonZeroUsize;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jiff::Timestamp;
+use lru::LruCache;
+use segno::clock::Clock;
+use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
+use segno_api::key::{CreateKey, Grant, Key, Role};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use super::Caller;
+use crate::problem::{Code, Refusal};
+use crate::scope::check_slug;
+
+/// Kind of the records that hold keys.
+const KIND: &str = "segno.key";
+
+/// Kind of the records that hold when a key was last used.
+const USE_KIND: &str = "segno.key-use";
+
+/// How long a verified key is taken for granted, in milliseconds.
+const REMEMBER_MS: u64 = 3_000;
+
+/// Verified keys that are remembered.
+const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(4_096).expect("it is not zero");
+
+/// A use is written down at most this often, in milliseconds.
+const USE_EVERY_MS: u64 = 60_000;
+
+/// Random bytes of a secret.
+const SECRET_BYTES: usize = 32;
+
+/// Random bytes of an id.
+const ID_BYTES: usize = 8;
+
+/// Most grants of one key.
+const MAX_GRANTS: usize = 64;
+
+/// Longest name of a key in bytes.
+const MAX_NAME_BYTES: usize = 128;
+
+/// A key as it is stored.
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredKey {
+    name: String,
+    /// SHA-256 of the key, in base64.
+    hash: String,
+    role: Role,
+    grants: Vec<Grant>,
+    created_at_ms: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expires_at_ms: Option<u64>,
+}
+
+/// A new key with its secret.
+pub struct NewKey {
+    /// The key itself, shown this once.
+    pub secret: String,
+    /// All else about it.
+    pub key: Key,
+}
+
+struct Remembered {
+    caller: Caller,
+    expires_at_ms: Option<u64>,
+    verified_at_ms: u64,
+    bucket: Bucket,
+}
+
+/// A bucket of requests that fills with time.
+struct Bucket {
+    tokens: f64,
+    filled_at_ms: u64,
+}
+
+impl Bucket {
+    /// Takes one request out, if there is one.
+    fn take(&mut self, per_second: Option<u32>, now_ms: u64) -> bool {
+        let Some(per_second) = per_second.map(f64::from) else { return true };
+        let seconds = now_ms.saturating_sub(self.filled_at_ms) as f64 / 1_000.0;
+        self.tokens = (self.tokens + seconds * per_second).min(per_second);
+        self.filled_at_ms = now_ms;
+        let there = self.tokens >= 1.0;
+        if there {
+            self.tokens -= 1.0;
+        }
+        there
+    }
+}
+
+/// The keys of a store.
+pub struct KeyStore {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    requests_per_second: Option<u32>,
+    remembered: Mutex<LruCache<[u8; 32], Remembered>>,
+    used: Mutex<LruCache<String, u64>>,
+}
+
+impl KeyStore {
+    /// The keys in a store, each good for so many requests a second.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, requests_per_second: Option<u32>) -> Self {
+        KeyStore {
+            store,
+            clock,
+            requests_per_second,
+            remembered: Mutex::new(LruCache::new(MAX_REMEMBERED)),
+            used: Mutex::new(LruCache::new(MAX_REMEMBERED)),
+        }
+    }
+
+    /// Who holds this key.
+    ///
+    /// # Errors
+    /// `unauthorized` when it does not work, `rate-limited` when it is used too often.
+    pub async fn verify(&self, token: &str) -> Result<Caller, Refusal> {
+        let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+        let now_ms = self.clock.now_ms();
+        if let Some(known) = self.recall(&digest, now_ms) {
+            return known;
+        }
+        let refused = || Refusal::new(Code::Unauthorized, "the API key is unknown, revoked or expired; ask an administrator for a new one");
+        let id = key_id(token).ok_or_else(refused)?;
+        let record = self.store.get_record(KIND, id).await?.ok_or_else(refused)?;
+        let key = decode(&record)?;
+        let stored = URL_SAFE_NO_PAD.decode(&key.hash).unwrap_or_default();
+        if !bool::from(stored.ct_eq(&digest)) || is_over(key.expires_at_ms, now_ms) {
+            return Err(refused());
+        }
+        let caller = Caller::with_key(id, key.role, &key.grants);
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let bucket = match remembered.pop(&digest) {
+            Some(known) => known.bucket,
+            None => Bucket { tokens: self.requests_per_second.map_or(0.0, f64::from), filled_at_ms: now_ms },
+        };
+        let entry = Remembered { caller, expires_at_ms: key.expires_at_ms, verified_at_ms: now_ms, bucket };
+        remembered.put(digest, entry);
+        drop(remembered);
+        self.note_use(id, now_ms);
+        self.recall(&digest, now_ms).unwrap_or_else(|| Err(refused()))
+    }
+
+    /// What is remembered of a key; `None` when it must be read again.
+    fn recall(&self, digest: &[u8; 32], now_ms: u64) -> Option<Result<Caller, Refusal>> {
+        let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = remembered.get_mut(digest)?;
+        if now_ms.saturating_sub(known.verified_at_ms) > REMEMBER_MS || is_over(known.expires_at_ms, now_ms) {
+            return None;
+        }
+        Some(if known.bucket.take(self.requests_per_second, now_ms) {
+            Ok(known.caller.clone())
+        } else {
+            Err(Refusal::new(Code::RateLimited, "this key sends more requests than it may; slow down"))
+        })
+    }
+
+    /// Writes down that a key was used, now and then, without making the caller wait.
+    fn note_use(&self, id: &str, now_ms: u64) {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        if used.get(id).is_some_and(|last| now_ms.saturating_sub(*last) < USE_EVERY_MS) {
+            return;
+        }
+        used.put(id.to_owned(), now_ms);
+        drop(used);
+        let (store, id) = (self.store.clone(), id.to_owned());
+        tokio::spawn(async move {
+            let write = RecordWrite::Put {
+                kind: USE_KIND.to_owned(),
+                id,
+                expect: Expect::Anything,
+                due_at_ms: None,
+                time_to_live: None,
+                body: now_ms.to_string().into(),
+            };
+            if let Err(error) = store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await {
+                tracing::debug!(%error, "the use of a key could not be written down");
+            }
+        });
+    }
+
+    /// Makes a key.
+    ///
+    /// # Errors
+    /// `invalid-request` when a field is wrong.
+    pub async fn create(&self, request: CreateKey) -> Result<NewKey, Refusal> {
+        check(&request)?;
+        let now_ms = self.store.now_ms().await?;
+        let expires_at_ms = request.expires_at.map(|at| u64::try_from(at.as_millisecond()).unwrap_or(0));
+        if is_over(expires_at_ms, now_ms) {
+            return Err(Refusal::field("expires_at", "lies in the past"));
+        }
+        let id = hex(&random::<ID_BYTES>()?);
+        let secret = format!("segno_{id}_{}", URL_SAFE_NO_PAD.encode(random::<SECRET_BYTES>()?));
+        let stored = StoredKey {
+            name: request.name,
+            hash: URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes())),
+            role: request.role,
+            grants: request.grants,
+            created_at_ms: now_ms,
+            expires_at_ms,
+        };
+        let body = serde_json::to_vec(&stored).map_err(unreadable)?;
+        let write = RecordWrite::Put {
+            kind: KIND.to_owned(),
+            id: id.clone(),
+            expect: Expect::Absent,
+            due_at_ms: None,
+            time_to_live: None,
+            body: body.into(),
+        };
+        self.store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await?;
+        Ok(NewKey { secret, key: shown(id, stored, None) })
+    }
+
+    /// A page of keys, ascending by id.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn list(&self, after_id: Option<&str>, limit: usize) -> Result<Vec<Key>, Refusal> {
+        let request = ListRecords { kind: KIND, id_prefix: "", after_id, limit };
+        let mut keys = Vec::new();
+        for record in self.store.list_records(request).await? {
+            let used = self.store.get_record(USE_KIND, &record.id).await?;
+            let used = used.and_then(|record| std::str::from_utf8(&record.body).ok()?.parse().ok());
+            let stored = decode(&record)?;
+            keys.push(shown(record.id, stored, used));
+        }
+        Ok(keys)
+    }
+
+    /// Whether there is any key.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn is_empty(&self) -> Result<bool, Refusal> {
+        let request = ListRecords { kind: KIND, id_prefix: "", after_id: None, limit: 1 };
+        Ok(self.store.list_records(request).await?.is_empty())
+    }
+
+    /// Revokes a key. It ceases to work on this node at once, on others within [`REMEMBER_MS`].
+    ///
+    /// # Errors
+    /// `not-found` when there is none.
+    pub async fn revoke(&self, id: &str) -> Result<(), Refusal> {
+        let missing = || Refusal::not_found("key", id);
+        let record = self.store.get_record(KIND, id).await?.ok_or_else(missing)?;
+        let delete = |kind: &str, expect| RecordWrite::Delete { kind: kind.to_owned(), id: id.to_owned(), expect };
+        let writes = vec![delete(KIND, Expect::Version(record.version)), delete(USE_KIND, Expect::Anything)];
+        match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Conflict => return Err(missing()),
+            Err(error) => return Err(error.into()),
+        }
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(())
+    }
+}
+
+/// How long a revoked key may still work on another node.
+pub const REVOKED_WITHIN: Duration = Duration::from_millis(REMEMBER_MS);
+
+fn is_over(expires_at_ms: Option<u64>, now_ms: u64) -> bool {
+    expires_at_ms.is_some_and(|at| at <= now_ms)
+}
+
+/// The id in a key, if it has the form of one.
+fn key_id(token: &str) -> Option<&str> {
+    let (id, secret) = token.strip_prefix("segno_")?.split_once('_')?;
+    let is_id = id.len() == 2 * ID_BYTES && id.bytes().all(|b| b.is_ascii_hexdigit());
+    (is_id && !secret.is_empty()).then_some(id)
+}
+
+fn check(request: &CreateKey) -> Result<(), Refusal> {
+    if request.name.trim().is_empty() || request.name.len() > MAX_NAME_BYTES || request.name.chars().any(char::is_control)
+    {
+        return Err(Refusal::field("name", format!("must be printable text of at most {MAX_NAME_BYTES} bytes")));
+    }
+    if request.grants.is_empty() || request.grants.len() > MAX_GRANTS {
+        return Err(Refusal::field("grants", format!("must be 1 to {MAX_GRANTS}; use \"*\" for every namespace or tenant")));
+    }
+    for grant in &request.grants {
+        for (field, value) in [("grants.namespace", &grant.namespace), ("grants.tenant", &grant.tenant)] {
+            if value != "*" {
+                check_slug(field, value)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn decode(record: &Record) -> Result<StoredKey, Refusal> {
+    serde_json::from_slice(&record.body).map_err(unreadable)
+}
+
+fn unreadable(error: serde_json::Error) -> Refusal {
+    tracing::error!(%error, "a stored key cannot be read or written");
+    Refusal::new(Code::Internal, "a stored key cannot be read; the server's log has the reason")
+}
+
+fn shown(id: String, stored: StoredKey, used_at_ms: Option<u64>) -> Key {
+    Key {
+        id,
+        name: stored.name,
+        role: stored.role,
+        grants: stored.grants,
+        created_at: timestamp(stored.created_at_ms),
+        expires_at: stored.expires_at_ms.map(timestamp),
+        last_used_at: used_at_ms.map(timestamp),
+    }
+}
+
+/// A stored time as it goes over the wire.
+pub fn timestamp(unix_ms: u64) -> Timestamp {
+    i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX)
+}
+
+fn random<const N: usize>() -> Result<[u8; N], Refusal> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| {
+        tracing::error!(%error, "the system gives no random numbers");
+        Refusal::new(Code::Internal, "the system gives no random numbers")
+    })?;
+    Ok(bytes)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use segno::store::memory::MemoryStore;
+    use segno_testkit::VirtualClock;
+
+    use super::*;
+
+    #[test]
+    fn only_texts_of_the_right_form_are_looked_up() {
+        assert_eq!(key_id("segno_0123456789abcdef_se_cret"), Some("0123456789abcdef"));
+        for bad in ["", "segno_", "segno_x_y", "segno_0123456789abcdef_", "segno_0123456789abcdeg_x", "key"] {
+            assert_eq!(key_id(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_bucket_gives_so_many_a_second() {
+        let mut bucket = Bucket { tokens: 2.0, filled_at_ms: 0 };
+        let taken = |bucket: &mut Bucket, now_ms| (0..5).filter(|_| bucket.take(Some(2), now_ms)).count();
+        assert_eq!(taken(&mut bucket, 0), 2);
+        assert_eq!(taken(&mut bucket, 500), 1);
+        assert_eq!(taken(&mut bucket, 60_000), 2);
+        assert!(bucket.take(None, 60_000));
+    }
+
+    #[tokio::test]
+    async fn a_key_works_until_it_is_revoked_or_expires_and_its_secret_is_nowhere() {
+        let store: Arc<dyn Store> = MemoryStore::new();
+        let clock = VirtualClock::new();
+        let keys = KeyStore::new(store.clone(), Arc::new(clock.clone()), None);
+        let grant = Grant { namespace: "*".to_owned(), tenant: "*".to_owned() };
+        let request = CreateKey { name: "ci".to_owned(), role: Role::Viewer, grants: vec![grant], expires_at: None };
+        let made = keys.create(request).await.unwrap();
+        assert!(keys.verify(&made.secret).await.is_ok());
+        let mut forged = made.secret.clone();
+        forged.pop();
+        assert!(keys.verify(&forged).await.is_err());
+        let record = store.get_record(KIND, &made.key.id).await.unwrap().unwrap();
+        let secret = made.secret.rsplit_once('_').unwrap().1;
+        assert!(!String::from_utf8_lossy(&record.body).contains(secret));
+        keys.revoke(&made.key.id).await.unwrap();
+        assert_eq!(keys.verify(&made.secret).await.unwrap_err().status(), 401);
+        assert_eq!(keys.revoke(&made.key.id).await.unwrap_err().status(), 404);
+    }
+}

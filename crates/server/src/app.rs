@@ -1,0 +1,54 @@
+//! What every route needs.
+
+use std::sync::Arc;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+use segno::Client;
+use segno::clock::Clock;
+use segno::ids::IdSource;
+use segno::store::Store;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::KeyStore;
+use crate::audit::AuditLog;
+use crate::idempotency::Idempotency;
+use crate::readiness::Readiness;
+use crate::settings::Settings;
+
+/// What every route needs. Cheap to clone.
+pub type App = Arc<AppState>;
+
+/// The parts of a server.
+pub struct AppState {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// A client on it.
+    pub client: Client,
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Fresh ids.
+    pub ids: Arc<dyn IdSource>,
+    /// The settings in force.
+    pub settings: Settings,
+    /// Name of this node.
+    pub node: String,
+    /// Orchestrations that this node knows, with versions.
+    pub orchestrations: Vec<(String, String)>,
+    /// API keys; `None` on a server without authentication.
+    pub keys: Option<KeyStore>,
+    /// Whether requests under any host name are taken without keys (`--insecure`).
+    pub trusts_any_host: bool,
+    /// Answers that are kept for repeated requests.
+    pub idempotency: Idempotency,
+    /// Who changed what.
+    pub audit: AuditLog,
+    /// Whether the store takes writes.
+    pub readiness: Readiness,
+    /// Metrics in Prometheus' format, if they are collected.
+    pub metrics: Option<PrometheusHandle>,
+    /// Places for live streams.
+    pub streams: Arc<Semaphore>,
+    /// Cancelled when the server stops: streams end and readiness is over.
+    pub stopping: CancellationToken,
+}

@@ -1,0 +1,41 @@
+//! Segno as a service: HTTP API, keys and tenants, metrics, live streams.
+//!
+//! | file | what |
+//! |---|---|
+//! | `server` | a server: put together, started, stopped |
+//! | `settings` | what can be set, and where it came from |
+//! | `routes` | the routes, one file per resource; `mod.rs` has the groups and what each needs |
+//! | `access` | who may do what: keys, roles, grants, the guard |
+//! | `scope` | namespace and tenant of a request |
+//! | `extract` | reading requests |
+//! | `problem` | answers that are not a success |
+//! | `idempotency` | a request that is sent again |
+//! | `audit` | who changed what |
+//! | `readiness` | whether the store takes writes |
+//! | `request_id` | an id for every request |
+//! | `listen` | connections, TLS, time limits |
+//! | `app` | what every route needs |
+//! | `samples` | what `segno dev` has to play with |
+//!
+//! **Invariants.** Deny by default: only the public group of routes has no guard. The store is reached through the caller's
+//! scope, so no id of one tenant can name a thing of another. An answer leaves when what it says is on the disk.
+
+mod access;
+mod app;
+mod audit;
+mod extract;
+mod idempotency;
+mod listen;
+mod problem;
+mod readiness;
+mod request_id;
+mod routes;
+pub mod samples;
+mod scope;
+mod server;
+pub mod settings;
+
+pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
+pub use listen::bind;
+pub use problem::{Code, Refusal};
+pub use server::{Server, ServerBuilder, ServerError};

@@ -1,0 +1,184 @@
+//! Answers that are not a success. Every one has a code with a page in `docs/errors/`.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use segno::store::{ErrorKind, ProviderError};
+use segno_api::problem::PROBLEM_JSON;
+use segno_api::{FieldProblem, Problem};
+
+use crate::scope::Scope;
+
+/// Where the pages about codes are.
+const PAGES: &str = "https://segno.dev/errors/";
+
+/// After this many seconds a caller may try again when the store or the server was busy.
+const RETRY_AFTER_SECONDS: u64 = 1;
+
+macro_rules! codes {
+    ($($(#[doc = $doc:literal])+ $variant:ident = $slug:literal, $status:ident, $title:literal;)+) => {
+        /// What the server itself has to refuse. Codes of the engine pass through with their own names.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum Code {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Code {
+            /// Every code, so that a test can check that each has its page.
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)+];
+
+            /// The stable name, as in `docs/errors/<name>.md`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$variant => $slug,)+ }
+            }
+
+            fn status(self) -> StatusCode {
+                match self { $(Code::$variant => StatusCode::$status,)+ }
+            }
+
+            fn title(self) -> &'static str {
+                match self { $(Code::$variant => $title,)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The request cannot be read, or a field of it is wrong.
+    InvalidRequest = "invalid-request", BAD_REQUEST, "The request is wrong";
+    /// No key, or one that does not work.
+    Unauthorized = "unauthorized", UNAUTHORIZED, "A valid API key is needed";
+    /// The key does not allow this.
+    Forbidden = "forbidden", FORBIDDEN, "The API key does not allow this";
+    /// There is no such route or resource.
+    NotFound = "not-found", NOT_FOUND, "There is no such thing";
+    /// The route exists, but not with this method.
+    MethodNotAllowed = "method-not-allowed", METHOD_NOT_ALLOWED, "The method is not allowed here";
+    /// The body took too long to arrive.
+    RequestTimeout = "request-timeout", REQUEST_TIMEOUT, "The request took too long to arrive";
+    /// The resource exists already, or has changed meanwhile.
+    Conflict = "conflict", CONFLICT, "It conflicts with what is there";
+    /// The resource has another version than the caller expects.
+    PreconditionFailed = "precondition-failed", PRECONDITION_FAILED, "It has changed meanwhile";
+    /// The body is larger than the limit.
+    BodyTooLarge = "body-too-large", PAYLOAD_TOO_LARGE, "The body is too large";
+    /// The body is not declared to be JSON.
+    UnsupportedMediaType = "unsupported-media-type", UNSUPPORTED_MEDIA_TYPE, "The body must be JSON";
+    /// The idempotency key was used for another request.
+    IdempotencyMismatch = "idempotency-mismatch", UNPROCESSABLE_ENTITY, "The idempotency key belongs to another request";
+    /// A request with the same idempotency key is being worked on.
+    IdempotencyInFlight = "idempotency-in-flight", CONFLICT, "The same request is being worked on";
+    /// The key sends more requests than it may.
+    RateLimited = "rate-limited", TOO_MANY_REQUESTS, "Too many requests";
+    /// More streams are open than allowed.
+    TooManyStreams = "too-many-streams", TOO_MANY_REQUESTS, "Too many streams are open";
+    /// The store is away or busy.
+    Unavailable = "unavailable", SERVICE_UNAVAILABLE, "The server cannot do it now";
+    /// Something is wrong on the side of the server.
+    Internal = "internal", INTERNAL_SERVER_ERROR, "The server failed";
+}
+
+/// An answer that is not a success.
+#[derive(Debug, Clone)]
+pub struct Refusal {
+    status: StatusCode,
+    code: &'static str,
+    title: &'static str,
+    detail: String,
+    errors: Vec<FieldProblem>,
+    retry_after_seconds: Option<u64>,
+}
+
+impl Refusal {
+    /// A refusal of the server itself.
+    pub fn new(code: Code, detail: impl Into<String>) -> Self {
+        let busy = matches!(code, Code::Unavailable | Code::RateLimited | Code::IdempotencyInFlight);
+        Refusal {
+            status: code.status(),
+            code: code.as_str(),
+            title: code.title(),
+            detail: detail.into(),
+            errors: Vec::new(),
+            retry_after_seconds: busy.then_some(RETRY_AFTER_SECONDS),
+        }
+    }
+
+    /// One field of the request is wrong.
+    pub fn field(field: impl Into<String>, detail: impl Into<String>) -> Self {
+        let error = FieldProblem { field: field.into(), detail: detail.into() };
+        let mut refusal = Self::new(Code::InvalidRequest, format!("{}: {}", error.field, error.detail));
+        refusal.errors.push(error);
+        refusal
+    }
+
+    /// Nothing of this name is there, or not for this caller: the two cannot be told apart.
+    pub fn not_found(what: &str, id: &str) -> Self {
+        Self::new(Code::NotFound, format!("there is no {what} {id:?}"))
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// An error of the engine, told in the caller's ids.
+    pub fn from_engine(error: &segno::Error, scope: &Scope) -> Self {
+        let status = match error.kind() {
+            ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Conflict | ErrorKind::LockLost => StatusCode::CONFLICT,
+            kind => return Self::from_kind(kind, error),
+        };
+        Refusal {
+            status,
+            code: error.code().as_str(),
+            title: status.canonical_reason().unwrap_or("Refused"),
+            detail: scope.hide_prefix(&error.to_string()),
+            errors: Vec::new(),
+            retry_after_seconds: None,
+        }
+    }
+
+    /// An error that the caller can do nothing about; its reason is for the log only.
+    fn from_kind(kind: ErrorKind, error: &dyn std::error::Error) -> Self {
+        match kind {
+            ErrorKind::Unavailable | ErrorKind::Closed => {
+                tracing::warn!(%error, "the store is not available");
+                Self::new(Code::Unavailable, "the store is not available at the moment; try again")
+            }
+            _ => {
+                tracing::error!(%error, "a request failed");
+                Self::new(Code::Internal, "the server's log has the reason, under the id of this request")
+            }
+        }
+    }
+}
+
+impl From<ProviderError> for Refusal {
+    fn from(error: ProviderError) -> Self {
+        Self::from_kind(error.kind(), &error)
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let problem = Problem {
+            page: format!("{PAGES}{}", self.code),
+            title: self.title.to_owned(),
+            status: self.status.as_u16(),
+            code: self.code.to_owned(),
+            detail: self.detail,
+            errors: self.errors,
+            request_id: crate::request_id::current(),
+        };
+        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        let mut response = (self.status, [(header::CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
+        let headers = response.headers_mut();
+        if let Some(seconds) = self.retry_after_seconds {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}

@@ -1,0 +1,57 @@
+//! Whether the store takes writes: tried by writing, at most once a second, because anybody may ask.
+
+use std::time::Duration;
+
+use segno::clock;
+use segno::store::{Expect, RecordBatch, RecordWrite};
+use tokio::sync::Mutex;
+
+use crate::app::AppState;
+use crate::problem::{Code, Refusal};
+
+/// Kind of the record that is written.
+const KIND: &str = "segno.readiness";
+
+/// An answer is good for so long, in milliseconds.
+const GOOD_FOR_MS: u64 = 1_000;
+
+/// A store that takes longer than this is not ready.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What the last try gave.
+#[derive(Default)]
+pub struct Readiness {
+    last: Mutex<Option<(u64, Result<(), Refusal>)>>,
+}
+
+impl Readiness {
+    /// Whether the store takes writes.
+    ///
+    /// # Errors
+    /// `unavailable` when it does not.
+    pub async fn check(&self, app: &AppState) -> Result<(), Refusal> {
+        let mut last = self.last.lock().await;
+        let now_ms = app.clock.now_ms();
+        if let Some((at_ms, outcome)) = &*last
+            && now_ms.saturating_sub(*at_ms) < GOOD_FOR_MS
+        {
+            return outcome.clone();
+        }
+        let write = RecordWrite::Put {
+            kind: KIND.to_owned(),
+            id: app.node.clone(),
+            expect: Expect::Anything,
+            due_at_ms: None,
+            time_to_live: Some(Duration::from_secs(60)),
+            body: now_ms.to_string().into(),
+        };
+        let commit = app.store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() });
+        let outcome = match clock::timeout(&*app.clock, PATIENCE, commit).await {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(error)) => Err(error.into()),
+            None => Err(Refusal::new(Code::Unavailable, format!("the store did not take a write within {PATIENCE:?}"))),
+        };
+        *last = Some((now_ms, outcome.clone()));
+        outcome
+    }
+}

@@ -1,0 +1,37 @@
+//! An id for every request: in the answer's `x-request-id`, in problems, in the log and in the audit log.
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue};
+use axum::middleware::Next;
+use axum::response::Response;
+
+use crate::app::App;
+
+/// The header that carries the id.
+pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// Longest id that is taken over from a caller, in bytes.
+const MAX_BYTES: usize = 128;
+
+tokio::task_local! {
+    static CURRENT: String;
+}
+
+/// The id of the request that is being answered.
+pub fn current() -> Option<String> {
+    CURRENT.try_with(Clone::clone).ok()
+}
+
+/// Takes the caller's id if it is sound, else makes one.
+pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
+    let given = request.headers().get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
+    let sound =
+        given.filter(|id| !id.is_empty() && id.len() <= MAX_BYTES && id.bytes().all(|b| b.is_ascii_graphic()));
+    let id = sound.map_or_else(|| app.ids.new_uuid().to_string(), str::to_owned);
+    let value = HeaderValue::from_str(&id).ok();
+    let mut response = CURRENT.scope(id, next.run(request)).await;
+    if let Some(value) = value {
+        response.headers_mut().insert(X_REQUEST_ID, value);
+    }
+    response
+}

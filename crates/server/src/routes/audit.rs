@@ -1,0 +1,32 @@
+//! Who changed what.
+
+use axum::Json;
+use axum::extract::State;
+use segno_api::Problem;
+use segno_api::audit::AuditList;
+
+use super::instances::list::limit;
+use super::keys::Page;
+use crate::app::App;
+use crate::extract::Query;
+use crate::problem::Refusal;
+use crate::scope::{Scope, ScopeParameters};
+
+/// Changes in a namespace and tenant, newest first.
+#[utoipa::path(get, path = "/v1/audit", tag = "keys", params(ScopeParameters, Page), responses(
+    (status = 200, body = AuditList),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn list(
+    State(app): State<App>,
+    scope: Scope,
+    Query(page): Query<Page>,
+) -> Result<Json<AuditList>, Refusal> {
+    let rows = limit(page.limit)?;
+    let mut entries = app.audit.list(&scope, page.cursor.as_deref(), rows + 1).await?;
+    let more = entries.len() > rows;
+    entries.truncate(rows);
+    let next_cursor = entries.last().filter(|_| more).map(|entry| entry.id.clone());
+    Ok(Json(AuditList { entries, next_cursor }))
+}

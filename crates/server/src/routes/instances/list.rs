@@ -1,0 +1,89 @@
+//! Listing.
+
+use axum::Json;
+use axum::extract::State;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use segno::limits::MAX_PAGE_ROWS;
+use segno::store::{InstanceCursor, InstanceQuery};
+use segno_api::Problem;
+use segno_api::instance::{InstanceList, ListInstances};
+
+use super::view;
+use crate::app::App;
+use crate::extract::Query;
+use crate::problem::Refusal;
+use crate::scope::{Scope, ScopeParameters};
+
+/// Rows of a page when a request does not say.
+const DEFAULT_ROWS: usize = 50;
+
+/// Instances, newest first.
+#[utoipa::path(get, path = "/v1/instances", tag = "instances", params(ScopeParameters, ListInstances), responses(
+    (status = 200, body = InstanceList),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn list(
+    State(app): State<App>,
+    scope: Scope,
+    Query(request): Query<ListInstances>,
+) -> Result<Json<InstanceList>, Refusal> {
+    let limit = limit(request.limit)?;
+    let query = InstanceQuery {
+        id_prefix: Some(scope.stored(request.prefix.as_deref().unwrap_or_default())),
+        status: request.status.map(view::engine_status),
+        orchestration_name: request.orchestration,
+        label: request.label.as_deref().map(|label| parse_label("label", label)).transpose()?,
+        parent_instance_id: request.parent.map(|parent| scope.stored(&parent)),
+        created_from_ms: request.created_from.map(unix_ms),
+        created_before_ms: request.created_before.map(unix_ms),
+        cursor: request.cursor.as_deref().map(|cursor| decode_cursor(&scope, cursor)).transpose()?,
+        limit,
+    };
+    let page = app.client.list(query).await.map_err(|error| Refusal::from_engine(&error, &scope))?;
+    let instances = page.instances.into_iter().map(|found| view::instance(&scope, found));
+    let instances = instances.collect::<Result<_, _>>()?;
+    let next_cursor = page.next.map(|cursor| encode_cursor(&scope, &cursor));
+    Ok(Json(InstanceList { instances, next_cursor }))
+}
+
+/// Rows of a page.
+///
+/// # Errors
+/// When it is out of range.
+pub fn limit(asked: Option<usize>) -> Result<usize, Refusal> {
+    match asked {
+        None => Ok(DEFAULT_ROWS),
+        Some(rows) if (1..=MAX_PAGE_ROWS).contains(&rows) => Ok(rows),
+        Some(_) => Err(Refusal::field("limit", format!("must be 1 to {MAX_PAGE_ROWS}"))),
+    }
+}
+
+/// A label as `key=value`.
+///
+/// # Errors
+/// When there is no `=` in it.
+pub fn parse_label(field: &str, text: &str) -> Result<(String, String), Refusal> {
+    let (key, value) = text.split_once('=').ok_or_else(|| Refusal::field(field, "must be key=value"))?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// Milliseconds since 1970; times before it are 1970.
+pub fn unix_ms(at: jiff::Timestamp) -> u64 {
+    u64::try_from(at.as_millisecond()).unwrap_or(0)
+}
+
+fn encode_cursor(scope: &Scope, cursor: &InstanceCursor) -> String {
+    let id = scope.shown(&cursor.instance_id).unwrap_or_default();
+    URL_SAFE_NO_PAD.encode(format!("{} {id}", cursor.created_at_ms))
+}
+
+fn decode_cursor(scope: &Scope, cursor: &str) -> Result<InstanceCursor, Refusal> {
+    let decoded = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    let parts = decoded.as_deref().and_then(|text| {
+        let (created_at_ms, id) = text.split_once(' ')?;
+        Some(InstanceCursor { created_at_ms: created_at_ms.parse().ok()?, instance_id: scope.stored(id) })
+    });
+    parts.ok_or_else(|| Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before"))
+}

@@ -1,0 +1,9 @@
+//! Instances, one file per group of routes.
+
+pub mod bulk;
+pub mod list;
+pub mod read;
+pub mod start;
+pub mod steer;
+pub mod stream;
+mod view;

@@ -1,0 +1,203 @@
+//! Reading one instance.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::ETAG;
+use axum::response::{IntoResponse, Response};
+use segno::limits::MAX_PAGE_ROWS;
+use segno_api::Problem;
+use segno_api::history::{Execution, ExecutionList, History};
+use segno_api::instance::{CustomStatus, Instance, Tree};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::{list, view};
+use crate::access::timestamp;
+use crate::app::App;
+use crate::extract::{Path, Query, wait_of};
+use crate::problem::Refusal;
+use crate::scope::{Scope, ScopeParameters};
+
+/// How long to wait.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Wait {
+    /// Wait up to so many milliseconds for the instance to end; the answer shows its state then, ended or not.
+    #[param(maximum = 60000)]
+    wait_ms: Option<u64>,
+}
+
+/// One instance.
+#[utoipa::path(get, path = "/v1/instances/{id}", tag = "instances", params(
+    ("id" = String, Path, description = "Id of the instance; a slash in it is written %2F"), ScopeParameters, Wait,
+), responses(
+    (status = 200, body = Instance, headers(("etag" = String, description = "The revision"))),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn get(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+    Query(query): Query<Wait>,
+) -> Result<Response, Refusal> {
+    let stored = scope.stored(&id);
+    let wait = wait_of(query.wait_ms)?;
+    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
+    let mut found = app.client.instance(&stored).await.map_err(refused)?;
+    if !wait.is_zero() && !found.has_ended() {
+        found = match app.client.wait_until_ended(&stored, wait).await {
+            Ok(ended) => ended,
+            Err(error) if error.code() == segno::Code::WaitTimedOut => app.client.instance(&stored).await.map_err(refused)?,
+            Err(error) => return Err(refused(error)),
+        };
+    }
+    let shown = view::instance(&scope, found)?;
+    let tag = format!("\"{}\"", shown.revision);
+    Ok(([(ETAG, tag)], Json(shown)).into_response())
+}
+
+/// Which events.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryPage {
+    /// Which execution; the current one without it.
+    #[param(minimum = 1)]
+    execution: Option<u64>,
+    /// Only events after this one.
+    after: Option<u64>,
+    /// At most this many.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// Recorded events of one execution.
+#[utoipa::path(get, path = "/v1/instances/{id}/history", tag = "instances", params(
+    ("id" = String, Path, description = "Id of the instance"), ScopeParameters, HistoryPage,
+), responses(
+    (status = 200, body = History),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn history(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+    Query(page): Query<HistoryPage>,
+) -> Result<Json<History>, Refusal> {
+    let stored = scope.stored(&id);
+    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
+    let limit = match page.limit {
+        None => MAX_PAGE_ROWS,
+        some => list::limit(some)?,
+    };
+    let execution = match page.execution {
+        Some(execution) => execution,
+        None => app.client.instance(&stored).await.map_err(refused)?.execution_id,
+    };
+    let after = page.after.unwrap_or(0);
+    let events = app.client.history_of_execution(&stored, execution).await.map_err(refused)?;
+    let mut rest = events.iter().filter(|event| event.event_id > after);
+    let events = rest.by_ref().take(limit).map(view::event).collect::<Result<Vec<_>, _>>()?;
+    let next_after = rest.next().and_then(|_| events.last().map(|event| event.id));
+    Ok(Json(History { execution, events, next_after }))
+}
+
+/// All executions of an instance.
+#[utoipa::path(get, path = "/v1/instances/{id}/executions", tag = "instances", params(
+    ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
+), responses(
+    (status = 200, body = ExecutionList),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn executions(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+) -> Result<Json<ExecutionList>, Refusal> {
+    let stored = scope.stored(&id);
+    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
+    app.client.instance(&stored).await.map_err(refused)?;
+    let mut executions = Vec::new();
+    for number in app.client.executions(&stored).await.map_err(refused)? {
+        let info = app.client.execution(&stored, number).await.map_err(refused)?;
+        executions.push(Execution {
+            execution: number,
+            status: view::status(info.status),
+            started_at: timestamp(info.started_at_ms),
+            completed_at: info.completed_at_ms.map(timestamp),
+            events: info.event_count,
+        });
+    }
+    Ok(Json(ExecutionList { executions }))
+}
+
+/// An instance and all its descendants.
+#[utoipa::path(get, path = "/v1/instances/{id}/tree", tag = "instances", params(
+    ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
+), responses(
+    (status = 200, body = Tree),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn tree(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+) -> Result<Json<Tree>, Refusal> {
+    let stored = scope.stored(&id);
+    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
+    app.client.instance(&stored).await.map_err(refused)?;
+    let tree = app.client.tree(&stored).await.map_err(refused)?;
+    let ids = tree.all_ids.iter().filter_map(|id| scope.shown(id)).map(str::to_owned);
+    Ok(Json(Tree { root: id, ids: ids.collect() }))
+}
+
+/// Which change of the status.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct StatusAfter {
+    /// Wait for a version above this one.
+    after: Option<u64>,
+    /// Wait up to so many milliseconds for it; the answer shows what is there then.
+    #[param(maximum = 60000)]
+    wait_ms: Option<u64>,
+}
+
+/// The status that the code of an instance has set.
+#[utoipa::path(get, path = "/v1/instances/{id}/status", tag = "instances", params(
+    ("id" = String, Path, description = "Id of the instance"), ScopeParameters, StatusAfter,
+), responses(
+    (status = 200, body = CustomStatus),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn status(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+    Query(query): Query<StatusAfter>,
+) -> Result<Json<CustomStatus>, Refusal> {
+    let stored = scope.stored(&id);
+    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
+    let wait = wait_of(query.wait_ms)?;
+    let after = query.after.unwrap_or(0);
+    let mut found = app.client.instance(&stored).await.map_err(refused)?;
+    if !wait.is_zero() && found.custom_status_version <= after && !found.has_ended() {
+        match app.client.status_change(&stored, after).timeout(wait).await {
+            Ok(_) => {}
+            Err(error) if error.code() == segno::Code::WaitTimedOut => {}
+            Err(error) => return Err(refused(error)),
+        }
+        found = app.client.instance(&stored).await.map_err(refused)?;
+    }
+    Ok(Json(CustomStatus {
+        ended: found.has_ended(),
+        version: found.custom_status_version,
+        status: found.custom_status.as_ref().map(view::json).transpose()?,
+    }))
+}

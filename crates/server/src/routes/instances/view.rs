@@ -1,0 +1,124 @@
+//! The engine's words as they go over the wire.
+
+use segno::event::{Event, EventKind};
+use segno::store::ExecutionStatus;
+use segno::{Failure, Payload};
+use segno_api::history::HistoryEvent;
+use segno_api::instance::{self as wire, Status};
+use segno_api::Json;
+use serde_json::Value;
+
+use crate::access::timestamp;
+use crate::problem::{Code, Refusal};
+use crate::scope::Scope;
+
+/// An instance.
+///
+/// # Errors
+/// `not-found` when it belongs to somebody else.
+pub fn instance(scope: &Scope, found: segno::client::Instance) -> Result<wire::Instance, Refusal> {
+    let id = scope.shown(&found.id).ok_or_else(|| Refusal::not_found("instance", &found.id))?;
+    Ok(wire::Instance {
+        namespace: scope.namespace().to_owned(),
+        tenant: scope.tenant().to_owned(),
+        id: id.to_owned(),
+        status: status(found.status),
+        execution: found.execution_id,
+        result: found.result().map(json).transpose()?,
+        failure: found.failure().map(failure).transpose()?,
+        pause_reason: found.pause_reason().map(str::to_owned),
+        custom_status: found.custom_status.as_ref().map(json).transpose()?,
+        custom_status_version: found.custom_status_version,
+        parent: found.parent.as_deref().and_then(|parent| scope.shown(parent)).map(str::to_owned),
+        created_at: timestamp(found.created_at_ms),
+        updated_at: timestamp(found.updated_at_ms),
+        completed_at: found.completed_at_ms.map(timestamp),
+        revision: found.revision,
+        orchestration: found.orchestration,
+        version: found.version,
+        labels: found.labels,
+    })
+}
+
+/// A state.
+pub fn status(status: ExecutionStatus) -> Status {
+    match status {
+        ExecutionStatus::Pending => Status::Pending,
+        ExecutionStatus::Running => Status::Running,
+        ExecutionStatus::Paused => Status::Paused,
+        ExecutionStatus::Completed => Status::Completed,
+        ExecutionStatus::Failed => Status::Failed,
+        ExecutionStatus::Cancelled => Status::Cancelled,
+        ExecutionStatus::ContinuedAsNew => Status::ContinuedAsNew,
+    }
+}
+
+/// A state as the engine calls it.
+pub fn engine_status(status: Status) -> ExecutionStatus {
+    match status {
+        Status::Pending => ExecutionStatus::Pending,
+        Status::Running => ExecutionStatus::Running,
+        Status::Paused => ExecutionStatus::Paused,
+        Status::Completed => ExecutionStatus::Completed,
+        Status::Failed => ExecutionStatus::Failed,
+        Status::Cancelled => ExecutionStatus::Cancelled,
+        Status::ContinuedAsNew => ExecutionStatus::ContinuedAsNew,
+    }
+}
+
+/// User data.
+///
+/// # Errors
+/// When what is stored is not JSON.
+pub fn json(payload: &Payload) -> Result<Json, Refusal> {
+    Json::from_text(payload.as_str().to_owned()).map_err(unreadable)
+}
+
+/// User data as the engine takes it.
+///
+/// # Errors
+/// `payload-too-large` beyond the engine's limit.
+pub fn payload(field: &str, json: &Json) -> Result<Payload, Refusal> {
+    Payload::from_json(json.text()).map_err(|error| Refusal::field(field, error.to_string()))
+}
+
+/// A failure.
+///
+/// # Errors
+/// When its details cannot be written.
+pub fn failure(failure: &Failure) -> Result<wire::Failure, Refusal> {
+    Ok(wire::Failure {
+        category: failure.category.to_string(),
+        message: failure.message.clone(),
+        code: failure.code.clone(),
+        retryable: failure.retryable,
+        details: failure.details.as_ref().map(Json::of).transpose().map_err(unreadable)?,
+    })
+}
+
+/// A recorded event.
+///
+/// # Errors
+/// When it cannot be written as JSON.
+pub fn event(event: &Event) -> Result<HistoryEvent, Refusal> {
+    let (kind, data) = kind_and_fields(&event.kind).map_err(unreadable)?;
+    Ok(HistoryEvent { id: event.event_id, at: timestamp(event.at_ms), kind, data })
+}
+
+/// The kind's stored name and its fields.
+fn kind_and_fields(kind: &EventKind) -> Result<(String, Json), serde_json::Error> {
+    match serde_json::to_value(kind)? {
+        Value::Object(fields) => {
+            let mut fields = fields.into_iter();
+            let (name, data) = fields.next().unwrap_or_else(|| (String::new(), Value::Null));
+            Ok((name, Json::of(&data)?))
+        }
+        Value::String(name) => Ok((name, Json::of(&Value::Object(serde_json::Map::new()))?)),
+        other => Ok((String::new(), Json::of(&other)?)),
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> Refusal {
+    tracing::error!(%error, "stored data cannot be shown");
+    Refusal::new(Code::Internal, "stored data cannot be shown; the server's log has the reason")
+}

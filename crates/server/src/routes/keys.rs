@@ -1,0 +1,80 @@
+//! API keys.
+
+use axum::{Extension, Json};
+use axum::extract::State;
+use axum::http::StatusCode;
+use segno_api::Problem;
+use segno_api::key::{CreateKey, CreatedKey, KeyList};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::instances::list::limit;
+use crate::access::KeyStore;
+use crate::app::App;
+use crate::extract::{Body, Path, Query};
+use crate::idempotency::KeptInstead;
+use crate::problem::{Code, Refusal};
+
+/// Which page.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// At most this many.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+fn keys(app: &App) -> Result<&KeyStore, Refusal> {
+    app.keys.as_ref().ok_or_else(|| Refusal::new(Code::Conflict, "this server works without keys (auth.mode = \"none\")"))
+}
+
+/// All keys, without their secrets.
+#[utoipa::path(get, path = "/v1/keys", tag = "keys", params(Page), responses(
+    (status = 200, body = KeyList),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn list(State(app): State<App>, Query(page): Query<Page>) -> Result<Json<KeyList>, Refusal> {
+    let rows = limit(page.limit)?;
+    let mut found = keys(&app)?.list(page.cursor.as_deref(), rows + 1).await?;
+    let more = found.len() > rows;
+    found.truncate(rows);
+    let next_cursor = found.last().filter(|_| more).map(|key| key.id.clone());
+    Ok(Json(KeyList { keys: found, next_cursor }))
+}
+
+/// What a repeated request gets in place of the secret.
+const SHOWN_ONCE: &str = "shown once, in the first answer";
+
+/// Makes a key. Its secret is in this answer and nowhere else, not even in the answer to the same request sent again.
+#[utoipa::path(post, path = "/v1/keys", tag = "keys", request_body = CreateKey, responses(
+    (status = 201, body = CreatedKey),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn create(
+    State(app): State<App>,
+    Body(request): Body<CreateKey>,
+) -> Result<(StatusCode, Extension<KeptInstead>, Json<CreatedKey>), Refusal> {
+    let made = keys(&app)?.create(request).await?;
+    let instead = CreatedKey { secret: SHOWN_ONCE.to_owned(), key: made.key.clone() };
+    let instead = serde_json::to_vec(&instead).unwrap_or_default();
+    let answer = CreatedKey { secret: made.secret, key: made.key };
+    Ok((StatusCode::CREATED, Extension(KeptInstead(instead.into())), Json(answer)))
+}
+
+/// Revokes a key. It ceases to work within a few seconds on every node.
+#[utoipa::path(delete, path = "/v1/keys/{id}", tag = "keys", params(
+    ("id" = String, Path, description = "Id of the key"),
+), responses(
+    (status = 204, description = "It is revoked"),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn revoke(State(app): State<App>, Path(id): Path<String>) -> Result<StatusCode, Refusal> {
+    keys(&app)?.revoke(&id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,136 @@
+//! The routes. Each is in a group, and every group but the public one has a guard with what it needs.
+
+mod audit;
+mod health;
+mod instances;
+mod keys;
+mod page;
+mod system;
+
+use std::time::Duration;
+
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderValue, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::Router;
+use segno::clock;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+use utoipa_swagger_ui::SwaggerUi;
+
+use crate::access::{self, Need};
+use crate::app::App;
+use crate::problem::{Code, Refusal};
+use crate::{audit as audit_log, idempotency, request_id};
+
+/// Name of the security scheme in the document.
+const BEARER: &str = "bearer";
+
+/// Everything that the server answers, and the document that describes it.
+pub fn router(app: &App) -> (Router, OpenApi) {
+    let read = OpenApiRouter::new()
+        .routes(routes!(instances::list::list))
+        .routes(routes!(instances::read::get))
+        .routes(routes!(instances::read::history))
+        .routes(routes!(instances::read::executions))
+        .routes(routes!(instances::read::tree))
+        .routes(routes!(instances::read::status))
+        .routes(routes!(instances::stream::events));
+    let operate = OpenApiRouter::new()
+        .routes(routes!(instances::start::start))
+        .routes(routes!(instances::start::restart))
+        .routes(routes!(instances::steer::raise))
+        .routes(routes!(instances::steer::enqueue))
+        .routes(routes!(instances::steer::cancel))
+        .routes(routes!(instances::steer::pause))
+        .routes(routes!(instances::steer::resume))
+        .routes(routes!(instances::steer::delete))
+        .routes(routes!(instances::bulk::bulk));
+    let system = OpenApiRouter::new()
+        .routes(routes!(system::system))
+        .routes(routes!(system::queues))
+        .routes(routes!(health::metrics));
+    let admin = OpenApiRouter::new()
+        .routes(routes!(keys::list, keys::create))
+        .routes(routes!(keys::revoke))
+        .routes(routes!(audit::list));
+    let public = OpenApiRouter::new().routes(routes!(health::healthz)).routes(routes!(health::readyz));
+
+    let guarded = [(Need::Read, read), (Need::Operate, operate), (Need::System, system), (Need::Admin, admin)];
+    let mut all = OpenApiRouter::with_openapi(description()).merge(public);
+    for (need, group) in guarded {
+        let group = group
+            .route_layer(from_fn_with_state(app.clone(), idempotency::layer))
+            .route_layer(from_fn_with_state(app.clone(), audit_log::layer))
+            .route_layer(from_fn_with_state((app.clone(), need), access::guard));
+        all = all.merge(secured(group));
+    }
+    let (router, document) = all.split_for_parts();
+    let page = SwaggerUi::new("/docs").url("/openapi.json", document.clone());
+    let router = router
+        .merge(page)
+        .fallback(nothing_here)
+        .method_not_allowed_fallback(wrong_method)
+        .layer(DefaultBodyLimit::max(app.settings.server.max_body_bytes))
+        .layer(from_fn_with_state(app.clone(), access::same_origin_only))
+        .layer(from_fn_with_state(app.clone(), in_time))
+        .layer(from_fn_with_state(app.clone(), request_id::layer))
+        .with_state(app.clone());
+    (router, document)
+}
+
+fn description() -> OpenApi {
+    let mut document = OpenApi::default();
+    document.info.title = "Segno".to_owned();
+    document.info.version = env!("CARGO_PKG_VERSION").to_owned();
+    document.info.description = Some(include_str!("api.md").to_owned());
+    let scheme = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("segno_<id>_<secret>").build();
+    document.components.get_or_insert_default().add_security_scheme(BEARER, SecurityScheme::Http(scheme));
+    document
+}
+
+/// Says in the document that the routes of a group need a key.
+fn secured(mut group: OpenApiRouter<App>) -> OpenApiRouter<App> {
+    let document = group.get_openapi_mut();
+    for item in document.paths.paths.values_mut() {
+        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
+        for operation in operations.into_iter().flatten() {
+            operation.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
+        }
+    }
+    group
+}
+
+async fn nothing_here(request: Request) -> Refusal {
+    Refusal::new(Code::NotFound, format!("there is no route {}; GET /docs lists them", request.uri().path()))
+}
+
+async fn wrong_method(request: Request) -> Refusal {
+    let detail = format!("{} cannot be used on {}", request.method(), request.uri().path());
+    Refusal::new(Code::MethodNotAllowed, detail)
+}
+
+/// Ends what takes too long, and puts headers on every answer that keep browsers from misusing it.
+async fn in_time(State(app): State<App>, request: Request, next: Next) -> Response {
+    /// Streams and long waits end by themselves; this is for what hangs.
+    const MARGIN: Duration = Duration::from_secs(90);
+    let longest = Duration::from_secs(app.settings.server.body_timeout_seconds) + MARGIN;
+    let mut response = match clock::timeout(&*app.clock, longest, next.run(request)).await {
+        Some(response) => response,
+        None => Refusal::new(Code::Unavailable, "it took too long; it may still happen").into_response(),
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::CONTENT_SECURITY_POLICY, page::CONTENT_SECURITY_POLICY),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,59 @@
+//! The node and its store.
+
+use std::collections::BTreeMap;
+
+use axum::Json;
+use axum::extract::State;
+use segno_api::Problem;
+use segno_api::system::{Counts, Queues, System};
+
+use crate::app::App;
+use crate::problem::Refusal;
+
+/// The node that answers, and counts over the whole store.
+#[utoipa::path(get, path = "/v1/system", tag = "system", responses(
+    (status = 200, body = System),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn system(State(app): State<App>) -> Result<Json<System>, Refusal> {
+    let counts = app.store.get_system_metrics().await?;
+    let mut orchestrations = BTreeMap::<String, Vec<String>>::new();
+    for (name, version) in &app.orchestrations {
+        orchestrations.entry(name.clone()).or_default().push(version.clone());
+    }
+    Ok(Json(System {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        node: app.node.clone(),
+        roles: app.settings.server.roles.iter().map(|role| role.as_str().to_owned()).collect(),
+        store: app.store.name().to_owned(),
+        orchestrations,
+        counts: Counts {
+            instances: counts.total_instances,
+            pending: counts.pending_instances,
+            running: counts.running_instances,
+            paused: counts.paused_instances,
+            completed: counts.completed_instances,
+            failed: counts.failed_instances,
+            cancelled: counts.cancelled_instances,
+            executions: counts.total_executions,
+            events: counts.total_events,
+        },
+    }))
+}
+
+/// Lengths of the queues.
+#[utoipa::path(get, path = "/v1/queues", tag = "system", responses(
+    (status = 200, body = Queues),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn queues(State(app): State<App>) -> Result<Json<Queues>, Refusal> {
+    let depths = app.store.get_queue_depths().await?;
+    Ok(Json(Queues {
+        orchestrator: depths.orchestrator_queue,
+        worker: depths.worker_queue,
+        delayed: depths.delayed,
+        locked: depths.locked,
+    }))
+}

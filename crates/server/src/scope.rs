@@ -1,0 +1,178 @@
+//! Namespace and tenant of a request, and the ids that follow from them.
+//!
+//! The store knows `namespace/tenant/id`. The first two are slugs that cannot contain a slash, so one tenant is one prefix
+//! and no id can reach into another one.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use segno_api::key::Grant;
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use crate::access::Caller;
+use crate::problem::{Code, Refusal};
+
+/// Namespace and tenant when a request does not name them.
+pub const DEFAULT: &str = "default";
+
+/// Longest namespace or tenant in bytes.
+pub const MAX_SLUG_BYTES: usize = 63;
+
+/// Where a request takes place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    namespace: String,
+    tenant: String,
+    prefix: String,
+}
+
+/// The query parameters that every route of a tenant takes.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents the parameters; Scope reads them")]
+pub struct ScopeParameters {
+    /// Namespace; `default` without it.
+    #[param(pattern = "^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length = 63)]
+    namespace: Option<String>,
+    /// Tenant; `default` without it.
+    #[param(pattern = "^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length = 63)]
+    tenant: Option<String>,
+}
+
+impl Scope {
+    /// A scope of two slugs.
+    ///
+    /// # Errors
+    /// When one of them is not a slug.
+    pub fn new(namespace: &str, tenant: &str) -> Result<Self, Refusal> {
+        check_slug("namespace", namespace)?;
+        check_slug("tenant", tenant)?;
+        Ok(Scope {
+            namespace: namespace.to_owned(),
+            tenant: tenant.to_owned(),
+            prefix: format!("{namespace}/{tenant}/"),
+        })
+    }
+
+    /// The namespace.
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// The tenant.
+    pub fn tenant(&self) -> &str {
+        &self.tenant
+    }
+
+    /// What all stored ids of this scope begin with.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// The stored form of an id.
+    pub fn stored(&self, id: &str) -> String {
+        format!("{}{id}", self.prefix)
+    }
+
+    /// The caller's form of a stored id; `None` when it belongs to somebody else.
+    pub fn shown<'a>(&self, stored: &'a str) -> Option<&'a str> {
+        stored.strip_prefix(self.prefix.as_str())
+    }
+
+    /// A text with the stored ids in it as the caller knows them.
+    pub fn hide_prefix(&self, text: &str) -> String {
+        text.replace(&self.prefix, "")
+    }
+
+    /// Whether a grant covers this scope.
+    pub fn is_covered_by(&self, grant: &Grant) -> bool {
+        let covers = |granted: &str, wanted: &str| granted == "*" || granted == wanted;
+        covers(&grant.namespace, &self.namespace) && covers(&grant.tenant, &self.tenant)
+    }
+}
+
+/// Whether a text is a slug.
+///
+/// # Errors
+/// Says what is allowed.
+pub fn check_slug(field: &str, text: &str) -> Result<(), Refusal> {
+    let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    let outer = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+    let bytes = text.as_bytes();
+    let is_slug = bytes.len() <= MAX_SLUG_BYTES
+        && outer(bytes.first())
+        && outer(bytes.last())
+        && bytes.iter().copied().all(inner);
+    if is_slug {
+        return Ok(());
+    }
+    let rule = format!(
+        "must be lowercase letters, digits, '-' or '_', begin and end with a letter or digit, and have at most \
+         {MAX_SLUG_BYTES} characters"
+    );
+    Err(Refusal::field(field, rule))
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Scope {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Refusal> {
+        if let Some(scope) = parts.extensions.get::<Scope>() {
+            return Ok(scope.clone());
+        }
+        let (mut namespace, mut tenant) = (None, None);
+        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
+            let place = match &*name {
+                "namespace" => &mut namespace,
+                "tenant" => &mut tenant,
+                _ => continue,
+            };
+            if place.replace(value.into_owned()).is_some() {
+                return Err(Refusal::field(name, "is given twice"));
+            }
+        }
+        let scope =
+            Scope::new(namespace.as_deref().unwrap_or(DEFAULT), tenant.as_deref().unwrap_or(DEFAULT))?;
+        let caller = parts.extensions.get::<Caller>();
+        if !caller.is_some_and(|caller| caller.may_enter(&scope)) {
+            let detail = format!("the key has no grant for namespace {:?}, tenant {:?}", scope.namespace, scope.tenant);
+            return Err(Refusal::new(Code::Forbidden, detail));
+        }
+        parts.extensions.insert(scope.clone());
+        Ok(scope)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_have_no_room_for_tricks() {
+        for (text, ok) in [
+            ("default", true),
+            ("team-1_x", true),
+            ("a", true),
+            ("", false),
+            ("-a", false),
+            ("a-", false),
+            ("A", false),
+            ("a/b", false),
+            ("a.b", false),
+            ("*", false),
+            ("ä", false),
+            (&"a".repeat(64), false),
+        ] {
+            assert_eq!(check_slug("tenant", text).is_ok(), ok, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn ids_go_in_and_out_and_others_stay_hidden() {
+        let scope = Scope::new("shop", "eu").unwrap();
+        assert_eq!(scope.stored("a/b"), "shop/eu/a/b");
+        assert_eq!(scope.shown("shop/eu/a/b"), Some("a/b"));
+        assert_eq!(scope.shown("shop/us/a"), None);
+        assert_eq!(scope.hide_prefix("instance \"shop/eu/a\" is away"), "instance \"a\" is away");
+    }
+}

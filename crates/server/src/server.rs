@@ -1,0 +1,240 @@
+//! A server: put together, started, stopped.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+use segno::clock::{Clock, SystemClock};
+use segno::ids::{IdSource, SystemIds};
+use segno::store::Store;
+use segno::{Client, Registry, Runtime};
+use segno_api::key::{CreateKey, Grant, Role as KeyRole};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::KeyStore;
+use crate::app::{App, AppState};
+use crate::audit::AuditLog;
+use crate::idempotency::Idempotency;
+use crate::listen::{self, Limits, Serving, TlsError};
+use crate::readiness::Readiness;
+use crate::routes;
+use crate::settings::{Authentication, Role, Settings, SettingsError};
+
+/// Why a server cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// The settings cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Everybody who reaches the address could do everything.
+    #[error("{0} can be reached from other machines, and auth.mode is \"none\": anybody could do anything; set auth.mode to \"keys\", listen on 127.0.0.1, or say --insecure")]
+    Open(SocketAddr),
+    /// The certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The engine refused.
+    #[error(transparent)]
+    Engine(#[from] segno::Error),
+    /// The store refused.
+    #[error("the store cannot be used: {0}")]
+    Store(String),
+    /// The listener is broken.
+    #[error("the address of the server cannot be found out: {0}")]
+    Listener(std::io::Error),
+}
+
+/// Parts of a server.
+pub struct ServerBuilder {
+    store: Arc<dyn Store>,
+    settings: Settings,
+    registry: Registry,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    metrics: Option<PrometheusHandle>,
+    insecure: bool,
+}
+
+impl ServerBuilder {
+    /// The code to run.
+    #[must_use]
+    pub fn registry(mut self, registry: Registry) -> Self {
+        self.registry = registry;
+        self
+    }
+
+    /// Where metrics are collected.
+    #[must_use]
+    pub fn metrics(mut self, metrics: PrometheusHandle) -> Self {
+        self.metrics = Some(metrics);
+        self
+    }
+
+    /// Lets a server without keys listen beyond this machine.
+    #[must_use]
+    pub fn insecure(mut self) -> Self {
+        self.insecure = true;
+        self
+    }
+
+    /// Starts the server on a listener.
+    ///
+    /// # Errors
+    /// Says what cannot be used and what to do.
+    pub async fn start(self, listener: TcpListener) -> Result<Server, ServerError> {
+        self.settings.check()?;
+        let address = listener.local_addr().map_err(ServerError::Listener)?;
+        let with_keys = self.settings.auth.mode == Authentication::Keys;
+        if !with_keys && !address.ip().is_loopback() && !self.insecure {
+            return Err(ServerError::Open(address));
+        }
+        let server = &self.settings.server;
+        let tls = match (&server.tls_certificates, &server.tls_key) {
+            (Some(certificates), Some(key)) => Some(listen::tls(certificates, key)?),
+            _ => None,
+        };
+        let keys = with_keys
+            .then(|| KeyStore::new(self.store.clone(), self.clock.clone(), self.settings.auth.requests_per_second));
+        let first_key = match &keys {
+            Some(keys) => first_key(keys).await?,
+            None => None,
+        };
+        let names = self.registry.orchestration_names();
+        let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
+        let options = self.settings.runtime_options();
+        let works = options.orchestration_concurrency > 0 || options.worker_concurrency > 0;
+        let runtime = match works {
+            false => None,
+            true => {
+                let builder = Runtime::builder(self.store.clone()).registry(self.registry).options(options);
+                Some(builder.clock(self.clock.clone()).ids(self.ids.clone()).start().await?)
+            }
+        };
+        let node = match &runtime {
+            Some(runtime) => runtime.node_id().to_owned(),
+            None => self.settings.server.node.clone().unwrap_or_else(|| format!("node-{}", self.ids.new_uuid())),
+        };
+        let stopping = CancellationToken::new();
+        let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
+        let app: App = Arc::new(AppState {
+            client: Client::builder(self.store.clone()).ids(self.ids.clone()).build(),
+            audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
+            idempotency: Idempotency::new(self.store.clone()),
+            readiness: Readiness::default(),
+            streams: Arc::new(Semaphore::new(self.settings.server.max_streams)),
+            store: self.store,
+            clock: self.clock.clone(),
+            ids: self.ids,
+            node,
+            orchestrations,
+            keys,
+            trusts_any_host: self.insecure,
+            metrics: self.metrics,
+            stopping: stopping.clone(),
+            settings: self.settings,
+        });
+        let (router, _) = routes::router(&app);
+        let serving = Serving {
+            router,
+            tls,
+            limits: Limits {
+                max_connections: app.settings.server.max_connections,
+                header_timeout: Duration::from_secs(app.settings.server.header_timeout_seconds),
+            },
+            clock: self.clock,
+            stopping: stopping.clone(),
+        };
+        let serves = app.settings.has(Role::Api);
+        let serving = serves.then(|| tokio::spawn(serving.run(listener)));
+        Ok(Server { address, app, runtime, serving, stopping, first_key })
+    }
+}
+
+/// A running server. Dropping it stops all work at once, as a crash would; use [`Server::shutdown`] to end in order.
+pub struct Server {
+    address: SocketAddr,
+    app: App,
+    runtime: Option<Runtime>,
+    serving: Option<JoinHandle<()>>,
+    stopping: CancellationToken,
+    first_key: Option<String>,
+}
+
+impl Server {
+    /// Prepares a server on a store.
+    pub fn builder(store: Arc<dyn Store>, settings: Settings) -> ServerBuilder {
+        ServerBuilder {
+            store,
+            settings,
+            registry: Registry::default(),
+            clock: SystemClock::shared(),
+            ids: SystemIds::shared(),
+            metrics: None,
+            insecure: false,
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A client on its store.
+    pub fn client(&self) -> &Client {
+        &self.app.client
+    }
+
+    /// The administrator's key that was made because the store had no key at all; to be shown once.
+    pub fn take_first_key(&mut self) -> Option<String> {
+        self.first_key.take()
+    }
+
+    /// Ends in order: takes no more connections, ends streams, lets requests and running work end within the drain time,
+    /// and gives back what has not ended by then.
+    pub async fn shutdown(mut self) {
+        self.stopping.cancel();
+        let drain = self.app.settings.drain();
+        let requests = async {
+            if let Some(serving) = &mut self.serving {
+                let ended = segno::clock::timeout(&*self.app.clock, drain, &mut *serving).await;
+                if ended.is_none() {
+                    serving.abort();
+                }
+            }
+        };
+        let work = async {
+            if let Some(runtime) = self.runtime.take() {
+                runtime.shutdown(drain).await;
+            }
+        };
+        tokio::join!(requests, work);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+        if let Some(serving) = &self.serving {
+            serving.abort();
+        }
+    }
+}
+
+/// The first administrator's key of a store that has no key at all.
+async fn first_key(keys: &KeyStore) -> Result<Option<String>, ServerError> {
+    let store = |refusal: crate::problem::Refusal| ServerError::Store(format!("{refusal:?}"));
+    if !keys.is_empty().await.map_err(store)? {
+        return Ok(None);
+    }
+    let everywhere = Grant { namespace: "*".to_owned(), tenant: "*".to_owned() };
+    let request = CreateKey {
+        name: "first administrator".to_owned(),
+        role: KeyRole::Admin,
+        grants: vec![everywhere],
+        expires_at: None,
+    };
+    Ok(Some(keys.create(request).await.map_err(store)?.secret))
+}

@@ -1,0 +1,283 @@
+//! Settings of a server: what can be set, and its defaults.
+//!
+//! | file | what |
+//! |---|---|
+//! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
+//!
+//! `docs/guide/server.md` lists every setting.
+
+mod layers;
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use segno::store::TagFilter;
+use segno::{Retention, RuntimeOptions};
+use segno_stores::StoreUrl;
+use serde::{Deserialize, Serialize};
+
+pub use layers::{Effective, Layers, Origin, SettingsError};
+
+/// What a node does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Answers HTTP requests.
+    Api,
+    /// Runs orchestrations.
+    Orchestrator,
+    /// Runs functions.
+    Worker,
+}
+
+impl Role {
+    /// The name, as in the settings.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Api => "api",
+            Role::Orchestrator => "orchestrator",
+            Role::Worker => "worker",
+        }
+    }
+}
+
+/// How callers show who they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Authentication {
+    /// By API key.
+    Keys,
+    /// Not at all: everybody who reaches the server may do everything.
+    None,
+}
+
+/// All settings.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// The store.
+    pub store: StoreSettings,
+    /// The HTTP server.
+    pub server: ServerSettings,
+    /// Who may do what.
+    pub auth: AuthSettings,
+    /// The engine.
+    pub runtime: RuntimeSettings,
+    /// What is kept of what has ended.
+    pub retention: RetentionSettings,
+}
+
+/// The store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreSettings {
+    /// `segno:DIR`, `postgres://…` or `memory:`.
+    pub url: String,
+}
+
+/// The HTTP server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ServerSettings {
+    /// Address to listen on; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// What this node does.
+    pub roles: BTreeSet<Role>,
+    /// Name of this node; a random one without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// How long running work may take to end when the server stops.
+    pub drain_seconds: u64,
+    /// Largest body of a request.
+    pub max_body_bytes: usize,
+    /// Most connections at once.
+    pub max_connections: usize,
+    /// Most live streams at once.
+    pub max_streams: usize,
+    /// Within this time the headers of a request must be there.
+    pub header_timeout_seconds: u64,
+    /// Within this time a request must have arrived as a whole.
+    pub body_timeout_seconds: u64,
+    /// File with the TLS certificates, PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_certificates: Option<PathBuf>,
+    /// File with the key of the TLS certificate, PEM.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls_key: Option<PathBuf>,
+}
+
+/// Who may do what.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AuthSettings {
+    /// How callers show who they are.
+    pub mode: Authentication,
+    /// Most requests per second of one key; no limit without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests_per_second: Option<u32>,
+    /// How long the audit log is kept.
+    pub audit_days: u32,
+}
+
+/// The engine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RuntimeSettings {
+    /// Turns at once.
+    pub orchestrations: usize,
+    /// Functions at once.
+    pub functions: usize,
+    /// Executions kept in memory between turns.
+    pub resident_executions: usize,
+    /// Also take work with one of these tags.
+    pub tags: BTreeSet<String>,
+    /// Deliveries of a turn or a piece of work before it is given up.
+    pub max_deliveries: u32,
+}
+
+/// What is kept of what has ended. Everything without them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RetentionSettings {
+    /// Instances that ended longer ago than this are deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_hours: Option<u64>,
+    /// Of instances that have ended, only so many are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub finished_count: Option<u64>,
+    /// Of each instance, only so many executions are kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub executions: Option<u32>,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        StoreSettings { url: "segno:.segno".to_owned() }
+    }
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        ServerSettings {
+            listen: SocketAddr::from(([127, 0, 0, 1], 7070)),
+            roles: [Role::Api, Role::Orchestrator, Role::Worker].into(),
+            node: None,
+            drain_seconds: 20,
+            max_body_bytes: 1024 * 1024,
+            max_connections: 4_096,
+            max_streams: 512,
+            header_timeout_seconds: 10,
+            body_timeout_seconds: 30,
+            tls_certificates: None,
+            tls_key: None,
+        }
+    }
+}
+
+impl Default for AuthSettings {
+    fn default() -> Self {
+        AuthSettings { mode: Authentication::Keys, requests_per_second: None, audit_days: 90 }
+    }
+}
+
+impl Default for RuntimeSettings {
+    fn default() -> Self {
+        let options = RuntimeOptions::default();
+        RuntimeSettings {
+            orchestrations: options.orchestration_concurrency,
+            functions: options.worker_concurrency,
+            resident_executions: options.resident_executions,
+            tags: BTreeSet::new(),
+            max_deliveries: options.max_attempts,
+        }
+    }
+}
+
+impl Settings {
+    /// Which store.
+    ///
+    /// # Errors
+    /// When the URL is none.
+    pub fn store_url(&self) -> Result<StoreUrl, SettingsError> {
+        self.store.url.parse().map_err(|error| SettingsError::value("store.url", format!("{error}")))
+    }
+
+    /// Checks what types cannot.
+    ///
+    /// # Errors
+    /// Names the setting, what is wrong with it, and what to do.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        self.store_url()?;
+        let server = &self.server;
+        if server.roles.is_empty() {
+            return Err(SettingsError::value("server.roles", "is empty; name at least one of api, orchestrator, worker"));
+        }
+        for (name, value) in [
+            ("server.max_body_bytes", server.max_body_bytes),
+            ("server.max_connections", server.max_connections),
+            ("server.header_timeout_seconds", usize::try_from(server.header_timeout_seconds).unwrap_or(1)),
+            ("server.body_timeout_seconds", usize::try_from(server.body_timeout_seconds).unwrap_or(1)),
+            ("runtime.orchestrations", self.runtime.orchestrations),
+            ("runtime.functions", self.runtime.functions),
+            ("runtime.max_deliveries", self.runtime.max_deliveries as usize),
+            ("auth.audit_days", self.auth.audit_days as usize),
+        ] {
+            if value == 0 {
+                return Err(SettingsError::value(name, "must be at least 1"));
+            }
+        }
+        if self.auth.requests_per_second == Some(0) {
+            return Err(SettingsError::value("auth.requests_per_second", "must be at least 1; leave it out for no limit"));
+        }
+        if self.runtime.tags.len() > segno::limits::MAX_WORKER_TAGS {
+            let most = segno::limits::MAX_WORKER_TAGS;
+            return Err(SettingsError::value("runtime.tags", format!("has more than {most} tags")));
+        }
+        match (&server.tls_certificates, &server.tls_key) {
+            (Some(_), None) => Err(SettingsError::value("server.tls_key", "is missing; tls_certificates needs it")),
+            (None, Some(_)) => Err(SettingsError::value("server.tls_certificates", "is missing; tls_key needs it")),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether this node does it.
+    pub fn has(&self, role: Role) -> bool {
+        self.server.roles.contains(&role)
+    }
+
+    /// What the engine is told.
+    pub fn runtime_options(&self) -> RuntimeOptions {
+        let runtime = &self.runtime;
+        RuntimeOptions {
+            orchestration_concurrency: if self.has(Role::Orchestrator) { runtime.orchestrations } else { 0 },
+            worker_concurrency: if self.has(Role::Worker) { runtime.functions } else { 0 },
+            resident_executions: runtime.resident_executions,
+            max_attempts: runtime.max_deliveries,
+            tag_filter: match runtime.tags.is_empty() {
+                true => TagFilter::DefaultOnly,
+                false => TagFilter::DefaultAnd(runtime.tags.clone()),
+            },
+            node_id: self.server.node.clone(),
+            retention: self.retention.for_engine(),
+            ..RuntimeOptions::default()
+        }
+    }
+
+    /// How long running work may take to end.
+    pub fn drain(&self) -> Duration {
+        Duration::from_secs(self.server.drain_seconds)
+    }
+}
+
+impl RetentionSettings {
+    fn for_engine(&self) -> Retention {
+        Retention {
+            finished_age: self.finished_hours.map(|hours| Duration::from_secs(hours.saturating_mul(60 * 60))),
+            finished_count: self.finished_count,
+            executions: self.executions,
+            ..Retention::default()
+        }
+    }
+}

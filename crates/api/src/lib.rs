@@ -8,12 +8,14 @@
 //! | `history` | recorded events |
 //! | `key` | API keys, roles and grants |
 //! | `audit` | who changed what |
+//! | `client` | a client that speaks all of it |
 //! | `system` | the state of a node and of the store |
 //!
 //! **Invariants.** These types are the wire format and nothing else: they hold no logic, and no stored format depends on
 //! them. Unknown fields in a request are refused. Times are RFC 3339 in UTC.
 
 pub mod audit;
+pub mod client;
 pub mod history;
 pub mod instance;
 pub mod json;
@@ -21,5 +23,6 @@ pub mod key;
 pub mod problem;
 pub mod system;
 
+pub use client::{Client, ClientError};
 pub use json::Json;
 pub use problem::{FieldProblem, Problem};

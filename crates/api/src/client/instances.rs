@@ -1,0 +1,147 @@
+//! Instances.
+
+use std::time::Duration;
+
+use reqwest::Method;
+
+use super::{Client, ClientError, error};
+use crate::history::{ExecutionList, History};
+use crate::instance::{
+    Accepted, Bulk, BulkResult, CustomStatus, Deleted, Instance, InstanceList, ListInstances, Reason, Restart, Send,
+    StartInstance, Started, Tree,
+};
+
+impl Client {
+    /// Starts an instance, and waits up to so long for its end. The key makes the call safe to repeat.
+    ///
+    /// # Errors
+    /// `instance-exists` when there is one of the id and `on_conflict` is `reject`.
+    pub async fn start(
+        &self,
+        request: &StartInstance,
+        idempotency_key: Option<&str>,
+        wait: Duration,
+    ) -> Result<Started, ClientError> {
+        let mut call = self.request(Method::POST, &["v1", "instances"], wait).json(request);
+        if let Some(key) = idempotency_key {
+            call = call.header("idempotency-key", key);
+        }
+        error::read(call.send().await).await
+    }
+
+    /// One instance; waits up to so long for its end.
+    ///
+    /// # Errors
+    /// `not-found` when there is none.
+    pub async fn instance(&self, id: &str, wait: Duration) -> Result<Instance, ClientError> {
+        error::read(self.request(Method::GET, &["v1", "instances", id], wait).send().await).await
+    }
+
+    /// A page of instances.
+    ///
+    /// # Errors
+    /// `invalid-request` when a filter is wrong.
+    pub async fn instances(&self, filter: &ListInstances) -> Result<InstanceList, ClientError> {
+        self.get_with(&["v1", "instances"], filter).await
+    }
+
+    /// Events of an execution after one of them; of the current execution without a number.
+    ///
+    /// # Errors
+    /// `not-found` when there is none.
+    pub async fn history(&self, id: &str, execution: Option<u64>, after: u64) -> Result<History, ClientError> {
+        let mut query = vec![("after", after)];
+        query.extend(execution.map(|execution| ("execution", execution)));
+        self.get_with(&["v1", "instances", id, "history"], &query).await
+    }
+
+    /// All executions.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance.
+    pub async fn executions(&self, id: &str) -> Result<ExecutionList, ClientError> {
+        self.get(&["v1", "instances", id, "executions"]).await
+    }
+
+    /// The instance and its descendants.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance.
+    pub async fn tree(&self, id: &str) -> Result<Tree, ClientError> {
+        self.get(&["v1", "instances", id, "tree"]).await
+    }
+
+    /// The custom status; waits up to so long for a version above `after`.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance.
+    pub async fn custom_status(&self, id: &str, after: u64, wait: Duration) -> Result<CustomStatus, ClientError> {
+        let call = self.request(Method::GET, &["v1", "instances", id, "status"], wait).query(&[("after", after)]);
+        error::read(call.send().await).await
+    }
+
+    /// Raises a signal.
+    ///
+    /// # Errors
+    /// `not-found` and `instance-ended`.
+    pub async fn raise(&self, id: &str, message: &Send) -> Result<Accepted, ClientError> {
+        self.post(&["v1", "instances", id, "raise"], message).await
+    }
+
+    /// Puts a message into a mailbox.
+    ///
+    /// # Errors
+    /// `not-found` and `instance-ended`.
+    pub async fn enqueue(&self, id: &str, message: &Send) -> Result<Accepted, ClientError> {
+        self.post(&["v1", "instances", id, "enqueue"], message).await
+    }
+
+    /// Cancels an instance.
+    ///
+    /// # Errors
+    /// `not-found`.
+    pub async fn cancel(&self, id: &str, reason: Option<String>) -> Result<Accepted, ClientError> {
+        self.post(&["v1", "instances", id, "cancel"], &Reason { reason }).await
+    }
+
+    /// Holds an instance.
+    ///
+    /// # Errors
+    /// `not-found` and `instance-ended`.
+    pub async fn pause(&self, id: &str, reason: Option<String>) -> Result<Accepted, ClientError> {
+        self.post(&["v1", "instances", id, "pause"], &Reason { reason }).await
+    }
+
+    /// Lets a held instance go on.
+    ///
+    /// # Errors
+    /// `not-found` and `instance-ended`.
+    pub async fn resume(&self, id: &str) -> Result<Accepted, ClientError> {
+        self.post(&["v1", "instances", id, "resume"], &serde_json::json!({})).await
+    }
+
+    /// Starts an instance again with its first input.
+    ///
+    /// # Errors
+    /// `conflict` when it has not ended.
+    pub async fn restart(&self, id: &str, request: &Restart) -> Result<Started, ClientError> {
+        self.post(&["v1", "instances", id, "restart"], request).await
+    }
+
+    /// Deletes an instance with its descendants.
+    ///
+    /// # Errors
+    /// `instance-running` when it has not ended and `force` is not set.
+    pub async fn delete(&self, id: &str, force: bool) -> Result<Deleted, ClientError> {
+        let call = self.request(Method::DELETE, &["v1", "instances", id], Duration::ZERO);
+        error::read(call.query(&[("force", force)]).send().await).await
+    }
+
+    /// Does one thing to all that match.
+    ///
+    /// # Errors
+    /// `invalid-request` when the filter is empty.
+    pub async fn bulk(&self, request: &Bulk) -> Result<BulkResult, ClientError> {
+        self.post(&["v1", "instances", "bulk"], request).await
+    }
+}

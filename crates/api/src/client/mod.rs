@@ -1,0 +1,111 @@
+//! A client that speaks the API. One method per route, one file per resource.
+
+mod audit;
+mod error;
+mod instances;
+mod keys;
+mod stream;
+mod system;
+
+use std::time::Duration;
+
+use reqwest::{Method, RequestBuilder, Url};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use error::ClientError;
+pub use stream::{EventStream, StreamEvent};
+
+/// Longest time until an answer begins, beyond what a call waits for by itself.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Longest time until a connection is there.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Talks to a server, in one namespace and tenant. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: reqwest::Client,
+    base: Url,
+    key: Option<String>,
+    namespace: String,
+    tenant: String,
+}
+
+impl Client {
+    /// A client of the server at this address, as in `http://127.0.0.1:7070`.
+    ///
+    /// # Errors
+    /// When the address is none.
+    pub fn new(address: &str) -> Result<Self, ClientError> {
+        let base: Url = address.parse().map_err(|error| {
+            ClientError::Address(format!("{address:?} is not the address of a server, as in http://127.0.0.1:7070: {error}"))
+        })?;
+        if !matches!(base.scheme(), "http" | "https") || base.host().is_none() {
+            let text = format!("{address:?} is not the address of a server, as in http://127.0.0.1:7070");
+            return Err(ClientError::Address(text));
+        }
+        let http = reqwest::Client::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .map_err(ClientError::Unreachable)?;
+        Ok(Client { http, base, key: None, namespace: "default".to_owned(), tenant: "default".to_owned() })
+    }
+
+    /// The same client with an API key.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// The same client in another namespace and tenant.
+    #[must_use]
+    pub fn scope(mut self, namespace: impl Into<String>, tenant: impl Into<String>) -> Self {
+        self.namespace = namespace.into();
+        self.tenant = tenant.into();
+        self
+    }
+
+    /// Address of the server.
+    pub fn address(&self) -> &str {
+        self.base.as_str()
+    }
+
+    fn request(&self, method: Method, path: &[&str], wait: Duration) -> RequestBuilder {
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        url.query_pairs_mut().append_pair("namespace", &self.namespace).append_pair("tenant", &self.tenant);
+        let mut request = self.http.request(method, url).timeout(ANSWER_TIMEOUT + wait);
+        if let Some(key) = &self.key {
+            request = request.bearer_auth(key);
+        }
+        if !wait.is_zero() {
+            request = request.query(&[("wait_ms", wait.as_millis().to_string())]);
+        }
+        request
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, ClientError> {
+        error::read(self.request(Method::GET, path, Duration::ZERO).send().await).await
+    }
+
+    async fn get_with<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        query: &(impl Serialize + ?Sized),
+    ) -> Result<T, ClientError> {
+        error::read(self.request(Method::GET, path, Duration::ZERO).query(query).send().await).await
+    }
+
+    async fn post<T: DeserializeOwned>(
+        &self,
+        path: &[&str],
+        body: &(impl Serialize + ?Sized),
+    ) -> Result<T, ClientError> {
+        error::read(self.request(Method::POST, path, Duration::ZERO).json(body).send().await).await
+    }
+}

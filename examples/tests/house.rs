@@ -144,6 +144,11 @@ fn every_code_has_a_page_and_every_page_a_code() {
     codes.extend(
         quoted_after(&read("crates/actions/src/functions/error.rs"), "=>").into_iter().map(str::to_owned),
     );
+    let of_the_server = read("crates/server/src/problem.rs");
+    let of_the_server = of_the_server.split("codes! {").nth(1).and_then(|rest| rest.split("\n}\n").next());
+    for line in of_the_server.expect("the server has a list of codes").lines() {
+        codes.extend(quoted_after(line, " =").first().map(|code| (*code).to_owned()));
+    }
     for file in files("crates/engine/src", "rs").into_iter().chain(files("crates/actions/src", "rs")) {
         let text = read(&file);
         for needle in ["Failure::configuration(", "Failure::timeout(", ".code("] {

@@ -177,6 +177,7 @@ pub struct ListInstances {
     pub orchestration: Option<String>,
     /// Only with this label: `key=value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[param(pattern = "^[^=]+=")]
     pub label: Option<String>,
     /// Only children of this instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -300,6 +301,7 @@ pub struct BulkFilter {
     pub orchestration: Option<String>,
     /// Only with this label: `key=value`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^[^=]+=")]
     pub label: Option<String>,
     /// Only created at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -23,8 +23,10 @@ pub enum Role {
 #[serde(deny_unknown_fields)]
 pub struct Grant {
     /// A namespace or `*`.
+    #[schema(pattern = "^([*]|[a-z0-9]([a-z0-9_-]*[a-z0-9])?)$", max_length = 63)]
     pub namespace: String,
     /// A tenant or `*`.
+    #[schema(pattern = "^([*]|[a-z0-9]([a-z0-9_-]*[a-z0-9])?)$", max_length = 63)]
     pub tenant: String,
 }
 
@@ -33,6 +35,7 @@ pub struct Grant {
 #[serde(deny_unknown_fields)]
 pub struct CreateKey {
     /// What it is for, for people.
+    #[schema(min_length = 1, max_length = 128)]
     pub name: String,
     /// What its holder may do.
     pub role: Role,

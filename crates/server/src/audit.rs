@@ -67,7 +67,8 @@ impl AuditLog {
     }
 
     async fn add(&self, scope: &Scope, entry: StoredEntry) -> Result<(), Refusal> {
-        let failed = || Refusal::new(Code::Unavailable, "it was done, but could not be written into the audit log");
+        let failed =
+            || Refusal::new(Code::Unavailable, "it was done, but could not be written into the audit log");
         let body = serde_json::to_vec(&entry).map_err(|_| failed())?;
         let write = RecordWrite::Put {
             kind: KIND.to_owned(),
@@ -122,7 +123,8 @@ fn entry_id(scope: &Scope, at_ms: u64, unique: &str) -> String {
 async fn write_down(store: Arc<dyn Store>, mut waiting: mpsc::Receiver<Waiting>) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
-        let (writes, dones): (Vec<_>, Vec<_>) = batch.drain(..).map(|entry| (entry.write, entry.done)).unzip();
+        let (writes, dones): (Vec<_>, Vec<_>) =
+            batch.drain(..).map(|entry| (entry.write, entry.done)).unzip();
         let committed = store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await;
         if let Err(error) = &committed {
             tracing::error!(%error, "the audit log could not be written");
@@ -139,7 +141,8 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
-    let route = request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().to_owned());
+    let route =
+        request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().to_owned());
     let operation = format!("{} {route}", request.method());
     let path = request.uri().path().to_owned();
     let key = request.extensions().get::<Caller>().and_then(|caller| caller.key_id().map(str::to_owned));

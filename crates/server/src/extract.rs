@@ -1,14 +1,18 @@
 //! Reading requests: bodies, query parameters and path parameters, each refused with the field and the reason.
 
+use std::time::Duration;
+
 use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, Request};
+use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::http::HeaderMap;
-use axum::extract::rejection::BytesRejection;
 use axum::response::IntoResponse;
+use segno::clock;
 use serde::de::DeserializeOwned;
 
+use crate::app::App;
 use crate::problem::{Code, Refusal};
 
 /// Parameters that [`Scope`](crate::scope::Scope) reads.
@@ -26,12 +30,12 @@ pub struct Query<T>(pub T);
 /// A path parameter, decoded.
 pub struct Path<T>(pub T);
 
-impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, Refusal> {
         let is_json = is_json(request.headers());
-        let bytes = read(request, state).await?;
+        let bytes = read(request, app).await?;
         if !is_json {
             let detail = "send the body with the header content-type: application/json";
             return Err(Refusal::new(Code::UnsupportedMediaType, detail));
@@ -40,12 +44,12 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     }
 }
 
-impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalBody<T> {
+impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalBody<T> {
     type Rejection = Refusal;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Refusal> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, Refusal> {
         let is_json = is_json(request.headers());
-        let bytes = read(request, state).await?;
+        let bytes = read(request, app).await?;
         if bytes.is_empty() {
             return Ok(OptionalBody(T::default()));
         }
@@ -57,15 +61,27 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalB
     }
 }
 
-async fn read<S: Send + Sync>(request: Request, state: &S) -> Result<Bytes, Refusal> {
-    Bytes::from_request(request, state).await.map_err(unreadable)
+/// Reads a body, within the time and size that the settings allow.
+///
+/// # Errors
+/// `request-timeout`, `body-too-large`, or `invalid-request` when the connection broke.
+pub async fn read(request: Request, app: &App) -> Result<Bytes, Refusal> {
+    let longest = Duration::from_secs(app.settings.server.body_timeout_seconds);
+    match clock::timeout(&*app.clock, longest, Bytes::from_request(request, app)).await {
+        Some(body) => body.map_err(unreadable),
+        None => {
+            Err(Refusal::new(Code::RequestTimeout, format!("the body did not arrive within {longest:?}")))
+        }
+    }
 }
 
-/// Why a body could not be read.
-pub fn unreadable(rejection: BytesRejection) -> Refusal {
+fn unreadable(rejection: BytesRejection) -> Refusal {
     let text = rejection.body_text();
     match rejection.into_response().status().as_u16() {
-        413 => Refusal::new(Code::BodyTooLarge, "the body is larger than the server allows; store large data elsewhere and send a reference"),
+        413 => Refusal::new(
+            Code::BodyTooLarge,
+            "the body is larger than the server allows; store large data elsewhere and send a reference",
+        ),
         _ => Refusal::new(Code::InvalidRequest, format!("the body could not be read: {text}")),
     }
 }
@@ -86,9 +102,9 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
             _ => Refusal::field(path, reason),
         }
     })?;
-    deserializer
-        .end()
-        .map_err(|error| Refusal::new(Code::InvalidRequest, format!("the body goes on after its end: {error}")))?;
+    deserializer.end().map_err(|error| {
+        Refusal::new(Code::InvalidRequest, format!("the body goes on after its end: {error}"))
+    })?;
     Ok(value)
 }
 
@@ -121,8 +137,9 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let path = AxumPath::<T>::from_request_parts(parts, state).await;
-        path.map(|AxumPath(value)| Path(value))
-            .map_err(|rejection| Refusal::new(Code::InvalidRequest, format!("the path is wrong: {}", rejection.body_text())))
+        path.map(|AxumPath(value)| Path(value)).map_err(|rejection| {
+            Refusal::new(Code::InvalidRequest, format!("the path is wrong: {}", rejection.body_text()))
+        })
     }
 }
 
@@ -130,11 +147,13 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 ///
 /// # Errors
 /// When it is more than the server allows.
-pub fn wait_of(wait_ms: Option<u64>) -> Result<std::time::Duration, Refusal> {
+pub fn wait_of(wait_ms: Option<u64>) -> Result<Duration, Refusal> {
     /// Longest wait of one request; callers ask again.
     const MAX_WAIT_MS: u64 = 60_000;
     match wait_ms.unwrap_or(0) {
-        ms if ms > MAX_WAIT_MS => Err(Refusal::field("wait_ms", format!("must be at most {MAX_WAIT_MS}; ask again to wait longer"))),
-        ms => Ok(std::time::Duration::from_millis(ms)),
+        ms if ms > MAX_WAIT_MS => {
+            Err(Refusal::field("wait_ms", format!("must be at most {MAX_WAIT_MS}; ask again to wait longer")))
+        }
+        ms => Ok(Duration::from_millis(ms)),
     }
 }

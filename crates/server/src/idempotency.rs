@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::{FromRequest, FromRequestParts, Request, State};
+use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
@@ -117,7 +117,10 @@ impl Idempotency {
             };
             let stored: StoredAnswer = serde_json::from_slice(&record.body).map_err(|error| {
                 tracing::error!(%error, "a stored answer cannot be read");
-                Refusal::new(Code::Internal, "the answer that was kept for this idempotency key cannot be read")
+                Refusal::new(
+                    Code::Internal,
+                    "the answer that was kept for this idempotency key cannot be read",
+                )
             })?;
             if stored.request != request {
                 let detail = "the idempotency key was used for another request; use a new key for each";
@@ -148,13 +151,17 @@ impl Idempotency {
             time_to_live: Some(life),
             body: serde_json::to_vec(body).unwrap_or_default().into(),
         };
-        let versions = self.store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await?;
+        let versions =
+            self.store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await?;
         Ok(versions.first().copied().unwrap_or_default())
     }
 
     async fn release(&self, id: &str, version: u64) {
-        let write =
-            RecordWrite::Delete { kind: KIND.to_owned(), id: id.to_owned(), expect: Expect::Version(version) };
+        let write = RecordWrite::Delete {
+            kind: KIND.to_owned(),
+            id: id.to_owned(),
+            expect: Expect::Version(version),
+        };
         let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
         if let Err(error) = self.store.commit_records(batch).await {
             tracing::debug!(%error, "a claim on an idempotency key stays until its time is over");
@@ -177,8 +184,7 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
 async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Refusal> {
     let key = key_of(&request)?;
     let (parts, body) = request.into_parts();
-    let body = Bytes::from_request(Request::from_parts(parts.clone(), body), app).await;
-    let body = body.map_err(extract::unreadable)?;
+    let body = extract::read(Request::from_parts(parts.clone(), body), app).await?;
     let caller = parts.extensions.get::<Caller>().and_then(|caller| caller.key_id().map(str::to_owned));
     let id = digest(&[caller.unwrap_or_default().as_bytes(), key.as_bytes()]);
     let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
@@ -213,11 +219,8 @@ async fn keep(
             Some((name.as_str().to_owned(), value.to_owned()))
         });
         let kept = parts.extensions.get::<KeptInstead>().map_or(&body, |KeptInstead(instead)| instead);
-        let answer = Answer {
-            status: parts.status.as_u16(),
-            headers: headers.collect(),
-            body: STANDARD.encode(kept),
-        };
+        let answer =
+            Answer { status: parts.status.as_u16(), headers: headers.collect(), body: STANDARD.encode(kept) };
         let stored = StoredAnswer { request, answer: Some(answer) };
         if let Err(error) = app.idempotency.put(id, Expect::Version(version), KEEP, &stored).await {
             tracing::warn!(%error, "an answer could not be kept for its idempotency key");
@@ -229,7 +232,8 @@ async fn keep(
 }
 
 fn replay(answer: Answer) -> Result<Response, Refusal> {
-    let broken = || Refusal::new(Code::Internal, "the answer that was kept for this idempotency key cannot be read");
+    let broken =
+        || Refusal::new(Code::Internal, "the answer that was kept for this idempotency key cannot be read");
     let body = STANDARD.decode(&answer.body).map_err(|_| broken())?;
     let status = StatusCode::from_u16(answer.status).map_err(|_| broken())?;
     let mut response = (status, body).into_response();
@@ -249,7 +253,10 @@ fn key_of(request: &Request) -> Result<String, Refusal> {
     if is_sound {
         Ok(key.to_owned())
     } else {
-        Err(Refusal::field("Idempotency-Key", format!("must be one header of 1 to {MAX_KEY_BYTES} printable characters")))
+        Err(Refusal::field(
+            "Idempotency-Key",
+            format!("must be one header of 1 to {MAX_KEY_BYTES} printable characters"),
+        ))
     }
 }
 

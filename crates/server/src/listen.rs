@@ -192,7 +192,9 @@ async fn accept(
 pub async fn bind(address: SocketAddr) -> Result<TcpListener, String> {
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => {
-            format!("{address} is in use by another process; stop it, or choose another address with --listen")
+            format!(
+                "{address} is in use by another process; stop it, or choose another address with --listen"
+            )
         }
         io::ErrorKind::PermissionDenied => {
             format!("this process may not listen on {address}; choose a port above 1023")

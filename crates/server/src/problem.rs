@@ -153,6 +153,12 @@ impl Refusal {
     }
 }
 
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} [{}]", self.detail, self.code)
+    }
+}
+
 impl From<ProviderError> for Refusal {
     fn from(error: ProviderError) -> Self {
         Self::from_kind(error.kind(), &error)

@@ -49,7 +49,10 @@ impl Readiness {
         let outcome = match clock::timeout(&*app.clock, PATIENCE, commit).await {
             Some(Ok(_)) => Ok(()),
             Some(Err(error)) => Err(error.into()),
-            None => Err(Refusal::new(Code::Unavailable, format!("the store did not take a write within {PATIENCE:?}"))),
+            None => Err(Refusal::new(
+                Code::Unavailable,
+                format!("the store did not take a write within {PATIENCE:?}"),
+            )),
         };
         *last = Some((now_ms, outcome.clone()));
         outcome

@@ -25,8 +25,8 @@ pub fn current() -> Option<String> {
 /// Takes the caller's id if it is sound, else makes one.
 pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
     let given = request.headers().get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
-    let sound =
-        given.filter(|id| !id.is_empty() && id.len() <= MAX_BYTES && id.bytes().all(|b| b.is_ascii_graphic()));
+    let sound = given
+        .filter(|id| !id.is_empty() && id.len() <= MAX_BYTES && id.bytes().all(|b| b.is_ascii_graphic()));
     let id = sound.map_or_else(|| app.ids.new_uuid().to_string(), str::to_owned);
     let value = HeaderValue::from_str(&id).ok();
     let mut response = CURRENT.scope(id, next.run(request)).await;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use segno::context::Either;
 use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, RegistryBuilder, Signal};
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +49,10 @@ async fn greet(ctx: Context, greeting: Greeting) -> Result<String, Failure> {
     let text = ctx.activity(HELLO, greeting.name.clone()).await?;
     if greeting.wait {
         ctx.set_status(&"waiting for the signal \"wave\"")?;
-        segno::race(ctx.event(WAVE), ctx.sleep(PATIENCE)).await;
+        match segno::race(ctx.event(WAVE), ctx.sleep(PATIENCE)).await {
+            Either::Left(waved) => drop(waved?),
+            Either::Right(tired) => tired?,
+        }
         return Ok(format!("{text} Goodbye, {}.", greeting.name));
     }
     Ok(text)

@@ -69,6 +69,17 @@ impl Scope {
         &self.prefix
     }
 
+    /// The stored form of an id that something new is to have.
+    ///
+    /// # Errors
+    /// When it is empty or has white space around it, which the prefix would hide from the engine.
+    pub fn stored_new(&self, id: &str) -> Result<String, Refusal> {
+        if id.is_empty() || id.trim() != id {
+            return Err(Refusal::field("id", "is empty, or starts or ends with white space"));
+        }
+        Ok(self.stored(id))
+    }
+
     /// The stored form of an id.
     pub fn stored(&self, id: &str) -> String {
         format!("{}{id}", self.prefix)
@@ -135,7 +146,10 @@ impl<S: Send + Sync> FromRequestParts<S> for Scope {
             Scope::new(namespace.as_deref().unwrap_or(DEFAULT), tenant.as_deref().unwrap_or(DEFAULT))?;
         let caller = parts.extensions.get::<Caller>();
         if !caller.is_some_and(|caller| caller.may_enter(&scope)) {
-            let detail = format!("the key has no grant for namespace {:?}, tenant {:?}", scope.namespace, scope.tenant);
+            let detail = format!(
+                "the key has no grant for namespace {:?}, tenant {:?}",
+                scope.namespace, scope.tenant
+            );
             return Err(Refusal::new(Code::Forbidden, detail));
         }
         parts.extensions.insert(scope.clone());
@@ -171,6 +185,10 @@ mod tests {
     fn ids_go_in_and_out_and_others_stay_hidden() {
         let scope = Scope::new("shop", "eu").unwrap();
         assert_eq!(scope.stored("a/b"), "shop/eu/a/b");
+        assert!(scope.stored_new("a b").is_ok());
+        for bad in ["", " a", "a\t"] {
+            assert!(scope.stored_new(bad).is_err(), "{bad:?}");
+        }
         assert_eq!(scope.shown("shop/eu/a/b"), Some("a/b"));
         assert_eq!(scope.shown("shop/us/a"), None);
         assert_eq!(scope.hide_prefix("instance \"shop/eu/a\" is away"), "instance \"a\" is away");

@@ -31,7 +31,9 @@ pub enum ServerError {
     #[error(transparent)]
     Settings(#[from] SettingsError),
     /// Everybody who reaches the address could do everything.
-    #[error("{0} can be reached from other machines, and auth.mode is \"none\": anybody could do anything; set auth.mode to \"keys\", listen on 127.0.0.1, or say --insecure")]
+    #[error(
+        "{0} can be reached from other machines, and auth.mode is \"none\": anybody could do anything; set auth.mode to \"keys\", listen on 127.0.0.1, or say --insecure"
+    )]
     Open(SocketAddr),
     /// The certificates cannot be used.
     #[error(transparent)]
@@ -96,8 +98,9 @@ impl ServerBuilder {
             (Some(certificates), Some(key)) => Some(listen::tls(certificates, key)?),
             _ => None,
         };
-        let keys = with_keys
-            .then(|| KeyStore::new(self.store.clone(), self.clock.clone(), self.settings.auth.requests_per_second));
+        let keys = with_keys.then(|| {
+            KeyStore::new(self.store.clone(), self.clock.clone(), self.settings.auth.requests_per_second)
+        });
         let first_key = match &keys {
             Some(keys) => first_key(keys).await?,
             None => None,
@@ -115,7 +118,9 @@ impl ServerBuilder {
         };
         let node = match &runtime {
             Some(runtime) => runtime.node_id().to_owned(),
-            None => self.settings.server.node.clone().unwrap_or_else(|| format!("node-{}", self.ids.new_uuid())),
+            None => {
+                self.settings.server.node.clone().unwrap_or_else(|| format!("node-{}", self.ids.new_uuid()))
+            }
         };
         let stopping = CancellationToken::new();
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
@@ -225,7 +230,7 @@ impl Drop for Server {
 
 /// The first administrator's key of a store that has no key at all.
 async fn first_key(keys: &KeyStore) -> Result<Option<String>, ServerError> {
-    let store = |refusal: crate::problem::Refusal| ServerError::Store(format!("{refusal:?}"));
+    let store = |refusal: crate::problem::Refusal| ServerError::Store(refusal.to_string());
     if !keys.is_empty().await.map_err(store)? {
         return Ok(None);
     }

@@ -57,15 +57,20 @@ fn causes(error: &reqwest::Error) -> String {
 }
 
 /// Reads an answer.
-pub async fn read<T: DeserializeOwned>(sent: Result<reqwest::Response, reqwest::Error>) -> Result<T, ClientError> {
+pub async fn read<T: DeserializeOwned>(
+    sent: Result<reqwest::Response, reqwest::Error>,
+) -> Result<T, ClientError> {
     let response = checked(sent).await?;
     let status = response.status().as_u16();
     let body = response.bytes().await.map_err(ClientError::Unreachable)?;
-    serde_json::from_slice(&body).map_err(|error| ClientError::Unreadable { status, reason: error.to_string() })
+    serde_json::from_slice(&body)
+        .map_err(|error| ClientError::Unreadable { status, reason: error.to_string() })
 }
 
 /// An answer that is a success, not read yet.
-pub async fn checked(sent: Result<reqwest::Response, reqwest::Error>) -> Result<reqwest::Response, ClientError> {
+pub async fn checked(
+    sent: Result<reqwest::Response, reqwest::Error>,
+) -> Result<reqwest::Response, ClientError> {
     let response = sent.map_err(ClientError::Unreachable)?;
     let status = response.status();
     if status.is_success() {

@@ -7,8 +7,8 @@ use reqwest::Method;
 use super::{Client, ClientError, error};
 use crate::history::{ExecutionList, History};
 use crate::instance::{
-    Accepted, Bulk, BulkResult, CustomStatus, Deleted, Instance, InstanceList, ListInstances, Reason, Restart, Send,
-    StartInstance, Started, Tree,
+    Accepted, Bulk, BulkResult, CustomStatus, Deleted, Instance, InstanceList, ListInstances, Reason,
+    Restart, Send, StartInstance, Started, Tree,
 };
 
 impl Client {
@@ -49,7 +49,12 @@ impl Client {
     ///
     /// # Errors
     /// `not-found` when there is none.
-    pub async fn history(&self, id: &str, execution: Option<u64>, after: u64) -> Result<History, ClientError> {
+    pub async fn history(
+        &self,
+        id: &str,
+        execution: Option<u64>,
+        after: u64,
+    ) -> Result<History, ClientError> {
         let mut query = vec![("after", after)];
         query.extend(execution.map(|execution| ("execution", execution)));
         self.get_with(&["v1", "instances", id, "history"], &query).await
@@ -75,8 +80,14 @@ impl Client {
     ///
     /// # Errors
     /// `not-found` when there is no such instance.
-    pub async fn custom_status(&self, id: &str, after: u64, wait: Duration) -> Result<CustomStatus, ClientError> {
-        let call = self.request(Method::GET, &["v1", "instances", id, "status"], wait).query(&[("after", after)]);
+    pub async fn custom_status(
+        &self,
+        id: &str,
+        after: u64,
+        wait: Duration,
+    ) -> Result<CustomStatus, ClientError> {
+        let call =
+            self.request(Method::GET, &["v1", "instances", id, "status"], wait).query(&[("after", after)]);
         error::read(call.send().await).await
     }
 

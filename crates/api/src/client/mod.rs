@@ -39,7 +39,9 @@ impl Client {
     /// When the address is none.
     pub fn new(address: &str) -> Result<Self, ClientError> {
         let base: Url = address.parse().map_err(|error| {
-            ClientError::Address(format!("{address:?} is not the address of a server, as in http://127.0.0.1:7070: {error}"))
+            ClientError::Address(format!(
+                "{address:?} is not the address of a server, as in http://127.0.0.1:7070: {error}"
+            ))
         })?;
         if !matches!(base.scheme(), "http" | "https") || base.host().is_none() {
             let text = format!("{address:?} is not the address of a server, as in http://127.0.0.1:7070");

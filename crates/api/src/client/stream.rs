@@ -34,7 +34,8 @@ impl Client {
     pub async fn events(&self, id: &str, after: Option<&str>) -> Result<EventStream, ClientError> {
         /// A stream lasts as long as its instance.
         const FOR_EVER: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
-        let mut call = self.request(Method::GET, &["v1", "instances", id, "events"], Duration::ZERO).timeout(FOR_EVER);
+        let mut call =
+            self.request(Method::GET, &["v1", "instances", id, "events"], Duration::ZERO).timeout(FOR_EVER);
         if let Some(after) = after {
             call = call.header("last-event-id", after);
         }
@@ -101,7 +102,11 @@ mod tests {
     #[test]
     fn events_are_read_and_comments_passed_over() {
         let event = parse("id: 1-2\nevent: TimerFired\ndata: {\"a\":\ndata: 1}\n\n");
-        let expected = StreamEvent { id: "1-2".to_owned(), name: "TimerFired".to_owned(), data: "{\"a\":\n1}".to_owned() };
+        let expected = StreamEvent {
+            id: "1-2".to_owned(),
+            name: "TimerFired".to_owned(),
+            data: "{\"a\":\n1}".to_owned(),
+        };
         assert_eq!(event, expected);
         assert_eq!(parse(":\n\n"), StreamEvent::default());
     }

@@ -55,7 +55,9 @@ impl Caller {
             Need::Admin => self.role == Role::Admin,
         };
         let concerns_all = matches!(need, Need::System | Need::Admin);
-        by_role && (!concerns_all || self.grants.iter().any(|grant| grant.namespace == "*" && grant.tenant == "*"))
+        by_role
+            && (!concerns_all
+                || self.grants.iter().any(|grant| grant.namespace == "*" && grant.tenant == "*"))
     }
 
     /// Whether a grant covers the scope.
@@ -86,12 +88,19 @@ mod tests {
 
     #[test]
     fn a_grant_opens_its_scope_and_no_other() {
-        let grant = |namespace: &str, tenant: &str| Grant { namespace: namespace.to_owned(), tenant: tenant.to_owned() };
+        let grant = |namespace: &str, tenant: &str| Grant {
+            namespace: namespace.to_owned(),
+            tenant: tenant.to_owned(),
+        };
         let caller = Caller::with_key("k", Role::Viewer, &[grant("shop", "eu"), grant("lab", "*")]);
         for (namespace, tenant, may) in
             [("shop", "eu", true), ("shop", "us", false), ("lab", "any", true), ("other", "eu", false)]
         {
-            assert_eq!(caller.may_enter(&Scope::new(namespace, tenant).unwrap()), may, "{namespace}/{tenant}");
+            assert_eq!(
+                caller.may_enter(&Scope::new(namespace, tenant).unwrap()),
+                may,
+                "{namespace}/{tenant}"
+            );
         }
     }
 }

@@ -29,7 +29,9 @@ async fn admit(app: &App, need: Need, headers: &HeaderMap) -> Result<Caller, Ref
         return Ok(caller);
     }
     let detail = match need {
-        Need::Read => "the key is for workers and may not read; use a viewer's, operator's or administrator's key",
+        Need::Read => {
+            "the key is for workers and may not read; use a viewer's, operator's or administrator's key"
+        }
         Need::Operate => "the key may not change anything here; use an operator's or administrator's key",
         Need::Work => "the key may not take work; use a worker's key",
         Need::System => "this concerns all tenants; use a key with a grant for every namespace and tenant",
@@ -39,7 +41,8 @@ async fn admit(app: &App, need: Need, headers: &HeaderMap) -> Result<Caller, Ref
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
-    let missing = || Refusal::new(Code::Unauthorized, "send the API key as \"Authorization: Bearer segno_…\"");
+    let missing =
+        || Refusal::new(Code::Unauthorized, "send the API key as \"Authorization: Bearer segno_…\"");
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let value = values.next().and_then(|value| value.to_str().ok()).ok_or_else(missing)?;
     if values.next().is_some() {
@@ -56,7 +59,8 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
 /// origin or under a name that it made resolve to this machine.
 pub async fn same_origin_only(State(app): State<App>, request: Request, next: Next) -> Response {
     if app.keys.is_none() && !is_local(request.headers(), app.trusts_any_host) {
-        let detail = "this server has no keys, so it answers only requests to a local address that no web page sent";
+        let detail =
+            "this server has no keys, so it answers only requests to a local address that no web page sent";
         return Refusal::new(Code::Forbidden, detail).into_response();
     }
     next.run(request).await

@@ -129,7 +129,12 @@ impl KeyStore {
         if let Some(known) = self.recall(&digest, now_ms) {
             return known;
         }
-        let refused = || Refusal::new(Code::Unauthorized, "the API key is unknown, revoked or expired; ask an administrator for a new one");
+        let refused = || {
+            Refusal::new(
+                Code::Unauthorized,
+                "the API key is unknown, revoked or expired; ask an administrator for a new one",
+            )
+        };
         let id = key_id(token).ok_or_else(refused)?;
         let record = self.store.get_record(KIND, id).await?.ok_or_else(refused)?;
         let key = decode(&record)?;
@@ -182,7 +187,9 @@ impl KeyStore {
                 time_to_live: None,
                 body: now_ms.to_string().into(),
             };
-            if let Err(error) = store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await {
+            if let Err(error) =
+                store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await
+            {
                 tracing::debug!(%error, "the use of a key could not be written down");
             }
         });
@@ -254,7 +261,8 @@ impl KeyStore {
     pub async fn revoke(&self, id: &str) -> Result<(), Refusal> {
         let missing = || Refusal::not_found("key", id);
         let record = self.store.get_record(KIND, id).await?.ok_or_else(missing)?;
-        let delete = |kind: &str, expect| RecordWrite::Delete { kind: kind.to_owned(), id: id.to_owned(), expect };
+        let delete =
+            |kind: &str, expect| RecordWrite::Delete { kind: kind.to_owned(), id: id.to_owned(), expect };
         let writes = vec![delete(KIND, Expect::Version(record.version)), delete(USE_KIND, Expect::Anything)];
         match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
             Ok(_) => {}
@@ -281,12 +289,20 @@ fn key_id(token: &str) -> Option<&str> {
 }
 
 fn check(request: &CreateKey) -> Result<(), Refusal> {
-    if request.name.trim().is_empty() || request.name.len() > MAX_NAME_BYTES || request.name.chars().any(char::is_control)
+    if request.name.trim().is_empty()
+        || request.name.len() > MAX_NAME_BYTES
+        || request.name.chars().any(char::is_control)
     {
-        return Err(Refusal::field("name", format!("must be printable text of at most {MAX_NAME_BYTES} bytes")));
+        return Err(Refusal::field(
+            "name",
+            format!("must be printable text of at most {MAX_NAME_BYTES} bytes"),
+        ));
     }
     if request.grants.is_empty() || request.grants.len() > MAX_GRANTS {
-        return Err(Refusal::field("grants", format!("must be 1 to {MAX_GRANTS}; use \"*\" for every namespace or tenant")));
+        return Err(Refusal::field(
+            "grants",
+            format!("must be 1 to {MAX_GRANTS}; use \"*\" for every namespace or tenant"),
+        ));
     }
     for grant in &request.grants {
         for (field, value) in [("grants.namespace", &grant.namespace), ("grants.tenant", &grant.tenant)] {
@@ -340,7 +356,7 @@ fn hex(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use segno::store::memory::MemoryStore;
-    use segno_testkit::VirtualClock;
+    use segno_testkit::clock::VirtualClock;
 
     use super::*;
 
@@ -366,16 +382,17 @@ mod tests {
     async fn a_key_works_until_it_is_revoked_or_expires_and_its_secret_is_nowhere() {
         let store: Arc<dyn Store> = MemoryStore::new();
         let clock = VirtualClock::new();
-        let keys = KeyStore::new(store.clone(), Arc::new(clock.clone()), None);
+        let keys = KeyStore::new(store.clone(), clock, None);
         let grant = Grant { namespace: "*".to_owned(), tenant: "*".to_owned() };
-        let request = CreateKey { name: "ci".to_owned(), role: Role::Viewer, grants: vec![grant], expires_at: None };
+        let request =
+            CreateKey { name: "ci".to_owned(), role: Role::Viewer, grants: vec![grant], expires_at: None };
         let made = keys.create(request).await.unwrap();
         assert!(keys.verify(&made.secret).await.is_ok());
         let mut forged = made.secret.clone();
         forged.pop();
         assert!(keys.verify(&forged).await.is_err());
         let record = store.get_record(KIND, &made.key.id).await.unwrap().unwrap();
-        let secret = made.secret.rsplit_once('_').unwrap().1;
+        let secret = made.secret.splitn(3, '_').nth(2).unwrap();
         assert!(!String::from_utf8_lossy(&record.body).contains(secret));
         keys.revoke(&made.key.id).await.unwrap();
         assert_eq!(keys.verify(&made.secret).await.unwrap_err().status(), 401);

@@ -1,8 +1,8 @@
 //! API keys.
 
-use axum::{Extension, Json};
 use axum::extract::State;
 use axum::http::StatusCode;
+use axum::{Extension, Json};
 use segno_api::Problem;
 use segno_api::key::{CreateKey, CreatedKey, KeyList};
 use serde::Deserialize;
@@ -28,7 +28,9 @@ pub struct Page {
 }
 
 fn keys(app: &App) -> Result<&KeyStore, Refusal> {
-    app.keys.as_ref().ok_or_else(|| Refusal::new(Code::Conflict, "this server works without keys (auth.mode = \"none\")"))
+    app.keys
+        .as_ref()
+        .ok_or_else(|| Refusal::new(Code::Conflict, "this server works without keys (auth.mode = \"none\")"))
 }
 
 /// All keys, without their secrets.

@@ -146,7 +146,9 @@ impl Layers {
     /// # Errors
     /// When there is no such setting, or the value does not fit.
     pub fn set(&mut self, path: &str, text: &str, origin: Origin) -> Result<&mut Self, SettingsError> {
-        let parsed = toml::from_str::<Table>(&format!("value = {text}")).ok().and_then(|mut table| table.remove("value"));
+        let parsed = toml::from_str::<Table>(&format!("value = {text}"))
+            .ok()
+            .and_then(|mut table| table.remove("value"));
         let plain = Value::String(text.to_owned());
         let candidates = [parsed.as_ref().unwrap_or(&plain), &plain];
         let mut reason = String::new();
@@ -169,8 +171,9 @@ impl Layers {
     /// # Errors
     /// When a value is out of range.
     pub fn finish(&self) -> Result<Effective, SettingsError> {
-        let settings = Settings::deserialize(self.table.clone())
-            .map_err(|error| SettingsError::Override { origin: Origin::Default, reason: error.to_string() })?;
+        let settings = Settings::deserialize(self.table.clone()).map_err(|error| {
+            SettingsError::Override { origin: Origin::Default, reason: error.to_string() }
+        })?;
         settings.check()?;
         Ok(Effective { settings, origins: self.origins.clone() })
     }
@@ -228,7 +231,8 @@ mod tests {
     fn later_layers_win_and_origins_are_known() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("segno.toml");
-        std::fs::write(&file, "[store]\nurl = \"memory:\"\n[server]\ndrain_seconds = 5\nmax_streams = 7\n").unwrap();
+        std::fs::write(&file, "[store]\nurl = \"memory:\"\n[server]\ndrain_seconds = 5\nmax_streams = 7\n")
+            .unwrap();
         let mut layers = Layers::default();
         layers.file(&file).unwrap();
         let variables = [("SEGNO_SERVER__DRAIN_SECONDS", "6"), ("SEGNO_LOG", "debug"), ("PATH", "x")];
@@ -268,7 +272,8 @@ mod tests {
             ("server.drain_seconds", "soon", "drain_seconds"),
             ("nothing", "x", "nothing"),
         ] {
-            let error = Layers::default().set(path, value, Origin::Flag("--set".to_owned())).unwrap_err().to_string();
+            let error =
+                Layers::default().set(path, value, Origin::Flag("--set".to_owned())).unwrap_err().to_string();
             assert!(error.contains(told), "{path}: {error}");
         }
         let refused = |path: &str, value: &str| {

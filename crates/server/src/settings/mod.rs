@@ -212,7 +212,10 @@ impl Settings {
         self.store_url()?;
         let server = &self.server;
         if server.roles.is_empty() {
-            return Err(SettingsError::value("server.roles", "is empty; name at least one of api, orchestrator, worker"));
+            return Err(SettingsError::value(
+                "server.roles",
+                "is empty; name at least one of api, orchestrator, worker",
+            ));
         }
         for (name, value) in [
             ("server.max_body_bytes", server.max_body_bytes),
@@ -229,15 +232,22 @@ impl Settings {
             }
         }
         if self.auth.requests_per_second == Some(0) {
-            return Err(SettingsError::value("auth.requests_per_second", "must be at least 1; leave it out for no limit"));
+            return Err(SettingsError::value(
+                "auth.requests_per_second",
+                "must be at least 1; leave it out for no limit",
+            ));
         }
         if self.runtime.tags.len() > segno::limits::MAX_WORKER_TAGS {
             let most = segno::limits::MAX_WORKER_TAGS;
             return Err(SettingsError::value("runtime.tags", format!("has more than {most} tags")));
         }
         match (&server.tls_certificates, &server.tls_key) {
-            (Some(_), None) => Err(SettingsError::value("server.tls_key", "is missing; tls_certificates needs it")),
-            (None, Some(_)) => Err(SettingsError::value("server.tls_certificates", "is missing; tls_key needs it")),
+            (Some(_), None) => {
+                Err(SettingsError::value("server.tls_key", "is missing; tls_certificates needs it"))
+            }
+            (None, Some(_)) => {
+                Err(SettingsError::value("server.tls_certificates", "is missing; tls_key needs it"))
+            }
             _ => Ok(()),
         }
     }

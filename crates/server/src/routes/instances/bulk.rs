@@ -25,7 +25,10 @@ pub async fn bulk(
     Body(request): Body<Bulk>,
 ) -> Result<Json<BulkResult>, Refusal> {
     if request.filter == BulkFilter::default() {
-        return Err(Refusal::field("filter", "is empty; say which instances are meant, for all of them prefix \"\""));
+        return Err(Refusal::field(
+            "filter",
+            "is empty; say which instances are meant, for all of them prefix \"\"",
+        ));
     }
     let limit = match request.limit {
         None => MAX_BULK_INSTANCES,

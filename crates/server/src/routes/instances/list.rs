@@ -85,5 +85,7 @@ fn decode_cursor(scope: &Scope, cursor: &str) -> Result<InstanceCursor, Refusal>
         let (created_at_ms, id) = text.split_once(' ')?;
         Some(InstanceCursor { created_at_ms: created_at_ms.parse().ok()?, instance_id: scope.stored(id) })
     });
-    parts.ok_or_else(|| Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before"))
+    parts.ok_or_else(|| {
+        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
+    })
 }

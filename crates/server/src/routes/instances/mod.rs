@@ -1,6 +1,7 @@
 //! Instances, one file per group of routes.
 
 pub mod bulk;
+mod find;
 pub mod list;
 pub mod read;
 pub mod start;

@@ -11,6 +11,7 @@ use segno_api::instance::{CustomStatus, Instance, Tree};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::find::find;
 use super::{list, view};
 use crate::access::timestamp;
 use crate::app::App;
@@ -45,11 +46,13 @@ pub async fn get(
     let stored = scope.stored(&id);
     let wait = wait_of(query.wait_ms)?;
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    let mut found = app.client.instance(&stored).await.map_err(refused)?;
+    let mut found = find(&app, &scope, &id).await?;
     if !wait.is_zero() && !found.has_ended() {
         found = match app.client.wait_until_ended(&stored, wait).await {
             Ok(ended) => ended,
-            Err(error) if error.code() == segno::Code::WaitTimedOut => app.client.instance(&stored).await.map_err(refused)?,
+            Err(error) if error.code() == segno::Code::WaitTimedOut => {
+                app.client.instance(&stored).await.map_err(refused)?
+            }
             Err(error) => return Err(refused(error)),
         };
     }
@@ -95,7 +98,7 @@ pub async fn history(
     };
     let execution = match page.execution {
         Some(execution) => execution,
-        None => app.client.instance(&stored).await.map_err(refused)?.execution_id,
+        None => find(&app, &scope, &id).await?.execution_id,
     };
     let after = page.after.unwrap_or(0);
     let events = app.client.history_of_execution(&stored, execution).await.map_err(refused)?;
@@ -120,7 +123,7 @@ pub async fn executions(
 ) -> Result<Json<ExecutionList>, Refusal> {
     let stored = scope.stored(&id);
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    app.client.instance(&stored).await.map_err(refused)?;
+    find(&app, &scope, &id).await?;
     let mut executions = Vec::new();
     for number in app.client.executions(&stored).await.map_err(refused)? {
         let info = app.client.execution(&stored, number).await.map_err(refused)?;
@@ -150,7 +153,7 @@ pub async fn tree(
 ) -> Result<Json<Tree>, Refusal> {
     let stored = scope.stored(&id);
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    app.client.instance(&stored).await.map_err(refused)?;
+    find(&app, &scope, &id).await?;
     let tree = app.client.tree(&stored).await.map_err(refused)?;
     let ids = tree.all_ids.iter().filter_map(|id| scope.shown(id)).map(str::to_owned);
     Ok(Json(Tree { root: id, ids: ids.collect() }))
@@ -186,7 +189,7 @@ pub async fn status(
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let wait = wait_of(query.wait_ms)?;
     let after = query.after.unwrap_or(0);
-    let mut found = app.client.instance(&stored).await.map_err(refused)?;
+    let mut found = find(&app, &scope, &id).await?;
     if !wait.is_zero() && found.custom_status_version <= after && !found.has_ended() {
         match app.client.status_change(&stored, after).timeout(wait).await {
             Ok(_) => {}

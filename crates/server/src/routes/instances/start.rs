@@ -11,6 +11,7 @@ use segno_api::instance::{OnConflict, Restart, StartInstance, Started};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::find::find;
 use super::{list, view};
 use crate::app::App;
 use crate::extract::{Body, OptionalBody, Path, Query, wait_of};
@@ -58,7 +59,7 @@ pub async fn start(
         (false, OnConflict::UseExisting) => segno::client::OnConflict::UseExisting,
         (false, OnConflict::Replace) => segno::client::OnConflict::Replace,
     };
-    let mut call = app.client.start(orchestration, input).id(scope.stored(&id)).on_conflict(on_conflict);
+    let mut call = app.client.start(orchestration, input).id(scope.stored_new(&id)?).on_conflict(on_conflict);
     for (key, value) in request.labels {
         call = call.label(key, value);
     }
@@ -85,7 +86,7 @@ pub async fn restart(
 ) -> Result<Response, Refusal> {
     let stored = scope.stored(&id);
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    let found = app.client.instance(&stored).await.map_err(refused)?;
+    let found = find(&app, &scope, &id).await?;
     let replaces = request.new_id.is_none();
     if replaces && !found.has_ended() && !request.force {
         let detail = format!("instance {id:?} has not ended; cancel it first, or say force");
@@ -97,14 +98,19 @@ pub async fn restart(
         EventKind::OrchestrationStarted(begun) => Some(begun),
         _ => None,
     });
-    let begun = begun.ok_or_else(|| Refusal::new(Code::Conflict, format!("instance {id:?} has not begun")))?;
+    let begun =
+        begun.ok_or_else(|| Refusal::new(Code::Conflict, format!("instance {id:?} has not begun")))?;
     let target = request.new_id.unwrap_or(id);
     let on_conflict = match replaces {
         true => segno::client::OnConflict::Replace,
         false => segno::client::OnConflict::Reject,
     };
     let orchestration = Orchestration::<Payload, Payload>::named(begun.name.clone());
-    let mut call = app.client.start(orchestration, begun.input.clone()).id(scope.stored(&target)).on_conflict(on_conflict);
+    let mut call = app
+        .client
+        .start(orchestration, begun.input.clone())
+        .id(scope.stored_new(&target)?)
+        .on_conflict(on_conflict);
     for (key, value) in &begun.labels {
         call = call.label(key, value);
     }
@@ -128,7 +134,12 @@ async fn answer(
         }
     }
     let path: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
-    let location = format!("/v1/instances/{}?namespace={}&tenant={}", path.replace('+', "%20"), scope.namespace(), scope.tenant());
+    let location = format!(
+        "/v1/instances/{}?namespace={}&tenant={}",
+        path.replace('+', "%20"),
+        scope.namespace(),
+        scope.tenant()
+    );
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let (namespace, tenant) = (scope.namespace().to_owned(), scope.tenant().to_owned());
     let body = Started { namespace, tenant, id, created, instance };

@@ -9,6 +9,7 @@ use segno_api::instance::{Accepted, Deleted, Reason, Send};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::find::find;
 use super::view;
 use crate::app::App;
 use crate::extract::{Body, OptionalBody, Path, Query};
@@ -42,7 +43,7 @@ pub async fn raise(
 ) -> Taken {
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let stored = scope.stored(&id);
-    app.client.instance(&stored).await.map_err(refused)?;
+    find(&app, &scope, &id).await?;
     let data = view::payload("data", &request.data)?;
     let mut call = app.client.raise(stored, Signal::<Payload>::named(request.name), data);
     if let Some(message_id) = request.id.as_deref().or(repeat.id()) {
@@ -69,7 +70,7 @@ pub async fn enqueue(
 ) -> Taken {
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let stored = scope.stored(&id);
-    app.client.instance(&stored).await.map_err(refused)?;
+    find(&app, &scope, &id).await?;
     let data = view::payload("data", &request.data)?;
     let mut call = app.client.enqueue(stored, Mailbox::<Payload>::named(request.name), data);
     if let Some(message_id) = request.id.as_deref().or(repeat.id()) {
@@ -95,7 +96,7 @@ pub async fn cancel(
 ) -> Taken {
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let stored = scope.stored(&id);
-    if !app.client.instance(&stored).await.map_err(refused)?.has_ended() {
+    if !find(&app, &scope, &id).await?.has_ended() {
         let reason = request.reason.unwrap_or_else(|| NO_REASON.to_owned());
         if_running(app.client.cancel(&stored, reason).await).map_err(refused)?;
     }
@@ -118,7 +119,7 @@ pub async fn pause(
 ) -> Taken {
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let stored = scope.stored(&id);
-    app.client.instance(&stored).await.map_err(refused)?;
+    find(&app, &scope, &id).await?;
     let reason = request.reason.unwrap_or_else(|| NO_REASON.to_owned());
     app.client.pause(&stored, reason).await.map_err(refused)?;
     accepted(id)
@@ -135,7 +136,7 @@ pub async fn pause(
 pub async fn resume(State(app): State<App>, scope: Scope, Path(id): Path<String>) -> Taken {
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let stored = scope.stored(&id);
-    app.client.instance(&stored).await.map_err(refused)?;
+    find(&app, &scope, &id).await?;
     app.client.resume(&stored).await.map_err(refused)?;
     accepted(id)
 }

@@ -11,6 +11,7 @@ use futures_util::stream::{self, Stream};
 use segno_api::Problem;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::find::find;
 use super::view;
 use crate::app::App;
 use crate::extract::Path;
@@ -43,7 +44,7 @@ pub async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let instance = scope.stored(&id);
-    let found = app.client.instance(&instance).await.map_err(|error| Refusal::from_engine(&error, &scope))?;
+    let found = find(&app, &scope, &id).await?;
     let seen = match headers.get("last-event-id") {
         None => (found.execution_id, 0),
         Some(text) => text.to_str().ok().and_then(parse_id).ok_or_else(|| {
@@ -51,9 +52,13 @@ pub async fn events(
         })?,
     };
     let place = app.streams.clone().try_acquire_owned().map_err(|_| {
-        Refusal::new(Code::TooManyStreams, "too many streams are open on this server; close some, or ask again later")
+        Refusal::new(
+            Code::TooManyStreams,
+            "too many streams are open on this server; close some, or ask again later",
+        )
     })?;
-    let follower = Follower { app, scope, instance, seen, revision: 0, ready: Vec::new(), ended: false, _place: place };
+    let follower =
+        Follower { app, scope, instance, seen, revision: 0, ready: Vec::new(), ended: false, _place: place };
     let keep_alive = KeepAlive::new().interval(HEARTBEAT).text("");
     Ok(Sse::new(follower.stream()).keep_alive(keep_alive).into_response())
 }
@@ -112,20 +117,28 @@ impl Follower {
             if execution < first {
                 continue;
             }
-            for event in self.app.client.history_of_execution(&self.instance, execution).await.map_err(refused)? {
+            for event in
+                self.app.client.history_of_execution(&self.instance, execution).await.map_err(refused)?
+            {
                 if (execution, event.event_id) <= self.seen {
                     continue;
                 }
                 self.seen = (execution, event.event_id);
                 let shown = view::event(&event)?;
-                let sse = SseEvent::default().id(format!("{execution}-{}", event.event_id)).event(&shown.kind);
-                events.push(sse.json_data(&shown).map_err(|_| Refusal::new(Code::Internal, "an event cannot be sent"))?);
+                let sse =
+                    SseEvent::default().id(format!("{execution}-{}", event.event_id)).event(&shown.kind);
+                events.push(
+                    sse.json_data(&shown)
+                        .map_err(|_| Refusal::new(Code::Internal, "an event cannot be sent"))?,
+                );
             }
         }
         if found.has_ended() {
             let shown = view::instance(&self.scope, found)?;
             let sse = SseEvent::default().event("end");
-            events.push(sse.json_data(&shown).map_err(|_| Refusal::new(Code::Internal, "an event cannot be sent"))?);
+            events.push(
+                sse.json_data(&shown).map_err(|_| Refusal::new(Code::Internal, "an event cannot be sent"))?,
+            );
             self.ended = true;
         }
         events.reverse();

@@ -3,9 +3,9 @@
 use segno::event::{Event, EventKind};
 use segno::store::ExecutionStatus;
 use segno::{Failure, Payload};
+use segno_api::Json;
 use segno_api::history::HistoryEvent;
 use segno_api::instance::{self as wire, Status};
-use segno_api::Json;
 use serde_json::Value;
 
 use crate::access::timestamp;

@@ -1,0 +1,150 @@
+//! Instances over HTTP.
+
+use std::time::Duration;
+
+use segno_api::Json;
+use segno_api::instance::{Bulk, BulkAction, BulkFilter, ListInstances, OnConflict, Restart, Send, Status};
+
+use crate::stand::{PATIENCE, Stand, greet};
+
+#[tokio::test]
+async fn an_instance_is_started_and_its_result_waited_for() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let started = client.start(&greet("order/7", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
+    assert!(started.created);
+    assert_eq!(started.id, "order/7");
+    let instance = started.instance.unwrap();
+    assert_eq!(instance.status, Status::Completed);
+    assert_eq!(instance.result.unwrap().text(), r#""Hello, Ada!""#);
+    let read = client.instance("order/7", Duration::ZERO).await.unwrap();
+    assert_eq!(read.labels["team"], "eu");
+    assert_eq!((read.namespace.as_str(), read.tenant.as_str()), ("default", "default"));
+    let history = client.history("order/7", None, 0).await.unwrap();
+    let kinds: Vec<&str> = history.events.iter().map(|event| event.kind.as_str()).collect();
+    assert_eq!(
+        kinds,
+        ["OrchestrationStarted", "ActivityScheduled", "ActivityCompleted", "OrchestrationCompleted"]
+    );
+    let rest = client.history("order/7", Some(1), 3).await.unwrap();
+    assert_eq!(rest.events.len(), 1);
+    assert_eq!(client.executions("order/7").await.unwrap().executions.len(), 1);
+    assert_eq!(client.tree("order/7").await.unwrap().ids, ["order/7"]);
+}
+
+#[tokio::test]
+async fn a_start_of_an_id_that_is_taken_does_what_it_says() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let mut request = greet("one", r#"{"name":"Ada"}"#);
+    client.start(&request, None, PATIENCE).await.unwrap();
+    let refused = client.start(&request, None, Duration::ZERO).await.unwrap_err();
+    assert_eq!((refused.status(), refused.code()), (Some(409), Some("instance-exists")));
+    assert!(!refused.to_string().contains("default/default"), "{refused}");
+    request.on_conflict = OnConflict::UseExisting;
+    assert!(!client.start(&request, None, Duration::ZERO).await.unwrap().created);
+    request.on_conflict = OnConflict::Replace;
+    assert!(client.start(&request, None, PATIENCE).await.unwrap().created);
+}
+
+#[tokio::test]
+async fn signals_pauses_and_cancels_reach_an_instance() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let waits = r#"{"name":"Ada","wait":true}"#;
+    client.start(&greet("waiting", waits), None, Duration::ZERO).await.unwrap();
+    let status = client.custom_status("waiting", 0, PATIENCE).await.unwrap();
+    assert_eq!(status.version, 1);
+    client.pause("waiting", Some("lunch".to_owned())).await.unwrap();
+    client.resume("waiting").await.unwrap();
+    let message = Send { name: "wave".to_owned(), data: Json::null(), id: None };
+    client.raise("waiting", &message).await.unwrap();
+    let ended = client.instance("waiting", PATIENCE).await.unwrap();
+    assert_eq!(ended.result.unwrap().text(), r#""Hello, Ada! Goodbye, Ada.""#);
+    let late = client.raise("waiting", &message).await.unwrap_err();
+    assert_eq!((late.status(), late.code()), (Some(409), Some("instance-ended")));
+    // Cancelling what has ended changes nothing and is no error.
+    client.cancel("waiting", None).await.unwrap();
+
+    client.start(&greet("cancelled", waits), None, Duration::ZERO).await.unwrap();
+    client.custom_status("cancelled", 0, PATIENCE).await.unwrap();
+    client.cancel("cancelled", Some("changed my mind".to_owned())).await.unwrap();
+    let ended = client.instance("cancelled", PATIENCE).await.unwrap();
+    assert_eq!(ended.status, Status::Cancelled);
+    assert!(ended.failure.unwrap().message.contains("changed my mind"));
+
+    let restarted = client.restart("cancelled", &Restart::default()).await.unwrap();
+    assert!(restarted.created);
+    client.custom_status("cancelled", 0, PATIENCE).await.unwrap();
+    let refused = client.restart("cancelled", &Restart::default()).await.unwrap_err();
+    assert_eq!(refused.status(), Some(409));
+    let refused = client.delete("cancelled", false).await.unwrap_err();
+    assert_eq!((refused.status(), refused.code()), (Some(409), Some("instance-running")));
+    assert_eq!(client.delete("cancelled", true).await.unwrap().instances, 1);
+    let gone = client.instance("cancelled", Duration::ZERO).await.unwrap_err();
+    assert_eq!((gone.status(), gone.code()), (Some(404), Some("not-found")));
+}
+
+#[tokio::test]
+async fn listings_are_filtered_and_paged() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    for number in 0..5 {
+        client.start(&greet(&format!("a-{number}"), r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
+    }
+    client.start(&greet("b-0", r#"{"name":"Bob"}"#), None, PATIENCE).await.unwrap();
+    let mut filter =
+        ListInstances { prefix: Some("a-".to_owned()), limit: Some(2), ..ListInstances::default() };
+    let mut seen = Vec::new();
+    loop {
+        let page = client.instances(&filter).await.unwrap();
+        seen.extend(page.instances.into_iter().map(|instance| instance.id));
+        match page.next_cursor {
+            Some(cursor) => filter.cursor = Some(cursor),
+            None => break,
+        }
+    }
+    seen.sort();
+    assert_eq!(seen, ["a-0", "a-1", "a-2", "a-3", "a-4"]);
+    let labelled = ListInstances {
+        label: Some("team=eu".to_owned()),
+        status: Some(Status::Completed),
+        ..ListInstances::default()
+    };
+    assert_eq!(client.instances(&labelled).await.unwrap().instances.len(), 6);
+    let none = ListInstances { label: Some("team=us".to_owned()), ..ListInstances::default() };
+    assert!(client.instances(&none).await.unwrap().instances.is_empty());
+    for wrong in [
+        ListInstances { limit: Some(0), ..ListInstances::default() },
+        ListInstances { limit: Some(1_001), ..ListInstances::default() },
+        ListInstances { cursor: Some("???".to_owned()), ..ListInstances::default() },
+        ListInstances { label: Some("team".to_owned()), ..ListInstances::default() },
+    ] {
+        assert_eq!(client.instances(&wrong).await.unwrap_err().status(), Some(400), "{wrong:?}");
+    }
+}
+
+#[tokio::test]
+async fn many_are_counted_first_and_then_acted_on() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    for number in 0..20 {
+        let id = format!("many-{number}");
+        client.start(&greet(&id, r#"{"name":"Ada","wait":true}"#), None, Duration::ZERO).await.unwrap();
+        client.custom_status(&id, 0, PATIENCE).await.unwrap();
+    }
+    let filter = BulkFilter { prefix: Some("many-".to_owned()), ..BulkFilter::default() };
+    let mut request =
+        Bulk { action: BulkAction::Cancel, filter, reason: None, dry_run: true, force: false, limit: None };
+    let counted = client.bulk(&request).await.unwrap();
+    assert_eq!((counted.matched, counted.changed), (20, 0));
+    request.dry_run = false;
+    let done = client.bulk(&request).await.unwrap();
+    assert_eq!((done.matched, done.changed, done.more), (20, 20, false));
+    for number in 0..20 {
+        let ended = client.instance(&format!("many-{number}"), PATIENCE).await.unwrap();
+        assert_eq!(ended.status, Status::Cancelled);
+    }
+    request.filter = BulkFilter::default();
+    assert_eq!(client.bulk(&request).await.unwrap_err().status(), Some(400));
+}

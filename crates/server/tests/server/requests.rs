@@ -1,0 +1,192 @@
+//! Requests that are wrong, large, slow or strange.
+
+use std::time::Duration;
+
+use reqwest::{Method, StatusCode};
+use segno_api::Problem;
+use segno_server::settings::Authentication;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::stand::{Stand, settings};
+
+async fn send(
+    stand: &Stand,
+    method: Method,
+    path: &str,
+    content_type: Option<&str>,
+    body: &str,
+) -> (StatusCode, Problem) {
+    let mut call = reqwest::Client::new().request(method, stand.url(path)).body(body.to_owned());
+    if let Some(content_type) = content_type {
+        call = call.header("content-type", content_type);
+    }
+    let answer = call.send().await.unwrap();
+    assert_eq!(answer.headers()["content-type"], "application/problem+json");
+    assert!(answer.headers().contains_key("x-request-id"));
+    assert_eq!(answer.headers()["x-content-type-options"], "nosniff");
+    (answer.status(), answer.json().await.unwrap())
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_named() {
+    let stand = Stand::open().await;
+    let json = Some("application/json");
+    for (path, content_type, body, status, code, told) in [
+        ("/v1/instances", json, "{", 400, "invalid-request", "EOF"),
+        ("/v1/instances", json, "[]", 400, "invalid-request", "struct"),
+        ("/v1/instances", json, "{}", 400, "invalid-request", "orchestration"),
+        ("/v1/instances", json, r#"{"orchestration":1}"#, 400, "invalid-request", "orchestration"),
+        (
+            "/v1/instances",
+            json,
+            r#"{"orchestration":"greet","colour":"red"}"#,
+            400,
+            "invalid-request",
+            "colour",
+        ),
+        ("/v1/instances", json, r#"{"orchestration":"greet"} x"#, 400, "invalid-request", "after its end"),
+        (
+            "/v1/instances",
+            json,
+            r#"{"orchestration":"greet","id":" x"}"#,
+            400,
+            "invalid-request",
+            "white space",
+        ),
+        ("/v1/instances", json, r#"{"orchestration":"greet","id":""}"#, 400, "invalid-request", "empty"),
+        (
+            "/v1/instances",
+            json,
+            r#"{"orchestration":"greet","id":"a\u0000"}"#,
+            400,
+            "invalid-instance-id",
+            "control",
+        ),
+        (
+            "/v1/instances",
+            json,
+            r#"{"orchestration":"greet","version":"one"}"#,
+            400,
+            "invalid-version",
+            "one",
+        ),
+        (
+            "/v1/instances",
+            json,
+            r#"{"orchestration":"greet","start_at":"soon"}"#,
+            400,
+            "invalid-request",
+            "start_at",
+        ),
+        (
+            "/v1/instances",
+            Some("text/plain"),
+            r#"{"orchestration":"greet"}"#,
+            415,
+            "unsupported-media-type",
+            "json",
+        ),
+        ("/v1/instances", None, r#"{"orchestration":"greet"}"#, 415, "unsupported-media-type", "json"),
+        (
+            "/v1/instances?wait_ms=60001",
+            json,
+            r#"{"orchestration":"greet"}"#,
+            400,
+            "invalid-request",
+            "wait_ms",
+        ),
+        ("/v1/instances?wiat_ms=1", json, r#"{"orchestration":"greet"}"#, 400, "invalid-request", "wiat_ms"),
+        (
+            "/v1/instances?namespace=A",
+            json,
+            r#"{"orchestration":"greet"}"#,
+            400,
+            "invalid-request",
+            "namespace",
+        ),
+        (
+            "/v1/instances?tenant=a&tenant=b",
+            json,
+            r#"{"orchestration":"greet"}"#,
+            400,
+            "invalid-request",
+            "twice",
+        ),
+        ("/v1/instances/nobody/raise", json, r#"{"name":"x"}"#, 404, "not-found", "nobody"),
+        ("/v1/nothing", json, "{}", 404, "not-found", "/v1/nothing"),
+        ("/v1/system", json, "{}", 405, "method-not-allowed", "POST"),
+    ] {
+        let (got, problem) = send(&stand, Method::POST, path, content_type, body).await;
+        assert_eq!((got.as_u16(), problem.code.as_str()), (status, code), "{path} {body}: {problem:?}");
+        assert_eq!(problem.page, format!("https://segno.dev/errors/{code}"));
+        assert!(problem.detail.contains(told), "{path} {body}: {}", problem.detail);
+    }
+}
+
+#[tokio::test]
+async fn large_bodies_are_refused_and_nothing_is_stored() {
+    let mut settings = settings(Authentication::None);
+    settings.server.max_body_bytes = 1_000;
+    let stand = Stand::with(settings, segno::store::memory::MemoryStore::new()).await;
+    let body = format!(r#"{{"orchestration":"greet","id":"big","input":"{}"}}"#, "x".repeat(2_000));
+    for path in ["/v1/instances", "/v1/instances?tenant=t"] {
+        let (status, problem) = send(&stand, Method::POST, path, Some("application/json"), &body).await;
+        assert_eq!((status.as_u16(), problem.code.as_str()), (413, "body-too-large"));
+    }
+    let gone = stand.client().instance("big", Duration::ZERO).await.unwrap_err();
+    assert_eq!(gone.status(), Some(404));
+}
+
+#[tokio::test]
+async fn a_client_that_never_ends_its_headers_is_cut_off() {
+    let mut settings = settings(Authentication::None);
+    settings.server.header_timeout_seconds = 1;
+    let stand = Stand::with(settings, segno::store::memory::MemoryStore::new()).await;
+    let mut connection = TcpStream::connect(stand.server.address()).await.unwrap();
+    connection.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: ").await.unwrap();
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).await.unwrap();
+    assert!(!String::from_utf8_lossy(&answer).contains("200 OK"));
+    assert_eq!(reqwest::get(stand.url("/healthz")).await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn heads_beyond_the_limit_are_refused() {
+    let stand = Stand::open().await;
+    let call = reqwest::Client::new().get(stand.url("/healthz")).header("x-large", "x".repeat(100_000));
+    let status = call.send().await.unwrap().status();
+    assert_eq!(status, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+}
+
+#[tokio::test]
+async fn the_callers_request_id_comes_back_if_it_is_sound() {
+    let stand = Stand::open().await;
+    let send = async |id: &str| {
+        let call = reqwest::Client::new().get(stand.url("/healthz")).header("x-request-id", id);
+        call.send().await.unwrap().headers()["x-request-id"].to_str().unwrap().to_owned()
+    };
+    assert_eq!(send("abc-1").await, "abc-1");
+    assert_ne!(send(&"x".repeat(200)).await.len(), 200);
+}
+
+#[tokio::test]
+async fn the_document_and_its_page_are_served_from_the_binary() {
+    let stand = Stand::open().await;
+    let document: serde_json::Value =
+        reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    let page = reqwest::get(stand.url("/docs/")).await.unwrap();
+    assert_eq!(page.status(), StatusCode::OK);
+    let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+    assert!(policy.contains("default-src 'self'"));
+    assert!(!page.text().await.unwrap().contains("https://"));
+}
+
+#[tokio::test]
+async fn readiness_is_over_when_the_server_stops_and_metrics_need_a_recorder() {
+    let stand = Stand::open().await;
+    assert_eq!(reqwest::get(stand.url("/readyz")).await.unwrap().status(), StatusCode::OK);
+    let metrics = reqwest::get(stand.url("/metrics")).await.unwrap();
+    assert_eq!(metrics.status(), StatusCode::NOT_FOUND);
+}

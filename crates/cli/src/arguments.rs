@@ -6,10 +6,16 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use segno_stores::StoreUrl;
 
-/// Durable workflows: operates Segno.
+use crate::remote::arguments::{Connection, RemoteCommand};
+
+/// Durable workflows: serves and operates Segno.
 #[derive(Debug, Parser)]
 #[command(name = "segno", version, arg_required_else_help = true)]
 pub struct Arguments {
+    /// What to print.
+    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
+    pub output: Format,
+
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -18,6 +24,19 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run a server with nothing to configure: embedded store, this machine only, samples to play with.
+    #[command(after_help = "Example:\n  segno dev --listen 127.0.0.1:7070 --data ./.segno")]
+    Dev(DevArguments),
+    /// Run a server.
+    #[command(after_help = "Example:\n  segno serve --config segno.toml")]
+    Serve(ServeArguments),
+    /// Look at the settings of a server.
+    Config(ConfigArguments),
+    /// Look after API keys, on a server or directly on a store.
+    #[command(visible_alias = "key")]
+    Keys(KeysArguments),
+    #[command(flatten)]
+    Remote(RemoteCommand),
     /// Look after a store: figures, backups, copies.
     Store(StoreArguments),
     /// Print completions for a shell.
@@ -31,10 +50,6 @@ pub enum Command {
 /// What to do with a store.
 #[derive(Debug, Args)]
 pub struct StoreArguments {
-    /// What to print.
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
-    pub output: Format,
-
     /// What to do.
     #[command(subcommand)]
     pub verb: Verb,
@@ -111,4 +126,124 @@ pub enum Verb {
         /// The store: `segno:DIR` or a directory.
         store: StoreUrl,
     },
+}
+
+/// A server to play with.
+#[derive(Debug, Args)]
+pub struct DevArguments {
+    /// Address to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// Directory of the store.
+    #[arg(long, value_name = "DIR", default_value = "./.segno")]
+    pub data: PathBuf,
+    /// Set anything else, as in `--set runtime.functions=4`.
+    #[arg(long, value_name = "SETTING=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// A server.
+#[derive(Debug, Args)]
+pub struct ServeArguments {
+    /// Where the settings come from.
+    #[command(flatten)]
+    pub settings: SettingsArguments,
+    /// Listen beyond this machine even though `auth.mode` is `none`.
+    #[arg(long)]
+    pub insecure: bool,
+}
+
+/// Where settings come from. Later ones win: file, environment (`SEGNO_STORE__URL` is `store.url`), flags.
+#[derive(Debug, Args)]
+pub struct SettingsArguments {
+    /// File with the settings.
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Address to listen on (`server.listen`).
+    #[arg(long, value_name = "ADDRESS")]
+    pub listen: Option<String>,
+    /// The store (`store.url`).
+    #[arg(long, value_name = "URL")]
+    pub store: Option<String>,
+    /// Set anything else, as in `--set runtime.functions=4`.
+    #[arg(long, value_name = "SETTING=VALUE")]
+    pub set: Vec<String>,
+}
+
+/// What to do with settings.
+#[derive(Debug, Args)]
+pub struct ConfigArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: ConfigVerb,
+}
+
+/// What to do with settings.
+#[derive(Debug, Subcommand)]
+pub enum ConfigVerb {
+    /// Say whether the settings can be used.
+    #[command(after_help = "Example:\n  segno config check --config segno.toml")]
+    Check(SettingsArguments),
+    /// Show every setting in force and where it came from.
+    #[command(
+        after_help = "Example:\n  SEGNO_SERVER__DRAIN_SECONDS=5 segno config print --config segno.toml"
+    )]
+    Print(SettingsArguments),
+}
+
+/// What to do with keys.
+#[derive(Debug, Args)]
+pub struct KeysArguments {
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+    /// Work on this store instead of a server. An embedded store must not be in use.
+    #[arg(long, global = true, value_name = "URL", conflicts_with = "server")]
+    pub store: Option<StoreUrl>,
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: KeysVerb,
+}
+
+/// What to do with keys.
+#[derive(Debug, Subcommand)]
+pub enum KeysVerb {
+    /// Make a key and show it, this once.
+    #[command(after_help = "Example:\n  segno key create --name ci --role operator --grant shop/eu")]
+    Create {
+        /// What it is for.
+        #[arg(long)]
+        name: String,
+        /// What its holder may do.
+        #[arg(long, value_enum)]
+        role: KeyRole,
+        /// Where it is good: `NAMESPACE/TENANT`, with `*` for all.
+        #[arg(long = "grant", value_name = "NAMESPACE/TENANT", default_value = "*/*")]
+        grants: Vec<String>,
+        /// When it ceases to work, as in `2027-01-31T00:00:00Z`.
+        #[arg(long, value_name = "TIME")]
+        expires_at: Option<jiff::Timestamp>,
+    },
+    /// List keys, without their secrets.
+    #[command(after_help = "Example:\n  segno keys list")]
+    List,
+    /// Revoke a key.
+    #[command(after_help = "Example:\n  segno keys revoke 0123456789abcdef")]
+    Revoke {
+        /// Id of the key.
+        id: String,
+    },
+}
+
+/// What the holder of a key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KeyRole {
+    /// Everything.
+    Admin,
+    /// Reading, and all work with instances and functions.
+    Operator,
+    /// Reading.
+    Viewer,
+    /// Fetching and answering work.
+    Worker,
 }

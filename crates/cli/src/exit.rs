@@ -1,4 +1,4 @@
-//! Exit codes: what a script can tell apart. Their list is in `docs/guide/operations.md`; 2 is for arguments that are wrong.
+//! Exit codes: what a script can tell apart. Their list is in `docs/guide/cli.md`; 2 is for arguments that are wrong.
 
 use std::fmt;
 
@@ -16,6 +16,14 @@ pub enum Failure {
     Refused(String),
     /// The output could not be written.
     Output(std::io::Error),
+    /// A server refused, or did not answer.
+    Server(segno_api::ClientError),
+    /// A server could not be started or went down.
+    Serving(String),
+    /// An instance that was waited for did not complete.
+    NotCompleted(String),
+    /// It did not happen in the time that was given.
+    TimedOut(String),
     /// Somebody pressed Ctrl-C.
     Interrupted,
 }
@@ -33,7 +41,16 @@ impl Failure {
             },
             Failure::Unsound => 4,
             Failure::Refused(_) => 2,
-            Failure::Output(_) => 1,
+            Failure::Output(_) | Failure::Serving(_) => 1,
+            Failure::Server(error) => match error.status() {
+                Some(404) => 6,
+                Some(409 | 412 | 422) => 5,
+                Some(401 | 403) => 7,
+                Some(400 | 413 | 415) => 2,
+                _ => 1,
+            },
+            Failure::NotCompleted(_) => 8,
+            Failure::TimedOut(_) => 124,
             Failure::Interrupted => 130,
         }
     }
@@ -46,6 +63,8 @@ impl fmt::Display for Failure {
             Failure::Unsound => f.write_str("the store is damaged; restore a backup, or save what can be saved with \"segno store salvage\""),
             Failure::Refused(text) => f.write_str(text),
             Failure::Output(error) => write!(f, "the output could not be written: {error}"),
+            Failure::Server(error) => error.fmt(f),
+            Failure::Serving(text) | Failure::NotCompleted(text) | Failure::TimedOut(text) => f.write_str(text),
             Failure::Interrupted => f.write_str("interrupted"),
         }
     }
@@ -54,6 +73,12 @@ impl fmt::Display for Failure {
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         Failure::Store(error)
+    }
+}
+
+impl From<segno_api::ClientError> for Failure {
+    fn from(error: segno_api::ClientError) -> Self {
+        Failure::Server(error)
     }
 }
 

@@ -3,7 +3,12 @@
 //! | file | what |
 //! |---|---|
 //! | `arguments` | what can be said |
+//! | `serve` | `segno dev` and `segno serve` |
+//! | `config` | `segno config …` |
+//! | `keys` | `segno keys …` |
+//! | `remote` | all that talks to a server, one file per verb |
 //! | `store` | `segno store …`, one file per verb |
+//! | `log` | what is logged, for people or for programs |
 //! | `output` | what is printed: for people or as JSON |
 //! | `progress` | how far something is: a bar on a terminal, lines elsewhere |
 //! | `exit` | exit codes |
@@ -11,9 +16,14 @@
 //! Data goes to stdout, everything else to stderr.
 
 mod arguments;
+mod config;
 mod exit;
+mod keys;
+mod log;
 mod output;
 mod progress;
+mod remote;
+mod serve;
 mod store;
 
 use std::panic::resume_unwind;
@@ -31,6 +41,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments = Arguments::parse();
+    if matches!(arguments.command, Command::Dev(_) | Command::Serve(_)) {
+        // A server hears signals itself, and ends in order.
+        return finished(run(arguments).await);
+    }
     // On a task of its own, so that Ctrl-C is heard whatever the work is busy with.
     let mut work = tokio::spawn(run(arguments));
     let outcome = tokio::select! {
@@ -45,6 +59,10 @@ async fn main() -> ExitCode {
             Err(Failure::Interrupted)
         }
     };
+    finished(outcome)
+}
+
+fn finished(outcome: Result<(), Failure>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -56,8 +74,14 @@ async fn main() -> ExitCode {
 }
 
 async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let format = arguments.output;
     match arguments.command {
-        Command::Store(arguments) => store::run(arguments).await,
+        Command::Dev(arguments) => serve::dev(arguments).await,
+        Command::Serve(arguments) => serve::serve(arguments).await,
+        Command::Config(arguments) => config::run(arguments, format),
+        Command::Keys(arguments) => keys::run(arguments, format).await,
+        Command::Remote(command) => remote::run(command, format).await,
+        Command::Store(arguments) => store::run(arguments, format).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "segno", &mut script);

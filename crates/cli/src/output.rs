@@ -31,7 +31,8 @@ impl Table {
         self
     }
 
-    fn text(&self) -> String {
+    /// As people read it.
+    pub fn to_text(&self) -> String {
         let names = self.sections.iter().flat_map(|(_, lines)| lines).map(|(name, _)| name.chars().count());
         let width = names.max().unwrap_or(0);
         let mut text = String::new();
@@ -51,10 +52,78 @@ impl Table {
 /// Prints what a command has to say.
 pub fn print(format: Format, json: &impl Serialize, table: Table) -> Result<(), Failure> {
     let text = match format {
-        Format::Text => table.text(),
+        Format::Text => table.to_text(),
         Format::Json => serde_json::to_string(json).map_err(io::Error::from)? + "\n",
     };
     write(text.as_bytes())
+}
+
+/// Rows under headings, aligned.
+#[derive(Debug)]
+pub struct Rows {
+    rows: Vec<Vec<String>>,
+}
+
+impl Rows {
+    /// No rows yet, with these headings.
+    pub fn new<const N: usize>(headings: [&str; N]) -> Self {
+        Rows { rows: vec![headings.iter().map(|heading| heading.to_uppercase()).collect()] }
+    }
+
+    /// Adds a row.
+    pub fn add<const N: usize>(&mut self, cells: [String; N]) {
+        self.rows.push(cells.into());
+    }
+
+    fn text(&self) -> String {
+        let columns = self.rows.first().map_or(0, Vec::len);
+        let width =
+            |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (cell, width) in row.iter().zip(&widths) {
+                line.push_str(cell);
+                line.push_str(&" ".repeat(width - cell.chars().count() + 2));
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// Prints rows.
+pub fn print_rows(format: Format, json: &impl Serialize, rows: &Rows) -> Result<(), Failure> {
+    let text = match format {
+        Format::Text => rows.text(),
+        Format::Json => serde_json::to_string(json).map_err(io::Error::from)? + "\n",
+    };
+    write(text.as_bytes())
+}
+
+/// Prints text for people, or JSON.
+pub fn print_text(format: Format, json: &impl Serialize, text: &str) -> Result<(), Failure> {
+    match format {
+        Format::Text => write(text.as_bytes()),
+        Format::Json => write((serde_json::to_string(json).map_err(io::Error::from)? + "\n").as_bytes()),
+    }
+}
+
+/// A time in UTC to the second.
+pub fn short_time(at: jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
+/// Milliseconds as people say it.
+pub fn duration(ms: i64) -> String {
+    match ms {
+        ..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1_000),
+        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
 }
 
 /// Writes to standard output. A reader that has seen enough is no failure.
@@ -106,8 +175,16 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_aligned_and_durations_readable() {
+        let mut rows = Rows::new(["id", "status"]);
+        rows.add(["a-long-one".to_owned(), "ok".to_owned()]);
+        assert_eq!(rows.text(), "ID          STATUS\na-long-one  ok\n");
+        assert_eq!([5, 1_500, 61_000, 3_660_000].map(duration), ["5 ms", "1.5 s", "1 min 1 s", "1 h 1 min"]);
+    }
+
+    #[test]
     fn lines_are_aligned() {
         let table = Table::default().line("a", "1").section("more").line("longer", "2").section("empty");
-        assert_eq!(table.text(), "  a       1\n\nmore\n  longer  2\n");
+        assert_eq!(table.to_text(), "  a       1\n\nmore\n  longer  2\n");
     }
 }

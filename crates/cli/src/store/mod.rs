@@ -12,13 +12,12 @@ mod verify;
 use segno_stores::{ContentSummary, Finding, StoreUrl};
 use serde::Serialize;
 
-use crate::arguments::{StoreArguments, Verb};
+use crate::arguments::{Format, StoreArguments, Verb};
 use crate::exit::Failure;
 use crate::output::{Table, count};
 
 /// Does what was asked.
-pub async fn run(arguments: StoreArguments) -> Result<(), Failure> {
-    let format = arguments.output;
+pub async fn run(arguments: StoreArguments, format: Format) -> Result<(), Failure> {
     match arguments.verb {
         Verb::Info { store } => info::run(&on_disk(store)?, format).await,
         Verb::Backup { store, file, overwrite } => {

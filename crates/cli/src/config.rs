@@ -1,0 +1,86 @@
+//! `segno config …`: the settings of a server.
+
+use segno_server::settings::{Effective, Layers, Origin, SettingsError};
+use serde::Serialize;
+
+use crate::arguments::{ConfigArguments, ConfigVerb, Format, SettingsArguments};
+use crate::exit::Failure;
+use crate::output::{Table, print};
+
+/// Does what was asked.
+pub fn run(arguments: ConfigArguments, format: Format) -> Result<(), Failure> {
+    match arguments.verb {
+        ConfigVerb::Check(arguments) => {
+            effective(&arguments)?;
+            print(
+                format,
+                &serde_json::json!({ "ok": true }),
+                Table::default().line("settings", "can be used"),
+            )
+        }
+        ConfigVerb::Print(arguments) => show(&effective(&arguments)?, format),
+    }
+}
+
+#[derive(Serialize)]
+struct Line {
+    setting: String,
+    value: String,
+    origin: String,
+}
+
+fn show(effective: &Effective, format: Format) -> Result<(), Failure> {
+    let lines: Vec<Line> = effective
+        .lines()
+        .into_iter()
+        .map(|(setting, value, origin)| Line { setting, value, origin: origin.to_string() })
+        .collect();
+    let mut table = Table::default();
+    for line in &lines {
+        table = table.line(&line.setting, format!("{}  ({})", line.value, line.origin));
+    }
+    print(format, &lines, table)
+}
+
+/// The settings in force.
+///
+/// # Errors
+/// When they cannot be used.
+pub fn effective(arguments: &SettingsArguments) -> Result<Effective, Failure> {
+    let layers = || -> Result<Layers, SettingsError> {
+        let mut layers = Layers::default();
+        if let Some(file) = &arguments.config {
+            layers.file(file)?;
+        }
+        layers.environment(std::env::vars())?;
+        if let Some(listen) = &arguments.listen {
+            layers.set("server.listen", listen, Origin::Flag("--listen".to_owned()))?;
+        }
+        if let Some(store) = &arguments.store {
+            layers.set("store.url", store, Origin::Flag("--store".to_owned()))?;
+        }
+        Ok(layers)
+    };
+    let mut layers = layers().map_err(refused)?;
+    set(&mut layers, &arguments.set)?;
+    layers.finish().map_err(refused)
+}
+
+/// Adds what `--set` says.
+///
+/// # Errors
+/// When it is no setting.
+pub fn set(layers: &mut Layers, assignments: &[String]) -> Result<(), Failure> {
+    for assignment in assignments {
+        let Some((path, value)) = assignment.split_once('=') else {
+            return Err(Failure::Refused(format!("--set {assignment}: write SETTING=VALUE")));
+        };
+        layers.set(path, value, Origin::Flag("--set".to_owned())).map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// Settings that cannot be used are a mistake in what was asked.
+pub fn refused(error: SettingsError) -> Failure {
+    Failure::Refused(error.to_string())
+}

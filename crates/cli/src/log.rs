@@ -1,0 +1,40 @@
+//! What is logged: lines for people on a terminal, JSON elsewhere; `SEGNO_LOG` says how much, `SEGNO_LOG_FORMAT` how.
+
+use std::io::{IsTerminal, stderr};
+
+use tracing_subscriber::EnvFilter;
+
+use crate::exit::Failure;
+
+/// How much is logged when nobody says.
+const DEFAULT_FILTER: &str = "info";
+
+/// Sets up logging to stderr.
+///
+/// # Errors
+/// When `SEGNO_LOG` or `SEGNO_LOG_FORMAT` cannot be read.
+pub fn set_up() -> Result<(), Failure> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let filter =
+        variable("SEGNO_LOG").or_else(|| variable("RUST_LOG")).unwrap_or_else(|| DEFAULT_FILTER.to_owned());
+    let filter = EnvFilter::try_new(&filter)
+        .map_err(|error| Failure::Refused(format!("SEGNO_LOG: {filter:?} cannot be read: {error}")))?;
+    let format = variable("SEGNO_LOG_FORMAT");
+    let for_people = match format.as_deref() {
+        Some("text") => true,
+        Some("json") => false,
+        None => stderr().is_terminal(),
+        Some(other) => {
+            return Err(Failure::Refused(format!("SEGNO_LOG_FORMAT is {other:?}; use \"text\" or \"json\"")));
+        }
+    };
+    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
+    let outcome = match for_people {
+        true => builder
+            .with_ansi(stderr().is_terminal() && variable("NO_COLOR").is_none())
+            .with_target(false)
+            .try_init(),
+        false => builder.json().flatten_event(true).try_init(),
+    };
+    outcome.map_err(|error| Failure::Serving(format!("logging cannot be set up: {error}")))
+}

@@ -1,0 +1,336 @@
+//! What can be said to a server.
+
+use clap::{Args, Subcommand, ValueEnum};
+use segno_api::Client;
+use segno_api::instance::{BulkAction, Status};
+
+use super::profiles;
+use crate::exit::Failure;
+
+/// Which server, and where on it.
+#[derive(Debug, Args)]
+pub struct Connection {
+    /// Address of the server.
+    #[arg(long, global = true, env = "SEGNO_SERVER", value_name = "URL", help_heading = "Server")]
+    pub server: Option<String>,
+    /// API key; better in the environment or in a profile, where other users of the machine do not see it.
+    #[arg(
+        long,
+        global = true,
+        env = "SEGNO_KEY",
+        hide_env_values = true,
+        value_name = "KEY",
+        help_heading = "Server"
+    )]
+    pub key: Option<String>,
+    /// Server, key, namespace and tenant from a profile of this name.
+    #[arg(long, global = true, env = "SEGNO_PROFILE", value_name = "NAME", help_heading = "Server")]
+    pub profile: Option<String>,
+    /// Namespace.
+    #[arg(long, global = true, env = "SEGNO_NAMESPACE", value_name = "NAME", help_heading = "Server")]
+    pub namespace: Option<String>,
+    /// Tenant.
+    #[arg(long, global = true, env = "SEGNO_TENANT", value_name = "NAME", help_heading = "Server")]
+    pub tenant: Option<String>,
+}
+
+/// The server when nothing names one.
+const DEFAULT_SERVER: &str = "http://127.0.0.1:7070";
+
+impl Connection {
+    /// A client. What was said wins over the profile.
+    ///
+    /// # Errors
+    /// When the profile or the address is wrong.
+    pub fn client(&self) -> Result<Client, Failure> {
+        let profile = profiles::load(self.profile.as_deref())?;
+        let pick = |said: &Option<String>, stored: Option<String>| said.clone().or(stored);
+        let server = pick(&self.server, profile.server).unwrap_or_else(|| DEFAULT_SERVER.to_owned());
+        let or_default = |name: Option<String>| name.unwrap_or_else(|| "default".to_owned());
+        let namespace = or_default(pick(&self.namespace, profile.namespace));
+        let tenant = or_default(pick(&self.tenant, profile.tenant));
+        let client = Client::new(&server)?.scope(namespace, tenant);
+        Ok(match pick(&self.key, profile.key) {
+            Some(key) => client.key(key),
+            None => client,
+        })
+    }
+}
+
+/// What to do on a server.
+#[derive(Debug, Subcommand)]
+pub enum RemoteCommand {
+    /// Start an instance.
+    #[command(after_help = "Example:\n  segno start greet --id ada --input '{\"name\":\"Ada\"}' --wait")]
+    Start(Start),
+    /// List instances, newest first.
+    #[command(after_help = "Example:\n  segno list --status failed --label team=eu")]
+    List(List),
+    /// Show an instance and draw what it did.
+    #[command(after_help = "Example:\n  segno show ada")]
+    Show(One),
+    /// Print the events of an instance.
+    #[command(after_help = "Example:\n  segno history ada --output json")]
+    History(History),
+    /// Wait for the end of an instance and print its result.
+    #[command(after_help = "Example:\n  segno wait ada --timeout 60")]
+    Wait(Wait),
+    /// Print the events of an instance as they happen, until it ends.
+    #[command(after_help = "Example:\n  segno tail ada")]
+    Tail(One),
+    /// Raise a signal.
+    #[command(after_help = "Example:\n  segno signal ada wave --data '{\"by\":\"Bob\"}'")]
+    Signal(Send),
+    /// Put a message into a mailbox.
+    #[command(after_help = "Example:\n  segno enqueue ada orders --data '{\"order\":7}'")]
+    Enqueue(Send),
+    /// Cancel an instance with its children.
+    #[command(after_help = "Example:\n  segno cancel ada --reason 'no longer needed'")]
+    Cancel(Because),
+    /// Hold an instance.
+    #[command(after_help = "Example:\n  segno pause ada --reason 'wait for the fix'")]
+    Pause(Because),
+    /// Let a held instance go on.
+    #[command(after_help = "Example:\n  segno resume ada")]
+    Resume(One),
+    /// Start an instance again with its first input.
+    #[command(after_help = "Example:\n  segno restart ada --new-id ada-2")]
+    Restart(Restart),
+    /// Delete an instance with its children and its history.
+    #[command(after_help = "Example:\n  segno delete ada")]
+    Delete(Delete),
+    /// Cancel, pause, resume or delete all instances that match.
+    #[command(after_help = "Example:\n  segno bulk cancel --prefix import- --dry-run")]
+    Bulk(Bulk),
+    /// Show the lengths of the queues.
+    #[command(after_help = "Example:\n  segno queues")]
+    Queues(Nothing),
+    /// Show what the server is doing, again and again on a terminal.
+    #[command(after_help = "Example:\n  segno top")]
+    Top(Nothing),
+}
+
+/// A start.
+#[derive(Debug, Args)]
+pub struct Start {
+    /// Name of the orchestration.
+    pub orchestration: String,
+    /// Id of the instance; a new one without it.
+    #[arg(long)]
+    pub id: Option<String>,
+    /// Input, JSON; `@FILE` reads a file and `-` standard input.
+    #[arg(long, default_value = "null")]
+    pub input: String,
+    /// Version of the orchestration.
+    #[arg(long)]
+    pub version: Option<String>,
+    /// A label.
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    pub labels: Vec<String>,
+    /// Not before this time, as in `2027-01-31T00:00:00Z`.
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<jiff::Timestamp>,
+    /// What to do when there is one of this id already.
+    #[arg(long, value_enum, default_value_t = OnConflict::Reject)]
+    pub on_conflict: OnConflict,
+    /// Makes the call safe to repeat: the same key starts once.
+    #[arg(long, value_name = "TEXT")]
+    pub idempotency_key: Option<String>,
+    /// Wait for the end and print the result.
+    #[arg(long)]
+    pub wait: bool,
+    /// Wait at most so many seconds.
+    #[arg(long, value_name = "SECONDS", requires = "wait")]
+    pub timeout: Option<u64>,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// What to do when there is one of the id already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnConflict {
+    /// Fail.
+    Reject,
+    /// Take the one that is there.
+    UseExisting,
+    /// Delete the one that is there and start anew.
+    Replace,
+}
+
+/// Which instances.
+#[derive(Debug, Args)]
+pub struct Filter {
+    /// Only ids that start with this.
+    #[arg(long)]
+    pub prefix: Option<String>,
+    /// Only in this state.
+    #[arg(long, value_parser = parse_status)]
+    pub status: Option<Status>,
+    /// Only of this orchestration.
+    #[arg(long)]
+    pub orchestration: Option<String>,
+    /// Only with this label.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub label: Option<String>,
+    /// Only created at or after this time.
+    #[arg(long, value_name = "TIME")]
+    pub created_from: Option<jiff::Timestamp>,
+    /// Only created before this time.
+    #[arg(long, value_name = "TIME")]
+    pub created_before: Option<jiff::Timestamp>,
+}
+
+fn parse_status(text: &str) -> Result<Status, String> {
+    serde_json::from_value(text.into()).map_err(|_| {
+        "use pending, running, paused, completed, failed, cancelled or continued_as_new".to_owned()
+    })
+}
+
+/// A listing.
+#[derive(Debug, Args)]
+pub struct List {
+    /// Which instances.
+    #[command(flatten)]
+    pub filter: Filter,
+    /// At most this many.
+    #[arg(long, default_value_t = 50)]
+    pub limit: usize,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// One instance.
+#[derive(Debug, Args)]
+pub struct One {
+    /// Id of the instance.
+    pub id: String,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// Events.
+#[derive(Debug, Args)]
+pub struct History {
+    /// Id of the instance.
+    pub id: String,
+    /// Which execution; the current one without it.
+    #[arg(long)]
+    pub execution: Option<u64>,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// A wait.
+#[derive(Debug, Args)]
+pub struct Wait {
+    /// Id of the instance.
+    pub id: String,
+    /// Wait at most so many seconds.
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// A message.
+#[derive(Debug, Args)]
+pub struct Send {
+    /// Id of the instance.
+    pub id: String,
+    /// Name of the signal or mailbox.
+    pub name: String,
+    /// What to send, JSON; `@FILE` reads a file and `-` standard input.
+    #[arg(long, default_value = "null")]
+    pub data: String,
+    /// Id of the message; repeats of it are dropped.
+    #[arg(long)]
+    pub message_id: Option<String>,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// Something with a reason.
+#[derive(Debug, Args)]
+pub struct Because {
+    /// Id of the instance.
+    pub id: String,
+    /// Kept in the history.
+    #[arg(long)]
+    pub reason: Option<String>,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// A new start.
+#[derive(Debug, Args)]
+pub struct Restart {
+    /// Id of the instance.
+    pub id: String,
+    /// Start it under this id and leave the old one as it is.
+    #[arg(long)]
+    pub new_id: Option<String>,
+    /// Also when it has not ended.
+    #[arg(long)]
+    pub force: bool,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// A deletion.
+#[derive(Debug, Args)]
+pub struct Delete {
+    /// Id of the instance.
+    pub id: String,
+    /// Also when it has not ended.
+    #[arg(long)]
+    pub force: bool,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// Many instances.
+#[derive(Debug, Args)]
+pub struct Bulk {
+    /// What to do.
+    #[arg(value_parser = parse_action)]
+    pub action: BulkAction,
+    /// Which instances; something must be said, `--prefix ''` means all.
+    #[command(flatten)]
+    pub filter: Filter,
+    /// Kept in the histories.
+    #[arg(long)]
+    pub reason: Option<String>,
+    /// Only count what would be touched.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do not ask.
+    #[arg(long)]
+    pub yes: bool,
+    /// Delete also what has not ended.
+    #[arg(long)]
+    pub force: bool,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+fn parse_action(text: &str) -> Result<BulkAction, String> {
+    serde_json::from_value(text.into()).map_err(|_| "use cancel, pause, resume or delete".to_owned())
+}
+
+/// Nothing but the server.
+#[derive(Debug, Args)]
+pub struct Nothing {
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}

@@ -1,0 +1,66 @@
+//! `segno show`: an instance, and a drawing of what it did.
+
+use std::time::Duration;
+
+use segno::clock::SystemClock;
+use segno_api::history::HistoryEvent;
+use segno_api::instance::Instance;
+use serde::Serialize;
+
+use super::arguments::One;
+use super::history::{self, shortened};
+use super::list::status;
+use super::timeline;
+use crate::arguments::Format;
+use crate::exit::Failure;
+use crate::output::{Table, print_text, short_time};
+
+#[derive(Serialize)]
+struct Shown {
+    instance: Instance,
+    events: Vec<HistoryEvent>,
+}
+
+/// Does it.
+pub async fn run(arguments: One, format: Format) -> Result<(), Failure> {
+    let client = arguments.connection.client()?;
+    let instance = client.instance(&arguments.id, Duration::ZERO).await?;
+    let events = history::all(&client, &arguments.id, Some(instance.execution)).await?;
+    let now_ms = i64::try_from(SystemClock::shared().now_ms()).unwrap_or(i64::MAX);
+    let drawing = timeline::draw(&events, now_ms);
+    let text = format!("{}\n{drawing}", table(&instance).to_text());
+    print_text(format, &Shown { instance, events }, &text)
+}
+
+fn table(instance: &Instance) -> Table {
+    let mut table = Table::default().line("id", &instance.id);
+    let version = instance.version.as_deref().unwrap_or_default();
+    if let Some(orchestration) = &instance.orchestration {
+        table = table.line("orchestration", format!("{orchestration} {version}"));
+    }
+    table = table.line("status", status(instance.status));
+    let optional = [
+        ("result", instance.result.as_ref().map(|result| shortened(result.text()))),
+        (
+            "failure",
+            instance.failure.as_ref().map(|failure| format!("{}: {}", failure.category, failure.message)),
+        ),
+        ("held because", instance.pause_reason.clone()),
+        ("says", instance.custom_status.as_ref().map(|status| shortened(status.text()))),
+        ("parent", instance.parent.clone()),
+        ("execution", (instance.execution > 1).then(|| instance.execution.to_string())),
+    ];
+    for (name, value) in optional {
+        if let Some(value) = value {
+            table = table.line(name, value);
+        }
+    }
+    for (key, value) in &instance.labels {
+        table = table.line("label", format!("{key}={value}"));
+    }
+    table = table.line("created", short_time(instance.created_at));
+    match instance.completed_at {
+        Some(at) => table.line("ended", short_time(at)),
+        None => table.line("updated", short_time(instance.updated_at)),
+    }
+}

@@ -1,0 +1,65 @@
+//! `segno start`: starts an instance.
+
+use std::io::Read as _;
+use std::time::Duration;
+
+use segno_api::Json;
+use segno_api::instance::{self, StartInstance};
+
+use super::arguments::{OnConflict, Start};
+use super::wait;
+use crate::arguments::Format;
+use crate::exit::Failure;
+use crate::output::{Table, print};
+
+/// Does it.
+pub async fn run(arguments: Start, format: Format) -> Result<(), Failure> {
+    let client = arguments.connection.client()?;
+    let mut labels = std::collections::BTreeMap::new();
+    for label in &arguments.labels {
+        let Some((key, value)) = label.split_once('=') else {
+            return Err(Failure::Refused(format!("--label {label}: write KEY=VALUE")));
+        };
+        labels.insert(key.to_owned(), value.to_owned());
+    }
+    let request = StartInstance {
+        orchestration: arguments.orchestration,
+        version: arguments.version,
+        id: arguments.id,
+        input: json("--input", &arguments.input)?,
+        labels,
+        start_at: arguments.at,
+        on_conflict: match arguments.on_conflict {
+            OnConflict::Reject => instance::OnConflict::Reject,
+            OnConflict::UseExisting => instance::OnConflict::UseExisting,
+            OnConflict::Replace => instance::OnConflict::Replace,
+        },
+    };
+    let started = client.start(&request, arguments.idempotency_key.as_deref(), Duration::ZERO).await?;
+    if arguments.wait {
+        eprintln!("started {}", started.id);
+        return wait::until_ended(&client, &started.id, arguments.timeout, format).await;
+    }
+    let what = if started.created { "started" } else { "was there already" };
+    print(format, &started, Table::default().line(&started.id, what))
+}
+
+/// JSON from the command line, from a file or from standard input.
+///
+/// # Errors
+/// When it cannot be read or is not JSON.
+pub fn json(flag: &str, text: &str) -> Result<Json, Failure> {
+    let unreadable = |error: std::io::Error| Failure::Refused(format!("{flag} {text}: {error}"));
+    let text = match text.strip_prefix('@') {
+        Some(path) => std::fs::read_to_string(path).map_err(unreadable)?,
+        None if text == "-" => {
+            let mut read = String::new();
+            std::io::stdin().read_to_string(&mut read).map_err(unreadable)?;
+            read
+        }
+        None => text.to_owned(),
+    };
+    Json::from_text(text.trim().to_owned()).map_err(|error| {
+        Failure::Refused(format!("{flag} is not JSON: {error}; a text needs quotes, as in '\"Ada\"'"))
+    })
+}

@@ -1,0 +1,178 @@
+//! A history as a drawing: one line per activity, timer, child and wait, on one axis of time. Pure.
+
+use std::collections::BTreeMap;
+
+use segno_api::history::HistoryEvent;
+use serde_json::Value;
+
+use crate::output::duration;
+
+/// Columns of the axis.
+const COLUMNS: usize = 48;
+
+/// Longest name that is shown, in characters.
+const MAX_NAME: usize = 28;
+
+/// How something that has a beginning ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Open,
+    Done,
+    Failed,
+    Dropped,
+}
+
+struct Span {
+    name: String,
+    from_ms: i64,
+    to_ms: Option<i64>,
+    end: End,
+    attempts: Vec<i64>,
+}
+
+/// Draws a history; what is open goes on until now.
+pub fn draw(events: &[HistoryEvent], now_ms: i64) -> String {
+    let (Some(first), Some(last)) = (events.first(), events.last()) else { return String::new() };
+    let spans = spans(events);
+    let last_ms = last.at.as_millisecond();
+    let is_open = spans.iter().any(|span| span.end == End::Open);
+    let to_ms = if is_open { last_ms.max(now_ms) } else { last_ms };
+    let axis = Axis { from_ms: first.at.as_millisecond(), to_ms };
+    let width = spans.iter().map(|span| span.name.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for span in &spans {
+        let bar = axis.bar(span);
+        let took = duration(span.to_ms.unwrap_or(axis.to_ms) - span.from_ms);
+        let how = match span.end {
+            End::Open => "…",
+            End::Done => "",
+            End::Failed => "failed",
+            End::Dropped => "dropped",
+        };
+        let gap = " ".repeat(width - span.name.chars().count());
+        text.push_str(format!("  {}{gap}  │{bar}│ {took} {how}", span.name).trim_end());
+        text.push('\n');
+    }
+    text.push_str(&format!("  {}  0{:>COLUMNS$}\n", " ".repeat(width), duration(axis.to_ms - axis.from_ms)));
+    text
+}
+
+struct Axis {
+    from_ms: i64,
+    to_ms: i64,
+}
+
+impl Axis {
+    fn column(&self, at_ms: i64) -> usize {
+        let whole = (self.to_ms - self.from_ms).max(1);
+        let last = COLUMNS as i64 - 1;
+        usize::try_from(((at_ms - self.from_ms) * last / whole).clamp(0, last)).unwrap_or(0)
+    }
+
+    fn bar(&self, span: &Span) -> String {
+        let (from, to) = (self.column(span.from_ms), self.column(span.to_ms.unwrap_or(self.to_ms)));
+        let failed: Vec<usize> = span.attempts.iter().map(|at| self.column(*at)).collect();
+        let cell = |column: usize| match column {
+            _ if column < from || column > to => ' ',
+            _ if failed.contains(&column) => 'x',
+            _ if span.end == End::Open => '░',
+            _ => '█',
+        };
+        (0..COLUMNS).map(cell).collect()
+    }
+}
+
+fn spans(events: &[HistoryEvent]) -> Vec<Span> {
+    let mut spans = BTreeMap::<u64, Span>::new();
+    for event in events {
+        let data: Value = serde_json::from_str(event.data.text()).unwrap_or_default();
+        let at_ms = event.at.as_millisecond();
+        let text = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
+        let opened = match event.kind.as_str() {
+            "ActivityScheduled" => Some(text("name")),
+            "TimerCreated" => Some("timer".to_owned()),
+            "SubOrchestrationScheduled" => Some(format!("child {}", text("name"))),
+            "MessageSubscribed" => Some(format!("wait for {}", text("name"))),
+            _ => None,
+        };
+        if let Some(name) = opened {
+            let name = name.chars().take(MAX_NAME).collect();
+            spans.insert(
+                event.id,
+                Span { name, from_ms: at_ms, to_ms: None, end: End::Open, attempts: Vec::new() },
+            );
+            continue;
+        }
+        if matches!(event.kind.as_str(), "StepCompleted" | "StepFailed") {
+            let end = if event.kind == "StepFailed" { End::Failed } else { End::Done };
+            let name = format!("step {}", text("name")).chars().take(MAX_NAME).collect();
+            spans.insert(
+                event.id,
+                Span { name, from_ms: at_ms, to_ms: Some(at_ms), end, attempts: Vec::new() },
+            );
+            continue;
+        }
+        if event.kind == "MessageReceived" {
+            receive(&mut spans, &format!("wait for {}", text("name")), at_ms);
+            continue;
+        }
+        let Some(span) = data["source"].as_u64().and_then(|source| spans.get_mut(&source)) else { continue };
+        let end = match event.kind.as_str() {
+            "ActivityAttemptFailed" => {
+                span.attempts.push(at_ms);
+                continue;
+            }
+            "ActivityCompleted" | "TimerFired" | "SubOrchestrationCompleted" => End::Done,
+            "ActivityFailed" | "SubOrchestrationFailed" => End::Failed,
+            _ => End::Dropped,
+        };
+        span.to_ms = Some(at_ms);
+        span.end = end;
+    }
+    spans.into_values().collect()
+}
+
+/// A message ends the oldest wait for its name.
+fn receive(spans: &mut BTreeMap<u64, Span>, name: &str, at_ms: i64) {
+    let name: String = name.chars().take(MAX_NAME).collect();
+    if let Some(span) = spans.values_mut().find(|span| span.end == End::Open && span.name == name) {
+        span.to_ms = Some(at_ms);
+        span.end = End::Done;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_api::Json;
+
+    use super::*;
+
+    fn event(id: u64, at_ms: i64, kind: &str, data: &str) -> HistoryEvent {
+        let at = jiff::Timestamp::from_millisecond(at_ms).unwrap();
+        HistoryEvent { id, at, kind: kind.to_owned(), data: Json::from_text(data.to_owned()).unwrap() }
+    }
+
+    #[test]
+    fn spans_are_drawn_on_one_axis() {
+        let events = [
+            event(1, 0, "OrchestrationStarted", "{}"),
+            event(2, 0, "ActivityScheduled", r#"{"name":"charge"}"#),
+            event(3, 500, "ActivityAttemptFailed", r#"{"source":2,"attempt":1}"#),
+            event(4, 1_000, "ActivityCompleted", r#"{"source":2}"#),
+            event(5, 1_000, "MessageSubscribed", r#"{"name":"wave","channel":"signal"}"#),
+            event(6, 1_000, "TimerCreated", "{}"),
+            event(7, 2_000, "CustomStatusUpdated", "{}"),
+        ];
+        let drawing = draw(&events, 1_500);
+        let lines: Vec<&str> = drawing.lines().collect();
+        assert_eq!(lines.len(), 4, "{drawing}");
+        assert!(
+            lines[0].contains("charge") && lines[0].contains('x') && lines[0].ends_with("│ 1.0 s"),
+            "{drawing}"
+        );
+        assert!(lines[1].contains("wait for wave") && lines[1].ends_with('…'), "{drawing}");
+        assert!(lines[3].trim().starts_with('0') && lines[3].ends_with("2.0 s"), "{drawing}");
+        assert_eq!(draw(&[], 0), "");
+        assert!(draw(&events, 4_000).ends_with("4.0 s\n"));
+    }
+}

@@ -1,0 +1,83 @@
+//! `segno top` and `segno queues`: what the server is doing.
+
+use std::io::{IsTerminal, stdout};
+use std::time::Duration;
+
+use segno::clock::{self, SystemClock};
+use segno_api::Client;
+use segno_api::system::{Queues, System};
+use serde::Serialize;
+
+use super::arguments::Nothing;
+use crate::arguments::Format;
+use crate::exit::Failure;
+use crate::output::{Table, count, print};
+
+/// Between two looks.
+const EVERY: Duration = Duration::from_secs(1);
+
+#[derive(Serialize)]
+struct Look {
+    system: System,
+    queues: Queues,
+}
+
+/// Lengths of the queues.
+pub async fn queues(arguments: Nothing, format: Format) -> Result<(), Failure> {
+    let queues = arguments.connection.client()?.queues().await?;
+    print(format, &queues, queue_lines(Table::default(), &queues))
+}
+
+/// Counts, rates and queues: once, or again and again on a terminal.
+pub async fn run(arguments: Nothing, format: Format) -> Result<(), Failure> {
+    let client = arguments.connection.client()?;
+    let mut now = look(&client).await?;
+    if format == Format::Json || !stdout().is_terminal() {
+        return print(format, &now, table(&now, None));
+    }
+    let clock = SystemClock::shared();
+    let mut before = None;
+    loop {
+        // Clears the screen and goes to its first line.
+        print!("\x1b[2J\x1b[H");
+        let ended = |look: &Look| {
+            look.system.counts.completed + look.system.counts.failed + look.system.counts.cancelled
+        };
+        let rate = before.map(|before| ended(&now).saturating_sub(before));
+        print(format, &now, table(&now, rate))?;
+        before = Some(ended(&now));
+        clock::sleep(&*clock, EVERY).await;
+        now = look(&client).await?;
+    }
+}
+
+async fn look(client: &Client) -> Result<Look, Failure> {
+    Ok(Look { system: client.system().await?, queues: client.queues().await? })
+}
+
+fn table(look: &Look, ended_per_second: Option<u64>) -> Table {
+    let (system, counts) = (&look.system, &look.system.counts);
+    let mut table = Table::default()
+        .line("node", &system.node)
+        .line("version", &system.version)
+        .line("store", &system.store)
+        .section("instances")
+        .line("pending", count(counts.pending))
+        .line("running", count(counts.running))
+        .line("paused", count(counts.paused))
+        .line("completed", count(counts.completed))
+        .line("failed", count(counts.failed))
+        .line("cancelled", count(counts.cancelled));
+    if let Some(rate) = ended_per_second {
+        table = table.line("ended per second", count(rate));
+    }
+    queue_lines(table.section("queues"), &look.queues)
+}
+
+fn queue_lines(table: Table, queues: &Queues) -> Table {
+    table
+        .line("messages", count(queues.orchestrator))
+        .line("activities", count(queues.worker))
+        .line("delayed", count(queues.delayed))
+        .line("being worked on", count(queues.locked))
+}

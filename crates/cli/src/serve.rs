@@ -1,0 +1,127 @@
+//! `segno dev` and `segno serve`: the server.
+
+use std::process::exit;
+
+use metrics_exporter_prometheus::PrometheusBuilder;
+use segno::Registry;
+use segno_server::settings::{Layers, Origin, Settings};
+use segno_server::{Server, bind, samples};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::arguments::{DevArguments, ServeArguments};
+use crate::config;
+use crate::exit::Failure;
+use crate::log;
+
+/// Exit code of a server that was told twice to stop.
+const STOPPED_AT_ONCE: i32 = 130;
+
+/// A server to play with.
+pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
+    log::set_up()?;
+    let mut layers = Layers::default();
+    let data = format!("segno:{}", arguments.data.display());
+    let flag = |name: &str| Origin::Flag(name.to_owned());
+    layers.environment(std::env::vars()).map_err(config::refused)?;
+    layers.set("store.url", &data, flag("--data")).map_err(config::refused)?;
+    layers.set("auth.mode", "none", flag("dev")).map_err(config::refused)?;
+    if let Some(listen) = &arguments.listen {
+        layers.set("server.listen", listen, flag("--listen")).map_err(config::refused)?;
+    }
+    config::set(&mut layers, &arguments.set)?;
+    let settings = layers.finish().map_err(config::refused)?.settings;
+    let registry = samples::registry().map_err(|error| Failure::Serving(error.to_string()))?;
+    run(settings, registry, false, |server| {
+        let address = server.address();
+        eprintln!(
+            "\nSegno is ready on http://{address} (API reference: http://{address}/docs). The data is in {}.",
+            arguments.data.display()
+        );
+        let server = match address == Settings::default().server.listen {
+            true => String::new(),
+            false => format!(" --server http://{address}"),
+        };
+        eprintln!("\nTry in another terminal:");
+        for verb in [
+            "start greet --id ada --input '{\"name\":\"Ada\",\"wait\":true}'",
+            "show ada",
+            "signal ada wave",
+            "wait ada",
+        ] {
+            eprintln!("  segno {verb}{server}");
+        }
+        eprintln!("\nStop it with Ctrl-C, or with kill -9: it goes on where it was.\n");
+    })
+    .await
+}
+
+/// A server.
+pub async fn serve(arguments: ServeArguments) -> Result<(), Failure> {
+    log::set_up()?;
+    let settings = config::effective(&arguments.settings)?.settings;
+    run(settings, Registry::default(), arguments.insecure, |server| {
+        tracing::info!(address = %server.address(), "the server is ready");
+    })
+    .await
+}
+
+async fn run(
+    settings: Settings,
+    registry: Registry,
+    insecure: bool,
+    announce: impl FnOnce(&Server),
+) -> Result<(), Failure> {
+    let mut signals = Signals::new()?;
+    let metrics = PrometheusBuilder::new().install_recorder();
+    let metrics =
+        metrics.map_err(|error| Failure::Serving(format!("metrics cannot be collected: {error}")))?;
+    let url = settings.store_url().map_err(config::refused)?;
+    // The port first: it costs nothing to give it back.
+    let listener = bind(settings.server.listen).await.map_err(Failure::Serving)?;
+    let store = url.open().await?;
+    let mut builder = Server::builder(store, settings).registry(registry).metrics(metrics);
+    if insecure {
+        builder = builder.insecure();
+    }
+    let mut server = builder.start(listener).await.map_err(|error| Failure::Serving(error.to_string()))?;
+    if let Some(key) = server.take_first_key() {
+        eprintln!("This store had no API key. The administrator's key, shown this once:\n\n  {key}\n");
+    }
+    announce(&server);
+    signals.next().await;
+    tracing::info!("stopping; a second signal stops at once");
+    let shutdown = server.shutdown();
+    tokio::select! {
+        () = shutdown => tracing::info!("stopped"),
+        () = signals.next() => {
+            tracing::warn!("stopped at once; other nodes, or the next start, take over what ran");
+            exit(STOPPED_AT_ONCE)
+        }
+    }
+    Ok(())
+}
+
+/// Signals to stop.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Failure> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| Failure::Serving(format!("signals cannot be heard: {error}")))
+        };
+        Ok(Signals {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

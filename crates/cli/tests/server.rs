@@ -1,0 +1,268 @@
+//! `segno dev`, `segno serve` and the verbs that talk to them, as processes.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests; clippy knows only the tests themselves"
+)]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+fn segno() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_segno"));
+    // Nothing of the machine that runs the tests may leak in.
+    for name in [
+        "SEGNO_SERVER",
+        "SEGNO_KEY",
+        "SEGNO_PROFILE",
+        "SEGNO_NAMESPACE",
+        "SEGNO_TENANT",
+        "SEGNO_LOG",
+        "RUST_LOG",
+    ] {
+        command.env_remove(name);
+    }
+    command.env("XDG_CONFIG_HOME", "/nonexistent").env_remove("RUST_BACKTRACE");
+    command
+}
+
+/// A running server, killed when it is dropped.
+struct Process {
+    child: Child,
+    address: String,
+    said: Vec<String>,
+}
+
+impl Process {
+    /// Starts a server and waits until it says where it listens.
+    fn start(arguments: &[&str]) -> Self {
+        let child = segno().args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        // From here on it is killed whatever happens.
+        let mut process = Process { child, address: String::new(), said: Vec::new() };
+        let mut lines = BufReader::new(process.child.stderr.take().unwrap()).lines();
+        while process.address.is_empty() {
+            let Some(line) = lines.next() else { panic!("{arguments:?} said only {:?}", process.said) };
+            let line = line.unwrap();
+            let port = ["http://127.0.0.1:", "\"address\":\"127.0.0.1:"].iter().find_map(|mark| {
+                let rest = line.split(mark).nth(1)?;
+                Some(rest.chars().take_while(char::is_ascii_digit).collect::<String>())
+            });
+            process.said.push(line);
+            process.address = port.map_or_else(String::new, |port| format!("http://127.0.0.1:{port}"));
+        }
+        // The rest is read and dropped, so that the server never waits for us.
+        std::thread::spawn(move || lines.for_each(drop));
+        process
+    }
+
+    fn dev(data: &Path) -> Self {
+        Self::start(&["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()])
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        segno().args(arguments).args(["--server", &self.address]).output().unwrap()
+    }
+
+    /// What a command prints that must succeed.
+    fn said(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.said(&[arguments, &["--output", "json"]].concat())).unwrap()
+    }
+
+    fn signal(&self, name: &str) {
+        let killed = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const WAITS: &str = r#"{"name":"Ada","wait":true}"#;
+
+#[test]
+fn a_first_time_user_starts_watches_and_ends_a_workflow() {
+    let directory = TempDir::new().unwrap();
+    let server = Process::dev(directory.path());
+    assert_eq!(
+        server.said(&["start", "greet", "--input", r#"{"name":"Ada"}"#, "--wait"]),
+        "\"Hello, Ada!\"\n"
+    );
+    server.said(&["start", "greet", "--id", "ada", "--input", WAITS, "--label", "team=eu"]);
+    let found = server.json(&["list", "--label", "team=eu"]);
+    assert_eq!(found[0]["id"], "ada");
+    let waited = server.run(&["wait", "ada", "--timeout", "0"]);
+    assert_eq!(waited.status.code(), Some(124));
+    server.said(&["signal", "ada", "wave"]);
+    assert_eq!(server.said(&["wait", "ada"]), "\"Hello, Ada! Goodbye, Ada.\"\n");
+    let shown = server.said(&["show", "ada"]);
+    for part in ["ada", "greet", "completed", "wait for wave", "█"] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+    let tailed = server.said(&["tail", "ada"]);
+    assert!(tailed.contains("OrchestrationCompleted"), "{tailed}");
+    assert_eq!(tailed.lines().count(), server.json(&["history", "ada"]).as_array().unwrap().len());
+    assert!(server.said(&["queues"]).contains("messages"));
+    assert_eq!(server.json(&["top"])["system"]["counts"]["completed"], 2);
+    server.said(&["restart", "ada", "--new-id", "ada-2"]);
+    server.said(&["cancel", "ada-2", "--reason", "enough"]);
+    let cancelled = server.run(&["wait", "ada-2"]);
+    assert_eq!(cancelled.status.code(), Some(8));
+    assert!(String::from_utf8_lossy(&cancelled.stderr).contains("enough"));
+    let counted = server.json(&["bulk", "delete", "--prefix", "ada", "--dry-run"]);
+    assert_eq!(counted["matched"], 2);
+    let refused = server.run(&["bulk", "delete", "--prefix", "ada"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert_eq!(server.json(&["bulk", "delete", "--prefix", "ada", "--yes"])["changed"], 2);
+    server.said(&["start", "greet", "--id", "late", "--input", WAITS]);
+    let running = server.run(&["delete", "late"]);
+    assert_eq!(running.status.code(), Some(5), "{}", String::from_utf8_lossy(&running.stderr));
+}
+
+#[test]
+fn mistakes_have_exit_codes_and_say_what_to_do() {
+    let directory = TempDir::new().unwrap();
+    let server = Process::dev(directory.path());
+    for (arguments, code, told) in [
+        (&["show", "nobody"][..], 6, "nobody"),
+        (&["start", "greet", "--input", "Ada"], 2, "is not JSON"),
+        (&["start", "greet", "--input", "@/nonexistent"], 2, "/nonexistent"),
+        (&["start", "greet", "--label", "x"], 2, "KEY=VALUE"),
+        (&["list", "--status", "odd"], 2, "pending, running"),
+        (&["list", "--profile", "odd"], 2, "no profile"),
+        (&["start", "greet", "--namespace", "A"], 2, "namespace"),
+        (&["keys", "list"], 5, "without keys"),
+    ] {
+        let output = server.run(arguments);
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+        assert!(message.contains(told), "{arguments:?}: {message}");
+        assert_eq!(output.stdout, b"", "{arguments:?}");
+    }
+    let unreachable = segno().args(["list", "--server", "http://127.0.0.1:1"]).output().unwrap();
+    assert_eq!(unreachable.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&unreachable.stderr).contains("did not answer"));
+}
+
+#[test]
+fn a_killed_server_goes_on_where_it_was() {
+    let directory = TempDir::new().unwrap();
+    let mut server = Process::dev(directory.path());
+    server.said(&["start", "greet", "--id", "ada", "--input", WAITS]);
+    server.signal("KILL");
+    server.child.wait().unwrap();
+    let server = Process::dev(directory.path());
+    server.said(&["signal", "ada", "wave"]);
+    assert_eq!(server.said(&["wait", "ada"]), "\"Hello, Ada! Goodbye, Ada.\"\n");
+}
+
+#[test]
+fn a_server_that_is_told_to_stop_exits_in_order() {
+    let directory = TempDir::new().unwrap();
+    let mut server = Process::dev(directory.path());
+    server.said(&["start", "greet", "--id", "ada", "--input", WAITS]);
+    server.signal("TERM");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn with_keys_only_who_has_one_gets_in() {
+    let directory = TempDir::new().unwrap();
+    let store = format!("segno:{}", directory.path().display());
+    let made = segno()
+        .args(["key", "create", "--name", "boss", "--role", "admin", "--store", &store, "--output", "json"])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let made: Value = serde_json::from_slice(&made.stdout).unwrap();
+    let key = made["secret"].as_str().unwrap();
+    let server = Process::start(&["serve", "--store", &store, "--listen", "127.0.0.1:0"]);
+    assert!(!server.said.iter().any(|line| line.contains("segno_")), "a key was there, so none is made");
+    let refused = server.run(&["list"]);
+    assert_eq!(refused.status.code(), Some(7), "{}", String::from_utf8_lossy(&refused.stderr));
+    let listed = server.json(&["keys", "list", "--key", key]);
+    assert_eq!(listed[0]["name"], "boss");
+    let viewer = server
+        .json(&["keys", "create", "--name", "eyes", "--role", "viewer", "--grant", "shop/eu", "--key", key]);
+    let viewer_key = viewer["secret"].as_str().unwrap();
+    assert_eq!(server.run(&["list", "--key", viewer_key]).status.code(), Some(7));
+    let mine = ["list", "--key", viewer_key, "--namespace", "shop", "--tenant", "eu"];
+    assert_eq!(server.json(&mine), Value::Array(Vec::new()));
+    server.said(&["keys", "revoke", viewer["key"]["id"].as_str().unwrap(), "--key", key]);
+    assert_eq!(server.run(&mine).status.code(), Some(7));
+}
+
+#[test]
+fn the_first_start_shows_the_first_key() {
+    let directory = TempDir::new().unwrap();
+    let store = format!("segno:{}", directory.path().display());
+    let server = Process::start(&["serve", "--store", &store, "--listen", "127.0.0.1:0"]);
+    let key = server
+        .said
+        .iter()
+        .find_map(|line| line.trim().strip_prefix("segno_").map(|_| line.trim().to_owned()));
+    assert!(server.run(&["list", "--key", &key.unwrap()]).status.success());
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let directory = TempDir::new().unwrap();
+    let data = directory.path().to_str().unwrap();
+    let server = Process::dev(directory.path());
+    let taken = server.address.strip_prefix("http://").unwrap();
+    let file = directory.path().join("bad.toml");
+    std::fs::write(&file, "[server]\nlissen = 1\n").unwrap();
+    let store = format!("segno:{data}");
+    for (arguments, code, told) in [
+        (vec!["dev", "--listen", "127.0.0.1:0", "--data", data], 3, "is open in another process"),
+        (vec!["dev", "--listen", taken, "--data", "/tmp"], 1, "in use by another process"),
+        (vec!["serve", "--config", file.to_str().unwrap()], 2, "lissen"),
+        (vec!["serve", "--config", "/nonexistent.toml"], 2, "/nonexistent.toml"),
+        (vec!["serve", "--set", "server.roles=[]"], 2, "server.roles"),
+        (vec!["serve", "--store", "ftp://x"], 2, "store.url"),
+        (vec!["serve", "--store", &store, "--listen", "127.0.0.1:0"], 3, "is open in another process"),
+        (
+            vec!["serve", "--store", "memory:", "--listen", "0.0.0.0:0", "--set", "auth.mode=none"],
+            1,
+            "--insecure",
+        ),
+    ] {
+        let output = segno().args(&arguments).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
+        assert!(message.contains(told), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+fn settings_are_shown_with_where_they_came_from() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("segno.toml");
+    std::fs::write(&file, "[server]\ndrain_seconds = 3\n").unwrap();
+    let output = segno()
+        .args(["config", "print", "--config", file.to_str().unwrap(), "--listen", "127.0.0.1:1"])
+        .env("SEGNO_STORE__URL", "memory:")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = |setting: &str| text.lines().find(|line| line.contains(setting)).unwrap().to_owned();
+    assert!(line("server.drain_seconds").contains("segno.toml"), "{text}");
+    assert!(line("store.url").contains("$SEGNO_STORE__URL"), "{text}");
+    assert!(line("server.listen").contains("--listen"), "{text}");
+    assert!(line("auth.mode").contains("default"), "{text}");
+    assert!(segno().args(["config", "check"]).output().unwrap().status.success());
+}

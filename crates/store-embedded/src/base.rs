@@ -294,7 +294,7 @@ impl Snapshot {
         let row =
             self.table.range::<&[u8]>((Bound::Included(prefix), Bound::Excluded(&*behind)))?.next_back();
         let read = |(key, value): (redb::AccessGuard<'_, &[u8]>, redb::AccessGuard<'_, &[u8]>)| {
-            Ok((key.value().to_vec(), checked(key.value(), value.value())?))
+            Ok((Key::from_slice(key.value()), checked(key.value(), value.value())?))
         };
         row.transpose()?.map(read).transpose()
     }
@@ -308,7 +308,7 @@ impl Snapshot {
     ) -> Result<impl DoubleEndedIterator<Item = MaybeRow> + use<>, RowError> {
         Ok(self.table.range::<&[u8]>((start, end))?.map(|row| {
             let (key, value) = row?;
-            Ok((key.value().to_vec(), checked(key.value(), value.value())))
+            Ok((Key::from_slice(key.value()), checked(key.value(), value.value())))
         }))
     }
 
@@ -321,7 +321,7 @@ impl Snapshot {
         Ok(rows.map(|row| {
             let (key, value) = row?;
             let value = checked(key.value(), value.value())?;
-            Ok((key.value().to_vec(), value))
+            Ok((Key::from_slice(key.value()), value))
         }))
     }
 }

@@ -3,7 +3,11 @@
 use bytes::Bytes;
 
 use crate::codec::Undecodable;
+use crate::keys::Key;
 use crate::log::RECORD_HEADER_BYTES;
+
+/// A longer buffer is not used again, so that one large batch does not hold its memory for ever.
+const LONGEST_KEPT_BYTES: usize = 4 * 1024 * 1024;
 
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
@@ -56,6 +60,15 @@ impl Batch {
         self.bytes.truncate(RECORD_HEADER_BYTES);
     }
 
+    /// An empty batch, in the same memory unless that is much: fresh memory costs more than what is written into it.
+    pub fn recycled(mut self) -> Self {
+        if self.bytes.capacity() > LONGEST_KEPT_BYTES {
+            return Batch::default();
+        }
+        self.clear();
+        self
+    }
+
     /// The record with its header to be filled in.
     pub fn record_mut(&mut self) -> &mut [u8] {
         &mut self.bytes
@@ -65,8 +78,8 @@ impl Batch {
 /// One change of a log record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Logged {
-    Put(Vec<u8>, Bytes),
-    Delete(Vec<u8>),
+    Put(Key, Bytes),
+    Delete(Key),
 }
 
 /// The changes of a log record.
@@ -75,7 +88,7 @@ pub fn decode(body: &[u8]) -> Result<Vec<Logged>, Undecodable> {
     let mut changes = Vec::new();
     while let Some((kind, after)) = rest.split_first() {
         rest = after;
-        let key = take(&mut rest)?.to_vec();
+        let key = Key::from_slice(take(&mut rest)?);
         changes.push(match *kind {
             PUT => Logged::Put(key, Bytes::copy_from_slice(take(&mut rest)?)),
             DELETE => Logged::Delete(key),

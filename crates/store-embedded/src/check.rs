@@ -9,7 +9,7 @@ use crate::directory::Directory;
 use crate::error::{OpenError, RowError};
 use crate::facts::FILLING;
 use crate::files::Files;
-use crate::keys::{self, Table};
+use crate::keys::{self, Key, Table};
 use crate::log::{Scanned, scan};
 use crate::readable::{ReadableBase, Unreadable};
 use crate::tables::Tables;
@@ -202,8 +202,7 @@ pub fn describe(unreadable: &Unreadable) -> (String, String) {
     match unreadable {
         Unreadable::Row(key, why) => (keys::describe(key), why.clone()),
         Unreadable::Rows { after, before, why } => {
-            let name =
-                |key: &Option<Vec<u8>>, open: &str| key.as_deref().map_or(open.to_owned(), keys::describe);
+            let name = |key: &Option<Key>, open: &str| key.as_deref().map_or(open.to_owned(), keys::describe);
             let stretch = format!("between {} and {}", name(after, "the beginning"), name(before, "the end"));
             (stretch, why.clone())
         }

@@ -2,22 +2,26 @@
 //! length before everything that varies. Nothing is ever found by looking for a separator.
 
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 /// Why bytes could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stored bytes do not decode: {0}")]
 pub struct Undecodable(pub &'static str);
 
+/// Most rows are shorter: they are put together on the stack, and get memory of exactly their length.
+const INLINE_BYTES: usize = 512;
+
 /// Appends values to a buffer.
 #[derive(Debug, Default)]
 pub struct Encoder {
-    bytes: Vec<u8>,
+    bytes: SmallVec<[u8; INLINE_BYTES]>,
 }
 
 impl Encoder {
     /// An encoder whose first byte is the version of the row.
     pub fn new(version: u8) -> Self {
-        let mut bytes = Vec::with_capacity(128);
+        let mut bytes = SmallVec::new();
         bytes.push(version);
         Encoder { bytes }
     }
@@ -56,7 +60,11 @@ impl Encoder {
     }
 
     pub fn finish(self) -> Bytes {
-        Bytes::from(self.bytes)
+        if self.bytes.spilled() {
+            Bytes::from(self.bytes.into_vec())
+        } else {
+            Bytes::copy_from_slice(&self.bytes)
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::base::{BASE_FORMAT, BASE_NAME, Size};
 use crate::error::RowError;
 use crate::facts::{FACTS, Facts};
 use crate::files::Files;
-use crate::keys::{self, AgeIndex, Table};
+use crate::keys::{self, AgeIndex, Key, Table};
 use crate::shared::Core;
 use crate::snapshot::Taken;
 use crate::store::EmbeddedStore;
@@ -173,7 +173,7 @@ fn count(
     let by_age = AgeIndex::All.prefix();
     let newest = taken.rows.scan(&by_age)?.next().transpose()?;
     let oldest = taken.rows.last(&by_age)?;
-    let created = |row: Option<(Vec<u8>, bytes::Bytes)>| Some(keys::aged(&row?.0, by_age.len())?.0);
+    let created = |row: Option<(Key, bytes::Bytes)>| Some(keys::aged(&row?.0, by_age.len())?.0);
     Ok(Info {
         process_id: std::process::id(),
         format_version: BASE_FORMAT,

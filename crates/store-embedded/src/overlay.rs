@@ -1,6 +1,7 @@
 //! Changes of rows since a checkpoint: the newest value of each key. What was made and removed in between leaves no trace.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Bound;
 
 use bytes::Bytes;
@@ -26,6 +27,10 @@ impl Change {
             Change::Deleted => None,
         }
     }
+
+    fn value_len(&self) -> usize {
+        self.value().map_or(0, Bytes::len)
+    }
 }
 
 /// Rough cost of an entry beyond its bytes.
@@ -46,40 +51,52 @@ impl Overlay {
 
     /// A row that is nowhere at this moment.
     pub fn insert_new(&mut self, key: Key, value: Bytes) {
-        // What this layer removed may still be in an older one.
-        let change = match self.changes.get(&key) {
-            None | Some(Change::New(_)) => Change::New(value),
-            Some(Change::Put(_) | Change::Deleted) => Change::Put(value),
-        };
-        self.set(key, change);
+        self.set(key, value, Change::New);
     }
 
     /// A row that an older layer may have.
     pub fn put(&mut self, key: Key, value: Bytes) {
-        // What was new to this layer stays new to the older ones.
-        let change = match self.changes.get(&key) {
-            Some(Change::New(_)) => Change::New(value),
-            _ => Change::Put(value),
-        };
-        self.set(key, change);
+        self.set(key, value, Change::Put);
     }
 
     /// Removes a row.
     pub fn delete(&mut self, key: Key) {
-        if let Some(Change::New(value)) = self.changes.get(&key) {
-            self.bytes -= key.len() + value.len() + ENTRY_BYTES;
-            self.changes.remove(&key);
-        } else {
-            self.set(key, Change::Deleted);
+        let key_len = key.len();
+        match self.changes.entry(key) {
+            Entry::Vacant(unknown) => {
+                unknown.insert(Change::Deleted);
+                self.bytes += key_len + ENTRY_BYTES;
+            }
+            Entry::Occupied(mut known) => {
+                self.bytes -= known.get().value_len();
+                if matches!(known.get(), Change::New(_)) {
+                    known.remove();
+                    self.bytes -= key_len + ENTRY_BYTES;
+                } else {
+                    known.insert(Change::Deleted);
+                }
+            }
         }
     }
 
-    fn set(&mut self, key: Key, change: Change) {
+    fn set(&mut self, key: Key, value: Bytes, unless_known: fn(Bytes) -> Change) {
         let key_len = key.len();
-        self.bytes += change.value().map_or(0, Bytes::len);
-        match self.changes.insert(key, change) {
-            Some(before) => self.bytes -= before.value().map_or(0, Bytes::len),
-            None => self.bytes += key_len + ENTRY_BYTES,
+        self.bytes += value.len();
+        match self.changes.entry(key) {
+            Entry::Vacant(unknown) => {
+                unknown.insert(unless_known(value));
+                self.bytes += key_len + ENTRY_BYTES;
+            }
+            Entry::Occupied(mut known) => {
+                let change = known.get_mut();
+                self.bytes -= change.value_len();
+                *change = match change {
+                    // What was new to this layer stays new to the older ones.
+                    Change::New(_) => Change::New(value),
+                    // What this layer removed may still be in an older one.
+                    Change::Put(_) | Change::Deleted => Change::Put(value),
+                };
+            }
         }
     }
 
@@ -113,12 +130,16 @@ impl Overlay {
 mod tests {
     use super::*;
 
+    fn key() -> Key {
+        Key::from_slice(&[1])
+    }
+
     #[test]
     fn what_is_made_and_removed_leaves_no_trace() {
         let mut overlay = Overlay::default();
-        overlay.insert_new(vec![1], Bytes::from_static(b"a"));
-        overlay.put(vec![1], Bytes::from_static(b"longer"));
-        overlay.delete(vec![1]);
+        overlay.insert_new(key(), Bytes::from_static(b"a"));
+        overlay.put(key(), Bytes::from_static(b"longer"));
+        overlay.delete(key());
         assert!(overlay.is_empty());
         assert_eq!(overlay.bytes(), 0);
     }
@@ -126,11 +147,11 @@ mod tests {
     #[test]
     fn what_an_older_layer_may_have_is_remembered_as_deleted() {
         let mut overlay = Overlay::default();
-        overlay.put(vec![1], Bytes::from_static(b"a"));
+        overlay.put(key(), Bytes::from_static(b"a"));
         for _ in 0..2 {
-            overlay.delete(vec![1]);
+            overlay.delete(key());
             assert_eq!(overlay.get(&[1]), Some(&Change::Deleted));
-            overlay.insert_new(vec![1], Bytes::from_static(b"again"));
+            overlay.insert_new(key(), Bytes::from_static(b"again"));
         }
     }
 }

@@ -14,7 +14,7 @@ use segno::store::{
 
 use crate::state::State;
 use crate::store::EmbeddedStore;
-use crate::waiting::{Found, Taken, TurnWish, WorkWish};
+use crate::waiting::{Found, Taken, TurnWish, Watched, WorkWish, decided};
 
 fn after(now_ms: u64, duration: Duration) -> u64 {
     now_ms.saturating_add(duration_ms(duration))
@@ -226,16 +226,22 @@ impl Provider for EmbeddedStore {
         timeout: Duration,
     ) -> Result<Option<InstanceInfo>, ProviderError> {
         let deadline_ms = after(self.core().clock.now_ms(), timeout);
-        let (id, answer) = self.core().change(|state, _| state.watches.add(instance, until));
-        let _watching = Watching { store: self, instance, id };
-        let row = self.core().look("watch_instance", |state, _| state.tables.instance(instance)).await?;
-        let info = row.map(|row| row.info(instance));
-        if info.as_ref().is_some_and(|info| until.is_met(info)) {
-            return Ok(info);
-        }
+        let (id, answer) = match self.core().watch("watch_instance", instance, until)? {
+            Watched::Met { info, outcome } => {
+                // Whatever became of the batch, it is decided then.
+                decided(outcome).await;
+                return Ok(Some(info));
+            }
+            Watched::Waits { id, answer } => (id, answer),
+        };
+        let mut watching = Watching { store: self, instance, id: Some(id) };
         tokio::select! {
             biased;
-            info = answer => Ok(info.ok()),
+            info = answer => {
+                // Whoever answers has taken the watch out.
+                watching.id = None;
+                Ok(info.ok())
+            }
             () = sleep_until(&*self.core().clock, deadline_ms) => Ok(None),
         }
     }
@@ -245,11 +251,14 @@ impl Provider for EmbeddedStore {
 struct Watching<'a> {
     store: &'a EmbeddedStore,
     instance: &'a str,
-    id: u64,
+    /// `None` when it has been taken out.
+    id: Option<u64>,
 }
 
 impl Drop for Watching<'_> {
     fn drop(&mut self) {
-        self.store.core().change(|state, _| state.watches.remove(self.instance, self.id));
+        if let Some(id) = self.id {
+            self.store.core().lock().state.watches.remove(self.instance, id);
+        }
     }
 }

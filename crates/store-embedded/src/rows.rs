@@ -8,6 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::base::Snapshot;
+use crate::codec::Undecodable;
 use crate::error::RowError;
 use crate::keys::Key;
 use crate::overlay::Overlay;
@@ -28,11 +29,21 @@ impl Rows {
 
     /// One row.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, RowError> {
+        self.decoded(key, |row| Ok(row.clone()))
+    }
+
+    /// One row, decoded where it lies.
+    pub fn decoded<T>(
+        &self,
+        key: &[u8],
+        decode: impl FnOnce(&Bytes) -> Result<T, Undecodable>,
+    ) -> Result<Option<T>, RowError> {
         let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.get(key));
-        match self.active.get(key).or_else(frozen) {
-            Some(change) => Ok(change.value().cloned()),
-            None => self.base.get(key),
-        }
+        let decoded = match self.active.get(key).or_else(frozen) {
+            Some(change) => change.value().map(decode),
+            None => self.base.get(key)?.as_ref().map(decode),
+        };
+        Ok(decoded.transpose()?)
     }
 
     /// The changes since the last freeze, for making more.

@@ -271,7 +271,7 @@ impl Saved {
 /// Whether a row is one that others follow from. Those that follow are made again.
 fn is_taken(key: &[u8]) -> bool {
     match Table::of_key(key) {
-        Some(Table::Meta) => *key == keys::meta(TOKENS),
+        Some(Table::Meta) => key == keys::meta(TOKENS).as_slice(),
         Some(table) => table < Table::ByAge,
         None => false,
     }

@@ -227,18 +227,23 @@ impl Core {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls the writer if it sleeps and as many wait for the batch as it wishes.
-    pub fn call_writer(&self, shared: &mut Shared) {
+    /// Ends an operation, and calls the writer if it sleeps and as many wait for the batch as it wishes. It is called
+    /// when the lock is free: called earlier, it would wake up only to sleep again at the lock.
+    pub fn release(&self, mut shared: MutexGuard<'_, Shared>) {
         let enough = |at: usize| shared.state.unsynced.is_wanted() && shared.filling.len() >= at;
-        if shared.call_writer_at.is_some_and(enough) {
+        let is_called = shared.call_writer_at.is_some_and(enough);
+        if is_called {
             shared.call_writer_at = None;
+        }
+        drop(shared);
+        if is_called {
             self.to_writer.notify_one();
         }
     }
 
     /// The next batch, once somebody waits for it, or the next checkpoint, when nobody does for a while or the store is
-    /// being closed; `None` when it is closed and there is nothing left to do.
-    pub fn next_task(&self, pace: &Pace) -> Option<Task> {
+    /// being closed; `None` when it is closed and there is nothing left to do. `spare` is filled after the batch.
+    pub fn next_task(&self, pace: &Pace, spare: &mut Batch) -> Option<Task> {
         let (mut shared, is_checkpoint_due) = self.wait_for_task()?;
         shared.call_writer_at = None;
         if is_checkpoint_due && shared.state.tables.batch.is_empty() {
@@ -261,7 +266,7 @@ impl Core {
         shared.writing.extend(waiting);
         let state = &mut shared.state;
         let sequence = state.unsynced.begin_write();
-        let batch = std::mem::take(&mut state.tables.batch);
+        let batch = std::mem::replace(&mut state.tables.batch, std::mem::take(spare));
         let watched = std::mem::take(&mut state.watched);
         shared.tail.grow(batch.len(), now_ms);
         let rows = &shared.state.tables.rows;

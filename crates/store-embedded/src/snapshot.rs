@@ -1,6 +1,8 @@
 //! A snapshot of the whole store: the rows of a checkpoint that is made for it. Nothing is held up meanwhile, and nothing
 //! that happens later shows.
 
+use std::sync::MutexGuard;
+
 use segno::store::ProviderError;
 use tokio::sync::oneshot;
 
@@ -26,7 +28,7 @@ impl Core {
             }
             let (answer, taken) = oneshot::channel();
             shared.snapshots.push(answer);
-            self.want_batch(&mut shared);
+            self.want_batch(shared);
             taken
         };
         taken.await.map_err(|_| {
@@ -37,19 +39,19 @@ impl Core {
 
     /// Has a checkpoint made for whoever asked while one was being made already.
     pub fn go_on_with_snapshots(&self) {
-        let mut shared = self.lock();
+        let shared = self.lock();
         if !shared.snapshots.is_empty() {
-            self.want_batch(&mut shared);
+            self.want_batch(shared);
         }
     }
 
     /// Has the writer write a batch, with which a checkpoint is made.
-    fn want_batch(&self, shared: &mut Shared) {
+    fn want_batch(&self, mut shared: MutexGuard<'_, Shared>) {
         // A batch is never empty.
         shared.state.touch();
         let sequence = shared.state.unsynced.want();
         // The writer is called for those who wait for the batch, so one of them must be there; the answer comes otherwise.
         drop(shared.outcome_of(sequence));
-        self.call_writer(shared);
+        self.release(shared);
     }
 }

@@ -27,10 +27,7 @@ impl Tables {
     /// The tables of a checkpoint.
     pub fn new(base: Snapshot) -> Result<Self, RowError> {
         let rows = Rows::new(base);
-        let facts = match rows.get(&keys::meta(FACTS))? {
-            Some(row) => Facts::decode(&row)?,
-            None => Facts::default(),
-        };
+        let facts = rows.decoded(&keys::meta(FACTS), Facts::decode)?.unwrap_or_default();
         Ok(Tables { rows, batch: Batch::default(), facts })
     }
 
@@ -53,16 +50,13 @@ impl Tables {
 
     /// The row of an instance.
     pub fn instance(&self, instance: &str) -> Result<Option<InstanceRow>, RowError> {
-        let row = self.rows.get(&keys::instance(instance))?;
-        Ok(row.as_ref().map(InstanceRow::decode).transpose()?)
+        self.rows.decoded(&keys::instance(instance), InstanceRow::decode)
     }
 
     /// Whether an instance has a name, and the version that it is pinned to.
     pub fn route(&self, instance: &str) -> Result<(bool, Option<Version>), RowError> {
-        match self.rows.get(&keys::instance(instance))? {
-            Some(row) => Ok(InstanceRow::decode_route(&row)?),
-            None => Ok((false, None)),
-        }
+        let route = self.rows.decoded(&keys::instance(instance), InstanceRow::decode_route)?;
+        Ok(route.unwrap_or((false, None)))
     }
 
     /// Replaces the row of an instance, or makes it.
@@ -100,8 +94,7 @@ impl Tables {
         instance: &str,
         execution_id: u64,
     ) -> Result<Option<ExecutionRow>, RowError> {
-        let row = self.rows.get(&keys::execution(Table::Executions, instance, execution_id))?;
-        Ok(row.as_ref().map(ExecutionRow::decode).transpose()?)
+        self.rows.decoded(&keys::execution(Table::Executions, instance, execution_id), ExecutionRow::decode)
     }
 
     /// All executions but the current one, ascending.
@@ -171,8 +164,7 @@ impl Tables {
 
     /// The row of a record, expired or not.
     pub fn record(&self, kind: &str, id: &str) -> Result<Option<RecordRow>, RowError> {
-        let row = self.rows.get(&keys::record(kind, id))?;
-        Ok(row.as_ref().map(RecordRow::decode).transpose()?)
+        self.rows.decoded(&keys::record(kind, id), RecordRow::decode)
     }
 
     /// Replaces the row of a record, makes it, or removes it.

@@ -53,6 +53,7 @@ impl Tail {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::Key;
     use bytes::Bytes;
 
     const LIMITS: TailLimits =
@@ -60,7 +61,7 @@ mod tests {
 
     fn changes(rows: u8, value: &'static [u8]) -> Overlay {
         let mut changes = Overlay::default();
-        (0..rows).for_each(|row| changes.put(vec![row], Bytes::from_static(value)));
+        (0..rows).for_each(|row| changes.put(Key::from_slice(&[row]), Bytes::from_static(value)));
         changes
     }
 

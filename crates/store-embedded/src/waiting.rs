@@ -9,7 +9,10 @@ use segno::clock::{duration_ms, sleep_until};
 use segno::store::memory::peek_lock::Attempt;
 use segno::store::memory::waiters::{Seat, Waiters};
 use segno::store::memory::worker_queue::WorkWanted;
-use segno::store::{DispatcherCapabilityFilter, LockToken, ProviderError, SessionFetchConfig, TagFilter};
+use segno::store::{
+    DispatcherCapabilityFilter, InstanceInfo, LockToken, ProviderError, SessionFetchConfig, TagFilter,
+    WatchUntil,
+};
 use tokio::sync::{Notify, oneshot};
 
 use crate::error::RowError;
@@ -28,6 +31,21 @@ async fn durable(
             outcome.map_err(|refusal| refusal.at(operation))
         }
     }
+}
+
+/// Waits until a batch is written or refused.
+pub async fn decided(outcome: Option<oneshot::Receiver<Outcome>>) {
+    if let Some(outcome) = outcome {
+        let _ = outcome.await;
+    }
+}
+
+/// What came of a watch on an instance.
+pub enum Watched {
+    /// The instance is as wished. It may be told once its last commit is decided.
+    Met { info: InstanceInfo, outcome: Option<oneshot::Receiver<Outcome>> },
+    /// The commit that makes it so will answer.
+    Waits { id: u64, answer: oneshot::Receiver<InstanceInfo> },
 }
 
 /// What a fetch found, and the batch that must be durable before it may be handed out.
@@ -81,7 +99,7 @@ impl Core {
             None
         };
         shared.wake(now_ms);
-        self.call_writer(&mut shared);
+        self.release(shared);
         Ok(Some((output, outcome)))
     }
 
@@ -120,11 +138,34 @@ impl Core {
             let newest = shared.state.unsynced.newest().filter(|_| shared.refusal.is_none());
             (output, newest.and_then(|sequence| shared.outcome_of(sequence)))
         };
-        if let Some(outcome) = outcome {
-            // Whatever became of the batch, it is decided now.
-            let _ = outcome.await;
-        }
+        // Whatever became of the batch, it is decided then.
+        decided(outcome).await;
         output.map_err(|error| error.at(operation))
+    }
+
+    /// Watches an instance unless it is already as wished. Nothing is told of the instance until it is, so whoever
+    /// waits need not wait for what others commit meanwhile.
+    pub fn watch(
+        &self,
+        operation: &'static str,
+        instance: &str,
+        until: WatchUntil,
+    ) -> Result<Watched, ProviderError> {
+        let mut shared = self.lock();
+        shared.check_open(operation)?;
+        let row = shared.state.tables.instance(instance).map_err(|error| error.at(operation))?;
+        let info = row.map(|row| row.info(instance)).filter(|info| until.is_met(info));
+        Ok(match info {
+            Some(info) => {
+                let batch = shared.state.unsynced.of_instance(instance).filter(|_| shared.refusal.is_none());
+                let outcome = batch.and_then(|sequence| shared.outcome_of(sequence));
+                Watched::Met { info, outcome }
+            }
+            None => {
+                let (id, answer) = shared.state.watches.add(instance, until);
+                Watched::Waits { id, answer }
+            }
+        })
     }
 
     /// Waits while there is too much that is not written or not in a checkpoint. A checkpoint that waits for room on the
@@ -171,7 +212,7 @@ impl Core {
                 if !found.items.is_empty() || now_ms >= deadline_ms {
                     let outcome = found.depends_on.and_then(|sequence| shared.outcome_of(sequence));
                     shared.wake(now_ms);
-                    self.call_writer(&mut shared);
+                    self.release(shared);
                     break (found.items, outcome);
                 }
                 let (waiters, state) = W::waiters(&mut shared);

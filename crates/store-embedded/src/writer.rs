@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use crate::batch::Batch;
 use crate::checkpointer::Order;
 use crate::log::{AppendError, Log};
 use crate::pace::Pace;
@@ -13,7 +14,8 @@ use crate::shared::{Core, Refusal, Task, Writing};
 /// Runs until the store is closed or the disk fails.
 pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
     let mut pace = Pace::default();
-    while let Some(task) = core.next_task(&pace) {
+    let mut spare = Batch::default();
+    while let Some(task) = core.next_task(&pace, &mut spare) {
         let frozen = match task {
             Task::Checkpoint(frozen) => frozen,
             Task::Write(mut writing) => {
@@ -24,7 +26,7 @@ pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
                 let took = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(started_ns));
                 let Writing { watched, frozen, batch, .. } = writing;
                 pace.written(core.synced(watched), took);
-                drop(batch);
+                spare = batch.recycled();
                 let Some(frozen) = frozen else { continue };
                 frozen
             }

@@ -1,5 +1,6 @@
 //! Where ids and randomness come from: one injected source, and pure derivation from a recorded seed.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use uuid::Uuid;
@@ -30,8 +31,8 @@ impl IdSource for SystemIds {
     }
 
     fn new_seed(&self) -> u64 {
-        let (high, low) = self.new_uuid().as_u64_pair();
-        mix(high ^ low.rotate_left(32))
+        // Its keys come from the system once per thread and differ at every call, so that no execution costs a system call.
+        RandomState::new().build_hasher().finish()
     }
 }
 

@@ -11,7 +11,7 @@
 //! | `shared`, `waiting`, `unsynced` | how an operation runs and what it waits for |
 //! | `writer`, `pace`, `checkpointer`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `removal`, `listing`, `record_index` | what operations do |
-//! | `tables`, `rows`, `overlay`, `base`, `facts` | rows in layers: changes in memory over redb |
+//! | `tables`, `rows`, `overlay`, `remembering`, `base`, `facts` | rows in layers: changes in memory over redb |
 //! | `keys`, `instance_row`, `queue_row`, `batch`, `codec` | what rows and log records look like |
 //! | `log` | segments and records |
 //! | `files`, `directory` | the disk, behind a trait |
@@ -57,6 +57,7 @@ mod readable;
 mod record_index;
 mod records;
 mod recovery;
+mod remembering;
 mod removal;
 mod rows;
 mod salvage;

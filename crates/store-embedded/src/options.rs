@@ -10,10 +10,10 @@ use crate::overlay::Overlay;
 use crate::tail::{Tail, TailLimits};
 
 /// Changes in memory after which a checkpoint is made.
-const CHECKPOINT_BYTES: usize = 32 * 1024 * 1024;
+const CHECKPOINT_BYTES: usize = 64 * 1024 * 1024;
 
 /// Changed rows after which a checkpoint is made.
-const CHECKPOINT_ROWS: usize = 200_000;
+const CHECKPOINT_ROWS: usize = 400_000;
 
 /// Length of the log after which a checkpoint is made.
 const CHECKPOINT_LOG_BYTES: u64 = 96 * 1024 * 1024;
@@ -22,7 +22,7 @@ const CHECKPOINT_LOG_BYTES: u64 = 96 * 1024 * 1024;
 const CHECKPOINT_AGE: Duration = Duration::from_secs(60);
 
 /// When a checkpoint is being made, commits wait at this many times the bounds that make one due.
-const MAX_ACTIVE: usize = 3;
+const MAX_ACTIVE: usize = 2;
 
 /// Length of a batch at which commits wait for the writer.
 const MAX_BATCH_BYTES: usize = 16 * 1024 * 1024;

@@ -1,9 +1,9 @@
 //! Opening: the state of the last checkpoint, the commits that the log has beyond it, and the queues and the due index
 //! built from both.
 
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use hashbrown::{HashMap, HashSet};
 use segno::store::memory::orchestrator_queue::OrchestratorQueue;
 use segno::store::memory::peek_lock::Standing;
 use segno::store::memory::worker_queue::WorkerQueue;

@@ -12,19 +12,20 @@ use crate::codec::Undecodable;
 use crate::error::RowError;
 use crate::keys::Key;
 use crate::overlay::Overlay;
+use crate::remembering::Remembering;
 
 /// Three layers of rows.
 #[derive(Debug)]
 pub struct Rows {
     active: Overlay,
     frozen: Option<Arc<Overlay>>,
-    base: Snapshot,
+    base: Remembering,
 }
 
 impl Rows {
     /// The rows of a checkpoint.
     pub fn new(base: Snapshot) -> Self {
-        Rows { active: Overlay::default(), frozen: None, base }
+        Rows { active: Overlay::default(), frozen: None, base: Remembering::new(base) }
     }
 
     /// One row.
@@ -71,12 +72,12 @@ impl Rows {
     /// Takes over what a checkpoint wrote.
     pub fn thaw(&mut self, base: Snapshot) {
         self.frozen = None;
-        self.base = base;
+        self.base = Remembering::new(base);
     }
 
     /// Reads from another file that has the same rows.
     pub fn rebase(&mut self, base: Snapshot) {
-        self.base = base;
+        self.base = Remembering::new(base);
     }
 
     /// Rows whose keys start with `prefix`, in key order.
@@ -90,7 +91,7 @@ impl Rows {
             let changes = overlay.from(start).take_while(move |(key, _)| key.starts_with(prefix));
             Box::new(changes.map(|(key, change)| Ok((key.clone(), change.value().cloned()))))
         };
-        let base = self.base.from(start)?;
+        let base = self.base.snapshot().from(start)?;
         // An error is passed on, wherever it is.
         let base = base.take_while(move |row| row.as_ref().map_or(true, |(key, _)| key.starts_with(prefix)));
         let base: Layer<'a> = Box::new(base.map(|row| row.map(|(key, value)| (key, Some(value)))));

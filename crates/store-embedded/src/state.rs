@@ -2,10 +2,10 @@
 //! that it needs, then changes everything. No clock, no waiting and no writing to disk in here: changes of rows
 //! are collected for the log, and whoever answers a caller waits until the log has them.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hashbrown::HashSet;
 use segno::clock::duration_ms;
 use segno::store::memory::orchestrator_queue::{FetchedBatch, OrchestratorQueue};
 use segno::store::memory::peek_lock::{Attempt, Sequence, Standing};

@@ -4,8 +4,9 @@
 //! until the batch is durable: no fetch sees them. What can be seen early is an instance that another message
 //! wakes while its last commit is on the way; such a fetch waits for that commit.
 
-use std::collections::HashSet;
 use std::sync::Arc;
+
+use hashbrown::HashSet;
 
 /// The time until which entries are held back.
 pub const HELD_MS: u64 = u64::MAX;

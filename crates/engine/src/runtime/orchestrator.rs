@@ -41,10 +41,11 @@ pub(super) async fn run(shared: Arc<Shared>) {
                     // A store that returns more than it was asked for only strains the node.
                     let permit = permits.split(1);
                     let shared = shared.clone();
-                    turns.spawn(async move {
+                    // Boxed, because spawning moves a future several times and wants more of an allocator for a large one.
+                    turns.spawn(Box::pin(async move {
                         turn::process(&shared, item).await;
                         drop(permit);
-                    });
+                    }));
                 }
             }
             Err(error) => {

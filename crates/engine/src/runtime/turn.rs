@@ -271,12 +271,13 @@ impl Turn<'_> {
     async fn go_on(&self, mut execution: Box<Execution>, batch: Batch) -> Result<(), Stop> {
         let replies = batch.answer_starts(&execution.id().instance, execution.started().parent.as_ref());
         for message in batch.others {
+            let now_ms = self.now_ms();
             if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
-                let late_ms = self.now_ms().saturating_sub(*fire_at_ms);
+                let late_ms = now_ms.saturating_sub(*fire_at_ms);
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
             }
-            execution.handle(message, self.now_ms());
-            execution.enforce_event_limit(self.now_ms());
+            execution.handle(message, now_ms);
+            execution.enforce_event_limit(now_ms);
         }
         let mut extras =
             Extras { records: batch.parked, orchestrator_items: replies, cancelled_timers: Vec::new() };

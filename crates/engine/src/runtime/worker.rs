@@ -60,10 +60,11 @@ pub(super) async fn run(shared: Arc<Shared>) {
                     let permit = permits.split(1);
                     let shared = shared.clone();
                     shared.sessions.touch(item.message.session_id.as_deref());
-                    activities.spawn(async move {
+                    // Boxed for the same reason as turns are.
+                    activities.spawn(Box::pin(async move {
                         process(&shared, item).await;
                         drop(permit);
-                    });
+                    }));
                 }
             }
             Err(error) => {

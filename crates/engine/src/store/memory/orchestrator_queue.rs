@@ -18,10 +18,11 @@
 //! **Invariant.** Every method except `advance` relies on `advance` having been called with the same time: then a lock
 //! that is here is a lock that holds.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use hashbrown::HashMap;
 use semver::Version;
 
 use super::peek_lock::{Attempt, Depths, Sequence, Standing, earliest};

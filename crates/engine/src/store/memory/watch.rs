@@ -1,7 +1,8 @@
 //! Watches on instances: each is answered by the first commit that meets it, with the state of that commit.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
+use hashbrown::HashMap;
 use tokio::sync::oneshot;
 
 use super::peek_lock::Sequence;

@@ -14,8 +14,10 @@
 //! **Invariant.** Every method except `advance` relies on `advance` having been called with the same time: then a lock
 //! that is here is a lock that holds.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
+
+use hashbrown::HashMap;
 
 use super::peek_lock::{Attempt, Depths, Sequence, Standing, earliest};
 use super::sessions::{SessionItem, Sessions};

@@ -87,7 +87,7 @@ impl Registry {
             return Err(Error::new(Code::NotFound, message));
         };
         let id = ExecutionId { instance: instance.to_owned(), execution_id };
-        match Execution::replay(id, history, &handler) {
+        match Execution::replay(id, history.to_vec(), &handler) {
             Ok(_) => Ok(()),
             Err(error) => Err(Error::new(Code::Nondeterminism, error.to_string())),
         }

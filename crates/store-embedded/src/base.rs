@@ -217,7 +217,20 @@ impl Base {
 
     /// Writes all changes and facts in one durable transaction.
     pub fn write(&self, changes: &Overlay, facts: &[(Key, Bytes)]) -> Result<(), RowError> {
-        let changes = changes.iter().map(|(key, change)| (key.as_slice(), change.value().map(Bytes::as_ref)));
+        self.write_piecemeal(changes, facts, || {})
+    }
+
+    /// The same; calls `between` before each change.
+    pub fn write_piecemeal(
+        &self,
+        changes: &Overlay,
+        facts: &[(Key, Bytes)],
+        mut between: impl FnMut(),
+    ) -> Result<(), RowError> {
+        let changes = changes.iter().map(|(key, change)| {
+            between();
+            (key.as_slice(), change.value().map(Bytes::as_ref))
+        });
         let facts = facts.iter().map(|(key, value)| (key.as_slice(), Some(value.as_ref())));
         self.write_rows(changes.chain(facts), Durable::Now)
     }
@@ -275,28 +288,15 @@ impl Snapshot {
 
     /// Rows whose keys start with `prefix`, in key order.
     pub fn scan(&self, prefix: &[u8]) -> Result<Rows, RowError> {
-        let rows = self.from(Bound::Included(prefix))?;
-        let prefix = prefix.to_vec();
-        // An error is passed on, wherever it is.
-        let within = move |row: &Result<(Key, Bytes), RowError>| {
-            row.as_ref().map_or(true, |(key, _)| key.starts_with(&prefix))
-        };
-        Ok(Rows(Box::new(rows.take_while(within))))
+        Ok(Rows(Box::new(self.between(Bound::Included(prefix), prefix)?)))
     }
 
     /// The last row whose key starts with `prefix`.
     pub fn last(&self, prefix: &[u8]) -> Result<Option<(Key, Bytes)>, RowError> {
-        let mut behind = prefix.to_vec();
-        // No table is numbered this high, so adding one to the last byte never carries.
-        if let Some(last) = behind.last_mut() {
-            *last += 1;
-        }
-        let row =
-            self.table.range::<&[u8]>((Bound::Included(prefix), Bound::Excluded(&*behind)))?.next_back();
-        let read = |(key, value): (redb::AccessGuard<'_, &[u8]>, redb::AccessGuard<'_, &[u8]>)| {
-            Ok((Key::from_slice(key.value()), checked(key.value(), value.value())?))
-        };
-        row.transpose()?.map(read).transpose()
+        let behind = keys::behind(prefix);
+        let end = behind.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let row = self.within(Bound::Included(prefix), end)?.next_back().transpose()?;
+        row.map(|(key, value)| Ok((key, value?))).transpose()
     }
 
     /// Rows between two keys, from either end. A row that fails its checksum is one thing, a page that cannot be read is
@@ -309,6 +309,20 @@ impl Snapshot {
         Ok(self.table.range::<&[u8]>((start, end))?.map(|row| {
             let (key, value) = row?;
             Ok((Key::from_slice(key.value()), checked(key.value(), value.value())))
+        }))
+    }
+
+    /// Rows whose keys start with `prefix` and lie at or behind `start`, in key order. Nothing behind them is read.
+    pub fn between(
+        &self,
+        start: Bound<&[u8]>,
+        prefix: &[u8],
+    ) -> Result<impl Iterator<Item = Result<(Key, Bytes), RowError>> + use<>, RowError> {
+        let behind = keys::behind(prefix);
+        let end = behind.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        Ok(self.within(start, end)?.map(|row| {
+            let (key, value) = row?;
+            Ok((key, value?))
         }))
     }
 

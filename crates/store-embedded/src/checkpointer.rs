@@ -12,6 +12,7 @@ use crate::compaction::{CompactProgress, CompactReport, Compaction, Failed};
 use crate::error::RowError;
 use crate::facts::FACTS;
 use crate::files::Files;
+use crate::giving_way::GivingWay;
 use crate::keys::{self, Key};
 use crate::log::Segments;
 use crate::shared::{Core, Frozen, Refusal};
@@ -79,12 +80,16 @@ impl Checkpointer {
                 Some(_) => orders.try_recv(),
             };
             let outcome = match order {
-                Ok(Order::Checkpoint(mut frozen)) => self.checkpoint(&mut frozen, &mut running).map(|()| {
-                    if running.is_none() && self.should_compact(compacted_at_ms) {
-                        running = self.start(None);
-                        compacted_at_ms = Some(self.core.clock.now_ms());
-                    }
-                }),
+                Ok(Order::Checkpoint(mut frozen)) => {
+                    self.checkpoint(&mut frozen, &mut running).and_then(|()| {
+                        if running.is_none() && self.should_compact(compacted_at_ms) {
+                            running = self.start(None);
+                            compacted_at_ms = Some(self.core.clock.now_ms());
+                        }
+                        // Checkpoints that follow each other at once must not keep a compaction from its end.
+                        self.go_on(&mut running)
+                    })
+                }
                 Ok(Order::Compact(order)) => {
                     // One that nobody waits for starts again from the beginning; that is rare and harmless.
                     running.take().into_iter().for_each(|running| running.compaction.abandon());
@@ -96,10 +101,7 @@ impl Checkpointer {
                     self.reopen(&Arc::clone(&self.files));
                     Ok(())
                 }
-                Err(TryRecvError::Empty) => match running.take() {
-                    Some(unfinished) => self.go_on(unfinished).map(|unfinished| running = unfinished),
-                    None => Ok(()),
-                },
+                Err(TryRecvError::Empty) => self.go_on(&mut running),
                 Err(TryRecvError::Disconnected) => break None,
             };
             if let Err(refusal) = outcome {
@@ -164,7 +166,8 @@ impl Checkpointer {
     }
 
     fn write(&self, frozen: &mut Frozen, facts: &[(Key, Bytes)]) -> Result<(), RowError> {
-        self.base.write(&frozen.changes, facts)?;
+        let mut giving_way = GivingWay::new(|| self.core.rest_for_a_crowd());
+        self.base.write_piecemeal(&frozen.changes, facts, || giving_way.row())?;
         for wanted in frozen.snapshots.drain(..) {
             // Whoever asked may have gone away meanwhile.
             let _ = wanted.send(Taken { rows: self.base.snapshot()?, at_ms: frozen.at_ms });
@@ -197,8 +200,16 @@ impl Checkpointer {
         }
     }
 
+    /// Goes on with the compaction that is running, if there is one.
+    fn go_on(&mut self, running: &mut Option<Running>) -> Result<(), Refusal> {
+        if let Some(unfinished) = running.take() {
+            *running = self.copy_piece(unfinished)?;
+        }
+        Ok(())
+    }
+
     /// Copies a piece, or ends the compaction.
-    fn go_on(&mut self, mut running: Running) -> Result<Option<Running>, Refusal> {
+    fn copy_piece(&mut self, mut running: Running) -> Result<Option<Running>, Refusal> {
         let progress = running.compaction.progress(&self.base);
         if let Some(order) = &mut running.order {
             (order.progress)(progress);

@@ -113,6 +113,14 @@ fn push_age(key: &mut Key, created_at_ms: u64, instance: &str) {
     key.extend_from_slice(instance.as_bytes());
 }
 
+/// The first key behind all those that start with `prefix`; `None` when there is none.
+pub fn behind(prefix: &[u8]) -> Option<Key> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut key = Key::from_slice(&prefix[..=last]);
+    key[last] += 1;
+    Some(key)
+}
+
 /// Every key of a table.
 pub fn table(table: Table) -> Key {
     key(table)
@@ -340,4 +348,18 @@ pub fn status_number(status: ExecutionStatus) -> u8 {
 /// The state with this stored number.
 pub fn status_of(number: u8) -> Option<ExecutionStatus> {
     ExecutionStatus::ALL.into_iter().find(|status| status_number(*status) == number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_behind_a_prefix_is_the_next_key_of_its_length_or_shorter() {
+        let cases: [(&[u8], Option<&[u8]>); 4] =
+            [(&[4, 1], Some(&[4, 2])), (&[4, 255, 255], Some(&[5])), (&[255], None), (&[], None)];
+        for (prefix, expected) in cases {
+            assert_eq!(behind(prefix).as_deref(), expected, "{prefix:?}");
+        }
+    }
 }

@@ -9,7 +9,7 @@
 //! | `store` | opening, closing, the two threads |
 //! | `provider`, `admin`, `records`, `import` with `export` | the four facets |
 //! | `shared`, `waiting`, `unsynced` | how an operation runs and what it waits for |
-//! | `writer`, `pace`, `checkpointer`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
+//! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `removal`, `listing`, `record_index` | what operations do |
 //! | `tables`, `rows`, `overlay`, `remembering`, `base`, `facts` | rows in layers: changes in memory over redb |
 //! | `keys`, `instance_row`, `queue_row`, `batch`, `codec` | what rows and log records look like |
@@ -42,6 +42,7 @@ mod facts;
 mod files;
 mod floor;
 mod full_disk;
+mod giving_way;
 mod import;
 mod info;
 mod instance_row;

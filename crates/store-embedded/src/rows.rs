@@ -91,15 +91,14 @@ impl Rows {
             let changes = overlay.from(start).take_while(move |(key, _)| key.starts_with(prefix));
             Box::new(changes.map(|(key, change)| Ok((key.clone(), change.value().cloned()))))
         };
-        let base = self.base.snapshot().from(start)?;
-        // An error is passed on, wherever it is.
-        let base = base.take_while(move |row| row.as_ref().map_or(true, |(key, _)| key.starts_with(prefix)));
+        let base = self.base.snapshot().between(start, prefix)?;
         let base: Layer<'a> = Box::new(base.map(|row| row.map(|(key, value)| (key, Some(value)))));
-        let newest_first = std::iter::once(overlay(&self.active))
-            .chain(self.frozen.as_deref().map(overlay))
-            .chain([base])
-            .map(Iterator::peekable);
-        Ok(Scan { layers: newest_first.collect() })
+        let changes = std::iter::once(&self.active).chain(self.frozen.as_deref());
+        // Most scans are of rows that nobody has changed lately.
+        let mut layers: Vec<_> = changes.map(|layer| overlay(layer).peekable()).collect();
+        layers.retain_mut(|layer| layer.peek().is_some());
+        layers.push(base.peekable());
+        Ok(Scan { layers })
     }
 }
 
@@ -114,6 +113,9 @@ pub struct Scan<'a> {
 impl Scan<'_> {
     /// The first entry of all layers, taken out of each that has its key.
     fn next_entry(&mut self) -> Option<Layered> {
+        if let [only] = &mut self.layers[..] {
+            return only.next();
+        }
         let mut first: Option<(usize, Key)> = None;
         for (place, layer) in self.layers.iter_mut().enumerate() {
             match layer.peek() {

@@ -186,6 +186,8 @@ pub struct Core {
     pub limits: Limits,
     shared: Mutex<Shared>,
     to_writer: Condvar,
+    /// Where a checkpoint rests.
+    pub calm: Condvar,
     pub full_disk: Arc<FullDisk>,
     /// Told when a batch or a checkpoint has made room for more changes.
     pub room: Arc<Notify>,
@@ -218,7 +220,8 @@ impl Core {
             call_writer_at: None,
         };
         let room = Arc::clone(&full_disk.room);
-        Core { clock, limits, shared: Mutex::new(shared), to_writer: Condvar::new(), full_disk, room }
+        let (to_writer, calm) = (Condvar::new(), Condvar::new());
+        Core { clock, limits, shared: Mutex::new(shared), to_writer, calm, full_disk, room }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -315,6 +318,13 @@ impl Core {
         drop(shared);
         self.to_writer.notify_one();
         self.room.notify_waiters();
+    }
+
+    /// Whether somebody waits for the checkpoint that is being made, or the next one is due already.
+    pub fn is_checkpoint_wanted(&self, shared: &Shared) -> bool {
+        let is_asked_for = shared.is_closing || shared.checkpoint_wanted || !shared.snapshots.is_empty();
+        let changes = shared.state.tables.rows.active();
+        is_asked_for || shared.tail.is_due(changes, &self.limits.tail, self.clock.now_ms())
     }
 
     /// Has everything that is there now moved into the state, as far as that is possible.

@@ -1,6 +1,7 @@
 //! How an operation runs: on the state of this moment, answered when what it depends on is durable; and the loop in
 //! which every fetch waits.
 
+use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,6 +49,15 @@ pub enum Watched {
     Waits { id: u64, answer: oneshot::Receiver<InstanceInfo> },
 }
 
+/// What an operation said, and where to hear of its batch.
+type Run<T> = (Result<T, ProviderError>, Option<oneshot::Receiver<Outcome>>);
+
+/// What came of trying an operation.
+enum Tried<T, F> {
+    Run(Result<T, ProviderError>, Option<oneshot::Receiver<Outcome>>),
+    Crowded(Box<F>),
+}
+
 /// What a fetch found, and the batch that must be durable before it may be handed out.
 pub struct Found<T> {
     pub items: Vec<T>,
@@ -56,38 +66,65 @@ pub struct Found<T> {
 
 impl Core {
     /// Runs an operation that may change rows, and answers when they are durable.
-    pub async fn commit<T>(
+    ///
+    /// It is tried before there is a future: one that held the operation would be as large as all that the operation
+    /// carries, and there is one for every commit.
+    pub fn commit<T, F>(
         &self,
         operation: &'static str,
-        change: impl FnOnce(&mut State, u64) -> Result<T, ProviderError>,
-    ) -> Result<T, ProviderError> {
-        let mut change = Some(change);
-        let (output, outcome) = loop {
-            if let Some(done) = self.commit_if_there_is_room(operation, &mut change)? {
-                break done;
-            }
-            self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
-        };
-        durable(operation, outcome).await?;
-        output
+        change: F,
+    ) -> impl Future<Output = Result<T, ProviderError>>
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
+    {
+        let tried = self.commit_if_there_is_room(operation, change);
+        async move {
+            let (output, outcome) = match tried? {
+                Tried::Run(output, outcome) => (output, outcome),
+                Tried::Crowded(change) => {
+                    Box::pin(self.commit_when_there_is_room(operation, *change)).await?
+                }
+            };
+            durable(operation, outcome).await?;
+            output
+        }
     }
 
-    /// Takes the operation and runs it; leaves it and returns `None` when there is too much in memory already.
-    #[expect(clippy::type_complexity, reason = "what the operation said, and where to hear of its batch")]
-    fn commit_if_there_is_room<T>(
+    /// Runs an operation as soon as there is room for what it changes.
+    async fn commit_when_there_is_room<T, F>(
         &self,
         operation: &'static str,
-        change: &mut Option<impl FnOnce(&mut State, u64) -> Result<T, ProviderError>>,
-    ) -> Result<Option<(Result<T, ProviderError>, Option<oneshot::Receiver<Outcome>>)>, ProviderError> {
+        mut change: F,
+    ) -> Result<Run<T>, ProviderError>
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
+    {
+        loop {
+            self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
+            match self.commit_if_there_is_room(operation, change)? {
+                Tried::Run(output, outcome) => return Ok((output, outcome)),
+                Tried::Crowded(unchanged) => change = *unchanged,
+            }
+        }
+    }
+
+    /// Runs the operation, or gives it back when there is too much in memory already.
+    fn commit_if_there_is_room<T, F>(
+        &self,
+        operation: &'static str,
+        change: F,
+    ) -> Result<Tried<T, F>, ProviderError>
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
+    {
         let mut shared = self.lock();
         shared.check_open(operation)?;
         if let Some(refusal) = &shared.refusal {
             return Err(refusal.at(operation));
         }
         if self.is_crowded(&shared) {
-            return Ok(None);
+            return Ok(Tried::Crowded(Box::new(change)));
         }
-        let Some(change) = change.take() else { return Ok(None) };
         let now_ms = self.clock.now_ms();
         shared.state.advance(now_ms);
         let before = shared.state.tables.batch.len();
@@ -100,7 +137,7 @@ impl Core {
         };
         shared.wake(now_ms);
         self.release(shared);
-        Ok(Some((output, outcome)))
+        Ok(Tried::Run(output, outcome))
     }
 
     /// Whether a checkpoint that is being made must end before more is taken in.

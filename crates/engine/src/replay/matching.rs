@@ -14,19 +14,19 @@ impl Execution {
     /// Rebuilds an execution from its history.
     pub(crate) fn replay(
         id: ExecutionId,
-        history: &[Event],
+        history: Vec<Event>,
         handler: &OrchestrationHandler,
     ) -> Result<Self, Nondeterminism> {
-        let (at, started) = find_started(history).ok_or_else(|| Nondeterminism {
+        let (at, started) = find_started(&history).ok_or_else(|| Nondeterminism {
             event_id: 1,
             recorded: "a history without OrchestrationStarted".to_owned(),
             requested: "an orchestration".to_owned(),
         })?;
         let mut execution = Self::new(id, started.clone(), handler);
-        execution.shared.journal().recorded_patches = recorded_patches(history);
+        execution.shared.journal().recorded_patches = recorded_patches(&history);
         execution.take_early(&history[..at]);
         execution.root.engine_at_work.store(true, Ordering::Relaxed);
-        for event in &history[at..] {
+        for event in history.into_iter().skip(at) {
             execution.replay_event(event)?;
         }
         execution.expect_no_commands_left()?;
@@ -35,14 +35,14 @@ impl Execution {
         Ok(execution)
     }
 
-    fn replay_event(&mut self, event: &Event) -> Result<(), Nondeterminism> {
+    fn replay_event(&mut self, event: Event) -> Result<(), Nondeterminism> {
         if is_command(&event.kind) {
-            self.match_command(event)?;
+            self.match_command(&event)?;
         } else {
-            self.expect_no_command_before(event)?;
-            self.check_step(event)?;
+            self.expect_no_command_before(&event)?;
+            self.check_step(&event)?;
         }
-        self.apply(event.clone());
+        self.apply(event);
         Ok(())
     }
 

@@ -176,9 +176,13 @@ impl Turn<'_> {
         };
         metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "replayed").increment(1);
         let id = ExecutionId { instance: item.instance.clone(), execution_id: item.execution_id };
-        match Execution::replay(id, &history, &handler) {
+        match Execution::replay(id, history, &handler) {
             Ok(execution) => self.go_on(Box::new(execution), batch).await,
-            Err(error) => Box::pin(self.nondeterministic(&item, &history, &error, batch)).await,
+            Err(error) => {
+                // Replay has used the history up. This is rare, so it is read once more.
+                let history = self.history(&item).await?;
+                Box::pin(self.nondeterministic(&item, &history, &error, batch)).await
+            }
         }
     }
 

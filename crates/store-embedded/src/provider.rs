@@ -230,7 +230,7 @@ impl Provider for EmbeddedStore {
             Watched::Met { info, outcome } => {
                 // Whatever became of the batch, it is decided then.
                 decided(outcome).await;
-                return Ok(Some(info));
+                return Ok(Some(*info));
             }
             Watched::Waits { id, answer } => (id, answer),
         };

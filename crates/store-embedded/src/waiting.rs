@@ -44,7 +44,7 @@ pub async fn decided(outcome: Option<oneshot::Receiver<Outcome>>) {
 /// What came of a watch on an instance.
 pub enum Watched {
     /// The instance is as wished. It may be told once its last commit is decided.
-    Met { info: InstanceInfo, outcome: Option<oneshot::Receiver<Outcome>> },
+    Met { info: Box<InstanceInfo>, outcome: Option<oneshot::Receiver<Outcome>> },
     /// The commit that makes it so will answer.
     Waits { id: u64, answer: oneshot::Receiver<InstanceInfo> },
 }
@@ -196,7 +196,7 @@ impl Core {
             Some(info) => {
                 let batch = shared.state.unsynced.of_instance(instance).filter(|_| shared.refusal.is_none());
                 let outcome = batch.and_then(|sequence| shared.outcome_of(sequence));
-                Watched::Met { info, outcome }
+                Watched::Met { info: Box::new(info), outcome }
             }
             None => {
                 let (id, answer) = shared.state.watches.add(instance, until);

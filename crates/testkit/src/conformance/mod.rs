@@ -6,7 +6,7 @@
 //!
 //! * `harness`: how a store is opened, and how its time passes.
 //! * `list`: all cases by group; drives the macro and [`cases`].
-//! * `case`: what a case is and how it runs.
+//! * `case`: what a case is and how it runs; `stalls`: whether the machine stood still meanwhile.
 //! * `fixture`, `turn`, `wait`: the words that cases are written in.
 //! * everything else: one file per group of rules.
 
@@ -14,6 +14,7 @@ mod case;
 mod fixture;
 mod harness;
 mod list;
+mod stalls;
 mod turn;
 mod wait;
 

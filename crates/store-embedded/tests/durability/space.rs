@@ -16,6 +16,10 @@ const RECORDS: usize = 1_000;
 const KEPT: usize = 50;
 const BODY_BYTES: usize = 4_000;
 
+/// A quarter of what the records take: whatever was in the file when it was compacted for the first time, it is
+/// compacted again as long as it is larger than that.
+const COMPACT_ABOVE: u64 = (RECORDS * BODY_BYTES / 4) as u64;
+
 fn open(disk: &Arc<Disk>) -> Arc<EmbeddedStore> {
     open_at(disk, VirtualClock::new())
 }
@@ -25,7 +29,7 @@ fn open_at(disk: &Arc<Disk>, clock: Arc<VirtualClock>) -> Arc<EmbeddedStore> {
         .files(disk.mount())
         .clock(clock)
         .checkpoint_bytes(50_000)
-        .compact_above(3_000_000);
+        .compact_above(COMPACT_ABOVE);
     EmbeddedStore::open_with("", options).unwrap()
 }
 

@@ -21,6 +21,55 @@ pub enum Command {
     Run(RunArguments),
     /// Measure the synced log alone: what the disk allows at most.
     Floor(FloorArguments),
+    /// Load a running server (`segno dev`) over HTTP.
+    Http(HttpArguments),
+}
+
+/// How to load a server.
+#[derive(Debug, Args)]
+pub struct HttpArguments {
+    /// What to send.
+    #[arg(value_enum)]
+    pub load: HttpLoad,
+
+    /// The server.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7070")]
+    pub server: String,
+
+    /// API key.
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+
+    /// Connections at once; each sends a request, waits for the answer, and sends the next.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub connections: u32,
+
+    /// How long to measure.
+    #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    pub seconds: u64,
+
+    /// Print a JSON object instead of a line of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What to send to a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum HttpLoad {
+    /// Read one instance again and again.
+    Get,
+    /// Start instances of the sample `greet`.
+    Start,
+}
+
+impl HttpLoad {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            HttpLoad::Get => "get",
+            HttpLoad::Start => "start",
+        }
+    }
 }
 
 /// How to measure the floor.
@@ -117,7 +166,7 @@ mod tests {
         parsed
             .map(|arguments| match arguments.command {
                 Command::Run(run) => run,
-                Command::Floor(floor) => panic!("{floor:?} is not a run"),
+                other => panic!("{other:?} is not a run"),
             })
             .map_err(|error| error.to_string())
     }

@@ -6,6 +6,7 @@
 //! | `workload` | one file per workload, and the trait that they share |
 //! | `closed_loop` | clients that start an instance, wait for its result, and start the next |
 //! | `floor` | the physical limit of a disk: `segno-bench floor --store segno:DIR` |
+//! | `http` | load on a server's API: `segno-bench http get --server URL` |
 //! | `usage` | processor time and memory of this process |
 //! | `report` | what is printed, as a table or as JSON |
 //!
@@ -14,6 +15,7 @@
 mod arguments;
 mod closed_loop;
 mod floor;
+mod http;
 mod report;
 mod usage;
 mod workload;
@@ -40,6 +42,7 @@ async fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Run(arguments) => run_all(&arguments).await,
         Command::Floor(arguments) => floor::run(&arguments).await,
+        Command::Http(arguments) => http::run(&arguments).await,
     }
 }
 

@@ -91,7 +91,7 @@ pub fn table_header() -> String {
 }
 
 /// A percentile of a histogram of microseconds, in milliseconds.
-fn percentile_ms(histogram_us: &Histogram<u64>, percentile: f64) -> f64 {
+pub fn percentile_ms(histogram_us: &Histogram<u64>, percentile: f64) -> f64 {
     round(histogram_us.value_at_percentile(percentile) as f64 / 1_000.0)
 }
 

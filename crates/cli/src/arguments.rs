@@ -39,6 +39,9 @@ pub enum Command {
     Remote(RemoteCommand),
     /// Look after a store: figures, backups, copies.
     Store(StoreArguments),
+    /// Find out whether this machine and disk keep what they acknowledge: writes, kills itself, and looks.
+    #[command(after_help = "Example:\n  segno selftest --directory /var/lib/segno --rounds 100")]
+    Selftest(SelftestArguments),
     /// Print completions for a shell.
     #[command(after_help = "Example:\n  segno completions bash > /etc/bash_completion.d/segno")]
     Completions {
@@ -246,4 +249,18 @@ pub enum KeyRole {
     Viewer,
     /// Fetching and answering work.
     Worker,
+}
+
+/// How to test this machine.
+#[derive(Debug, Args)]
+pub struct SelftestArguments {
+    /// A directory on the disk in question; a subdirectory is made in it and removed again.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub directory: PathBuf,
+    /// How often to kill.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub rounds: u32,
+    /// Be the process that writes and is killed.
+    #[arg(long, hide = true, value_name = "STORE")]
+    pub write_to: Option<PathBuf>,
 }

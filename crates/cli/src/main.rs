@@ -7,6 +7,7 @@
 //! | `config` | `segno config …` |
 //! | `keys` | `segno keys …` |
 //! | `remote` | all that talks to a server, one file per verb |
+//! | `selftest` | `segno selftest`: does this disk keep its word |
 //! | `store` | `segno store …`, one file per verb |
 //! | `log` | what is logged, for people or for programs |
 //! | `output` | what is printed: for people or as JSON |
@@ -23,6 +24,7 @@ mod log;
 mod output;
 mod progress;
 mod remote;
+mod selftest;
 mod serve;
 mod store;
 
@@ -82,6 +84,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Keys(arguments) => keys::run(arguments, format).await,
         Command::Remote(command) => remote::run(command, format).await,
         Command::Store(arguments) => store::run(arguments, format).await,
+        Command::Selftest(arguments) => selftest::run(arguments, format).await,
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "segno", &mut script);

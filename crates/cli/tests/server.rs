@@ -6,91 +6,11 @@
     reason = "helpers of tests; clippy knows only the tests themselves"
 )]
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+mod process;
 
+use process::{Process, segno};
 use serde_json::Value;
 use tempfile::TempDir;
-
-fn segno() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_segno"));
-    // Nothing of the machine that runs the tests may leak in.
-    for name in [
-        "SEGNO_SERVER",
-        "SEGNO_KEY",
-        "SEGNO_PROFILE",
-        "SEGNO_NAMESPACE",
-        "SEGNO_TENANT",
-        "SEGNO_LOG",
-        "RUST_LOG",
-    ] {
-        command.env_remove(name);
-    }
-    command.env("XDG_CONFIG_HOME", "/nonexistent").env_remove("RUST_BACKTRACE");
-    command
-}
-
-/// A running server, killed when it is dropped.
-struct Process {
-    child: Child,
-    address: String,
-    said: Vec<String>,
-}
-
-impl Process {
-    /// Starts a server and waits until it says where it listens.
-    fn start(arguments: &[&str]) -> Self {
-        let child = segno().args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        // From here on it is killed whatever happens.
-        let mut process = Process { child, address: String::new(), said: Vec::new() };
-        let mut lines = BufReader::new(process.child.stderr.take().unwrap()).lines();
-        while process.address.is_empty() {
-            let Some(line) = lines.next() else { panic!("{arguments:?} said only {:?}", process.said) };
-            let line = line.unwrap();
-            let port = ["http://127.0.0.1:", "\"address\":\"127.0.0.1:"].iter().find_map(|mark| {
-                let rest = line.split(mark).nth(1)?;
-                Some(rest.chars().take_while(char::is_ascii_digit).collect::<String>())
-            });
-            process.said.push(line);
-            process.address = port.map_or_else(String::new, |port| format!("http://127.0.0.1:{port}"));
-        }
-        // The rest is read and dropped, so that the server never waits for us.
-        std::thread::spawn(move || lines.for_each(drop));
-        process
-    }
-
-    fn dev(data: &Path) -> Self {
-        Self::start(&["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()])
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        segno().args(arguments).args(["--server", &self.address]).output().unwrap()
-    }
-
-    /// What a command prints that must succeed.
-    fn said(&self, arguments: &[&str]) -> String {
-        let output = self.run(arguments);
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn json(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.said(&[arguments, &["--output", "json"]].concat())).unwrap()
-    }
-
-    fn signal(&self, name: &str) {
-        let killed = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
-        assert!(killed.success());
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 const WAITS: &str = r#"{"name":"Ada","wait":true}"#;
 
@@ -163,8 +83,7 @@ fn a_killed_server_goes_on_where_it_was() {
     let directory = TempDir::new().unwrap();
     let mut server = Process::dev(directory.path());
     server.said(&["start", "greet", "--id", "ada", "--input", WAITS]);
-    server.signal("KILL");
-    server.child.wait().unwrap();
+    server.kill();
     let server = Process::dev(directory.path());
     server.said(&["signal", "ada", "wave"]);
     assert_eq!(server.said(&["wait", "ada"]), "\"Hello, Ada! Goodbye, Ada.\"\n");
@@ -265,4 +184,19 @@ fn settings_are_shown_with_where_they_came_from() {
     assert!(line("server.listen").contains("--listen"), "{text}");
     assert!(line("auth.mode").contains("default"), "{text}");
     assert!(segno().args(["config", "check"]).output().unwrap().status.success());
+}
+
+#[test]
+fn the_selftest_kills_itself_and_finds_everything() {
+    let directory = TempDir::new().unwrap();
+    let place = directory.path().to_str().unwrap();
+    let output = segno()
+        .args(["selftest", "--rounds", "3", "--directory", place, "--output", "json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let outcome: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&outcome["rounds"], &outcome["lost"]), (&Value::from(3), &Value::from(0)));
+    assert!(outcome["acknowledged"].as_u64().unwrap() >= 3, "{outcome}");
+    assert_eq!(directory.path().read_dir().unwrap().count(), 0, "nothing is left behind");
 }

@@ -1,0 +1,101 @@
+//! A server as a process of its own.
+
+#![allow(dead_code, reason = "each file of tests uses its part")]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+/// The binary, with nothing of the machine that runs the tests.
+pub fn segno() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_segno"));
+    for name in [
+        "SEGNO_SERVER",
+        "SEGNO_KEY",
+        "SEGNO_PROFILE",
+        "SEGNO_NAMESPACE",
+        "SEGNO_TENANT",
+        "SEGNO_LOG",
+        "RUST_LOG",
+    ] {
+        command.env_remove(name);
+    }
+    command.env("XDG_CONFIG_HOME", "/nonexistent").env_remove("RUST_BACKTRACE");
+    command
+}
+
+/// A running server, killed when it is dropped.
+pub struct Process {
+    /// The process.
+    pub child: Child,
+    /// Where it listens.
+    pub address: String,
+    /// What it said until it listened.
+    pub said: Vec<String>,
+}
+
+impl Process {
+    /// Starts a server and waits until it says where it listens.
+    pub fn start(arguments: &[&str]) -> Self {
+        let child = segno().args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        // From here on it is killed whatever happens.
+        let mut process = Process { child, address: String::new(), said: Vec::new() };
+        let mut lines = BufReader::new(process.child.stderr.take().unwrap()).lines();
+        while process.address.is_empty() {
+            let Some(line) = lines.next() else { panic!("{arguments:?} said only {:?}", process.said) };
+            let line = line.unwrap();
+            let port = ["http://127.0.0.1:", "\"address\":\"127.0.0.1:"].iter().find_map(|mark| {
+                let rest = line.split(mark).nth(1)?;
+                Some(rest.chars().take_while(char::is_ascii_digit).collect::<String>())
+            });
+            process.said.push(line);
+            process.address = port.map_or_else(String::new, |port| format!("http://127.0.0.1:{port}"));
+        }
+        // The rest is read and dropped, so that the server never waits for us.
+        std::thread::spawn(move || lines.for_each(drop));
+        process
+    }
+
+    /// A server to play with, on a free port.
+    pub fn dev(data: &Path) -> Self {
+        Self::start(&["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()])
+    }
+
+    /// Runs a verb against it.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        segno().args(arguments).args(["--server", &self.address]).output().unwrap()
+    }
+
+    /// What a command prints that must succeed.
+    pub fn said(&self, arguments: &[&str]) -> String {
+        let output = self.run(arguments);
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// The same as JSON.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.said(&[arguments, &["--output", "json"]].concat())).unwrap()
+    }
+
+    /// Kills it and waits until it is gone.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, name: &str) {
+        let killed = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-examples=${1:-50}
+examples=${1:-20}
 work=$(mktemp -d)
 server=
 stop() {
@@ -33,4 +33,4 @@ done
   --header "Authorization: Bearer $key" \
   --checks all --exclude-checks positive_data_acceptance \
   --exclude-path-regex '(/events|/v1/keys/\{id\})$' \
-  --max-examples "$examples" --request-timeout 30 --suppress-health-check all
+  --max-examples "$examples" --request-timeout 90 --workers 4 --suppress-health-check all

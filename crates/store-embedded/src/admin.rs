@@ -102,6 +102,12 @@ impl ProviderAdmin for EmbeddedStore {
         self.core().look("list_children", |state, _| state.tables.children(instance)).await
     }
 
+    async fn has_queued_start(&self, instance: &str) -> Result<bool, ProviderError> {
+        self.core()
+            .look("has_queued_start", |state, _| Ok(state.orchestrations.has_guarded_start(instance)))
+            .await
+    }
+
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
         Ok(self.row("get_parent_id", instance).await?.parent)
     }

@@ -199,6 +199,15 @@ impl ProviderAdmin for PostgresStore {
         self.texts("list_children", &sql, &[(&instance, Type::TEXT)]).await
     }
 
+    async fn has_queued_start(&self, instance: &str) -> Result<bool, ProviderError> {
+        let sql = format!(
+            "SELECT EXISTS (SELECT 1 FROM {}.turn t WHERE t.instance_id = $1 AND t.start_id IS NOT NULL)",
+            self.core().schema()
+        );
+        let rows = self.core().rows("has_queued_start", &sql, &[(&instance, Type::TEXT)]).await?;
+        rows.first().map_or(Ok(false), |row| get(row, 0))
+    }
+
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
         const OPERATION: &str = "get_parent_id";
         let sql =

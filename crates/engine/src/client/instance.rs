@@ -73,6 +73,26 @@ impl Instance {
         })
     }
 
+    /// An instance whose start is queued.
+    pub(super) fn queued(id: &str, now_ms: u64) -> Self {
+        Instance {
+            id: id.to_owned(),
+            orchestration: None,
+            version: None,
+            execution_id: 1,
+            status: ExecutionStatus::Pending,
+            output: None,
+            custom_status: None,
+            custom_status_version: 0,
+            labels: BTreeMap::new(),
+            parent: None,
+            created_at_ms: now_ms,
+            updated_at_ms: now_ms,
+            completed_at_ms: None,
+            revision: 0,
+        }
+    }
+
     /// Whether it has ended.
     pub fn has_ended(&self) -> bool {
         self.status.is_terminal()

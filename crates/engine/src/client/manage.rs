@@ -11,12 +11,20 @@ use crate::store::{
 };
 
 impl Client {
-    /// What is known of an instance.
+    /// What is known of an instance. One whose start is stored but has not been looked at yet is pending, with revision 0.
     ///
     /// # Errors
     /// `not-found` when there is no such instance.
     pub async fn instance(&self, instance: &str) -> Result<Instance, Error> {
         names::check_instance_id(instance)?;
+        match self.store.get_instance_info(instance).await {
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            info => return Instance::from_info(info?),
+        }
+        if self.store.has_queued_start(instance).await? {
+            return Ok(Instance::queued(instance, self.store.now_ms().await?));
+        }
+        // Its first turn may have come between the two looks.
         Instance::from_info(self.store.get_instance_info(instance).await?)
     }
 

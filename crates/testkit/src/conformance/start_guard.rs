@@ -247,3 +247,16 @@ pub(super) async fn a_message_that_needs_its_instance_reaches_one_that_has_ended
     control(&env, "i1").await.unwrap();
     assert_eq!(bodies(&env.fetch().await), ["control"]);
 }
+
+pub(super) async fn a_start_is_known_to_be_queued_until_its_turn(env: Env) {
+    assert!(!env.has_queued_start("i1").await.unwrap());
+    env.post(message("i1", "early")).await;
+    assert!(!env.has_queued_start("i1").await.unwrap(), "a message is no start");
+    env.post(guarded_start("i1")).await;
+    assert!(env.has_queued_start("i1").await.unwrap());
+    assert!(!env.has_queued_start("i2").await.unwrap());
+    let item = env.fetch().await;
+    assert!(env.has_queued_start("i1").await.unwrap(), "fetched is still queued");
+    env.turn(&item).named("Flow").ack().await;
+    assert!(!env.has_queued_start("i1").await.unwrap());
+}

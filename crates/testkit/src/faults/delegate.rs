@@ -224,6 +224,10 @@ impl ProviderAdmin for FaultStore {
         self.read("list_children", self.inner.list_children(instance)).await
     }
 
+    async fn has_queued_start(&self, instance: &str) -> Result<bool, ProviderError> {
+        self.read("has_queued_start", self.inner.has_queued_start(instance)).await
+    }
+
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
         self.read("get_parent_id", self.inner.get_parent_id(instance)).await
     }

@@ -97,6 +97,10 @@ impl ProviderAdmin for MemoryStore {
         Ok(self.look(|state, _| owned(&state.instances.index().children(instance))))
     }
 
+    async fn has_queued_start(&self, instance: &str) -> Result<bool, ProviderError> {
+        Ok(self.look(|state, _| state.orchestrations.has_guarded_start(instance)))
+    }
+
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
         self.look_at("get_parent_id", instance, |info| info.parent_instance_id.clone())
     }

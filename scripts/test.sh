@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL is installed from Debian's
-# packages if it is missing; the tests get a private server of it, for the run only.
+# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python and Node are installed
+# from Debian's packages if they are missing; the tests get a private PostgreSQL server, for the run only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -26,6 +26,23 @@ require() {
   fi
 }
 
+# Installs a Debian package if its command is missing.
+provide() {
+  local tool=$1 package=$2
+  if command -v "$tool" >/dev/null; then
+    return
+  fi
+  if ! command -v apt-get >/dev/null || [[ $(id -u) != 0 ]]; then
+    echo "$tool is missing: install it, or run this as root where there is apt-get (package $package)" >&2
+    exit 1
+  fi
+  stage "package $package" install_package "$package"
+}
+
+install_package() {
+  apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$1"
+}
+
 docs() {
   RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 }
@@ -33,6 +50,10 @@ docs() {
 require cargo "install Rust from https://rustup.rs" cargo --version
 require rustfmt "run 'rustup component add rustfmt'" cargo fmt --version
 require clippy "run 'rustup component add clippy'" cargo clippy --version
+
+# The example workers in these languages are run by tests.
+provide python3 python3
+provide node nodejs
 
 stage format cargo fmt --all --check
 stage lints cargo clippy --workspace --all-targets -- -D warnings

@@ -26,6 +26,12 @@ pub enum Route {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tag: Option<Tag>,
     },
+    /// To a worker's URL, under [`push_tag`].
+    Push {
+        /// Only by nodes with this tag.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tag: Option<Tag>,
+    },
 }
 
 /// Input of the orchestration `invoke`.
@@ -65,6 +71,7 @@ impl Invocation {
         match &self.route {
             Route::Local { tag } => tag.as_ref().map(ToString::to_string),
             Route::Remote { tag } => Some(remote_tag(&self.scope(), &self.function, tag.as_ref())),
+            Route::Push { tag } => Some(push_tag(tag.as_ref())),
         }
     }
 }
@@ -91,6 +98,13 @@ pub struct Call {
 pub fn remote_tag(scope: &Scope, function: &FunctionName, tag: Option<&Tag>) -> String {
     let tag = tag.map(|tag| format!("#{tag}")).unwrap_or_default();
     format!("remote:{}{function}{tag}", scope.id_prefix())
+}
+
+/// The routing tag of calls that are pushed to a worker's URL: one for all functions and tenants, because a node that
+/// pushes serves them all and cannot know them beforehand. `#{tag}` follows if there is a tag. As with [`remote_tag`], no
+/// tag of a local call can look like it.
+pub fn push_tag(tag: Option<&Tag>) -> String {
+    tag.map_or_else(|| "push:".to_owned(), |tag| format!("push:#{tag}"))
 }
 
 /// The instance id of the call that a caller knows by this key. The same key is the same instance, so starting twice is
@@ -122,6 +136,7 @@ mod tests {
         let gpu = Tag::new("gpu").unwrap();
         assert_eq!(remote_tag(&scope, &function, None), "remote:eu/acme/send.mail");
         assert_eq!(remote_tag(&scope, &function, Some(&gpu)), "remote:eu/acme/send.mail#gpu");
+        assert_eq!((push_tag(None), push_tag(Some(&gpu))), ("push:".to_owned(), "push:#gpu".to_owned()));
         let longest = "x".repeat(64);
         let tag = remote_tag(
             &Scope::new(&longest, &longest).unwrap(),

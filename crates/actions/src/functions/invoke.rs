@@ -15,7 +15,7 @@ use super::error::FunctionError;
 use super::function::{Executor, Function};
 use super::http::{self, HttpCall};
 use super::invocation::{Call, Invocation, Route};
-use super::names::Scope;
+use super::names::{FunctionName, Scope};
 use super::process::{self, Tool};
 
 /// The orchestration that runs one function.
@@ -45,7 +45,7 @@ impl Functions {
     /// Runs one attempt of a call.
     async fn run(&self, ctx: ActivityContext, call: Call) -> Result<Payload, Failure> {
         let scope = Scope { namespace: call.namespace.clone(), tenant: call.tenant.clone() };
-        let function = self.function_of(&scope, &call).await?;
+        let function = self.function_of(&scope, &call.function).await?;
         let inner = &self.inner;
         let timeout = call.timeout_ms.map(Duration::from_millis);
         match &function.executor {
@@ -57,8 +57,14 @@ impl Functions {
             }
             Executor::Http(settings) => {
                 let (clients, clock) = (&inner.clients, &*inner.clock);
-                let request = HttpCall { settings, clients, ctx: &ctx, timeout, clock };
-                http::run(request, &call.input).await
+                let idempotency_key = ctx.idempotency_key();
+                let request = HttpCall { settings, clients, idempotency_key, timeout, clock };
+                let mut cancellation = ctx.cancellation_token();
+                tokio::select! {
+                    biased;
+                    reason = cancellation.cancelled() => Err(Failure::cancelled(reason)),
+                    answer = http::run(request, &call.input) => answer.map(|answer| answer.body),
+                }
             }
             Executor::Remote(_) => {
                 let message = format!(
@@ -72,9 +78,9 @@ impl Functions {
 
     /// The declaration as it is now. A store that is away is waited for: it is no fault of the function, and whoever waits
     /// for the call has set a deadline.
-    async fn function_of(&self, scope: &Scope, call: &Call) -> Result<Function, Failure> {
+    pub(super) async fn function_of(&self, scope: &Scope, name: &FunctionName) -> Result<Function, Failure> {
         loop {
-            match self.find(scope, &call.function).await {
+            match self.find(scope, name).await {
                 Ok(found) => {
                     if matches!(found.origin, Origin::Stored { .. }) {
                         self.inner.policy.check(scope, &found.function).map_err(|error| failure(&error))?;
@@ -82,7 +88,7 @@ impl Functions {
                     return Ok(found.function);
                 }
                 Err(error) if error.kind() == ErrorKind::Unavailable => {
-                    tracing::warn!(function = %call.function, %error, "a function could not be looked up; trying again");
+                    tracing::warn!(function = %name, %error, "a function could not be looked up; trying again");
                     clock::sleep(&*self.inner.clock, STORE_PAUSE).await;
                 }
                 Err(error) => return Err(failure(&error)),
@@ -120,7 +126,7 @@ async fn invoke(ctx: Context, invocation: Invocation) -> Result<Payload, Failure
     let tag = invocation.routing_tag();
     let margin = match invocation.route {
         Route::Local { .. } => TIMEOUT_MARGIN,
-        Route::Remote { .. } => Duration::ZERO,
+        Route::Remote { .. } | Route::Push { .. } => Duration::ZERO,
     };
     let call = Call {
         namespace: invocation.namespace,

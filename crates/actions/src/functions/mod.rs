@@ -8,6 +8,7 @@
 //! | `function.rs` | a declaration: executor, schema, defaults |
 //! | `names.rs`, `duration.rs`, `secret.rs`, `schema.rs` | what declarations are made of |
 //! | `rust.rs`, `process/`, `http/`, `remote.rs` | the executors, with their settings |
+//! | `push.rs` | handing a call to the URL of a worker elsewhere |
 //! | `catalogue.rs`, `builder.rs`, `stored.rs`, `policy.rs` | which functions there are: configured ones, stored ones, and what stored ones may do |
 //! | `invocation.rs`, `prepare.rs` | a call that is ready to be started, and how a request becomes one |
 //! | `invoke.rs` | the orchestration `invoke` and the activity `function` |
@@ -27,6 +28,7 @@ mod names;
 mod policy;
 mod prepare;
 pub mod process;
+mod push;
 mod remote;
 mod rust;
 mod schema;
@@ -38,12 +40,13 @@ pub use catalogue::{Functions, Origin, VersionedFunction};
 pub use duration::HumanDuration;
 pub use error::FunctionError;
 pub use function::{Executor, Function, RetryPolicy};
-pub use invocation::{Call, Invocation, Route, invocation_id, remote_tag};
+pub use invocation::{Call, Invocation, Route, invocation_id, push_tag, remote_tag};
 pub use invoke::{FUNCTION, INVOKE};
 pub use names::{FunctionName, Namespace, Scope, Tag, Tenant};
 pub use policy::StoredPolicy;
 pub use prepare::InvokeRequest;
 pub use process::{FunctionLog, LogKey};
+pub use push::{PushDelivery, Pushed};
 pub use remote::{Push, RemoteSettings};
 pub use rust::RustSettings;
 pub use schema::{InputSchema, Violation};

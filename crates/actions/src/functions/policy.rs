@@ -8,7 +8,11 @@ use std::path::{Component, Path, PathBuf};
 use super::error::FunctionError;
 use super::function::{Executor, Function};
 use super::names::Scope;
+use super::remote::RemoteSettings;
 use super::secret::SecretReference;
+
+/// Why a stored function does not get to private addresses.
+const PRIVATE_REFUSED: &str = "private addresses are allowed to functions of the node's configuration only";
 
 /// What stored functions may do besides being remote and calling public addresses. The default is nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -38,8 +42,13 @@ impl StoredPolicy {
             }
             Executor::Http(settings) if settings.guard()?.is_open() && !self.private_addresses => {
                 let field = if settings.allow_private { "allow_private" } else { "allow_hosts" };
-                let problem = "private addresses are allowed to functions of the node's configuration only";
-                return Err(refuse(field, problem));
+                return Err(refuse(field, PRIVATE_REFUSED));
+            }
+            Executor::Remote(RemoteSettings { push: Some(push) })
+                if push.to_http().guard()?.is_open() && !self.private_addresses =>
+            {
+                let field = if push.allow_private { "push.allow_private" } else { "push.allow_hosts" };
+                return Err(refuse(field, PRIVATE_REFUSED));
             }
             _ => {}
         }
@@ -114,6 +123,10 @@ mod tests {
             (
                 json!({ "executor": "remote", "push": { "url": "https://x.org", "secret": { "env": "HOME" } } }),
                 "push.secret",
+            ),
+            (
+                json!({ "executor": "remote", "push": { "url": "https://x.org", "secret": { "env": "S" }, "allow_private": true } }),
+                "push.allow_private",
             ),
         ] {
             let error = check(&strict, function.clone()).unwrap_err();

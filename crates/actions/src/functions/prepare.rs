@@ -9,6 +9,7 @@ use super::error::FunctionError;
 use super::function::{CallLimits, Executor, RetryPolicy};
 use super::invocation::{Invocation, Route};
 use super::names::{FunctionName, Scope, Tag};
+use super::remote::RemoteSettings;
 use super::schema::{InputSchema, Violation};
 
 /// A wish to run a function. What it leaves out is as the function's declaration says.
@@ -73,7 +74,8 @@ impl Functions {
             .map_err(|(field, problem)| FunctionError::InvalidInvocation { field, problem })?;
         let tag = request.tag.or(function.tag.clone());
         let route = match &function.executor {
-            Executor::Remote(_) => Route::Remote { tag },
+            Executor::Remote(RemoteSettings { push: Some(_) }) => Route::Push { tag },
+            Executor::Remote(RemoteSettings { push: None }) => Route::Remote { tag },
             Executor::Rust(_) | Executor::Process(_) | Executor::Http(_) => Route::Local { tag },
         };
         let retry = request.retry.as_ref().or(function.retry.as_ref());

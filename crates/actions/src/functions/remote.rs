@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::FunctionError;
-use super::http;
+use super::http::{HttpSettings, Method};
 use super::secret::SecretReference;
 
 /// Settings of a function that a worker elsewhere runs.
@@ -23,12 +23,38 @@ pub struct Push {
     pub url: String,
     /// The secret that calls are signed with.
     pub secret: SecretReference,
+    /// Whether every address may be called, also private ones.
+    #[serde(default)]
+    pub allow_private: bool,
+    /// Host names, addresses and networks (`10.1.0.0/16`) that may be called although they are private.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_hosts: Vec<String>,
+}
+
+impl Push {
+    /// The HTTP call that a delivery is: pushing has no rules of its own about addresses, signatures or answers.
+    pub(crate) fn to_http(&self) -> HttpSettings {
+        HttpSettings {
+            method: Method::Post,
+            signing_secret: Some(self.secret.clone()),
+            allow_private: self.allow_private,
+            allow_hosts: self.allow_hosts.clone(),
+            ..HttpSettings::new(self.url.clone())
+        }
+    }
 }
 
 impl RemoteSettings {
     pub(crate) fn check(&self) -> Result<(), FunctionError> {
         let Some(push) = &self.push else { return Ok(()) };
-        http::check_url("push.url", &push.url)?;
-        push.secret.check("push.secret")
+        push.to_http().check().map_err(|error| match error {
+            FunctionError::InvalidFunction { field, problem } if field == "signing_secret" => {
+                FunctionError::invalid("push.secret", problem)
+            }
+            FunctionError::InvalidFunction { field, problem } => {
+                FunctionError::invalid(format!("push.{field}"), problem)
+            }
+            other => other,
+        })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use reqwest::{Request, Response, StatusCode, Url};
 use segno::clock::{self, Clock};
-use segno::{ActivityContext, Category, Failure, Payload};
+use segno::{Category, Failure, Payload};
 use serde_json::json;
 
 use super::super::error::FunctionError;
@@ -27,28 +27,29 @@ const SHOWN_BODY_BYTES: usize = 2 * MAX_SECRET_BYTES as usize;
 pub(crate) struct HttpCall<'a> {
     pub(crate) settings: &'a HttpSettings,
     pub(crate) clients: &'a Clients,
-    pub(crate) ctx: &'a ActivityContext,
+    pub(crate) idempotency_key: &'a str,
     pub(crate) timeout: Option<Duration>,
     pub(crate) clock: &'a dyn Clock,
 }
 
+/// An answer that is a success.
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Payload,
+}
+
 /// Makes the call. Dropping the future closes the connection.
-pub(crate) async fn run(call: HttpCall<'_>, input: &Payload) -> Result<Payload, Failure> {
+pub(crate) async fn run(call: HttpCall<'_>, input: &Payload) -> Result<Answer, Failure> {
     let mut redactor = Redactor::default();
-    let mut cancellation = call.ctx.cancellation_token();
     let work = async {
         let hop = call.first_hop(input, &mut redactor).await?;
         Exchange { call: &call, redactor: &redactor }.follow(hop).await
     };
-    tokio::select! {
-        biased;
-        reason = cancellation.cancelled() => Err(Failure::cancelled(reason)),
-        answer = limited(call.clock, call.timeout, work) => answer.unwrap_or_else(|| {
-            let ms = call.timeout.map_or(0, clock::duration_ms);
-            let message = format!("{} did not answer within {ms} ms", place(&call.settings.url));
-            Err(Failure::new(Category::Timeout, message).code("attempt-timeout"))
-        }),
-    }
+    limited(call.clock, call.timeout, work).await.unwrap_or_else(|| {
+        let ms = call.timeout.map_or(0, clock::duration_ms);
+        let message = format!("{} did not answer within {ms} ms", place(&call.settings.url));
+        Err(Failure::new(Category::Timeout, message).code("attempt-timeout"))
+    })
 }
 
 async fn limited<F: Future>(clock: &dyn Clock, limit: Option<Duration>, work: F) -> Option<F::Output> {
@@ -86,7 +87,7 @@ impl HttpCall<'_> {
         }
         if let Some(reference) = &settings.signing_secret {
             let secret = redactor.resolve(reference).await?;
-            let (id, timestamp_s) = (self.ctx.idempotency_key(), self.clock.now_ms() / 1_000);
+            let (id, timestamp_s) = (self.idempotency_key, self.clock.now_ms() / 1_000);
             let signature = sign(&secret, id, timestamp_s, body.as_deref().unwrap_or_default().as_bytes())?;
             for (name, value) in [
                 ("webhook-id", id.to_owned()),
@@ -107,7 +108,7 @@ struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    async fn follow(&self, mut hop: Hop) -> Result<Payload, Failure> {
+    async fn follow(&self, mut hop: Hop) -> Result<Answer, Failure> {
         let guard = self.call.settings.guard().map_err(misconfigured)?;
         let mut left = self.call.settings.redirects;
         loop {
@@ -117,7 +118,10 @@ impl Exchange<'_> {
                     hop = next?;
                     left -= 1;
                 }
-                _ => return self.answer(&hop, response).await,
+                _ => {
+                    let status = response.status();
+                    return Ok(Answer { status, body: self.answer(&hop, response).await? });
+                }
             }
         }
     }
@@ -132,7 +136,7 @@ impl Exchange<'_> {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         }
         headers.extend(hop.headers.clone());
-        headers.insert("idempotency-key", plain(self.call.ctx.idempotency_key())?);
+        headers.insert("idempotency-key", plain(self.call.idempotency_key)?);
         *request.body_mut() = hop.body.clone().map(Into::into);
         client.execute(request).await.map_err(|error| self.unreachable(hop, error))
     }

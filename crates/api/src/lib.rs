@@ -6,6 +6,9 @@
 //! | `problem` | every answer that is not a success |
 //! | `instance` | starting, reading, steering and listing instances |
 //! | `history` | recorded events |
+//! | `function` | functions, and what their tools wrote |
+//! | `invocation` | calls of functions |
+//! | `work`, `worker` | the workers' protocol, and who speaks it |
 //! | `key` | API keys, roles and grants |
 //! | `audit` | who changed what |
 //! | `client` | a client that speaks all of it |
@@ -16,12 +19,16 @@
 
 pub mod audit;
 pub mod client;
+pub mod function;
 pub mod history;
 pub mod instance;
+pub mod invocation;
 pub mod json;
 pub mod key;
 pub mod problem;
 pub mod system;
+pub mod work;
+pub mod worker;
 
 pub use client::{Client, ClientError};
 pub use json::Json;

@@ -2,10 +2,13 @@
 
 mod audit;
 mod error;
+mod functions;
 mod instances;
+mod invocations;
 mod keys;
 mod stream;
 mod system;
+mod work;
 
 use std::time::Duration;
 
@@ -14,6 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use error::ClientError;
+pub use functions::Expected;
 pub use stream::{EventStream, StreamEvent};
 
 /// Longest time until an answer begins, beyond what a call waits for by itself.

@@ -1,0 +1,69 @@
+//! Work, for workers that are written in Rust.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use serde::Serialize;
+
+use super::{Client, ClientError, error};
+use crate::work::{CompleteWork, FailWork, FetchWork, FetchedWork, Heartbeat, HeartbeatAnswer, ReleaseWork};
+use crate::worker::WorkerList;
+
+impl Client {
+    /// Leases calls, or waits for them as long as the request says.
+    ///
+    /// # Errors
+    /// `invalid-request` when it is out of range.
+    pub async fn fetch_work(&self, request: &FetchWork) -> Result<FetchedWork, ClientError> {
+        // The time to wait is part of the body; here it only makes the patience of the connection longer.
+        let patience = super::ANSWER_TIMEOUT + Duration::from_millis(request.wait_ms);
+        let call = self.request(Method::POST, &["v1", "work", "fetch"], Duration::ZERO).timeout(patience);
+        error::read(call.json(request).send().await).await
+    }
+
+    /// Extends a lease and hears whether to go on.
+    ///
+    /// # Errors
+    /// `lease-lost` when it does not hold.
+    pub async fn heartbeat_work(&self, request: &Heartbeat) -> Result<HeartbeatAnswer, ClientError> {
+        self.post(&["v1", "work", "heartbeat"], request).await
+    }
+
+    /// Answers with a result.
+    ///
+    /// # Errors
+    /// `lease-lost` when the lease does not hold; nothing is changed.
+    pub async fn complete_work(&self, request: &CompleteWork) -> Result<(), ClientError> {
+        self.answer_work("complete", request).await
+    }
+
+    /// Answers with a failure.
+    ///
+    /// # Errors
+    /// `lease-lost` when the lease does not hold; nothing is changed.
+    pub async fn fail_work(&self, request: &FailWork) -> Result<(), ClientError> {
+        self.answer_work("fail", request).await
+    }
+
+    /// Gives a call back.
+    ///
+    /// # Errors
+    /// `lease-lost` when the lease does not hold; nothing is changed.
+    pub async fn release_work(&self, request: &ReleaseWork) -> Result<(), ClientError> {
+        self.answer_work("release", request).await
+    }
+
+    async fn answer_work(&self, verb: &str, request: &impl Serialize) -> Result<(), ClientError> {
+        let call = self.request(Method::POST, &["v1", "work", verb], Duration::ZERO).json(request);
+        error::checked(call.send().await).await.map(|_| ())
+    }
+
+    /// A page of workers.
+    ///
+    /// # Errors
+    /// `forbidden` without a grant.
+    pub async fn workers(&self, cursor: Option<&str>) -> Result<WorkerList, ClientError> {
+        let query: Vec<_> = cursor.map(|cursor| ("cursor", cursor)).into_iter().collect();
+        self.get_with(&["v1", "workers"], &query).await
+    }
+}

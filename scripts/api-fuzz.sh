@@ -28,9 +28,9 @@ until address=$(grep -o '"address":"[^"]*"' "$work/log" | cut -d'"' -f4) && [ -n
   read -rt 0.1 <> <(:) || true
 done
 
-# Streams do not end by themselves. Revoking keys would take the fuzzer's own.
+# Streams do not end by themselves, and fetches wait for work. Revoking keys would take the fuzzer's own.
 "$work/venv/bin/schemathesis" run "http://$address/openapi.json" \
   --header "Authorization: Bearer $key" \
   --checks all --exclude-checks positive_data_acceptance \
-  --exclude-path-regex '(/events|/v1/keys/\{id\})$' \
+  --exclude-path-regex '(/events|/v1/work/fetch|/v1/keys/\{id\})$' \
   --max-examples "$examples" --request-timeout 90 --workers 4 --suppress-health-check all

@@ -3,9 +3,8 @@
 use std::process::exit;
 
 use metrics_exporter_prometheus::PrometheusBuilder;
-use segno::Registry;
 use segno_server::settings::{Layers, Origin, Settings};
-use segno_server::{Server, bind, samples};
+use segno_server::{Server, ServerBuilder, bind, samples};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{DevArguments, ServeArguments};
@@ -30,8 +29,9 @@ pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
     }
     config::set(&mut layers, &arguments.set)?;
     let settings = layers.finish().map_err(config::refused)?.settings;
-    let registry = samples::registry().map_err(|error| Failure::Serving(error.to_string()))?;
-    run(settings, registry, false, |server| {
+    let with_samples =
+        |builder: ServerBuilder| builder.registry(samples::registry()).functions(samples::functions);
+    run(settings, with_samples, |server| {
         let address = server.address();
         eprintln!(
             "\nSegno is ready on http://{address} (API reference: http://{address}/docs). The data is in {}.",
@@ -59,7 +59,9 @@ pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
 pub async fn serve(arguments: ServeArguments) -> Result<(), Failure> {
     log::set_up()?;
     let settings = config::effective(&arguments.settings)?.settings;
-    run(settings, Registry::default(), arguments.insecure, |server| {
+    let insecure = arguments.insecure;
+    let as_told = move |builder: ServerBuilder| if insecure { builder.insecure() } else { builder };
+    run(settings, as_told, |server| {
         tracing::info!(address = %server.address(), "the server is ready");
     })
     .await
@@ -67,8 +69,7 @@ pub async fn serve(arguments: ServeArguments) -> Result<(), Failure> {
 
 async fn run(
     settings: Settings,
-    registry: Registry,
-    insecure: bool,
+    prepare: impl FnOnce(ServerBuilder) -> ServerBuilder,
     announce: impl FnOnce(&Server),
 ) -> Result<(), Failure> {
     let mut signals = Signals::new()?;
@@ -79,10 +80,7 @@ async fn run(
     // The port first: it costs nothing to give it back.
     let listener = bind(settings.server.listen).await.map_err(Failure::Serving)?;
     let store = url.open().await?;
-    let mut builder = Server::builder(store, settings).registry(registry).metrics(metrics);
-    if insecure {
-        builder = builder.insecure();
-    }
+    let builder = prepare(Server::builder(store, settings).metrics(metrics));
     let mut server = builder.start(listener).await.map_err(|error| Failure::Serving(error.to_string()))?;
     if let Some(key) = server.take_first_key() {
         eprintln!("This store had no API key. The administrator's key, shown this once:\n\n  {key}\n");

@@ -7,6 +7,8 @@ use segno::Client;
 use segno::clock::Clock;
 use segno::ids::IdSource;
 use segno::store::Store;
+use segno::work::WorkQueue;
+use segno_actions::functions::Functions;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -15,6 +17,7 @@ use crate::audit::AuditLog;
 use crate::idempotency::Idempotency;
 use crate::readiness::Readiness;
 use crate::settings::Settings;
+use crate::work::{LeaseSeal, Presence};
 
 /// What every route needs. Cheap to clone.
 pub type App = Arc<AppState>;
@@ -35,6 +38,14 @@ pub struct AppState {
     pub node: String,
     /// Orchestrations that this node knows, with versions.
     pub orchestrations: Vec<(String, String)>,
+    /// Functions, configured and stored.
+    pub functions: Functions,
+    /// Work for workers elsewhere.
+    pub work: WorkQueue,
+    /// Leases as text.
+    pub seal: LeaseSeal,
+    /// Which workers there are.
+    pub presence: Arc<Presence>,
     /// API keys; `None` on a server without authentication.
     pub keys: Option<KeyStore>,
     /// Whether requests under any host name are taken without keys (`--insecure`).

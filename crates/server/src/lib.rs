@@ -1,4 +1,4 @@
-//! Segno as a service: HTTP API, keys and tenants, metrics, live streams.
+//! Segno as a service: HTTP API, workers' protocol, keys and tenants, metrics, live streams.
 //!
 //! | file | what |
 //! |---|---|
@@ -15,6 +15,7 @@
 //! | `request_id` | an id for every request |
 //! | `listen` | connections, TLS, time limits |
 //! | `app` | what every route needs |
+//! | `work` | work for workers elsewhere: leases, long polls, presence, pushing |
 //! | `samples` | what `segno dev` has to play with |
 //!
 //! **Invariants.** Deny by default: only the public group of routes has no guard. The store is reached through the caller's
@@ -34,6 +35,7 @@ pub mod samples;
 mod scope;
 mod server;
 pub mod settings;
+mod work;
 
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
 pub use listen::bind;

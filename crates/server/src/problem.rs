@@ -3,6 +3,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use segno::store::{ErrorKind, ProviderError};
+use segno_actions::functions::FunctionError;
 use segno_api::problem::PROBLEM_JSON;
 use segno_api::{FieldProblem, Problem};
 
@@ -128,11 +129,46 @@ impl Refusal {
             ErrorKind::Conflict | ErrorKind::LockLost => StatusCode::CONFLICT,
             kind => return Self::from_kind(kind, error),
         };
+        Self::told(status, error.code().as_str(), scope.hide_prefix(&error.to_string()))
+    }
+
+    /// A lease does not hold, or never did.
+    pub fn lease_lost(detail: impl Into<String>) -> Self {
+        Self::told(StatusCode::CONFLICT, segno::Code::LeaseLost.as_str(), detail.into())
+    }
+
+    /// An error of the catalogue of functions, told in the caller's ids.
+    pub fn from_function(error: &FunctionError, scope: &Scope) -> Self {
+        let status = match error.kind() {
+            ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Conflict => StatusCode::CONFLICT,
+            kind => return Self::from_kind(kind, error),
+        };
+        let mut refusal = Self::told(status, error.code(), scope.hide_prefix(&error.to_string()));
+        let wrong = |field: String, detail: &str| FieldProblem { field, detail: detail.to_owned() };
+        refusal.errors = match error {
+            FunctionError::InvalidInput { violations, .. } => {
+                let place = |path: &str| format!("input{}", path.replace('/', "."));
+                violations.iter().map(|violation| wrong(place(&violation.path), &violation.reason)).collect()
+            }
+            FunctionError::InvalidFunction { field, problem }
+            | FunctionError::NotPermitted { field, problem } => {
+                vec![wrong(field.clone(), problem)]
+            }
+            FunctionError::InvalidInvocation { field, problem } => vec![wrong((*field).to_owned(), problem)],
+            _ => Vec::new(),
+        };
+        refusal
+    }
+
+    /// A refusal with a code that is not the server's own.
+    fn told(status: StatusCode, code: &'static str, detail: String) -> Self {
         Refusal {
             status,
-            code: error.code().as_str(),
+            code,
             title: status.canonical_reason().unwrap_or("Refused"),
-            detail: scope.hide_prefix(&error.to_string()),
+            detail,
             errors: Vec::new(),
             retry_after_seconds: None,
         }

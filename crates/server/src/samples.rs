@@ -1,9 +1,12 @@
-//! What `segno dev` has to play with: one orchestration that greets, waits for an approval, and says goodbye.
+//! What `segno dev` has to play with: one orchestration that greets, waits for an approval, and says goodbye, and two
+//! functions: `echo`, and `slow`, which takes its time.
 
 use std::time::Duration;
 
+use segno::clock::{self, SystemClock};
 use segno::context::Either;
 use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, RegistryBuilder, Signal};
+use segno_actions::functions::FunctionsBuilder;
 use serde::{Deserialize, Serialize};
 
 /// Greets somebody, waits up to a day for the signal `wave`, and says goodbye.
@@ -28,17 +31,41 @@ pub struct Greeting {
     pub wait: bool,
 }
 
-/// Adds the samples.
-pub fn register(registry: RegistryBuilder) -> RegistryBuilder {
-    registry.activity(HELLO, hello).orchestration(GREET, greet)
+/// How long `slow` takes, from 0 to 3,600 seconds.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Slowness {
+    /// In seconds.
+    pub seconds: u32,
 }
 
-/// The samples alone.
-///
-/// # Errors
-/// Never: their names differ.
-pub fn registry() -> Result<Registry, segno::Error> {
-    register(Registry::builder()).build()
+/// Longest time of `slow`, in seconds.
+const SLOWEST: u32 = 3_600;
+
+/// The orchestrations and activities.
+pub fn registry() -> RegistryBuilder {
+    Registry::builder().activity(HELLO, hello).orchestration(GREET, greet)
+}
+
+/// Adds the functions.
+pub fn functions(functions: FunctionsBuilder) -> FunctionsBuilder {
+    functions.rust("echo", echo).rust("slow", slow)
+}
+
+async fn echo(_ctx: ActivityContext, input: serde_json::Value) -> Result<serde_json::Value, Failure> {
+    Ok(input)
+}
+
+async fn slow(ctx: ActivityContext, input: Slowness) -> Result<String, Failure> {
+    if input.seconds > SLOWEST {
+        let message = format!("{} seconds are too many; the limit is {SLOWEST}", input.seconds);
+        return Err(Failure::application(message).non_retryable());
+    }
+    let nap = Duration::from_secs(input.seconds.into());
+    let clock = SystemClock::shared();
+    tokio::select! {
+        reason = ctx.cancelled() => Err(Failure::cancelled(reason)),
+        () = clock::sleep(&*clock, nap) => Ok(format!("took {} s", input.seconds)),
+    }
 }
 
 async fn hello(_ctx: ActivityContext, name: String) -> Result<String, Failure> {

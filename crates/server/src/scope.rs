@@ -95,6 +95,12 @@ impl Scope {
         text.replace(&self.prefix, "")
     }
 
+    /// The same scope as functions know it.
+    pub fn for_functions(&self) -> segno_actions::functions::Scope {
+        segno_actions::functions::Scope::new(&self.namespace, &self.tenant)
+            .expect("a slug of the server is a slug of functions, which may have more characters")
+    }
+
     /// Whether a grant covers this scope.
     pub fn is_covered_by(&self, grant: &Grant) -> bool {
         let covers = |granted: &str, wanted: &str| granted == "*" || granted == wanted;

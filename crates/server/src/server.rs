@@ -8,7 +8,9 @@ use metrics_exporter_prometheus::PrometheusHandle;
 use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
 use segno::store::Store;
-use segno::{Client, Registry, Runtime};
+use segno::work::WorkQueue;
+use segno::{Client, RegistryBuilder, Runtime};
+use segno_actions::functions::{FunctionError, Functions, FunctionsBuilder};
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -23,6 +25,7 @@ use crate::listen::{self, Limits, Serving, TlsError};
 use crate::readiness::Readiness;
 use crate::routes;
 use crate::settings::{Authentication, Role, Settings, SettingsError};
+use crate::work::{LeaseSeal, Presence, Pusher};
 
 /// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +44,9 @@ pub enum ServerError {
     /// The engine refused.
     #[error(transparent)]
     Engine(#[from] segno::Error),
+    /// A function cannot be used.
+    #[error(transparent)]
+    Function(#[from] FunctionError),
     /// The store refused.
     #[error("the store cannot be used: {0}")]
     Store(String),
@@ -53,7 +59,8 @@ pub enum ServerError {
 pub struct ServerBuilder {
     store: Arc<dyn Store>,
     settings: Settings,
-    registry: Registry,
+    registry: RegistryBuilder,
+    functions: FunctionsBuilder,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     metrics: Option<PrometheusHandle>,
@@ -61,10 +68,17 @@ pub struct ServerBuilder {
 }
 
 impl ServerBuilder {
-    /// The code to run.
+    /// Orchestrations and activities to run. What functions need is added to them.
     #[must_use]
-    pub fn registry(mut self, registry: Registry) -> Self {
+    pub fn registry(mut self, registry: RegistryBuilder) -> Self {
         self.registry = registry;
+        self
+    }
+
+    /// Adds functions that are code of this program, or sets up how functions are run.
+    #[must_use]
+    pub fn functions(mut self, add: impl FnOnce(FunctionsBuilder) -> FunctionsBuilder) -> Self {
+        self.functions = add(self.functions);
         self
     }
 
@@ -105,14 +119,16 @@ impl ServerBuilder {
             Some(keys) => first_key(keys).await?,
             None => None,
         };
-        let names = self.registry.orchestration_names();
+        let functions = self.settings.declare_functions(self.functions.clock(self.clock.clone())).build()?;
+        let registry = functions.register(self.registry).build()?;
+        let names = registry.orchestration_names();
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
         let options = self.settings.runtime_options();
         let works = options.orchestration_concurrency > 0 || options.worker_concurrency > 0;
         let runtime = match works {
             false => None,
             true => {
-                let builder = Runtime::builder(self.store.clone()).registry(self.registry).options(options);
+                let builder = Runtime::builder(self.store.clone()).registry(registry).options(options);
                 Some(builder.clock(self.clock.clone()).ids(self.ids.clone()).start().await?)
             }
         };
@@ -123,6 +139,25 @@ impl ServerBuilder {
             }
         };
         let stopping = CancellationToken::new();
+        let work = WorkQueue::builder(self.store.clone())
+            .clock(self.clock.clone())
+            .ids(self.ids.clone())
+            .max_deliveries(self.settings.runtime.max_deliveries)
+            .build()?;
+        let seal =
+            LeaseSeal::of(&*self.store).await.map_err(|error| ServerError::Store(error.to_string()))?;
+        let presence = Arc::new(Presence::new(self.store.clone(), self.clock.clone(), node.clone()));
+        let mut background = vec![tokio::spawn(presence.clone().keep(stopping.clone()))];
+        if self.settings.has(Role::Worker) {
+            let pusher = Pusher {
+                queue: work.clone(),
+                functions: functions.clone(),
+                seal: seal.clone(),
+                clock: self.clock.clone(),
+                tags: self.settings.runtime.tags.clone(),
+            };
+            background.push(tokio::spawn(pusher.run(stopping.clone())));
+        }
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
         let app: App = Arc::new(AppState {
             client: Client::builder(self.store.clone()).ids(self.ids.clone()).build(),
@@ -135,6 +170,10 @@ impl ServerBuilder {
             ids: self.ids,
             node,
             orchestrations,
+            functions,
+            work,
+            seal,
+            presence,
             keys,
             trusts_any_host: self.insecure,
             metrics: self.metrics,
@@ -154,7 +193,7 @@ impl ServerBuilder {
         };
         let serves = app.settings.has(Role::Api);
         let serving = serves.then(|| tokio::spawn(serving.run(listener)));
-        Ok(Server { address, app, runtime, serving, stopping, first_key })
+        Ok(Server { address, app, runtime, serving, background, stopping, first_key })
     }
 }
 
@@ -164,6 +203,7 @@ pub struct Server {
     app: App,
     runtime: Option<Runtime>,
     serving: Option<JoinHandle<()>>,
+    background: Vec<JoinHandle<()>>,
     stopping: CancellationToken,
     first_key: Option<String>,
 }
@@ -171,10 +211,12 @@ pub struct Server {
 impl Server {
     /// Prepares a server on a store.
     pub fn builder(store: Arc<dyn Store>, settings: Settings) -> ServerBuilder {
+        let functions = Functions::builder(store.clone());
         ServerBuilder {
             store,
             settings,
-            registry: Registry::default(),
+            registry: RegistryBuilder::default(),
+            functions,
             clock: SystemClock::shared(),
             ids: SystemIds::shared(),
             metrics: None,
@@ -215,15 +257,22 @@ impl Server {
                 runtime.shutdown(drain).await;
             }
         };
-        tokio::join!(requests, work);
+        let background = async {
+            for task in &mut self.background {
+                if segno::clock::timeout(&*self.app.clock, drain, &mut *task).await.is_none() {
+                    task.abort();
+                }
+            }
+        };
+        tokio::join!(requests, work, background);
     }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.stopping.cancel();
-        if let Some(serving) = &self.serving {
-            serving.abort();
+        for task in self.serving.iter().chain(&self.background) {
+            task.abort();
         }
     }
 }

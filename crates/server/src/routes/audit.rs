@@ -5,8 +5,7 @@ use axum::extract::State;
 use segno_api::Problem;
 use segno_api::audit::AuditList;
 
-use super::instances::list::limit;
-use super::keys::Page;
+use super::paging::{Page, cut, limit};
 use crate::app::App;
 use crate::extract::Query;
 use crate::problem::Refusal;
@@ -24,9 +23,7 @@ pub async fn list(
     Query(page): Query<Page>,
 ) -> Result<Json<AuditList>, Refusal> {
     let rows = limit(page.limit)?;
-    let mut entries = app.audit.list(&scope, page.cursor.as_deref(), rows + 1).await?;
-    let more = entries.len() > rows;
-    entries.truncate(rows);
-    let next_cursor = entries.last().filter(|_| more).map(|entry| entry.id.clone());
+    let found = app.audit.list(&scope, page.cursor.as_deref(), rows + 1).await?;
+    let (entries, next_cursor) = cut(found, rows, |entry| entry.id.clone());
     Ok(Json(AuditList { entries, next_cursor }))
 }

@@ -5,27 +5,13 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use segno_api::Problem;
 use segno_api::key::{CreateKey, CreatedKey, KeyList};
-use serde::Deserialize;
-use utoipa::IntoParams;
 
-use super::instances::list::limit;
+use super::paging::{Page, cut, limit};
 use crate::access::KeyStore;
 use crate::app::App;
 use crate::extract::{Body, Path, Query};
 use crate::idempotency::KeptInstead;
 use crate::problem::{Code, Refusal};
-
-/// Which page.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub struct Page {
-    /// At most this many.
-    #[param(minimum = 1, maximum = 1000)]
-    pub limit: Option<usize>,
-    /// `next_cursor` of the page before.
-    pub cursor: Option<String>,
-}
 
 fn keys(app: &App) -> Result<&KeyStore, Refusal> {
     app.keys
@@ -41,11 +27,9 @@ fn keys(app: &App) -> Result<&KeyStore, Refusal> {
 ))]
 pub async fn list(State(app): State<App>, Query(page): Query<Page>) -> Result<Json<KeyList>, Refusal> {
     let rows = limit(page.limit)?;
-    let mut found = keys(&app)?.list(page.cursor.as_deref(), rows + 1).await?;
-    let more = found.len() > rows;
-    found.truncate(rows);
-    let next_cursor = found.last().filter(|_| more).map(|key| key.id.clone());
-    Ok(Json(KeyList { keys: found, next_cursor }))
+    let found = keys(&app)?.list(page.cursor.as_deref(), rows + 1).await?;
+    let (keys, next_cursor) = cut(found, rows, |key| key.id.clone());
+    Ok(Json(KeyList { keys, next_cursor }))
 }
 
 /// What a repeated request gets in place of the secret.

@@ -1,11 +1,16 @@
 //! The routes. Each is in a group, and every group but the public one has a guard with what it needs.
 
 mod audit;
+mod functions;
 mod health;
 mod instances;
+mod invocations;
 mod keys;
 mod page;
+mod paging;
 mod system;
+mod work;
+mod workers;
 
 use std::time::Duration;
 
@@ -29,6 +34,14 @@ use crate::{audit as audit_log, idempotency, request_id};
 /// Name of the security scheme in the document.
 const BEARER: &str = "bearer";
 
+/// What of a group is written into the audit log.
+enum Audit {
+    /// Every request that changes something.
+    EveryChange,
+    /// Nothing: `work.rs` says why.
+    Nothing,
+}
+
 /// Everything that the server answers, and the document that describes it.
 pub fn router(app: &App) -> (Router, OpenApi) {
     let read = OpenApiRouter::new()
@@ -38,7 +51,11 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::read::executions))
         .routes(routes!(instances::read::tree))
         .routes(routes!(instances::read::status))
-        .routes(routes!(instances::stream::events));
+        .routes(routes!(instances::stream::events))
+        .routes(routes!(instances::logs::logs))
+        .routes(routes!(functions::list))
+        .routes(routes!(functions::get))
+        .routes(routes!(workers::list));
     let operate = OpenApiRouter::new()
         .routes(routes!(instances::start::start))
         .routes(routes!(instances::start::restart))
@@ -48,7 +65,15 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::steer::pause))
         .routes(routes!(instances::steer::resume))
         .routes(routes!(instances::steer::delete))
-        .routes(routes!(instances::bulk::bulk));
+        .routes(routes!(instances::bulk::bulk))
+        .routes(routes!(invocations::invoke))
+        .routes(routes!(functions::put, functions::delete));
+    let work = OpenApiRouter::new()
+        .routes(routes!(work::fetch))
+        .routes(routes!(work::heartbeat))
+        .routes(routes!(work::complete))
+        .routes(routes!(work::fail))
+        .routes(routes!(work::release));
     let system = OpenApiRouter::new()
         .routes(routes!(system::system))
         .routes(routes!(system::queues))
@@ -59,14 +84,21 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(audit::list));
     let public = OpenApiRouter::new().routes(routes!(health::healthz)).routes(routes!(health::readyz));
 
-    let guarded =
-        [(Need::Read, read), (Need::Operate, operate), (Need::System, system), (Need::Admin, admin)];
+    let guarded = [
+        (Need::Read, Audit::EveryChange, read),
+        (Need::Operate, Audit::EveryChange, operate),
+        (Need::Work, Audit::Nothing, work),
+        (Need::System, Audit::EveryChange, system),
+        (Need::Admin, Audit::EveryChange, admin),
+    ];
     let mut all = OpenApiRouter::with_openapi(description()).merge(public);
-    for (need, group) in guarded {
-        let group = group
-            .route_layer(from_fn_with_state(app.clone(), idempotency::layer))
-            .route_layer(from_fn_with_state(app.clone(), audit_log::layer))
-            .route_layer(from_fn_with_state((app.clone(), need), access::guard));
+    for (need, audit, group) in guarded {
+        let group = group.route_layer(from_fn_with_state(app.clone(), idempotency::layer));
+        let group = match audit {
+            Audit::EveryChange => group.route_layer(from_fn_with_state(app.clone(), audit_log::layer)),
+            Audit::Nothing => group,
+        };
+        let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));
         all = all.merge(if app.keys.is_some() { secured(group) } else { group });
     }
     let (router, document) = all.split_for_parts();

@@ -2,22 +2,26 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `functions` | functions, and what stored ones may do |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
 //!
 //! `docs/guide/server.md` lists every setting.
 
+mod functions;
 mod layers;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use segno::store::TagFilter;
 use segno::{Retention, RuntimeOptions};
+use segno_actions::functions::{Function, FunctionName};
 use segno_stores::StoreUrl;
 use serde::{Deserialize, Serialize};
 
+pub use functions::StoredFunctionSettings;
 pub use layers::{Effective, Layers, Origin, SettingsError};
 
 /// What a node does.
@@ -67,6 +71,11 @@ pub struct Settings {
     pub runtime: RuntimeSettings,
     /// What is kept of what has ended.
     pub retention: RetentionSettings,
+    /// Functions of the configuration, which every namespace and tenant sees.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub functions: BTreeMap<FunctionName, Function>,
+    /// What functions may do that came in through the API.
+    pub stored_functions: StoredFunctionSettings,
 }
 
 /// The store.
@@ -210,6 +219,7 @@ impl Settings {
     /// Names the setting, what is wrong with it, and what to do.
     pub fn check(&self) -> Result<(), SettingsError> {
         self.store_url()?;
+        self.check_functions()?;
         let server = &self.server;
         if server.roles.is_empty() {
             return Err(SettingsError::value(

@@ -19,7 +19,7 @@ async fn operations(stand: &Stand) -> Vec<(Method, String, bool)> {
             let needs_key = operation["security"]
                 .as_array()
                 .is_some_and(|list| list.iter().any(|one| one.get("bearer").is_some()));
-            found.push((method, path.replace("{id}", "x"), needs_key));
+            found.push((method, path.replace("{id}", "x").replace("{name}", "x"), needs_key));
         }
     }
     found

@@ -1,10 +1,20 @@
 //! The server over real sockets.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests; clippy knows only the tests themselves")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests; clippy knows only the tests themselves"
+)]
 
 mod access;
+mod examples;
+mod functions;
 mod idempotency;
 mod instances;
+mod invocations;
+mod load;
+mod push;
 mod requests;
 mod stand;
 mod streams;
+mod work;

@@ -49,7 +49,8 @@ impl Stand {
 
     /// A server of one's own.
     pub async fn with(settings: Settings, store: Arc<dyn Store>) -> Self {
-        let builder = Server::builder(store, settings).registry(samples::registry().unwrap());
+        let builder =
+            Server::builder(store, settings).registry(samples::registry()).functions(samples::functions);
         let mut server = builder.start(listener().await).await.unwrap();
         let admin_key = server.take_first_key().unwrap_or_default();
         Stand { server, admin_key }
@@ -90,4 +91,9 @@ pub fn greet(id: &str, input: &str) -> StartInstance {
         start_at: None,
         on_conflict: OnConflict::Reject,
     }
+}
+
+/// The JSON of a value.
+pub fn json_of(value: &(impl serde::Serialize + ?Sized)) -> Json {
+    Json::of(value).unwrap()
 }

@@ -4,19 +4,16 @@ use axum::Json;
 use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use segno::limits::MAX_PAGE_ROWS;
 use segno::store::{InstanceCursor, InstanceQuery};
 use segno_api::Problem;
 use segno_api::instance::{InstanceList, ListInstances};
 
+use super::super::paging::limit;
 use super::view;
 use crate::app::App;
 use crate::extract::Query;
 use crate::problem::Refusal;
 use crate::scope::{Scope, ScopeParameters};
-
-/// Rows of a page when a request does not say.
-const DEFAULT_ROWS: usize = 50;
 
 /// Instances, newest first.
 #[utoipa::path(get, path = "/v1/instances", tag = "instances", params(ScopeParameters, ListInstances), responses(
@@ -46,18 +43,6 @@ pub async fn list(
     let instances = instances.collect::<Result<_, _>>()?;
     let next_cursor = page.next.map(|cursor| encode_cursor(&scope, &cursor));
     Ok(Json(InstanceList { instances, next_cursor }))
-}
-
-/// Rows of a page.
-///
-/// # Errors
-/// When it is out of range.
-pub fn limit(asked: Option<usize>) -> Result<usize, Refusal> {
-    match asked {
-        None => Ok(DEFAULT_ROWS),
-        Some(rows) if (1..=MAX_PAGE_ROWS).contains(&rows) => Ok(rows),
-        Some(_) => Err(Refusal::field("limit", format!("must be 1 to {MAX_PAGE_ROWS}"))),
-    }
 }
 
 /// A label as `key=value`.

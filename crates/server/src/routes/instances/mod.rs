@@ -3,8 +3,9 @@
 pub mod bulk;
 mod find;
 pub mod list;
+pub mod logs;
 pub mod read;
 pub mod start;
 pub mod steer;
 pub mod stream;
-mod view;
+pub mod view;

@@ -11,8 +11,9 @@ use segno_api::instance::{CustomStatus, Instance, Tree};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::super::paging::limit;
 use super::find::find;
-use super::{list, view};
+use super::view;
 use crate::access::timestamp;
 use crate::app::App;
 use crate::extract::{Path, Query, wait_of};
@@ -94,7 +95,7 @@ pub async fn history(
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let limit = match page.limit {
         None => MAX_PAGE_ROWS,
-        some => list::limit(some)?,
+        some => limit(some)?,
     };
     let execution = match page.execution {
         Some(execution) => execution,

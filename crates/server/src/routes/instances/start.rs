@@ -26,7 +26,7 @@ use crate::scope::{Scope, ScopeParameters};
 pub struct WaitForEnd {
     /// Wait up to so many milliseconds for the instance to end, and show it if it did.
     #[param(maximum = 60000)]
-    wait_ms: Option<u64>,
+    pub wait_ms: Option<u64>,
 }
 
 /// Starts an instance. Once this has answered, the start is stored and will happen.
@@ -118,7 +118,11 @@ pub async fn restart(
     answer(&app, &scope, target, true, std::time::Duration::ZERO).await
 }
 
-async fn answer(
+/// Says that it was started, and shows it if it ended in time.
+///
+/// # Errors
+/// When the store is away.
+pub async fn answer(
     app: &App,
     scope: &Scope,
     id: String,

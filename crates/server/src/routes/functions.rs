@@ -1,0 +1,186 @@
+//! Functions: those of the configuration, and stored ones.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
+use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::response::{IntoResponse, Response};
+use segno_actions::functions::{self as catalogue, FunctionError, FunctionName, Origin, VersionedFunction};
+use segno_api::Problem;
+use segno_api::function::{Function, FunctionList, FunctionOrigin};
+
+use super::paging::{Page, cut, limit};
+use crate::app::App;
+use crate::extract::{Body, Path, Query};
+use crate::problem::{Code, Refusal};
+use crate::scope::{Scope, ScopeParameters};
+
+/// Functions, by name.
+#[utoipa::path(get, path = "/v1/functions", tag = "functions", params(ScopeParameters, Page), responses(
+    (status = 200, body = FunctionList),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn list(
+    State(app): State<App>,
+    scope: Scope,
+    Query(page): Query<Page>,
+) -> Result<Json<FunctionList>, Refusal> {
+    let refused = |error: FunctionError| Refusal::from_function(&error, &scope);
+    let rows = limit(page.limit)?;
+    let after = page.cursor.map(FunctionName::new).transpose().map_err(|_| {
+        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
+    })?;
+    let found =
+        app.functions.list(&scope.for_functions(), after.as_ref(), rows + 1).await.map_err(refused)?;
+    let (found, next_cursor) = cut(found, rows, |function| function.name.to_string());
+    let functions = found.iter().map(shown).collect::<Result<_, _>>()?;
+    Ok(Json(FunctionList { functions, next_cursor }))
+}
+
+/// One function.
+#[utoipa::path(get, path = "/v1/functions/{name}", tag = "functions", params(
+    ("name" = String, Path, description = "Name of the function"), ScopeParameters,
+), responses(
+    (status = 200, body = Function, headers(("etag" = String, description = "The version; only of stored functions"))),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn get(
+    State(app): State<App>,
+    scope: Scope,
+    Path(name): Path<String>,
+) -> Result<Response, Refusal> {
+    let refused = |error: FunctionError| Refusal::from_function(&error, &scope);
+    let name = FunctionName::new(name).map_err(refused)?;
+    let found = app.functions.find(&scope.for_functions(), &name).await.map_err(refused)?;
+    answer(StatusCode::OK, &found)
+}
+
+/// Creates or replaces a function. `If-None-Match: *` creates it; `If-Match` with the `ETag` of a version replaces that one.
+/// Without either nothing is written, so that nobody overwrites what they have not seen.
+#[utoipa::path(put, path = "/v1/functions/{name}", tag = "functions", params(
+    ("name" = String, Path, description = "Name of the function"), ScopeParameters,
+    ("if-none-match" = Option<String>, Header, description = "`*`: there must be none yet"),
+    ("if-match" = Option<String>, Header, description = "The version that is replaced"),
+), request_body(content = segno_api::Json, description = "The declaration, as the guide's page \"functions\" describes it"), responses(
+    (status = 201, body = Function, description = "It was created"),
+    (status = 200, body = Function, description = "It was replaced"),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn put(
+    State(app): State<App>,
+    scope: Scope,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    Body(function): Body<catalogue::Function>,
+) -> Result<Response, Refusal> {
+    let refused = |error: FunctionError| Refusal::from_function(&error, &scope);
+    let name = FunctionName::new(name).map_err(refused)?;
+    let owner = scope.for_functions();
+    let (status, version) = match (must_be_absent(&headers)?, version(&headers)?) {
+        (true, None) => match app.functions.create(&owner, &name, &function).await {
+            Ok(version) => (StatusCode::CREATED, version),
+            Err(error) => return Err(not_created(&app, &scope, &name, &error).await),
+        },
+        (false, Some(version)) => {
+            let replaced = app.functions.replace(&owner, &name, &function, version).await;
+            (StatusCode::OK, replaced.map_err(|error| not_as_expected(&error, &scope))?)
+        }
+        _ => {
+            let detail =
+                "send If-None-Match: * to create the function, or If-Match with its ETag to replace it";
+            return Err(Refusal::new(Code::PreconditionFailed, detail));
+        }
+    };
+    answer(status, &VersionedFunction { name, origin: Origin::Stored { version }, function })
+}
+
+/// Removes a stored function. Calls that wait to be run will fail.
+#[utoipa::path(delete, path = "/v1/functions/{name}", tag = "functions", params(
+    ("name" = String, Path, description = "Name of the function"), ScopeParameters,
+    ("if-match" = Option<String>, Header, description = "Only this version"),
+), responses(
+    (status = 204, description = "It is removed"),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn delete(
+    State(app): State<App>,
+    scope: Scope,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Refusal> {
+    let name = FunctionName::new(name).map_err(|error| Refusal::from_function(&error, &scope))?;
+    let deleted = app.functions.delete(&scope.for_functions(), &name, version(&headers)?).await;
+    deleted.map_err(|error| match error {
+        FunctionError::Unknown { .. } => Refusal::from_function(&error, &scope),
+        _ => not_as_expected(&error, &scope),
+    })?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn must_be_absent(headers: &HeaderMap) -> Result<bool, Refusal> {
+    match text(headers, &IF_NONE_MATCH)? {
+        None => Ok(false),
+        Some("*") => Ok(true),
+        Some(_) => Err(Refusal::field("If-None-Match", "must be *")),
+    }
+}
+
+fn version(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
+    let Some(tag) = text(headers, &IF_MATCH)? else { return Ok(None) };
+    let version =
+        tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).and_then(|tag| tag.parse().ok());
+    version
+        .map(Some)
+        .ok_or_else(|| Refusal::field("If-Match", "must be the ETag of one version, as in \"17\""))
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Refusal> {
+    let mut values = headers.get_all(name).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    match (value.to_str(), values.next()) {
+        (Ok(text), None) => Ok(Some(text.trim())),
+        _ => Err(Refusal::field(name.as_str(), "must be one header of printable characters")),
+    }
+}
+
+/// A function that is not as the caller expects is told as HTTP has it.
+fn not_as_expected(error: &FunctionError, scope: &Scope) -> Refusal {
+    match error {
+        FunctionError::Changed { .. } | FunctionError::Unknown { .. } => {
+            Refusal::new(Code::PreconditionFailed, error.to_string())
+        }
+        _ => Refusal::from_function(error, scope),
+    }
+}
+
+/// A name that is taken is not as the caller expects, unless the configuration has taken it: then no version would do.
+async fn not_created(app: &App, scope: &Scope, name: &FunctionName, error: &FunctionError) -> Refusal {
+    let is_taken = matches!(error, FunctionError::Exists { .. });
+    let found = app.functions.find(&scope.for_functions(), name).await;
+    if is_taken && !found.is_ok_and(|found| found.origin == Origin::Configured) {
+        return Refusal::new(Code::PreconditionFailed, error.to_string());
+    }
+    Refusal::from_function(error, scope)
+}
+
+fn answer(status: StatusCode, found: &VersionedFunction) -> Result<Response, Refusal> {
+    let shown = shown(found)?;
+    let tag = shown.version.map(|version| [(ETAG, format!("\"{version}\""))]);
+    Ok((status, tag, Json(shown)).into_response())
+}
+
+fn shown(found: &VersionedFunction) -> Result<Function, Refusal> {
+    let declaration = segno_api::Json::of(&found.function).map_err(|error| {
+        tracing::error!(%error, function = %found.name, "a declaration cannot be shown");
+        Refusal::new(Code::Internal, "a declaration cannot be shown; the server's log has the reason")
+    })?;
+    let (origin, version) = match found.origin {
+        Origin::Configured => (FunctionOrigin::Configured, None),
+        Origin::Stored { version } => (FunctionOrigin::Stored, Some(version)),
+    };
+    Ok(Function { name: found.name.to_string(), origin, version, declaration })
+}

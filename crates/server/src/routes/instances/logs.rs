@@ -1,0 +1,54 @@
+//! What the tools of an instance wrote.
+
+use axum::Json;
+use axum::extract::State;
+use segno_api::Problem;
+use segno_api::function::{FunctionLog, FunctionLogList};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::super::paging::limit;
+use super::find::find;
+use crate::app::App;
+use crate::extract::{Path, Query};
+use crate::problem::Refusal;
+use crate::scope::{Scope, ScopeParameters};
+
+/// How many.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Most {
+    /// At most this many.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+}
+
+/// What the tools of an instance wrote to stderr, of every attempt. It is kept for seven days.
+#[utoipa::path(get, path = "/v1/instances/{id}/logs", tag = "instances", params(
+    ("id" = String, Path, description = "Id of the instance"), ScopeParameters, Most,
+), responses(
+    (status = 200, body = FunctionLogList),
+    (status = "4XX", body = Problem, content_type = "application/problem+json"),
+    (status = "5XX", body = Problem, content_type = "application/problem+json"),
+))]
+pub async fn logs(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+    Query(query): Query<Most>,
+) -> Result<Json<FunctionLogList>, Refusal> {
+    let stored = scope.stored(&id);
+    let rows = limit(query.limit)?;
+    find(&app, &scope, &id).await?;
+    let logs = app.functions.list_logs(&stored, rows).await;
+    let logs =
+        logs.map_err(|error| Refusal::from_function(&error, &scope))?.into_iter().map(|log| FunctionLog {
+            call: log.key.call,
+            attempt: log.key.attempt,
+            total_bytes: log.total_bytes,
+            is_cut: log.is_cut,
+            text: log.text,
+        });
+    Ok(Json(FunctionLogList { logs: logs.collect() }))
+}

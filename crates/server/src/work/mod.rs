@@ -1,0 +1,21 @@
+//! Work for workers elsewhere: handed out, answered, and pushed.
+//!
+//! | file | what |
+//! |---|---|
+//! | `seal` | leases as signed text that a caller cannot make up |
+//! | `fetch` | fetching for callers that may go away |
+//! | `item` | a leased call as it goes over the wire |
+//! | `presence` | which workers there are |
+//! | `push` | sending calls to the URLs of workers |
+
+mod fetch;
+mod item;
+mod presence;
+mod push;
+mod seal;
+
+pub use fetch::fetch;
+pub use item::item;
+pub use presence::Presence;
+pub use push::Pusher;
+pub use seal::{HeldLease, LeaseSeal};

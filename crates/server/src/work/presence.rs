@@ -1,0 +1,275 @@
+//! Which workers there are. A node knows its own by heart and writes them down now and then, for the other nodes.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use segno::clock::{self, Clock};
+use segno::store::{Expect, ListRecords, ProviderError, RecordBatch, RecordWrite, Store};
+use segno::work::Lease;
+use segno_api::worker::Worker;
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use super::seal::HeldLease;
+use crate::access::timestamp;
+use crate::listen::until_stopped;
+use crate::scope::Scope;
+
+/// Kind of the records.
+const KIND: &str = "segno.worker";
+
+/// A worker is written down at most this often.
+const WRITE_EVERY: Duration = Duration::from_secs(10);
+
+/// A worker that was not heard of for so long is forgotten: twice the longest wait of a fetch.
+const REMEMBER: Duration = Duration::from_secs(120);
+
+/// Most workers that a node remembers; further ones are served and not listed.
+const MAX_WORKERS: usize = 10_000;
+
+/// Most records of one commit.
+const MAX_BATCH: usize = 500;
+
+/// A worker as a node knows it.
+#[derive(Default)]
+struct Known {
+    functions: Vec<String>,
+    tags: Vec<String>,
+    seen_at_ms: u64,
+    /// When each lease ends, by the number of its lock.
+    leases: HashMap<u64, u64>,
+    is_written: bool,
+}
+
+/// A worker as it is stored.
+#[derive(Serialize, Deserialize)]
+struct StoredWorker {
+    worker: String,
+    functions: Vec<String>,
+    tags: Vec<String>,
+    in_flight: u64,
+    seen_at_ms: u64,
+    node: String,
+}
+
+/// The workers of a node, by what all ids of their scope begin with, and by name.
+type Workers = HashMap<(String, String), Known>;
+
+/// Which workers there are.
+pub struct Presence {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    node: String,
+    workers: Mutex<Workers>,
+}
+
+impl Presence {
+    /// Nobody yet.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, node: String) -> Self {
+        Presence { store, clock, node, workers: Mutex::default() }
+    }
+
+    /// A worker asks for work.
+    pub fn asks(&self, scope: &Scope, worker: &str, functions: &[String], tags: &[String]) {
+        self.note(scope, worker, |known| {
+            known.functions = functions.to_vec();
+            known.tags = tags.to_vec();
+        });
+    }
+
+    /// A worker holds a lease, or holds it for longer.
+    pub fn holds(&self, scope: &Scope, worker: &str, lease: &Lease) {
+        self.note(scope, worker, |known| {
+            known.leases.insert(lease.lock_token, lease.expires_at_ms);
+        });
+    }
+
+    /// A worker has answered, or has lost its lease.
+    pub fn ended(&self, scope: &Scope, held: &HeldLease) {
+        if let Some(worker) = &held.worker {
+            self.note(scope, worker, |known| {
+                known.leases.remove(&held.lease.lock_token);
+            });
+        }
+    }
+
+    fn note(&self, scope: &Scope, worker: &str, change: impl FnOnce(&mut Known)) {
+        let now_ms = self.clock.now_ms();
+        let mut workers = self.workers();
+        let key = (scope.prefix().to_owned(), worker.to_owned());
+        if workers.len() >= MAX_WORKERS && !workers.contains_key(&key) {
+            return;
+        }
+        let known = workers.entry(key).or_default();
+        known.seen_at_ms = now_ms;
+        known.is_written = false;
+        change(known);
+    }
+
+    fn workers(&self) -> MutexGuard<'_, Workers> {
+        self.workers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Workers of a scope after a cursor, with the cursor of each. What other nodes know may be 10 seconds old.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn list(
+        &self,
+        scope: &Scope,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Worker)>, ProviderError> {
+        let after_id = after.map(|after| scope.stored(after));
+        let request =
+            ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id: after_id.as_deref(), limit };
+        let mut found = BTreeMap::new();
+        for record in self.store.list_records(request).await? {
+            if let Ok(stored) = serde_json::from_slice::<StoredWorker>(&record.body) {
+                found.insert(record.id, stored);
+            }
+        }
+        let now_ms = self.clock.now_ms();
+        for ((prefix, worker), known) in &*self.workers() {
+            let id = self.id(prefix, worker);
+            if prefix == scope.prefix() && after_id.as_ref().is_none_or(|after| id > *after) {
+                found.insert(id, self.stored(worker, known, now_ms));
+            }
+        }
+        let workers = found
+            .into_iter()
+            .take(limit)
+            .filter_map(|(id, stored)| Some((scope.shown(&id)?.to_owned(), shown(stored))));
+        Ok(workers.collect())
+    }
+
+    /// Id of the record. Names of workers have no `@`, so two workers never have the same.
+    fn id(&self, prefix: &str, worker: &str) -> String {
+        format!("{prefix}{worker}@{}", self.node)
+    }
+
+    fn stored(&self, worker: &str, known: &Known, now_ms: u64) -> StoredWorker {
+        StoredWorker {
+            worker: worker.to_owned(),
+            functions: known.functions.clone(),
+            tags: known.tags.clone(),
+            in_flight: known.leases.values().filter(|ends_at_ms| **ends_at_ms > now_ms).count() as u64,
+            seen_at_ms: known.seen_at_ms,
+            node: self.node.clone(),
+        }
+    }
+
+    /// Writes down what has changed and forgets who has gone, until it is time to stop.
+    pub async fn keep(self: Arc<Self>, stopping: CancellationToken) {
+        while until_stopped(&stopping, clock::sleep(&*self.clock, WRITE_EVERY)).await.is_some() {
+            if let Err(error) = self.write_down().await {
+                tracing::warn!(%error, "the workers of this node could not be written down; other nodes do not list them");
+            }
+        }
+    }
+
+    async fn write_down(&self) -> Result<(), ProviderError> {
+        let writes = self.changes();
+        for batch in writes.chunks(MAX_BATCH) {
+            let batch = RecordBatch { writes: batch.to_vec(), ..RecordBatch::default() };
+            if let Err(error) = self.store.commit_records(batch).await {
+                self.workers().values_mut().for_each(|known| known.is_written = false);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    fn changes(&self) -> Vec<RecordWrite> {
+        let now_ms = self.clock.now_ms();
+        let forget_before_ms = now_ms.saturating_sub(clock::duration_ms(REMEMBER));
+        let mut workers = self.workers();
+        workers.retain(|_, known| {
+            known.leases.retain(|_, ends_at_ms| *ends_at_ms > now_ms);
+            known.seen_at_ms >= forget_before_ms || !known.leases.is_empty()
+        });
+        let mut writes = Vec::new();
+        for ((prefix, worker), known) in &mut *workers {
+            if std::mem::replace(&mut known.is_written, true) {
+                continue;
+            }
+            let Ok(body) = serde_json::to_vec(&self.stored(worker, known, now_ms)) else { continue };
+            writes.push(RecordWrite::Put {
+                kind: KIND.to_owned(),
+                id: self.id(prefix, worker),
+                expect: Expect::Anything,
+                due_at_ms: None,
+                time_to_live: Some(REMEMBER),
+                body: body.into(),
+            });
+        }
+        writes
+    }
+}
+
+fn shown(stored: StoredWorker) -> Worker {
+    Worker {
+        worker: stored.worker,
+        functions: stored.functions,
+        tags: stored.tags,
+        in_flight: stored.in_flight,
+        last_seen_at: timestamp(stored.seen_at_ms),
+        node: stored.node,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno::store::memory::MemoryStore;
+    use segno_testkit::clock::VirtualClock;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nodes_hear_of_each_others_workers_and_tenants_do_not() {
+        let store: Arc<dyn Store> = MemoryStore::new();
+        let clock = VirtualClock::new();
+        let node = |name: &str| Presence::new(store.clone(), clock.clone(), name.to_owned());
+        let (one, two) = (node("one"), node("two"));
+        let (eu, us) = (Scope::new("shop", "eu").unwrap(), Scope::new("shop", "us").unwrap());
+        let functions = ["render".to_owned()];
+        for worker in ["a", "b", "c"] {
+            one.asks(&eu, worker, &functions, &[]);
+        }
+        two.asks(&eu, "a", &functions, &["gpu".to_owned()]);
+        assert_eq!(two.list(&eu, None, 10).await.unwrap().len(), 1);
+        one.write_down().await.unwrap();
+        assert!(one.changes().is_empty(), "what has not changed is not written again");
+        let rows = |listed: Vec<(String, Worker)>| -> Vec<String> {
+            listed.into_iter().map(|(_, row)| format!("{} {}", row.worker, row.node)).collect()
+        };
+        let first = two.list(&eu, None, 2).await.unwrap();
+        let rest = two.list(&eu, Some(&first[1].0), 10).await.unwrap();
+        assert_eq!(rows(first), ["a one", "a two"]);
+        assert_eq!(rows(rest), ["b one", "c one"]);
+        assert!(two.list(&us, None, 10).await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn leases_that_have_ended_are_not_in_flight_and_who_is_silent_is_forgotten() {
+        let clock = VirtualClock::new();
+        let presence = Presence::new(MemoryStore::new(), clock.clone(), "one".to_owned());
+        let scope = Scope::new("shop", "eu").unwrap();
+        let ends_at_ms = clock.now_ms() + 1_000;
+        let lease: Lease = serde_json::from_str(&format!(
+            r#"{{"lock_token":7,"instance":"i","execution_id":1,"activity_id":2,"name":"function","attempt":1,
+                "idempotency_key":"k","fetched_at_ms":1,"expires_at_ms":{ends_at_ms}}}"#
+        ))
+        .unwrap();
+        presence.asks(&scope, "w", &["render".to_owned()], &[]);
+        presence.holds(&scope, "w", &lease);
+        let in_flight = |listed: Vec<(String, Worker)>| listed[0].1.in_flight;
+        assert_eq!(in_flight(presence.list(&scope, None, 10).await.unwrap()), 1);
+        clock.advance(Duration::from_secs(2));
+        assert_eq!(in_flight(presence.list(&scope, None, 10).await.unwrap()), 0);
+        clock.advance(REMEMBER);
+        presence.changes();
+        assert!(presence.list(&scope, None, 10).await.unwrap().is_empty());
+    }
+}

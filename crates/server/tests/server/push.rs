@@ -1,0 +1,150 @@
+//! Calls that are pushed to a worker's URL.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::IntoResponse;
+use axum::routing::post;
+use segno::store::memory::MemoryStore;
+use segno_actions::functions::{SecretReference, http};
+use segno_api::instance::Status;
+use segno_api::invocation::Invoke;
+use segno_api::work::{CompleteWork, WorkItem};
+use segno_server::settings::Authentication;
+use serde_json::{Value, json};
+use tempfile::NamedTempFile;
+use tokio::sync::mpsc;
+
+use crate::stand::{PATIENCE, Stand, json_of, listener, settings};
+
+/// What the worker was sent.
+struct Sent {
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+impl Sent {
+    fn item(&self) -> WorkItem {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    fn header(&self, name: &str) -> &str {
+        self.headers[name].to_str().unwrap()
+    }
+}
+
+/// A worker that is called, and answers by a script: the last answer again and again.
+struct PushedTo {
+    stand: Stand,
+    sent: mpsc::UnboundedReceiver<Sent>,
+    secret: NamedTempFile,
+}
+
+type Script = Arc<Mutex<Vec<(u16, Value)>>>;
+
+async fn hook(
+    State((script, sent)): State<(Script, mpsc::UnboundedSender<Sent>)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> impl IntoResponse {
+    let (status, answer) = {
+        let mut script = script.lock().unwrap();
+        if script.len() > 1 { script.remove(0) } else { script[0].clone() }
+    };
+    sent.send(Sent { headers, body }).unwrap();
+    let status = StatusCode::from_u16(status).unwrap();
+    (status, [(header::CONTENT_TYPE, "application/json")], answer.to_string())
+}
+
+impl PushedTo {
+    /// A server with the function `notify`, which is pushed to a worker that answers like this.
+    async fn start(answers: &[(u16, Value)], allow_hosts: &[&str]) -> Self {
+        let (sender, sent) = mpsc::unbounded_channel();
+        let script: Script = Arc::new(Mutex::new(answers.to_vec()));
+        let router = Router::new().route("/hook", post(hook)).with_state((script, sender));
+        let listener = listener().await;
+        let url = format!("http://localhost:{}/hook", listener.local_addr().unwrap().port());
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let secret = NamedTempFile::new().unwrap();
+        std::fs::write(secret.path(), "a shared secret").unwrap();
+        let declaration = json!({
+            "executor": "remote",
+            "retry": { "attempts": 3, "initial_delay": "1ms" },
+            "push": { "url": url, "secret": { "file": secret.path() }, "allow_hosts": allow_hosts },
+        });
+        let mut settings = settings(Authentication::None);
+        settings.functions.insert("notify".parse().unwrap(), serde_json::from_value(declaration).unwrap());
+        PushedTo { stand: Stand::with(settings, MemoryStore::new()).await, sent, secret }
+    }
+
+    async fn next(&mut self) -> Sent {
+        self.sent.recv().await.unwrap()
+    }
+}
+
+const HERE: &[&str] = &["localhost"];
+
+#[tokio::test]
+async fn a_call_is_sent_signed_and_its_answer_is_the_result() {
+    let mut worker = PushedTo::start(&[(200, json!({ "sent": true }))], HERE).await;
+    let client = worker.stand.client().scope("shop", "eu");
+    let called =
+        client.invoke(&Invoke::new("notify", json_of(&json!({ "to": "Ada" }))), PATIENCE).await.unwrap();
+    assert_eq!(called.instance.unwrap().result.unwrap().text(), r#"{"sent":true}"#);
+    let sent = worker.next().await;
+    let item = sent.item();
+    assert_eq!((item.function.as_str(), item.input.text(), item.attempt), ("notify", r#"{"to":"Ada"}"#, 1));
+    assert_eq!(item.instance, called.id);
+    assert_eq!(sent.header("idempotency-key"), item.idempotency_key);
+    let secret = SecretReference::File(worker.secret.path().to_owned()).resolve().await.unwrap();
+    let at = sent.header("webhook-timestamp").parse().unwrap();
+    let expected = http::sign(&secret, sent.header("webhook-id"), at, &sent.body).unwrap();
+    assert_eq!(sent.header("webhook-signature"), expected);
+}
+
+#[tokio::test]
+async fn a_worker_that_accepts_a_call_answers_it_later() {
+    let mut worker = PushedTo::start(&[(202, Value::Null)], HERE).await;
+    let client = worker.stand.client();
+    let id = client.invoke(&Invoke::new("notify", json_of(&json!(1))), Duration::ZERO).await.unwrap().id;
+    let item = worker.next().await.item();
+    assert_eq!(client.instance(&id, Duration::ZERO).await.unwrap().status, Status::Running);
+    let answer = CompleteWork { lease: item.lease, result: json_of(&json!("later")) };
+    client.scope("shop", "us").complete_work(&answer).await.unwrap_err();
+    let client = worker.stand.client();
+    client.complete_work(&answer).await.unwrap();
+    assert_eq!(client.instance(&id, PATIENCE).await.unwrap().result.unwrap().text(), r#""later""#);
+    assert_eq!(client.complete_work(&answer).await.unwrap_err().code(), Some("lease-lost"));
+}
+
+#[tokio::test]
+async fn trouble_is_tried_again_and_a_refusal_is_not() {
+    let mut worker =
+        PushedTo::start(&[(500, json!("down")), (503, json!("down")), (200, json!("up"))], HERE).await;
+    let client = worker.stand.client();
+    let called = client.invoke(&Invoke::new("notify", json_of(&json!(1))), PATIENCE).await.unwrap();
+    assert_eq!(called.instance.unwrap().result.unwrap().text(), r#""up""#);
+    for attempt in 1..=3 {
+        assert_eq!(worker.next().await.item().attempt, attempt);
+    }
+    let worker = PushedTo::start(&[(422, json!("no")), (200, json!("yes"))], HERE).await;
+    let client = worker.stand.client();
+    let ended =
+        client.invoke(&Invoke::new("notify", json_of(&json!(1))), PATIENCE).await.unwrap().instance.unwrap();
+    let failure = ended.failure.unwrap();
+    assert_eq!((failure.code.as_deref(), failure.retryable), (Some("http-status"), false));
+}
+
+#[tokio::test]
+async fn a_worker_on_a_private_address_is_not_called_unless_it_is_allowed() {
+    let mut worker = PushedTo::start(&[(200, Value::Null)], &[]).await;
+    let client = worker.stand.client();
+    let ended =
+        client.invoke(&Invoke::new("notify", json_of(&json!(1))), PATIENCE).await.unwrap().instance.unwrap();
+    assert_eq!(ended.failure.unwrap().code.as_deref(), Some("address-refused"));
+    assert!(worker.sent.try_recv().is_err());
+}

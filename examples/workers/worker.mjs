@@ -1,0 +1,78 @@
+#!/usr/bin/env node
+// A complete Segno worker: SEGNO_KEY=segno_… node worker.mjs http://127.0.0.1:7070
+//
+// It runs the functions below, keeps their leases alive, and stops what is cancelled. Node (20 or newer) is enough.
+import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import { setTimeout as pause } from "node:timers/promises";
+
+const SERVER = process.argv[2].replace(/\/$/, "");
+const WORKER = `node-${hostname()}-${process.pid}`;
+const LEASE_MS = 5_000;
+const AT_ONCE = 4;
+
+const FUNCTIONS = {
+  "word-count": (text) => text.split(/\s+/).filter(Boolean).length,
+
+  // Waits until a file is there: something that takes long. Leaves when the call is cancelled.
+  "await-file": async (path, job) => {
+    while (!job.stop.aborted) {
+      const text = await readFile(path, "utf8").catch(() => null);
+      if (text !== null) return text;
+      job.progress = "still waiting";
+      await pause(100);
+    }
+  },
+};
+
+async function post(verb, body) {
+  const headers = { "content-type": "application/json", authorization: `Bearer ${process.env.SEGNO_KEY ?? ""}` };
+  const response = await fetch(`${SERVER}/v1/work/${verb}`, { method: "POST", headers, body: JSON.stringify(body) });
+  const text = await response.text();
+  if (response.ok) return text && JSON.parse(text);
+  throw Object.assign(new Error(`${verb}: ${text}`), { status: response.status });
+}
+
+async function keepAlive(job, ended, stop) {
+  while (true) {
+    await pause(LEASE_MS / 3, null, { signal: ended }).catch(() => {});
+    if (ended.aborted) return;
+    try {
+      const answer = await post("heartbeat", { lease: job.lease, extend_ms: LEASE_MS, progress: job.progress });
+      job.lease = answer.lease ?? job.lease;
+      if (answer.action === "cancel") return stop.abort();
+    } catch (error) {
+      // Otherwise the server is away; the next heartbeat may reach it.
+      if (error.status === 409) return stop.abort();
+    }
+  }
+}
+
+async function run(item) {
+  const [ended, stop] = [new AbortController(), new AbortController()];
+  const job = { lease: item.lease, progress: null, stop: stop.signal };
+  const heart = keepAlive(job, ended.signal, stop);
+  let [verb, answer] = ["complete", {}];
+  try {
+    answer.result = (await FUNCTIONS[item.function](item.input, job)) ?? null;
+  } catch (error) {
+    [verb, answer] = ["fail", { message: String(error) }];
+  }
+  ended.abort();
+  await heart;
+  if (!stop.signal.aborted) await post(verb, { lease: job.lease, ...answer });
+}
+
+async function work() {
+  const ask = { worker: WORKER, functions: Object.keys(FUNCTIONS), lease_ms: LEASE_MS, wait_ms: 20_000 };
+  while (true) {
+    try {
+      for (const item of (await post("fetch", ask)).items) await run(item);
+    } catch (error) {
+      console.error(`${error.message}; trying again`);
+      await pause(1_000);
+    }
+  }
+}
+
+await Promise.all(Array.from({ length: AT_ONCE }, work));

@@ -107,6 +107,10 @@ pub struct RunArguments {
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub concurrency: u32,
 
+    /// Nodes in this process; clients are spread over them. More than one needs a store that nodes can share.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub nodes: u8,
+
     /// How long to measure, after a short warm-up.
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub seconds: u64,
@@ -176,7 +180,10 @@ mod tests {
         let run =
             parse("segno-bench run sequence --store memory: --concurrency 256 --seconds 7 --json").unwrap();
         assert_eq!(run.workload, WorkloadName::Sequence);
-        assert_eq!((run.concurrency, run.seconds, run.timers, run.json), (256, 7, 10_000, true));
+        assert_eq!(
+            (run.concurrency, run.nodes, run.seconds, run.timers, run.json),
+            (256, 1, 7, 10_000, true)
+        );
         assert_eq!(run.store, StoreUrl::Memory);
     }
 
@@ -186,6 +193,7 @@ mod tests {
             ("segno-bench run nothing", "invalid value 'nothing'"),
             ("segno-bench run hello --concurrency 0", "0 is not in 1..=100000"),
             ("segno-bench run hello --concurrency many", "invalid digit"),
+            ("segno-bench run hello --nodes 0", "0 is not in 1..=16"),
             ("segno-bench run hello --seconds 0", "0 is not in 1..=3600"),
             ("segno-bench run hello --timers 0", "0 is not in 1..=1000000"),
             ("segno-bench run hello --store redis:", "unknown store"),

@@ -8,7 +8,6 @@ use segno::Client;
 use segno::clock::{Clock, SystemClock};
 use tokio::task::JoinSet;
 
-use crate::usage::Usage;
 use crate::workload::{Bench, Measured, new_histogram, record_ns};
 
 /// Nothing is counted before caches are warm and the first instances have gone through.
@@ -30,14 +29,14 @@ where
     let from_ns = SystemClock.monotonic_ns() + nanos(WARM_UP);
     let to_ns = from_ns + nanos(bench.duration);
     let mut clients = JoinSet::new();
-    for _ in 0..bench.concurrency {
-        let (client, run) = (bench.client.clone(), run.clone());
+    for number in 0..bench.concurrency {
+        let (client, run) = (bench.nodes.client(number), run.clone());
         clients.spawn(async move { loop_until(to_ns, from_ns, || run(client.clone())).await });
     }
     segno::clock::sleep(&SystemClock, WARM_UP).await;
-    let before = Usage::now()?;
+    let meter = bench.nodes.meter()?;
     segno::clock::sleep(&SystemClock, bench.duration).await;
-    let after = Usage::now()?;
+    let spent = meter.read()?;
 
     let mut all = Seen { latency_us: new_histogram(), runs: 0, errors: 0 };
     while let Some(seen) = clients.join_next().await {
@@ -53,7 +52,7 @@ where
         elapsed: bench.duration,
         latency_us: all.latency_us,
         errors: all.errors,
-        cpu_s: after.cpu_s - before.cpu_s,
+        spent,
         cost_ratio: None,
         lateness: None,
     })

@@ -7,6 +7,7 @@
 //! | `closed_loop` | clients that start an instance, wait for its result, and start the next |
 //! | `floor` | the physical limit of a disk: `segno-bench floor --store segno:DIR` |
 //! | `http` | load on a server's API: `segno-bench http get --server URL` |
+//! | `nodes` | the nodes that a workload runs on, and what they cost |
 //! | `usage` | processor time and memory of this process |
 //! | `report` | what is printed, as a table or as JSON |
 //!
@@ -16,6 +17,7 @@ mod arguments;
 mod closed_loop;
 mod floor;
 mod http;
+mod nodes;
 mod report;
 mod usage;
 mod workload;
@@ -23,15 +25,13 @@ mod workload;
 use std::time::Duration;
 
 use clap::Parser;
-use segno::{Registry, Runtime};
+use segno::Registry;
 
 use arguments::{Arguments, Command, RunArguments};
+use nodes::Nodes;
 use report::Report;
 use usage::Usage;
 use workload::{Bench, Workload};
-
-/// How long a node may take to end after a workload.
-const SHUTDOWN_DEADLINE: Duration = Duration::from_secs(10);
 
 /// The allocator that the `segno` binary uses too: turns are many small allocations, which it serves about twice as fast.
 #[global_allocator]
@@ -57,19 +57,18 @@ async fn run_all(arguments: &RunArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs one workload on a store and a node of its own.
+/// Runs one workload on nodes of its own.
 async fn run(workload: &dyn Workload, arguments: &RunArguments) -> anyhow::Result<Report> {
     eprintln!("{}: {} ...", workload.name(), workload.about());
     let registry = workload.register(Registry::builder()).build()?;
-    let runtime = Runtime::builder(arguments.store.open().await?).registry(registry).start().await?;
     let bench = Bench {
-        client: runtime.client().clone(),
+        nodes: Nodes::start(&arguments.store, arguments.nodes.into(), &registry).await?,
         concurrency: arguments.concurrency,
         duration: Duration::from_secs(arguments.seconds),
         timers: arguments.timers,
     };
     let measured = workload.measure(&bench).await?;
     let rss_mb = Usage::now()?.rss_mb;
-    runtime.shutdown(SHUTDOWN_DEADLINE).await;
+    bench.nodes.shut_down().await;
     Ok(Report::new(workload.name(), arguments.store.to_string(), measured, rss_mb))
 }

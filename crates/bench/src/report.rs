@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::nodes::Traffic;
 use crate::workload::Measured;
 
 /// The figures of one workload. The field names are the JSON that scripts read.
@@ -19,6 +20,12 @@ pub struct Report {
     rss_mb: f64,
     errors: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    commits_per_run: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    round_trips_per_run: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_run: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     cost_ratio: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lateness_p50_ms: Option<f64>,
@@ -33,6 +40,10 @@ impl Report {
     pub fn new(workload: &'static str, store: String, measured: Measured, rss_mb: f64) -> Self {
         let seconds = measured.elapsed.as_secs_f64();
         let lateness = measured.lateness.as_ref();
+        let per_run = |count: fn(Traffic) -> u64| {
+            let traffic = measured.spent.traffic.filter(|_| measured.runs > 0)?;
+            Some(round(count(traffic) as f64 / measured.runs as f64))
+        };
         Report {
             workload,
             store,
@@ -41,9 +52,12 @@ impl Report {
             steps_per_s: round(measured.steps as f64 / seconds),
             p50_ms: percentile_ms(&measured.latency_us, 50.0),
             p99_ms: percentile_ms(&measured.latency_us, 99.0),
-            cpu_s: round(measured.cpu_s),
+            cpu_s: round(measured.spent.cpu_s),
             rss_mb: round(rss_mb),
             errors: measured.errors,
+            commits_per_run: per_run(|traffic| traffic.commits),
+            round_trips_per_run: per_run(|traffic| traffic.round_trips),
+            bytes_per_run: per_run(|traffic| traffic.bytes),
             cost_ratio: measured.cost_ratio.map(round),
             lateness_p50_ms: lateness.map(|lateness| percentile_ms(&lateness.late_us, 50.0)),
             lateness_p99_ms: lateness.map(|lateness| percentile_ms(&lateness.late_us, 99.0)),
@@ -70,6 +84,13 @@ impl Report {
             self.rss_mb,
             self.errors,
         );
+        if let (Some(commits), Some(round_trips), Some(bytes)) =
+            (self.commits_per_run, self.round_trips_per_run, self.bytes_per_run)
+        {
+            row.push_str(&format!(
+                "  a run: {commits:.3} commits, {round_trips:.3} round trips, {bytes:.0} bytes"
+            ));
+        }
         if let Some(ratio) = self.cost_ratio {
             row.push_str(&format!("  cost ratio {ratio:.2}"));
         }
@@ -105,6 +126,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::nodes::Spent;
     use crate::workload::{Lateness, new_histogram};
 
     fn measured() -> Measured {
@@ -119,7 +141,7 @@ mod tests {
             elapsed: Duration::from_secs(2),
             latency_us,
             errors: 0,
-            cpu_s: 1.5,
+            spent: Spent { cpu_s: 1.5, traffic: None },
             cost_ratio: None,
             lateness: None,
         }
@@ -132,6 +154,20 @@ mod tests {
             json,
             r#"{"workload":"sequence","store":"memory:","concurrency":8,"runs_per_s":15.0,"steps_per_s":75.0,"p50_ms":0.5,"p99_ms":0.99,"cpu_s":1.5,"rss_mb":12.0,"errors":0}"#
         );
+    }
+
+    #[test]
+    fn a_database_shows_what_a_run_costs_it() {
+        let traffic = Traffic { commits: 60, round_trips: 75, bytes: 30_000 };
+        let measured = Measured { spent: Spent { cpu_s: 1.5, traffic: Some(traffic) }, ..measured() };
+        let report = Report::new("hello", "postgres://".to_owned(), measured, 12.0);
+        let json = report.to_json();
+        assert!(
+            json.ends_with(r#""commits_per_run":2.0,"round_trips_per_run":2.5,"bytes_per_run":1000.0}"#),
+            "{json}"
+        );
+        let row = report.to_table_row();
+        assert!(row.ends_with("  a run: 2.000 commits, 2.500 round trips, 1000 bytes"), "{row}");
     }
 
     #[test]

@@ -74,6 +74,14 @@ fn an_unknown_store_is_refused() {
 }
 
 #[test]
+fn nodes_cannot_share_a_store_of_one_process() {
+    let output = bench(&["run", "hello", "--store", "memory:", "--nodes", "2"]);
+    assert_eq!(output.status.code(), Some(1));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("cannot be shared by 2 nodes"), "{error}");
+}
+
+#[test]
 fn a_database_that_is_not_there_is_an_error() {
     let output = bench(&["run", "hello", "--json", "--store", "postgres://segno@%2Fnowhere/segno"]);
     assert_eq!(output.status.code(), Some(1));

@@ -1,6 +1,6 @@
 -- Tables, indexes and sequences. Times are Unix milliseconds of the database's clock; ids compare byte by byte.
 --
--- Hot and narrow: turn, message, activity, session. Append-only: event. One row per thing: instance, execution, record.
+-- Hot and narrow: turn, message, activity, session. Append-only: event_batch, past_execution. One row per thing: instance, record.
 -- Order in which every commit takes row locks, so that two commits never wait for each other:
 -- turn by instance, activity by id, session by id, record by kind and id. Fetches skip what is locked and never wait.
 
@@ -13,26 +13,32 @@ CREATE SEQUENCE @schema@.record_version;
 CREATE FUNCTION @schema@.now_ms() RETURNS bigint LANGUAGE sql VOLATILE PARALLEL SAFE
 AS $$ SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
--- One row per instance that has started or received events.
+-- One row per instance that has started or received events, with its current execution: a turn changes this row and no
+-- other one.
 CREATE TABLE @schema@.instance (
     instance_id text COLLATE "C" PRIMARY KEY,
-    current_execution_id bigint NOT NULL,
-    status smallint NOT NULL,
     created_at_ms bigint NOT NULL,
     updated_at_ms bigint NOT NULL,
-    completed_at_ms bigint,
     revision bigint NOT NULL,
     name text COLLATE "C",
     version text,
     parent_id text COLLATE "C",
-    -- Engine version that the current execution is pinned to, in a form that sorts like versions; '' for none.
-    pin_key text COLLATE "C" NOT NULL DEFAULT '',
     custom_status_version bigint NOT NULL DEFAULT 0,
     custom_status bytea,
     -- Key, value, key, value.
-    labels text[] NOT NULL DEFAULT '{}'
+    labels text[] NOT NULL DEFAULT '{}',
+    -- From here on it is about the current execution.
+    execution_id bigint NOT NULL,
+    status smallint NOT NULL,
+    started_at_ms bigint NOT NULL,
+    completed_at_ms bigint,
+    last_event_id bigint NOT NULL,
+    incarnation bigint,
+    pinned_version text,
+    -- The engine version that it is pinned to, in a form that sorts like versions; '' for none.
+    pin_key text COLLATE "C" NOT NULL DEFAULT '',
+    output bytea
 ) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
-CREATE INDEX instance_age ON @schema@.instance (created_at_ms DESC, instance_id);
 CREATE INDEX instance_status ON @schema@.instance (status, created_at_ms DESC, instance_id);
 CREATE INDEX instance_name ON @schema@.instance (name, created_at_ms DESC, instance_id) WHERE name IS NOT NULL;
 CREATE INDEX instance_parent ON @schema@.instance (parent_id, created_at_ms DESC, instance_id) WHERE parent_id IS NOT NULL;
@@ -47,25 +53,43 @@ CREATE TABLE @schema@.label (
 CREATE INDEX label_value ON @schema@.label (key, value, created_at_ms DESC, instance_id);
 CREATE INDEX label_instance ON @schema@.label (instance_id);
 
-CREATE TABLE @schema@.execution (
+-- Executions that another one followed.
+CREATE TABLE @schema@.past_execution (
     instance_id text COLLATE "C" NOT NULL,
     execution_id bigint NOT NULL,
     status smallint NOT NULL,
     started_at_ms bigint NOT NULL,
     completed_at_ms bigint,
-    pinned_version text,
     incarnation bigint,
+    pinned_version text,
     output bytea,
     PRIMARY KEY (instance_id, execution_id)
-) WITH (fillfactor = 75, autovacuum_vacuum_scale_factor = 0.05);
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
 
-CREATE TABLE @schema@.event (
+-- All executions.
+CREATE VIEW @schema@.execution AS
+    SELECT instance_id, execution_id, status, started_at_ms, completed_at_ms, incarnation, pinned_version, output
+      FROM @schema@.past_execution
+    UNION ALL
+    SELECT instance_id, execution_id, status, started_at_ms, completed_at_ms, incarnation, pinned_version, output
+      FROM @schema@.instance;
+
+-- Histories: a row has the events of one commit, `data[n]` that of number `ids[n]`. Rows are kept as they are up to the
+-- size of a page: compressing each of them would cost more than it saves.
+CREATE TABLE @schema@.event_batch (
     instance_id text COLLATE "C" NOT NULL,
     execution_id bigint NOT NULL,
-    event_id bigint NOT NULL,
-    data bytea NOT NULL,
-    PRIMARY KEY (instance_id, execution_id, event_id)
-) WITH (autovacuum_vacuum_insert_scale_factor = 0.2);
+    -- The highest of its numbers.
+    last_id bigint NOT NULL,
+    ids bigint[] NOT NULL,
+    data bytea[] NOT NULL,
+    PRIMARY KEY (instance_id, execution_id, last_id)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.2, toast_tuple_target = 8160);
+
+-- Histories, an event a row.
+CREATE VIEW @schema@.event AS
+    SELECT b.instance_id, b.execution_id, e.event_id, e.data
+      FROM @schema@.event_batch b CROSS JOIN LATERAL unnest(b.ids, b.data) AS e(event_id, data);
 
 -- What waits for an instance, and its lock; a row exists only while there is a message or a lock. It is also what
 -- every commit for the instance locks first.
@@ -89,7 +113,6 @@ CREATE TABLE @schema@.turn (
         autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX turn_ready ON @schema@.turn (pin_key, head) WHERE ready;
 CREATE INDEX turn_later ON @schema@.turn (next_at_ms) WHERE NOT ready;
-CREATE UNIQUE INDEX turn_lock ON @schema@.turn (lock_token) WHERE lock_token IS NOT NULL;
 
 -- The orchestrator queue. Inserted once, deleted once; `attempts` counts only fetches that came to nothing.
 -- Every message is in exactly one of the two indexes, by whether it had to wait when it came.
@@ -130,7 +153,6 @@ CREATE TABLE @schema@.activity (
 CREATE INDEX activity_ready ON @schema@.activity (lane, id) WHERE ready AND session_id IS NULL;
 CREATE INDEX activity_session ON @schema@.activity (session_id, id) WHERE session_id IS NOT NULL;
 CREATE INDEX activity_later ON @schema@.activity (next_at_ms) WHERE NOT ready;
-CREATE UNIQUE INDEX activity_lock ON @schema@.activity (lock_token) WHERE lock_token IS NOT NULL;
 CREATE INDEX activity_name ON @schema@.activity (instance_id, execution_id, activity_id);
 
 CREATE TABLE @schema@.session (
@@ -178,8 +200,8 @@ INSERT INTO @schema@.turn (instance_id, pin_key, ready, head, next_at_ms)
 SELECT E'\x01ballast ' || n, '', false, -n, 9223372036854775807 FROM generate_series(1, 1000) AS n;
 INSERT INTO @schema@.message (id, instance_id, late, visible_at_ms, timer_execution_id, timer_id, body)
 SELECT -n, E'\x01ballast message ' || n, n % 2 = 0, 9223372036854775807, -n, -n, '' FROM generate_series(1, 2000) AS n;
-INSERT INTO @schema@.activity (id, instance_id, execution_id, activity_id, lane, session_id, ready, next_at_ms, body)
-SELECT -n, E'\x01ballast ' || n, -n, -n, '', NULL, false, 9223372036854775807, '' FROM generate_series(1, 1000) AS n;
+INSERT INTO @schema@.activity (id, instance_id, execution_id, activity_id, lane, ready, next_at_ms, body)
+SELECT -n, E'\x01ballast ' || n, -n, -n, '', false, 9223372036854775807, '' FROM generate_series(1, 1000) AS n;
 INSERT INTO @schema@.record (kind, id, version, body)
 SELECT E'\x01ballast', n::text, 0, '' FROM generate_series(1, 1000) AS n;
 ANALYZE @schema@.turn;

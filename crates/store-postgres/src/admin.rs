@@ -119,7 +119,7 @@ impl ProviderAdmin for PostgresStore {
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
         const OPERATION: &str = "latest_execution_id";
         let schema = self.core().schema();
-        let sql = format!("SELECT i.current_execution_id FROM {schema}.instance i WHERE i.instance_id = $1");
+        let sql = format!("SELECT i.execution_id FROM {schema}.instance i WHERE i.instance_id = $1");
         let rows = self.core().rows(OPERATION, &sql, &[(&instance, Type::TEXT)]).await?;
         let row = rows.first().ok_or_else(|| unknown_instance(OPERATION, instance))?;
         get(row, 0).map(unsigned)
@@ -141,8 +141,8 @@ impl ProviderAdmin for PostgresStore {
         let schema = self.core().schema();
         let sql = format!(
             "SELECT e.status::bigint, e.output, e.started_at_ms, e.completed_at_ms,
-                    (SELECT count(*) FROM {schema}.event h
-                      WHERE h.instance_id = e.instance_id AND h.execution_id = e.execution_id)
+                    (SELECT coalesce(sum(cardinality(b.ids)), 0)::bigint FROM {schema}.event_batch b
+                      WHERE b.instance_id = e.instance_id AND b.execution_id = e.execution_id)
                FROM {schema}.execution e WHERE e.instance_id = $1 AND e.execution_id = $2"
         );
         let execution = bits(execution_id);

@@ -11,6 +11,7 @@ use tokio_postgres::Row;
 
 use crate::columns::tag;
 use crate::number::{status, unsigned};
+use crate::waiting::Held;
 
 const OPERATION: &str = "exchange";
 
@@ -31,6 +32,8 @@ pub(crate) struct Answer {
     pub(crate) retry_activities: bool,
     /// One for each item, then one version for each record.
     pub(crate) outcomes: Vec<i64>,
+    /// What was locked, by token.
+    pub(crate) locks: Vec<(LockToken, Held)>,
     /// Locked instances.
     pub(crate) turns: Vec<LockedTurn>,
     /// Locked activities.
@@ -88,13 +91,15 @@ impl Answer {
 
     fn read_turn(&mut self, row: &Row) -> Result<(), ProviderError> {
         let code: Option<i64> = get(row, 5)?;
+        let (lock_token, instance): (LockToken, String) = (LockToken(unsigned(get(row, 1)?)), get(row, 6)?);
+        self.locks.push((lock_token, Held::Instance(instance.clone())));
         self.turns.push(LockedTurn {
-            lock_token: LockToken(unsigned(get(row, 1)?)),
+            lock_token,
+            instance,
             execution_id: unsigned(get(row, 2)?),
             last_event_id: unsigned(get(row, 3)?),
             incarnation: get::<Option<i64>>(row, 4)?.map(i64::cast_unsigned),
             status: code.map(|code| status(OPERATION, code)).transpose()?,
-            instance: get(row, 6)?,
             orchestration_name: get(row, 7)?,
             version: get(row, 8)?,
             messages: Vec::new(),
@@ -121,8 +126,11 @@ impl Answer {
     fn read_activity(&mut self, row: &Row) -> Result<(), ProviderError> {
         let body = body(row, 11)?;
         self.bytes += body.len();
+        let lock_token = LockToken(unsigned(get(row, 1)?));
+        let rows: Vec<i64> = get(row, 13)?;
+        self.locks.extend(rows.first().map(|row| (lock_token, Held::Activity(*row))));
         self.activities.push(LockedWorkItem {
-            lock_token: LockToken(unsigned(get(row, 1)?)),
+            lock_token,
             attempt_count: attempts(get(row, 4)?),
             fetched_at_ms: unsigned(self.now_ms),
             message: WorkerMessage {

@@ -10,22 +10,26 @@ use tokio_postgres::types as postgres_types;
 use crate::item::{Item, guard_code};
 use crate::number::{bits, span, status_code, time};
 use crate::version_key::version_key;
+use crate::waiting::{Held, Pending};
 
 /// A parameter and its type.
 pub(crate) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
 macro_rules! columns {
-    ($($(#[$doc:meta])* $name:ident : $of:ty => $type:ident,)*) => {
+    ($(#[doc = $doc:literal] $list:ident { $($name:ident : $of:ty => $type:ident,)* })*) => {
         /// All items of a call, column by column, in the order of the function's parameters.
         #[derive(Debug, Default)]
         pub(crate) struct Columns<'a> {
-            $($(#[$doc])* $name: Vec<$of>,)*
+            $($($name: Vec<$of>,)*)*
         }
+
+        /// The lists that the columns make up: each a type of the schema, and how many columns it has.
+        pub(crate) const LISTS: &[(&str, usize)] = &[$((stringify!($list), [$(stringify!($name)),*].len()),)*];
 
         impl<'a> Columns<'a> {
             /// The parameters of the call.
             pub(crate) fn parameters(&self) -> Vec<Parameter<'_>> {
-                vec![$((&self.$name as &(dyn ToSql + Sync), Type::$type),)*]
+                vec![$($((&self.$name as &(dyn ToSql + Sync), Type::$type),)*)*]
             }
         }
     };
@@ -33,73 +37,93 @@ macro_rules! columns {
 
 columns! {
     /// One entry per item.
-    kind: i16 => INT2_ARRAY,
-    token: Option<i64> => INT8_ARRAY,
-    execution: Option<i64> => INT8_ARRAY,
-    ms: Option<i64> => INT8_ARRAY,
-    flag: bool => BOOL_ARRAY,
-    instance: Option<&'a str> => TEXT_ARRAY,
+    item_list {
+        kind: i16 => INT2_ARRAY,
+        token: Option<i64> => INT8_ARRAY,
+        instance: Option<&'a str> => TEXT_ARRAY,
+        activity: Option<i64> => INT8_ARRAY,
+        execution: Option<i64> => INT8_ARRAY,
+        ms: Option<i64> => INT8_ARRAY,
+        flag: bool => BOOL_ARRAY,
+    }
     /// One entry per turn, or per append.
-    t_item: i32 => INT4_ARRAY,
-    t_stores: bool => BOOL_ARRAY,
-    t_first: Option<i64> => INT8_ARRAY,
-    t_sorted: bool => BOOL_ARRAY,
-    t_status: Option<i16> => INT2_ARRAY,
-    t_output: Option<&'a [u8]> => BYTEA_ARRAY,
-    t_name: Option<&'a str> => TEXT_ARRAY,
-    t_version: Option<&'a str> => TEXT_ARRAY,
-    t_parent: Option<&'a str> => TEXT_ARRAY,
-    t_pin: Option<String> => TEXT_ARRAY,
-    t_pin_key: Option<String> => TEXT_ARRAY,
-    t_incarnation: Option<i64> => INT8_ARRAY,
-    t_custom: i16 => INT2_ARRAY,
-    t_custom_status: Option<&'a [u8]> => BYTEA_ARRAY,
-    t_labelled: bool => BOOL_ARRAY,
+    turn_list {
+        t_item: i32 => INT4_ARRAY,
+        t_stores: bool => BOOL_ARRAY,
+        t_first: Option<i64> => INT8_ARRAY,
+        t_last: Option<i64> => INT8_ARRAY,
+        t_sorted: bool => BOOL_ARRAY,
+        t_status: Option<i16> => INT2_ARRAY,
+        t_output: Option<&'a [u8]> => BYTEA_ARRAY,
+        t_name: Option<&'a str> => TEXT_ARRAY,
+        t_version: Option<&'a str> => TEXT_ARRAY,
+        t_parent: Option<&'a str> => TEXT_ARRAY,
+        t_pin: Option<String> => TEXT_ARRAY,
+        t_pin_key: Option<String> => TEXT_ARRAY,
+        t_incarnation: Option<i64> => INT8_ARRAY,
+        t_custom: i16 => INT2_ARRAY,
+        t_custom_status: Option<&'a [u8]> => BYTEA_ARRAY,
+        t_labelled: bool => BOOL_ARRAY,
+    }
     /// One entry per label.
-    l_item: i32 => INT4_ARRAY,
-    l_key: &'a str => TEXT_ARRAY,
-    l_value: &'a str => TEXT_ARRAY,
+    label_list {
+        l_item: i32 => INT4_ARRAY,
+        l_key: &'a str => TEXT_ARRAY,
+        l_value: &'a str => TEXT_ARRAY,
+    }
     /// One entry per event.
-    e_item: i32 => INT4_ARRAY,
-    e_id: i64 => INT8_ARRAY,
-    e_data: &'a [u8] => BYTEA_ARRAY,
+    event_list {
+        e_item: i32 => INT4_ARRAY,
+        e_id: i64 => INT8_ARRAY,
+        e_data: &'a [u8] => BYTEA_ARRAY,
+    }
     /// One entry per message.
-    m_item: i32 => INT4_ARRAY,
-    m_instance: &'a str => TEXT_ARRAY,
-    m_visible: Option<i64> => INT8_ARRAY,
-    m_delay: Option<i64> => INT8_ARRAY,
-    m_timer_execution: Option<i64> => INT8_ARRAY,
-    m_timer: Option<i64> => INT8_ARRAY,
-    m_guard: i16 => INT2_ARRAY,
-    m_body: &'a [u8] => BYTEA_ARRAY,
+    message_list {
+        m_item: i32 => INT4_ARRAY,
+        m_instance: &'a str => TEXT_ARRAY,
+        m_visible: Option<i64> => INT8_ARRAY,
+        m_delay: Option<i64> => INT8_ARRAY,
+        m_timer_execution: Option<i64> => INT8_ARRAY,
+        m_timer: Option<i64> => INT8_ARRAY,
+        m_guard: i16 => INT2_ARRAY,
+        m_body: &'a [u8] => BYTEA_ARRAY,
+    }
     /// One entry per activity.
-    a_item: i32 => INT4_ARRAY,
-    a_instance: &'a str => TEXT_ARRAY,
-    a_execution: i64 => INT8_ARRAY,
-    a_id: i64 => INT8_ARRAY,
-    a_lane: String => TEXT_ARRAY,
-    a_session: Option<&'a str> => TEXT_ARRAY,
-    a_visible: Option<i64> => INT8_ARRAY,
-    a_body: &'a [u8] => BYTEA_ARRAY,
+    activity_list {
+        a_item: i32 => INT4_ARRAY,
+        a_instance: &'a str => TEXT_ARRAY,
+        a_execution: i64 => INT8_ARRAY,
+        a_id: i64 => INT8_ARRAY,
+        a_lane: String => TEXT_ARRAY,
+        a_session: Option<&'a str> => TEXT_ARRAY,
+        a_visible: Option<i64> => INT8_ARRAY,
+        a_body: &'a [u8] => BYTEA_ARRAY,
+    }
     /// One entry per activity that is taken back.
-    c_item: i32 => INT4_ARRAY,
-    c_instance: &'a str => TEXT_ARRAY,
-    c_execution: i64 => INT8_ARRAY,
-    c_id: i64 => INT8_ARRAY,
+    cancel_list {
+        c_item: i32 => INT4_ARRAY,
+        c_instance: &'a str => TEXT_ARRAY,
+        c_execution: i64 => INT8_ARRAY,
+        c_id: i64 => INT8_ARRAY,
+    }
     /// One entry per timer that is taken back.
-    x_item: i32 => INT4_ARRAY,
-    x_execution: i64 => INT8_ARRAY,
-    x_timer: i64 => INT8_ARRAY,
+    timer_list {
+        x_item: i32 => INT4_ARRAY,
+        x_execution: i64 => INT8_ARRAY,
+        x_timer: i64 => INT8_ARRAY,
+    }
     /// One entry per record.
-    r_item: i32 => INT4_ARRAY,
-    r_kind: &'a str => TEXT_ARRAY,
-    r_id: &'a str => TEXT_ARRAY,
-    r_expect: i16 => INT2_ARRAY,
-    r_version: Option<i64> => INT8_ARRAY,
-    r_delete: bool => BOOL_ARRAY,
-    r_due: Option<i64> => INT8_ARRAY,
-    r_life: Option<i64> => INT8_ARRAY,
-    r_body: &'a [u8] => BYTEA_ARRAY,
+    record_list {
+        r_item: i32 => INT4_ARRAY,
+        r_kind: &'a str => TEXT_ARRAY,
+        r_id: &'a str => TEXT_ARRAY,
+        r_expect: i16 => INT2_ARRAY,
+        r_version: Option<i64> => INT8_ARRAY,
+        r_delete: bool => BOOL_ARRAY,
+        r_due: Option<i64> => INT8_ARRAY,
+        r_life: Option<i64> => INT8_ARRAY,
+        r_body: &'a [u8] => BYTEA_ARRAY,
+    }
 }
 
 /// The routing tag of an activity as the database keeps it: no tag is not the empty tag.
@@ -114,16 +138,18 @@ pub(crate) fn tag(lane: &str) -> Option<String> {
 
 impl<'a> Columns<'a> {
     /// The columns of some items.
-    pub(crate) fn of(items: impl Iterator<Item = &'a Item>) -> Self {
+    pub(crate) fn of(items: &'a [Pending]) -> Self {
         let mut columns = Columns::default();
-        for (number, item) in (1..).zip(items) {
-            columns.push(number, item);
+        for (number, pending) in (1..).zip(items) {
+            columns.push(number, pending);
         }
         columns
     }
 
-    fn push(&mut self, number: i32, item: &'a Item) {
-        let (mut execution, mut ms, mut flag, mut instance) = (None, None, false, None);
+    fn push(&mut self, number: i32, pending: &'a Pending) {
+        let (item, held) = (&pending.item, pending.held.as_ref());
+        let mut instance = held.and_then(Held::instance);
+        let (mut execution, mut ms, mut flag) = (None, None, false);
         match item {
             Item::Turn(turn) => {
                 execution = Some(bits(turn.execution_id));
@@ -144,6 +170,7 @@ impl<'a> Columns<'a> {
         }
         self.kind.push(item.kind());
         self.token.push(item.token().map(|token| bits(token.0)));
+        self.activity.push(held.and_then(Held::activity));
         self.execution.push(execution);
         self.ms.push(ms);
         self.flag.push(flag);
@@ -189,6 +216,7 @@ impl<'a> Columns<'a> {
         self.t_item.push(number);
         self.t_stores.push(says_something || !events.is_empty());
         self.t_first.push(events.iter().map(|event| bits(event.event_id)).min());
+        self.t_last.push(events.iter().map(|event| bits(event.event_id)).max());
         self.t_sorted.push(events.is_sorted_by(|one, next| one.event_id < next.event_id));
         self.t_status.push(metadata.and_then(|metadata| metadata.status).map(status_code));
         self.t_output.push(metadata.and_then(|metadata| metadata.output.as_deref()));

@@ -130,7 +130,7 @@ impl Core {
             if waiting.is_closed {
                 return Err(closed(operation));
             }
-            waiting.add(Pending { item, answer: Some(answer) });
+            waiting.add(Pending { item, held: None, answer: Some(answer) });
         }
         self.wake.notify_one();
         outcome.await.unwrap_or_else(|_| Err(closed(operation)))
@@ -144,7 +144,7 @@ impl Core {
         }
         for token in tokens {
             let back = GiveBack { token, delay_ms: 0, ignore_attempt: true };
-            waiting.add(Pending { item: make(back), answer: None });
+            waiting.add(Pending { item: make(back), held: None, answer: None });
         }
         drop(waiting);
         self.wake.notify_one();

@@ -12,14 +12,16 @@ use std::time::Duration;
 use segno::clock::{Clock, NEVER_MS, SystemClock, duration_ms, sleep, sleep_until, timeout};
 use segno::store::{ErrorKind, ProviderError};
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Row, Statement};
 
 use crate::answer::Answer;
-use crate::columns::{Columns, Parameter};
+use crate::columns::{Columns, LISTS, Parameter};
 use crate::connection::{Connection, Connector};
 use crate::core::{Core, Counts};
 use crate::error::{Trouble, describe};
 use crate::item::Item;
 use crate::number::limit;
+use crate::options::Pooler;
 use crate::waiting::{Pending, Plan, SessionWish};
 
 /// Before looking again at what another transaction had in its hands.
@@ -38,8 +40,8 @@ const MAX_COLLISIONS: usize = 8;
 /// How many tries of an exchange have numbers of their own, so that one that was given up cannot pass for a later one.
 const MAX_TRIES: i64 = 65_536;
 
-/// Parameters before and after the columns: the writer and the number, then fetches and watches.
-const OTHER_PARAMETERS: usize = 13;
+/// What the process waits for, as a type of the schema, and how many columns it has.
+const WISH: (&str, usize) = ("wish", 10);
 
 /// Sends exchanges until the store is closed.
 pub(crate) struct Exchanger {
@@ -47,6 +49,8 @@ pub(crate) struct Exchanger {
     connector: Arc<Connector>,
     connection: Option<Connection>,
     sql: String,
+    /// The same, read and planned by the server once for the connection; not where a pooler would mix connections up.
+    statement: Option<Statement>,
     writer_id: i64,
     /// The number of the exchange times [`MAX_TRIES`], plus that of the try.
     exchange_no: i64,
@@ -64,19 +68,14 @@ struct Failure {
 
 impl Exchanger {
     pub(crate) fn new(core: Arc<Core>, connector: Arc<Connector>, writer_id: i64) -> Self {
-        let columns = Columns::default().parameters().len();
-        let mut sql = format!("SELECT * FROM {}.exchange(", core.schema());
-        for number in 1..=columns + OTHER_PARAMETERS {
-            // Writing to a string cannot fail.
-            let _ = write!(sql, "{}${number}", if number == 1 { "" } else { ", " });
-        }
-        sql.push(')');
+        let sql = call(core.schema());
         let next_slow_poll_ms = core.clock().now_ms();
         Exchanger {
             core,
             connector,
             connection: None,
             sql,
+            statement: None,
             writer_id,
             exchange_no: 0,
             retry_soon: false,
@@ -95,6 +94,8 @@ impl Exchanger {
                 continue;
             }
             self.carry_out(plan).await;
+            // Whoever was answered goes first: the next exchange then has what comes of it, and fetches for who is free.
+            tokio::task::yield_now().await;
         }
     }
 
@@ -208,7 +209,7 @@ impl Exchanger {
         let Some(connection) = &self.connection else {
             return Err(Failure { trouble: Trouble::Away, text: "no connection".to_owned() });
         };
-        let columns = Columns::of(plan.items.iter().map(|pending| &pending.item));
+        let columns = Columns::of(&plan.items);
         let fetch = FetchParameters::of(plan);
         let mut parameters: Vec<Parameter<'_>> =
             vec![(&self.writer_id, Type::INT8), (&self.exchange_no, Type::INT8)];
@@ -218,9 +219,8 @@ impl Exchanger {
         let counts = &self.core.counts;
         counts.exchanges.fetch_add(1, Ordering::Relaxed);
         let limit = self.core.options.statement_timeout + ANSWER_SLACK;
-        let rows = match timeout(&SystemClock, limit, connection.client().query_typed(&self.sql, &parameters))
-            .await
-        {
+        let asked = ask(connection, &self.sql, self.statement.as_ref(), &parameters);
+        let rows = match timeout(&SystemClock, limit, asked).await {
             Some(Ok(rows)) => rows,
             Some(Err(error)) => return Err(Failure { trouble: Trouble::of(&error), text: describe(&error) }),
             None => {
@@ -245,6 +245,12 @@ impl Exchanger {
         );
         let registered = connection.client().query_typed(&register, &[(&self.writer_id, Type::INT8)]).await;
         registered.map_err(|error| away(describe(&error)))?;
+        self.statement = None;
+        if self.core.options.pooler == Pooler::Session {
+            let types = parameter_types();
+            let prepared = connection.client().prepare_typed(&self.sql, &types).await;
+            self.statement = Some(prepared.map_err(|error| away(describe(&error)))?);
+        }
         self.connection = Some(connection);
         Ok(())
     }
@@ -275,12 +281,12 @@ impl Exchanger {
         let is_due_earlier = plan.items.iter().any(|pending| pending.item.shows_due_records());
         core.outbox.note(&plan.items, &answer.outcomes, &waiting);
         answer_items(plan.items, &answer.outcomes, |pending| {
-            if let (Item::Turn(_) | Item::GiveBackTurn(_), Some(token)) =
-                (&pending.item, pending.item.token())
-            {
+            let ends_lock = !matches!(pending.item, Item::RenewTurn { .. } | Item::RenewActivity { .. });
+            if let Some(token) = pending.item.token().filter(|_| ends_lock) {
                 waiting.forget_lock(token);
             }
         });
+        waiting.remember_locks(answer.locks);
         let mut unwanted_turns = answer.turns;
         if let Some(plan) = &plan.turns {
             unwanted_turns = waiting.hand_out_turns(plan, unwanted_turns, next_turn_ms);
@@ -328,6 +334,46 @@ impl Exchanger {
             waiting.check(&instance);
         }
     }
+}
+
+/// Sends an exchange.
+async fn ask(
+    connection: &Connection,
+    sql: &str,
+    statement: Option<&Statement>,
+    parameters: &[Parameter<'_>],
+) -> Result<Vec<Row>, tokio_postgres::Error> {
+    match statement {
+        None => connection.client().query_typed(sql, parameters).await,
+        Some(statement) => {
+            let values: Vec<&(dyn ToSql + Sync)> = parameters.iter().map(|(value, _)| *value).collect();
+            connection.client().query(statement, &values).await
+        }
+    }
+}
+
+/// The types of all parameters.
+fn parameter_types() -> Vec<Type> {
+    let plan = Plan::default();
+    let (columns, fetch) = (Columns::default(), FetchParameters::of(&plan));
+    let of = |parameters: &[Parameter<'_>]| parameters.iter().map(|(_, sql_type)| sql_type.clone()).collect();
+    let lists: Vec<Type> = of(&columns.parameters());
+    let wish: Vec<Type> = of(&fetch.parameters());
+    [vec![Type::INT8, Type::INT8], lists, wish, vec![Type::TEXT_ARRAY]].concat()
+}
+
+/// The statement: the writer, the number, the lists, the wish, the watched instances.
+fn call(schema: &str) -> String {
+    let mut sql = format!("SELECT * FROM {schema}.exchange($1, $2");
+    let mut number = 2;
+    for (list, columns) in LISTS.iter().chain([&WISH]) {
+        let places: Vec<String> = (1..=*columns).map(|place| format!("${}", number + place)).collect();
+        number += columns;
+        // Writing to a string cannot fail.
+        let _ = write!(sql, ", ROW({})::{schema}.{list}", places.join(", "));
+    }
+    let _ = write!(sql, ", ${})", number + 1);
+    sql
 }
 
 /// Sends each item its outcome. Outcomes of items come first, then versions of all records.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use segno::store::{
     ContentHeader, ContentItem, ExecutionContent, Export, InstanceContent, MessageContent,
     OrchestratorMessage, ProviderError, Record, ScheduledActivityIdentifier, StartGuard, StoredEvent,
@@ -47,9 +48,10 @@ pub(crate) struct Content {
     messages: Cursor,
     work: Cursor,
     records: Cursor,
-    /// Whose executions and events are being given out.
+    /// Whose executions are being given out.
     instance: Option<String>,
-    execution: Option<i64>,
+    /// Events of the execution that was given out last.
+    its_events: VecDeque<StoredEvent>,
 }
 
 impl Content {
@@ -61,7 +63,7 @@ impl Content {
     ) -> Result<Content, ProviderError> {
         let taken = header.taken_at_ms;
         let instances = format!(
-            "SELECT i.instance_id, i.name, i.version, i.parent_id, i.current_execution_id, i.created_at_ms,
+            "SELECT i.instance_id, i.name, i.version, i.parent_id, i.execution_id, i.created_at_ms,
                     i.updated_at_ms, i.revision, i.custom_status, i.custom_status_version, i.labels
                FROM {schema}.instance i ORDER BY i.instance_id"
         );
@@ -71,8 +73,8 @@ impl Content {
                FROM {schema}.execution e ORDER BY e.instance_id, e.execution_id"
         );
         let events = format!(
-            "SELECT e.instance_id, e.execution_id, e.event_id, e.data
-               FROM {schema}.event e ORDER BY e.instance_id, e.execution_id, e.event_id"
+            "SELECT b.instance_id, b.execution_id, b.ids, b.data
+               FROM {schema}.event_batch b ORDER BY b.instance_id, b.execution_id, b.last_id"
         );
         // A fetch that is under way has been an attempt.
         let messages = format!(
@@ -101,7 +103,7 @@ impl Content {
             work: Cursor::open(connection, "segno_work", &work).await?,
             records: Cursor::open(connection, "segno_records", &records).await?,
             instance: None,
-            execution: None,
+            its_events: VecDeque::new(),
         }
         .seen_from(taken))
     }
@@ -153,24 +155,16 @@ impl Content {
         &mut self,
         connection: &Connection,
     ) -> Result<Option<ContentItem>, ProviderError> {
-        if let (Some(instance), Some(execution_id)) = (&self.instance, self.execution) {
-            if let Some(row) = self.events.peek(connection).await?
-                && get::<&str>(row, 0)? == instance
-                && get::<i64>(row, 1)? == execution_id
-            {
-                let item = event(row)?;
-                self.events.skip();
-                return Ok(Some(item));
-            }
-            self.execution = None;
+        if let Some(event) = self.its_events.pop_front() {
+            return Ok(Some(ContentItem::Event(event)));
         }
         if let Some(instance) = &self.instance {
             if let Some(row) = self.executions.peek(connection).await?
                 && get::<&str>(row, 0)? == instance
             {
-                let item = execution(row)?;
-                self.execution = Some(get(row, 1)?);
+                let (item, execution_id) = (execution(row)?, get(row, 1)?);
                 self.executions.skip();
+                self.its_events = history(&mut self.events, connection, instance, execution_id).await?;
                 return Ok(Some(item));
             }
             self.instance = None;
@@ -179,6 +173,31 @@ impl Content {
         self.instance = Some(get(&row, 0)?);
         instance(&row).map(Some)
     }
+}
+
+/// The history of the execution that comes next, in order.
+async fn history(
+    batches: &mut Cursor,
+    connection: &Connection,
+    instance: &str,
+    execution_id: i64,
+) -> Result<VecDeque<StoredEvent>, ProviderError> {
+    let mut events = Vec::new();
+    while let Some(row) = batches.peek(connection).await?
+        && get::<&str>(row, 0)? == instance
+        && get::<i64>(row, 1)? == execution_id
+    {
+        let (ids, data): (Vec<i64>, Vec<&[u8]>) = (get(row, 2)?, get(row, 3)?);
+        let batch = ids.into_iter().zip(data);
+        events.extend(
+            batch
+                .map(|(id, data)| StoredEvent { event_id: unsigned(id), data: Bytes::copy_from_slice(data) }),
+        );
+        batches.skip();
+    }
+    // Batches may overlap when events were appended outside a turn.
+    events.sort_by_key(|event| event.event_id);
+    Ok(events.into())
 }
 
 /// A cursor in the transaction of a connection.
@@ -243,10 +262,6 @@ fn execution(row: &Row) -> Result<ContentItem, ProviderError> {
         started_at_ms: unsigned(get(row, 6)?),
         completed_at_ms: get::<Option<i64>>(row, 7)?.map(unsigned),
     })))
-}
-
-fn event(row: &Row) -> Result<ContentItem, ProviderError> {
-    Ok(ContentItem::Event(StoredEvent { event_id: unsigned(get(row, 2)?), data: body(row, 3)? }))
 }
 
 fn message(row: &Row, taken_at_ms: u64) -> Result<ContentItem, ProviderError> {

@@ -3,19 +3,16 @@
 
 use async_trait::async_trait;
 use segno::store::{
-    ContentHeader, ContentItem, ContentOrder, ErrorKind, ExecutionContent, Export, Import, InstanceContent,
-    MessageContent, ProviderError, Record, StartGuard, WorkItemContent,
+    ContentHeader, ContentItem, ContentOrder, ErrorKind, Export, Import, InstanceContent, ProviderError,
 };
-use tokio_postgres::types::{ToSql, Type};
 
 use crate::PostgresStore;
-use crate::columns::lane;
 use crate::connection::Connection;
 use crate::core::Core;
 use crate::error::failed;
 use crate::export::Content;
-use crate::number::{bits, status_code, time};
-use crate::version_key::version_key;
+use crate::import_batch::{Batch, EventBatch, InstanceRow};
+use crate::number::time;
 
 pub(crate) const OPERATION: &str = "import";
 
@@ -23,8 +20,8 @@ pub(crate) const OPERATION: &str = "import";
 /// Each with a condition that leaves out its ballast.
 const TABLES: [(&str, &str); 7] = [
     ("instance", "true"),
-    ("execution", "true"),
-    ("event", "true"),
+    ("past_execution", "true"),
+    ("event_batch", "true"),
     ("turn", "head >= 0"),
     ("message", "id > 0"),
     ("activity", "id > 0"),
@@ -36,15 +33,15 @@ pub(crate) struct OwnImport<'a> {
     store: &'a PostgresStore,
     connection: Connection,
     order: ContentOrder,
+    batch: Batch,
     /// The instance whose executions come, until its current one is there.
     instance: Option<Box<InstanceContent>>,
-    instance_id: String,
-    execution_id: u64,
+    /// The same with its current execution, while the events of that come.
+    current: Option<Box<InstanceRow>>,
+    /// Events of the execution that came last.
+    events: EventBatch,
     queues_are_built: bool,
 }
-
-/// A value and its type.
-type Value<'a> = (&'a (dyn ToSql + Sync), Type);
 
 impl<'a> OwnImport<'a> {
     /// Begins. The connection is in a transaction already.
@@ -56,9 +53,10 @@ impl<'a> OwnImport<'a> {
             store,
             connection,
             order: ContentOrder::default(),
+            batch: Batch::default(),
             instance: None,
-            instance_id: String::new(),
-            execution_id: 0,
+            current: None,
+            events: EventBatch::default(),
             queues_are_built: false,
         };
         let schema = import.schema();
@@ -92,219 +90,66 @@ impl<'a> OwnImport<'a> {
         self.connection.client().batch_execute(sql).await.map_err(|error| failed(OPERATION, &error))
     }
 
-    async fn insert(&self, sql: &str, values: &[Value<'_>]) -> Result<(), ProviderError> {
-        let sql = sql.replace("@schema@", self.schema());
-        let done = self.connection.client().execute_typed(&sql, values).await;
-        done.map(drop).map_err(|error| failed(OPERATION, &error))
-    }
-
     async fn is_true(&self, sql: &str) -> Result<bool, ProviderError> {
         let row = self.connection.client().query_typed_one(sql, &[]).await;
         Ok(row.map_err(|error| failed(OPERATION, &error))?.get(0))
     }
 
-    async fn put_one(&mut self, item: ContentItem, batch: &mut Batch) {
+    fn put_one(&mut self, item: ContentItem) {
         match item {
             ContentItem::Header(_) => {}
             ContentItem::Instance(instance) => {
-                self.instance_id.clone_from(&instance.instance_id);
+                self.end_instance();
+                self.events = EventBatch::of(&instance.instance_id);
                 self.instance = Some(instance);
             }
             ContentItem::Execution(execution) => {
-                self.execution_id = execution.execution_id;
+                self.end_execution();
+                self.events.execution_id = execution.execution_id;
                 let is_current = |instance: &mut Box<InstanceContent>| {
                     instance.current_execution_id == execution.execution_id
                 };
-                if let Some(instance) = self.instance.take_if(is_current) {
-                    batch.instances.push((*instance, (*execution).clone()));
+                match self.instance.take_if(is_current) {
+                    Some(instance) => {
+                        let row = InstanceRow { instance: *instance, current: *execution, last_event_id: 0 };
+                        self.current = Some(Box::new(row));
+                    }
+                    None => self.batch.add_past_execution(&self.events.instance_id, *execution),
                 }
-                batch.executions.push((self.instance_id.clone(), *execution));
             }
             ContentItem::Event(event) => {
-                batch.events.push((self.instance_id.clone(), self.execution_id, event));
+                if let Some(current) =
+                    self.current.as_mut().filter(|row| row.current.execution_id == self.events.execution_id)
+                {
+                    current.last_event_id = event.event_id;
+                }
+                self.events.add(event);
+                if self.events.is_full() {
+                    self.end_execution();
+                }
             }
-            ContentItem::Message(message) => batch.messages.push(*message),
-            ContentItem::WorkItem(item) => batch.work.push(*item),
-            ContentItem::Record(record) => batch.records.push(*record),
+            ContentItem::Message(message) => self.batch.add_message(*message),
+            ContentItem::WorkItem(item) => self.batch.add_work_item(*item),
+            ContentItem::Record(record) => self.batch.add_record(*record),
         }
     }
 
-    async fn insert_instances(
-        &self,
-        rows: &[(InstanceContent, ExecutionContent)],
-    ) -> Result<(), ProviderError> {
-        let sql = "INSERT INTO @schema@.instance (instance_id, current_execution_id, status, created_at_ms, updated_at_ms,
-                       completed_at_ms, revision, name, version, parent_id, pin_key, custom_status_version, custom_status,
-                       labels)
-                   VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
-        let label =
-            "INSERT INTO @schema@.label (key, value, created_at_ms, instance_id) VALUES ($1, $2, $3, $4)";
-        for (instance, execution) in rows {
-            let labels: Vec<&str> =
-                instance.labels.iter().flat_map(|(key, value)| [key.as_str(), value.as_str()]).collect();
-            let pin = execution.pinned_version.as_ref().map_or_else(String::new, version_key);
-            let created = time(instance.created_at_ms);
-            self.insert(
-                sql,
-                &[
-                    (&instance.instance_id, Type::TEXT),
-                    (&bits(instance.current_execution_id), Type::INT8),
-                    (&status_code(execution.status), Type::INT2),
-                    (&created, Type::INT8),
-                    (&time(instance.updated_at_ms), Type::INT8),
-                    (&execution.completed_at_ms.map(time), Type::INT8),
-                    (&bits(instance.revision), Type::INT8),
-                    (&instance.orchestration_name, Type::TEXT),
-                    (&instance.orchestration_version, Type::TEXT),
-                    (&instance.parent_instance_id, Type::TEXT),
-                    (&pin, Type::TEXT),
-                    (&bits(instance.custom_status_version), Type::INT8),
-                    (&instance.custom_status.as_deref(), Type::BYTEA),
-                    (&labels, Type::TEXT_ARRAY),
-                ],
-            )
-            .await?;
-            for (key, value) in &instance.labels {
-                let id = &instance.instance_id;
-                self.insert(
-                    label,
-                    &[(key, Type::TEXT), (value, Type::TEXT), (&created, Type::INT8), (id, Type::TEXT)],
-                )
-                .await?;
-            }
+    /// What was gathered of an execution's events goes into the batch.
+    fn end_execution(&mut self) {
+        if let Some(events) = self.events.take() {
+            self.batch.add_events(events);
         }
-        Ok(())
     }
 
-    async fn insert_executions(&self, rows: &[(String, ExecutionContent)]) -> Result<(), ProviderError> {
-        let sql = "INSERT INTO @schema@.execution (instance_id, execution_id, status, started_at_ms, completed_at_ms,
-                       pinned_version, incarnation, output) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-        for (instance_id, execution) in rows {
-            self.insert(
-                sql,
-                &[
-                    (instance_id, Type::TEXT),
-                    (&bits(execution.execution_id), Type::INT8),
-                    (&status_code(execution.status), Type::INT2),
-                    (&time(execution.started_at_ms), Type::INT8),
-                    (&execution.completed_at_ms.map(time), Type::INT8),
-                    (&execution.pinned_version.as_ref().map(ToString::to_string), Type::TEXT),
-                    (&execution.incarnation.map(bits), Type::INT8),
-                    (&execution.output.as_deref(), Type::BYTEA),
-                ],
-            )
-            .await?;
+    fn end_instance(&mut self) {
+        self.end_execution();
+        if let Some(row) = self.current.take() {
+            self.batch.add_instance(*row);
         }
-        Ok(())
     }
 
-    async fn insert_events(&self, batch: &Batch) -> Result<(), ProviderError> {
-        if batch.events.is_empty() {
-            return Ok(());
-        }
-        let instances: Vec<&str> = batch.events.iter().map(|(id, ..)| id.as_str()).collect();
-        let executions: Vec<i64> =
-            batch.events.iter().map(|(_, execution_id, _)| bits(*execution_id)).collect();
-        let ids: Vec<i64> = batch.events.iter().map(|(.., event)| bits(event.event_id)).collect();
-        let data: Vec<&[u8]> = batch.events.iter().map(|(.., event)| event.data.as_ref()).collect();
-        let sql = "INSERT INTO @schema@.event (instance_id, execution_id, event_id, data)
-                   SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::bytea[])";
-        self.insert(
-            sql,
-            &[
-                (&instances, Type::TEXT_ARRAY),
-                (&executions, Type::INT8_ARRAY),
-                (&ids, Type::INT8_ARRAY),
-                (&data, Type::BYTEA_ARRAY),
-            ],
-        )
-        .await
-    }
-
-    async fn insert_messages(&self, rows: &[MessageContent]) -> Result<(), ProviderError> {
-        let sql = "INSERT INTO @schema@.message (id, instance_id, late, visible_at_ms, attempts, timer_execution_id,
-                       timer_id, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-        let note = "INSERT INTO segno_import_message VALUES ($1, $2, $3, $4)";
-        for row in rows {
-            let (id, message) = (bits(row.id), &row.message);
-            let attempts = i32::try_from(row.attempts).unwrap_or(i32::MAX);
-            let visible = message.visible_at_ms.map(time);
-            self.insert(
-                sql,
-                &[
-                    (&id, Type::INT8),
-                    (&message.instance, Type::TEXT),
-                    (&visible.is_some(), Type::BOOL),
-                    (&visible.unwrap_or(0), Type::INT8),
-                    (&attempts, Type::INT4),
-                    (&message.timer.map(|timer| bits(timer.execution_id)), Type::INT8),
-                    (&message.timer.map(|timer| bits(timer.timer_id)), Type::INT8),
-                    (&message.body.as_ref(), Type::BYTEA),
-                ],
-            )
-            .await?;
-            let is_start = message.guard == StartGuard::IfAbsent;
-            if is_start || row.holds_instance {
-                let holds_until = visible.filter(|_| row.holds_instance);
-                self.insert(
-                    note,
-                    &[
-                        (&message.instance, Type::TEXT),
-                        (&id, Type::INT8),
-                        (&is_start, Type::BOOL),
-                        (&holds_until, Type::INT8),
-                    ],
-                )
-                .await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn insert_work(&self, rows: &[WorkItemContent]) -> Result<(), ProviderError> {
-        let sql = "INSERT INTO @schema@.activity (id, instance_id, execution_id, activity_id, lane, session_id, ready,
-                       next_at_ms, attempts, visible_at_ms, body) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
-        for row in rows {
-            let (message, delayed) = (&row.message, row.delayed_until_ms.map(time));
-            self.insert(
-                sql,
-                &[
-                    (&bits(row.id), Type::INT8),
-                    (&message.activity.instance, Type::TEXT),
-                    (&bits(message.activity.execution_id), Type::INT8),
-                    (&bits(message.activity.activity_id), Type::INT8),
-                    (&lane(message.tag.as_deref()), Type::TEXT),
-                    (&message.session_id, Type::TEXT),
-                    (&delayed.is_none(), Type::BOOL),
-                    (&delayed.unwrap_or(0), Type::INT8),
-                    (&i32::try_from(row.attempts).unwrap_or(i32::MAX), Type::INT4),
-                    (&message.visible_at_ms.map(time), Type::INT8),
-                    (&message.body.as_ref(), Type::BYTEA),
-                ],
-            )
-            .await?;
-        }
-        Ok(())
-    }
-
-    async fn insert_records(&self, rows: &[Record]) -> Result<(), ProviderError> {
-        let sql = "INSERT INTO @schema@.record (kind, id, version, due_at_ms, expires_at_ms, body)
-                   VALUES ($1, $2, $3, $4, $5, $6)";
-        for record in rows {
-            self.insert(
-                sql,
-                &[
-                    (&record.kind, Type::TEXT),
-                    (&record.id, Type::TEXT),
-                    (&bits(record.version), Type::INT8),
-                    (&record.due_at_ms.map(time), Type::INT8),
-                    (&record.expires_at_ms.map(time), Type::INT8),
-                    (&record.body.as_ref(), Type::BYTEA),
-                ],
-            )
-            .await?;
-        }
-        Ok(())
+    async fn insert_batch(&mut self) -> Result<(), ProviderError> {
+        std::mem::take(&mut self.batch).insert(&self.connection, self.schema()).await
     }
 
     /// Makes the rows that say who can be fetched, once all messages are there. Nothing can be put after it.
@@ -312,6 +157,8 @@ impl<'a> OwnImport<'a> {
         let header = self.order.check_end()?;
         if !self.queues_are_built {
             self.queues_are_built = true;
+            self.end_instance();
+            self.insert_batch().await?;
             let schema = self.schema();
             self.execute(&format!(
                 "INSERT INTO {schema}.turn (instance_id, pin_key, ready, head, next_at_ms, not_before_ms, start_id)
@@ -334,17 +181,6 @@ impl<'a> OwnImport<'a> {
     }
 }
 
-/// What one call puts, by table.
-#[derive(Default)]
-struct Batch {
-    instances: Vec<(InstanceContent, ExecutionContent)>,
-    executions: Vec<(String, ExecutionContent)>,
-    events: Vec<(String, u64, segno::store::StoredEvent)>,
-    messages: Vec<MessageContent>,
-    work: Vec<WorkItemContent>,
-    records: Vec<Record>,
-}
-
 /// A content over a connection that belongs to an import.
 struct BorrowedExport<'a> {
     connection: &'a Connection,
@@ -361,17 +197,14 @@ impl Export for BorrowedExport<'_> {
 #[async_trait]
 impl Import for OwnImport<'_> {
     async fn put(&mut self, items: Vec<ContentItem>) -> Result<(), ProviderError> {
-        let mut batch = Batch::default();
         for item in items {
             self.order.check(&item)?;
-            self.put_one(item, &mut batch).await;
+            self.put_one(item);
         }
-        self.insert_instances(&batch.instances).await?;
-        self.insert_executions(&batch.executions).await?;
-        self.insert_events(&batch).await?;
-        self.insert_messages(&batch.messages).await?;
-        self.insert_work(&batch.work).await?;
-        self.insert_records(&batch.records).await
+        if self.batch.is_full() {
+            self.insert_batch().await?;
+        }
+        Ok(())
     }
 
     async fn read_back(&mut self) -> Result<Box<dyn Export + '_>, ProviderError> {
@@ -417,7 +250,7 @@ impl Import for OwnImport<'_> {
             "{};
              UPDATE {schema}.writer w
                 SET executions = w.executions + (SELECT count(*) FROM {schema}.execution),
-                    events = w.events + (SELECT count(*) FROM {schema}.event),
+                    events = w.events + (SELECT coalesce(sum(cardinality(b.ids)), 0) FROM {schema}.event_batch b),
                     instances = ARRAY(SELECT w.instances[c.code + 1] + (SELECT count(*) FROM {schema}.instance i
                                        WHERE i.status = c.code) FROM generate_series(0, 6) AS c(code) ORDER BY c.code)
               WHERE w.writer_id = 0;

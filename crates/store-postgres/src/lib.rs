@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `store` | opening, closing, the tasks |
 //! | `provider`, `admin`, `records`, `transfer` | the four facets |
-//! | `export`, `import` | everything that the store holds, out and in |
+//! | `export`, `import`, `import_batch` | everything that the store holds, out and in |
 //! | `core`, `waiting` | what is shared: who waits for what |
 //! | `exchanger` | the one task that writes |
 //! | `item`, `columns`, `answer` | what goes into an exchange and what comes out |
@@ -35,6 +35,7 @@ mod exchanger;
 mod export;
 mod fetch;
 mod import;
+mod import_batch;
 mod item;
 mod listing;
 mod migrations;

@@ -1,7 +1,7 @@
 //! Listings of instances, newest first: one statement with just the criteria that are given, so that the planner can
 //! pick the index that fits them.
 
-use segno::store::{InstanceCursor, InstancePage, InstanceQuery, ProviderError};
+use segno::store::{ExecutionStatus, InstanceCursor, InstancePage, InstanceQuery, ProviderError};
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::PostgresStore;
@@ -10,8 +10,8 @@ use crate::number::{limit, status_code, time};
 use crate::records::prefix_end;
 
 /// Columns of an instance, in the order of `instance_info`.
-const COLUMNS: &str = "i.current_execution_id, i.status::bigint, i.created_at_ms, i.updated_at_ms, i.completed_at_ms, \
-                       i.instance_id, i.name, i.version, i.parent_id, p.pinned_version, p.output, i.custom_status, \
+const COLUMNS: &str = "i.execution_id, i.status::bigint, i.created_at_ms, i.updated_at_ms, i.completed_at_ms, \
+                       i.instance_id, i.name, i.version, i.parent_id, i.pinned_version, i.output, i.custom_status, \
                        ARRAY[i.custom_status_version, i.revision], i.labels";
 
 /// Values of a statement, with their types.
@@ -62,6 +62,10 @@ impl PostgresStore {
         let schema = self.core().schema();
         let mut criteria = Criteria::default();
         let mut source = format!("{schema}.instance i");
+        let is_by_age = query.label.is_none()
+            && query.status.is_none()
+            && query.orchestration_name.is_none()
+            && query.parent_instance_id.is_none();
         // The row whose age is compared: a label's own when one is asked for, so that its index gives the order.
         let mut aged = "i";
         if let Some((key, value)) = query.label {
@@ -107,11 +111,18 @@ impl PostgresStore {
         } else {
             criteria.conditions.join(" AND ")
         };
-        let sql = format!(
-            "SELECT {COLUMNS} FROM {source}
-               LEFT JOIN {schema}.execution p ON p.instance_id = i.instance_id AND p.execution_id = i.current_execution_id
-              WHERE {conditions} ORDER BY {aged}.created_at_ms DESC, {aged}.instance_id LIMIT {most}"
-        );
-        (sql, criteria.values)
+        let order = format!("ORDER BY {aged}.created_at_ms DESC, {aged}.instance_id LIMIT {most}");
+        if is_by_age {
+            // The newest of each state: there is no index over all of them, which every instance would pay for twice.
+            let newest: Vec<String> = ExecutionStatus::ALL
+                .map(status_code)
+                .map(|code| {
+                    format!("(SELECT * FROM {source} WHERE i.status = {code} AND {conditions} {order})")
+                })
+                .into();
+            source = format!("({}) i", newest.join(" UNION ALL "));
+            return (format!("SELECT {COLUMNS} FROM {source} {order}"), criteria.values);
+        }
+        (format!("SELECT {COLUMNS} FROM {source} WHERE {conditions} {order}"), criteria.values)
     }
 }

@@ -12,8 +12,9 @@ use crate::error::OpenError;
 const MIGRATIONS: &[(&str, &str)] = &[
     ("tables", include_str!("../migrations/0001_tables.sql")),
     ("commit", include_str!("../migrations/0002_commit.sql")),
-    ("exchange", include_str!("../migrations/0003_exchange.sql")),
-    ("admin", include_str!("../migrations/0004_admin.sql")),
+    ("apply", include_str!("../migrations/0003_apply.sql")),
+    ("exchange", include_str!("../migrations/0004_exchange.sql")),
+    ("admin", include_str!("../migrations/0005_admin.sql")),
 ];
 
 /// Oldest server that has what the statements use.

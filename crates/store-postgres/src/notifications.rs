@@ -20,7 +20,7 @@ use crate::connection::{Connector, OnNotification};
 use crate::core::Core;
 use crate::item::Item;
 use crate::options::PostgresOptions;
-use crate::waiting::{Pending, Waiting};
+use crate::waiting::{Held, Pending, Waiting};
 
 /// Shortest time between two notifications of a node.
 const GATHERING: Duration = Duration::from_millis(5);
@@ -145,8 +145,8 @@ impl Outbox {
                 news.activities |= item.shows_activities();
                 news.due |= item.shows_due_records();
                 match item {
-                    Item::Turn(turn) => match waiting.held_instance(turn.lock_token) {
-                        Some(instance) => drop(news.instances.insert(instance.clone())),
+                    Item::Turn(turn) => match waiting.held(turn.lock_token).and_then(Held::instance) {
+                        Some(instance) => drop(news.instances.insert(instance.to_owned())),
                         None => news.everything = true,
                     },
                     Item::Append { instance, .. } => drop(news.instances.insert(instance.clone())),

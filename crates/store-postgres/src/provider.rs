@@ -23,7 +23,7 @@ use crate::item::{GiveBack, Item};
 use crate::number::{bits, span, unsigned};
 use crate::records::check_keys;
 use crate::version_key::version_key;
-use crate::waiting::{SessionWish, TurnWish, WorkWish};
+use crate::waiting::{Held, SessionWish, TurnWish, WorkWish};
 
 const TURNS: Queue<TurnWish, LockedTurn> = Queue {
     operation: "fetch_orchestration_items",
@@ -108,7 +108,7 @@ impl PostgresStore {
         let schema = self.core().schema();
         let sql = format!(
             "SELECT e.event_id, e.data FROM {schema}.event e WHERE e.instance_id = $1
-                AND e.execution_id = coalesce($2, (SELECT i.current_execution_id FROM {schema}.instance i
+                AND e.execution_id = coalesce($2, (SELECT i.execution_id FROM {schema}.instance i
                                                     WHERE i.instance_id = $1))
               ORDER BY e.event_id"
         );
@@ -298,12 +298,18 @@ impl Provider for PostgresStore {
         }
         let schema = self.core().schema();
         let sql = format!(
-            "SELECT k.token FROM unnest($1::bigint[]) WITH ORDINALITY AS k(token, place)
+            "SELECT k.token FROM unnest($1, $2) WITH ORDINALITY AS k(token, id, place)
                LEFT JOIN {schema}.activity a ON a.lock_token = k.token AND a.next_at_ms > {schema}.now_ms()
+                AND a.id = coalesce(k.id, (SELECT b.id FROM {schema}.activity b WHERE b.lock_token = k.token))
               WHERE a.id IS NULL ORDER BY k.place"
         );
         let tokens: Vec<i64> = lock_tokens.iter().map(|token| bits(token.0)).collect();
-        let rows = self.core().rows("lost_work_items", &sql, &[(&tokens, Type::INT8_ARRAY)]).await?;
+        let rows: Vec<Option<i64>> = {
+            let waiting = self.core().waiting();
+            lock_tokens.iter().map(|token| waiting.held(*token).and_then(Held::activity)).collect()
+        };
+        let parameters = [(&tokens as _, Type::INT8_ARRAY), (&rows as _, Type::INT8_ARRAY)];
+        let rows = self.core().rows("lost_work_items", &sql, &parameters).await?;
         rows.iter().map(|row| Ok(LockToken(get::<i64>(row, 0)?.cast_unsigned()))).collect()
     }
 
@@ -381,10 +387,10 @@ impl Provider for PostgresStore {
             if waiting.is_closed {
                 return Err(closed("watch_instance"));
             }
-            waiting.begin_watch(instance);
+            waiting.begin_watch(instance, until);
             waiting.watches.add(instance, until)
         };
-        let _watching = Watching { core, instance, id };
+        let _watching = Watching { core, instance, until, id };
         core.wake.notify_one();
         tokio::select! {
             biased;
@@ -398,6 +404,7 @@ impl Provider for PostgresStore {
 struct Watching<'a> {
     core: &'a Core,
     instance: &'a str,
+    until: WatchUntil,
     id: u64,
 }
 
@@ -405,6 +412,6 @@ impl Drop for Watching<'_> {
     fn drop(&mut self) {
         let mut waiting = self.core.waiting();
         waiting.watches.remove(self.instance, self.id);
-        waiting.end_watch(self.instance);
+        waiting.end_watch(self.instance, self.until);
     }
 }

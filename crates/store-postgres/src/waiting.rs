@@ -13,14 +13,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use segno::store::memory::watch::Watches;
-use segno::store::{LockToken, LockedWorkItem, ProviderError};
+use segno::store::{ExecutionStatus, LockToken, LockedWorkItem, ProviderError, WatchUntil};
 use tokio::sync::oneshot;
 
 use crate::answer::LockedTurn;
 use crate::item::{Item, Key};
 
 /// Most items in one exchange.
-const MAX_ITEMS: usize = 256;
+const MAX_ITEMS: usize = 1_024;
 
 /// Most bytes of bodies in one exchange, unless a single item has more.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -34,7 +34,7 @@ const MAX_IDLE_GROUPS: usize = 16;
 /// Most instances that one exchange looks at for watches.
 const MAX_CHECKS: usize = 512;
 
-/// Most locks whose instances are remembered; the oldest are forgotten first.
+/// Most locks that are remembered with what they are on; the oldest are forgotten first.
 const MAX_REMEMBERED_LOCKS: usize = 100_000;
 
 /// Where the outcome of an item goes: versions of its records.
@@ -44,7 +44,33 @@ pub(crate) type ItemAnswer = oneshot::Sender<Result<Vec<u64>, ProviderError>>;
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) item: Item,
+    /// What it holds by its lock, as far as this process knows.
+    pub(crate) held: Option<Held>,
     pub(crate) answer: Option<ItemAnswer>,
+}
+
+/// What a lock of this process is on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Held {
+    Instance(String),
+    /// The row of an activity.
+    Activity(i64),
+}
+
+impl Held {
+    pub(crate) fn instance(&self) -> Option<&str> {
+        match self {
+            Held::Instance(instance) => Some(instance),
+            Held::Activity(_) => None,
+        }
+    }
+
+    pub(crate) fn activity(&self) -> Option<i64> {
+        match self {
+            Held::Instance(_) => None,
+            Held::Activity(row) => Some(*row),
+        }
+    }
 }
 
 /// What a fetch of turns wants.
@@ -252,12 +278,19 @@ pub(crate) struct Waiting {
     pub(crate) turns: Fetches<TurnWish, LockedTurn>,
     pub(crate) work: Fetches<WorkWish, LockedWorkItem>,
     pub(crate) watches: Watches,
-    watched: BTreeMap<String, usize>,
+    watched: BTreeMap<String, Watched>,
     /// Watched instances to look at.
     checks: BTreeSet<String>,
-    /// Instances of the locks that this process holds.
-    held: BTreeMap<u64, String>,
+    /// What the locks of this process are on.
+    held: BTreeMap<u64, Held>,
     pub(crate) is_closed: bool,
+}
+
+/// How many watch an instance, and how many of them for more than its end.
+#[derive(Debug, Default)]
+struct Watched {
+    watches: usize,
+    of_changes: usize,
 }
 
 /// What to do in one exchange.
@@ -282,16 +315,19 @@ impl Waiting {
     }
 
     /// Begins to watch an instance; it is looked at soon.
-    pub(crate) fn begin_watch(&mut self, instance: &str) {
-        *self.watched.entry(instance.to_owned()).or_default() += 1;
+    pub(crate) fn begin_watch(&mut self, instance: &str, until: WatchUntil) {
+        let watched = self.watched.entry(instance.to_owned()).or_default();
+        watched.watches += 1;
+        watched.of_changes += usize::from(until != WatchUntil::Terminal);
         self.checks.insert(instance.to_owned());
     }
 
     /// Ends one watch of an instance.
-    pub(crate) fn end_watch(&mut self, instance: &str) {
-        if let Some(count) = self.watched.get_mut(instance) {
-            *count -= 1;
-            if *count == 0 {
+    pub(crate) fn end_watch(&mut self, instance: &str, until: WatchUntil) {
+        if let Some(watched) = self.watched.get_mut(instance) {
+            watched.watches -= 1;
+            watched.of_changes -= usize::from(until != WatchUntil::Terminal);
+            if watched.watches == 0 {
                 self.watched.remove(instance);
                 self.checks.remove(instance);
             }
@@ -312,7 +348,10 @@ impl Waiting {
 
     /// The next exchange.
     pub(crate) fn plan(&mut self, local_now_ms: u64) -> Plan {
-        let items = self.take_items();
+        let mut items = self.take_items();
+        for pending in &mut items {
+            pending.held = pending.item.token().and_then(|token| self.held.get(&token.0).cloned());
+        }
         if items.iter().any(|pending| pending.item.shows_turns()) {
             self.turns.look();
         }
@@ -320,10 +359,14 @@ impl Waiting {
             self.work.look();
         }
         for pending in &items {
-            if let Item::Turn(turn) = &pending.item
-                && let Some(instance) = self.held.get(&turn.lock_token.0).cloned()
+            if let (Item::Turn(turn), Some(instance)) =
+                (&pending.item, pending.held.as_ref().and_then(Held::instance))
             {
-                self.check(&instance);
+                let is_end = turn.metadata.status.is_some_and(ExecutionStatus::is_terminal);
+                let watched = self.watched.get(instance);
+                if watched.is_some_and(|watched| is_end || watched.of_changes > 0) {
+                    self.checks.insert(instance.to_owned());
+                }
             }
         }
         let turns = self.turns.plan(local_now_ms);
@@ -376,12 +419,6 @@ impl Waiting {
         found: Vec<LockedTurn>,
         next_look_ms: Option<u64>,
     ) -> Vec<LockedTurn> {
-        for turn in &found {
-            self.held.insert(turn.lock_token.0, turn.instance.clone());
-        }
-        while self.held.len() > MAX_REMEMBERED_LOCKS {
-            self.held.pop_first();
-        }
         self.turns.hand_out(plan, found, next_look_ms)
     }
 
@@ -395,8 +432,16 @@ impl Waiting {
         self.work.hand_out(plan, found, next_look_ms)
     }
 
-    /// The instance that a lock of this process is on.
-    pub(crate) fn held_instance(&self, token: LockToken) -> Option<&String> {
+    /// Remembers what new locks of this process are on.
+    pub(crate) fn remember_locks(&mut self, locks: impl IntoIterator<Item = (LockToken, Held)>) {
+        self.held.extend(locks.into_iter().map(|(token, held)| (token.0, held)));
+        while self.held.len() > MAX_REMEMBERED_LOCKS {
+            self.held.pop_first();
+        }
+    }
+
+    /// What a lock of this process is on.
+    pub(crate) fn held(&self, token: LockToken) -> Option<&Held> {
         self.held.get(&token.0)
     }
 

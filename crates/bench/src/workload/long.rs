@@ -8,7 +8,7 @@ use segno::clock::{Clock, SystemClock};
 use segno::{Context, Failure, Orchestration, RegistryBuilder};
 
 use super::{Bench, Measured, Measuring, NOTHING, Workload, new_histogram, nothing, record_ns};
-use crate::usage::Usage;
+use crate::nodes::Spent;
 
 const LONG: Orchestration<u32, u32> = Orchestration::new("long");
 const STEPS: usize = 10_000;
@@ -29,7 +29,7 @@ impl Long {
     }
 
     async fn run(&self, bench: &Bench) -> anyhow::Result<Measured> {
-        let before = Usage::now()?;
+        let (meter, client) = (bench.nodes.meter()?, bench.nodes.client(0));
         let mut measured = Measured {
             concurrency: 1,
             runs: 0,
@@ -37,14 +37,14 @@ impl Long {
             elapsed: Duration::ZERO,
             latency_us: new_histogram(),
             errors: 0,
-            cpu_s: 0.0,
+            spent: Spent::default(),
             cost_ratio: None,
             lateness: None,
         };
         let mut ratios = Vec::new();
         let began_ns = SystemClock.monotonic_ns();
         while measured.elapsed < bench.duration {
-            match bench.client.start(LONG, 7).result().await {
+            match client.start(LONG, 7).result().await {
                 Ok(_) => measured.runs += 1,
                 Err(error) => {
                     eprintln!("a run failed: {error}");
@@ -60,7 +60,7 @@ impl Long {
             measured.elapsed = Duration::from_nanos(SystemClock.monotonic_ns() - began_ns);
         }
         measured.cost_ratio = median(ratios);
-        measured.cpu_s = Usage::now()?.cpu_s - before.cpu_s;
+        measured.spent = meter.read()?;
         Ok(measured)
     }
 }

@@ -12,7 +12,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use segno::{Activity, ActivityContext, Client, Failure, RegistryBuilder};
+use segno::{Activity, ActivityContext, Failure, RegistryBuilder};
 
 pub use fanout::Fanout;
 pub use hello::Hello;
@@ -20,6 +20,8 @@ pub use inline::Inline;
 pub use long::Long;
 pub use sequence::Sequence;
 pub use timers::Timers;
+
+use crate::nodes::{Nodes, Spent};
 
 /// Something to measure.
 pub trait Workload: Send + Sync {
@@ -41,8 +43,8 @@ pub type Measuring<'a> = Pin<Box<dyn Future<Output = anyhow::Result<Measured>> +
 
 /// What a workload runs on.
 pub struct Bench {
-    /// Starts instances; a node runs them in this process.
-    pub client: Client,
+    /// Start instances and run them, in this process.
+    pub nodes: Nodes,
     /// Clients at once.
     pub concurrency: u32,
     /// How long to measure.
@@ -65,8 +67,8 @@ pub struct Measured {
     pub latency_us: Histogram<u64>,
     /// Runs that failed.
     pub errors: u64,
-    /// Processor time of the whole process meanwhile, clients included.
-    pub cpu_s: f64,
+    /// What it took meanwhile.
+    pub spent: Spent,
     /// Cost of a late step over that of an early one.
     pub cost_ratio: Option<f64>,
     /// How late timers were.

@@ -9,7 +9,6 @@ use segno::{Context, Failure, Orchestration, RegistryBuilder};
 use tokio::task::JoinSet;
 
 use super::{Bench, Lateness, Measured, Measuring, Workload, new_histogram};
-use crate::usage::Usage;
 
 const WAIT: Orchestration<u64, ()> = Orchestration::new("wait-until");
 /// Every timer must be set before it is due; a store that sets fewer per second than this shows errors.
@@ -49,13 +48,13 @@ impl Seen {
 
 impl Timers {
     async fn run(&self, bench: &Bench) -> anyhow::Result<Measured> {
-        let before = Usage::now()?;
+        let meter = bench.nodes.meter()?;
         let lead_ms = LEAST_LEAD_MS + u64::from(bench.timers) * 1_000 / LEAST_TIMERS_SET_PER_S;
         let due_at_ms = SystemClock.now_ms() + lead_ms;
         let mut clients = JoinSet::new();
         for client in 0..bench.concurrency {
             let share = (client..bench.timers).step_by(bench.concurrency as usize).count();
-            clients.spawn(set_and_wait(bench.client.clone(), share, due_at_ms));
+            clients.spawn(set_and_wait(bench.nodes.client(client), share, due_at_ms));
         }
         let failed: u64 = clients.join_all().await.into_iter().sum();
         let elapsed_ms = SystemClock.now_ms().saturating_sub(due_at_ms).max(1);
@@ -68,7 +67,7 @@ impl Timers {
             elapsed: Duration::from_millis(elapsed_ms),
             latency_us: seen.late_us.clone(),
             errors: failed + seen.set_too_late,
-            cpu_s: Usage::now()?.cpu_s - before.cpu_s,
+            spent: meter.read()?,
             cost_ratio: None,
             lateness: Some(Lateness { late_us: seen.late_us, early: seen.early }),
         })

@@ -65,7 +65,7 @@ impl Schema {
         // Opening makes the tables.
         self.open(self.options()).await.close();
         let mut sql = String::new();
-        for table in ["instance", "label", "execution", "event", "session"] {
+        for table in ["instance", "label", "past_execution", "event_batch", "session"] {
             sql += &format!("DELETE FROM {name}.{table};");
         }
         for sequence in ["message_id", "activity_id", "record_version"] {

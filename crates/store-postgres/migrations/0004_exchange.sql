@@ -12,13 +12,12 @@ BEGIN
     PERFORM @schema@.count_attempts(due);
     UPDATE @schema@.turn t SET lock_token = NULL, fetched = NULL, fetched_late = NULL
       FROM unnest(due) AS k(instance_id) WHERE t.instance_id = k.instance_id AND t.lock_token IS NOT NULL;
-    PERFORM @schema@.settle_turns(p_now, '{}', '{}', '{}', '{}', '{}', due, '{}', '{}');
+    PERFORM @schema@.settle_turns(p_now, NULL, '{}', '{}', due, NULL, NULL);
 END $$;
 
--- Locks the ready instances with the oldest messages. `p_pin_min` and `p_pin_max` are ranges of pins; NULL takes all.
+-- Locks the ready instances with the oldest messages.
 CREATE FUNCTION @schema@.fetch_turns(
-    p_now bigint, p_max integer, p_lock_ms bigint, p_pin_min text[], p_pin_max text[],
-    OUT o_token bigint[], OUT o_instance text[], OUT o_retry boolean
+    p_now bigint, p_max bigint, p_wish @schema@.wish, OUT o_token bigint[], OUT o_instance text[], OUT o_retry boolean
 ) LANGUAGE plpgsql AS $$
 DECLARE
     candidates text[];
@@ -37,8 +36,8 @@ BEGIN
         SELECT c.instance_id FROM pins
          CROSS JOIN LATERAL (SELECT t.instance_id, t.head FROM @schema@.turn t
                               WHERE t.ready AND t.pin_key = pins.pin_key ORDER BY t.head LIMIT p_max) c
-         WHERE p_pin_min IS NULL OR pins.pin_key = ''
-            OR EXISTS (SELECT 1 FROM unnest(p_pin_min, p_pin_max) AS r(low, high)
+         WHERE p_wish.pin_min IS NULL OR pins.pin_key = ''
+            OR EXISTS (SELECT 1 FROM unnest(p_wish.pin_min, p_wish.pin_max) AS r(low, high)
                         WHERE pins.pin_key >= r.low AND pins.pin_key <= r.high)
          ORDER BY c.head LIMIT p_max) s;
     -- Locked by key and judged afterwards: with the condition inside, the planner would walk all that is ready.
@@ -49,7 +48,7 @@ BEGIN
     IF o_instance = '{}' THEN RETURN; END IF;
     SELECT array_agg(nextval('@schema@.lock_token')) INTO o_token FROM generate_series(1, cardinality(o_instance));
     UPDATE @schema@.turn t
-       SET ready = false, lock_token = k.token, next_at_ms = p_now + p_lock_ms,
+       SET ready = false, lock_token = k.token, next_at_ms = p_now + p_wish.turn_ms,
            fetched = ARRAY(SELECT m.id FROM @schema@.message m
                             WHERE m.instance_id = k.instance_id AND NOT m.late ORDER BY m.id),
            fetched_late = ARRAY(SELECT m.id FROM @schema@.message m
@@ -58,13 +57,13 @@ BEGIN
      WHERE t.instance_id = k.instance_id;
 END $$;
 
--- Locks the oldest ready activities. `p_lanes` NULL takes all tags; `p_owner` NULL takes only work without a session.
+-- Locks the oldest ready activities.
 CREATE FUNCTION @schema@.fetch_activities(
-    p_now bigint, p_max integer, p_lock_ms bigint, p_lanes text[], p_owner text, p_session_ms bigint, p_claims boolean,
-    OUT o_token bigint[], OUT o_id bigint[], OUT o_retry boolean
+    p_now bigint, p_max bigint, p_wish @schema@.wish, OUT o_activity bigint[], OUT o_token bigint[],
+    OUT o_retry boolean
 ) LANGUAGE plpgsql AS $$
 DECLARE
-    lanes text[] := p_lanes;
+    lanes text[] := p_wish.lanes;
     candidates bigint[];
     free text[];
     held text[];
@@ -89,7 +88,7 @@ BEGIN
          CROSS JOIN LATERAL (SELECT a.id FROM @schema@.activity a
                               WHERE a.ready AND a.session_id IS NULL AND a.lane = k.lane ORDER BY a.id LIMIT p_max) c
          ORDER BY c.id LIMIT p_max) s;
-    IF p_owner IS NOT NULL THEN
+    IF p_wish.owner IS NOT NULL THEN
         WITH RECURSIVE named AS (
             (SELECT a.session_id FROM @schema@.activity a WHERE a.session_id IS NOT NULL ORDER BY a.session_id LIMIT 1)
             UNION ALL
@@ -104,51 +103,54 @@ BEGIN
               LEFT JOIN @schema@.session s ON s.session_id = named.session_id
              CROSS JOIN LATERAL (SELECT a.id FROM @schema@.activity a
                                   WHERE a.session_id = named.session_id AND a.ready
-                                    AND (p_lanes IS NULL OR a.lane = ANY (p_lanes)) ORDER BY a.id LIMIT p_max) c
-             WHERE CASE WHEN s.until_ms > p_now THEN s.owner = p_owner ELSE p_claims END
+                                    AND (p_wish.lanes IS NULL OR a.lane = ANY (p_wish.lanes)) ORDER BY a.id LIMIT p_max) c
+             WHERE CASE WHEN s.until_ms > p_now THEN s.owner = p_wish.owner ELSE p_wish.claims END
              ORDER BY 1 LIMIT p_max) s;
     END IF;
     SELECT coalesce(array_agg(s.id ORDER BY s.id) FILTER (WHERE s.ready), '{}'),
            array_agg(DISTINCT s.session_id) FILTER (WHERE s.ready AND s.session_id IS NOT NULL)
-      INTO o_id, held FROM (
+      INTO o_activity, held FROM (
         SELECT a.id, a.session_id, a.ready FROM unnest(candidates) AS k(id)
           JOIN @schema@.activity a ON a.id = k.id FOR UPDATE OF a SKIP LOCKED) s;
-    o_retry := cardinality(o_id) < cardinality(candidates);
-    IF o_id = '{}' THEN RETURN; END IF;
+    o_retry := cardinality(o_activity) < cardinality(candidates);
+    IF o_activity = '{}' THEN RETURN; END IF;
 
     -- Sessions: one process at a time claims new ones, and a row that another transaction holds is not waited for.
     IF held IS NOT NULL THEN
         SELECT array_agg(k.session_id) INTO free FROM unnest(held) AS k(session_id)
          WHERE NOT EXISTS (SELECT 1 FROM @schema@.session s
-                            WHERE s.session_id = k.session_id AND s.until_ms > p_now AND s.owner = p_owner);
+                            WHERE s.session_id = k.session_id AND s.until_ms > p_now AND s.owner = p_wish.owner);
         IF free IS NOT NULL AND pg_try_advisory_xact_lock(hashtext('segno claims in @schema@')) THEN
             WITH mine AS (
                 SELECT s.session_id FROM unnest(free) AS k(session_id)
                   JOIN @schema@.session s ON s.session_id = k.session_id
                  WHERE s.until_ms <= p_now FOR UPDATE OF s SKIP LOCKED)
-            UPDATE @schema@.session s SET owner = p_owner, until_ms = p_now + p_session_ms FROM mine
+            UPDATE @schema@.session s SET owner = p_wish.owner, until_ms = p_now + p_wish.session_ms FROM mine
              WHERE s.session_id = mine.session_id;
             INSERT INTO @schema@.session (session_id, owner, until_ms, last_activity_ms)
-            SELECT k.session_id, p_owner, p_now + p_session_ms, p_now FROM unnest(free) AS k(session_id)
+            SELECT k.session_id, p_wish.owner, p_now + p_wish.session_ms, p_now FROM unnest(free) AS k(session_id)
             ON CONFLICT (session_id) DO NOTHING;
         END IF;
         WITH mine AS (
             SELECT s.session_id FROM unnest(held) AS k(session_id)
               JOIN @schema@.session s ON s.session_id = k.session_id
-             WHERE s.owner = p_owner AND s.until_ms > p_now AND s.last_activity_ms < p_now FOR UPDATE OF s SKIP LOCKED)
+             WHERE s.owner = p_wish.owner AND s.until_ms > p_now AND s.last_activity_ms < p_now FOR UPDATE OF s SKIP LOCKED)
         UPDATE @schema@.session s SET last_activity_ms = p_now FROM mine WHERE s.session_id = mine.session_id;
-        SELECT coalesce(array_agg(a.id ORDER BY a.id), '{}') INTO o_id
-          FROM unnest(o_id) AS k(id) JOIN @schema@.activity a ON a.id = k.id
+        SELECT coalesce(array_agg(a.id ORDER BY a.id), '{}') INTO o_activity
+          FROM unnest(o_activity) AS k(id) JOIN @schema@.activity a ON a.id = k.id
           LEFT JOIN @schema@.session s ON s.session_id = a.session_id
-         WHERE a.session_id IS NULL OR (s.owner = p_owner AND s.until_ms > p_now);
-        o_retry := o_retry OR cardinality(o_id) < cardinality(candidates);
-        IF o_id = '{}' THEN RETURN; END IF;
+         WHERE a.session_id IS NULL OR (s.owner = p_wish.owner AND s.until_ms > p_now);
+        o_retry := o_retry OR cardinality(o_activity) < cardinality(candidates);
+        IF o_activity = '{}' THEN RETURN; END IF;
     END IF;
 
-    SELECT array_agg(nextval('@schema@.lock_token')) INTO o_token FROM generate_series(1, cardinality(o_id));
-    UPDATE @schema@.activity a
-       SET ready = false, lock_token = k.token, next_at_ms = p_now + p_lock_ms, attempts = a.attempts + 1
-      FROM unnest(o_id, o_token) AS k(id, token) WHERE a.id = k.id;
+    WITH taken AS (
+        UPDATE @schema@.activity a
+           SET ready = false, lock_token = nextval('@schema@.lock_token'), next_at_ms = p_now + p_wish.activity_ms,
+               attempts = a.attempts + 1
+          FROM unnest(o_activity) AS k(id) WHERE a.id = k.id RETURNING a.lock_token
+    )
+    SELECT array_agg(t.lock_token) INTO o_token FROM taken t;
 END $$;
 
 -- Takes back locks whose answer never arrived, as if they had not been taken.
@@ -158,36 +160,22 @@ DECLARE
 BEGIN
     IF n = 0 THEN RETURN; END IF;
     PERFORM @schema@.commit_items(p_now,
-        array_fill(6::smallint, ARRAY[cardinality(p_turns)]) || array_fill(7::smallint, ARRAY[cardinality(p_activities)]),
-        p_turns || p_activities, array_fill(0::bigint, ARRAY[n]), array_fill(0::bigint, ARRAY[n]),
-        array_fill(true, ARRAY[n]), array_fill(NULL::text, ARRAY[n]),
-        '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
-        '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
-        '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}');
+        ROW(array_fill(6::smallint, ARRAY[cardinality(p_turns)])
+                || array_fill(7::smallint, ARRAY[cardinality(p_activities)]),
+            p_turns || p_activities, array_fill(NULL::text, ARRAY[n]), array_fill(NULL::bigint, ARRAY[n]),
+            array_fill(0::bigint, ARRAY[n]), array_fill(0::bigint, ARRAY[n]), array_fill(true, ARRAY[n])
+           )::@schema@.item_list,
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
 END $$;
 
 -- One call of a process: commits, then fetches, then answers watches. Rows have a section and reuse columns:
 -- 0 the time, whether this was a repetition, the next times of both queues, and which fetch should be tried again
 -- 1 outcomes and record versions; 3 a locked instance; 4 one of its messages; 5 a locked activity; 6 an instance
 CREATE FUNCTION @schema@.exchange(
-    p_writer bigint, p_exchange bigint,
-    p_kind smallint[], p_token bigint[], p_execution bigint[], p_ms bigint[], p_flag boolean[], p_instance text[],
-    t_item integer[], t_stores boolean[], t_first bigint[], t_sorted boolean[], t_status smallint[], t_output bytea[],
-    t_name text[], t_version text[], t_parent text[], t_pin text[], t_pin_key text[], t_incarnation bigint[],
-    t_custom smallint[], t_custom_status bytea[], t_labelled boolean[],
-    l_item integer[], l_key text[], l_value text[],
-    e_item integer[], e_id bigint[], e_data bytea[],
-    m_item integer[], m_instance text[], m_visible bigint[], m_delay bigint[], m_timer_execution bigint[],
-    m_timer bigint[], m_guard smallint[], m_body bytea[],
-    a_item integer[], a_instance text[], a_execution bigint[], a_id bigint[], a_lane text[], a_session text[],
-    a_visible bigint[], a_body bytea[],
-    c_item integer[], c_instance text[], c_execution bigint[], c_id bigint[],
-    x_item integer[], x_execution bigint[], x_timer bigint[],
-    r_item integer[], r_kind text[], r_id text[], r_expect smallint[], r_version bigint[], r_delete boolean[],
-    r_due bigint[], r_life bigint[], r_body bytea[],
-    f_turns integer, f_turn_ms bigint, f_pin_min text[], f_pin_max text[],
-    f_activities integer, f_activity_ms bigint, f_lanes text[], f_owner text, f_session_ms bigint, f_claims boolean,
-    w_instance text[]
+    p_writer bigint, p_exchange bigint, p_items @schema@.item_list, p_turns @schema@.turn_list,
+    p_labels @schema@.label_list, p_events @schema@.event_list, p_messages @schema@.message_list,
+    p_activities @schema@.activity_list, p_cancels @schema@.cancel_list, p_timers @schema@.timer_list,
+    p_records @schema@.record_list, p_wish @schema@.wish, p_watched text[]
 ) RETURNS TABLE (section smallint, k bigint, a bigint, b bigint, c bigint, e bigint, s text, t text, u text, v text,
                  w text, d bytea, f bytea, l bigint[], x text[]) LANGUAGE plpgsql
     SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off
@@ -198,18 +186,20 @@ DECLARE
     now_at bigint := @schema@.now_ms();
     last record;
     done record;
-    turns record;
-    work record;
+    fetched record;
     outcomes smallint[] := '{}';
     versions bigint[] := '{}';
     turn_tokens bigint[] := '{}';
+    turn_instances text[] := '{}';
+    activities bigint[] := '{}';
     activity_tokens bigint[] := '{}';
+    has_items boolean := p_items.kind <> '{}';
     repeated bigint := 0;
     retry bigint := 0;
     next_turn bigint;
     next_activity bigint;
 BEGIN
-    IF p_kind <> '{}' THEN
+    IF has_items THEN
         SELECT r.exchange_no, r.outcomes, r.versions, r.turn_tokens, r.activity_tokens INTO last
           FROM @schema@.writer r WHERE r.writer_id = p_writer FOR UPDATE;
     ELSE
@@ -234,28 +224,30 @@ BEGIN
          WHERE r.writer_id = p_writer;
         retry := 3;
     ELSE
-        IF p_kind <> '{}' THEN
-            SELECT * INTO done FROM @schema@.commit_items(now_at, p_kind, p_token, p_execution, p_ms, p_flag, p_instance,
-                t_item, t_stores, t_first, t_sorted, t_status, t_output, t_name, t_version, t_parent, t_pin, t_pin_key,
-                t_incarnation, t_custom, t_custom_status, t_labelled, l_item, l_key, l_value, e_item, e_id, e_data, m_item,
-                m_instance, m_visible, m_delay, m_timer_execution, m_timer, m_guard, m_body, a_item, a_instance,
-                a_execution, a_id, a_lane, a_session, a_visible, a_body, c_item, c_instance, c_execution, c_id, x_item,
-                x_execution, x_timer, r_item, r_kind, r_id, r_expect, r_version, r_delete, r_due, r_life, r_body);
+        IF has_items THEN
+            SELECT * INTO done FROM @schema@.commit_items(now_at, p_items, p_turns, p_labels, p_events, p_messages,
+                p_activities, p_cancels, p_timers, p_records, p_wish);
             outcomes := done.o_outcome;
             versions := done.o_version;
+            turn_tokens := done.o_turn_token;
+            turn_instances := done.o_turn_instance;
+            activities := done.o_activity;
+            activity_tokens := done.o_activity_token;
         END IF;
-        IF f_turns > 0 THEN
-            SELECT * INTO turns FROM @schema@.fetch_turns(now_at, f_turns, f_turn_ms, f_pin_min, f_pin_max);
-            turn_tokens := turns.o_token;
-            IF turns.o_retry THEN retry := retry + 1; END IF;
+        IF p_wish.turns > cardinality(turn_tokens) THEN
+            SELECT * INTO fetched FROM @schema@.fetch_turns(now_at, p_wish.turns - cardinality(turn_tokens), p_wish);
+            turn_tokens := turn_tokens || fetched.o_token;
+            turn_instances := turn_instances || fetched.o_instance;
+            IF fetched.o_retry THEN retry := retry + 1; END IF;
         END IF;
-        IF f_activities > 0 THEN
-            SELECT * INTO work FROM @schema@.fetch_activities(now_at, f_activities, f_activity_ms, f_lanes, f_owner,
-                                                              f_session_ms, f_claims);
-            activity_tokens := work.o_token;
-            IF work.o_retry THEN retry := retry + 2; END IF;
+        IF p_wish.activities > cardinality(activities) THEN
+            SELECT * INTO fetched
+              FROM @schema@.fetch_activities(now_at, p_wish.activities - cardinality(activities), p_wish);
+            activities := activities || fetched.o_activity;
+            activity_tokens := activity_tokens || fetched.o_token;
+            IF fetched.o_retry THEN retry := retry + 2; END IF;
         END IF;
-        IF p_kind <> '{}' THEN
+        IF has_items THEN
             UPDATE @schema@.writer r
                SET exchange_no = p_exchange, at_ms = now_at, outcomes = here.outcomes, versions = here.versions,
                    turn_tokens = here.turn_tokens, activity_tokens = here.activity_tokens,
@@ -265,7 +257,7 @@ BEGIN
                        r.instances[5] + done.o_instances[5], r.instances[6] + done.o_instances[6],
                        r.instances[7] + done.o_instances[7]]
              WHERE r.writer_id = p_writer;
-        ELSIF turn_tokens <> '{}' OR activity_tokens <> '{}' THEN
+        ELSIF turn_tokens <> '{}' OR activities <> '{}' THEN
             UPDATE @schema@.writer r
                SET exchange_no = p_exchange, at_ms = now_at, outcomes = '{}', versions = '{}',
                    turn_tokens = here.turn_tokens, activity_tokens = here.activity_tokens
@@ -273,12 +265,12 @@ BEGIN
         END IF;
     END IF;
 
-    IF f_turns > 0 THEN
+    IF p_wish.turns > 0 THEN
         SELECT q.next_at_ms INTO next_turn FROM @schema@.turn q WHERE NOT q.ready ORDER BY q.next_at_ms LIMIT 1;
     END IF;
-    IF f_activities > 0 THEN
+    IF p_wish.activities > 0 THEN
         SELECT q.next_at_ms INTO next_activity FROM @schema@.activity q WHERE NOT q.ready ORDER BY q.next_at_ms LIMIT 1;
-        IF f_owner IS NOT NULL THEN
+        IF p_wish.owner IS NOT NULL THEN
             next_activity := least(next_activity, (SELECT q.until_ms FROM @schema@.session q WHERE q.until_ms > now_at
                                                     ORDER BY q.until_ms LIMIT 1));
         END IF;
@@ -290,20 +282,16 @@ BEGIN
 
     IF turn_tokens <> '{}' THEN
         RETURN QUERY
-        SELECT 3::smallint, q.token, coalesce(i.current_execution_id, 1), coalesce(last_event.event_id, 0), p.incarnation,
+        SELECT 3::smallint, q.token, coalesce(i.execution_id, 1), coalesce(i.last_event_id, 0), i.incarnation,
                i.status::bigint, q.instance_id, i.name, i.version, NULL::text, NULL::text, NULL::bytea, NULL::bytea,
                NULL::bigint[], NULL::text[]
-          FROM unnest(turn_tokens, turns.o_instance) AS q(token, instance_id)
+          FROM unnest(turn_tokens, turn_instances) AS q(token, instance_id)
           LEFT JOIN @schema@.instance i ON i.instance_id = q.instance_id
-          LEFT JOIN @schema@.execution p ON p.instance_id = i.instance_id AND p.execution_id = i.current_execution_id
-          LEFT JOIN LATERAL (SELECT h.event_id FROM @schema@.event h
-                              WHERE h.instance_id = i.instance_id AND h.execution_id = i.current_execution_id
-                              ORDER BY h.event_id DESC LIMIT 1) last_event ON true
          ORDER BY q.token;
         RETURN QUERY
         SELECT 4::smallint, q.token, m.id, m.attempts + 1::bigint, NULL::bigint, NULL::bigint, NULL::text, NULL::text,
                NULL::text, NULL::text, NULL::text, m.body, NULL::bytea, NULL::bigint[], NULL::text[]
-          FROM unnest(turn_tokens, turns.o_instance) AS q(token, instance_id)
+          FROM unnest(turn_tokens, turn_instances) AS q(token, instance_id)
          CROSS JOIN LATERAL (
                SELECT g.id, g.attempts, g.body FROM @schema@.message g WHERE g.instance_id = q.instance_id AND NOT g.late
                UNION ALL
@@ -311,15 +299,15 @@ BEGIN
                 WHERE g.instance_id = q.instance_id AND g.late AND g.visible_at_ms <= now_at) m
          ORDER BY q.token, m.id;
     END IF;
-    IF activity_tokens <> '{}' THEN
+    IF activities <> '{}' THEN
         RETURN QUERY
-        SELECT 5::smallint, q.token, n.execution_id, n.activity_id, n.attempts::bigint, n.visible_at_ms, n.instance_id,
-               n.session_id, n.lane, NULL::text, NULL::text, n.body, NULL::bytea, NULL::bigint[], NULL::text[]
-          FROM unnest(activity_tokens, work.o_id) AS q(token, id) JOIN @schema@.activity n ON n.id = q.id
-         ORDER BY q.token;
+        SELECT 5::smallint, n.lock_token, n.execution_id, n.activity_id, n.attempts::bigint, n.visible_at_ms, n.instance_id,
+               n.session_id, n.lane, NULL::text, NULL::text, n.body, NULL::bytea, ARRAY[n.id], NULL::text[]
+          FROM unnest(activities) AS q(id) JOIN @schema@.activity n ON n.id = q.id
+         ORDER BY n.id;
     END IF;
-    IF w_instance <> '{}' THEN
-        RETURN QUERY SELECT 6::smallint, i.* FROM unnest(w_instance) AS q(instance_id)
+    IF p_watched <> '{}' THEN
+        RETURN QUERY SELECT 6::smallint, i.* FROM unnest(p_watched) AS q(instance_id)
          CROSS JOIN LATERAL @schema@.instance_info(q.instance_id) i;
     END IF;
 END $$;
@@ -328,10 +316,8 @@ END $$;
 CREATE FUNCTION @schema@.instance_info(p_instance text)
 RETURNS TABLE (k bigint, a bigint, b bigint, c bigint, e bigint, s text, t text, u text, v text, w text, d bytea,
                f bytea, l bigint[], x text[]) LANGUAGE sql STABLE AS $$
-    SELECT i.current_execution_id, i.status::bigint, i.created_at_ms, i.updated_at_ms, i.completed_at_ms, i.instance_id,
-           i.name, i.version, i.parent_id, p.pinned_version, p.output, i.custom_status,
+    SELECT i.execution_id, i.status::bigint, i.created_at_ms, i.updated_at_ms, i.completed_at_ms, i.instance_id, i.name,
+           i.version, i.parent_id, i.pinned_version, i.output, i.custom_status,
            ARRAY[i.custom_status_version, i.revision], i.labels
-      FROM @schema@.instance i
-      LEFT JOIN @schema@.execution p ON p.instance_id = i.instance_id AND p.execution_id = i.current_execution_id
-     WHERE i.instance_id = p_instance
+      FROM @schema@.instance i WHERE i.instance_id = p_instance
 $$;

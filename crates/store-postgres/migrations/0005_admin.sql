@@ -21,13 +21,15 @@ BEGIN
     DELETE FROM @schema@.activity a USING unnest(p_ids) AS k(id) WHERE a.instance_id = k.id;
     GET DIAGNOSTICS n = ROW_COUNT;
     o_messages := o_messages + n;
-    DELETE FROM @schema@.event e USING unnest(p_ids) AS k(id) WHERE e.instance_id = k.id;
-    GET DIAGNOSTICS o_events = ROW_COUNT;
-    DELETE FROM @schema@.execution e USING unnest(p_ids) AS k(id) WHERE e.instance_id = k.id;
+    WITH removed AS (
+        DELETE FROM @schema@.event_batch b USING unnest(p_ids) AS k(id) WHERE b.instance_id = k.id RETURNING cardinality(b.ids)
+    ) SELECT coalesce(sum(r.cardinality), 0) INTO o_events FROM removed r;
+    DELETE FROM @schema@.past_execution e USING unnest(p_ids) AS k(id) WHERE e.instance_id = k.id;
     GET DIAGNOSTICS o_executions = ROW_COUNT;
     DELETE FROM @schema@.label l USING unnest(p_ids) AS k(id) WHERE l.instance_id = k.id;
     DELETE FROM @schema@.instance i USING unnest(p_ids) AS k(id) WHERE i.instance_id = k.id;
     GET DIAGNOSTICS o_instances = ROW_COUNT;
+    o_executions := o_executions + o_instances;
     UPDATE @schema@.writer w
        SET executions = w.executions - o_executions, events = w.events - o_events,
            instances = ARRAY[w.instances[1] - states[1], w.instances[2] - states[2], w.instances[3] - states[3],
@@ -113,22 +115,22 @@ CREATE FUNCTION @schema@.prune(
     p_ids text[], p_keep bigint, p_before_ms bigint, OUT o_instances bigint, OUT o_executions bigint, OUT o_events bigint
 ) LANGUAGE plpgsql SET enable_seqscan = off SET jit = off AS $$
 DECLARE
-    ids text[];
-    executions bigint[];
+    old_instances text[];
+    old_executions bigint[];
 BEGIN
     PERFORM @schema@.lock_instances(p_ids);
     SELECT count(*) INTO o_instances FROM unnest(p_ids) AS k(id) JOIN @schema@.instance i ON i.instance_id = k.id;
-    SELECT coalesce(array_agg(d.instance_id), '{}'), coalesce(array_agg(d.execution_id), '{}') INTO ids, executions FROM (
-        SELECT e.instance_id, e.execution_id, e.status, e.completed_at_ms, i.current_execution_id,
+    -- The current one is the first that is kept.
+    SELECT coalesce(array_agg(d.instance_id), '{}'), coalesce(array_agg(d.execution_id), '{}') INTO old_instances, old_executions FROM (
+        SELECT e.instance_id, e.execution_id, e.status, e.completed_at_ms,
                row_number() OVER (PARTITION BY e.instance_id ORDER BY e.execution_id DESC) AS place
-          FROM unnest(p_ids) AS k(id) JOIN @schema@.instance i ON i.instance_id = k.id
-          JOIN @schema@.execution e ON e.instance_id = i.instance_id) d
-     WHERE d.place > p_keep AND d.execution_id <> d.current_execution_id AND d.status >= 3
-       AND (p_before_ms IS NULL OR d.completed_at_ms < p_before_ms);
-    DELETE FROM @schema@.event e USING unnest(ids, executions) AS k(id, execution_id)
-     WHERE e.instance_id = k.id AND e.execution_id = k.execution_id;
-    GET DIAGNOSTICS o_events = ROW_COUNT;
-    DELETE FROM @schema@.execution e USING unnest(ids, executions) AS k(id, execution_id)
+          FROM unnest(p_ids) AS k(id) JOIN @schema@.past_execution e ON e.instance_id = k.id) d
+     WHERE d.place >= p_keep AND d.status >= 3 AND (p_before_ms IS NULL OR d.completed_at_ms < p_before_ms);
+    WITH removed AS (
+        DELETE FROM @schema@.event_batch b USING unnest(old_instances, old_executions) AS k(id, execution_id)
+         WHERE b.instance_id = k.id AND b.execution_id = k.execution_id RETURNING cardinality(b.ids)
+    ) SELECT coalesce(sum(r.cardinality), 0) INTO o_events FROM removed r;
+    DELETE FROM @schema@.past_execution e USING unnest(old_instances, old_executions) AS k(id, execution_id)
      WHERE e.instance_id = k.id AND e.execution_id = k.execution_id;
     GET DIAGNOSTICS o_executions = ROW_COUNT;
     UPDATE @schema@.writer w SET executions = w.executions - o_executions, events = w.events - o_events
@@ -170,18 +172,17 @@ CREATE FUNCTION @schema@.as_time(p_ms bigint) RETURNS timestamptz LANGUAGE sql I
     SELECT CASE WHEN p_ms >= 9000000000000000 THEN 'infinity'::timestamptz ELSE to_timestamp(p_ms / 1000.0) END
 $$;
 CREATE VIEW @schema@.instances AS
-    SELECT i.instance_id, i.name, i.version, @schema@.status_name(i.status) AS status, i.current_execution_id, i.parent_id,
-           e.pinned_version, @schema@.as_time(i.created_at_ms) AS created_at, @schema@.as_time(i.updated_at_ms) AS updated_at,
+    SELECT i.instance_id, i.name, i.version, @schema@.status_name(i.status) AS status,
+           i.execution_id AS current_execution_id, i.parent_id, i.pinned_version, @schema@.as_time(i.created_at_ms) AS created_at, @schema@.as_time(i.updated_at_ms) AS updated_at,
            @schema@.as_time(i.completed_at_ms) AS completed_at, jsonb_object(i.labels) AS labels, i.revision,
            t.instance_id IS NOT NULL AS has_messages, t.lock_token IS NOT NULL AS is_locked
       FROM @schema@.instance i
-      LEFT JOIN @schema@.execution e ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
       LEFT JOIN @schema@.turn t ON t.instance_id = i.instance_id;
 CREATE VIEW @schema@.executions AS
     SELECT e.instance_id, e.execution_id, @schema@.status_name(e.status) AS status, e.pinned_version,
            @schema@.as_time(e.started_at_ms) AS started_at, @schema@.as_time(e.completed_at_ms) AS completed_at,
-           (SELECT count(*) FROM @schema@.event h WHERE h.instance_id = e.instance_id
-               AND h.execution_id = e.execution_id) AS event_count, e.output
+           (SELECT coalesce(sum(cardinality(b.ids)), 0) FROM @schema@.event_batch b WHERE b.instance_id = e.instance_id
+               AND b.execution_id = e.execution_id) AS event_count, e.output
       FROM @schema@.execution e;
 CREATE VIEW @schema@.history AS
     SELECT h.instance_id, h.execution_id, h.event_id, h.data FROM @schema@.event h;

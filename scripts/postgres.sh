@@ -3,10 +3,13 @@
 # directory and on nothing else, so it meets no other server.
 #
 #   postgres.sh start DIR [SETTING=VALUE…]   makes the cluster if DIR is empty, starts it, prints its URL
-#   postgres.sh stop DIR                     stops it as an operator would
-#   postgres.sh crash DIR                    stops it at once, without a checkpoint, as a crash would
+#   postgres.sh certify DIR                  makes an authority (authority.crt) and a certificate of it for localhost
+#                                            (server.crt, server.key), to be used by `start`
+#   postgres.sh pool DIR                     starts a PgBouncer in transaction mode before the server, prints its URL
+#   postgres.sh stop DIR                     stops both as an operator would
+#   postgres.sh crash DIR                    stops the server at once, without a checkpoint, as a crash would
 #
-# Installs PostgreSQL from Debian's packages when it is missing. PostgreSQL refuses to run as root, so root runs it
+# Installs PostgreSQL and PgBouncer from Debian's packages when they are missing. PostgreSQL refuses to run as root, so root runs it
 # as the user postgres or nobody.
 set -euo pipefail
 
@@ -27,14 +30,17 @@ find_binaries() {
   done
 }
 
-install_server() {
-  command -v apt-get >/dev/null || fail "PostgreSQL is not installed and there is no apt-get: install PostgreSQL 14 or newer"
-  [[ $(id -u) == 0 ]] || fail "PostgreSQL is not installed: run 'apt-get install postgresql' as root"
-  echo "postgres.sh: installing PostgreSQL from Debian's packages" >&2
+# Installs a package, one process at a time: tests that need it start side by side.
+install_package() {
+  local package=$1 advice=$2
+  command -v apt-get >/dev/null || fail "$package is not installed and there is no apt-get: $advice"
+  [[ $(id -u) == 0 ]] || fail "$package is not installed: run 'apt-get install $package' as root"
+  echo "postgres.sh: installing $package from Debian's packages" >&2
+  # Debian starts services when they are installed; nobody asked for that here.
   {
-    apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends \
-      -o Dpkg::Options::=--force-confold postgresql
-  } >&2 || fail "apt-get could not install PostgreSQL: install PostgreSQL 14 or newer by hand"
+    apt-get update -q && DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get install -qy --no-install-recommends \
+      -o DPkg::Lock::Timeout=300 -o Dpkg::Options::=--force-confold "$package"
+  } >&2 || fail "apt-get could not install $package: $advice"
 }
 
 # Runs a command as whom the server runs.
@@ -46,12 +52,56 @@ as_owner() {
   fi
 }
 
-[[ $# -ge 2 ]] || fail "use: postgres.sh start|stop|crash DIR [SETTING=VALUE…]"
+# A directory that belongs to whom the server runs as.
+make_directory() {
+  mkdir -p "$1"
+  if [[ $(id -u) == 0 ]]; then chown "$owner" "$1"; fi
+}
+
+certify() {
+  local authority="$directory/authority" server="$directory/server"
+  local new=(openssl req -new -nodes -newkey ec -pkeyopt ec_paramgen_curve:prime256v1)
+  as_owner "${new[@]}" -x509 -days 2 -subj "/CN=Segno tests" -keyout "$authority.key" -out "$authority.crt" \
+    -addext basicConstraints=critical,CA:TRUE
+  as_owner "${new[@]}" -subj "/CN=localhost" -addext subjectAltName=DNS:localhost -keyout "$server.key" -out "$server.csr"
+  as_owner openssl x509 -req -days 2 -in "$server.csr" -CA "$authority.crt" -CAkey "$authority.key" -CAcreateserial \
+    -copy_extensions copyall -out "$server.crt"
+  as_owner chmod 600 "$server.key"
+}
+
+pool() {
+  if ! command -v pgbouncer >/dev/null; then install_package pgbouncer "install PgBouncer by hand"; fi
+  make_directory "$directory/pool"
+  printf '%s\n' '"segno" ""' >"$directory/pool/users"
+  cat >"$directory/pool/settings" <<SETTINGS
+[databases]
+* = host=$directory
+[pgbouncer]
+listen_addr =
+listen_port = 6432
+unix_socket_dir = $directory/pool
+auth_type = trust
+auth_file = $directory/pool/users
+pool_mode = transaction
+default_pool_size = 4
+logfile = $directory/pool/log
+pidfile = $directory/pool/pid
+SETTINGS
+  as_owner "$(command -v pgbouncer || echo /usr/sbin/pgbouncer)" --quiet --daemon "$directory/pool/settings" </dev/null >&2
+  local socket="$directory/pool"
+  echo "postgres://segno@${socket//\//%2F}:6432/postgres?pooler=transaction"
+}
+
+stop_pool() {
+  if [[ -f $directory/pool/pid ]]; then kill -INT "$(<"$directory/pool/pid")" 2>/dev/null || true; fi
+}
+
+[[ $# -ge 2 ]] || fail "use: postgres.sh start|certify|pool|stop|crash DIR [SETTING=VALUE…]"
 verb=$1 directory=$2
 shift 2
 binaries=$(find_binaries)
 if [[ -z $binaries ]]; then
-  install_server
+  install_package postgresql "install PostgreSQL 14 or newer by hand"
   binaries=$(find_binaries)
   [[ -n $binaries ]] || fail "PostgreSQL was installed but initdb is nowhere: install PostgreSQL 14 or newer by hand"
 fi
@@ -59,8 +109,7 @@ if id postgres >/dev/null 2>&1; then owner=postgres; else owner=nobody; fi
 
 case $verb in
   start)
-    mkdir -p "$directory"
-    if [[ $(id -u) == 0 ]]; then chown "$owner" "$directory"; fi
+    make_directory "$directory"
     if [[ ! -f $directory/data/PG_VERSION ]]; then
       as_owner "$binaries/initdb" --pgdata="$directory/data" --username=segno --auth=trust --encoding=UTF8 \
         --locale=C --no-sync >/dev/null || fail "initdb failed in $directory"
@@ -75,7 +124,15 @@ case $verb in
     fi
     echo "postgres://segno@${directory//\//%2F}/postgres"
     ;;
-  stop) as_owner "$binaries/pg_ctl" --pgdata="$directory/data" --wait --silent --mode=fast stop ;;
+  certify)
+    make_directory "$directory"
+    certify 2>"$directory/certify.log" || fail "openssl failed; what it said is in $directory/certify.log"
+    ;;
+  pool) pool ;;
+  stop)
+    stop_pool
+    as_owner "$binaries/pg_ctl" --pgdata="$directory/data" --wait --silent --mode=fast stop
+    ;;
   crash) as_owner "$binaries/pg_ctl" --pgdata="$directory/data" --wait --silent --mode=immediate stop ;;
-  *) fail "unknown verb '$verb': use start, stop or crash" ;;
+  *) fail "unknown verb '$verb': use start, certify, pool, stop or crash" ;;
 esac

@@ -8,6 +8,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+#[path = "../support/cluster.rs"]
 mod cluster;
 mod node;
 mod proxy;

@@ -89,6 +89,12 @@ pidfile = $directory/pool/pid
 SETTINGS
   as_owner "$(command -v pgbouncer || echo /usr/sbin/pgbouncer)" --quiet --daemon "$directory/pool/settings" </dev/null >&2
   local socket="$directory/pool"
+  # It goes into the background before it listens.
+  for _ in {1..100}; do
+    if [[ -S $socket/.s.PGSQL.6432 ]]; then break; fi
+    sleep 0.1
+  done
+  [[ -S $socket/.s.PGSQL.6432 ]] || fail "PgBouncer did not start; its log is in $socket/log"
   echo "postgres://segno@${socket//\//%2F}:6432/postgres?pooler=transaction"
 }
 

@@ -62,7 +62,8 @@ async fn run(workload: &dyn Workload, arguments: &RunArguments) -> anyhow::Resul
     eprintln!("{}: {} ...", workload.name(), workload.about());
     let registry = workload.register(Registry::builder()).build()?;
     let bench = Bench {
-        nodes: Nodes::start(&arguments.store, arguments.nodes.into(), &registry).await?,
+        nodes: Nodes::start(&arguments.store, arguments.nodes.into(), arguments.concurrency, &registry)
+            .await?,
         concurrency: arguments.concurrency,
         duration: Duration::from_secs(arguments.seconds),
         timers: arguments.timers,

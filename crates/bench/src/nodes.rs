@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use segno::store::Store;
-use segno::{Client, Registry, Runtime};
+use segno::{Client, Registry, Runtime, RuntimeOptions};
 use segno_postgres::PostgresStore;
 use segno_stores::StoreUrl;
 
@@ -23,8 +23,17 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// Starts so many nodes. More than one only on a store that nodes can share.
-    pub async fn start(url: &StoreUrl, count: usize, registry: &Registry) -> anyhow::Result<Nodes> {
+    /// Starts so many nodes, each with a slot for every client. More than one only on a store that nodes can share.
+    pub async fn start(
+        url: &StoreUrl,
+        count: usize,
+        clients: u32,
+        registry: &Registry,
+    ) -> anyhow::Result<Nodes> {
+        let slots = RuntimeOptions::default().worker_concurrency.max(clients as usize);
+        // A fetch takes no more activities than it may claim sessions.
+        let options =
+            RuntimeOptions { worker_concurrency: slots, max_sessions: slots, ..RuntimeOptions::default() };
         let mut nodes = Nodes { runtimes: Vec::new(), databases: Vec::new() };
         if count > 1 && !matches!(url, StoreUrl::Postgres(_)) {
             bail!("{url} cannot be shared by {count} nodes; use --nodes 1, or a store at postgres://…");
@@ -38,7 +47,8 @@ impl Nodes {
                 }
                 StoreUrl::Memory | StoreUrl::Embedded(_) => url.open().await?,
             };
-            nodes.runtimes.push(Runtime::builder(store).registry(registry.clone()).start().await?);
+            let runtime = Runtime::builder(store).registry(registry.clone()).options(options.clone());
+            nodes.runtimes.push(runtime.start().await?);
         }
         Ok(nodes)
     }

@@ -35,28 +35,34 @@ CREATE TYPE @schema@.wish AS (
     turns integer, turn_ms bigint, pin_min text[], pin_max text[],
     activities integer, activity_ms bigint, lanes text[], owner text, session_ms bigint, claims boolean);
 
--- How many new turns and activities may be locked at once for who waits: never one before what has waited longer.
-CREATE FUNCTION @schema@.capacity(p_now bigint, p_wish @schema@.wish, OUT o_turns bigint, OUT o_activities bigint)
-LANGUAGE plpgsql AS $$
+-- How many turns and activities wait to be fetched already, as far as it matters, and how many new ones may therefore be
+-- locked at once for who waits: never one before what has waited longer.
+CREATE FUNCTION @schema@.capacity(
+    p_now bigint, p_wish @schema@.wish, OUT o_waiting_turns bigint, OUT o_turns bigint,
+    OUT o_waiting_activities bigint, OUT o_activities bigint
+) LANGUAGE plpgsql AS $$
 BEGIN
-    o_turns := p_wish.turns;
-    IF o_turns > 0 THEN
-        o_turns := o_turns
-            - (SELECT count(*) FROM (SELECT 1 FROM @schema@.turn t WHERE t.ready LIMIT p_wish.turns) s)
-            - (SELECT count(*) FROM (SELECT 1 FROM @schema@.turn t WHERE NOT t.ready AND t.next_at_ms <= p_now
+    o_waiting_turns := 0;
+    IF p_wish.turns > 0 THEN
+        o_waiting_turns :=
+            (SELECT count(*) FROM (SELECT 1 FROM @schema@.turn t WHERE t.ready LIMIT p_wish.turns) s)
+            + (SELECT count(*) FROM (SELECT 1 FROM @schema@.turn t WHERE NOT t.ready AND t.next_at_ms <= p_now
                                       LIMIT p_wish.turns) s);
     END IF;
-    o_activities := p_wish.activities;
-    IF o_activities > 0 THEN
-        o_activities := o_activities
-            - (SELECT count(*) FROM (SELECT 1 FROM @schema@.activity a WHERE a.ready AND a.session_id IS NULL
-                                      LIMIT p_wish.activities) s)
-            - (SELECT count(*) FROM (SELECT 1 FROM @schema@.activity a WHERE NOT a.ready AND a.next_at_ms <= p_now
+    o_turns := p_wish.turns - o_waiting_turns;
+    o_waiting_activities := 0;
+    IF p_wish.activities > 0 THEN
+        o_waiting_activities :=
+            (SELECT count(*) FROM (SELECT 1 FROM @schema@.activity a WHERE a.ready AND a.session_id IS NULL
+                                    LIMIT p_wish.activities) s)
+            + (SELECT count(*) FROM (SELECT 1 FROM @schema@.activity a WHERE NOT a.ready AND a.next_at_ms <= p_now
                                       LIMIT p_wish.activities) s);
+        -- Work of sessions would wait for ever if there were always something new.
         IF p_wish.owner IS NOT NULL AND EXISTS (SELECT 1 FROM @schema@.activity a WHERE a.session_id IS NOT NULL) THEN
-            o_activities := 0;
+            o_waiting_activities := p_wish.activities;
         END IF;
     END IF;
+    o_activities := p_wish.activities - o_waiting_activities;
 END $$;
 
 -- Makes rows for instances that get messages and have none, in order; up to `p_capacity` of them are locked at once for
@@ -117,7 +123,7 @@ CREATE FUNCTION @schema@.commit_items(
     p_cancels @schema@.cancel_list, p_timers @schema@.timer_list, p_records @schema@.record_list, p_wish @schema@.wish,
     OUT o_outcome smallint[], OUT o_version bigint[], OUT o_executions bigint, OUT o_events bigint,
     OUT o_instances bigint[], OUT o_turn_token bigint[], OUT o_turn_instance text[], OUT o_activity bigint[],
-    OUT o_activity_token bigint[]
+    OUT o_activity_token bigint[], OUT o_leaves_turns boolean, OUT o_leaves_activities boolean
 ) LANGUAGE plpgsql AS $$
 DECLARE
     -- What each item is about.
@@ -325,4 +331,9 @@ BEGIN
      WHERE n.token IS NOT NULL
        AND (NOT is_refused OR EXISTS (SELECT 1 FROM @schema@.turn t WHERE t.instance_id = n.instance_id
                                                AND t.lock_token = n.token));
+    -- Whether there may be more to fetch than that.
+    o_leaves_turns := room.o_waiting_turns > 0 OR unsettled <> '{}'
+        OR cardinality(o_turn_token) < cardinality(new_instances);
+    o_leaves_activities := room.o_waiting_activities > 0 OR p_items.kind && '{7}'::smallint[]
+        OR cardinality(o_activity) < coalesce(cardinality(p_activities.item), 0);
 END $$;

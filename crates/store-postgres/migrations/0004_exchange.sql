@@ -193,6 +193,8 @@ DECLARE
     turn_instances text[] := '{}';
     activities bigint[] := '{}';
     activity_tokens bigint[] := '{}';
+    leaves_turns boolean := true;
+    leaves_activities boolean := true;
     has_items boolean := p_items.kind <> '{}';
     repeated bigint := 0;
     retry bigint := 0;
@@ -233,14 +235,16 @@ BEGIN
             turn_instances := done.o_turn_instance;
             activities := done.o_activity;
             activity_tokens := done.o_activity_token;
+            leaves_turns := done.o_leaves_turns;
+            leaves_activities := done.o_leaves_activities;
         END IF;
-        IF p_wish.turns > cardinality(turn_tokens) THEN
+        IF leaves_turns AND p_wish.turns > cardinality(turn_tokens) THEN
             SELECT * INTO fetched FROM @schema@.fetch_turns(now_at, p_wish.turns - cardinality(turn_tokens), p_wish);
             turn_tokens := turn_tokens || fetched.o_token;
             turn_instances := turn_instances || fetched.o_instance;
             IF fetched.o_retry THEN retry := retry + 1; END IF;
         END IF;
-        IF p_wish.activities > cardinality(activities) THEN
+        IF leaves_activities AND p_wish.activities > cardinality(activities) THEN
             SELECT * INTO fetched
               FROM @schema@.fetch_activities(now_at, p_wish.activities - cardinality(activities), p_wish);
             activities := activities || fetched.o_activity;

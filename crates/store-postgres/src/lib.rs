@@ -22,7 +22,7 @@
 //! The other half of the store is in `migrations/*.sql`.
 //!
 //! **Invariants.** Nothing is answered before the transaction that it depends on is committed. Every item is fenced by its
-//! token inside the transaction. Nothing needs a session: statements are not named, and no setting outlives one. An exchange whose
+//! token inside the transaction. Behind a transaction-mode pooler nothing needs a session: statements are not named, and no setting outlives one. An exchange whose
 //! answer was lost is asked for again under its number and never done twice.
 
 mod admin;

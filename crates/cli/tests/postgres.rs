@@ -1,0 +1,115 @@
+//! `segno store copy` into PostgreSQL and back: nothing changes on the way.
+//!
+//! `SEGNO_COPIED_INSTANCES=200000 scripts/with-postgres.sh cargo nextest run --release -p segno-cli postgres --no-capture`
+//! copies a store of the size of a busy one, and says how long it took.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use std::process::Command;
+use std::time::Duration;
+
+use segno::clock::{Clock, SystemClock};
+use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime};
+use segno_stores::StoreUrl;
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+const GREET: Orchestration<u32, String> = Orchestration::new("greet");
+const SLEEP: Orchestration<u32, ()> = Orchestration::new("sleep");
+const COUNT_DOWN: Orchestration<u32, u32> = Orchestration::new("count-down");
+const SAY: Activity<u32, String> = Activity::new("say");
+
+/// Instances that are under way at once while the store is filled.
+const AT_ONCE: u32 = 256;
+
+fn registry() -> Registry {
+    let greet =
+        async |ctx: Context, number: u32| -> Result<String, Failure> { ctx.activity(SAY, number).await };
+    let sleep = async |ctx: Context, _: u32| -> Result<(), Failure> {
+        ctx.sleep(Duration::from_secs(100_000)).await?;
+        Ok(())
+    };
+    let count_down = async |ctx: Context, number: u32| -> Result<u32, Failure> {
+        match number {
+            0 => Ok(0),
+            more => ctx.continue_as_new(more - 1).await,
+        }
+    };
+    let say =
+        async |_: ActivityContext, number: u32| -> Result<String, Failure> { Ok(format!("hello {number}")) };
+    Registry::builder()
+        .orchestration(GREET, greet)
+        .orchestration(SLEEP, sleep)
+        .orchestration(COUNT_DOWN, count_down)
+        .activity(SAY, say)
+        .build()
+        .unwrap()
+}
+
+/// A store with ended instances, some of them labelled or with several executions, and some that wait for timers,
+/// signals or their start.
+async fn fill(path: &str, instances: u32) {
+    let store = path.parse::<StoreUrl>().unwrap().open().await.unwrap();
+    let runtime = Runtime::builder(store).registry(registry()).start().await.unwrap();
+    let mut clients = JoinSet::new();
+    for first in 0..AT_ONCE.min(instances) {
+        let client = runtime.client().clone();
+        clients.spawn(async move {
+            for number in (first..instances).step_by(AT_ONCE as usize) {
+                let id = format!("i{number:07}");
+                match number % 10 {
+                    0 => drop(client.start(SLEEP, number).id(id).await.unwrap()),
+                    1 => drop(client.start(COUNT_DOWN, 3).id(id).result().await.unwrap()),
+                    2 => {
+                        let team = format!("\"{}\\", number % 7);
+                        drop(client.start(GREET, number).id(id).label("team", team).result().await.unwrap());
+                    }
+                    3 => {
+                        let later = Duration::from_secs(50_000);
+                        drop(client.start(GREET, number).id(id).delay(later).await.unwrap());
+                    }
+                    _ => drop(client.start(GREET, number).id(id).result().await.unwrap()),
+                }
+            }
+        });
+    }
+    clients.join_all().await;
+    runtime.shutdown(Duration::from_secs(10)).await;
+}
+
+fn seconds_since(began_ns: u64) -> f64 {
+    Duration::from_nanos(SystemClock.monotonic_ns() - began_ns).as_secs_f64()
+}
+
+/// Copies, and returns the checksum over everything that was copied.
+fn copy(from: &str, to: &str) -> String {
+    let began_ns = SystemClock.monotonic_ns();
+    let output = Command::new(env!("CARGO_BIN_EXE_segno"))
+        .args(["store", "copy", from, to, "--output", "json"])
+        .output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{from} to {to}: {}", String::from_utf8_lossy(&output.stderr));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let scheme = |url: &str| url.split(':').next().unwrap_or_default().to_owned();
+    println!("{} to {}: {:.1} s, {report}", scheme(from), scheme(to), seconds_since(began_ns));
+    report["sha256"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_store_goes_into_postgres_and_back_unchanged() {
+    let Ok(server) = std::env::var("SEGNO_TEST_POSTGRES") else {
+        panic!("SEGNO_TEST_POSTGRES is not set: run this test with scripts/with-postgres.sh");
+    };
+    let instances = std::env::var("SEGNO_COPIED_INSTANCES").map_or(300, |value| value.parse().unwrap());
+    let place = tempfile::tempdir().unwrap();
+    let at = |name: &str| format!("segno:{}", place.path().join(name).display());
+    let database = format!("{server}?schema=copy_{}", std::process::id());
+    let began_ns = SystemClock.monotonic_ns();
+    let filling = fill(&at("first"), instances);
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(filling);
+    println!("{instances} instances in {:.1} s", seconds_since(began_ns));
+    let there = copy(&at("first"), &database);
+    let back = copy(&database, &at("second"));
+    assert_eq!(there, back);
+    assert_eq!(copy(&at("second"), &at("third")), there);
+}

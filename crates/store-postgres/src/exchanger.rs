@@ -222,7 +222,7 @@ impl Exchanger {
         let asked = ask(connection, &self.sql, self.statement.as_ref(), &parameters);
         let rows = match timeout(&SystemClock, limit, asked).await {
             Some(Ok(rows)) => rows,
-            Some(Err(error)) => return Err(Failure { trouble: Trouble::of(&error), text: describe(&error) }),
+            Some(Err(error)) => return Err(failure(error)),
             None => {
                 return Err(Failure { trouble: Trouble::Away, text: format!("no answer within {limit:?}") });
             }
@@ -244,12 +244,12 @@ impl Exchanger {
             "INSERT INTO {schema}.writer (writer_id, at_ms) VALUES ($1, {schema}.now_ms()) ON CONFLICT DO NOTHING"
         );
         let registered = connection.client().query_typed(&register, &[(&self.writer_id, Type::INT8)]).await;
-        registered.map_err(|error| away(describe(&error)))?;
+        registered.map_err(failure)?;
         self.statement = None;
         if self.core.options.pooler == Pooler::Session {
             let types = parameter_types();
             let prepared = connection.client().prepare_typed(&self.sql, &types).await;
-            self.statement = Some(prepared.map_err(|error| away(describe(&error)))?);
+            self.statement = Some(prepared.map_err(failure)?);
         }
         self.connection = Some(connection);
         Ok(())
@@ -350,6 +350,10 @@ async fn ask(
             connection.client().query(statement, &values).await
         }
     }
+}
+
+fn failure(error: tokio_postgres::Error) -> Failure {
+    Failure { trouble: Trouble::of(&error), text: describe(&error) }
 }
 
 /// The types of all parameters.

@@ -22,8 +22,8 @@ use crate::item::Item;
 use crate::options::PostgresOptions;
 use crate::waiting::{Held, Pending, Waiting};
 
-/// Shortest time between two notifications of a node.
-const GATHERING: Duration = Duration::from_millis(5);
+/// Shortest time between two notifications of a node. The first one after a rest goes out at once.
+const GATHERING: Duration = Duration::from_millis(20);
 
 /// How often a node says that it is here, and after which silence it is forgotten.
 const GREETING: Duration = Duration::from_secs(10);

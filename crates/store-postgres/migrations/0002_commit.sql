@@ -139,19 +139,21 @@ DECLARE
     m_at bigint[];
     room record;
     opened record;
+    -- Instances for which a row was made, with the tokens of those that were locked at once; and those that had one.
     new_instances text[] := '{}';
     new_tokens bigint[] := '{}';
-    -- Instances that have a row already and get messages or events.
     others text[] := '{}';
-    unsettled text[] := '{}';
-    released text[] := '{}';
+    found integer;
+    -- Instances whose fetched messages were taken, those of them whose lock ended, and what became of their rows.
     consumed text[] := '{}';
+    released text[] := '{}';
     gone text[];
     left_over text[];
+    -- Instances whose rows have to be brought in line in the end.
+    unsettled text[] := '{}';
     is_refused boolean := false;
     sessions text[] := '{}';
     held integer[] := '{}';
-    found integer;
     item integer;
 BEGIN
     o_version := '{}';

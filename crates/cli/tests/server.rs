@@ -36,8 +36,16 @@ fn a_first_time_user_starts_watches_and_ends_a_workflow() {
     let tailed = server.said(&["tail", "ada"]);
     assert!(tailed.contains("OrchestrationCompleted"), "{tailed}");
     assert_eq!(tailed.lines().count(), server.json(&["history", "ada"]).as_array().unwrap().len());
+    assert_eq!(server.said(&["invoke", "echo", "--input", "[1, 2]", "--call-key", "k"]), "[1, 2]\n");
+    assert!(server.said(&["functions", "list"]).contains("echo"));
+    server.said(&["functions", "put", "count", r#"{"executor":"remote"}"#]);
+    assert_eq!(server.json(&["functions", "show", "count"])["declaration"]["executor"], "remote");
+    server.said(&["functions", "delete", "count"]);
+    assert_eq!(server.run(&["functions", "show", "count"]).status.code(), Some(6));
+    assert_eq!(server.json(&["workers"]), Value::Array(Vec::new()));
+    assert_eq!(server.json(&["logs", "ada"]), Value::Array(Vec::new()));
     assert!(server.said(&["queues"]).contains("messages"));
-    assert_eq!(server.json(&["top"])["system"]["counts"]["completed"], 2);
+    assert_eq!(server.json(&["top"])["system"]["counts"]["completed"], 3);
     server.said(&["restart", "ada", "--new-id", "ada-2"]);
     server.said(&["cancel", "ada-2", "--reason", "enough"]);
     let cancelled = server.run(&["wait", "ada-2"]);

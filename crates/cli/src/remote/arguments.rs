@@ -102,6 +102,17 @@ pub enum RemoteCommand {
     /// Cancel, pause, resume or delete all instances that match.
     #[command(after_help = "Example:\n  segno bulk cancel --prefix import- --dry-run")]
     Bulk(Bulk),
+    /// Call a function and print its result.
+    #[command(after_help = "Example:\n  segno invoke echo --input '{\"a\":1}'")]
+    Invoke(Invoke),
+    /// Look after functions.
+    Functions(Functions),
+    /// Show which workers are connected.
+    #[command(after_help = "Example:\n  segno workers")]
+    Workers(Nothing),
+    /// Print what the tools of an instance wrote to stderr.
+    #[command(after_help = "Example:\n  segno logs ada")]
+    Logs(One),
     /// Show the lengths of the queues.
     #[command(after_help = "Example:\n  segno queues")]
     Queues(Nothing),
@@ -333,4 +344,83 @@ pub struct Nothing {
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,
+}
+
+/// A call.
+#[derive(Debug, Args)]
+pub struct Invoke {
+    /// Name of the function.
+    pub function: String,
+    /// Input, JSON; `@FILE` reads a file and `-` standard input.
+    #[arg(long, default_value = "null")]
+    pub input: String,
+    /// Your name for this call: the same one is the same call, however often it is made.
+    #[arg(long, value_name = "TEXT")]
+    pub call_key: Option<String>,
+    /// Only workers with this tag take it.
+    #[arg(long)]
+    pub tag: Option<String>,
+    /// Attempts in all.
+    #[arg(long)]
+    pub attempts: Option<u32>,
+    /// Longest time of one attempt, as in `30s`.
+    #[arg(long, value_name = "DURATION")]
+    pub attempt_timeout: Option<String>,
+    /// Longest time of all attempts, as in `10m`.
+    #[arg(long, value_name = "DURATION")]
+    pub deadline: Option<String>,
+    /// A label.
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    pub labels: Vec<String>,
+    /// Do not wait for the result; print the id of the instance.
+    #[arg(long)]
+    pub no_wait: bool,
+    /// Wait at most so many seconds.
+    #[arg(long, value_name = "SECONDS", conflicts_with = "no_wait")]
+    pub timeout: Option<u64>,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// What to do with functions.
+#[derive(Debug, Args)]
+pub struct Functions {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: FunctionsVerb,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// What to do with functions.
+#[derive(Debug, Subcommand)]
+pub enum FunctionsVerb {
+    /// List functions.
+    #[command(after_help = "Example:\n  segno functions list")]
+    List,
+    /// Show the declaration of a function.
+    #[command(after_help = "Example:\n  segno functions show echo")]
+    Show {
+        /// Its name.
+        name: String,
+    },
+    /// Store a function, or replace it.
+    #[command(after_help = "Example:\n  segno functions put word-count '{\"executor\":\"remote\"}'")]
+    Put {
+        /// Its name.
+        name: String,
+        /// Its declaration, JSON; `@FILE` reads a file and `-` standard input.
+        declaration: String,
+        /// Only if the stored one has this version.
+        #[arg(long)]
+        version: Option<u64>,
+    },
+    /// Delete a stored function.
+    #[command(after_help = "Example:\n  segno functions delete word-count")]
+    Delete {
+        /// Its name.
+        name: String,
+    },
 }

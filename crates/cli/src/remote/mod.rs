@@ -2,7 +2,9 @@
 
 pub mod arguments;
 mod bulk;
+mod functions;
 mod history;
+mod invoke;
 mod list;
 mod profiles;
 mod show;
@@ -35,6 +37,10 @@ pub async fn run(command: RemoteCommand, format: Format) -> Result<(), Failure> 
         RemoteCommand::Restart(arguments) => steer::restart(arguments, format).await,
         RemoteCommand::Delete(arguments) => steer::delete(arguments, format).await,
         RemoteCommand::Bulk(arguments) => bulk::run(arguments, format).await,
+        RemoteCommand::Invoke(arguments) => invoke::run(arguments, format).await,
+        RemoteCommand::Functions(arguments) => functions::run(arguments, format).await,
+        RemoteCommand::Workers(arguments) => functions::workers(arguments, format).await,
+        RemoteCommand::Logs(arguments) => functions::logs(arguments, format).await,
         RemoteCommand::Queues(arguments) => top::queues(arguments, format).await,
         RemoteCommand::Top(arguments) => top::run(arguments, format).await,
     }

@@ -1,5 +1,6 @@
 //! `segno start`: starts an instance.
 
+use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::time::Duration;
 
@@ -15,13 +16,7 @@ use crate::output::{Table, print};
 /// Does it.
 pub async fn run(arguments: Start, format: Format) -> Result<(), Failure> {
     let client = arguments.connection.client()?;
-    let mut labels = std::collections::BTreeMap::new();
-    for label in &arguments.labels {
-        let Some((key, value)) = label.split_once('=') else {
-            return Err(Failure::Refused(format!("--label {label}: write KEY=VALUE")));
-        };
-        labels.insert(key.to_owned(), value.to_owned());
-    }
+    let labels = labels(&arguments.labels)?;
     let request = StartInstance {
         orchestration: arguments.orchestration,
         version: arguments.version,
@@ -42,6 +37,18 @@ pub async fn run(arguments: Start, format: Format) -> Result<(), Failure> {
     }
     let what = if started.created { "started" } else { "was there already" };
     print(format, &started, Table::default().line(&started.id, what))
+}
+
+/// Labels from the command line.
+///
+/// # Errors
+/// When one is not `KEY=VALUE`.
+pub fn labels(given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let parsed = given.iter().map(|label| match label.split_once('=') {
+        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+        None => Err(Failure::Refused(format!("--label {label}: write KEY=VALUE"))),
+    });
+    parsed.collect()
 }
 
 /// JSON from the command line, from a file or from standard input.

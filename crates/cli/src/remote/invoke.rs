@@ -1,0 +1,37 @@
+//! `segno invoke`: calls a function.
+
+use std::time::Duration;
+
+use segno_api::invocation::{Invoke as Request, RetryPolicy};
+
+use super::arguments::Invoke;
+use super::start::{json, labels};
+use super::wait;
+use crate::arguments::Format;
+use crate::exit::Failure;
+use crate::output::{Table, print};
+
+/// Does it.
+pub async fn run(arguments: Invoke, format: Format) -> Result<(), Failure> {
+    let client = arguments.connection.client()?;
+    let request = Request {
+        key: arguments.call_key,
+        tag: arguments.tag,
+        timeout: arguments.attempt_timeout,
+        deadline: arguments.deadline,
+        retry: arguments.attempts.map(|attempts| RetryPolicy {
+            attempts,
+            initial_delay: None,
+            factor: None,
+            max_delay: None,
+        }),
+        labels: labels(&arguments.labels)?,
+        ..Request::new(arguments.function, json("--input", &arguments.input)?)
+    };
+    let started = client.invoke(&request, Duration::ZERO).await?;
+    if arguments.no_wait {
+        let what = if started.created { "called" } else { "was called already" };
+        return print(format, &started, Table::default().line(&started.id, what));
+    }
+    wait::until_ended(&client, &started.id, arguments.timeout, format).await
+}

@@ -38,6 +38,13 @@ struct Target {
     pin: Option<Version>,
 }
 
+/// From when on a message can be fetched, its own time aside.
+#[derive(Clone, Copy)]
+enum Showing {
+    AtOnce,
+    WhenDurable,
+}
+
 impl From<Option<&InstanceRow>> for Target {
     fn from(row: Option<&InstanceRow>) -> Self {
         Target {
@@ -78,7 +85,7 @@ impl State {
             let is_own = message.instance == *instance;
             let target = if is_own { Target::from(row.as_ref()) } else { target };
             // A second start is left out, because starting twice is starting once.
-            let _left_out = self.enqueue_for(message, target, now_ms);
+            let _left_out = self.enqueue_for(message, target, Showing::WhenDurable, now_ms);
         }
         // Cancelling comes last, so that it also reaches what the same turn scheduled.
         for activity in &turn.cancelled_activities {
@@ -187,7 +194,8 @@ impl State {
     /// Adds a message, or says that its guard forbids it.
     pub fn enqueue(&mut self, message: OrchestratorMessage, now_ms: u64) -> Result<(), ProviderError> {
         let target = self.target("enqueue_for_orchestrator", &message)?;
-        self.enqueue_for(message, target, now_ms)
+        let showing = self.earliest_showing(&message.instance);
+        self.enqueue_for(message, target, showing, now_ms)
     }
 
     /// Adds an activity.
@@ -220,10 +228,18 @@ impl State {
         Ok(Target { is_named, pin })
     }
 
+    /// A message from outside may be worked on before it is durable: a turn is pure, and its commit lies behind the message
+    /// in the log. Not while something of its instance is on its way: the fetch would have to wait for a commit, and a
+    /// message that is held back would be overtaken.
+    fn earliest_showing(&self, instance: &str) -> Showing {
+        if self.unsynced.concerns(instance) { Showing::WhenDurable } else { Showing::AtOnce }
+    }
+
     fn enqueue_for(
         &mut self,
         message: OrchestratorMessage,
         target: Target,
+        showing: Showing,
         now_ms: u64,
     ) -> Result<(), ProviderError> {
         const OPERATION: &str = "enqueue_for_orchestrator";
@@ -243,8 +259,14 @@ impl State {
         let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
         let message_id = self.tables.facts.last_message_id + 1;
         self.tables.insert_message(message_id, &message, visible_at_ms);
-        self.unsynced.filling_mut().messages.push((message_id, visible_at_ms));
-        let standing = Standing { id: message_id, visible_at_ms: HELD_MS, attempts: 0 };
+        let visible_at_ms = match showing {
+            Showing::AtOnce => visible_at_ms,
+            Showing::WhenDurable => {
+                self.unsynced.hold_back(&message.instance, message_id, visible_at_ms);
+                HELD_MS
+            }
+        };
+        let standing = Standing { id: message_id, visible_at_ms, attempts: 0 };
         self.orchestrations.restore(standing, message, now_ms, |_| target.pin);
         Ok(())
     }
@@ -260,10 +282,17 @@ impl State {
             Some(completion) => self.target(OPERATION, completion)?,
             None => Target::default(),
         };
+        // A turn that brings the process down must reach its limit of deliveries. If it did so again and again before its
+        // message is durable, only the activity would be delivered again, without end.
+        let is_suspect = self.is_suspect(ack.lock_token);
         let finished = self.work.finish(ack.lock_token, now_ms);
         self.forget_items(finished);
         if let Some(completion) = ack.completion {
-            let _left_out = self.enqueue_for(completion, target, now_ms);
+            let showing = match is_suspect {
+                true => Showing::WhenDurable,
+                false => self.earliest_showing(&completion.instance),
+            };
+            let _left_out = self.enqueue_for(completion, target, showing, now_ms);
         }
         self.apply_records(ack.records, old_records, now_ms);
         Ok(())
@@ -275,7 +304,7 @@ impl State {
         let old_records = self.check_records(OPERATION, &batch.writes, now_ms)?;
         let targets = self.targets(OPERATION, &batch.orchestrator_items)?;
         for (message, target) in batch.orchestrator_items.into_iter().zip(targets) {
-            let _left_out = self.enqueue_for(message, target, now_ms);
+            let _left_out = self.enqueue_for(message, target, Showing::WhenDurable, now_ms);
         }
         for message in batch.worker_items {
             self.enqueue_work(message, now_ms);

@@ -14,7 +14,7 @@ use segno::store::{
 
 use crate::state::State;
 use crate::store::EmbeddedStore;
-use crate::waiting::{Found, Taken, TurnWish, Watched, WorkWish, decided};
+use crate::waiting::{Found, Taken, TurnWish, Watched, WorkWish, durable};
 
 fn after(now_ms: u64, duration: Duration) -> u64 {
     now_ms.saturating_add(duration_ms(duration))
@@ -225,11 +225,11 @@ impl Provider for EmbeddedStore {
         until: WatchUntil,
         timeout: Duration,
     ) -> Result<Option<InstanceInfo>, ProviderError> {
+        const OPERATION: &str = "watch_instance";
         let deadline_ms = after(self.core().clock.now_ms(), timeout);
-        let (id, answer) = match self.core().watch("watch_instance", instance, until)? {
+        let (id, answer) = match self.core().watch(OPERATION, instance, until)? {
             Watched::Met { info, outcome } => {
-                // Whatever became of the batch, it is decided then.
-                decided(outcome).await;
+                durable(OPERATION, outcome).await?;
                 return Ok(Some(*info));
             }
             Watched::Waits { id, answer } => (id, answer),

@@ -19,7 +19,7 @@ use crate::pace::Pace;
 use crate::snapshot::Taken;
 use crate::state::State;
 use crate::tail::Tail;
-use crate::waiting::{DueWish, TurnWish, Wish, WorkWish};
+use crate::waiting::{DueWish, Fetches, TurnWish, Wish, WorkWish};
 
 /// Why the store does not write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,6 +106,15 @@ impl Shared {
             return Err(ProviderError::unavailable(operation, text));
         }
         Ok(())
+    }
+
+    /// Fails when a fetch would hand out work while nothing is written. What came of it could not be committed, and what it
+    /// is made of may never become durable.
+    pub fn check_fetch<W: Wish>(&self, operation: &'static str) -> Result<(), ProviderError> {
+        match &self.refusal {
+            Some(refusal) if W::FETCHES == Fetches::Work => Err(refusal.at(operation)),
+            _ => Ok(()),
+        }
     }
 
     /// Wakes as many waiters as there is work for.

@@ -295,6 +295,11 @@ impl State {
         Some(())
     }
 
+    /// Whether an activity was delivered before, or was there when the store was opened: it may have to do with a crash.
+    pub fn is_suspect(&self, token: LockToken) -> bool {
+        self.work.locked_item(token).is_some_and(|(id, _)| self.items.stored.contains(&id))
+    }
+
     /// Removes the rows of messages that left the queue for good.
     pub fn forget_messages(&mut self, ids: impl IntoIterator<Item = u64>) {
         for id in ids {

@@ -1,8 +1,9 @@
 //! What is not durable yet: the batch that is being written and the one that is being filled.
 //!
-//! Messages and activities of a batch are in their queues, so that they can be cancelled and counted, but held back
-//! until the batch is durable: no fetch sees them. What can be seen early is an instance that another message
-//! wakes while its last commit is on the way; such a fetch waits for that commit.
+//! Activities of a batch, and messages that a turn or a batch of records sends, are in their queues, so that they can be
+//! cancelled and counted, but held back until the batch is durable: no fetch sees them. Messages from clients and of
+//! finished activities are shown at once, unless something of their instance is on its way. A fetch of an instance whose
+//! last commit is on its way waits for that commit.
 
 use std::sync::Arc;
 
@@ -23,11 +24,19 @@ pub struct Unsynced {
 pub struct Stage {
     sequence: u64,
     instances: HashSet<Arc<str>>,
+    /// Instances with messages that are held back, those that changed left out.
+    awaiting: HashSet<Box<str>>,
     wanted: bool,
     /// Ids of messages with the time from which they are visible.
     pub messages: Vec<(u64, u64)>,
     /// Ids of activities with the time from which they are visible.
     pub items: Vec<(u64, u64)>,
+}
+
+impl Stage {
+    fn concerns(&self, instance: &str) -> bool {
+        self.instances.contains(instance) || self.awaiting.contains(instance)
+    }
 }
 
 impl Unsynced {
@@ -46,6 +55,20 @@ impl Unsynced {
         if !self.filling.instances.contains(instance) {
             self.filling.instances.insert(Arc::clone(instance));
         }
+    }
+
+    /// A message for the instance is held back until the batch that is being filled is durable.
+    pub fn hold_back(&mut self, instance: &str, message_id: u64, visible_at_ms: u64) {
+        let stage = &mut self.filling;
+        stage.messages.push((message_id, visible_at_ms));
+        if !stage.concerns(instance) {
+            stage.awaiting.insert(Box::from(instance));
+        }
+    }
+
+    /// Whether something of the instance is on its way: a commit, or a message that is held back.
+    pub fn concerns(&self, instance: &str) -> bool {
+        self.filling.concerns(instance) || self.writing.as_ref().is_some_and(|stage| stage.concerns(instance))
     }
 
     /// Somebody waits for the batch that is being filled; returns its number.

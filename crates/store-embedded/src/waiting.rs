@@ -21,7 +21,7 @@ use crate::shared::{Core, Outcome, Refusal, Shared};
 use crate::state::State;
 
 /// Waits for the outcome of a batch.
-async fn durable(
+pub async fn durable(
     operation: &'static str,
     outcome: Option<oneshot::Receiver<Outcome>>,
 ) -> Result<(), ProviderError> {
@@ -35,7 +35,7 @@ async fn durable(
 }
 
 /// Waits until a batch is written or refused.
-pub async fn decided(outcome: Option<oneshot::Receiver<Outcome>>) {
+async fn decided(outcome: Option<oneshot::Receiver<Outcome>>) {
     if let Some(outcome) = outcome {
         let _ = outcome.await;
     }
@@ -43,7 +43,7 @@ pub async fn decided(outcome: Option<oneshot::Receiver<Outcome>>) {
 
 /// What came of a watch on an instance.
 pub enum Watched {
-    /// The instance is as wished. It may be told once its last commit is decided.
+    /// The instance is as wished. It may be told once its last commit is durable.
     Met { info: Box<InstanceInfo>, outcome: Option<oneshot::Receiver<Outcome>> },
     /// The commit that makes it so will answer.
     Waits { id: u64, answer: oneshot::Receiver<InstanceInfo> },
@@ -129,12 +129,13 @@ impl Core {
         shared.state.advance(now_ms);
         let before = shared.state.tables.batch.len();
         let output = change(&mut shared.state, now_ms);
-        let outcome = if shared.state.tables.batch.len() > before {
-            let sequence = shared.state.unsynced.want();
-            shared.outcome_of(sequence)
+        let depends_on = if shared.state.tables.batch.len() > before {
+            Some(shared.state.unsynced.want())
         } else {
-            None
+            // What changes nothing tells what it has seen, like a read: that somebody else was first, for example.
+            shared.state.unsynced.newest()
         };
+        let outcome = depends_on.and_then(|sequence| shared.outcome_of(sequence));
         shared.wake(now_ms);
         self.release(shared);
         Ok(Tried::Run(output, outcome))
@@ -194,7 +195,7 @@ impl Core {
         let info = row.map(|row| row.info(instance)).filter(|info| until.is_met(info));
         Ok(match info {
             Some(info) => {
-                let batch = shared.state.unsynced.of_instance(instance).filter(|_| shared.refusal.is_none());
+                let batch = shared.state.unsynced.of_instance(instance);
                 let outcome = batch.and_then(|sequence| shared.outcome_of(sequence));
                 Watched::Met { info: Box::new(info), outcome }
             }
@@ -241,6 +242,7 @@ impl Core {
             let (sleep_until_ms, signal) = {
                 let mut shared = self.lock();
                 shared.check_open(operation)?;
+                shared.check_fetch::<W>(operation)?;
                 let now_ms = self.clock.now_ms();
                 let deadline_ms =
                     *deadline_ms.get_or_insert_with(|| now_ms.saturating_add(duration_ms(poll_timeout)));
@@ -329,8 +331,20 @@ impl<W: Wish> Drop for Ticket<'_, W> {
     }
 }
 
+/// What comes of a fetch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fetches {
+    /// Something to be done and committed.
+    Work,
+    /// Something to look at.
+    News,
+}
+
 /// What a fetch waits for.
 pub trait Wish: PartialEq + Sized {
+    /// What comes of a fetch.
+    const FETCHES: Fetches;
+
     /// Where fetches of this sort wait, and the state that they wait for.
     fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State);
 
@@ -348,6 +362,8 @@ pub struct TurnWish {
 }
 
 impl Wish for TurnWish {
+    const FETCHES: Fetches = Fetches::Work;
+
     fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
         (&mut shared.turns, &shared.state)
     }
@@ -369,6 +385,8 @@ pub struct WorkWish {
 }
 
 impl Wish for WorkWish {
+    const FETCHES: Fetches = Fetches::Work;
+
     fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
         (&mut shared.work, &shared.state)
     }
@@ -390,6 +408,8 @@ pub struct DueWish {
 }
 
 impl Wish for DueWish {
+    const FETCHES: Fetches = Fetches::News;
+
     fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
         (&mut shared.due, &shared.state)
     }

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use segno_embedded::{Files, StoreFile};
 use segno_testkit::seeded::Random;
 
+use crate::gate::{Gate, Shut};
+
 const SECTOR: usize = 512;
 
 type Inode = u64;
@@ -66,6 +68,7 @@ struct State {
 #[derive(Debug, Default)]
 pub struct Disk {
     state: Mutex<State>,
+    syncs: Arc<Gate>,
 }
 
 #[derive(Debug)]
@@ -170,7 +173,7 @@ impl Disk {
     pub fn with(contents: Contents) -> Arc<Disk> {
         let next_inode = contents.inodes.keys().max().map_or(1, |last| last + 1);
         let state = State { start: contents.clone(), now: contents, next_inode, ..State::default() };
-        Arc::new(Disk { state: Mutex::new(state) })
+        Arc::new(Disk { state: Mutex::new(state), syncs: Arc::default() })
     }
 
     pub fn mount(self: &Arc<Self>) -> Arc<dyn Files> {
@@ -188,6 +191,11 @@ impl Disk {
 
     pub fn fail(&self, fault: Option<Fault>) {
         self.lock().fault = fault;
+    }
+
+    /// From now on, syncs of files wait.
+    pub fn hold_syncs(&self) -> Shut {
+        self.syncs.shut()
     }
 
     pub fn contents(&self) -> Contents {
@@ -316,6 +324,7 @@ impl StoreFile for File {
     }
 
     fn sync(&self) -> io::Result<()> {
+        self.disk.syncs.pass();
         self.disk.perform(Done::Sync { inode: self.inode })
     }
 }

@@ -4,6 +4,7 @@
 //! * `script`: random operations that follow from a seed, and everything that a store shows.
 //! * `disk`: a directory in memory that records every write and sync, fails when told to, and builds images of what
 //!   a power cut may leave.
+//! * `gate`: syncs that wait until a test says so. `early`: what is worked on before it is durable.
 //! * `model`: the memory store as the oracle, with reopening at random points.
 //! * `filling`: crash images of a store that is being filled.
 //! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits.
@@ -14,8 +15,10 @@
 
 mod damage;
 mod disk;
+mod early;
 mod engine;
 mod filling;
+mod gate;
 mod golden;
 mod kill;
 mod model;

@@ -176,7 +176,7 @@ fn a_disk_that_is_full_at_any_operation_is_an_interruption() {
 }
 
 /// A write that shows nowhere else.
-fn probe(id: &str) -> RecordBatch {
+pub fn probe(id: &str) -> RecordBatch {
     let write = RecordWrite::Put {
         kind: "probe".to_owned(),
         id: id.to_owned(),

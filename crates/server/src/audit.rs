@@ -1,6 +1,7 @@
 //! Who changed what. An entry is on the disk before the answer leaves; entries of one moment share a commit.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
@@ -50,6 +51,8 @@ pub struct AuditLog {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     retention: Duration,
+    /// Entries so far: tells those of one millisecond apart.
+    count: AtomicU64,
     queue: mpsc::Sender<Waiting>,
 }
 
@@ -63,16 +66,18 @@ impl AuditLog {
     ) -> Self {
         let (queue, waiting) = mpsc::channel(MAX_WAITING);
         tokio::spawn(write_down(store.clone(), waiting));
-        AuditLog { store, clock, ids, retention, queue }
+        AuditLog { store, clock, ids, retention, count: AtomicU64::new(0), queue }
     }
 
     async fn add(&self, scope: &Scope, entry: StoredEntry) -> Result<(), Refusal> {
         let failed =
             || Refusal::new(Code::Unavailable, "it was done, but could not be written into the audit log");
         let body = serde_json::to_vec(&entry).map_err(|_| failed())?;
+        let number = self.count.fetch_add(1, Ordering::Relaxed);
+        let unique = self.ids.new_uuid().simple().to_string();
         let write = RecordWrite::Put {
             kind: KIND.to_owned(),
-            id: entry_id(scope, entry.at_ms, &self.ids.new_uuid().simple().to_string()),
+            id: entry_id(scope, entry.at_ms, number, &unique),
             expect: Expect::Anything,
             due_at_ms: None,
             time_to_live: Some(self.retention),
@@ -116,8 +121,8 @@ impl AuditLog {
 }
 
 /// Ids ascend from new to old, so that a listing by id begins with the newest.
-fn entry_id(scope: &Scope, at_ms: u64, unique: &str) -> String {
-    scope.stored(&format!("{:016x}-{unique}", u64::MAX - at_ms))
+fn entry_id(scope: &Scope, at_ms: u64, number: u64, unique: &str) -> String {
+    scope.stored(&format!("{:016x}-{:016x}-{unique}", u64::MAX - at_ms, u64::MAX - number))
 }
 
 async fn write_down(store: Arc<dyn Store>, mut waiting: mpsc::Receiver<Waiting>) {
@@ -163,5 +168,18 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
     match app.audit.add(&scope, entry).await {
         Ok(()) => response,
         Err(refusal) => refusal.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_ascend_from_new_to_old() {
+        let scope = Scope::new("shop", "eu").unwrap();
+        let ids = [(2, 5, "a"), (2, 4, "b"), (1, 9, "c")]
+            .map(|(at_ms, number, unique)| entry_id(&scope, at_ms, number, unique));
+        assert!(ids.is_sorted(), "{ids:?}");
     }
 }

@@ -36,7 +36,7 @@ fn a_first_time_user_starts_watches_and_ends_a_workflow() {
     let tailed = server.said(&["tail", "ada"]);
     assert!(tailed.contains("OrchestrationCompleted"), "{tailed}");
     assert_eq!(tailed.lines().count(), server.json(&["history", "ada"]).as_array().unwrap().len());
-    assert_eq!(server.said(&["invoke", "echo", "--input", "[1, 2]", "--call-key", "k"]), "[1, 2]\n");
+    assert_eq!(server.said(&["invoke", "echo", "--input", "[1,2]", "--call-key", "k"]), "[1,2]\n");
     assert!(server.said(&["functions", "list"]).contains("echo"));
     server.said(&["functions", "put", "count", r#"{"executor":"remote"}"#]);
     assert_eq!(server.json(&["functions", "show", "count"])["declaration"]["executor"], "remote");

@@ -254,7 +254,7 @@ impl KeyStore {
         Ok(self.store.list_records(request).await?.is_empty())
     }
 
-    /// Revokes a key. It ceases to work on this node at once, on others within [`REMEMBER_MS`].
+    /// Revokes a key. It ceases to work on this node at once, on others within [`REVOKED_WITHIN`].
     ///
     /// # Errors
     /// `not-found` when there is none.

@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use segno_api::Problem;
 use segno_api::audit::AuditList;
 
 use super::paging::{Page, cut, limit};
@@ -14,8 +13,6 @@ use crate::scope::{Scope, ScopeParameters};
 /// Changes in a namespace and tenant, newest first.
 #[utoipa::path(get, path = "/v1/audit", tag = "keys", params(ScopeParameters, Page), responses(
     (status = 200, body = AuditList),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn list(
     State(app): State<App>,

@@ -6,7 +6,6 @@ use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use segno_actions::functions::{self as catalogue, FunctionError, FunctionName, Origin, VersionedFunction};
-use segno_api::Problem;
 use segno_api::function::{Function, FunctionList, FunctionOrigin};
 
 use super::paging::{Page, cut, limit};
@@ -18,8 +17,6 @@ use crate::scope::{Scope, ScopeParameters};
 /// Functions, by name.
 #[utoipa::path(get, path = "/v1/functions", tag = "functions", params(ScopeParameters, Page), responses(
     (status = 200, body = FunctionList),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn list(
     State(app): State<App>,
@@ -43,8 +40,6 @@ pub async fn list(
     ("name" = String, Path, description = "Name of the function"), ScopeParameters,
 ), responses(
     (status = 200, body = Function, headers(("etag" = String, description = "The version; only of stored functions"))),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn get(
     State(app): State<App>,
@@ -66,8 +61,6 @@ pub async fn get(
 ), request_body(content = segno_api::Json, description = "The declaration, as the guide's page \"functions\" describes it"), responses(
     (status = 201, body = Function, description = "It was created"),
     (status = 200, body = Function, description = "It was replaced"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn put(
     State(app): State<App>,
@@ -103,8 +96,6 @@ pub async fn put(
     ("if-match" = Option<String>, Header, description = "Only this version"),
 ), responses(
     (status = 204, description = "It is removed"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn delete(
     State(app): State<App>,

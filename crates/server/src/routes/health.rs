@@ -32,8 +32,6 @@ pub async fn readyz(State(app): State<App>) -> Result<Json<Health>, Refusal> {
 /// What the server has measured, in Prometheus' format.
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
     (status = 200, content_type = "text/plain", body = String),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn metrics(State(app): State<App>) -> Result<Response, Refusal> {
     let Some(metrics) = &app.metrics else {

@@ -10,7 +10,6 @@ use segno::event::EventKind;
 use segno_actions::functions::{
     FunctionError, HumanDuration, INVOKE, Invocation, InvokeRequest, RetryPolicy, Tag, invocation_id,
 };
-use segno_api::Problem;
 use segno_api::instance::Started;
 use segno_api::invocation::{self as wire, Invoke};
 use serde_json::Value;
@@ -33,8 +32,6 @@ const WAIT_FOR_FIRST_TURN: Duration = Duration::from_secs(5);
 ), request_body = Invoke, responses(
     (status = 201, body = Started, description = "The call was made; the id is that of an instance"),
     (status = 200, body = Started, description = "It had been made already"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn invoke(
     State(app): State<App>,

@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
-use segno_api::Problem;
 use segno_api::key::{CreateKey, CreatedKey, KeyList};
 
 use super::paging::{Page, cut, limit};
@@ -22,8 +21,6 @@ fn keys(app: &App) -> Result<&KeyStore, Refusal> {
 /// All keys, without their secrets.
 #[utoipa::path(get, path = "/v1/keys", tag = "keys", params(Page), responses(
     (status = 200, body = KeyList),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn list(State(app): State<App>, Query(page): Query<Page>) -> Result<Json<KeyList>, Refusal> {
     let rows = limit(page.limit)?;
@@ -38,8 +35,6 @@ const SHOWN_ONCE: &str = "shown once, in the first answer";
 /// Makes a key. Its secret is in this answer and nowhere else, not even in the answer to the same request sent again.
 #[utoipa::path(post, path = "/v1/keys", tag = "keys", request_body = CreateKey, responses(
     (status = 201, body = CreatedKey),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn create(
     State(app): State<App>,
@@ -57,8 +52,6 @@ pub async fn create(
     ("id" = String, Path, description = "Id of the key"),
 ), responses(
     (status = 204, description = "It is revoked"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn revoke(State(app): State<App>, Path(id): Path<String>) -> Result<StatusCode, Refusal> {
     keys(&app)?.revoke(&id).await?;

@@ -20,8 +20,9 @@ use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use segno::clock;
-use utoipa::openapi::OpenApi;
+use segno_api::problem::PROBLEM_JSON;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{ContentBuilder, OpenApi, Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 use utoipa_swagger_ui::SwaggerUi;
@@ -99,7 +100,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
             Audit::Nothing => group,
         };
         let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));
-        all = all.merge(if app.keys.is_some() { secured(group) } else { group });
+        all = all.merge(described(group, app.keys.is_some()));
     }
     let (router, document) = all.split_for_parts();
     let page = SwaggerUi::new("/docs").url("/openapi.json", document.clone());
@@ -126,13 +127,23 @@ fn description() -> OpenApi {
     document
 }
 
-/// Says in the document that the routes of a group need a key.
-fn secured(mut group: OpenApiRouter<App>) -> OpenApiRouter<App> {
-    let document = group.get_openapi_mut();
-    for item in document.paths.paths.values_mut() {
+/// Says in the document what is true of every route behind a guard: it may answer with a problem, and it needs a key if the
+/// server has keys.
+fn described(mut group: OpenApiRouter<App>, with_keys: bool) -> OpenApiRouter<App> {
+    let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
+    let refused = ResponseBuilder::new()
+        .description("What is wrong, and what to do")
+        .content(PROBLEM_JSON, problem)
+        .build();
+    for item in group.get_openapi_mut().paths.paths.values_mut() {
         let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
         for operation in operations.into_iter().flatten() {
-            operation.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
+            for statuses in ["4XX", "5XX"] {
+                operation.responses.responses.insert(statuses.to_owned(), refused.clone().into());
+            }
+            if with_keys {
+                operation.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
+            }
         }
     }
     group

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use axum::Json;
 use axum::extract::State;
-use segno_api::Problem;
 use segno_api::system::{Counts, Queues, System};
 
 use crate::app::App;
@@ -13,8 +12,6 @@ use crate::problem::Refusal;
 /// The node that answers, and counts over the whole store.
 #[utoipa::path(get, path = "/v1/system", tag = "system", responses(
     (status = 200, body = System),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn system(State(app): State<App>) -> Result<Json<System>, Refusal> {
     let counts = app.store.get_system_metrics().await?;
@@ -45,8 +42,6 @@ pub async fn system(State(app): State<App>) -> Result<Json<System>, Refusal> {
 /// Lengths of the queues.
 #[utoipa::path(get, path = "/v1/queues", tag = "system", responses(
     (status = 200, body = Queues),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn queues(State(app): State<App>) -> Result<Json<Queues>, Refusal> {
     let depths = app.store.get_queue_depths().await?;

@@ -13,7 +13,6 @@ use segno::limits::{MAX_LEASE, MIN_LEASE};
 use segno::work::{self as engine, LeasedActivity};
 use segno::{Category, Failure};
 use segno_actions::functions::{Call, FunctionName, Tag, remote_tag};
-use segno_api::Problem;
 use segno_api::work::{
     CompleteWork, FailWork, FailureCategory, FetchWork, FetchedWork, Heartbeat, HeartbeatAction,
     HeartbeatAnswer, ReleaseWork, WorkItem,
@@ -45,8 +44,6 @@ const MAX_WORKER_BYTES: usize = 128;
 /// Leases calls of functions, oldest first, or waits for them.
 #[utoipa::path(post, path = "/v1/work/fetch", tag = "work", params(ScopeParameters), request_body = FetchWork, responses(
     (status = 200, body = FetchedWork),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn fetch(
     State(app): State<App>,
@@ -159,8 +156,6 @@ async fn hand_out(app: &App, scope: &Scope, worker: &str, leased: LeasedActivity
 /// Shows that a call is being worked on, extends its lease, and says whether to go on. Show the new lease from then on.
 #[utoipa::path(post, path = "/v1/work/heartbeat", tag = "work", params(ScopeParameters), request_body = Heartbeat, responses(
     (status = 200, body = HeartbeatAnswer),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn heartbeat(
     State(app): State<App>,
@@ -195,8 +190,6 @@ pub async fn heartbeat(
 /// Answers a call with its result.
 #[utoipa::path(post, path = "/v1/work/complete", tag = "work", params(ScopeParameters), request_body = CompleteWork, responses(
     (status = 204, description = "The result is stored"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn complete(
     State(app): State<App>,
@@ -211,8 +204,6 @@ pub async fn complete(
 /// Answers a call with a failure. The retry policy of the call decides what follows.
 #[utoipa::path(post, path = "/v1/work/fail", tag = "work", params(ScopeParameters), request_body = FailWork, responses(
     (status = 204, description = "The failure is stored"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn fail(
     State(app): State<App>,
@@ -227,8 +218,6 @@ pub async fn fail(
 /// Gives a call back, to be handed out again. It counts neither as an attempt nor as a delivery.
 #[utoipa::path(post, path = "/v1/work/release", tag = "work", params(ScopeParameters), request_body = ReleaseWork, responses(
     (status = 204, description = "It is back in the queue"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn release(
     State(app): State<App>,

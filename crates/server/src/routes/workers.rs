@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use segno_api::Problem;
 use segno_api::worker::WorkerList;
 
 use super::paging::{Page, cut, limit};
@@ -14,8 +13,6 @@ use crate::scope::{Scope, ScopeParameters};
 /// Workers that were heard of in the last two minutes, by name. What other nodes know may be 10 seconds old.
 #[utoipa::path(get, path = "/v1/workers", tag = "workers", params(ScopeParameters, Page), responses(
     (status = 200, body = WorkerList),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn list(
     State(app): State<App>,

@@ -176,6 +176,15 @@ async fn the_document_and_its_page_are_served_from_the_binary() {
     let document: serde_json::Value =
         reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    assert!(document["components"]["schemas"]["Problem"].is_object());
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let is_public = ["/healthz", "/readyz"].contains(&path.as_str());
+            let refused =
+                &operation["responses"]["4XX"]["content"]["application/problem+json"]["schema"]["$ref"];
+            assert_eq!(refused == "#/components/schemas/Problem", !is_public, "{method} {path}");
+        }
+    }
     let page = reqwest::get(stand.url("/docs/")).await.unwrap();
     assert_eq!(page.status(), StatusCode::OK);
     let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();

@@ -4,7 +4,6 @@ use axum::Json;
 use axum::extract::State;
 use segno::limits::MAX_BULK_INSTANCES;
 use segno::store::InstanceQuery;
-use segno_api::Problem;
 use segno_api::instance::{Bulk, BulkAction, BulkFilter, BulkResult};
 
 use super::{list, view};
@@ -16,8 +15,6 @@ use crate::scope::{Scope, ScopeParameters};
 /// Cancels, pauses, resumes or deletes all instances that match, or counts them (`dry_run`).
 #[utoipa::path(post, path = "/v1/instances/bulk", tag = "instances", params(ScopeParameters), request_body = Bulk, responses(
     (status = 200, body = BulkResult),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn bulk(
     State(app): State<App>,

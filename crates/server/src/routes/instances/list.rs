@@ -5,7 +5,6 @@ use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use segno::store::{InstanceCursor, InstanceQuery};
-use segno_api::Problem;
 use segno_api::instance::{InstanceList, ListInstances};
 
 use super::super::paging::limit;
@@ -18,8 +17,6 @@ use crate::scope::{Scope, ScopeParameters};
 /// Instances, newest first.
 #[utoipa::path(get, path = "/v1/instances", tag = "instances", params(ScopeParameters, ListInstances), responses(
     (status = 200, body = InstanceList),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn list(
     State(app): State<App>,

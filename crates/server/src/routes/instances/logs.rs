@@ -2,7 +2,6 @@
 
 use axum::Json;
 use axum::extract::State;
-use segno_api::Problem;
 use segno_api::function::{FunctionLog, FunctionLogList};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -29,8 +28,6 @@ pub struct Most {
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters, Most,
 ), responses(
     (status = 200, body = FunctionLogList),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn logs(
     State(app): State<App>,

@@ -5,7 +5,6 @@ use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 use segno::limits::MAX_PAGE_ROWS;
-use segno_api::Problem;
 use segno_api::history::{Execution, ExecutionList, History};
 use segno_api::instance::{CustomStatus, Instance, Tree};
 use serde::Deserialize;
@@ -35,8 +34,6 @@ pub struct Wait {
     ("id" = String, Path, description = "Id of the instance; a slash in it is written %2F"), ScopeParameters, Wait,
 ), responses(
     (status = 200, body = Instance, headers(("etag" = String, description = "The revision"))),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn get(
     State(app): State<App>,
@@ -82,8 +79,6 @@ pub struct HistoryPage {
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters, HistoryPage,
 ), responses(
     (status = 200, body = History),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn history(
     State(app): State<App>,
@@ -114,8 +109,6 @@ pub async fn history(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
 ), responses(
     (status = 200, body = ExecutionList),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn executions(
     State(app): State<App>,
@@ -144,8 +137,6 @@ pub async fn executions(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
 ), responses(
     (status = 200, body = Tree),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn tree(
     State(app): State<App>,
@@ -177,8 +168,6 @@ pub struct StatusAfter {
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters, StatusAfter,
 ), responses(
     (status = 200, body = CustomStatus),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn status(
     State(app): State<App>,

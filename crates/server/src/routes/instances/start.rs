@@ -6,7 +6,6 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use segno::event::EventKind;
 use segno::{Orchestration, Payload};
-use segno_api::Problem;
 use segno_api::instance::{OnConflict, Restart, StartInstance, Started};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -33,8 +32,6 @@ pub struct WaitForEnd {
 #[utoipa::path(post, path = "/v1/instances", tag = "instances", params(ScopeParameters, WaitForEnd), request_body = StartInstance, responses(
     (status = 201, body = Started, description = "It was started"),
     (status = 200, body = Started, description = "It was there already (use_existing)"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn start(
     State(app): State<App>,
@@ -75,8 +72,6 @@ pub async fn start(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
 ), request_body = Restart, responses(
     (status = 201, body = Started),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn restart(
     State(app): State<App>,

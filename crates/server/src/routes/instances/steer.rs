@@ -3,8 +3,8 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
+use segno::client::SendCall;
 use segno::{Mailbox, Payload, Signal};
-use segno_api::Problem;
 use segno_api::instance::{Accepted, Deleted, Reason, Send};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -26,13 +26,21 @@ fn accepted(id: String) -> Taken {
     Ok((StatusCode::ACCEPTED, Json(Accepted { id })))
 }
 
+/// Sends a message under the id that makes it safe to repeat.
+async fn send(call: SendCall, message_id: Option<&str>, scope: &Scope, id: String) -> Taken {
+    let call = match message_id {
+        Some(message_id) => call.message_id(message_id),
+        None => call,
+    };
+    call.await.map_err(|error| Refusal::from_engine(&error, scope))?;
+    accepted(id)
+}
+
 /// Raises a signal.
 #[utoipa::path(post, path = "/v1/instances/{id}/raise", tag = "instances", params(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
 ), request_body = Send, responses(
     (status = 202, body = Accepted, description = "It is stored and will be delivered"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn raise(
     State(app): State<App>,
@@ -41,16 +49,10 @@ pub async fn raise(
     Path(id): Path<String>,
     Body(request): Body<Send>,
 ) -> Taken {
-    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    let stored = scope.stored(&id);
     find(&app, &scope, &id).await?;
     let data = view::payload("data", &request.data)?;
-    let mut call = app.client.raise(stored, Signal::<Payload>::named(request.name), data);
-    if let Some(message_id) = request.id.as_deref().or(repeat.id()) {
-        call = call.message_id(message_id);
-    }
-    call.await.map_err(refused)?;
-    accepted(id)
+    let call = app.client.raise(scope.stored(&id), Signal::<Payload>::named(request.name), data);
+    send(call, request.id.as_deref().or(repeat.id()), &scope, id).await
 }
 
 /// Puts a message into a mailbox.
@@ -58,8 +60,6 @@ pub async fn raise(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
 ), request_body = Send, responses(
     (status = 202, body = Accepted, description = "It is stored and will be delivered"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn enqueue(
     State(app): State<App>,
@@ -68,16 +68,10 @@ pub async fn enqueue(
     Path(id): Path<String>,
     Body(request): Body<Send>,
 ) -> Taken {
-    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    let stored = scope.stored(&id);
     find(&app, &scope, &id).await?;
     let data = view::payload("data", &request.data)?;
-    let mut call = app.client.enqueue(stored, Mailbox::<Payload>::named(request.name), data);
-    if let Some(message_id) = request.id.as_deref().or(repeat.id()) {
-        call = call.message_id(message_id);
-    }
-    call.await.map_err(refused)?;
-    accepted(id)
+    let call = app.client.enqueue(scope.stored(&id), Mailbox::<Payload>::named(request.name), data);
+    send(call, request.id.as_deref().or(repeat.id()), &scope, id).await
 }
 
 /// Cancels an instance with its children. One that has ended stays as it is.
@@ -85,8 +79,6 @@ pub async fn enqueue(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
 ), request_body = Reason, responses(
     (status = 202, body = Accepted, description = "It is stored and will be done"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn cancel(
     State(app): State<App>,
@@ -108,8 +100,6 @@ pub async fn cancel(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
 ), request_body = Reason, responses(
     (status = 202, body = Accepted, description = "It is stored and will be done"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn pause(
     State(app): State<App>,
@@ -130,8 +120,6 @@ pub async fn pause(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
 ), responses(
     (status = 202, body = Accepted, description = "It is stored and will be done"),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn resume(State(app): State<App>, scope: Scope, Path(id): Path<String>) -> Taken {
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
@@ -156,8 +144,6 @@ pub struct Force {
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters, Force,
 ), responses(
     (status = 200, body = Deleted),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn delete(
     State(app): State<App>,

@@ -8,7 +8,6 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::stream::{self, Stream};
-use segno_api::Problem;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::find::find;
@@ -34,8 +33,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(60);
     ("last-event-id" = Option<String>, Header, description = "Id of the last event that was seen"),
 ), responses(
     (status = 200, content_type = "text/event-stream", body = String),
-    (status = "4XX", body = Problem, content_type = "application/problem+json"),
-    (status = "5XX", body = Problem, content_type = "application/problem+json"),
 ))]
 pub async fn events(
     State(app): State<App>,

@@ -1,6 +1,8 @@
 #![doc = include_str!("lib.md")]
 
+pub mod action;
 pub mod functions;
+mod moment;
 pub mod template;
 
 #[cfg(doctest)]

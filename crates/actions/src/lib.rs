@@ -2,7 +2,9 @@
 
 pub mod action;
 pub mod functions;
+pub mod hooks;
 mod moment;
+mod signature;
 pub mod template;
 
 #[cfg(doctest)]

@@ -3,6 +3,13 @@
 pub mod action;
 pub mod functions;
 mod moment;
+mod options;
+pub mod scheduler;
+mod settle;
+mod telemetry;
+
+pub use options::ActionOptions;
+pub use settle::Settle;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/functions.md")]

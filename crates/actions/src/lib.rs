@@ -1,6 +1,7 @@
 #![doc = include_str!("lib.md")]
 
 pub mod functions;
+pub mod schedule;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/functions.md")]

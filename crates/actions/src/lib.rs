@@ -8,6 +8,7 @@ pub mod schedule;
 pub mod scheduler;
 mod settle;
 mod telemetry;
+pub mod template;
 
 pub use options::ActionOptions;
 pub use settle::Settle;

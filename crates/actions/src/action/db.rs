@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use segno::Client;
 use segno::clock::{Clock, SystemClock};
 use segno::store::{DueRecords, ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
 use uuid::Uuid;
@@ -69,8 +70,7 @@ impl ActionDb {
     /// `invalid-action` when a field is wrong, `action-exists` when there is one of its id.
     pub async fn insert(&self, action: &Action) -> Result<(), ActionError> {
         action.check()?;
-        let writes =
-            action.writes(&record_id(&self.scope, action.id), Expect::Absent, Some(self.keep_finished))?;
+        let writes = action.writes(&self.scope, Expect::Absent, Some(self.keep_finished))?;
         match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 Err(ActionError::Exists { what: "an action", id: action.id.to_string() })
@@ -142,7 +142,7 @@ impl ActionDb {
         mut batch: RecordBatch,
     ) -> Result<bool, ActionError> {
         let expect = Expect::Version(stored.version);
-        let writes = stored.action.writes(&stored.record_id, expect, Some(self.keep_finished))?;
+        let writes = stored.action.writes(&stored.scope, expect, Some(self.keep_finished))?;
         batch.writes.extend(writes);
         match self.store.commit_records(batch).await {
             Ok(_) => Ok(true),
@@ -193,30 +193,60 @@ impl ActionDb {
     /// # Errors
     /// `store` when the store cannot do it.
     pub async fn startup_recovery(&self, max_age: Duration) -> Result<u32, ActionError> {
-        let now_ms = self.clock.now_ms();
-        let oldest = timestamp(now_ms.saturating_sub(segno::clock::duration_ms(max_age)));
+        self.recover(&self.scope.id_prefix(), max_age).await
+    }
+
+    /// The same for all namespaces and tenants.
+    pub(crate) async fn recover_everywhere(&self, max_age: Duration) -> Result<u32, ActionError> {
+        self.recover("", max_age).await
+    }
+
+    async fn recover(&self, id_prefix: &str, max_age: Duration) -> Result<u32, ActionError> {
+        let now = timestamp(self.clock.now_ms());
+        let oldest = timestamp(due_ms(now).saturating_sub(segno::clock::duration_ms(max_age)));
         let mut recovered = 0;
-        for record in self.list(ACTION_RUN_KIND).await? {
+        for record in self.list(ACTION_RUN_KIND, id_prefix).await? {
             let Some(found) = self.store.get_record(ACTION_KIND, &record.id).await? else { continue };
-            let mut stored = decode(&found)?;
-            let action = &mut stored.action;
+            let stored = decode(&found)?;
+            let action = &stored.action;
             let is_left_behind = action.status == ActionStatus::Running
                 && action.on_restart == OnRestart::Fail
                 && action.updated_at < oldest;
-            if !is_left_behind {
-                continue;
-            }
-            let status = ActionStatus::Failed { reason: RECOVERED.to_owned() };
-            let mut batch = RecordBatch::default();
-            batch.writes.extend(action.finish(&self.scope, status, timestamp(now_ms))?);
-            if let Some(instance) = &action.instance {
-                batch.orchestrator_items.push(segno::Client::cancel_message(instance, RECOVERED)?);
-            }
-            if self.replace(&stored, batch).await? {
+            if is_left_behind && self.give_up(stored, now).await? {
                 recovered += 1;
             }
         }
         Ok(recovered)
+    }
+
+    /// Ends an action that nobody looks after any more, and what still runs of it.
+    async fn give_up(&self, stored: StoredAction, now: Timestamp) -> Result<bool, ActionError> {
+        let mut batch = RecordBatch::default();
+        if let Some(instance) = &stored.action.instance {
+            batch.orchestrator_items.push(Client::cancel_message(instance, RECOVERED)?);
+        }
+        self.finish(stored, ActionStatus::Failed { reason: RECOVERED.to_owned() }, now, batch).await
+    }
+
+    /// Ends an action of the version that was read, and stores its next run if it recurs, in one commit with whatever else
+    /// belongs to it. False when somebody else was first.
+    pub(crate) async fn finish(
+        &self,
+        mut stored: StoredAction,
+        status: ActionStatus,
+        now: Timestamp,
+        mut batch: RecordBatch,
+    ) -> Result<bool, ActionError> {
+        stored.action.status = status;
+        stored.action.updated_at = now;
+        if let Some(next) = stored.action.next_run(now) {
+            let id = record_id(&stored.scope, next.id);
+            // It is there already if somebody has set this action back to an earlier state.
+            if self.store.get_record(ACTION_KIND, &id).await?.is_none() {
+                batch.writes.push(next.insertion(&stored.scope)?);
+            }
+        }
+        self.replace(&stored, batch).await
     }
 
     /// All actions, newest first.
@@ -224,7 +254,7 @@ impl ActionDb {
     /// # Errors
     /// `stored-data-unreadable` when one cannot be read.
     pub async fn list_all(&self) -> Result<Vec<Action>, ActionError> {
-        let mut actions = self.decode_own(&self.list(ACTION_KIND).await?)?;
+        let mut actions = self.decode_own(&self.list(ACTION_KIND, &self.scope.id_prefix()).await?)?;
         actions.sort_by_key(|action| std::cmp::Reverse((action.created_at, action.id)));
         Ok(actions)
     }
@@ -234,8 +264,10 @@ impl ActionDb {
     /// # Errors
     /// `stored-data-unreadable` when one cannot be read.
     pub async fn page(&self, after: Option<Uuid>, limit: usize) -> Result<Vec<Action>, ActionError> {
-        let after = after.map(|id| record_id(&self.scope, id));
-        self.decode_own(&self.list_page(ACTION_KIND, after.as_deref(), limit).await?)
+        let (id_prefix, after) = (self.scope.id_prefix(), after.map(|id| record_id(&self.scope, id)));
+        let request =
+            ListRecords { kind: ACTION_KIND, id_prefix: &id_prefix, after_id: after.as_deref(), limit };
+        self.decode_own(&self.store.list_records(request).await?)
     }
 
     /// The action with its version.
@@ -246,27 +278,18 @@ impl ActionDb {
         }
     }
 
-    async fn list(&self, kind: &str) -> Result<Vec<Record>, ActionError> {
+    async fn list(&self, kind: &str, id_prefix: &str) -> Result<Vec<Record>, ActionError> {
         let mut records: Vec<Record> = Vec::new();
         loop {
-            let after = records.last().map(|record| record.id.clone());
-            let page = self.list_page(kind, after.as_deref(), PAGE).await?;
+            let after_id = records.last().map(|record| record.id.as_str());
+            let page =
+                self.store.list_records(ListRecords { kind, id_prefix, after_id, limit: PAGE }).await?;
             let is_last = page.len() < PAGE;
             records.extend(page);
             if is_last {
                 return Ok(records);
             }
         }
-    }
-
-    async fn list_page(
-        &self,
-        kind: &str,
-        after_id: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<Record>, ActionError> {
-        let id_prefix = self.scope.id_prefix();
-        Ok(self.store.list_records(ListRecords { kind, id_prefix: &id_prefix, after_id, limit }).await?)
     }
 
     /// The actions of this scope among records of all.

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::error::ActionError;
 use super::model::{Action, ActionStatus};
-use crate::functions::Scope;
+use crate::functions::{Namespace, Scope, Tenant};
 use crate::moment::due_ms;
 
 /// Kind of the records that are actions.
@@ -36,15 +36,17 @@ pub(crate) const FIRST_CHECK: Duration = Duration::from_secs(60);
 #[derive(Serialize, Deserialize)]
 struct Body {
     format: u32,
+    namespace: Namespace,
+    tenant: Tenant,
     action: Action,
 }
 
 /// An action as it was read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredAction {
-    /// Id of the record.
-    pub record_id: String,
-    /// Its version.
+    /// Whose it is.
+    pub scope: Scope,
+    /// The version of its record.
     pub version: u64,
     /// The action.
     pub action: Action,
@@ -65,7 +67,8 @@ pub(crate) fn decode(record: &Record) -> Result<StoredAction, ActionError> {
     if body.format != FORMAT {
         return Err(unreadable(format!("its format is {}, this version reads {FORMAT}", body.format)));
     }
-    Ok(StoredAction { record_id: record.id.clone(), version: record.version, action: body.action })
+    let scope = Scope { namespace: body.namespace, tenant: body.tenant };
+    Ok(StoredAction { scope, version: record.version, action: body.action })
 }
 
 impl Action {
@@ -78,45 +81,56 @@ impl Action {
             return Err(ActionError::invalid("status", "a new action must be pending"));
         }
         self.check()?;
-        put(&record_id(scope, self.id), self, Expect::Absent, None)
+        put(scope, self, Expect::Absent, None)
     }
 
     /// The writes that store this action in whatever state: itself, and whether it runs.
     pub(crate) fn writes(
         &self,
-        record_id: &str,
+        scope: &Scope,
         expect: Expect,
         keep_finished: Option<Duration>,
     ) -> Result<Vec<RecordWrite>, ActionError> {
         let life = keep_finished.filter(|_| self.status.is_final());
-        Ok(vec![put(record_id, self, expect, life)?, self.run_write(record_id)])
+        Ok(vec![put(scope, self, expect, life)?, self.run_write(scope)])
     }
 
     /// The write that says whether it runs.
-    fn run_write(&self, record_id: &str) -> RecordWrite {
-        let (kind, id) = (ACTION_RUN_KIND.to_owned(), record_id.to_owned());
+    fn run_write(&self, scope: &Scope) -> RecordWrite {
+        let id = record_id(scope, self.id);
         if self.status != ActionStatus::Running {
-            return RecordWrite::Delete { kind, id, expect: Expect::Anything };
+            return RecordWrite::Delete { kind: ACTION_RUN_KIND.to_owned(), id, expect: Expect::Anything };
         }
         let check_ms = due_ms(self.updated_at).saturating_add(segno::clock::duration_ms(FIRST_CHECK));
-        RecordWrite::Put {
-            kind,
-            id,
-            expect: Expect::Anything,
-            due_at_ms: Some(check_ms),
-            time_to_live: None,
-            body: bytes::Bytes::new(),
-        }
+        check_at(id, Expect::Anything, check_ms)
+    }
+}
+
+/// The write that has somebody look after a running action at a time.
+pub(crate) fn check_at(record_id: String, expect: Expect, at_ms: u64) -> RecordWrite {
+    RecordWrite::Put {
+        kind: ACTION_RUN_KIND.to_owned(),
+        id: record_id,
+        expect,
+        due_at_ms: Some(at_ms),
+        time_to_live: None,
+        body: bytes::Bytes::new(),
     }
 }
 
 fn put(
-    record_id: &str,
+    scope: &Scope,
     action: &Action,
     expect: Expect,
     time_to_live: Option<Duration>,
 ) -> Result<RecordWrite, ActionError> {
-    let body = serde_json::to_vec(&Body { format: FORMAT, action: action.clone() })
+    let body = Body {
+        format: FORMAT,
+        namespace: scope.namespace.clone(),
+        tenant: scope.tenant.clone(),
+        action: action.clone(),
+    };
+    let body = serde_json::to_vec(&body)
         .map_err(|error| ActionError::invalid("action", format!("it has no JSON form: {error}")))?;
     if body.len() > MAX_ACTION_BYTES {
         let problem = format!(
@@ -128,7 +142,7 @@ fn put(
     let is_pending = action.status == ActionStatus::Pending;
     Ok(RecordWrite::Put {
         kind: ACTION_KIND.to_owned(),
-        id: record_id.to_owned(),
+        id: record_id(scope, action.id),
         expect,
         due_at_ms: is_pending.then(|| due_ms(action.trigger.at())),
         time_to_live,

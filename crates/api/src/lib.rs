@@ -7,6 +7,7 @@
 //! | `instance` | starting, reading, steering and listing instances |
 //! | `history` | recorded events |
 //! | `function` | functions, and what their tools wrote |
+//! | `hook` | webhooks: routes, payloads, events |
 //! | `invocation` | calls of functions |
 //! | `work`, `worker` | the workers' protocol, and who speaks it |
 //! | `key` | API keys, roles and grants |
@@ -21,6 +22,7 @@ pub mod audit;
 pub mod client;
 pub mod function;
 pub mod history;
+pub mod hook;
 pub mod instance;
 pub mod invocation;
 pub mod json;

@@ -11,6 +11,7 @@
 //! | `problem` | answers that are not a success |
 //! | `idempotency` | a request that is sent again |
 //! | `audit` | who changed what |
+//! | `bucket` | so many requests a second |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
 //! | `listen` | connections, TLS, time limits |
@@ -24,6 +25,7 @@
 mod access;
 mod app;
 mod audit;
+mod bucket;
 mod extract;
 mod idempotency;
 mod listen;
@@ -40,4 +42,5 @@ mod work;
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
 pub use listen::bind;
 pub use problem::{Code, Refusal};
+pub use segno_actions::hooks::{Verification, signed_headers};
 pub use server::{Server, ServerBuilder, ServerError};

@@ -4,6 +4,7 @@ pub mod action;
 pub mod functions;
 mod moment;
 mod options;
+pub mod recurring;
 pub mod schedule;
 pub mod scheduler;
 mod settle;

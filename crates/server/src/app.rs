@@ -9,6 +9,7 @@ use segno::ids::IdSource;
 use segno::store::Store;
 use segno::work::WorkQueue;
 use segno_actions::functions::Functions;
+use segno_actions::recurring::RecurringActions;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -40,6 +41,8 @@ pub struct AppState {
     pub orchestrations: Vec<(String, String)>,
     /// Functions, configured and stored.
     pub functions: Functions,
+    /// Recurring actions.
+    pub recurring: RecurringActions,
     /// Work for workers elsewhere.
     pub work: WorkQueue,
     /// Leases as text.

@@ -6,7 +6,7 @@
 //! | `settings` | what can be set, and where it came from |
 //! | `routes` | the routes, one file per resource; `mod.rs` has the groups and what each needs |
 //! | `access` | who may do what: keys, roles, grants, the guard |
-//! | `scope` | namespace and tenant of a request |
+//! | `scope`, `body_scope` | namespace and tenant of a request |
 //! | `extract` | reading requests |
 //! | `problem` | answers that are not a success |
 //! | `idempotency` | a request that is sent again |
@@ -24,6 +24,7 @@
 mod access;
 mod app;
 mod audit;
+mod body_scope;
 mod extract;
 mod idempotency;
 mod listen;

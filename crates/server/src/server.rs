@@ -11,6 +11,9 @@ use segno::store::Store;
 use segno::work::WorkQueue;
 use segno::{Client, RegistryBuilder, Runtime};
 use segno_actions::functions::{FunctionError, Functions, FunctionsBuilder};
+use segno_actions::recurring::RecurringActions;
+use segno_actions::schedule::Zones;
+use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -158,6 +161,20 @@ impl ServerBuilder {
             };
             background.push(tokio::spawn(pusher.run(stopping.clone())));
         }
+        let zones = Arc::new(Zones::newest());
+        let recurring = RecurringActions::new(self.store.clone(), functions.clone(), zones.clone())
+            .clock(self.clock.clone())
+            .ids(self.ids.clone())
+            .options(self.settings.action_options());
+        if self.settings.has(Role::Orchestrator) {
+            let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
+                .clock(self.clock.clone())
+                .ids(self.ids.clone())
+                .zones(zones)
+                .options(self.settings.action_options())
+                .build();
+            background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
+        }
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
         let app: App = Arc::new(AppState {
             client: Client::builder(self.store.clone()).ids(self.ids.clone()).build(),
@@ -171,6 +188,7 @@ impl ServerBuilder {
             node,
             orchestrations,
             functions,
+            recurring,
             work,
             seal,
             presence,

@@ -1,11 +1,13 @@
 //! A client that speaks the API. One method per route, one file per resource.
 
+mod actions;
 mod audit;
 mod error;
 mod functions;
 mod instances;
 mod invocations;
 mod keys;
+mod recurring;
 mod stream;
 mod system;
 mod work;

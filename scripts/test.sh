@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python and Node are installed
+# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node and openssl are installed
 # from Debian's packages if they are missing; the tests get a private PostgreSQL server, for the run only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -54,6 +54,8 @@ require clippy "run 'rustup component add clippy'" cargo clippy --version
 # The example workers in these languages are run by tests.
 provide python3 python3
 provide node nodejs
+# Certificates of the tests of TLS are made with it.
+provide openssl openssl
 
 stage format cargo fmt --all --check
 stage lints cargo clippy --workspace --all-targets -- -D warnings

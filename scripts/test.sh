@@ -63,6 +63,11 @@ if ! cargo nextest --version >/dev/null 2>&1; then
 fi
 # The house rules (dependency edges, error pages, file lengths) are tests too: examples/tests/house.rs.
 stage tests scripts/with-postgres.sh cargo nextest run --workspace
+# The same tests of the server again, on the stores that people run it on.
+for store in embedded postgres; do
+  SEGNO_TEST_STORE=$store stage "server on $store" \
+    scripts/with-postgres.sh cargo nextest run --workspace -E 'package(segno-server) and kind(test)'
+done
 stage doctests cargo test --workspace --doc
 stage documentation docs
 

@@ -37,7 +37,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Format};
 use exit::Failure;
 
 /// Turns are many small allocations, which this allocator serves about twice as fast.
@@ -90,6 +90,11 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Remote(command) => remote::run(command, format).await,
         Command::Store(arguments) => store::run(arguments, format).await,
         Command::Selftest(arguments) => selftest::run(arguments, format).await,
+        Command::Bench(arguments) => {
+            let command = arguments.command;
+            let command = if format == Format::Json { command.as_json() } else { command };
+            segno_bench::run(&command).await.map_err(|error| Failure::Measuring(format!("{error:#}")))
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "segno", &mut script);

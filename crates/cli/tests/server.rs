@@ -15,6 +15,25 @@ use tempfile::TempDir;
 const WAITS: &str = r#"{"name":"Ada","wait":true}"#;
 
 #[test]
+fn this_machine_is_measured() {
+    let directory = TempDir::new().unwrap();
+    let url = format!("segno:{}", directory.path().display());
+    let bench = |arguments: &[&str], store: &str| {
+        let mut command = segno();
+        command.arg("bench").args(arguments).args(["--store", store, "--seconds", "1", "--output", "json"]);
+        command.output().unwrap()
+    };
+    for (arguments, rate) in [(&["floor"][..], "turns_per_s"), (&["run", "hello"], "runs_per_s")] {
+        let output = bench(arguments, &url);
+        let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(measured[rate].as_f64().unwrap() > 0.0, "{measured}");
+    }
+    let refused = bench(&["floor"], "memory:");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the floor is that of a disk"));
+}
+
+#[test]
 fn a_first_time_user_starts_watches_and_ends_a_workflow() {
     let directory = TempDir::new().unwrap();
     let server = Process::dev(directory.path());

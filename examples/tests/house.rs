@@ -144,6 +144,11 @@ fn every_code_has_a_page_and_every_page_a_code() {
     codes.extend(
         quoted_after(&read("crates/actions/src/functions/error.rs"), "=>").into_iter().map(str::to_owned),
     );
+    codes.extend(
+        quoted_after(&read("crates/actions/src/schedule/error.rs"), ": &str =")
+            .into_iter()
+            .map(str::to_owned),
+    );
     let of_the_server = read("crates/server/src/problem.rs");
     let of_the_server = of_the_server.split("codes! {").nth(1).and_then(|rest| rest.split("\n}\n").next());
     for line in of_the_server.expect("the server has a list of codes").lines() {

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use segno_stores::StoreUrl;
 
+use crate::recurring::arguments::RecurringArguments;
 use crate::remote::arguments::{Connection, RemoteCommand};
 
 /// Durable workflows: serves and operates Segno.
@@ -35,6 +36,8 @@ pub enum Command {
     /// Look after API keys, on a server or directly on a store.
     #[command(visible_alias = "key")]
     Keys(KeysArguments),
+    /// Look at schedules.
+    Recurring(RecurringArguments),
     #[command(flatten)]
     Remote(RemoteCommand),
     /// Look after a store: figures, backups, copies.

@@ -6,9 +6,11 @@
 //! | `serve` | `segno dev` and `segno serve` |
 //! | `config` | `segno config …` |
 //! | `keys` | `segno keys …` |
+//! | `recurring` | `segno recurring …`, one file per verb |
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
 //! | `store` | `segno store …`, one file per verb |
+//! | `moment` | times as people say them: `now+10m` |
 //! | `log` | what is logged, for people or for programs |
 //! | `output` | what is printed: for people or as JSON |
 //! | `progress` | how far something is: a bar on a terminal, lines elsewhere |
@@ -21,8 +23,10 @@ mod config;
 mod exit;
 mod keys;
 mod log;
+mod moment;
 mod output;
 mod progress;
+mod recurring;
 mod remote;
 mod selftest;
 mod serve;
@@ -82,6 +86,7 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Serve(arguments) => serve::serve(arguments).await,
         Command::Config(arguments) => config::run(arguments, format),
         Command::Keys(arguments) => keys::run(arguments, format).await,
+        Command::Recurring(arguments) => recurring::run(&arguments, format),
         Command::Remote(command) => remote::run(command, format).await,
         Command::Store(arguments) => store::run(arguments, format).await,
         Command::Selftest(arguments) => selftest::run(arguments, format).await,

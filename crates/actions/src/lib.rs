@@ -17,3 +17,7 @@ pub use settle::Settle;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/functions.md")]
 struct FunctionsGuide;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/schedules.md")]
+struct SchedulesGuide;

@@ -8,11 +8,32 @@
 
 mod process;
 
+use std::process::Command;
+
 use process::{Process, segno};
 use serde_json::Value;
 use tempfile::TempDir;
 
 const WAITS: &str = r#"{"name":"Ada","wait":true}"#;
+
+#[test]
+fn this_machine_is_measured() {
+    let directory = TempDir::new().unwrap();
+    let url = format!("segno:{}", directory.path().display());
+    let bench = |arguments: &[&str], store: &str| {
+        let mut command = segno();
+        command.arg("bench").args(arguments).args(["--store", store, "--seconds", "1", "--output", "json"]);
+        command.output().unwrap()
+    };
+    for (arguments, rate) in [(&["floor"][..], "turns_per_s"), (&["run", "hello"], "runs_per_s")] {
+        let output = bench(arguments, &url);
+        let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(measured[rate].as_f64().unwrap() > 0.0, "{measured}");
+    }
+    let refused = bench(&["floor"], "memory:");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the floor is that of a disk"));
+}
 
 #[test]
 fn a_first_time_user_starts_watches_and_ends_a_workflow() {
@@ -131,6 +152,40 @@ fn with_keys_only_who_has_one_gets_in() {
     assert_eq!(server.json(&mine), Value::Array(Vec::new()));
     server.said(&["keys", "revoke", viewer["key"]["id"].as_str().unwrap(), "--key", key]);
     assert_eq!(server.run(&mine).status.code(), Some(7));
+}
+
+#[test]
+fn a_server_with_a_certificate_speaks_tls_only() {
+    let directory = TempDir::new().unwrap();
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (certificate, key) = (file("server.crt"), file("server.key"));
+    let subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args(["-days", "2", "-addext", "basicConstraints=critical,CA:FALSE"])
+        .args(subject)
+        .args(["-keyout", &key, "-out", &certificate])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let settings = file("segno.toml");
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ntls_certificates = {certificate:?}\ntls_key = {key:?}\n\
+         [store]\nurl = \"memory:\"\n[auth]\nmode = \"none\"\n"
+    );
+    std::fs::write(&settings, text).unwrap();
+    let server = Process::start(&["serve", "--config", &settings]);
+    let secure = server.address.replace("http://127.0.0.1", "https://localhost");
+    let list = |address: &str, trusted: &str| {
+        let arguments = ["list", "--server", address, "--output", "json"];
+        segno().args(arguments).env("SSL_CERT_FILE", trusted).output().unwrap()
+    };
+    let listed = list(&secure, &certificate);
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    assert_eq!(listed.stdout, b"[]\n");
+    let unknown = list(&secure, "/etc/ssl/certs/ca-certificates.crt");
+    assert_eq!(unknown.status.code(), Some(1), "a certificate that nobody vouches for");
+    assert_eq!(list(&server.address, &certificate).status.code(), Some(1), "no TLS, no answer");
 }
 
 #[test]

@@ -41,4 +41,6 @@ mod work;
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
 pub use listen::bind;
 pub use problem::{Code, Refusal};
+pub use segno_actions::functions::HumanDuration;
+pub use segno_actions::schedule;
 pub use server::{Server, ServerBuilder, ServerError};

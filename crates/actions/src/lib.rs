@@ -5,6 +5,7 @@ pub mod functions;
 pub mod hooks;
 mod moment;
 mod options;
+pub mod recurring;
 pub mod schedule;
 pub mod scheduler;
 mod settle;
@@ -18,3 +19,7 @@ pub use settle::Settle;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/functions.md")]
 struct FunctionsGuide;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/schedules.md")]
+struct SchedulesGuide;

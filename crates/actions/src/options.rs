@@ -7,6 +7,8 @@ use crate::action::KEEP_FINISHED;
 /// Settings of actions and recurring actions, and of the loop that fires them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ActionOptions {
+    /// Whether the loop fires recurring actions.
+    pub fires_recurring: bool,
     /// Longest time that the loop waits before it looks again. It wakes by itself when something is due.
     pub check_interval: Duration,
     /// Most firings under way at once.
@@ -27,6 +29,7 @@ impl Default for ActionOptions {
     fn default() -> Self {
         const DAY: Duration = Duration::from_secs(24 * 60 * 60);
         ActionOptions {
+            fires_recurring: true,
             check_interval: Duration::from_secs(5),
             concurrency: 256,
             missed_after: Duration::from_secs(60),

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use segno::client::Instance;
 use segno::clock::Clock;
 use segno::store::{ExecutionStatus, Store};
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use crate::action::{ActionError, ActionStatus, settle as action};
 use crate::functions::Scope;
+use crate::recurring::settle as recurring;
 
 /// How often the outcome is tried to be written. The pauses grow to five minutes: it takes more than an hour to give up.
 const ATTEMPTS: u32 = 25;
@@ -30,6 +32,15 @@ pub enum Settle {
         /// Its id.
         id: String,
         /// How long it is kept once it has ended.
+        keep_ms: u64,
+    },
+    /// An occurrence of a recurring action.
+    Recurring {
+        /// Id of the recurring action.
+        id: String,
+        /// The scheduled time.
+        time: Timestamp,
+        /// How long it is kept what became of the occurrence.
         keep_ms: u64,
     },
 }
@@ -99,6 +110,11 @@ impl Settling {
             Settle::Action { id, keep_ms } => {
                 let keep = Duration::from_millis(*keep_ms);
                 action::settle(self.clone(), id, keep, instance, ended).await
+            }
+            Settle::Recurring { id, time, keep_ms } => {
+                let keep = Duration::from_millis(*keep_ms);
+                recurring::settle(self, recurring::Occurrence { id, time: *time, keep }, instance, &ended)
+                    .await
             }
         }
     }

@@ -25,6 +25,20 @@ pub enum Command {
     Http(HttpArguments),
 }
 
+impl Command {
+    /// Asks for JSON, whatever was said.
+    #[must_use]
+    pub fn as_json(mut self) -> Self {
+        let json = match &mut self {
+            Command::Run(arguments) => &mut arguments.json,
+            Command::Floor(arguments) => &mut arguments.json,
+            Command::Http(arguments) => &mut arguments.json,
+        };
+        *json = true;
+        self
+    }
+}
+
 /// How to load a server.
 #[derive(Debug, Args)]
 pub struct HttpArguments {
@@ -145,7 +159,7 @@ pub enum WorkloadName {
 
 impl WorkloadName {
     /// The workloads that a name stands for.
-    pub fn list(self) -> Vec<Box<dyn Workload>> {
+    pub(crate) fn list(self) -> Vec<Box<dyn Workload>> {
         match self {
             WorkloadName::Hello => vec![Box::new(Hello)],
             WorkloadName::Sequence => vec![Box::new(Sequence)],

@@ -10,6 +10,7 @@ use segno::store::Store;
 use segno::work::WorkQueue;
 use segno_actions::functions::Functions;
 use segno_actions::hooks::Hooks;
+use segno_actions::recurring::RecurringActions;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -46,6 +47,8 @@ pub struct AppState {
     pub hooks: Hooks,
     /// How many requests each route of webhooks may still take.
     pub hook_rates: HookRates,
+    /// Recurring actions.
+    pub recurring: RecurringActions,
     /// Work for workers elsewhere.
     pub work: WorkQueue,
     /// Leases as text.

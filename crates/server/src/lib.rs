@@ -6,7 +6,7 @@
 //! | `settings` | what can be set, and where it came from |
 //! | `routes` | the routes, one file per resource; `mod.rs` has the groups and what each needs |
 //! | `access` | who may do what: keys, roles, grants, the guard |
-//! | `scope` | namespace and tenant of a request |
+//! | `scope`, `body_scope` | namespace and tenant of a request |
 //! | `extract` | reading requests |
 //! | `problem` | answers that are not a success |
 //! | `idempotency` | a request that is sent again |
@@ -25,6 +25,7 @@
 mod access;
 mod app;
 mod audit;
+mod body_scope;
 mod bucket;
 mod extract;
 mod idempotency;
@@ -42,5 +43,7 @@ mod work;
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
 pub use listen::bind;
 pub use problem::{Code, Refusal};
+pub use segno_actions::functions::HumanDuration;
 pub use segno_actions::hooks::{Verification, signed_headers};
+pub use segno_actions::schedule;
 pub use server::{Server, ServerBuilder, ServerError};

@@ -3,6 +3,7 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use segno::store::{ErrorKind, ProviderError};
+use segno_actions::action::ActionError;
 use segno_actions::functions::FunctionError;
 use segno_actions::hooks::HookError;
 use segno_api::problem::PROBLEM_JSON;
@@ -179,6 +180,23 @@ impl Refusal {
         let mut refusal = Self::told(status, error.code(), scope.hide_prefix(&error.to_string()));
         if let HookError::Invalid { field, problem } = error {
             refusal.errors.push(FieldProblem { field: field.clone(), detail: problem.clone() });
+        }
+        refusal
+    }
+
+    /// An error about an action, told in the caller's ids.
+    pub fn from_action(error: &ActionError, scope: &Scope) -> Self {
+        let status = match (error, error.kind()) {
+            (ActionError::Function(error), _) => return Self::from_function(error, scope),
+            (ActionError::TooMany { .. }, _) => StatusCode::TOO_MANY_REQUESTS,
+            (_, ErrorKind::Invalid) => StatusCode::BAD_REQUEST,
+            (_, ErrorKind::NotFound) => StatusCode::NOT_FOUND,
+            (_, ErrorKind::Conflict) => StatusCode::CONFLICT,
+            (_, kind) => return Self::from_kind(kind, error),
+        };
+        let mut refusal = Self::told(status, error.code(), scope.hide_prefix(&error.to_string()));
+        if let ActionError::Invalid { field, problem } = error {
+            refusal.errors = vec![FieldProblem { field: field.clone(), detail: problem.clone() }];
         }
         refusal
     }

@@ -114,6 +114,44 @@ impl Scope {
             .expect("a slug of the server is a slug of functions, which may have more characters")
     }
 
+    /// The scope that a request names in its query, or elsewhere: both may say the same, and nothing else.
+    ///
+    /// # Errors
+    /// When a name is no slug or is given twice, or the caller has no grant for it.
+    pub fn named(parts: &Parts, namespace: Option<String>, tenant: Option<String>) -> Result<Self, Refusal> {
+        let mut in_query = [None, None];
+        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
+            let place = match &*name {
+                "namespace" => &mut in_query[0],
+                "tenant" => &mut in_query[1],
+                _ => continue,
+            };
+            if place.replace(value.into_owned()).is_some() {
+                return Err(Refusal::field(name, "is given twice"));
+            }
+        }
+        let agreed = |field: &str, one: Option<String>, other: Option<String>| match (one, other) {
+            (Some(one), Some(other)) if one != other => {
+                Err(Refusal::field(field, "is one in the query and another in the body or path; say it once"))
+            }
+            (one, other) => Ok(one.or(other).unwrap_or_else(|| DEFAULT.to_owned())),
+        };
+        let [query_namespace, query_tenant] = in_query;
+        let scope = Scope::new(
+            &agreed("namespace", query_namespace, namespace)?,
+            &agreed("tenant", query_tenant, tenant)?,
+        )?;
+        let caller = parts.extensions.get::<Caller>();
+        if !caller.is_some_and(|caller| caller.may_enter(&scope)) {
+            let detail = format!(
+                "the key has no grant for namespace {:?}, tenant {:?}",
+                scope.namespace, scope.tenant
+            );
+            return Err(Refusal::new(Code::Forbidden, detail));
+        }
+        Ok(scope)
+    }
+
     /// Whether a grant covers this scope.
     pub fn is_covered_by(&self, grant: &Grant) -> bool {
         let covers = |granted: &str, wanted: &str| granted == "*" || granted == wanted;
@@ -151,31 +189,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Scope {
             return Ok(scope.clone());
         }
         let in_path = namespace_in_path(parts).await;
-        let (mut namespace, mut tenant) = (None, None);
-        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
-            let place = match &*name {
-                "namespace" => &mut namespace,
-                "tenant" => &mut tenant,
-                _ => continue,
-            };
-            if place.replace(value.into_owned()).is_some() {
-                return Err(Refusal::field(name, "is given twice"));
-            }
-        }
-        if in_path.is_some() && namespace.is_some() && in_path != namespace {
-            return Err(Refusal::field("namespace", "is not that of the path"));
-        }
-        let namespace = in_path.or(namespace);
-        let scope =
-            Scope::new(namespace.as_deref().unwrap_or(DEFAULT), tenant.as_deref().unwrap_or(DEFAULT))?;
-        let caller = parts.extensions.get::<Caller>();
-        if !caller.is_some_and(|caller| caller.may_enter(&scope)) {
-            let detail = format!(
-                "the key has no grant for namespace {:?}, tenant {:?}",
-                scope.namespace, scope.tenant
-            );
-            return Err(Refusal::new(Code::Forbidden, detail));
-        }
+        let scope = Scope::named(parts, in_path, None)?;
         parts.extensions.insert(scope.clone());
         Ok(scope)
     }

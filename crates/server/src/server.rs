@@ -12,6 +12,8 @@ use segno::work::WorkQueue;
 use segno::{Client, RegistryBuilder, Runtime};
 use segno_actions::functions::{FunctionError, Functions, FunctionsBuilder};
 use segno_actions::hooks::Hooks;
+use segno_actions::recurring::RecurringActions;
+use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
 use tokio::net::TcpListener;
@@ -157,14 +159,6 @@ impl ServerBuilder {
             let (hooks, stopping) = (hooks.clone(), stopping.clone());
             async move { hooks.keep_events(stopping.cancelled()).await }
         }));
-        if self.settings.has(Role::Orchestrator) {
-            let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
-                .clock(self.clock.clone())
-                .ids(self.ids.clone())
-                .build();
-            let stopping = stopping.clone();
-            background.push(tokio::spawn(scheduler.run(async move { stopping.cancelled().await })));
-        }
         if self.settings.has(Role::Worker) {
             let pusher = Pusher {
                 queue: work.clone(),
@@ -174,6 +168,20 @@ impl ServerBuilder {
                 tags: self.settings.runtime.tags.clone(),
             };
             background.push(tokio::spawn(pusher.run(stopping.clone())));
+        }
+        let zones = Arc::new(Zones::newest());
+        let recurring = RecurringActions::new(self.store.clone(), functions.clone(), zones.clone())
+            .clock(self.clock.clone())
+            .ids(self.ids.clone())
+            .options(self.settings.action_options());
+        if self.settings.has(Role::Orchestrator) {
+            let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
+                .clock(self.clock.clone())
+                .ids(self.ids.clone())
+                .zones(zones)
+                .options(self.settings.action_options())
+                .build();
+            background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
         let app: App = Arc::new(AppState {
@@ -190,6 +198,7 @@ impl ServerBuilder {
             functions,
             hook_rates: HookRates::new(self.settings.hooks.requests_per_second),
             hooks,
+            recurring,
             work,
             seal,
             presence,

@@ -129,9 +129,7 @@ impl ActionDb {
                 return Ok(stored.action);
             }
         }
-        Err(ActionError::State {
-            problem: format!("action {id} is changed by others all the time; try again"),
-        })
+        Err(busy(id))
     }
 
     /// Writes an action over the version that was read, with whatever else belongs into the commit. False when somebody
@@ -228,6 +226,36 @@ impl ActionDb {
         self.finish(stored, ActionStatus::Failed { reason: RECOVERED.to_owned() }, now, batch).await
     }
 
+    /// Cancels an action. One that waits has failed for this reason; one that runs is told to stop, and fails when it has.
+    /// A recurrence ends with it.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `action-state` when it has ended.
+    pub async fn cancel(&self, id: Uuid, reason: &str) -> Result<Action, ActionError> {
+        for _ in 0..MAX_TRIES {
+            let mut stored = self.read(id).await?;
+            let (action, mut batch) = (&mut stored.action, RecordBatch::default());
+            match (&action.status, &action.instance) {
+                (ActionStatus::Pending, _) | (ActionStatus::Running, None) => {
+                    action.status = ActionStatus::Failed { reason: reason.to_owned() };
+                }
+                (ActionStatus::Running, Some(instance)) => {
+                    batch.orchestrator_items.push(Client::cancel_message(instance, reason)?);
+                }
+                (status, _) => {
+                    let problem = format!("action {id} is {} and cannot be cancelled", status.name());
+                    return Err(ActionError::State { problem });
+                }
+            }
+            action.recurrence = None;
+            action.updated_at = timestamp(self.clock.now_ms());
+            if self.replace(&stored, batch).await? {
+                return Ok(stored.action);
+            }
+        }
+        Err(busy(id))
+    }
+
     /// Ends an action of the version that was read, and stores its next run if it recurs, in one commit with whatever else
     /// belongs to it. False when somebody else was first.
     pub(crate) async fn finish(
@@ -304,4 +332,8 @@ impl ActionDb {
 fn due_floor_ms(now: Timestamp) -> u64 {
     let ceiling_ms = due_ms(now);
     if timestamp(ceiling_ms) > now { ceiling_ms.saturating_sub(1) } else { ceiling_ms }
+}
+
+fn busy(id: Uuid) -> ActionError {
+    ActionError::State { problem: format!("action {id} is changed by others all the time; try again") }
 }

@@ -1,11 +1,19 @@
 //! A cron expression in plain English.
 //!
-//! croner writes the sentence. It lists weekdays one by one from Sunday on, and begins every sentence with "At"; people
-//! say "Monday through Friday", and "Every 15 minutes".
+//! croner writes the sentence. It lists weekdays one by one from Sunday on, and puts a comma and "At" where nobody would;
+//! people say "Monday through Friday", and "Every 15 minutes".
 
 use super::cron::Pattern;
 
 const WEEKDAYS: [&str; 7] = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+/// What croner writes, and what people say.
+const PHRASES: [(&str, &str); 4] = [
+    ("At every ", "Every "),
+    (", of hour ", " past hour "),
+    (", of every ", " of every "),
+    (", in every ", ", every "),
+];
 
 /// The fewest days in a row that are written as a range.
 const SHORTEST_RANGE: usize = 3;
@@ -13,8 +21,8 @@ const SHORTEST_RANGE: usize = 3;
 /// What an expression asks for, without a full stop.
 pub(super) fn cron(pattern: &Pattern) -> String {
     let text = pattern.cron().describe();
-    let text = text.trim_end_matches('.');
-    let text = text.strip_prefix("At every").map_or_else(|| text.to_owned(), |rest| format!("Every{rest}"));
+    let text = PHRASES.iter().fold(text, |text, (written, said)| text.replace(written, said));
+    let text = text.trim_end_matches('.').to_owned();
     let days: Vec<usize> =
         pattern.cron().days_of_week.values().into_iter().filter(|day| *day < 7).map(usize::from).collect();
     if days.len() < 2 || pattern.cron().is_dow_wildcard() {
@@ -45,8 +53,9 @@ fn ranges(days: &[usize]) -> Vec<String> {
 /// As croner joins what it lists.
 fn list(items: &[&str]) -> String {
     match items {
-        [front @ .., one, last] if front.is_empty() => format!("{one} and {last}"),
-        [front @ .., last] if !front.is_empty() => format!("{}, and {last}", front.join(", ")),
-        _ => items.concat(),
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [one, other] => format!("{one} and {other}"),
+        [front @ .., last] => format!("{}, and {last}", front.join(", ")),
     }
 }

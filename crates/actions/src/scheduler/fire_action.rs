@@ -2,13 +2,14 @@
 
 use segno::Payload;
 use segno::clock::duration_ms;
-use segno::store::{ErrorKind, OrchestratorMessage, Record, RecordBatch};
+use segno::store::{OrchestratorMessage, Record, RecordBatch};
 
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::record::decode;
 use crate::action::{ActionError, ActionStatus, StoredAction};
 use crate::functions::{INVOKE, InvokeRequest, invocation_id};
 use crate::moment::timestamp;
+use crate::recurring::dispatch::is_for_ever;
 use crate::settle::{Ended, Settle};
 use crate::telemetry;
 
@@ -58,9 +59,4 @@ impl Scheduler {
         let start = self.client.start(INVOKE, invocation).id(invocation_id(scope, &key));
         Ok(start.label(ACTION_LABEL, action.id.to_string()).message().await?)
     }
-}
-
-/// Whether trying again would give the same answer.
-pub(super) fn is_for_ever(error: &ActionError) -> bool {
-    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict)
 }

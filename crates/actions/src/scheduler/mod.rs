@@ -5,6 +5,8 @@
 //! | `lane.rs` | waiting for the records of one kind, and handing them out |
 //! | `fire_action.rs` | an action whose time has come |
 //! | `check_action.rs` | an action that runs and has not told how it ended |
+//! | `fire_recurring.rs` | a recurring action that somebody has to look at |
+//! | `sweep.rs` | a look at all recurring actions, now and then |
 //!
 //! Every node runs one. They need no leader and no claims: firing is one commit that says that the action runs, advances
 //! what recurs, and starts the call, on condition that the record is as it was read. Who comes second changes nothing and
@@ -12,7 +14,9 @@
 
 mod check_action;
 mod fire_action;
+mod fire_recurring;
 mod lane;
+mod sweep;
 
 use std::future::Future;
 use std::sync::Arc;
@@ -26,6 +30,8 @@ use segno::store::{Record, RecordBatch, Store};
 use crate::action::{ACTION_KIND, ACTION_RUN_KIND, ActionDb, ActionError, StoredAction};
 use crate::functions::{Functions, Scope};
 use crate::options::ActionOptions;
+use crate::recurring::RECURRING_KIND;
+use crate::schedule::Zones;
 use crate::settle::Ended;
 use crate::telemetry;
 use lane::Lane;
@@ -60,6 +66,13 @@ impl SchedulerBuilder {
         self
     }
 
+    /// Another zone database than the newest one of this machine.
+    #[must_use]
+    pub fn zones(mut self, zones: Arc<Zones>) -> Self {
+        self.scheduler.zones = zones;
+        self
+    }
+
     /// Settings.
     #[must_use]
     pub fn options(mut self, options: ActionOptions) -> Self {
@@ -82,6 +95,7 @@ pub struct Scheduler {
     client: Client,
     functions: Functions,
     clock: Arc<dyn Clock>,
+    zones: Arc<Zones>,
     options: ActionOptions,
     /// Where in a page of due records this node begins: nodes that begin at different places do not race for each record.
     place: usize,
@@ -90,10 +104,15 @@ pub struct Scheduler {
 impl Scheduler {
     /// Prepares a scheduler on a store; it calls these functions.
     pub fn builder(store: Arc<dyn Store>, functions: Functions) -> SchedulerBuilder {
-        let client = Client::new(store.clone());
-        let options = ActionOptions::default();
-        let scheduler =
-            Scheduler { store, client, functions, clock: SystemClock::shared(), options, place: 0 };
+        let scheduler = Scheduler {
+            client: Client::new(store.clone()),
+            store,
+            functions,
+            clock: SystemClock::shared(),
+            zones: Arc::new(Zones::newest()),
+            options: ActionOptions::default(),
+            place: 0,
+        };
         SchedulerBuilder { scheduler, ids: SystemIds::shared() }
     }
 
@@ -101,11 +120,18 @@ impl Scheduler {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let work = async {
             self.recover().await;
+            let actions = Lane::new(ACTION_KIND, "action");
+            let runs = Lane::new(ACTION_RUN_KIND, "check");
+            let recurring = Lane::new(RECURRING_KIND, "recurring");
             tokio::join!(
-                self.watch(Lane::new(ACTION_KIND, "action"), |record, now_ms| self
-                    .fire_action(record, now_ms)),
-                self.watch(Lane::new(ACTION_RUN_KIND, "check"), |record, now_ms| self
-                    .check_action(record, now_ms)),
+                self.watch(actions, |record, now_ms| self.fire_action(record, now_ms)),
+                self.watch(runs, |record, now_ms| self.check_action(record, now_ms)),
+                async {
+                    if self.options.fires_recurring {
+                        let fire = |record, now_ms| self.fire_recurring(record, now_ms);
+                        tokio::join!(self.watch(recurring, fire), self.sweep_for_ever());
+                    }
+                },
             )
         };
         tokio::select! {

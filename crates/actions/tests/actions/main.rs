@@ -6,5 +6,7 @@
     reason = "helpers of tests; clippy knows only the tests themselves"
 )]
 
+mod crash;
 mod one_shot;
+mod recurring;
 mod support;

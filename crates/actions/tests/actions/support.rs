@@ -12,6 +12,8 @@ use segno::{ActivityContext, Failure, Registry};
 use segno_actions::ActionOptions;
 use segno_actions::action::{Action, ActionDb, ActionStatus, ActionTrigger};
 use segno_actions::functions::{Functions, Scope};
+use segno_actions::recurring::RecurringActions;
+use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_testkit::TestEnv;
 use segno_testkit::clock::VirtualClock;
@@ -79,6 +81,7 @@ pub struct World {
     pub functions: Functions,
     pub db: ActionDb,
     pub options: ActionOptions,
+    pub zones: Arc<Zones>,
     schedulers: Vec<JoinHandle<()>>,
 }
 
@@ -107,6 +110,7 @@ impl World {
             functions,
             db,
             options: ActionOptions::default(),
+            zones: Arc::new(Zones::bundled()),
             schedulers: Vec::new(),
         }
     }
@@ -116,6 +120,7 @@ impl World {
         let scheduler = Scheduler::builder(self.store.clone(), self.functions.clone())
             .clock(self.clock.clone())
             .ids(SeededIds::shared(self.schedulers.len() as u64))
+            .zones(self.zones.clone())
             .options(self.options.clone())
             .build();
         self.schedulers.push(tokio::spawn(scheduler.run(std::future::pending())));
@@ -157,6 +162,12 @@ impl World {
 
     pub async fn status(&self, number: u128) -> ActionStatus {
         self.db.get(Uuid::from_u128(number)).await.unwrap().status
+    }
+
+    pub fn recurring(&self) -> RecurringActions {
+        RecurringActions::new(self.store.clone(), self.functions.clone(), self.zones.clone())
+            .clock(self.clock.clone())
+            .options(self.options.clone())
     }
 
     pub fn scope(&self) -> Scope {

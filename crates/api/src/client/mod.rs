@@ -1,5 +1,6 @@
 //! A client that speaks the API. One method per route, one file per resource.
 
+mod actions;
 mod audit;
 mod error;
 mod functions;
@@ -7,6 +8,7 @@ mod hooks;
 mod instances;
 mod invocations;
 mod keys;
+mod recurring;
 mod stream;
 mod system;
 mod work;

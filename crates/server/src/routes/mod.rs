@@ -1,5 +1,6 @@
 //! The routes. Each is in a group, and every group but the public one has a guard with what it needs.
 
+mod actions;
 mod audit;
 mod functions;
 mod health;
@@ -9,6 +10,8 @@ mod invocations;
 mod keys;
 mod page;
 mod paging;
+mod partial;
+mod recurring;
 mod system;
 mod versions;
 mod work;
@@ -33,7 +36,7 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::access::{self, Need};
 use crate::app::App;
 use crate::problem::{Code, Refusal};
-use crate::{audit as audit_log, idempotency, request_id};
+use crate::{audit as audit_log, body_scope, idempotency, request_id};
 
 pub use hooks::ingress::HookRates;
 
@@ -44,6 +47,8 @@ const BEARER: &str = "bearer";
 enum Audit {
     /// Every request that changes something.
     EveryChange,
+    /// Every request that changes something; its body may say in which namespace and tenant.
+    EveryChangeAsItsBodySays,
     /// Nothing: `work.rs` says why.
     Nothing,
 }
@@ -66,7 +71,14 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(hooks::payloads::list))
         .routes(routes!(hooks::events::list))
         .routes(routes!(hooks::events::list_of_route))
-        .routes(routes!(workers::list));
+        .routes(routes!(workers::list))
+        .routes(routes!(actions::list))
+        .routes(routes!(actions::get))
+        .routes(routes!(recurring::manage::list))
+        .routes(routes!(recurring::manage::get))
+        .routes(routes!(recurring::inspect::history))
+        .routes(routes!(recurring::inspect::explain))
+        .routes(routes!(recurring::inspect::preview));
     let operate = OpenApiRouter::new()
         .routes(routes!(instances::start::start))
         .routes(routes!(instances::start::restart))
@@ -82,6 +94,17 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(hooks::declare::put, hooks::declare::patch, hooks::declare::delete))
         .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
         .routes(routes!(hooks::payloads::replay));
+    let act = OpenApiRouter::new()
+        .routes(routes!(actions::create))
+        .routes(routes!(actions::patch, actions::delete))
+        .routes(routes!(actions::cancel))
+        .routes(routes!(actions::run))
+        .routes(routes!(recurring::manage::create))
+        .routes(routes!(recurring::manage::update, recurring::manage::delete))
+        .routes(routes!(recurring::manage::pause))
+        .routes(routes!(recurring::manage::resume))
+        .routes(routes!(recurring::inspect::preview_unsaved))
+        .routes(routes!(recurring::inspect::backfill));
     let work = OpenApiRouter::new()
         .routes(routes!(work::fetch))
         .routes(routes!(work::heartbeat))
@@ -104,6 +127,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     let guarded = [
         (Need::Read, Audit::EveryChange, read),
         (Need::Operate, Audit::EveryChange, operate),
+        (Need::Operate, Audit::EveryChangeAsItsBodySays, act),
         (Need::Work, Audit::Nothing, work),
         (Need::System, Audit::EveryChange, system),
         (Need::Admin, Audit::EveryChange, admin),
@@ -113,6 +137,9 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         let group = group.route_layer(from_fn_with_state(app.clone(), idempotency::layer));
         let group = match audit {
             Audit::EveryChange => group.route_layer(from_fn_with_state(app.clone(), audit_log::layer)),
+            Audit::EveryChangeAsItsBodySays => group
+                .route_layer(from_fn_with_state(app.clone(), audit_log::layer))
+                .route_layer(from_fn_with_state(app.clone(), body_scope::layer)),
             Audit::Nothing => group,
         };
         let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));

@@ -8,6 +8,7 @@
 
 mod process;
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -70,18 +71,20 @@ async fn start_until_killed(client: Client, book: Arc<Book>, round: u64, number:
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_accepted_is_done_once_however_often_the_server_is_killed() {
+/// Lets clients work on a server until it is killed, round after round. Returns what was accepted.
+async fn kill_again_and_again<F: Future<Output = ()> + Send + 'static>(
+    directory: &Path,
+    work: impl Fn(Client, Arc<Book>, u64, u64) -> F,
+) -> Vec<String> {
     let rounds = std::env::var("SEGNO_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap());
-    let directory = TempDir::new().unwrap();
     let book = Arc::new(Book::default());
     for round in 0..rounds {
-        let mut server = Process::dev(directory.path());
+        let mut server = Process::dev(directory);
         let mut clients = tokio::task::JoinSet::new();
         let before = book.count.load(Ordering::SeqCst);
         for number in 0..CLIENTS {
             let client = Client::new(&server.address).unwrap();
-            clients.spawn(start_until_killed(client, book.clone(), round, number));
+            clients.spawn(work(client, book.clone(), round, number));
         }
         let enough = before + STARTS_BEFORE_KILL * (1 + round % 4);
         while book.count.load(Ordering::SeqCst) < enough {
@@ -92,10 +95,17 @@ async fn what_was_accepted_is_done_once_however_often_the_server_is_killed() {
             ended.unwrap();
         }
     }
-    let server = Process::dev(directory.path());
-    let client = Client::new(&server.address).unwrap();
     let accepted = book.accepted.lock().unwrap().clone();
     assert!(accepted.len() as u64 >= rounds * STARTS_BEFORE_KILL);
+    accepted
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_accepted_is_done_once_however_often_the_server_is_killed() {
+    let directory = TempDir::new().unwrap();
+    let accepted = kill_again_and_again(directory.path(), start_until_killed).await;
+    let server = Process::dev(directory.path());
+    let client = Client::new(&server.address).unwrap();
     for id in &accepted {
         let again = client.start(&start_of(id), None, Duration::ZERO).await.unwrap_err();
         assert_eq!(again.code(), Some("instance-exists"), "{id}");
@@ -128,41 +138,19 @@ async fn post_until_killed(client: Client, book: Arc<Book>, round: u64, number: 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_hook_has_acknowledged_is_kept_and_called_once_however_often_the_server_is_killed() {
-    let rounds = std::env::var("SEGNO_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap());
     let directory = TempDir::new().unwrap();
-    let book = Arc::new(Book::default());
-    let declaration =
-        r#"{"function":"echo","verification":"none","dedup":{"header":"x-delivery"}}"#.to_owned();
-    for round in 0..rounds {
-        let mut server = Process::dev(directory.path());
-        let client = Client::new(&server.address).unwrap();
-        if round == 0 {
-            let declaration = Json::from_text(declaration.clone()).unwrap();
-            client.put_hook("killed", &declaration, Expected::Absent).await.unwrap();
-        }
-        let mut clients = tokio::task::JoinSet::new();
-        let before = book.count.load(Ordering::SeqCst);
-        for number in 0..CLIENTS {
-            clients.spawn(post_until_killed(client.clone(), book.clone(), round, number));
-        }
-        let enough = before + STARTS_BEFORE_KILL * (1 + round % 4);
-        while book.count.load(Ordering::SeqCst) < enough {
-            tokio::task::yield_now().await;
-        }
-        server.kill();
-        while let Some(ended) = clients.join_next().await {
-            ended.unwrap();
-        }
-    }
+    let declaration = r#"{"function":"echo","verification":"none","dedup":{"header":"x-delivery"}}"#;
+    let declaration = Json::from_text(declaration.to_owned()).unwrap();
+    let server = Process::dev(directory.path());
+    Client::new(&server.address).unwrap().put_hook("killed", &declaration, Expected::Absent).await.unwrap();
+    drop(server);
+    let accepted = kill_again_and_again(directory.path(), post_until_killed).await;
     let server = Process::dev(directory.path());
     let client = Client::new(&server.address).unwrap();
-    let accepted = book.accepted.lock().unwrap().clone();
-    assert!(accepted.len() as u64 >= rounds * STARTS_BEFORE_KILL);
     for line in &accepted {
         let (id, delivery) = line.split_once(' ').unwrap();
-        let again =
-            client.send_hook("killed", &[("x-delivery".to_owned(), delivery.to_owned())], b"1".to_vec());
-        let again = again.await.unwrap();
+        let headers = [("x-delivery".to_owned(), delivery.to_owned())];
+        let again = client.send_hook("killed", &headers, b"1".to_vec()).await.unwrap();
         assert_eq!((again.id.as_str(), again.outcome.as_str()), (id, "deduplicated"));
         let action = loop {
             let detail = client.hook_payload("killed", id).await.unwrap();

@@ -9,6 +9,8 @@ use segno::ids::IdSource;
 use segno::store::Store;
 use segno::work::WorkQueue;
 use segno_actions::functions::Functions;
+use segno_actions::hooks::Hooks;
+use segno_actions::recurring::RecurringActions;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -16,6 +18,7 @@ use crate::access::KeyStore;
 use crate::audit::AuditLog;
 use crate::idempotency::Idempotency;
 use crate::readiness::Readiness;
+use crate::routes::HookRates;
 use crate::settings::Settings;
 use crate::work::{LeaseSeal, Presence};
 
@@ -40,6 +43,12 @@ pub struct AppState {
     pub orchestrations: Vec<(String, String)>,
     /// Functions, configured and stored.
     pub functions: Functions,
+    /// Webhooks.
+    pub hooks: Hooks,
+    /// How many requests each route of webhooks may still take.
+    pub hook_rates: HookRates,
+    /// Recurring actions.
+    pub recurring: RecurringActions,
     /// Work for workers elsewhere.
     pub work: WorkQueue,
     /// Leases as text.

@@ -6,11 +6,12 @@
 //! | `settings` | what can be set, and where it came from |
 //! | `routes` | the routes, one file per resource; `mod.rs` has the groups and what each needs |
 //! | `access` | who may do what: keys, roles, grants, the guard |
-//! | `scope` | namespace and tenant of a request |
+//! | `scope`, `body_scope` | namespace and tenant of a request |
 //! | `extract` | reading requests |
 //! | `problem` | answers that are not a success |
 //! | `idempotency` | a request that is sent again |
 //! | `audit` | who changed what |
+//! | `bucket` | so many requests a second |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
 //! | `listen` | connections, TLS, time limits |
@@ -24,6 +25,8 @@
 mod access;
 mod app;
 mod audit;
+mod body_scope;
+mod bucket;
 mod extract;
 mod idempotency;
 mod listen;
@@ -41,5 +44,6 @@ pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
 pub use listen::bind;
 pub use problem::{Code, Refusal};
 pub use segno_actions::functions::HumanDuration;
+pub use segno_actions::hooks::{Verification, signed_headers};
 pub use segno_actions::schedule;
 pub use server::{Server, ServerBuilder, ServerError};

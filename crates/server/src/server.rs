@@ -11,6 +11,10 @@ use segno::store::Store;
 use segno::work::WorkQueue;
 use segno::{Client, RegistryBuilder, Runtime};
 use segno_actions::functions::{FunctionError, Functions, FunctionsBuilder};
+use segno_actions::hooks::Hooks;
+use segno_actions::recurring::RecurringActions;
+use segno_actions::schedule::Zones;
+use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -23,7 +27,7 @@ use crate::audit::AuditLog;
 use crate::idempotency::Idempotency;
 use crate::listen::{self, Limits, Serving, TlsError};
 use crate::readiness::Readiness;
-use crate::routes;
+use crate::routes::{self, HookRates};
 use crate::settings::{Authentication, Role, Settings, SettingsError};
 use crate::work::{LeaseSeal, Presence, Pusher};
 
@@ -148,6 +152,13 @@ impl ServerBuilder {
             LeaseSeal::of(&*self.store).await.map_err(|error| ServerError::Store(error.to_string()))?;
         let presence = Arc::new(Presence::new(self.store.clone(), self.clock.clone(), node.clone()));
         let mut background = vec![tokio::spawn(presence.clone().keep(stopping.clone()))];
+        let sources = (self.clock.clone(), self.ids.clone());
+        let hooks =
+            Hooks::with_sources(self.store.clone(), functions.clone(), self.settings.for_hooks(), sources);
+        background.push(tokio::spawn({
+            let (hooks, stopping) = (hooks.clone(), stopping.clone());
+            async move { hooks.keep_events(stopping.cancelled()).await }
+        }));
         if self.settings.has(Role::Worker) {
             let pusher = Pusher {
                 queue: work.clone(),
@@ -157,6 +168,20 @@ impl ServerBuilder {
                 tags: self.settings.runtime.tags.clone(),
             };
             background.push(tokio::spawn(pusher.run(stopping.clone())));
+        }
+        let zones = Arc::new(Zones::newest());
+        let recurring = RecurringActions::new(self.store.clone(), functions.clone(), zones.clone())
+            .clock(self.clock.clone())
+            .ids(self.ids.clone())
+            .options(self.settings.action_options());
+        if self.settings.has(Role::Orchestrator) {
+            let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
+                .clock(self.clock.clone())
+                .ids(self.ids.clone())
+                .zones(zones)
+                .options(self.settings.action_options())
+                .build();
+            background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
         let app: App = Arc::new(AppState {
@@ -171,6 +196,9 @@ impl ServerBuilder {
             node,
             orchestrations,
             functions,
+            hook_rates: HookRates::new(self.settings.hooks.requests_per_second),
+            hooks,
+            recurring,
             work,
             seal,
             presence,

@@ -2,12 +2,16 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `actions` | actions and recurring actions |
 //! | `functions` | functions, and what stored ones may do |
+//! | `hooks` | webhooks |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
 //!
 //! `docs/guide/server.md` lists every setting.
 
+mod actions;
 mod functions;
+mod hooks;
 mod layers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +25,9 @@ use segno_actions::functions::{Function, FunctionName};
 use segno_stores::StoreUrl;
 use serde::{Deserialize, Serialize};
 
+pub use actions::ActionSettings;
 pub use functions::StoredFunctionSettings;
+pub use hooks::HookSettings;
 pub use layers::{Effective, Layers, Origin, SettingsError};
 
 /// What a node does.
@@ -71,6 +77,10 @@ pub struct Settings {
     pub runtime: RuntimeSettings,
     /// What is kept of what has ended.
     pub retention: RetentionSettings,
+    /// Actions and recurring actions.
+    pub actions: ActionSettings,
+    /// Webhooks.
+    pub hooks: HookSettings,
     /// Functions of the configuration, which every namespace and tenant sees.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub functions: BTreeMap<FunctionName, Function>,
@@ -220,6 +230,8 @@ impl Settings {
     pub fn check(&self) -> Result<(), SettingsError> {
         self.store_url()?;
         self.check_functions()?;
+        self.check_actions()?;
+        self.check_hooks()?;
         let server = &self.server;
         if server.roles.is_empty() {
             return Err(SettingsError::value(

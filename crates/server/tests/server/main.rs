@@ -9,6 +9,7 @@
 mod access;
 mod examples;
 mod functions;
+mod hooks;
 mod idempotency;
 mod instances;
 mod invocations;

@@ -5,6 +5,7 @@
 //! | `json` | user data: JSON that is passed through untouched |
 //! | `problem` | every answer that is not a success |
 //! | `instance` | starting, reading, steering and listing instances |
+//! | `change` | what happens to instances, as it happens |
 //! | `history` | recorded events |
 //! | `function` | functions, and what their tools wrote |
 //! | `invocation` | calls of functions |
@@ -18,6 +19,7 @@
 //! them. Unknown fields in a request are refused. Times are RFC 3339 in UTC.
 
 pub mod audit;
+pub mod change;
 pub mod client;
 pub mod function;
 pub mod history;

@@ -11,6 +11,7 @@
 //! | `problem` | answers that are not a success |
 //! | `idempotency` | a request that is sent again |
 //! | `audit` | who changed what |
+//! | `events` | what happens to instances, for callers who listen |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
 //! | `listen` | connections, TLS, time limits |
@@ -24,6 +25,7 @@
 mod access;
 mod app;
 mod audit;
+mod events;
 mod extract;
 mod idempotency;
 mod listen;

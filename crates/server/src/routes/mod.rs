@@ -1,6 +1,7 @@
 //! The routes. Each is in a group, and every group but the public one has a guard with what it needs.
 
 mod audit;
+mod events;
 mod functions;
 mod health;
 mod instances;
@@ -8,6 +9,7 @@ mod invocations;
 mod keys;
 mod page;
 mod paging;
+mod sse;
 mod system;
 mod work;
 mod workers;
@@ -53,6 +55,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::read::tree))
         .routes(routes!(instances::read::status))
         .routes(routes!(instances::stream::events))
+        .routes(routes!(events::events))
         .routes(routes!(instances::logs::logs))
         .routes(routes!(functions::list))
         .routes(routes!(functions::get))

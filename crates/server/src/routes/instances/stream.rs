@@ -5,24 +5,21 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use axum::response::sse::Event as SseEvent;
 use futures_util::stream::{self, Stream};
 use segno::client::Instance;
 use segno::store::{ErrorKind, HistoryQuery};
-use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::super::sse;
 use super::find::{find, find_stored};
 use super::view;
 use crate::app::App;
 use crate::extract::Path;
 use crate::listen::until_stopped;
-use crate::problem::{Code, Refusal};
+use crate::problem::Refusal;
 use crate::scope::{Scope, ScopeParameters};
-
-/// A comment is sent after so long without an event, so that nothing in between takes the stream for dead.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Between two looks when nothing happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -48,18 +45,8 @@ pub async fn events(
 ) -> Result<Response, Refusal> {
     let instance = scope.stored(&id);
     let found = find(&app, &scope, &id).await?;
-    let seen = match headers.get("last-event-id") {
-        None => (found.execution_id, 0),
-        Some(text) => text.to_str().ok().and_then(parse_id).ok_or_else(|| {
-            Refusal::field("Last-Event-ID", "is not the id of an event of this stream, as in 1-17")
-        })?,
-    };
-    let place = app.streams.clone().try_acquire_owned().map_err(|_| {
-        Refusal::new(
-            Code::TooManyStreams,
-            "too many streams are open on this server; close some, or ask again later",
-        )
-    })?;
+    let seen = sse::last_event(&headers, parse_id)?.unwrap_or((found.execution_id, 0));
+    let place = sse::place(&app)?;
     let follower = Follower {
         app,
         scope,
@@ -71,8 +58,7 @@ pub async fn events(
         ended: false,
         _place: place,
     };
-    let keep_alive = KeepAlive::new().interval(HEARTBEAT).text("");
-    Ok(Sse::new(follower.stream()).keep_alive(keep_alive).into_response())
+    Ok(sse::answer(follower.stream()))
 }
 
 fn parse_id(text: &str) -> Option<(u64, u64)> {
@@ -153,7 +139,7 @@ impl Follower {
             self.looked = true;
             if self.latest.has_ended() {
                 let instance = view::instance(&self.scope, self.latest.clone())?;
-                ready.push(sendable(SseEvent::default().event("end"), &instance)?);
+                ready.push(sse::with_data(SseEvent::default().event("end"), &instance)?);
                 self.ended = true;
             }
         }
@@ -180,9 +166,5 @@ impl Follower {
 fn shown(execution: u64, event: &segno::event::Event) -> Result<SseEvent, Refusal> {
     let shown = view::event(event)?;
     let sse = SseEvent::default().id(format!("{execution}-{}", event.event_id)).event(&shown.kind);
-    sendable(sse, &shown)
-}
-
-fn sendable(sse: SseEvent, data: &impl Serialize) -> Result<SseEvent, Refusal> {
-    sse.json_data(data).map_err(|_| Refusal::new(Code::Internal, "an event cannot be sent"))
+    sse::with_data(sse, &shown)
 }

@@ -160,9 +160,8 @@ async fn what_a_hook_has_acknowledged_is_kept_and_called_once_however_often_the_
     assert!(accepted.len() as u64 >= rounds * STARTS_BEFORE_KILL);
     for line in &accepted {
         let (id, delivery) = line.split_once(' ').unwrap();
-        let again =
-            client.send_hook("killed", &[("x-delivery".to_owned(), delivery.to_owned())], b"1".to_vec());
-        let again = again.await.unwrap();
+        let headers = [("x-delivery".to_owned(), delivery.to_owned())];
+        let again = client.send_hook("killed", &headers, b"1".to_vec()).await.unwrap();
         assert_eq!((again.id.as_str(), again.outcome.as_str()), (id, "deduplicated"));
         let action = loop {
             let detail = client.hook_payload("killed", id).await.unwrap();

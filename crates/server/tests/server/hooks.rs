@@ -2,7 +2,6 @@
 
 use reqwest::StatusCode;
 use segno::clock::{Clock as _, SystemClock};
-use segno::store::memory::MemoryStore;
 use segno_api::client::{Expected, ListPayloads};
 use segno_api::hook::{HookPayloadDetail, Received};
 use segno_api::key::Role;
@@ -25,7 +24,7 @@ impl World {
         let mut settings = settings(mode);
         settings.stored_functions.secret_directory = Some(secrets.path().to_owned());
         change(&mut settings);
-        World { stand: Stand::with(settings, MemoryStore::new()).await, secrets }
+        World { stand: Stand::with(settings).await, secrets }
     }
 
     /// Writes a secret of the default tenant and says where it is.
@@ -178,7 +177,7 @@ async fn what_is_refused_is_refused_early_and_says_why() {
         ("/v1/hooks/default/small%2fx", &[], b"{}".to_vec(), 404, "unknown-hook"),
         ("/v1/hooks/DEFAULT/small", &json_type[..], b"{}".to_vec(), 404, "unknown-hook"),
         ("/v1/hooks/default/small/", &json_type[..], b"{}".to_vec(), 404, "not-found"),
-        ("/v1/hooks//small", &json_type[..], b"{}".to_vec(), 404, "not-found"),
+        ("/v1/hooks//small", &json_type[..], b"{}".to_vec(), 404, "unknown-hook"),
     ] {
         let (found, answer) = world.post(path, headers, &body).await;
         let found = (found.as_u16(), answer["code"].as_str().unwrap_or_default());

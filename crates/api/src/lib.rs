@@ -5,6 +5,7 @@
 //! | `json` | user data: JSON that is passed through untouched |
 //! | `problem` | every answer that is not a success |
 //! | `instance` | starting, reading, steering and listing instances |
+//! | `change` | what happens to instances, as it happens |
 //! | `history` | recorded events |
 //! | `function` | functions, and what their tools wrote |
 //! | `hook` | webhooks: routes, payloads, events |
@@ -21,6 +22,7 @@
 
 pub mod action;
 pub mod audit;
+pub mod change;
 pub mod client;
 pub mod function;
 pub mod history;

@@ -16,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::KeyStore;
 use crate::audit::AuditLog;
+use crate::events::Hub;
 use crate::idempotency::Idempotency;
 use crate::readiness::Readiness;
 use crate::routes::HookRates;
@@ -67,6 +68,8 @@ pub struct AppState {
     pub readiness: Readiness,
     /// Metrics in Prometheus' format, if they are collected.
     pub metrics: Option<PrometheusHandle>,
+    /// What happens to instances.
+    pub hub: Arc<Hub>,
     /// Places for live streams.
     pub streams: Arc<Semaphore>,
     /// Cancelled when the server stops: streams end and readiness is over.

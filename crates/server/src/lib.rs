@@ -12,6 +12,7 @@
 //! | `idempotency` | a request that is sent again |
 //! | `audit` | who changed what |
 //! | `bucket` | so many requests a second |
+//! | `events` | what happens to instances, for callers who listen |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
 //! | `listen` | connections, TLS, time limits |
@@ -27,6 +28,7 @@ mod app;
 mod audit;
 mod body_scope;
 mod bucket;
+mod events;
 mod extract;
 mod idempotency;
 mod listen;

@@ -24,6 +24,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::KeyStore;
 use crate::app::{App, AppState};
 use crate::audit::AuditLog;
+use crate::events::{Hub, Relay};
 use crate::idempotency::Idempotency;
 use crate::listen::{self, Limits, Serving, TlsError};
 use crate::readiness::Readiness;
@@ -128,12 +129,14 @@ impl ServerBuilder {
         let names = registry.orchestration_names();
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
         let options = self.settings.runtime_options();
+        let (hub, recorder) = Hub::new(self.store.clone(), self.clock.clone(), self.ids.clone());
         let works = options.orchestration_concurrency > 0 || options.worker_concurrency > 0;
         let runtime = match works {
             false => None,
             true => {
                 let builder = Runtime::builder(self.store.clone()).registry(registry).options(options);
-                Some(builder.clock(self.clock.clone()).ids(self.ids.clone()).start().await?)
+                let builder = builder.clock(self.clock.clone()).ids(self.ids.clone()).observer(hub.clone());
+                Some(builder.start().await?)
             }
         };
         let node = match &runtime {
@@ -151,7 +154,17 @@ impl ServerBuilder {
         let seal =
             LeaseSeal::of(&*self.store).await.map_err(|error| ServerError::Store(error.to_string()))?;
         let presence = Arc::new(Presence::new(self.store.clone(), self.clock.clone(), node.clone()));
-        let mut background = vec![tokio::spawn(presence.clone().keep(stopping.clone()))];
+        let relay = Relay {
+            hub: hub.clone(),
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            node: node.clone(),
+        };
+        let mut background = vec![
+            tokio::spawn(presence.clone().keep(stopping.clone())),
+            tokio::spawn(recorder.run(stopping.clone())),
+            tokio::spawn(relay.run(stopping.clone())),
+        ];
         let sources = (self.clock.clone(), self.ids.clone());
         let hooks =
             Hooks::with_sources(self.store.clone(), functions.clone(), self.settings.for_hooks(), sources);
@@ -189,6 +202,7 @@ impl ServerBuilder {
             audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
             idempotency: Idempotency::new(self.store.clone()),
             readiness: Readiness::default(),
+            hub,
             streams: Arc::new(Semaphore::new(self.settings.server.max_streams)),
             store: self.store,
             clock: self.clock.clone(),

@@ -2,6 +2,7 @@
 
 mod actions;
 mod audit;
+mod events;
 mod functions;
 mod health;
 mod hooks;
@@ -12,6 +13,7 @@ mod page;
 mod paging;
 mod partial;
 mod recurring;
+mod sse;
 mod system;
 mod versions;
 mod work;
@@ -63,6 +65,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::read::tree))
         .routes(routes!(instances::read::status))
         .routes(routes!(instances::stream::events))
+        .routes(routes!(events::events))
         .routes(routes!(instances::logs::logs))
         .routes(routes!(functions::list))
         .routes(routes!(functions::get))

@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod changes;
 mod examples;
 mod functions;
 mod hooks;

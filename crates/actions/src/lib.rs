@@ -8,7 +8,7 @@ pub mod recurring;
 pub mod schedule;
 pub mod scheduler;
 mod settle;
-mod telemetry;
+pub mod telemetry;
 pub mod template;
 
 pub use options::ActionOptions;
@@ -17,6 +17,10 @@ pub use settle::Settle;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/functions.md")]
 struct FunctionsGuide;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/actions.md")]
+struct ActionsGuide;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/schedules.md")]

@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod actions;
 mod examples;
 mod functions;
 mod idempotency;
@@ -14,6 +15,7 @@ mod instances;
 mod invocations;
 mod load;
 mod push;
+mod recurring;
 mod requests;
 mod stand;
 mod streams;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use jiff::Timestamp;
 use segno::clock::{self, Clock, SystemClock};
-use segno::ids::{IdSource, SystemIds};
+use segno::ids::SystemIds;
 use segno::store::{Expect, RecordBatch, RecordWrite, Store};
 use segno::{ActivityContext, Failure, Registry, Runtime};
 use segno_actions::functions::{Functions, HumanDuration, Scope};

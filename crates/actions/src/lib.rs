@@ -2,12 +2,14 @@
 
 pub mod action;
 pub mod functions;
+pub mod hooks;
 mod moment;
 mod options;
 pub mod recurring;
 pub mod schedule;
 pub mod scheduler;
 mod settle;
+mod signature;
 pub mod telemetry;
 pub mod template;
 

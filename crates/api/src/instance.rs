@@ -332,6 +332,9 @@ pub struct Bulk {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10000)]
     pub limit: Option<usize>,
+    /// `next_cursor` of the call before, to go on after it: no instance is touched or counted twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
 }
 
 /// What a bulk call did.
@@ -341,6 +344,7 @@ pub struct BulkResult {
     pub matched: usize,
     /// Instances that were changed; 0 in a dry run. The others had ended or vanished meanwhile.
     pub changed: usize,
-    /// Whether more match than the limit let through.
-    pub more: bool,
+    /// Give this as `cursor` to go on; absent when no more match.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }

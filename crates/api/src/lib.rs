@@ -5,8 +5,10 @@
 //! | `json` | user data: JSON that is passed through untouched |
 //! | `problem` | every answer that is not a success |
 //! | `instance` | starting, reading, steering and listing instances |
+//! | `change` | what happens to instances, as it happens |
 //! | `history` | recorded events |
 //! | `function` | functions, and what their tools wrote |
+//! | `hook` | webhooks: routes, payloads, events |
 //! | `invocation` | calls of functions |
 //! | `action`, `recurring` | functions called at a time, and again and again |
 //! | `work`, `worker` | the workers' protocol, and who speaks it |
@@ -20,9 +22,11 @@
 
 pub mod action;
 pub mod audit;
+pub mod change;
 pub mod client;
 pub mod function;
 pub mod history;
+pub mod hook;
 pub mod instance;
 pub mod invocation;
 pub mod json;

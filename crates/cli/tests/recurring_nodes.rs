@@ -13,6 +13,7 @@
 mod process;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use process::Process;
@@ -21,6 +22,7 @@ use segno::store::{ExecutionStatus, InstanceQuery};
 use segno_api::recurring::{MissedPolicy, PauseRecurring, RecurringFields};
 use segno_api::{Client, Json};
 use segno_stores::StoreUrl;
+use tempfile::TempDir;
 
 /// Recurring actions of the normal run.
 const ACTIONS: usize = 60;
@@ -38,18 +40,13 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-fn start(url: &str) -> Process {
-    let arguments = ["serve", "--listen", "127.0.0.1:0", "--store", url, "--set", "auth.mode=none"];
-    // A function that every node has, and short locks, so that what a node leaves behind is taken over soon.
-    let function = [
-        "--set",
-        "functions.ring.executor=process",
-        "--set",
-        "functions.ring.command=[\"/bin/cat\"]",
-        "--set",
-        "actions.max_recurring_per_tenant=100000",
-    ];
-    Process::start(&[&arguments[..], &function[..]].concat())
+/// A function that every node has, and room for many recurring actions.
+const SETTINGS: &str = "[auth]\nmode = \"none\"\n[actions]\nmax_recurring_per_tenant = 100000\n\
+                        [functions.ring]\nexecutor = \"process\"\ncommand = [\"/bin/cat\"]\n";
+
+fn start(settings: &Path, url: &str) -> Process {
+    let settings = settings.to_str().unwrap();
+    Process::start(&["serve", "--config", settings, "--listen", "127.0.0.1:0", "--store", url])
 }
 
 fn every_second() -> RecurringFields {
@@ -72,7 +69,10 @@ async fn each_occurrence_is_fired_once_however_nodes_are_killed() {
     let seconds = setting("SEGNO_RECURRING_SECONDS", SECONDS);
     let separator = if server.contains('?') { '&' } else { '?' };
     let url = format!("{server}{separator}schema=rings_{:x}", segno::ids::SystemIds::shared().new_seed());
-    let mut nodes: Vec<Process> = (0..3).map(|_| start(&url)).collect();
+    let directory = TempDir::new().unwrap();
+    let settings = directory.path().join("segno.toml");
+    std::fs::write(&settings, SETTINGS).unwrap();
+    let mut nodes: Vec<Process> = (0..3).map(|_| start(&settings, &url)).collect();
     let client = Client::new(&nodes[0].address).unwrap();
     let mut ids = Vec::new();
     for _ in 0..actions {
@@ -83,7 +83,7 @@ async fn each_occurrence_is_fired_once_however_nodes_are_killed() {
         clock::sleep(&SystemClock, LIFE).await;
         let victim = round % nodes.len();
         nodes[victim].kill();
-        nodes[victim] = start(&url);
+        nodes[victim] = start(&settings, &url);
     }
     let client = Client::new(&nodes[0].address).unwrap();
     for id in &ids {

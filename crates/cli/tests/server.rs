@@ -83,6 +83,61 @@ fn a_first_time_user_starts_watches_and_ends_a_workflow() {
 }
 
 #[test]
+fn a_webhook_is_declared_tried_looked_at_and_replayed() {
+    let directory = TempDir::new().unwrap();
+    let mut start = segno();
+    start
+        .env("HOOK_SECRET", "It's a Secret to Everybody")
+        .env("SEGNO_STORED_FUNCTIONS__SECRET_VARIABLES", "HOOK_");
+    let server = Process::dev_by(start, directory.path());
+    let created = server.said(&[
+        "hook",
+        "create",
+        "github",
+        "--function",
+        "echo",
+        "--verify",
+        "github",
+        "--secret",
+        "env:HOOK_SECRET",
+        "--dedup-header",
+        "x-github-delivery",
+        "--input",
+        r#"{"ref":"{{payload.ref}}"}"#,
+    ]);
+    assert!(created.contains("/v1/hooks/default/github"), "{created}");
+    let secret = directory.path().join("secret");
+    std::fs::write(&secret, "It's a Secret to Everybody").unwrap();
+    let secret = format!("file:{}", secret.display());
+    let sample = ["hook", "test", "github", "--data", r#"{"ref":"main"}"#, "--header", "x-github-delivery=1"];
+    let sent = server.json(&[&sample[..], &["--secret", &secret]].concat());
+    assert_eq!(sent["outcome"], "routed");
+    let again = server.json(&[&sample[..], &["--secret", &secret]].concat());
+    assert_eq!((&again["outcome"], &again["id"]), (&Value::from("deduplicated"), &sent["id"]));
+    std::fs::write(directory.path().join("wrong"), "wrong").unwrap();
+    let wrong = format!("file:{}", directory.path().join("wrong").display());
+    assert_eq!(server.run(&[&sample[..], &["--secret", &wrong]].concat()).status.code(), Some(7));
+    let id = sent["id"].as_str().unwrap();
+    let ended = loop {
+        let shown = server.json(&["hook", "inspect", "github", id]);
+        if shown["actions"][0]["status"] == "completed" {
+            break shown;
+        }
+    };
+    assert_eq!(ended["actions"][0]["result"]["ref"], "main");
+    assert!(server.said(&["hook", "inspect", "github", id]).contains(r#"{"ref":"main"}"#));
+    server.said(&["hook", "replay", "github", id]);
+    assert_eq!(server.json(&["hook", "payloads", "github"]).as_array().unwrap().len(), 1);
+    let events = server.json(&["hook", "events", "github"]);
+    assert_eq!(events[0]["outcome"]["kind"], "replayed");
+    server.said(&["hook", "update", "github", "--filter", "payload.ref == 'main'", "--enabled=false"]);
+    assert!(server.said(&["hook", "show", "github"]).contains("payload.ref == 'main'"));
+    assert!(server.said(&["hook", "list"]).contains("github"));
+    server.said(&["hook", "delete", "github"]);
+    assert_eq!(server.run(&["hook", "show", "github"]).status.code(), Some(6));
+}
+
+#[test]
 fn mistakes_have_exit_codes_and_say_what_to_do() {
     let directory = TempDir::new().unwrap();
     let server = Process::dev(directory.path());

@@ -9,14 +9,17 @@ use segno::ids::IdSource;
 use segno::store::Store;
 use segno::work::WorkQueue;
 use segno_actions::functions::Functions;
+use segno_actions::hooks::Hooks;
 use segno_actions::recurring::RecurringActions;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::KeyStore;
 use crate::audit::AuditLog;
+use crate::events::Hub;
 use crate::idempotency::Idempotency;
 use crate::readiness::Readiness;
+use crate::routes::HookRates;
 use crate::settings::Settings;
 use crate::work::{LeaseSeal, Presence};
 
@@ -41,6 +44,10 @@ pub struct AppState {
     pub orchestrations: Vec<(String, String)>,
     /// Functions, configured and stored.
     pub functions: Functions,
+    /// Webhooks.
+    pub hooks: Hooks,
+    /// How many requests each route of webhooks may still take.
+    pub hook_rates: HookRates,
     /// Recurring actions.
     pub recurring: RecurringActions,
     /// Work for workers elsewhere.
@@ -61,6 +68,8 @@ pub struct AppState {
     pub readiness: Readiness,
     /// Metrics in Prometheus' format, if they are collected.
     pub metrics: Option<PrometheusHandle>,
+    /// What happens to instances.
+    pub hub: Arc<Hub>,
     /// Places for live streams.
     pub streams: Arc<Semaphore>,
     /// Cancelled when the server stops: streams end and readiness is over.

@@ -11,6 +11,8 @@
 //! | `problem` | answers that are not a success |
 //! | `idempotency` | a request that is sent again |
 //! | `audit` | who changed what |
+//! | `bucket` | so many requests a second |
+//! | `events` | what happens to instances, for callers who listen |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
 //! | `listen` | connections, TLS, time limits |
@@ -25,6 +27,8 @@ mod access;
 mod app;
 mod audit;
 mod body_scope;
+mod bucket;
+mod events;
 mod extract;
 mod idempotency;
 mod listen;
@@ -42,5 +46,6 @@ pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
 pub use listen::bind;
 pub use problem::{Code, Refusal};
 pub use segno_actions::functions::HumanDuration;
+pub use segno_actions::hooks::{Verification, signed_headers};
 pub use segno_actions::schedule;
 pub use server::{Server, ServerBuilder, ServerError};

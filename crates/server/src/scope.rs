@@ -3,7 +3,7 @@
 //! The store knows `namespace/tenant/id`. The first two are slugs that cannot contain a slash, so one tenant is one prefix
 //! and no id can reach into another one.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use segno_api::key::Grant;
 use serde::Deserialize;
@@ -14,6 +14,9 @@ use crate::problem::{Code, Refusal};
 
 /// Namespace and tenant when a request does not name them.
 pub const DEFAULT: &str = "default";
+
+/// Parameters that [`Scope`] reads.
+pub const SCOPE_PARAMETERS: [&str; 2] = ["namespace", "tenant"];
 
 /// Longest namespace or tenant in bytes.
 pub const MAX_SLUG_BYTES: usize = 63;
@@ -34,6 +37,16 @@ pub struct ScopeParameters {
     /// Namespace; `default` without it.
     #[param(pattern = "^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length = 63)]
     namespace: Option<String>,
+    /// Tenant; `default` without it.
+    #[param(pattern = "^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length = 63)]
+    tenant: Option<String>,
+}
+
+/// The query parameter of routes that have the namespace in their path.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents the parameter; Scope reads it")]
+pub struct TenantParameter {
     /// Tenant; `default` without it.
     #[param(pattern = "^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length = 63)]
     tenant: Option<String>,
@@ -119,7 +132,7 @@ impl Scope {
         }
         let agreed = |field: &str, one: Option<String>, other: Option<String>| match (one, other) {
             (Some(one), Some(other)) if one != other => {
-                Err(Refusal::field(field, "is one in the query and another in the body; say it once"))
+                Err(Refusal::field(field, "is one in the query and another in the body or path; say it once"))
             }
             (one, other) => Ok(one.or(other).unwrap_or_else(|| DEFAULT.to_owned())),
         };
@@ -175,10 +188,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Scope {
         if let Some(scope) = parts.extensions.get::<Scope>() {
             return Ok(scope.clone());
         }
-        let scope = Scope::named(parts, None, None)?;
+        let in_path = namespace_in_path(parts).await;
+        let scope = Scope::named(parts, in_path, None)?;
         parts.extensions.insert(scope.clone());
         Ok(scope)
     }
+}
+
+/// The namespace of a path that has one, as in `/v1/hooks/{namespace}/{route}`.
+async fn namespace_in_path(parts: &mut Parts) -> Option<String> {
+    let in_path = RawPathParams::from_request_parts(parts, &()).await.ok()?;
+    in_path.iter().find(|(name, _)| *name == "namespace").map(|(_, value)| value.to_owned())
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use segno::store::Store;
 use segno::work::WorkQueue;
 use segno::{Client, RegistryBuilder, Runtime};
 use segno_actions::functions::{FunctionError, Functions, FunctionsBuilder};
+use segno_actions::hooks::Hooks;
 use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
@@ -23,10 +24,11 @@ use tokio_util::sync::CancellationToken;
 use crate::access::KeyStore;
 use crate::app::{App, AppState};
 use crate::audit::AuditLog;
+use crate::events::{Hub, Relay};
 use crate::idempotency::Idempotency;
 use crate::listen::{self, Limits, Serving, TlsError};
 use crate::readiness::Readiness;
-use crate::routes;
+use crate::routes::{self, HookRates};
 use crate::settings::{Authentication, Role, Settings, SettingsError};
 use crate::work::{LeaseSeal, Presence, Pusher};
 
@@ -127,12 +129,14 @@ impl ServerBuilder {
         let names = registry.orchestration_names();
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
         let options = self.settings.runtime_options();
+        let (hub, recorder) = Hub::new(self.store.clone(), self.clock.clone(), self.ids.clone());
         let works = options.orchestration_concurrency > 0 || options.worker_concurrency > 0;
         let runtime = match works {
             false => None,
             true => {
                 let builder = Runtime::builder(self.store.clone()).registry(registry).options(options);
-                Some(builder.clock(self.clock.clone()).ids(self.ids.clone()).start().await?)
+                let builder = builder.clock(self.clock.clone()).ids(self.ids.clone()).observer(hub.clone());
+                Some(builder.start().await?)
             }
         };
         let node = match &runtime {
@@ -150,7 +154,24 @@ impl ServerBuilder {
         let seal =
             LeaseSeal::of(&*self.store).await.map_err(|error| ServerError::Store(error.to_string()))?;
         let presence = Arc::new(Presence::new(self.store.clone(), self.clock.clone(), node.clone()));
-        let mut background = vec![tokio::spawn(presence.clone().keep(stopping.clone()))];
+        let relay = Relay {
+            hub: hub.clone(),
+            store: self.store.clone(),
+            clock: self.clock.clone(),
+            node: node.clone(),
+        };
+        let mut background = vec![
+            tokio::spawn(presence.clone().keep(stopping.clone())),
+            tokio::spawn(recorder.run(stopping.clone())),
+            tokio::spawn(relay.run(stopping.clone())),
+        ];
+        let sources = (self.clock.clone(), self.ids.clone());
+        let hooks =
+            Hooks::with_sources(self.store.clone(), functions.clone(), self.settings.for_hooks(), sources);
+        background.push(tokio::spawn({
+            let (hooks, stopping) = (hooks.clone(), stopping.clone());
+            async move { hooks.keep_events(stopping.cancelled()).await }
+        }));
         if self.settings.has(Role::Worker) {
             let pusher = Pusher {
                 queue: work.clone(),
@@ -181,6 +202,7 @@ impl ServerBuilder {
             audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
             idempotency: Idempotency::new(self.store.clone()),
             readiness: Readiness::default(),
+            hub,
             streams: Arc::new(Semaphore::new(self.settings.server.max_streams)),
             store: self.store,
             clock: self.clock.clone(),
@@ -188,6 +210,8 @@ impl ServerBuilder {
             node,
             orchestrations,
             functions,
+            hook_rates: HookRates::new(self.settings.hooks.requests_per_second),
+            hooks,
             recurring,
             work,
             seal,

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use segno::store::{
-    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, InstanceFilter, InstanceInfo,
-    InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoredEvent, SystemMetrics,
+    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
+    InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
+    PruneResult, QueueDepths, StoredEvent, SystemMetrics,
 };
 
 use crate::instance_row::InstanceRow;
@@ -65,6 +65,16 @@ impl ProviderAdmin for EmbeddedStore {
             exists.then(|| state.tables.history(instance, execution_id)).transpose()
         });
         events.await?.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))
+    }
+
+    async fn read_history_page(&self, query: HistoryQuery) -> Result<HistoryPage, ProviderError> {
+        const OPERATION: &str = "read_history_page";
+        let (instance, execution_id) = (query.instance_id.as_str(), query.execution_id);
+        let page = self.core().look(OPERATION, |state, _| {
+            let exists = state.tables.execution(instance, execution_id)?.is_some();
+            exists.then(|| state.tables.history_page(&query)).transpose()
+        });
+        page.await?.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {

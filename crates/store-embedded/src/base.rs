@@ -299,6 +299,14 @@ impl Snapshot {
         row.map(|(key, value)| Ok((key, value?))).transpose()
     }
 
+    /// The last key that starts with `prefix` and does not lie behind `end`.
+    pub fn last_key(&self, prefix: &[u8], end: Bound<&[u8]>) -> Result<Option<Key>, RowError> {
+        let Some(row) = self.table.range::<&[u8]>((Bound::Included(prefix), end))?.next_back() else {
+            return Ok(None);
+        };
+        Ok(Some(Key::from_slice(row?.0.value())))
+    }
+
     /// Rows between two keys, from either end. A row that fails its checksum is one thing, a page that cannot be read is
     /// another: nothing can be read behind it.
     pub fn within(

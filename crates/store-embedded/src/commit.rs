@@ -115,7 +115,7 @@ impl State {
         Ok(())
     }
 
-    /// The rows that a commit starts from, after checking that its events are new.
+    /// The rows that a commit starts from, after checking that its events follow those that are stored.
     fn find(
         &self,
         operation: &'static str,
@@ -134,15 +134,11 @@ impl State {
         };
         let current = row.as_ref().filter(|row| is_current(row)).map(|row| &row.current);
         let last_event_id = current.or(earlier.as_ref()).map_or(0, |execution| execution.last_event_id);
-        let follows = events.first().is_none_or(|first| first.event_id > last_event_id);
-        if !follows || !events.is_sorted_by(|one, next| one.event_id < next.event_id) {
-            let stored = self.tables.history(instance, execution_id).map_err(failed)?;
-            if let Some(event_id) = repeated(&stored, events) {
-                let message = format!(
-                    "event {event_id} of execution {execution_id} of {instance} exists already; fetch the item again"
-                );
-                return Err(ProviderError::new(ErrorKind::Conflict, operation, message));
-            }
+        if let Some(event_id) = StoredEvent::first_not_ascending(last_event_id, events) {
+            let message = format!(
+                "event {event_id} of execution {execution_id} of {instance} comes too late; fetch the item again"
+            );
+            return Err(ProviderError::new(ErrorKind::Conflict, operation, message));
         }
         Ok(Found { instance: row, earlier })
     }
@@ -369,11 +365,4 @@ impl State {
         };
         writes.into_iter().zip(old).map(apply).collect()
     }
-}
-
-/// An event that is stored already or occurs twice.
-fn repeated(stored: &[StoredEvent], events: &[StoredEvent]) -> Option<u64> {
-    let mut seen = std::collections::BTreeSet::new();
-    let exists = |event_id: u64| stored.binary_search_by_key(&event_id, |event| event.event_id).is_ok();
-    events.iter().map(|event| event.event_id).find(|id| exists(*id) || !seen.insert(*id))
 }

@@ -293,7 +293,6 @@ impl OpenInstance {
         for row in taken.rows.scan(&keys::execution(Table::Events, &self.id, execution_id))? {
             queue_row::decode_events(&row?.1, &mut events)?;
         }
-        events.sort_by_key(|event| event.event_id);
         Ok(events.into())
     }
 

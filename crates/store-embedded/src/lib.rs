@@ -10,7 +10,7 @@
 //! | `provider`, `admin`, `records`, `import` with `export` | the four facets |
 //! | `shared`, `waiting`, `unsynced` | how an operation runs and what it waits for |
 //! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
-//! | `state`, `commit`, `removal`, `listing`, `record_index` | what operations do |
+//! | `state`, `commit`, `removal`, `listing`, `record_index`, `expiries` | what operations do |
 //! | `tables`, `rows`, `overlay`, `remembering`, `base`, `facts` | rows in layers: changes in memory over redb |
 //! | `keys`, `instance_row`, `queue_row`, `batch`, `codec` | what rows and log records look like |
 //! | `log` | segments and records |
@@ -37,6 +37,7 @@ mod compaction;
 mod control;
 mod directory;
 mod error;
+mod expiries;
 mod export;
 mod facts;
 mod files;

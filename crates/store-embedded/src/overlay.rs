@@ -105,6 +105,12 @@ impl Overlay {
         self.changes.range::<[u8], _>((start, Bound::Unbounded))
     }
 
+    /// The last key that starts with `prefix` and does not lie behind `end`.
+    pub fn last(&self, prefix: &[u8], end: Bound<&[u8]>) -> Option<&Key> {
+        let (last, _) = self.changes.range::<[u8], _>((Bound::Included(prefix), end)).next_back()?;
+        last.starts_with(prefix).then_some(last)
+    }
+
     /// All changes in key order.
     pub fn iter(&self) -> impl Iterator<Item = (&Key, &Change)> {
         self.changes.iter()

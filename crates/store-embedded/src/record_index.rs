@@ -1,10 +1,14 @@
-//! Due times and ends of lives of records, in memory and in order: popping many due records never leaves tombstones to
-//! step over. Records with neither are not here.
+//! Due times of records, in memory and in order, and the ends of their lives: popping many due records never leaves
+//! tombstones to step over. Records with neither are not here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::error::RowError;
+use crate::expiries::Expiries;
+use crate::keys;
 use crate::queue_row::RecordRow;
+use crate::rows::Rows;
 
 /// The end of a life that does not end.
 const FOREVER_MS: u64 = u64::MAX;
@@ -17,10 +21,15 @@ type ByDueTime = BTreeMap<(u64, Arc<str>), u64>;
 pub struct RecordIndex {
     /// By kind.
     due: BTreeMap<Arc<str>, ByDueTime>,
-    expiries: BTreeSet<(u64, Arc<str>, Arc<str>)>,
+    expiries: Expiries,
 }
 
 impl RecordIndex {
+    /// The index of a store that was just opened, without due times.
+    pub fn of(rows: &Rows) -> Result<Self, RowError> {
+        Ok(RecordIndex { due: BTreeMap::new(), expiries: Expiries::of(rows)? })
+    }
+
     /// Adds a due time.
     pub fn add_due(&mut self, kind: &str, due_at_ms: u64, id: &str, ends_at_ms: u64) {
         let due = match self.due.get_mut(kind) {
@@ -30,12 +39,7 @@ impl RecordIndex {
         due.insert((due_at_ms, Arc::from(id)), ends_at_ms);
     }
 
-    /// Adds the end of a life.
-    pub fn add_expiry(&mut self, expires_at_ms: u64, kind: &str, id: &str) {
-        self.expiries.insert((expires_at_ms, Arc::from(kind), Arc::from(id)));
-    }
-
-    /// Follows a change of a record.
+    /// Follows a change of a record, which is in the tables already.
     pub fn change(&mut self, name: (&str, &str), old: Option<&RecordRow>, new: Option<&RecordRow>) {
         let (kind, id) = name;
         if let Some(old) = old {
@@ -46,7 +50,7 @@ impl RecordIndex {
                 }
             }
             if let Some(expires_at_ms) = old.expires_at_ms {
-                self.expiries.remove(&(expires_at_ms, Arc::from(kind), Arc::from(id)));
+                self.expiries.remove(&keys::expiry(expires_at_ms, kind, id));
             }
         }
         if let Some(new) = new {
@@ -54,7 +58,7 @@ impl RecordIndex {
                 self.add_due(kind, due_at_ms, id, new.expires_at_ms.unwrap_or(FOREVER_MS));
             }
             if let Some(expires_at_ms) = new.expires_at_ms {
-                self.add_expiry(expires_at_ms, kind, id);
+                self.expiries.add(keys::expiry(expires_at_ms, kind, id));
             }
         }
     }
@@ -70,9 +74,11 @@ impl RecordIndex {
         self.by_due_time(kind, now_ms).next().map(|(due_at_ms, _)| due_at_ms)
     }
 
-    /// A record whose life has ended.
-    pub fn first_expired(&self, now_ms: u64) -> Option<(Arc<str>, Arc<str>)> {
-        let (expires_at_ms, kind, id) = self.expiries.first()?;
-        (*expires_at_ms <= now_ms).then(|| (Arc::clone(kind), Arc::clone(id)))
+    /// Kind and id of a record whose life has ended.
+    pub fn first_expired(&mut self, rows: &Rows, now_ms: u64) -> Result<Option<(String, String)>, RowError> {
+        self.expiries.read_on(rows)?;
+        let first = self.expiries.first().and_then(|key| keys::expiring_record(key));
+        let expired = first.filter(|(expires_at_ms, ..)| *expires_at_ms <= now_ms);
+        Ok(expired.map(|(_, kind, id)| (kind.to_owned(), id.to_owned())))
     }
 }

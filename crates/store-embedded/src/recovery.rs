@@ -143,17 +143,12 @@ fn restore_items(
 }
 
 fn restore_records(tables: &Tables) -> Result<RecordIndex, RowError> {
-    let mut index = RecordIndex::default();
+    let mut index = RecordIndex::of(&tables.rows)?;
     for row in tables.rows.scan(&keys::table(Table::ByDue))? {
         let (key, value) = row?;
         let ends_at_ms = value.as_ref().try_into().map_or(u64::MAX, u64::from_le_bytes);
         if let Some((kind, due_at_ms, id)) = keys::due_record(&key) {
             index.add_due(kind, due_at_ms, id, ends_at_ms);
-        }
-    }
-    for row in tables.rows.scan(&keys::table(Table::ByExpiry))? {
-        if let Some((expires_at_ms, kind, id)) = keys::expiring_record(&row?.0) {
-            index.add_expiry(expires_at_ms, kind, id);
         }
     }
     Ok(index)

@@ -80,6 +80,21 @@ impl Rows {
         self.base = Remembering::new(base);
     }
 
+    /// The last key that starts with `prefix` and does not lie behind `end`.
+    pub fn last_up_to(&self, prefix: &[u8], end: &[u8]) -> Result<Option<Key>, RowError> {
+        let mut end = Bound::Included(Key::from_slice(end));
+        loop {
+            let end_of_layers = end.as_ref().map(Key::as_slice);
+            let changes = std::iter::once(&self.active).chain(self.frozen.as_deref());
+            let changed = changes.filter_map(|layer| layer.last(prefix, end_of_layers)).max().cloned();
+            let stored = self.base.snapshot().last_key(prefix, end_of_layers)?;
+            match changed.max(stored) {
+                Some(key) if self.get(&key)?.is_none() => end = Bound::Excluded(key),
+                found => return Ok(found),
+            }
+        }
+    }
+
     /// Rows whose keys start with `prefix`, in key order.
     pub fn scan<'a>(&'a self, prefix: &'a [u8]) -> Result<Scan<'a>, RowError> {
         self.scan_from(prefix, Bound::Included(prefix))

@@ -124,8 +124,8 @@ impl State {
         self.orchestrations.advance(now_ms);
         self.work.advance(now_ms);
         for _ in 0..MAX_EXPIRED_PER_SWEEP {
-            let Some((kind, id)) = self.records.first_expired(now_ms) else { break };
             // A row that cannot be read stays for a reader to complain about.
+            let Ok(Some((kind, id))) = self.records.first_expired(&self.tables.rows, now_ms) else { break };
             let Ok(Some(old)) = self.tables.record(&kind, &id) else { break };
             self.tables.set_record((&kind, &id), Some(&old), None);
             self.records.change((&kind, &id), Some(&old), None);

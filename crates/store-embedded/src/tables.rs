@@ -1,9 +1,11 @@
 //! All tables: typed reads and changes of rows. Every change goes into the overlay and into the batch for the log;
 //! what follows from a row (its index entries, the counters) goes into the overlay only, and is derived again on replay.
 
+use std::ops::Bound;
+
 use bytes::Bytes;
 use segno::store::memory::peek_lock::Standing;
-use segno::store::{OrchestratorMessage, StoredEvent, WorkerMessage};
+use segno::store::{HistoryPage, HistoryQuery, OrchestratorMessage, StoredEvent, WorkerMessage};
 use semver::Version;
 
 use crate::base::Snapshot;
@@ -131,11 +133,25 @@ impl Tables {
         for row in self.rows.scan(&prefix)? {
             queue_row::decode_events(&row?.1, &mut events)?;
         }
-        // Rows are in the order of their first events; only imports ever mix them.
-        if !events.is_sorted_by_key(|event| event.event_id) {
-            events.sort_by_key(|event| event.event_id);
-        }
         Ok(events)
+    }
+
+    /// A part of the history of an execution. Rows do not overlap, so only those that hold the page are read.
+    pub fn history_page(&self, query: &HistoryQuery) -> Result<HistoryPage, RowError> {
+        let (instance, execution_id) = (query.instance_id.as_str(), query.execution_id);
+        let prefix = keys::execution(Table::Events, instance, execution_id);
+        let seen = keys::events(instance, execution_id, query.after_event_id);
+        // The row with the last event that was seen may hold the next one too.
+        let start = self.rows.last_up_to(&prefix, &seen)?.unwrap_or(seen);
+        let mut events = Vec::new();
+        for row in self.rows.scan_from(&prefix, Bound::Included(&start))? {
+            queue_row::decode_events(&row?.1, &mut events)?;
+            events.retain(|event: &StoredEvent| event.event_id > query.after_event_id);
+            if events.len() > query.limit {
+                break;
+            }
+        }
+        Ok(HistoryPage::cut(events, query.limit))
     }
 
     /// Keys of all rows that start with a prefix.

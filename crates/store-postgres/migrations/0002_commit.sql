@@ -240,7 +240,7 @@ BEGIN
     END IF;
     IF p_events.item <> '{}' THEN
         FOREACH item IN ARRAY
-            @schema@.known_events(o_outcome, instances, executions, p_turns, at_execution, at_event, p_events)
+            @schema@.late_events(o_outcome, instances, executions, p_turns, at_execution, at_event)
         LOOP
             o_outcome[item] := 2;
         END LOOP;

@@ -1,9 +1,9 @@
 -- The parts of a commit: what is checked, what is stored, and how the queues are brought in line.
 
--- Items with events whose numbers exist. Usually the last number of an execution tells that all of them are new.
-CREATE FUNCTION @schema@.known_events(
+-- Items with events whose numbers are not above all that their executions have: histories grow at their end only.
+CREATE FUNCTION @schema@.late_events(
     p_outcome smallint[], p_instance text[], p_execution bigint[], p_turns @schema@.turn_list, p_at_execution bigint[],
-    p_at_event bigint[], p_events @schema@.event_list
+    p_at_event bigint[]
 ) RETURNS integer[] LANGUAGE plpgsql AS $$
 BEGIN
     RETURN ARRAY(
@@ -11,13 +11,12 @@ BEGIN
           FROM unnest(p_turns.item, p_turns.first_event, p_turns.sorted, p_at_execution, p_at_event)
                AS x(item, first_event, sorted, at_execution, at_event)
          WHERE x.first_event IS NOT NULL AND p_outcome[x.item] = 0
-           AND NOT (x.sorted AND (x.at_execution IS NULL OR p_execution[x.item] > x.at_execution
-                                  OR (p_execution[x.item] = x.at_execution AND x.first_event > x.at_event)))
-           AND (SELECT count(*) > count(DISTINCT n.id) OR EXISTS (
-                           SELECT 1 FROM @schema@.event_batch b
-                            WHERE b.instance_id = p_instance[x.item] AND b.execution_id = p_execution[x.item]
-                              AND b.ids && array_agg(n.id))
-                  FROM unnest(p_events.item, p_events.id) AS n(item, id) WHERE n.item = x.item));
+           AND (NOT x.sorted OR x.first_event <= CASE
+                    WHEN x.at_execution IS NULL OR p_execution[x.item] > x.at_execution THEN 0
+                    WHEN p_execution[x.item] = x.at_execution THEN coalesce(x.at_event, 0)
+                    ELSE (SELECT coalesce(max(b.last_id), 0) FROM @schema@.event_batch b
+                           WHERE b.instance_id = p_instance[x.item] AND b.execution_id = p_execution[x.item])
+                END));
 END $$;
 
 -- Removes the messages that these instances hold under their locks.

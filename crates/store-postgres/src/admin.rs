@@ -2,17 +2,17 @@
 
 use async_trait::async_trait;
 use segno::store::{
-    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, InstanceFilter, InstanceInfo,
-    InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoredEvent, SystemMetrics,
+    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
+    InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
+    PruneResult, QueueDepths, StoredEvent, SystemMetrics,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::PostgresStore;
-use crate::answer::{get, instance_info, optional_body, unreadable};
+use crate::answer::{get, instance_info, optional_body, stored_event, unreadable};
 use crate::columns::Parameter;
-use crate::number::{bits, status, status_code, time, unsigned};
+use crate::number::{bits, limit, status, status_code, time, unsigned};
 
 fn unknown_instance(operation: &'static str, instance: &str) -> ProviderError {
     ProviderError::new(ErrorKind::NotFound, operation, format!("there is no instance {instance}"))
@@ -114,6 +114,35 @@ impl ProviderAdmin for PostgresStore {
             return Err(unknown_execution(OPERATION, instance, execution_id));
         }
         Ok(events)
+    }
+
+    async fn read_history_page(&self, query: HistoryQuery) -> Result<HistoryPage, ProviderError> {
+        const OPERATION: &str = "read_history_page";
+        let (instance, execution_id) = (query.instance_id.as_str(), query.execution_id);
+        // A row has an event behind `last_id > $3`, so as many rows as events are always enough.
+        let sql = format!(
+            "SELECT e.event_id, e.data
+               FROM (SELECT b.last_id, b.ids, b.data FROM {}.event_batch b
+                      WHERE b.instance_id = $1 AND b.execution_id = $2 AND b.last_id > $3
+                      ORDER BY b.last_id LIMIT $4) b
+              CROSS JOIN LATERAL unnest(b.ids, b.data) AS e(event_id, data)
+              WHERE e.event_id > $3 ORDER BY b.last_id, e.event_id LIMIT $4",
+            self.core().schema()
+        );
+        let (execution, after) = (bits(execution_id), bits(query.after_event_id));
+        let rows = limit(query.limit.saturating_add(1));
+        let parameters = [
+            (&instance as _, Type::TEXT),
+            (&execution as _, Type::INT8),
+            (&after as _, Type::INT8),
+            (&rows as _, Type::INT8),
+        ];
+        let rows = self.core().rows(OPERATION, &sql, &parameters).await?;
+        let events = rows.iter().map(stored_event).collect::<Result<Vec<_>, _>>()?;
+        if events.is_empty() && !self.list_executions(instance).await?.contains(&execution_id) {
+            return Err(unknown_execution(OPERATION, instance, execution_id));
+        }
+        Ok(HistoryPage::cut(events, query.limit))
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {

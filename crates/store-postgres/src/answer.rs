@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use segno::store::{
     ErrorKind, ExecutionStatus, InstanceInfo, LockToken, LockedWorkItem, ProviderError, QueuedMessage,
-    ScheduledActivityIdentifier, WorkerMessage,
+    ScheduledActivityIdentifier, StoredEvent, WorkerMessage,
 };
 use tokio_postgres::Row;
 
@@ -204,6 +204,11 @@ pub(crate) fn get<'a, T: tokio_postgres::types::FromSql<'a>>(
 /// A column of bytes.
 pub(crate) fn body(row: &Row, place: usize) -> Result<Bytes, ProviderError> {
     get::<&[u8]>(row, place).map(Bytes::copy_from_slice)
+}
+
+/// A row with the number and the bytes of an event.
+pub(crate) fn stored_event(row: &Row) -> Result<StoredEvent, ProviderError> {
+    Ok(StoredEvent { event_id: unsigned(get(row, 0)?), data: body(row, 1)? })
 }
 
 /// A column of bytes that may be absent.

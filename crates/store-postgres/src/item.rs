@@ -180,7 +180,7 @@ impl Item {
         let (kind, text) = match outcome {
             1 => return ProviderError::lock_lost(operation),
             2 => {
-                (ErrorKind::Conflict, "an event of this turn exists already; fetch the item again".to_owned())
+                (ErrorKind::Conflict, "an event of this turn comes too late; fetch the item again".to_owned())
             }
             3 => {
                 let keys: Vec<String> = self

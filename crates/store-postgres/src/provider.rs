@@ -15,7 +15,7 @@ use segno::store::{
 use tokio_postgres::types::Type;
 
 use crate::PostgresStore;
-use crate::answer::{LockedTurn, body, get};
+use crate::answer::{LockedTurn, body, get, stored_event};
 use crate::columns::lane;
 use crate::core::{Core, closed};
 use crate::fetch::{Ask, Queue};
@@ -115,9 +115,7 @@ impl PostgresStore {
         let execution = execution_id.map(bits);
         let rows =
             self.core().rows(operation, &sql, &[(&instance, Type::TEXT), (&execution, Type::INT8)]).await?;
-        rows.iter()
-            .map(|row| Ok(StoredEvent { event_id: unsigned(get(row, 0)?), data: body(row, 1)? }))
-            .collect()
+        rows.iter().map(stored_event).collect()
     }
 
     /// Histories of locked executions, by token.

@@ -67,7 +67,7 @@ impl RecurringAction {
         if let Some(key) = &template.dedup_key {
             let parsed =
                 Template::parse(key).map_err(|error| ActionError::invalid("dedup_key", error.to_string()))?;
-            if let Some(unknown) = parsed.roots().find(|root| !DEDUP_NAMES.contains(root)) {
+            if let Some(unknown) = parsed.wanted().names().find(|root| !DEDUP_NAMES.contains(root)) {
                 let problem =
                     format!("there is no name {unknown:?}; there are {}", DEDUP_NAMES.join(" and "));
                 return Err(ActionError::invalid("dedup_key", problem));

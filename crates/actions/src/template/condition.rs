@@ -15,6 +15,7 @@ use super::error::{Place, TemplateError};
 use super::limits::{MAX_CONDITION_BYTES, MAX_CONDITION_DEPTH};
 use super::path::Path;
 use super::scan::Scanner;
+use super::wanted::Wanted;
 
 /// Something that is true or not of the names. It is always one of the two: a name that is not there is null, and values
 /// that cannot be compared are not equal and not in order.
@@ -96,11 +97,11 @@ impl Condition {
         Err(parser.scanner.unexpected("and, or, a comparison, or the end"))
     }
 
-    /// The names that it begins its paths with, as `payload` in `payload.user`.
-    pub fn roots(&self) -> Vec<&str> {
-        let mut roots = Vec::new();
-        self.root.collect_roots(&mut roots);
-        roots
+    /// What it asks for.
+    pub fn wanted(&self) -> Wanted<'_> {
+        let mut paths = Vec::new();
+        self.root.collect_paths(&mut paths);
+        Wanted::new(paths)
     }
 }
 
@@ -117,26 +118,26 @@ impl<'de> Deserialize<'de> for Condition {
 }
 
 impl Node {
-    fn collect_roots<'c>(&'c self, roots: &mut Vec<&'c str>) {
+    fn collect_paths<'c>(&'c self, paths: &mut Vec<&'c Path>) {
         match self {
-            Node::Any(nodes) | Node::All(nodes) => nodes.iter().for_each(|node| node.collect_roots(roots)),
-            Node::Not(node) => node.collect_roots(roots),
-            Node::Exists(path) => roots.push(path.root()),
-            Node::Is(operand) => operand.collect_roots(roots),
+            Node::Any(nodes) | Node::All(nodes) => nodes.iter().for_each(|node| node.collect_paths(paths)),
+            Node::Not(node) => node.collect_paths(paths),
+            Node::Exists(path) => paths.push(path),
+            Node::Is(operand) => operand.collect_paths(paths),
             Node::Compare(left, _, right) => {
-                left.collect_roots(roots);
-                right.collect_roots(roots);
+                left.collect_paths(paths);
+                right.collect_paths(paths);
             }
         }
     }
 }
 
 impl Operand {
-    fn collect_roots<'c>(&'c self, roots: &mut Vec<&'c str>) {
+    fn collect_paths<'c>(&'c self, paths: &mut Vec<&'c Path>) {
         match self {
-            Operand::Path(path) => roots.push(path.root()),
+            Operand::Path(path) => paths.push(path),
             Operand::Literal(_) => {}
-            Operand::List(items) => items.iter().for_each(|item| item.collect_roots(roots)),
+            Operand::List(items) => items.iter().for_each(|item| item.collect_paths(paths)),
         }
     }
 }
@@ -299,6 +300,6 @@ mod tests {
         let text = r#""payload.a  == 'x' and b in [c, 1]""#;
         let condition: Condition = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&condition).unwrap(), text);
-        assert_eq!(condition.roots(), ["payload", "b", "c"]);
+        assert_eq!(condition.wanted().names().collect::<Vec<_>>(), ["b", "c", "payload"]);
     }
 }

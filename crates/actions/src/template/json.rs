@@ -10,8 +10,10 @@ use serde_json::{Map, Value};
 use super::error::{Place, TemplateError};
 use super::filter::{json_text, too_long};
 use super::limits::{MAX_DEPTH, MAX_JSON_TEMPLATE_BYTES, MAX_OUTPUT_BYTES};
+use super::path::Path;
 use super::placeholder::OPEN;
 use super::text::Template;
+use super::wanted::Wanted;
 
 /// JSON with placeholders, read and checked.
 ///
@@ -61,11 +63,11 @@ impl JsonTemplate {
         rendering.render(&self.node, 0)
     }
 
-    /// The names that it begins its paths with, as `payload` in `payload.user`.
-    pub fn roots(&self) -> Vec<&str> {
-        let mut roots = Vec::new();
-        collect_roots(&self.node, &mut roots);
-        roots
+    /// What it asks for.
+    pub fn wanted(&self) -> Wanted<'_> {
+        let mut paths = Vec::new();
+        collect_paths(&self.node, &mut paths);
+        Wanted::new(paths)
     }
 }
 
@@ -127,12 +129,12 @@ fn pointer(parts: &[String]) -> String {
     parts.iter().map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1"))).collect()
 }
 
-fn collect_roots<'t>(node: &'t Node, roots: &mut Vec<&'t str>) {
+fn collect_paths<'t>(node: &'t Node, paths: &mut Vec<&'t Path>) {
     match node {
         Node::Fixed(_) => {}
-        Node::Text { template, .. } => roots.extend(template.roots()),
-        Node::List(items) => items.iter().for_each(|item| collect_roots(item, roots)),
-        Node::Object(fields) => fields.iter().for_each(|(_, field)| collect_roots(field, roots)),
+        Node::Text { template, .. } => paths.extend(template.paths()),
+        Node::List(items) => items.iter().for_each(|item| collect_paths(item, paths)),
+        Node::Object(fields) => fields.iter().for_each(|(_, field)| collect_paths(field, paths)),
     }
 }
 
@@ -262,7 +264,7 @@ mod tests {
         let text = r#"{"a":["{{payload}}",1]}"#;
         let template: JsonTemplate = serde_json::from_str(text).unwrap();
         assert_eq!(serde_json::to_string(&template).unwrap(), text);
-        assert_eq!(template.roots(), ["payload"]);
+        assert_eq!(template.wanted().names().collect::<Vec<_>>(), ["payload"]);
         let error = serde_json::from_str::<JsonTemplate>(r#"{"a":"{{"}"#).unwrap_err().to_string();
         assert!(error.contains("/a, column 3: expected a name"), "{error}");
     }

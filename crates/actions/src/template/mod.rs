@@ -11,6 +11,7 @@
 //! | `condition.rs`, `evaluate.rs` | [`Condition`]: whether something is true of the names |
 //! | `placeholder.rs`, `filter.rs`, `path.rs` | what stands between the braces |
 //! | `scan.rs` | reading it |
+//! | `wanted.rs` | [`Wanted`]: which names something asks for |
 //! | `error.rs`, `limits.rs` | what goes wrong, and every limit |
 //!
 //! **Invariants.** What is put in is never read as template, JSON or code again. Nothing here panics or runs without an
@@ -26,11 +27,13 @@ mod path;
 mod placeholder;
 mod scan;
 mod text;
+mod wanted;
 
 pub use condition::Condition;
 pub use error::{Place, TemplateError};
 pub use json::JsonTemplate;
 pub use text::Template;
+pub use wanted::Wanted;
 
 #[cfg(test)]
 mod property_tests;

@@ -44,6 +44,11 @@ impl Path {
         &self.parts[0]
     }
 
+    /// The second part, if there is one.
+    pub(super) fn field(&self) -> Option<&str> {
+        self.parts.get(1).map(String::as_str)
+    }
+
     /// The value, if it is there.
     pub(super) fn find<'v>(&self, names: &'v Value) -> Option<&'v Value> {
         self.parts.iter().try_fold(names, |value, part| member(value, part))

@@ -56,10 +56,10 @@ impl Placeholder {
         }
     }
 
-    /// The first part of its path, if it has one.
-    pub(super) fn root(&self) -> Option<&str> {
+    /// Its path, if it has one.
+    pub(super) fn path(&self) -> Option<&Path> {
         match &self.source {
-            Source::Path(path) => Some(path.root()),
+            Source::Path(path) => Some(path),
             Source::Text(_) => None,
         }
     }

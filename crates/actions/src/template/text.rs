@@ -1,12 +1,15 @@
 //! Text templates: a text with placeholders, which becomes a text.
 
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::error::{Place, TemplateError};
 use super::filter::within_limit;
 use super::limits::{MAX_PLACEHOLDERS, MAX_TEMPLATE_BYTES};
+use super::path::Path;
 use super::placeholder::{OPEN, Placeholder};
 use super::scan::Scanner;
+use super::wanted::Wanted;
 
 /// A text with placeholders, read and checked.
 ///
@@ -21,6 +24,7 @@ use super::scan::Scanner;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Template {
+    source: String,
     parts: Vec<Part>,
 }
 
@@ -59,7 +63,7 @@ impl Template {
                 parts.push(Part::Placeholder(Placeholder::scan(&mut scanner)?));
             }
         }
-        Ok(Template { parts })
+        Ok(Template { source: text.to_owned(), parts })
     }
 
     /// The text with values in place of placeholders.
@@ -82,11 +86,15 @@ impl Template {
         Ok(rendered)
     }
 
-    /// The names that it begins its paths with, as `payload` in `payload.user`.
-    pub fn roots(&self) -> impl Iterator<Item = &str> {
+    /// What it asks for.
+    pub fn wanted(&self) -> Wanted<'_> {
+        Wanted::new(self.paths())
+    }
+
+    pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(_) => None,
-            Part::Placeholder(placeholder) => placeholder.root(),
+            Part::Placeholder(placeholder) => placeholder.path(),
         })
     }
 
@@ -98,9 +106,21 @@ impl Template {
         }
     }
 
-    /// The text, if there is no placeholder.
+    /// Whether there is no placeholder.
     pub(super) fn is_plain(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, Part::Text(_)))
+    }
+}
+
+impl Serialize for Template {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.source)
+    }
+}
+
+impl<'de> Deserialize<'de> for Template {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Template::parse(&String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
     }
 }
 
@@ -193,7 +213,9 @@ mod tests {
 
     #[test]
     fn the_names_it_uses_are_known_beforehand() {
-        let template = Template::parse("{{payload.a}} {{headers.b}} {{'x'}}").unwrap();
-        assert_eq!(template.roots().collect::<Vec<_>>(), ["payload", "headers"]);
+        let template = Template::parse("{{payload.a}} {{headers.b}} {{'x'}} {{id}}").unwrap();
+        assert_eq!(template.wanted().names().collect::<Vec<_>>(), ["headers", "id", "payload"]);
+        assert_eq!(template.wanted().fields_of("headers").collect::<Vec<_>>(), ["b"]);
+        assert_eq!(template.wanted().fields_of("id").count(), 0);
     }
 }

@@ -4,6 +4,7 @@ mod actions;
 mod audit;
 mod error;
 mod functions;
+mod hooks;
 mod instances;
 mod invocations;
 mod keys;
@@ -20,6 +21,7 @@ use serde::de::DeserializeOwned;
 
 pub use error::ClientError;
 pub use functions::Expected;
+pub use hooks::ListPayloads;
 pub use stream::{EventStream, StreamEvent};
 
 /// Longest time until an answer begins, beyond what a call waits for by itself.

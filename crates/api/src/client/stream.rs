@@ -1,10 +1,11 @@
-//! Live events of an instance (server-sent events).
+//! Live events (server-sent events).
 
 use std::time::Duration;
 
-use reqwest::{Method, Response};
+use reqwest::{Method, RequestBuilder, Response};
 
 use super::{Client, ClientError, error};
+use crate::change::FollowChanges;
 
 /// Longest event that is taken, in bytes.
 const MAX_EVENT_BYTES: usize = 16 * 1024 * 1024;
@@ -32,16 +33,34 @@ impl Client {
     /// # Errors
     /// `not-found` when there is no such instance.
     pub async fn events(&self, id: &str, after: Option<&str>) -> Result<EventStream, ClientError> {
-        /// A stream lasts as long as its instance.
-        const FOR_EVER: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
-        let mut call =
-            self.request(Method::GET, &["v1", "instances", id, "events"], Duration::ZERO).timeout(FOR_EVER);
-        if let Some(after) = after {
-            call = call.header("last-event-id", after);
-        }
-        let response = error::checked(call.send().await).await?;
-        Ok(EventStream { response, buffer: Vec::new() })
+        let call = self.request(Method::GET, &["v1", "instances", id, "events"], Duration::ZERO);
+        follow(call, after).await
     }
+
+    /// What happens to instances, from now on or from the event after an id. The first event is named `listening`, changes
+    /// are named `change`; after `lagged` some are missing.
+    ///
+    /// # Errors
+    /// `too-many-streams` when the server has no room for more.
+    pub async fn changes(
+        &self,
+        filter: &FollowChanges,
+        after: Option<&str>,
+    ) -> Result<EventStream, ClientError> {
+        let call = self.request(Method::GET, &["v1", "events"], Duration::ZERO).query(filter);
+        follow(call, after).await
+    }
+}
+
+async fn follow(call: RequestBuilder, after: Option<&str>) -> Result<EventStream, ClientError> {
+    /// A stream lasts as long as somebody wants to hear it.
+    const FOR_EVER: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+    let mut call = call.timeout(FOR_EVER);
+    if let Some(after) = after {
+        call = call.header("last-event-id", after);
+    }
+    let response = error::checked(call.send().await).await?;
+    Ok(EventStream { response, buffer: Vec::new() })
 }
 
 impl EventStream {

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use segno_api::Client;
 use segno_api::instance::{BulkAction, Status};
 
+use super::hook::arguments::Hook;
 use super::profiles;
 use crate::exit::Failure;
 
@@ -75,9 +76,9 @@ pub enum RemoteCommand {
     /// Wait for the end of an instance and print its result.
     #[command(after_help = "Example:\n  segno wait ada --timeout 60")]
     Wait(Wait),
-    /// Print the events of an instance as they happen, until it ends.
-    #[command(after_help = "Example:\n  segno tail ada")]
-    Tail(One),
+    /// Print the events of an instance as they happen, until it ends; without an id, what happens to all instances.
+    #[command(after_help = "Example:\n  segno tail ada\n  segno tail --status failed --prefix order-")]
+    Tail(Tail),
     /// Raise a signal.
     #[command(after_help = "Example:\n  segno signal ada wave --data '{\"by\":\"Bob\"}'")]
     Signal(Send),
@@ -107,6 +108,8 @@ pub enum RemoteCommand {
     Invoke(Invoke),
     /// Look after functions.
     Functions(Functions),
+    /// Look after webhooks.
+    Hook(Hook),
     /// Show which workers are connected.
     #[command(after_help = "Example:\n  segno workers")]
     Workers(Nothing),
@@ -217,6 +220,29 @@ pub struct List {
 pub struct One {
     /// Id of the instance.
     pub id: String,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// What to follow.
+#[derive(Debug, Args)]
+pub struct Tail {
+    /// Id of the instance; what happens to all instances without it.
+    #[arg(conflicts_with_all = ["prefix", "status", "orchestration", "label"])]
+    pub id: Option<String>,
+    /// Only ids that start with this.
+    #[arg(long)]
+    pub prefix: Option<String>,
+    /// Only changes that led to this state.
+    #[arg(long, value_parser = parse_status)]
+    pub status: Option<Status>,
+    /// Only of this orchestration.
+    #[arg(long)]
+    pub orchestration: Option<String>,
+    /// Only with this label.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub label: Option<String>,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,

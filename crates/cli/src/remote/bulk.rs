@@ -2,6 +2,7 @@
 
 use std::io::{IsTerminal, stderr, stdin};
 
+use segno_api::Client;
 use segno_api::instance::{Bulk as Request, BulkFilter, BulkResult};
 
 use super::arguments::Bulk;
@@ -10,7 +11,7 @@ use crate::exit::Failure;
 use crate::output::{Table, count, print};
 use crate::progress::Meter;
 
-/// Instances of one request, so that progress can be shown.
+/// Instances of one request, so that progress can be shown and no request takes long.
 const AT_ONCE: usize = 1_000;
 
 /// Does it.
@@ -30,9 +31,10 @@ pub async fn run(arguments: Bulk, format: Format) -> Result<(), Failure> {
         reason: arguments.reason,
         dry_run: true,
         force: arguments.force,
-        limit: None,
+        limit: Some(AT_ONCE),
+        cursor: None,
     };
-    let counted = client.bulk(&request).await?;
+    let counted = walk(&client, &mut request, None).await?;
     if arguments.dry_run {
         return print(format, &counted, table(&counted, "would be touched"));
     }
@@ -40,33 +42,32 @@ pub async fn run(arguments: Bulk, format: Format) -> Result<(), Failure> {
         confirm(&counted)?;
     }
     request.dry_run = false;
-    let mut total = BulkResult { matched: 0, changed: 0, more: false };
-    let mut meter = Meter::new(Some(counted.matched as u64));
-    // What was changed leaves some filters and stays in others, so rounds end with one that changes nothing more.
-    request.limit = (counted.matched > AT_ONCE && request.filter.status.is_some()).then_some(AT_ONCE);
-    loop {
-        let done = client.bulk(&request).await?;
-        total.matched += done.matched;
-        total.changed += done.changed;
-        meter.show("done", total.changed as u64, "instances");
-        if !done.more || done.changed == 0 {
-            total.more = done.more;
-            break;
-        }
-    }
-    drop(meter);
+    let total = walk(&client, &mut request, Some(counted.matched as u64)).await?;
     print(format, &total, table(&total, "changed"))
 }
 
-fn confirm(counted: &BulkResult) -> Result<(), Failure> {
-    let more = if counted.more { " or more" } else { "" };
-    if !stdin().is_terminal() || !stderr().is_terminal() {
-        return Err(Failure::Refused(format!(
-            "{} instances{more} match; say --yes to go on",
-            counted.matched
-        )));
+/// All requests that it takes to reach the last instance that matches.
+async fn walk(client: &Client, request: &mut Request, expected: Option<u64>) -> Result<BulkResult, Failure> {
+    let mut meter = Meter::new(expected);
+    let mut total = BulkResult { matched: 0, changed: 0, next_cursor: None };
+    request.cursor = None;
+    loop {
+        let done = client.bulk(request).await?;
+        total.matched += done.matched;
+        total.changed += done.changed;
+        meter.show(if request.dry_run { "found" } else { "done" }, total.matched as u64, "instances");
+        request.cursor = done.next_cursor;
+        if request.cursor.is_none() {
+            return Ok(total);
+        }
     }
-    eprint!("{} instances{more} match. Go on? [y/N] ", count(counted.matched as u64));
+}
+
+fn confirm(counted: &BulkResult) -> Result<(), Failure> {
+    if !stdin().is_terminal() || !stderr().is_terminal() {
+        return Err(Failure::Refused(format!("{} instances match; say --yes to go on", counted.matched)));
+    }
+    eprint!("{} instances match. Go on? [y/N] ", count(counted.matched as u64));
     let mut answer = String::new();
     stdin().read_line(&mut answer)?;
     match answer.trim() {
@@ -76,10 +77,6 @@ fn confirm(counted: &BulkResult) -> Result<(), Failure> {
 }
 
 fn table(result: &BulkResult, what: &str) -> Table {
-    let more = if result.more { "yes" } else { "no" };
     let number = if what == "changed" { result.changed } else { result.matched };
-    Table::default()
-        .line("matched", count(result.matched as u64))
-        .line(what, count(number as u64))
-        .line("more match", more)
+    Table::default().line("matched", count(result.matched as u64)).line(what, count(number as u64))
 }

@@ -38,7 +38,12 @@ pub async fn all(client: &Client, id: &str, execution: Option<u64>) -> Result<Ve
 
 /// When an event was recorded, to the millisecond.
 pub fn clock_time(event: &HistoryEvent) -> String {
-    event.at.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
+    shown_time(event.at)
+}
+
+/// A time, to the millisecond.
+pub fn shown_time(at: jiff::Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 
 /// Data in one line that fits a terminal.

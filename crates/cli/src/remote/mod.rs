@@ -4,6 +4,7 @@ pub mod arguments;
 mod bulk;
 mod functions;
 mod history;
+mod hook;
 mod invoke;
 mod list;
 mod profiles;
@@ -39,6 +40,7 @@ pub async fn run(command: RemoteCommand, format: Format) -> Result<(), Failure> 
         RemoteCommand::Bulk(arguments) => bulk::run(arguments, format).await,
         RemoteCommand::Invoke(arguments) => invoke::run(arguments, format).await,
         RemoteCommand::Functions(arguments) => functions::run(arguments, format).await,
+        RemoteCommand::Hook(arguments) => hook::run(arguments, format).await,
         RemoteCommand::Workers(arguments) => functions::workers(arguments, format).await,
         RemoteCommand::Logs(arguments) => functions::logs(arguments, format).await,
         RemoteCommand::Queues(arguments) => top::queues(arguments, format).await,

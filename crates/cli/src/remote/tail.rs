@@ -1,9 +1,12 @@
-//! `segno tail`: the events of an instance as they happen.
+//! `segno tail`: the events of an instance as they happen, or what happens to all of them.
 
+use segno_api::change::{Change, FollowChanges};
+use segno_api::client::EventStream;
 use segno_api::history::HistoryEvent;
+use segno_api::{Client, ClientError};
 
-use super::arguments::One;
-use super::history::{clock_time, shortened};
+use super::arguments::Tail;
+use super::history::{clock_time, shortened, shown_time};
 use crate::arguments::Format;
 use crate::exit::Failure;
 use crate::output::write;
@@ -11,20 +14,46 @@ use crate::output::write;
 /// Connections that broke before an event came, until we give up.
 const MAX_TRIES: u32 = 5;
 
+/// What is followed.
+enum Source {
+    Instance(String),
+    All(FollowChanges),
+}
+
+impl Source {
+    async fn open(&self, client: &Client, after: Option<&str>) -> Result<EventStream, ClientError> {
+        match self {
+            Source::Instance(id) => client.events(id, after).await,
+            Source::All(filter) => client.changes(filter, after).await,
+        }
+    }
+}
+
 /// Does it.
-pub async fn run(arguments: One, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn run(arguments: Tail, format: Format) -> Result<(), Failure> {
+    let Tail { id, prefix, status, orchestration, label, connection } = arguments;
+    let client = connection.client()?;
+    let source = match id {
+        Some(id) => Source::Instance(id),
+        None => Source::All(FollowChanges { prefix, status, orchestration, label }),
+    };
     let mut last = None;
     let mut tries = 0;
     loop {
-        let mut stream = client.events(&arguments.id, last.as_deref()).await?;
+        let mut stream = source.open(&client, last.as_deref()).await?;
         loop {
             match stream.next().await {
                 Ok(Some(event)) if event.name == "end" => return Ok(()),
                 Ok(Some(event)) => {
                     tries = 0;
                     last = Some(event.id.clone());
-                    write(line(&event.data, format).as_bytes())?;
+                    match event.name.as_str() {
+                        "listening" => {}
+                        "lagged" => {
+                            eprintln!("some changes are missing here; `segno list` shows how things stand")
+                        }
+                        _ => write(line(&event.data, format).as_bytes())?,
+                    }
                 }
                 // The server stopped or the connection broke: on after the last event.
                 Ok(None) | Err(_) if tries < MAX_TRIES => {
@@ -39,16 +68,20 @@ pub async fn run(arguments: One, format: Format) -> Result<(), Failure> {
 }
 
 fn line(data: &str, format: Format) -> String {
-    match (format, serde_json::from_str::<HistoryEvent>(data)) {
-        (Format::Text, Ok(event)) => {
-            format!(
-                "{}  {:>4}  {:<28}  {}\n",
-                clock_time(&event),
-                event.id,
-                event.kind,
-                shortened(event.data.text())
-            )
+    if format != Format::Text {
+        return format!("{data}\n");
+    }
+    if let Ok(change) = serde_json::from_str::<Change>(data) {
+        let name = serde_json::to_value(change.change).unwrap_or_default();
+        let name = name.as_str().unwrap_or_default();
+        let orchestration = change.orchestration.unwrap_or_default();
+        return format!("{}  {name:<16}  {orchestration:<20}  {}\n", shown_time(change.at), change.id);
+    }
+    match serde_json::from_str::<HistoryEvent>(data) {
+        Ok(event) => {
+            let (at, data) = (clock_time(&event), shortened(event.data.text()));
+            format!("{at}  {:>4}  {:<28}  {data}\n", event.id, event.kind)
         }
-        _ => format!("{data}\n"),
+        Err(_) => format!("{data}\n"),
     }
 }

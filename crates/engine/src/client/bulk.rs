@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use super::Client;
 use crate::error::{Code, Error};
 use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
-use crate::store::{ErrorKind, InstanceQuery};
+use crate::store::{ErrorKind, InstanceCursor, InstanceQuery};
 
 /// Instances that are acted on at once, so that their commits can share a write.
 const CONCURRENT: usize = 64;
@@ -22,14 +22,15 @@ pub struct Bulk {
 }
 
 /// What a bulk call did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BulkResult {
     /// Instances that matched, up to the limit.
     pub matched: usize,
     /// Instances that were acted on; the others had ended or vanished meanwhile.
     pub done: usize,
-    /// Whether more match than the limit let through.
-    pub more: bool,
+    /// Where the instances begin that the limit did not let through; `None` when there were none. With this as the cursor of
+    /// the next call's query, each instance is acted on and counted once.
+    pub next: Option<InstanceCursor>,
 }
 
 impl Client {
@@ -51,8 +52,8 @@ impl Bulk {
     /// # Errors
     /// `too-many-instances` when the limit is too high, and those of the store.
     pub async fn count(self) -> Result<BulkResult, Error> {
-        let (ids, more) = self.ids().await?;
-        Ok(BulkResult { matched: ids.len(), done: 0, more })
+        let (ids, next) = self.ids().await?;
+        Ok(BulkResult { matched: ids.len(), done: 0, next })
     }
 
     /// Cancels them.
@@ -88,7 +89,7 @@ impl Bulk {
     }
 
     /// The ids are read first, so that acting on them does not move the pages.
-    async fn ids(&self) -> Result<(Vec<String>, bool), Error> {
+    async fn ids(&self) -> Result<(Vec<String>, Option<InstanceCursor>), Error> {
         if self.limit > MAX_BULK_INSTANCES {
             let message = format!(
                 "{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}",
@@ -102,17 +103,17 @@ impl Bulk {
             query.limit = (self.limit - ids.len()).min(MAX_PAGE_ROWS);
             let page = self.client.store.query_instances(query.clone()).await?;
             ids.extend(page.instances.into_iter().map(|info| info.instance_id));
-            match page.next {
-                Some(cursor) => query.cursor = Some(cursor),
-                None => return Ok((ids, false)),
+            query.cursor = page.next;
+            if query.cursor.is_none() {
+                break;
             }
         }
-        Ok((ids, true))
+        Ok((ids, query.cursor))
     }
 
     async fn each(self, act: &Act) -> Result<BulkResult, Error> {
-        let (ids, more) = self.ids().await?;
-        let mut result = BulkResult { matched: ids.len(), done: 0, more };
+        let (ids, next) = self.ids().await?;
+        let mut result = BulkResult { matched: ids.len(), done: 0, next };
         let mut waiting = ids.into_iter();
         let mut running = FuturesUnordered::new();
         loop {

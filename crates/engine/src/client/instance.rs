@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::{Code, Error};
-use crate::event::Output;
+use crate::event::{Event, Output};
 use crate::failure::Failure;
 use crate::payload::Payload;
 use crate::store::{ExecutionStatus, InstanceCursor, InstanceInfo};
@@ -121,6 +121,15 @@ impl Instance {
             _ => None,
         }
     }
+}
+
+/// A page of a history, ascending.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventList {
+    /// The events.
+    pub events: Vec<Event>,
+    /// After which event the next page starts; `None` when this is the last.
+    pub next: Option<u64>,
 }
 
 /// A page of instances, newest first.

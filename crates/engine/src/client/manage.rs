@@ -1,13 +1,13 @@
 //! Finding, reading, deleting and pruning.
 
-use super::{Client, Instance, InstanceList};
+use super::{Client, EventList, Instance, InstanceList};
 use crate::error::{Code, Error};
 use crate::event::Event;
 use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
 use crate::names;
 use crate::store::{
-    DeleteInstanceResult, ErrorKind, ExecutionInfo, InstanceFilter, InstanceQuery, InstanceTree,
-    PruneOptions, PruneResult, QueueDepths, StoredEvent, SystemMetrics,
+    DeleteInstanceResult, ErrorKind, ExecutionInfo, HistoryQuery, InstanceFilter, InstanceQuery,
+    InstanceTree, PruneOptions, PruneResult, QueueDepths, StoredEvent, SystemMetrics,
 };
 
 impl Client {
@@ -33,13 +33,7 @@ impl Client {
     /// # Errors
     /// `invalid-option` when the limit is too high.
     pub async fn list(&self, mut query: InstanceQuery) -> Result<InstanceList, Error> {
-        if query.limit > MAX_PAGE_ROWS {
-            let message = format!("a page of {} rows is too long, the limit is {MAX_PAGE_ROWS}", query.limit);
-            return Err(Error::new(Code::InvalidOption, message));
-        }
-        if query.limit == 0 {
-            query.limit = 100;
-        }
+        query.limit = page_rows(query.limit)?;
         let page = self.store.query_instances(query).await?;
         let instances: Result<Vec<Instance>, Error> =
             page.instances.into_iter().map(Instance::from_info).collect();
@@ -69,6 +63,19 @@ impl Client {
     /// `not-found` when there is no such execution, `stored-data-unreadable` when an event cannot be read.
     pub async fn history_of_execution(&self, instance: &str, execution_id: u64) -> Result<Vec<Event>, Error> {
         decode(instance, self.store.read_history_with_execution_id(instance, execution_id).await?)
+    }
+
+    /// A page of the history of one execution. A limit of 0 is the default of 100; the most is [`MAX_PAGE_ROWS`]. What
+    /// it costs does not depend on the length of the history.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such execution, `invalid-option` when the limit is too high,
+    /// `stored-data-unreadable` when an event cannot be read.
+    pub async fn history_page(&self, mut query: HistoryQuery) -> Result<EventList, Error> {
+        query.limit = page_rows(query.limit)?;
+        let instance = query.instance_id.clone();
+        let page = self.store.read_history_page(query).await?;
+        Ok(EventList { events: decode(&instance, page.events)?, next: page.next })
     }
 
     /// Numbers of the executions that are stored, ascending.
@@ -145,6 +152,20 @@ impl Client {
     /// Those of the store.
     pub async fn queue_depths(&self) -> Result<QueueDepths, Error> {
         Ok(self.store.get_queue_depths().await?)
+    }
+}
+
+/// Rows of a page, or why there cannot be so many.
+fn page_rows(limit: usize) -> Result<usize, Error> {
+    /// Without a limit.
+    const DEFAULT_ROWS: usize = 100;
+    match limit {
+        0 => Ok(DEFAULT_ROWS),
+        1..=MAX_PAGE_ROWS => Ok(limit),
+        _ => {
+            let message = format!("a page of {limit} rows is too long, the limit is {MAX_PAGE_ROWS}");
+            Err(Error::new(Code::InvalidOption, message))
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::store::Store;
 
 pub use bulk::{Bulk, BulkResult};
 pub use dead_letters::DeadLetters;
-pub use instance::{Instance, InstanceList};
+pub use instance::{EventList, Instance, InstanceList};
 pub use send::SendCall;
 pub use start::{OnConflict, StartCall, StartedInstance};
 pub use wait::{ResultCall, StatusCall, StatusChange};

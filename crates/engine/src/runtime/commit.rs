@@ -3,6 +3,7 @@
 use bytes::Bytes;
 
 use super::Shared;
+use super::observer::{self, InstanceChange};
 use crate::dead_letter::DeadLetter;
 use crate::event::{Event, EventKind};
 use crate::replay::{Execution, TurnPlan};
@@ -63,7 +64,11 @@ pub(super) fn to_ack(
 }
 
 /// Commits a turn. An error of the store never fails an instance: it is tried again for as long as the lock holds.
-pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
+pub(super) async fn ack(
+    shared: &Shared,
+    instance: &str,
+    turn: AckOrchestrationItem,
+) -> Result<(), ProviderError> {
     let cancelled = turn.cancelled_activities.clone();
     let counts = Counts::of(&turn);
     let commit = |tries| {
@@ -82,6 +87,12 @@ pub(super) async fn ack(shared: &Shared, turn: AckOrchestrationItem) -> Result<(
         Ok(()) => {
             shared.leases.stop_activities(&cancelled);
             counts.add();
+            if let Some(observer) = &shared.observer {
+                for kind in observer::kinds_of(&turn) {
+                    let execution_id = turn.execution_id;
+                    observer.committed(InstanceChange { instance, execution_id, kind });
+                }
+            }
         }
         Err(error) if error.kind() == ErrorKind::LockLost => {
             metrics::counter!(telemetry::LOCKS_LOST, "what" => "turn").increment(1);

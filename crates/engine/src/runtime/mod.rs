@@ -6,6 +6,7 @@ mod backoff;
 mod begin;
 mod commit;
 mod leases;
+mod observer;
 mod options;
 mod orchestrator;
 mod resident;
@@ -31,6 +32,7 @@ use crate::registry::Registry;
 use crate::store::{ProviderError, Store};
 use crate::telemetry;
 
+pub use observer::{ChangeKind, InstanceChange, Observer};
 pub use options::{OnNondeterminism, RuntimeOptions};
 pub use retention::Retention;
 
@@ -58,6 +60,7 @@ struct Shared {
     sessions: Arc<sessions::Sessions>,
     unregistered: unregistered::Unregistered,
     begun: retention::Begun,
+    observer: Option<Arc<dyn Observer>>,
     stage: watch::Receiver<Stage>,
 }
 
@@ -80,6 +83,7 @@ impl Runtime {
             options: RuntimeOptions::default(),
             clock: SystemClock::shared(),
             ids: SystemIds::shared(),
+            observer: None,
         }
     }
 
@@ -121,6 +125,7 @@ pub struct RuntimeBuilder {
     options: RuntimeOptions,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
+    observer: Option<Arc<dyn Observer>>,
 }
 
 impl RuntimeBuilder {
@@ -152,6 +157,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Tells somebody what the turns of this node have changed.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
     /// Starts the dispatchers on the current tokio runtime.
     ///
     /// # Errors
@@ -174,6 +186,7 @@ impl RuntimeBuilder {
         let (begun, sweepers) = retention::start(&self.store, &self.clock, &node_id, &self.options.retention);
         let shared = Arc::new(Shared {
             begun,
+            observer: self.observer,
             resident: resident::Resident::new(self.options.resident_executions),
             unregistered: unregistered::Unregistered::new(self.options.unregistered_timeout),
             store: self.store,

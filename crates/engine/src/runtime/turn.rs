@@ -303,7 +303,7 @@ impl Turn<'_> {
 
     async fn commit(&self, instance: &str, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
         let begins = turn.metadata.pinned_version.is_some().then_some(turn.execution_id);
-        commit::ack(self.shared, turn).await?;
+        commit::ack(self.shared, instance, turn).await?;
         if let Some(execution_id) = begins {
             self.shared.begun.note(instance, execution_id);
         }

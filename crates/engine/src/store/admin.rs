@@ -192,6 +192,38 @@ pub struct InstancePage {
     pub next: Option<InstanceCursor>,
 }
 
+/// Which part of the history of an execution to read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HistoryQuery {
+    /// The instance.
+    pub instance_id: String,
+    /// The execution.
+    pub execution_id: u64,
+    /// Only events after this one; 0 begins with the first.
+    pub after_event_id: u64,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// A part of a history.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HistoryPage {
+    /// Events, ascending.
+    pub events: Vec<StoredEvent>,
+    /// After which event the next page starts; `None` when this is the last, also when it is exactly full.
+    pub next: Option<u64>,
+}
+
+impl HistoryPage {
+    /// The page of events that were read, of which there is one beyond the limit if there are more.
+    pub fn cut(mut events: Vec<StoredEvent>, limit: usize) -> Self {
+        let is_more = events.len() > limit;
+        events.truncate(limit);
+        let next = events.last().filter(|_| is_more).map(|event| event.event_id);
+        HistoryPage { events, next }
+    }
+}
+
 /// Listing, reading, counting, deleting and pruning.
 #[async_trait]
 pub trait ProviderAdmin: Send + Sync + 'static {
@@ -226,6 +258,12 @@ pub trait ProviderAdmin: Send + Sync + 'static {
         let execution_id = self.latest_execution_id(instance).await?;
         self.read_history_with_execution_id(instance, execution_id).await
     }
+
+    /// A page of the history of one execution. What it costs depends on the page, not on how long the history is.
+    ///
+    /// # Errors
+    /// `NotFound` when instance or execution are unknown, `Corrupt` when it cannot be read.
+    async fn read_history_page(&self, query: HistoryQuery) -> Result<HistoryPage, ProviderError>;
 
     /// Highest execution id.
     ///

@@ -16,6 +16,14 @@ pub struct StoredEvent {
     pub data: Bytes,
 }
 
+impl StoredEvent {
+    /// The first of some events whose id is not above that of the one before it; `last_event_id` is before all of them.
+    pub fn first_not_ascending(last_event_id: u64, events: &[StoredEvent]) -> Option<u64> {
+        let mut last = last_event_id;
+        events.iter().map(|event| event.event_id).find(|id| *id <= std::mem::replace(&mut last, *id))
+    }
+}
+
 /// What must be true of an instance for a message to be taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum StartGuard {

@@ -19,8 +19,9 @@ mod records;
 mod transfer;
 
 pub use admin::{
-    DeleteInstanceResult, ExecutionInfo, InstanceCursor, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    DeleteInstanceResult, ExecutionInfo, HistoryPage, HistoryQuery, InstanceCursor, InstanceFilter,
+    InstanceInfo, InstancePage, InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult,
+    QueueDepths, SystemMetrics,
 };
 pub use error::{ErrorKind, ProviderError};
 pub use filter::{

@@ -217,7 +217,8 @@ pub struct AckOrchestrationItem {
     pub lock_token: LockToken,
     /// Execution that the events belong to; created if it is new, and then the current one.
     pub execution_id: u64,
-    /// New events. An event id that exists already fails the whole commit with `Conflict`.
+    /// New events, ascending. An event id that is not above all that the execution has fails the whole commit with
+    /// `Conflict`: histories grow at their end only, so a part of one can be read without the rest.
     pub history_delta: Vec<StoredEvent>,
     /// Activities to enqueue.
     pub worker_items: Vec<WorkerMessage>,
@@ -352,8 +353,8 @@ pub trait Provider: Send + Sync + 'static {
     /// enqueues. Messages that arrived after the fetch stay in the queue.
     ///
     /// # Errors
-    /// `LockLost` when the token does not hold any more, `Conflict` when an event id exists already or a record
-    /// expectation fails. Nothing is changed by a failed commit. After `Unavailable` the outcome is unknown:
+    /// `LockLost` when the token does not hold any more, `Conflict` when an event id is not above all of its
+    /// execution or a record expectation fails. Nothing is changed by a failed commit. After `Unavailable` the outcome is unknown:
     /// a repeat then answers `LockLost` (or `Conflict` under [`AfterAck::KeepLock`]) if the first one had worked.
     async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError>;
 
@@ -394,7 +395,7 @@ pub trait Provider: Send + Sync + 'static {
     /// Appends events outside a turn, for imports and tests. Creates the instance and execution if needed.
     ///
     /// # Errors
-    /// `Conflict` when an event id exists already; nothing is changed then.
+    /// `Conflict` when an event id is not above all of its execution; nothing is changed then.
     async fn append_with_execution(
         &self,
         instance: &str,

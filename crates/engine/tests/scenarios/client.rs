@@ -203,10 +203,10 @@ async fn bulk_calls_count_first_and_keep_to_their_limit() {
     world.settle().await;
     let all = || world.client.bulk(InstanceQuery { orchestration_name: Some("waits".to_owned()), ..query() });
     let counted = all().count().await.unwrap();
-    assert_eq!((counted.matched, counted.done, counted.more), (12, 0, false));
+    assert_eq!((counted.matched, counted.done, counted.next), (12, 0, None));
     let limited = all().limit(5).count().await.unwrap();
-    assert_eq!((limited.matched, limited.more), (5, true));
-    assert!(!all().limit(12).count().await.unwrap().more);
+    assert_eq!((limited.matched, limited.next.is_some()), (5, true));
+    assert_eq!(all().limit(12).count().await.unwrap().next, None);
     assert_eq!(all().pause("x").await.unwrap().done, 12);
     world.settle().await;
     assert_eq!(world.client.system_metrics().await.unwrap().paused_instances, 12);
@@ -221,6 +221,34 @@ async fn bulk_calls_count_first_and_keep_to_their_limit() {
     let too_many = all().limit(MAX_BULK_INSTANCES + 1).count().await.unwrap_err();
     assert_eq!(too_many.code(), Code::TooManyInstances);
     world.assert_queues_are_empty().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn bulk_calls_one_after_the_other_reach_each_instance_once() {
+    const COUNT: u32 = 1_100;
+    let world = World::resident();
+    let _node = world.node(&registry(&Log::default())).await;
+    for n in 0..COUNT {
+        world.client.start(WAITS, n).id(format!("w{n}")).await.unwrap();
+    }
+    world.settle().await;
+    let mut running = InstanceQuery { status: Some(ExecutionStatus::Running), ..query() };
+    let more_than_a_page = world.client.bulk(running.clone()).limit(1_050).count().await.unwrap();
+    assert_eq!((more_than_a_page.matched, more_than_a_page.next.is_some()), (1_050, true));
+    let (mut matched, mut done) = (0, 0);
+    loop {
+        // What was cancelled a moment ago still runs: nothing has settled.
+        let part = world.client.bulk(running.clone()).limit(300).cancel("enough").await.unwrap();
+        matched += part.matched;
+        done += part.done;
+        running.cursor = part.next;
+        if running.cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!((matched, done), (COUNT as usize, COUNT as usize));
+    world.settle().await;
+    assert_eq!(world.client.system_metrics().await.unwrap().cancelled_instances, u64::from(COUNT));
 }
 
 #[tokio::test(start_paused = true)]

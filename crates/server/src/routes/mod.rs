@@ -2,8 +2,10 @@
 
 mod actions;
 mod audit;
+mod events;
 mod functions;
 mod health;
+mod hooks;
 mod instances;
 mod invocations;
 mod keys;
@@ -11,7 +13,9 @@ mod page;
 mod paging;
 mod partial;
 mod recurring;
+mod sse;
 mod system;
+mod versions;
 mod work;
 mod workers;
 
@@ -24,6 +28,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use segno::clock;
 use segno_api::problem::PROBLEM_JSON;
+use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi, Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
@@ -34,6 +39,8 @@ use crate::access::{self, Need};
 use crate::app::App;
 use crate::problem::{Code, Refusal};
 use crate::{audit as audit_log, body_scope, idempotency, request_id};
+
+pub use hooks::ingress::HookRates;
 
 /// Name of the security scheme in the document.
 const BEARER: &str = "bearer";
@@ -58,9 +65,15 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::read::tree))
         .routes(routes!(instances::read::status))
         .routes(routes!(instances::stream::events))
+        .routes(routes!(events::events))
         .routes(routes!(instances::logs::logs))
         .routes(routes!(functions::list))
         .routes(routes!(functions::get))
+        .routes(routes!(hooks::declare::list))
+        .routes(routes!(hooks::declare::get))
+        .routes(routes!(hooks::payloads::list))
+        .routes(routes!(hooks::events::list))
+        .routes(routes!(hooks::events::list_of_route))
         .routes(routes!(workers::list))
         .routes(routes!(actions::list))
         .routes(routes!(actions::get))
@@ -80,7 +93,10 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::steer::delete))
         .routes(routes!(instances::bulk::bulk))
         .routes(routes!(invocations::invoke))
-        .routes(routes!(functions::put, functions::delete));
+        .routes(routes!(functions::put, functions::delete))
+        .routes(routes!(hooks::declare::put, hooks::declare::patch, hooks::declare::delete))
+        .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
+        .routes(routes!(hooks::payloads::replay));
     let act = OpenApiRouter::new()
         .routes(routes!(actions::create))
         .routes(routes!(actions::patch, actions::delete))
@@ -106,7 +122,10 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::revoke))
         .routes(routes!(audit::list));
-    let public = OpenApiRouter::new().routes(routes!(health::healthz)).routes(routes!(health::readyz));
+    let public = OpenApiRouter::new()
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .merge(refusing(OpenApiRouter::new().routes(routes!(hooks::ingress::receive))));
 
     let guarded = [
         (Need::Read, Audit::EveryChange, read),
@@ -127,7 +146,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
             Audit::Nothing => group,
         };
         let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));
-        all = all.merge(described(group, app.keys.is_some()));
+        let group = refusing(group);
+        all = all.merge(if app.keys.is_some() { needing_a_key(group) } else { group });
     }
     let (router, document) = all.split_for_parts();
     let page = SwaggerUi::new("/docs").url("/openapi.json", document.clone());
@@ -154,26 +174,34 @@ fn description() -> OpenApi {
     document
 }
 
-/// Says in the document what is true of every route behind a guard: it may answer with a problem, and it needs a key if the
-/// server has keys.
-fn described(mut group: OpenApiRouter<App>, with_keys: bool) -> OpenApiRouter<App> {
+/// Says in the document that the routes of a group may answer with a problem.
+fn refusing(mut group: OpenApiRouter<App>) -> OpenApiRouter<App> {
     let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
     let refused = ResponseBuilder::new()
         .description("What is wrong, and what to do")
         .content(PROBLEM_JSON, problem)
         .build();
-    for item in group.get_openapi_mut().paths.paths.values_mut() {
-        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
-        for operation in operations.into_iter().flatten() {
-            for statuses in ["4XX", "5XX"] {
-                operation.responses.responses.insert(statuses.to_owned(), refused.clone().into());
-            }
-            if with_keys {
-                operation.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
-            }
+    for operation in operations(&mut group) {
+        for statuses in ["4XX", "5XX"] {
+            operation.responses.responses.insert(statuses.to_owned(), refused.clone().into());
         }
     }
     group
+}
+
+/// Says in the document that the routes of a group need a key.
+fn needing_a_key(mut group: OpenApiRouter<App>) -> OpenApiRouter<App> {
+    for operation in operations(&mut group) {
+        operation.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
+    }
+    group
+}
+
+fn operations(group: &mut OpenApiRouter<App>) -> impl Iterator<Item = &mut Operation> {
+    let items = group.get_openapi_mut().paths.paths.values_mut();
+    items
+        .flat_map(|item| [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch])
+        .flatten()
 }
 
 async fn nothing_here(request: Request) -> Refusal {

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `actions` | actions and recurring actions |
 //! | `functions` | functions, and what stored ones may do |
+//! | `hooks` | webhooks |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
 //!
 //! `docs/guide/server.md` lists every setting.
 
 mod actions;
 mod functions;
+mod hooks;
 mod layers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use actions::ActionSettings;
 pub use functions::StoredFunctionSettings;
+pub use hooks::HookSettings;
 pub use layers::{Effective, Layers, Origin, SettingsError};
 
 /// What a node does.
@@ -76,6 +79,8 @@ pub struct Settings {
     pub retention: RetentionSettings,
     /// Actions and recurring actions.
     pub actions: ActionSettings,
+    /// Webhooks.
+    pub hooks: HookSettings,
     /// Functions of the configuration, which every namespace and tenant sees.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub functions: BTreeMap<FunctionName, Function>,
@@ -226,6 +231,7 @@ impl Settings {
         self.store_url()?;
         self.check_functions()?;
         self.check_actions()?;
+        self.check_hooks()?;
         let server = &self.server;
         if server.roles.is_empty() {
             return Err(SettingsError::value(

@@ -134,17 +134,35 @@ async fn many_are_counted_first_and_then_acted_on() {
         client.custom_status(&id, 0, PATIENCE).await.unwrap();
     }
     let filter = BulkFilter { prefix: Some("many-".to_owned()), ..BulkFilter::default() };
-    let mut request =
-        Bulk { action: BulkAction::Cancel, filter, reason: None, dry_run: true, force: false, limit: None };
+    let mut request = Bulk {
+        action: BulkAction::Cancel,
+        filter,
+        reason: None,
+        dry_run: true,
+        force: false,
+        limit: None,
+        cursor: None,
+    };
     let counted = client.bulk(&request).await.unwrap();
-    assert_eq!((counted.matched, counted.changed), (20, 0));
+    assert_eq!((counted.matched, counted.changed, counted.next_cursor), (20, 0, None));
     request.dry_run = false;
-    let done = client.bulk(&request).await.unwrap();
-    assert_eq!((done.matched, done.changed, done.more), (20, 20, false));
+    request.limit = Some(7);
+    let mut parts = Vec::new();
+    loop {
+        let done = client.bulk(&request).await.unwrap();
+        parts.push((done.matched, done.changed));
+        request.cursor = done.next_cursor;
+        if request.cursor.is_none() {
+            break;
+        }
+    }
+    assert_eq!(parts, [(7, 7), (7, 7), (6, 6)]);
     for number in 0..20 {
         let ended = client.instance(&format!("many-{number}"), PATIENCE).await.unwrap();
         assert_eq!(ended.status, Status::Cancelled);
     }
+    request.cursor = Some("???".to_owned());
+    assert_eq!(client.bulk(&request).await.unwrap_err().status(), Some(400));
     request.filter = BulkFilter::default();
     assert_eq!(client.bulk(&request).await.unwrap_err().status(), Some(400));
 }

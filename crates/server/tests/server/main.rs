@@ -8,8 +8,10 @@
 
 mod access;
 mod actions;
+mod changes;
 mod examples;
 mod functions;
+mod hooks;
 mod idempotency;
 mod instances;
 mod invocations;

@@ -36,6 +36,32 @@ async fn events_come_as_they_happen_and_go_on_after_the_last_one_seen() {
 }
 
 #[tokio::test]
+async fn a_long_history_comes_page_by_page_without_gaps() {
+    /// More than the server reads at once.
+    const MESSAGES: usize = 250;
+    let stand = Stand::open().await;
+    let client = stand.client();
+    client.start(&greet("long", r#"{"name":"Ada","wait":true}"#), None, Duration::ZERO).await.unwrap();
+    let message = Send { name: "unread".to_owned(), data: Json::null(), id: None };
+    for _ in 0..MESSAGES {
+        client.enqueue("long", &message).await.unwrap();
+    }
+    client.raise("long", &Send { name: "wave".to_owned(), ..message }).await.unwrap();
+    client.instance("long", PATIENCE).await.unwrap();
+    let mut stream = client.events("long", None).await.unwrap();
+    let mut ids = Vec::new();
+    while let Some(event) = stream.next().await.unwrap() {
+        ids.push(event.id.clone());
+    }
+    assert_eq!(ids.pop().as_deref(), Some(""), "the end has no id");
+    assert!(ids.len() > MESSAGES, "{}", ids.len());
+    let expected: Vec<String> = (1..=ids.len()).map(|id| format!("1-{id}")).collect();
+    assert_eq!(ids, expected);
+    let page = client.history("long", None, 2).await.unwrap();
+    assert_eq!((page.events[0].id, page.events.len(), page.next_after), (3, ids.len() - 2, None));
+}
+
+#[tokio::test]
 async fn there_is_a_limit_of_streams_and_stopping_ends_them() {
     let mut settings = settings(segno_server::settings::Authentication::None);
     settings.server.max_streams = 1;

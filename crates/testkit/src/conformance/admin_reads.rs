@@ -1,6 +1,8 @@
 //! Everything that is stored can be read and counted, and what is not there is not found.
 
-use segno::store::{ExecutionStatus, QueueDepths, WorkerMessage};
+use std::ops::RangeInclusive;
+
+use segno::store::{ExecutionStatus, HistoryPage, HistoryQuery, QueueDepths, StoredEvent, WorkerMessage};
 
 use super::fixture::*;
 
@@ -23,6 +25,8 @@ pub(super) async fn what_is_unknown_is_not_found(env: Env) {
     not_found(env.read_history("nobody").await);
     not_found(env.read_history_with_execution_id("i1", 2).await);
     not_found(env.read_history_with_execution_id("nobody", 1).await);
+    not_found(env.read_history_page(part("i1", 2, 0, 10)).await);
+    not_found(env.read_history_page(part("nobody", 1, 0, 10)).await);
     not_found(env.get_parent_id("nobody").await);
 }
 
@@ -129,6 +133,58 @@ pub(super) async fn an_execution_without_events_reads_empty(env: Env) {
     env.turn_of("i1").await.named("Flow").ack().await;
     assert_eq!(env.read_history("i1").await.unwrap(), []);
     assert_eq!(env.get_execution_info("i1", 1).await.unwrap().event_count, 0);
+}
+
+fn part(instance: &str, execution_id: u64, after_event_id: u64, limit: usize) -> HistoryQuery {
+    HistoryQuery { instance_id: instance.to_owned(), execution_id, after_event_id, limit }
+}
+
+fn events(ids: RangeInclusive<u64>) -> Vec<StoredEvent> {
+    ids.map(event).collect()
+}
+
+pub(super) async fn a_history_is_read_in_pages(env: Env) {
+    env.start_executions("i1", 2).await;
+    env.turn_of("i1").await.event(2).event(3).event(4).ack().await;
+    let page = |after, limit| env.read_history_page(part("i1", 2, after, limit));
+    assert_eq!(page(0, 2).await.unwrap(), HistoryPage { events: events(1..=2), next: Some(2) });
+    assert_eq!(page(2, 2).await.unwrap(), HistoryPage { events: events(3..=4), next: None });
+    assert_eq!(page(1, 100).await.unwrap(), HistoryPage { events: events(2..=4), next: None });
+    assert_eq!(page(4, 100).await.unwrap(), HistoryPage::default());
+    assert_eq!(page(u64::MAX >> 1, 100).await.unwrap(), HistoryPage::default());
+    let earlier = env.read_history_page(part("i1", 1, 0, 100)).await.unwrap();
+    assert_eq!(earlier, HistoryPage { events: events(1..=1), next: None });
+    env.turn_of("i2").await.named("Flow").ack().await;
+    assert_eq!(env.read_history_page(part("i2", 1, 0, 1)).await.unwrap(), HistoryPage::default());
+}
+
+pub(super) async fn pages_do_not_depend_on_the_commits_that_made_the_history(env: Env) {
+    const LAST: u64 = 60;
+    let mut next = 1;
+    for size in [1, 7, 2, 30, 1, 1, 18] {
+        let turn = (next..next + size).fold(env.turn_of("i1").await, Turn::event);
+        turn.ack().await;
+        next += size;
+    }
+    assert_eq!(next, LAST + 1);
+    for limit in [1, 2, 3, 8, 29, 60, 61] {
+        for after in 0..=LAST {
+            let page = env.read_history_page(part("i1", 1, after, limit)).await.unwrap();
+            let end = LAST.min(after + limit as u64);
+            let expected = HistoryPage { events: events(after + 1..=end), next: (end < LAST).then_some(end) };
+            assert_eq!(page, expected, "{limit} after {after}");
+        }
+    }
+}
+
+pub(super) async fn a_page_of_a_history_shows_what_came_meanwhile(env: Env) {
+    env.start("i1").await;
+    assert_eq!(env.read_history_page(part("i1", 1, 1, 10)).await.unwrap(), HistoryPage::default());
+    env.turn_of("i1").await.event(2).ack().await;
+    assert_eq!(env.read_history_page(part("i1", 1, 1, 10)).await.unwrap().events, [event(2)]);
+    env.delete_instances_atomic(&["i1".to_owned()], true).await.unwrap();
+    env.turn_of("i1").await.event(1).event(2).event(3).ack().await;
+    assert_eq!(env.read_history_page(part("i1", 1, 2, 10)).await.unwrap().events, [event(3)]);
 }
 
 pub(super) async fn instances_are_listed_newest_first(env: Env) {

@@ -133,6 +133,18 @@ pub(super) async fn a_long_history_comes_back_in_order(env: Env) {
     assert_eq!(env.read("i1").await.unwrap(), (1..=300).map(event).collect::<Vec<_>>());
 }
 
+pub(super) async fn a_history_grows_at_its_end_only(env: Env) {
+    env.turn_of("i1").await.event(1).event(3).ack().await;
+    env.send("i1", "go").await;
+    let item = env.fetch().await;
+    conflict(env.turn(&item).event(2).try_ack().await);
+    env.turn(&item).execution(2).event(1).ack().await;
+    conflict(env.append_with_execution("i1", 1, vec![event(2)]).await);
+    conflict(env.append_with_execution("i1", 1, vec![event(5), event(4)]).await);
+    env.append_with_execution("i1", 1, vec![event(4)]).await.unwrap();
+    assert_eq!(env.read_with_execution("i1", 1).await.unwrap(), [event(1), event(3), event(4)]);
+}
+
 pub(super) async fn a_turn_with_many_items_enqueues_each_of_them(env: Env) {
     let turn =
         (1..=100).fold(env.turn_of("i1").await, |turn, id| turn.work(job(id)).post(message("i2", "x")));

@@ -6,10 +6,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, ExecutionInfo, ExecutionStatus,
-    Export, FetchOrchestrationItems, FetchWorkItems, Import, InstanceFilter, InstanceInfo, InstancePage,
-    InstanceQuery, ListRecords, LockToken, LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider,
-    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, Record, RecordBatch, Records,
-    StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
+    Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
+    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockToken, LockedWorkItem, OrchestrationItem,
+    OrchestratorMessage, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    Record, RecordBatch, Records, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
 };
 
 use super::FaultStore;
@@ -194,6 +194,10 @@ impl ProviderAdmin for FaultStore {
             self.inner.read_history_with_execution_id(instance, execution_id),
         )
         .await
+    }
+
+    async fn read_history_page(&self, query: HistoryQuery) -> Result<HistoryPage, ProviderError> {
+        self.read("read_history_page", self.inner.read_history_page(query)).await
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {

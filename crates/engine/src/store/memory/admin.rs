@@ -8,9 +8,9 @@ use async_trait::async_trait;
 use super::MemoryStore;
 use super::state::Unended;
 use crate::store::{
-    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, InstanceFilter, InstanceInfo,
-    InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoredEvent, SystemMetrics,
+    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
+    InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
+    PruneResult, QueueDepths, StoredEvent, SystemMetrics,
 };
 
 fn unknown_instance(operation: &'static str, instance: &str) -> ProviderError {
@@ -65,6 +65,18 @@ impl ProviderAdmin for MemoryStore {
             state.instances.execution(instance, execution_id).map(|execution| execution.events.clone())
         });
         events.ok_or_else(|| unknown_execution("read_history_with_execution_id", instance, execution_id))
+    }
+
+    async fn read_history_page(&self, query: HistoryQuery) -> Result<HistoryPage, ProviderError> {
+        let (instance, execution_id) = (query.instance_id.as_str(), query.execution_id);
+        let events = self.look(|state, _| {
+            state.instances.execution(instance, execution_id).map(|execution| {
+                let after = execution.events_after(query.after_event_id);
+                after[..after.len().min(query.limit.saturating_add(1))].to_vec()
+            })
+        });
+        let events = events.ok_or_else(|| unknown_execution("read_history_page", instance, execution_id))?;
+        Ok(HistoryPage::cut(events, query.limit))
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {

@@ -136,15 +136,9 @@ impl Execution {
         }
     }
 
-    fn append(&mut self, events: Vec<StoredEvent>) {
-        for event in events {
-            if event.event_id > self.last_event_id() {
-                self.events.push(event);
-            } else {
-                let place = self.events.partition_point(|stored| stored.event_id < event.event_id);
-                self.events.insert(place, event);
-            }
-        }
+    /// The events behind one.
+    pub(super) fn events_after(&self, event_id: u64) -> &[StoredEvent] {
+        &self.events[self.events.partition_point(|event| event.event_id <= event_id)..]
     }
 }
 
@@ -190,7 +184,7 @@ impl InstanceTable {
         &self.index
     }
 
-    /// Fails when an event id exists already or occurs twice.
+    /// Fails when an event id is not above all before it.
     pub(super) fn check_new_events(
         &self,
         operation: &'static str,
@@ -198,21 +192,12 @@ impl InstanceTable {
         execution_id: u64,
         events: &[StoredEvent],
     ) -> Result<(), ProviderError> {
-        let stored = self.execution(instance, execution_id).map_or(&[][..], |execution| &execution.events);
-        let last_event_id = stored.last().map_or(0, |event| event.event_id);
-        let follows = events.first().is_none_or(|first| first.event_id > last_event_id);
-        if follows && events.is_sorted_by(|one, next| one.event_id < next.event_id) {
-            return Ok(());
-        }
-        let mut seen = BTreeSet::new();
-        let exists = |event_id: u64| stored.binary_search_by_key(&event_id, |event| event.event_id).is_ok();
-        let repeated = events.iter().map(|event| event.event_id).find(|id| exists(*id) || !seen.insert(*id));
-        repeated.map_or(Ok(()), |event_id| {
-            let message = format!(
-                "event {event_id} of execution {execution_id} of {instance} exists already; fetch the item again"
-            );
-            Err(ProviderError::new(ErrorKind::Conflict, operation, message))
-        })
+        let last_event_id = self.execution(instance, execution_id).map_or(0, Execution::last_event_id);
+        let Some(event_id) = StoredEvent::first_not_ascending(last_event_id, events) else { return Ok(()) };
+        let message = format!(
+            "event {event_id} of execution {execution_id} of {instance} comes too late; fetch the item again"
+        );
+        Err(ProviderError::new(ErrorKind::Conflict, operation, message))
     }
 
     /// Applies a commit whose events have been checked. Returns the row, or `None` when there is none and the
@@ -234,7 +219,7 @@ impl InstanceTable {
             });
             let execution = &mut row.executions[place];
             self.event_count += commit.events.len() as u64;
-            execution.append(commit.events);
+            execution.events.extend(commit.events);
             execution.apply(&mut metadata, commit.now_ms);
             if commit.execution_id >= row.info.current_execution_id {
                 row.info.current_execution_id = commit.execution_id;

@@ -32,7 +32,9 @@ pub async fn bulk(
         Some(limit) if (1..=MAX_BULK_INSTANCES).contains(&limit) => limit,
         Some(_) => return Err(Refusal::field("limit", format!("must be 1 to {MAX_BULK_INSTANCES}"))),
     };
-    let bulk = app.client.bulk(query(&scope, request.filter)?).limit(limit);
+    let mut query = query(&scope, request.filter)?;
+    query.cursor = request.cursor.as_deref().map(|cursor| list::decode_cursor(&scope, cursor)).transpose()?;
+    let bulk = app.client.bulk(query).limit(limit);
     let reason = request.reason.as_deref().unwrap_or("asked for through the API, together with others");
     let done = match request.action {
         _ if request.dry_run => bulk.count().await,
@@ -42,7 +44,8 @@ pub async fn bulk(
         BulkAction::Delete => bulk.delete(request.force).await,
     };
     let done = done.map_err(|error| Refusal::from_engine(&error, &scope))?;
-    Ok(Json(BulkResult { matched: done.matched, changed: done.done, more: done.more }))
+    let next_cursor = done.next.map(|cursor| list::encode_cursor(&scope, &cursor));
+    Ok(Json(BulkResult { matched: done.matched, changed: done.done, next_cursor }))
 }
 
 fn query(scope: &Scope, filter: BulkFilter) -> Result<InstanceQuery, Refusal> {

@@ -56,12 +56,17 @@ pub fn unix_ms(at: jiff::Timestamp) -> u64 {
     u64::try_from(at.as_millisecond()).unwrap_or(0)
 }
 
-fn encode_cursor(scope: &Scope, cursor: &InstanceCursor) -> String {
+/// A cursor as text that callers give back.
+pub fn encode_cursor(scope: &Scope, cursor: &InstanceCursor) -> String {
     let id = scope.shown(&cursor.instance_id).unwrap_or_default();
     URL_SAFE_NO_PAD.encode(format!("{} {id}", cursor.created_at_ms))
 }
 
-fn decode_cursor(scope: &Scope, cursor: &str) -> Result<InstanceCursor, Refusal> {
+/// A cursor that a caller gave back.
+///
+/// # Errors
+/// When it is not one.
+pub fn decode_cursor(scope: &Scope, cursor: &str) -> Result<InstanceCursor, Refusal> {
     let decoded = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let parts = decoded.as_deref().and_then(|text| {
         let (created_at_ms, id) = text.split_once(' ')?;

@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 use segno::limits::MAX_PAGE_ROWS;
+use segno::store::HistoryQuery;
 use segno_api::history::{Execution, ExecutionList, History};
 use segno_api::instance::{CustomStatus, Instance, Tree};
 use serde::Deserialize;
@@ -86,8 +87,6 @@ pub async fn history(
     Path(id): Path<String>,
     Query(page): Query<HistoryPage>,
 ) -> Result<Json<History>, Refusal> {
-    let stored = scope.stored(&id);
-    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let limit = match page.limit {
         None => MAX_PAGE_ROWS,
         some => limit(some)?,
@@ -96,12 +95,16 @@ pub async fn history(
         Some(execution) => execution,
         None => find(&app, &scope, &id).await?.execution_id,
     };
-    let after = page.after.unwrap_or(0);
-    let events = app.client.history_of_execution(&stored, execution).await.map_err(refused)?;
-    let mut rest = events.iter().filter(|event| event.event_id > after);
-    let events = rest.by_ref().take(limit).map(view::event).collect::<Result<Vec<_>, _>>()?;
-    let next_after = rest.next().and_then(|_| events.last().map(|event| event.id));
-    Ok(Json(History { execution, events, next_after }))
+    let query = HistoryQuery {
+        instance_id: scope.stored(&id),
+        execution_id: execution,
+        after_event_id: page.after.unwrap_or(0),
+        limit,
+    };
+    let list = app.client.history_page(query).await;
+    let list = list.map_err(|error| Refusal::from_engine(&error, &scope))?;
+    let events = list.events.iter().map(view::event).collect::<Result<_, _>>()?;
+    Ok(Json(History { execution, events, next_after: list.next }))
 }
 
 /// All executions of an instance.

@@ -5,24 +5,27 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
+use axum::response::sse::Event as SseEvent;
 use futures_util::stream::{self, Stream};
+use segno::client::Instance;
+use segno::store::{ErrorKind, HistoryQuery};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::find::find;
+use super::super::sse;
+use super::find::{find, find_stored};
 use super::view;
 use crate::app::App;
 use crate::extract::Path;
 use crate::listen::until_stopped;
-use crate::problem::{Code, Refusal};
+use crate::problem::Refusal;
 use crate::scope::{Scope, ScopeParameters};
-
-/// A comment is sent after so long without an event, so that nothing in between takes the stream for dead.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Between two looks when nothing happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// Events that are read at once.
+const PAGE_EVENTS: usize = 100;
 
 /// The events of an instance, from the first one or from the one after `Last-Event-ID`, until it has ended.
 ///
@@ -42,22 +45,20 @@ pub async fn events(
 ) -> Result<Response, Refusal> {
     let instance = scope.stored(&id);
     let found = find(&app, &scope, &id).await?;
-    let seen = match headers.get("last-event-id") {
-        None => (found.execution_id, 0),
-        Some(text) => text.to_str().ok().and_then(parse_id).ok_or_else(|| {
-            Refusal::field("Last-Event-ID", "is not the id of an event of this stream, as in 1-17")
-        })?,
+    let seen = sse::last_event(&headers, parse_id)?.unwrap_or((found.execution_id, 0));
+    let place = sse::place(&app)?;
+    let follower = Follower {
+        app,
+        scope,
+        instance,
+        seen,
+        latest: found,
+        looked: false,
+        ready: Vec::new(),
+        ended: false,
+        _place: place,
     };
-    let place = app.streams.clone().try_acquire_owned().map_err(|_| {
-        Refusal::new(
-            Code::TooManyStreams,
-            "too many streams are open on this server; close some, or ask again later",
-        )
-    })?;
-    let follower =
-        Follower { app, scope, instance, seen, revision: 0, ready: Vec::new(), ended: false, _place: place };
-    let keep_alive = KeepAlive::new().interval(HEARTBEAT).text("");
-    Ok(Sse::new(follower.stream()).keep_alive(keep_alive).into_response())
+    Ok(sse::answer(follower.stream()))
 }
 
 fn parse_id(text: &str) -> Option<(u64, u64)> {
@@ -71,8 +72,10 @@ struct Follower {
     instance: String,
     /// Execution and event that were sent last.
     seen: (u64, u64),
-    /// Up to which commit was looked.
-    revision: u64,
+    /// The instance as it was when it was last looked at.
+    latest: Instance,
+    /// Whether everything up to there was sent.
+    looked: bool,
     /// To be sent, last one first.
     ready: Vec<SseEvent>,
     ended: bool,
@@ -99,47 +102,69 @@ impl Follower {
         })
     }
 
-    /// Waits for something new and reads it.
+    /// Reads a page of what is new, and waits for it first if everything was sent.
     async fn look(&mut self) -> Result<(), Refusal> {
-        let refused = |error: segno::Error| Refusal::from_engine(&error, &self.scope);
-        let found = match self.app.client.wait_for_revision(&self.instance, self.revision, LOOK_AGAIN).await {
-            Ok(found) => found,
-            Err(error) if error.code() == segno::Code::WaitTimedOut => return Ok(()),
-            Err(error) => return Err(refused(error)),
-        };
-        self.revision = found.revision;
-        let mut events = Vec::new();
-        let (first, _) = self.seen;
-        for execution in self.app.client.executions(&self.instance).await.map_err(refused)? {
-            if execution < first {
-                continue;
-            }
-            for event in
-                self.app.client.history_of_execution(&self.instance, execution).await.map_err(refused)?
-            {
-                if (execution, event.event_id) <= self.seen {
-                    continue;
+        if self.looked {
+            let wait = self.app.client.wait_for_revision(&self.instance, self.latest.revision, LOOK_AGAIN);
+            match wait.await {
+                Ok(found) => self.latest = found,
+                Err(error) if error.code() == segno::Code::WaitTimedOut => {
+                    // Whoever waits for something that was deleted should know.
+                    return find_stored(&self.app, &self.scope, &self.instance).await.map(drop);
                 }
-                self.seen = (execution, event.event_id);
-                let shown = view::event(&event)?;
-                let sse =
-                    SseEvent::default().id(format!("{execution}-{}", event.event_id)).event(&shown.kind);
-                events.push(
-                    sse.json_data(&shown)
-                        .map_err(|_| Refusal::new(Code::Internal, "an event cannot be sent"))?,
-                );
+                Err(error) => return Err(self.refused(&error)),
+            }
+            self.looked = false;
+        }
+        let (execution, after) = self.seen;
+        let query = HistoryQuery {
+            instance_id: self.instance.clone(),
+            execution_id: execution,
+            after_event_id: after,
+            limit: PAGE_EVENTS,
+        };
+        let (mut ready, is_last_page) = match self.app.client.history_page(query).await {
+            Ok(page) => {
+                self.seen.1 = page.events.last().map_or(after, |event| event.event_id);
+                let shown = page.events.iter().map(|event| shown(execution, event));
+                (shown.collect::<Result<Vec<_>, _>>()?, page.next.is_none())
+            }
+            // Not begun yet, or pruned.
+            Err(error) if error.kind() == ErrorKind::NotFound => (Vec::new(), true),
+            Err(error) => return Err(self.refused(&error)),
+        };
+        if is_last_page && execution < self.latest.execution_id {
+            self.seen = (self.execution_after(execution).await?, 0);
+        } else if is_last_page {
+            self.looked = true;
+            if self.latest.has_ended() {
+                let instance = view::instance(&self.scope, self.latest.clone())?;
+                ready.push(sse::with_data(SseEvent::default().event("end"), &instance)?);
+                self.ended = true;
             }
         }
-        if found.has_ended() {
-            let shown = view::instance(&self.scope, found)?;
-            let sse = SseEvent::default().event("end");
-            events.push(
-                sse.json_data(&shown).map_err(|_| Refusal::new(Code::Internal, "an event cannot be sent"))?,
-            );
-            self.ended = true;
-        }
-        events.reverse();
-        self.ready = events;
+        ready.reverse();
+        self.ready = ready;
         Ok(())
     }
+
+    /// The next execution that is stored. They have gaps where some were pruned.
+    async fn execution_after(&self, execution: u64) -> Result<u64, Refusal> {
+        if execution + 1 == self.latest.execution_id {
+            return Ok(self.latest.execution_id);
+        }
+        let stored = self.app.client.executions(&self.instance).await;
+        let stored = stored.map_err(|error| self.refused(&error))?;
+        Ok(stored.into_iter().find(|next| *next > execution).unwrap_or(self.latest.execution_id))
+    }
+
+    fn refused(&self, error: &segno::Error) -> Refusal {
+        Refusal::from_engine(error, &self.scope)
+    }
+}
+
+fn shown(execution: u64, event: &segno::event::Event) -> Result<SseEvent, Refusal> {
+    let shown = view::event(event)?;
+    let sse = SseEvent::default().id(format!("{execution}-{}", event.event_id)).event(&shown.kind);
+    sse::with_data(sse, &shown)
 }

@@ -44,7 +44,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("segno-stores", &["segno", "segno-embedded", "segno-postgres"]),
     ("segno-cli", &["segno", "segno-api", "segno-bench", "segno-server", "segno-stores"]),
     ("segno-testkit", &["segno"]),
-    ("segno-bench", &["segno", "segno-embedded", "segno-postgres", "segno-stores", "segno-testkit"]),
+    (
+        "segno-bench",
+        &["segno", "segno-actions", "segno-embedded", "segno-postgres", "segno-stores", "segno-testkit"],
+    ),
     ("segno-examples", &["segno", "segno-embedded", "segno-testkit"]),
 ];
 

@@ -10,7 +10,7 @@ pub mod schedule;
 pub mod scheduler;
 mod settle;
 mod signature;
-mod telemetry;
+pub mod telemetry;
 pub mod template;
 
 pub use options::ActionOptions;
@@ -19,6 +19,10 @@ pub use settle::Settle;
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/functions.md")]
 struct FunctionsGuide;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/actions.md")]
+struct ActionsGuide;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/schedules.md")]

@@ -7,6 +7,7 @@
 //! | `closed_loop` | clients that start an instance, wait for its result, and start the next |
 //! | `floor` | the physical limit of a disk: `segno-bench floor --store segno:DIR` |
 //! | `http` | load on a server's API: `segno-bench http get --server URL` |
+//! | `recurring` | recurring actions, many of them due at once: `segno-bench recurring --store URL` |
 //! | `nodes` | the nodes that a workload runs on, and what they cost |
 //! | `usage` | processor time and memory of this process |
 //! | `report` | what is printed, as a table or as JSON |
@@ -18,6 +19,7 @@ mod closed_loop;
 mod floor;
 mod http;
 mod nodes;
+mod recurring;
 mod report;
 mod usage;
 mod workload;
@@ -32,7 +34,8 @@ use usage::Usage;
 use workload::{Bench, Workload};
 
 pub use arguments::{
-    Arguments, Command, FloorArguments, HttpArguments, HttpLoad, RunArguments, WorkloadName,
+    Arguments, Command, FloorArguments, HttpArguments, HttpLoad, RecurringArguments, RunArguments,
+    WorkloadName,
 };
 
 /// Does what was asked for and prints what was measured.
@@ -44,6 +47,7 @@ pub async fn run(command: &Command) -> anyhow::Result<()> {
         Command::Run(arguments) => run_all(arguments).await,
         Command::Floor(arguments) => floor::run(arguments).await,
         Command::Http(arguments) => http::run(arguments).await,
+        Command::Recurring(arguments) => recurring::run(arguments).await,
     }
 }
 

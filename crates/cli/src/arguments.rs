@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use segno_stores::StoreUrl;
 
+use crate::action::arguments::ActionArguments;
 use crate::recurring::arguments::RecurringArguments;
 use crate::remote::arguments::{Connection, RemoteCommand};
 
@@ -36,7 +37,9 @@ pub enum Command {
     /// Look after API keys, on a server or directly on a store.
     #[command(visible_alias = "key")]
     Keys(KeysArguments),
-    /// Look at schedules.
+    /// Call functions at a time.
+    Action(ActionArguments),
+    /// Call functions again and again, and look at schedules.
     Recurring(RecurringArguments),
     #[command(flatten)]
     Remote(RemoteCommand),

@@ -6,6 +6,7 @@
 //! | `serve` | `segno dev` and `segno serve` |
 //! | `config` | `segno config …` |
 //! | `keys` | `segno keys …` |
+//! | `action` | `segno action …` |
 //! | `recurring` | `segno recurring …`, one file per verb |
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
@@ -18,6 +19,7 @@
 //!
 //! Data goes to stdout, everything else to stderr.
 
+mod action;
 mod arguments;
 mod config;
 mod exit;
@@ -86,7 +88,8 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Serve(arguments) => serve::serve(arguments).await,
         Command::Config(arguments) => config::run(arguments, format),
         Command::Keys(arguments) => keys::run(arguments, format).await,
-        Command::Recurring(arguments) => recurring::run(&arguments, format),
+        Command::Action(arguments) => action::run(arguments, format).await,
+        Command::Recurring(arguments) => recurring::run(arguments, format).await,
         Command::Remote(command) => remote::run(command, format).await,
         Command::Store(arguments) => store::run(arguments, format).await,
         Command::Selftest(arguments) => selftest::run(arguments, format).await,

@@ -47,6 +47,8 @@ pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
             "show ada",
             "signal ada wave",
             "wait ada",
+            "recurring create --every 5s --function greet --input '\"Ada\"'",
+            "recurring list",
         ] {
             eprintln!("  segno {verb}{server}");
         }

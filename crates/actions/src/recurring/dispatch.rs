@@ -1,6 +1,7 @@
 //! The call that an occurrence becomes, and the commit that it belongs to.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use segno::clock::duration_ms;
@@ -8,6 +9,7 @@ use segno::store::{ErrorKind, Expect, OrchestratorMessage, RecordBatch, RecordWr
 use segno::{Client, Payload};
 use serde_json::{Value, json};
 
+use super::advance::later;
 use super::history::{Decision, HistoryEntry, SkipReason};
 use super::model::RecurringAction;
 use super::record::{DEDUP_KIND, dedup_id};
@@ -37,6 +39,16 @@ impl Plan {
     /// Notes what became of an occurrence.
     pub(crate) fn note(&mut self, entry: HistoryEntry) {
         self.entries.insert(entry.time, entry);
+    }
+
+    /// Notes that an action is disabled, beside what became of an occurrence of the same time.
+    pub(crate) fn note_end(&mut self, reason: &str, now: Timestamp) {
+        let mut time = now;
+        while self.entries.contains_key(&time) {
+            time = later(time, Duration::from_millis(1));
+        }
+        let entry = HistoryEntry::new(time, Decision::Disabled, now);
+        self.note(HistoryEntry { detail: Some(reason.to_owned()), ..entry });
     }
 
     /// What became of occurrences.

@@ -145,12 +145,16 @@ impl RecurringAction {
 
     /// When somebody has to look at it, in Unix milliseconds; never if nothing will happen by itself.
     pub(crate) fn due_at_ms(&self) -> Option<u64> {
-        let waiting = self.progress.buffered.filter(|_| self.progress.running.is_empty());
-        let by_time = match self.enabled {
-            false => self.resumes_at,
-            true => waiting.or(self.next_execution_at).map(|time| self.fires_at(time)),
+        let progress = &self.progress;
+        let waiting = progress.buffered.filter(|_| progress.running.is_empty());
+        let by_time = match waiting.or(self.next_execution_at) {
+            _ if !self.enabled => self.resumes_at,
+            Some(time) => Some(self.fires_at(time)),
+            // There is nothing more to come, which is to be written down.
+            None if progress.buffered.is_none() => Some(Timestamp::UNIX_EPOCH),
+            None => None,
         };
-        let check = self.progress.check_at.filter(|_| !self.progress.running.is_empty());
+        let check = progress.check_at.filter(|_| !progress.running.is_empty());
         [by_time, check].into_iter().flatten().min().map(due_ms)
     }
 }

@@ -28,7 +28,7 @@ impl Scheduler {
     pub(super) async fn fire_recurring(&self, record: Record, now_ms: u64) -> Result<Handled, ActionError> {
         let stored = decode(&record)?;
         let (mut action, now) = (stored.action, timestamp(now_ms));
-        let mut plan = Plan::default();
+        let (mut plan, was_enabled) = (Plan::default(), action.enabled);
         match action.schedule.compile(&self.zones) {
             Ok(schedule) => {
                 action.refresh(&schedule, self.zones.version());
@@ -36,7 +36,10 @@ impl Scheduler {
                 self.take_steps(&mut action, &schedule, now, &mut plan).await?;
             }
             // It could be compiled when it was stored; a zone may be gone from the database.
-            Err(error) => disable(&mut action, &error.to_string(), now, &mut plan),
+            Err(error) => action.disable(&error.to_string()),
+        }
+        if let (true, false, Some(reason)) = (was_enabled, action.enabled, &action.disabled_reason) {
+            plan.note_end(reason, now);
         }
         let entries: Vec<HistoryEntry> = plan.entries().cloned().collect();
         let batch = plan.into_batch(&action, stored.version, &self.options)?;
@@ -70,14 +73,13 @@ impl Scheduler {
             }
             action.advance(&step, schedule, now);
             match step {
-                Step::Resume => {}
+                Step::Resume | Step::Disable { .. } => {}
                 Step::Buffer { time } => plan.note(HistoryEntry::new(time, Decision::Buffered, now)),
                 Step::Skip { time, reason } => plan.note(HistoryEntry::skipped(time, reason, now)),
                 Step::SkipRange { from, until, count } => {
                     let entry = HistoryEntry::skipped(from, SkipReason::Missed, now);
                     plan.note(HistoryEntry { until: Some(until), count: Some(count), ..entry });
                 }
-                Step::Disable { reason } => disable(action, &reason, now, plan),
                 Step::Fire { time, note, cancels, .. } => {
                     let dispatcher = Dispatcher {
                         store: &*self.store,
@@ -124,14 +126,6 @@ impl Scheduler {
         action.progress.check_at = (longest_ms > 0).then(|| later(now, Duration::from_millis(longest_ms)));
         Ok(())
     }
-}
-
-fn disable(action: &mut RecurringAction, reason: &str, now: Timestamp, plan: &mut Plan) {
-    action.disable(reason);
-    plan.note(HistoryEntry {
-        detail: Some(reason.to_owned()),
-        ..HistoryEntry::new(now, Decision::Disabled, now)
-    });
 }
 
 /// Counts and logs what was committed.

@@ -66,9 +66,9 @@ impl Scheduler {
         if is_current && is_due_as_it_says {
             return Ok(action.enabled);
         }
-        if let Ok(schedule) = action.schedule.compile(&self.zones) {
-            action.refresh(&schedule, self.zones.version());
-        }
+        // One whose zone is gone is disabled when it is due.
+        let Ok(schedule) = action.schedule.compile(&self.zones) else { return Ok(action.enabled) };
+        action.refresh(&schedule, self.zones.version());
         let writes = vec![action.write(Expect::Version(stored.version))?];
         match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
             Ok(_) => tracing::info!(recurring_id = action.id, "recurring.refreshed"),

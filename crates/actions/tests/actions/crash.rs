@@ -10,7 +10,7 @@ use segno::store::memory::MemoryStore;
 use segno::{Client, Registry, Runtime};
 use segno_actions::action::{Action, ActionDb, ActionTrigger};
 use segno_actions::functions::{Functions, HumanDuration, Scope};
-use segno_actions::recurring::{NewRecurringAction, RecurringActionTemplate, RecurringActions};
+use segno_actions::recurring::{Decision, NewRecurringAction, RecurringActionTemplate, RecurringActions};
 use segno_actions::schedule::{ScheduleSpec, Zones};
 use segno_actions::scheduler::Scheduler;
 use segno_testkit::clock::VirtualClock;
@@ -70,8 +70,9 @@ async fn outcome(store: &Arc<dyn Store>, book: &RecurringActions, id: &str) -> O
     let mut shown: Vec<String> =
         actions.iter().map(|action| format!("{} {}", action.trigger.at(), action.status.name())).collect();
     shown.sort();
-    let occurrences =
-        history.iter().map(|entry| format!("{} {:?} {:?}", entry.time, entry.decision, entry.outcome));
+    // When it was noticed that there will be no more depends on when it was looked at.
+    let fired = history.iter().filter(|entry| entry.decision != Decision::Disabled);
+    let occurrences = fired.map(|entry| format!("{} {:?} {:?}", entry.time, entry.decision, entry.outcome));
     Outcome { occurrences: occurrences.collect(), actions: shown, instances }
 }
 

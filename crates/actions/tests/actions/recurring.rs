@@ -326,3 +326,39 @@ fn a_change_of_the_schedule_sets_the_next_time_anew() {
         assert_eq!(world.calls.seconds(), [60, 90, 120]);
     });
 }
+
+#[test]
+fn one_time_is_fired_and_its_end_is_told_beside_it() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let mut new = every(60, "note", json!({}));
+        new.schedule = ScheduleSpec::at(world.at(30));
+        let action = world.create(new).await;
+        world.pass(40).await;
+        let now = world.read(&action).await;
+        assert_eq!((now.enabled, now.execution_count), (false, 1));
+        assert_eq!(now.disabled_reason.as_deref(), Some("its one time has passed"));
+        let decisions: Vec<_> = world.told(&action).await.iter().map(|entry| entry.decision).collect();
+        assert_eq!(decisions, [Decision::Fired, Decision::Disabled]);
+    });
+}
+
+#[test]
+fn a_new_zone_database_sets_the_next_times_anew() {
+    segno_testkit::run(async {
+        let mut world = World::idle().await;
+        let action = world.create(every(600, "note", json!({}))).await;
+        // As a node with another database would have left it.
+        let mut old = world.read(&action).await;
+        old.progress.zones = "1999a (system)".to_owned();
+        old.next_execution_at = Some(world.at(90_000));
+        let write = old.write(segno::store::Expect::Anything).unwrap();
+        let batch = segno::store::RecordBatch { writes: vec![write], ..Default::default() };
+        world.store.commit_records(batch).await.unwrap();
+        world.schedule();
+        world.pass(5).await;
+        let now = world.read(&action).await;
+        assert_eq!(now.next_execution_at, Some(world.at(600)));
+        assert_eq!(now.progress.zones, world.zones.version());
+    });
+}

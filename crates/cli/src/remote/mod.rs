@@ -9,7 +9,7 @@ mod invoke;
 mod list;
 mod profiles;
 mod show;
-mod start;
+pub mod start;
 mod steer;
 mod tail;
 mod timeline;

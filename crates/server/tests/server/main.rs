@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod actions;
 mod changes;
 mod examples;
 mod functions;
@@ -16,6 +17,7 @@ mod instances;
 mod invocations;
 mod load;
 mod push;
+mod recurring;
 mod requests;
 mod stand;
 mod streams;

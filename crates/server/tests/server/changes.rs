@@ -14,7 +14,8 @@ use crate::stand::{Ground, PATIENCE, Stand, greet, settings};
 const ADA: &str = r#"{"name":"Ada"}"#;
 
 async fn next(stream: &mut EventStream) -> StreamEvent {
-    tokio::time::timeout(PATIENCE, stream.next()).await.unwrap().unwrap().unwrap()
+    let event = segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, stream.next()).await;
+    event.unwrap().unwrap().unwrap()
 }
 
 /// A stream that listens.

@@ -8,6 +8,7 @@
 
 mod process;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,6 +17,8 @@ use std::time::Duration;
 use process::Process;
 use segno_api::client::Expected;
 use segno_api::instance::{OnConflict, StartInstance, Status};
+use segno_api::invocation::Invoke;
+use segno_api::work::{CompleteWork, FetchWork, WorkItem};
 use segno_api::{Client, Json};
 use tempfile::TempDir;
 
@@ -41,6 +44,10 @@ fn start_of(id: &str) -> StartInstance {
         start_at: None,
         on_conflict: OnConflict::Reject,
     }
+}
+
+fn rounds() -> u64 {
+    std::env::var("SEGNO_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap())
 }
 
 #[derive(Default)]
@@ -76,7 +83,7 @@ async fn kill_again_and_again<F: Future<Output = ()> + Send + 'static>(
     directory: &Path,
     work: impl Fn(Client, Arc<Book>, u64, u64) -> F,
 ) -> Vec<String> {
-    let rounds = std::env::var("SEGNO_KILL_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap());
+    let rounds = rounds();
     let book = Arc::new(Book::default());
     for round in 0..rounds {
         let mut server = Process::dev(directory);
@@ -164,4 +171,127 @@ async fn what_a_hook_has_acknowledged_is_kept_and_called_once_however_often_the_
         let calls = history.events.iter().filter(|event| event.kind == "ActivityScheduled").count();
         assert_eq!(calls, 1, "{delivery}");
     }
+}
+
+/// A remote function.
+const STAMP: &str = "stamp";
+
+/// Workers at once.
+const WORKERS: u64 = 4;
+
+/// What workers have answered for a call, by its instance. Each answer is different from all others.
+#[derive(Default)]
+struct Answers {
+    /// The server took it.
+    taken: Mutex<HashMap<String, String>>,
+    /// The server died before it said so.
+    unknown: Mutex<HashMap<String, Vec<String>>>,
+    count: AtomicU64,
+}
+
+/// Calls the function until the server is gone.
+async fn call_until_killed(client: Client, book: Arc<Book>, round: u64, number: u64) {
+    for sequence in 0.. {
+        let key = format!("r{round}-c{number}-{sequence}");
+        let call = Invoke { key: Some(key.clone()), ..Invoke::new(STAMP, Json::null()) };
+        match client.invoke(&call, Duration::ZERO).await {
+            Ok(started) => {
+                book.accepted.lock().unwrap().push(started.id);
+                book.count.fetch_add(1, Ordering::SeqCst);
+            }
+            Err(error) if error.status().is_none() => return,
+            Err(error) => panic!("{key}: {error}"),
+        }
+    }
+}
+
+/// Works until the server is gone or there is no more to do. Begins with what was held when the last server died, and gives
+/// back what is held now.
+async fn work_until_killed(
+    client: Client,
+    book: Arc<Book>,
+    answers: Arc<Answers>,
+    mut held: Vec<WorkItem>,
+) -> Vec<WorkItem> {
+    let request =
+        FetchWork { max_items: 4, wait_ms: 100, lease_ms: 5_000, ..FetchWork::new("worker", [STAMP]) };
+    while !book.stopped.load(Ordering::SeqCst) {
+        while let Some(item) = held.pop() {
+            let stamp = format!("\"{}\"", answers.count.fetch_add(1, Ordering::SeqCst));
+            let result = Json::from_text(stamp.clone()).unwrap();
+            match client.complete_work(&CompleteWork { lease: item.lease.clone(), result }).await {
+                Ok(()) => {
+                    let before = answers.taken.lock().unwrap().insert(item.instance.clone(), stamp);
+                    assert_eq!(before, None, "{} was answered twice", item.instance);
+                }
+                Err(error) if error.status().is_none() => {
+                    answers.unknown.lock().unwrap().entry(item.instance.clone()).or_default().push(stamp);
+                    held.push(item);
+                    return held;
+                }
+                // The lease went with the server that gave it.
+                Err(error) => assert_eq!(error.code(), Some("lease-lost"), "{error}"),
+            }
+        }
+        match client.fetch_work(&request).await {
+            Ok(fetched) => held = fetched.items,
+            Err(error) if error.status().is_none() => return held,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    held
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_workers_answered_stands_however_often_the_server_is_killed() {
+    let rounds = rounds();
+    let directory = TempDir::new().unwrap();
+    let (book, answers) = (Arc::new(Book::default()), Arc::new(Answers::default()));
+    let mut held: Vec<Vec<WorkItem>> = Vec::new();
+    for round in 0..rounds {
+        let mut server = Process::dev(directory.path());
+        let client = Client::new(&server.address).unwrap();
+        if round == 0 {
+            let remote = Json::from_text(r#"{"executor":"remote"}"#.to_owned()).unwrap();
+            client.put_function(STAMP, &remote, Expected::Absent).await.unwrap();
+        }
+        let (mut callers, mut workers) = (tokio::task::JoinSet::new(), tokio::task::JoinSet::new());
+        let before = book.count.load(Ordering::SeqCst);
+        for number in 0..CLIENTS {
+            callers.spawn(call_until_killed(client.clone(), book.clone(), round, number));
+        }
+        for _ in 0..WORKERS {
+            let held = held.pop().unwrap_or_default();
+            workers.spawn(work_until_killed(client.clone(), book.clone(), answers.clone(), held));
+        }
+        let enough = before + STARTS_BEFORE_KILL * (1 + round % 4);
+        while book.count.load(Ordering::SeqCst) < enough {
+            tokio::task::yield_now().await;
+        }
+        server.kill();
+        callers.join_all().await;
+        held = workers.join_all().await;
+    }
+    let server = Process::dev(directory.path());
+    let client = Client::new(&server.address).unwrap();
+    let worker =
+        tokio::spawn(work_until_killed(client.clone(), book.clone(), answers.clone(), held.concat()));
+    let accepted = book.accepted.lock().unwrap().clone();
+    assert!(accepted.len() as u64 >= rounds * STARTS_BEFORE_KILL);
+    for id in &accepted {
+        let ended = client.instance(id, PATIENCE).await.unwrap();
+        assert_eq!((ended.status, ended.execution), (Status::Completed, 1), "{id}");
+        let result = ended.result.unwrap().text().to_owned();
+        let taken = answers.taken.lock().unwrap().get(id).cloned();
+        let unknown = answers.unknown.lock().unwrap().get(id).cloned().unwrap_or_default();
+        match taken {
+            Some(taken) => assert_eq!(result, taken, "{id}"),
+            None => assert!(unknown.contains(&result), "{id} has {result}, which nobody answered"),
+        }
+        let history = client.history(id, None, 0).await.unwrap();
+        let ends = history.events.iter().filter(|event| event.kind == "ActivityCompleted").count();
+        assert_eq!(ends, 1, "{id}");
+    }
+    book.stopped.store(true, Ordering::SeqCst);
+    worker.await.unwrap();
 }

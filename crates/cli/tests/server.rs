@@ -8,6 +8,8 @@
 
 mod process;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::process::Command;
 
 use process::{Process, segno};
@@ -253,6 +255,23 @@ fn the_first_start_shows_the_first_key() {
         .iter()
         .find_map(|line| line.trim().strip_prefix("segno_").map(|_| line.trim().to_owned()));
     assert!(server.run(&["list", "--key", &key.unwrap()]).status.success());
+}
+
+#[test]
+fn durable_writes_are_measured() {
+    let directory = TempDir::new().unwrap();
+    let server = Process::dev(directory.path());
+    server.said(&["start", "greet", "--input", r#"{"name":"Ada"}"#, "--wait"]);
+    let host = server.address.strip_prefix("http://").unwrap();
+    let mut connection = TcpStream::connect(host).unwrap();
+    write!(connection, "GET /metrics HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).unwrap();
+    for name in ["segno_store_commit_operations_count", "segno_store_commit_duration_seconds_count"] {
+        let line = answer.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        let count = line.rsplit(' ').next().and_then(|count| count.parse::<u64>().ok());
+        assert!(count > Some(0), "{name} in {answer}");
+    }
 }
 
 #[test]

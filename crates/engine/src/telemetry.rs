@@ -1,5 +1,7 @@
 //! Names of metrics, in one place. `docs/guide/observability.md` describes each.
 
+use std::time::Duration;
+
 /// Counter: turns committed.
 pub const TURNS: &str = "segno_turns_total";
 /// Counter: instances started (their first execution).
@@ -34,3 +36,13 @@ pub const RETENTION_EXECUTIONS: &str = "segno_retention_executions_deleted_total
 pub const STEPS_RUN: &str = "segno_steps_run_total";
 /// Histogram: seconds by which timers fired late.
 pub const TIMER_LATENESS_SECONDS: &str = "segno_timer_lateness_seconds";
+/// Histogram: seconds that a store needed to make a batch durable.
+pub const STORE_COMMIT_SECONDS: &str = "segno_store_commit_duration_seconds";
+/// Histogram: operations that shared one durable write of a store.
+pub const STORE_COMMIT_OPERATIONS: &str = "segno_store_commit_operations";
+
+/// Stores call this when a batch of operations is durable.
+pub fn store_committed(took: Duration, operations: usize) {
+    metrics::histogram!(STORE_COMMIT_SECONDS).record(took.as_secs_f64());
+    metrics::histogram!(STORE_COMMIT_OPERATIONS).record(operations as f64);
+}

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
+use segno::telemetry;
+
 use crate::batch::Batch;
 use crate::checkpointer::Order;
 use crate::log::{AppendError, Log};
@@ -25,7 +27,9 @@ pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
                 }
                 let took = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(started_ns));
                 let Writing { watched, frozen, batch, .. } = writing;
-                pace.written(core.synced(watched), took);
+                let answered = core.synced(watched);
+                pace.written(answered, took);
+                telemetry::store_committed(took, answered);
                 spare = batch.recycled();
                 let Some(frozen) = frozen else { continue };
                 frozen

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use segno::clock::{Clock, NEVER_MS, SystemClock, duration_ms, sleep, sleep_until, timeout};
 use segno::store::{ErrorKind, ProviderError};
+use segno::telemetry;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Row, Statement};
 
@@ -219,6 +220,7 @@ impl Exchanger {
         let counts = &self.core.counts;
         counts.exchanges.fetch_add(1, Ordering::Relaxed);
         let limit = self.core.options.statement_timeout + ANSWER_SLACK;
+        let asked_ns = self.core.clock().monotonic_ns();
         let asked = ask(connection, &self.sql, self.statement.as_ref(), &parameters);
         let rows = match timeout(&SystemClock, limit, asked).await {
             Some(Ok(rows)) => rows,
@@ -227,6 +229,10 @@ impl Exchanger {
                 return Err(Failure { trouble: Trouble::Away, text: format!("no answer within {limit:?}") });
             }
         };
+        if !plan.items.is_empty() {
+            let took_ns = self.core.clock().monotonic_ns().saturating_sub(asked_ns);
+            telemetry::store_committed(Duration::from_nanos(took_ns), plan.items.len());
+        }
         Answer::read(&rows).map_err(|error| Failure { trouble: Trouble::Defect, text: error.to_string() })
     }
 

@@ -12,6 +12,8 @@
 //! | `store` | `segno store …`, one file per verb |
 //! | `moment` | times as people say them: `now+10m` |
 //! | `log` | what is logged, for people or for programs |
+//! | `traces` | where spans go |
+//! | `otlp` | spans to a collector (feature `otlp`) |
 //! | `output` | what is printed: for people or as JSON |
 //! | `progress` | how far something is: a bar on a terminal, lines elsewhere |
 //! | `exit` | exit codes |
@@ -24,6 +26,8 @@ mod exit;
 mod keys;
 mod log;
 mod moment;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod output;
 mod progress;
 mod recurring;
@@ -31,6 +35,7 @@ mod remote;
 mod selftest;
 mod serve;
 mod store;
+mod traces;
 
 use std::panic::resume_unwind;
 use std::process::ExitCode;

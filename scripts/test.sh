@@ -58,7 +58,7 @@ provide node nodejs
 provide openssl openssl
 
 stage format cargo fmt --all --check
-stage lints cargo clippy --workspace --all-targets -- -D warnings
+stage lints cargo clippy --workspace --all-targets --features segno-cli/otlp -- -D warnings
 stage build cargo build --workspace --all-targets
 if ! cargo nextest --version >/dev/null 2>&1; then
   stage "test runner" cargo install --locked cargo-nextest
@@ -70,6 +70,8 @@ for store in embedded postgres; do
   SEGNO_TEST_STORE=$store stage "server on $store" \
     scripts/with-postgres.sh cargo nextest run --workspace -E 'package(segno-server) and kind(test)'
 done
+# A feature that the default build leaves out; with --workspace, so that what it does not touch is not built again.
+stage otlp cargo nextest run --workspace --features segno-cli/otlp --test otlp
 stage doctests cargo test --workspace --doc
 stage documentation docs
 

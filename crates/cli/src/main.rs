@@ -13,6 +13,8 @@
 //! | `store` | `segno store …`, one file per verb |
 //! | `moment` | times as people say them: `now+10m` |
 //! | `log` | what is logged, for people or for programs |
+//! | `traces` | where spans go |
+//! | `otlp` | spans to a collector (feature `otlp`) |
 //! | `output` | what is printed: for people or as JSON |
 //! | `progress` | how far something is: a bar on a terminal, lines elsewhere |
 //! | `exit` | exit codes |
@@ -26,6 +28,8 @@ mod exit;
 mod keys;
 mod log;
 mod moment;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod output;
 mod progress;
 mod recurring;
@@ -33,6 +37,7 @@ mod remote;
 mod selftest;
 mod serve;
 mod store;
+mod traces;
 
 use std::panic::resume_unwind;
 use std::process::ExitCode;

@@ -305,6 +305,21 @@ fn a_server_that_cannot_start_says_why() {
 }
 
 #[test]
+#[cfg(not(feature = "otlp"))]
+fn a_build_without_otlp_refuses_to_be_told_where_traces_go() {
+    for verb in
+        [&["serve", "--store", "memory:"][..], &["dev", "--data", "/nonexistent"], &["config", "check"]]
+    {
+        let mut command = segno();
+        let output = command.args(verb).env("SEGNO_TELEMETRY__OTLP_ENDPOINT", "http://[::1]:4318").output();
+        let output = output.unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{verb:?}: {message}");
+        assert!(message.contains("--features otlp"), "{verb:?}: {message}");
+    }
+}
+
+#[test]
 fn settings_are_shown_with_where_they_came_from() {
     let directory = TempDir::new().unwrap();
     let file = directory.path().join("segno.toml");

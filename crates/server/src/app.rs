@@ -21,6 +21,7 @@ use crate::idempotency::Idempotency;
 use crate::readiness::Readiness;
 use crate::routes::HookRates;
 use crate::settings::Settings;
+use crate::trace::CurrentTrace;
 use crate::work::{LeaseSeal, Presence};
 
 /// What every route needs. Cheap to clone.
@@ -70,6 +71,8 @@ pub struct AppState {
     pub metrics: Option<PrometheusHandle>,
     /// What happens to instances.
     pub hub: Arc<Hub>,
+    /// Tells the trace context of the current span, if spans are exported.
+    pub current_trace: Option<CurrentTrace>,
     /// Places for live streams.
     pub streams: Arc<Semaphore>,
     /// Cancelled when the server stops: streams end and readiness is over.

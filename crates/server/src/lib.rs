@@ -15,6 +15,7 @@
 //! | `events` | what happens to instances, for callers who listen |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
+//! | `trace` | a span for every request, and the trace that instances go on with |
 //! | `listen` | connections, TLS, time limits |
 //! | `app` | what every route needs |
 //! | `work` | work for workers elsewhere: leases, long polls, presence, pushing |
@@ -40,6 +41,7 @@ pub mod samples;
 mod scope;
 mod server;
 pub mod settings;
+mod trace;
 mod work;
 
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
@@ -49,3 +51,4 @@ pub use segno_actions::functions::HumanDuration;
 pub use segno_actions::hooks::{Verification, signed_headers};
 pub use segno_actions::schedule;
 pub use server::{Server, ServerBuilder, ServerError};
+pub use trace::CurrentTrace;

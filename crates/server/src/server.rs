@@ -30,6 +30,7 @@ use crate::listen::{self, Limits, Serving, TlsError};
 use crate::readiness::Readiness;
 use crate::routes::{self, HookRates};
 use crate::settings::{Authentication, Role, Settings, SettingsError};
+use crate::trace::CurrentTrace;
 use crate::work::{LeaseSeal, Presence, Pusher};
 
 /// Why a server cannot start.
@@ -69,6 +70,7 @@ pub struct ServerBuilder {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     metrics: Option<PrometheusHandle>,
+    current_trace: Option<CurrentTrace>,
     insecure: bool,
 }
 
@@ -91,6 +93,14 @@ impl ServerBuilder {
     #[must_use]
     pub fn metrics(mut self, metrics: PrometheusHandle) -> Self {
         self.metrics = Some(metrics);
+        self
+    }
+
+    /// Tells the trace context of the current span, where spans are exported: instances go on with the trace of the request
+    /// that starts them.
+    #[must_use]
+    pub fn current_trace(mut self, current: CurrentTrace) -> Self {
+        self.current_trace = Some(current);
         self
     }
 
@@ -219,6 +229,7 @@ impl ServerBuilder {
             keys,
             trusts_any_host: self.insecure,
             metrics: self.metrics,
+            current_trace: self.current_trace,
             stopping: stopping.clone(),
             settings: self.settings,
         });
@@ -262,6 +273,7 @@ impl Server {
             clock: SystemClock::shared(),
             ids: SystemIds::shared(),
             metrics: None,
+            current_trace: None,
             insecure: false,
         }
     }

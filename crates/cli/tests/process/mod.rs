@@ -19,6 +19,11 @@ pub fn segno() -> Command {
         "SEGNO_TENANT",
         "SEGNO_LOG",
         "RUST_LOG",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_RESOURCE_ATTRIBUTES",
+        "OTEL_SERVICE_NAME",
+        "OTEL_TRACES_SAMPLER",
     ] {
         command.env_remove(name);
     }

@@ -9,10 +9,10 @@ use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
 use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
 
-use super::decide::before;
 use super::dispatch::Dispatcher;
-use super::history::{HistoryEntry, SkipReason};
+use super::history::HistoryEntry;
 use super::model::{Progress, RecurringAction, RecurringActionTemplate};
+use super::pausing::Pause;
 use super::policy::RecurringPolicy;
 use super::record::{
     COUNT_KIND, RECURRING_HISTORY_KIND, RECURRING_KIND, StoredRecurring, count_write, decode, decode_count,
@@ -26,9 +26,6 @@ use crate::schedule::{Schedule, ScheduleSpec, Zones};
 
 /// How often a change is tried again when others change the same action. Each try that fails is a change that went ahead.
 const MAX_TRIES: usize = 1_000;
-
-/// Most occurrences of a pause that are counted for the record.
-const MAX_COUNTED: usize = 1_000;
 
 /// A recurring action that is to be made.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,15 +62,6 @@ impl NewRecurringAction {
             enabled: true,
         }
     }
-}
-
-/// How somebody pauses a recurring action.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Pause {
-    /// Why.
-    pub note: Option<String>,
-    /// When it goes on by itself.
-    pub resumes_at: Option<Timestamp>,
 }
 
 /// The recurring actions of a store. Cheap to clone.
@@ -320,60 +308,6 @@ impl RecurringActions {
         if action.enabled { Ok(()) } else { Err(never_fires(action)) }
     }
 
-    fn go_on(
-        &self,
-        action: &mut RecurringAction,
-        schedule: &Schedule,
-        now: Timestamp,
-    ) -> Result<(), ActionError> {
-        if action.policy.max_executions.is_some_and(|most| action.execution_count >= most) {
-            return Err(ActionError::invalid("max_executions", "is reached; raise it before you resume"));
-        }
-        self.zones.version().clone_into(&mut action.progress.zones);
-        action.resume(schedule, now);
-        if action.enabled { Ok(()) } else { Err(never_fires(action)) }
-    }
-
-    /// Pauses a recurring action. What runs goes on. Pausing what is paused changes its note and time, and nothing else.
-    ///
-    /// # Errors
-    /// `unknown-action` when there is none, `invalid-action` when the time to go on is not in the future.
-    pub async fn pause(&self, scope: &Scope, id: &str, pause: Pause) -> Result<RecurringAction, ActionError> {
-        let changed = self.change(scope, id, |action, now| {
-            if pause.resumes_at.is_some_and(|at| at <= now) {
-                return Err(ActionError::invalid(
-                    "resumes_at",
-                    "is in the past; choose a later time, or leave it out",
-                ));
-            }
-            action.pause(pause.clone(), now);
-            action.check(&self.schedule_of(action)?, &self.options)?;
-            Ok(None)
-        });
-        let action = changed.await?;
-        tracing::info!(recurring_id = id, "recurring.pause");
-        Ok(action)
-    }
-
-    /// Lets a paused recurring action go on, from the next occurrence after now. Resuming what is not paused changes nothing.
-    ///
-    /// # Errors
-    /// `unknown-action` when there is none, `invalid-action` when there is no occurrence left.
-    pub async fn resume(&self, scope: &Scope, id: &str) -> Result<RecurringAction, ActionError> {
-        let changed = self.change(scope, id, |action, now| {
-            if action.enabled {
-                return Ok(None);
-            }
-            let schedule = self.schedule_of(action)?;
-            let skipped = action.skipped_while_paused(&schedule, now);
-            self.go_on(action, &schedule, now)?;
-            Ok(skipped)
-        });
-        let action = changed.await?;
-        tracing::info!(recurring_id = id, "recurring.resume");
-        Ok(action)
-    }
-
     /// Removes a recurring action. What runs goes on; its history is kept as long as it would have been.
     ///
     /// # Errors
@@ -441,7 +375,7 @@ impl RecurringActions {
     }
 
     /// Makes a change to what is there, whoever else changes it at the same time.
-    async fn change(
+    pub(super) async fn change(
         &self,
         scope: &Scope,
         id: &str,
@@ -477,29 +411,6 @@ impl RecurringActions {
     }
 }
 
-impl RecurringAction {
-    fn pause(&mut self, pause: Pause, now: Timestamp) {
-        if self.enabled {
-            self.disable("");
-            self.disabled_reason = None;
-            self.paused_at = Some(now);
-        }
-        self.pause_note = pause.note;
-        self.resumes_at = pause.resumes_at;
-    }
-
-    /// What was not run because of a pause that ends now.
-    pub(crate) fn skipped_while_paused(&self, schedule: &Schedule, now: Timestamp) -> Option<HistoryEntry> {
-        let since = self.paused_at?;
-        let first = schedule.next_after(since).filter(|first| first.time <= now)?.time;
-        let count = schedule.between(before(first), now).take(MAX_COUNTED).count();
-        let until = schedule.next_after(now).map(|next| next.time);
-        let detail = self.pause_note.clone();
-        let entry = HistoryEntry::skipped(first, SkipReason::Paused, now);
-        Some(HistoryEntry { until, count: Some(count as u64), detail, ..entry })
-    }
-}
-
 fn check_end(action: &RecurringAction, now: Timestamp) -> Result<(), ActionError> {
     match action.schedule.ends_at {
         Some(end) if end <= now => {
@@ -509,7 +420,7 @@ fn check_end(action: &RecurringAction, now: Timestamp) -> Result<(), ActionError
     }
 }
 
-fn never_fires(action: &RecurringAction) -> ActionError {
+pub(super) fn never_fires(action: &RecurringAction) -> ActionError {
     let field = match (&action.schedule.cron_expr, action.schedule.at) {
         (_, Some(_)) => "at",
         (Some(_), _) => "cron_expr",

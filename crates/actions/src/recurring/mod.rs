@@ -11,6 +11,7 @@
 //! | `record.rs` | how all of it is stored |
 //! | `settle.rs` | the end of an occurrence's call, written down |
 //! | `book.rs` | [`RecurringActions`]: creating, finding, changing |
+//! | `pausing.rs` | pausing and going on |
 //! | `explain.rs` | why something did or did not run |
 //! | `backfill.rs` | running what lies in the past |
 
@@ -25,14 +26,16 @@ pub(crate) mod dispatch;
 mod explain;
 pub(crate) mod history;
 mod model;
+mod pausing;
 mod policy;
 pub(crate) mod record;
 pub(crate) mod settle;
 
 pub use backfill::{Backfill, BackfillLine, BackfillOutcome};
-pub use book::{NewRecurringAction, Pause, RecurringActions};
+pub use book::{NewRecurringAction, RecurringActions};
 pub use explain::Explanation;
 pub use history::{Decision, HistoryEntry, Outcome, SkipReason};
 pub use model::{Progress, RecurringAction, RecurringActionTemplate, RunningOccurrence};
+pub use pausing::Pause;
 pub use policy::{MissedPolicy, OverlapPolicy, RecurringPolicy};
 pub use record::{RECURRING_HISTORY_KIND, RECURRING_KIND};

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use segno_server::HumanDuration;
 
 use crate::moment::Moment;
+use crate::recurring::arguments::One;
 use crate::remote::arguments::Connection;
 
 /// What to do with actions.
@@ -78,16 +79,6 @@ pub struct List {
     /// Only in this state: pending, running, completed or failed.
     #[arg(long)]
     pub status: Option<String>,
-    /// Which server.
-    #[command(flatten)]
-    pub connection: Connection,
-}
-
-/// One action.
-#[derive(Debug, Args)]
-pub struct One {
-    /// Its id.
-    pub id: String,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,

@@ -88,7 +88,7 @@ pub struct Create {
 #[derive(Debug, Args)]
 pub struct Call {
     /// The function; it gets the input as it is.
-    #[arg(long, value_name = "NAME", required_unless_present_any = ["provider", "id"])]
+    #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
     /// Input of the function, JSON; `@FILE` reads a file and `-` standard input.
     #[arg(long, value_name = "JSON")]
@@ -159,7 +159,7 @@ pub struct List {
     pub connection: Connection,
 }
 
-/// One recurring action.
+/// One action, recurring or not.
 #[derive(Debug, Args)]
 pub struct One {
     /// Its id.

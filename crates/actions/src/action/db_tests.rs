@@ -201,7 +201,7 @@ async fn what_has_ended_leaves_the_due_index_and_what_runs_is_looked_after() {
 async fn an_id_is_used_once_and_tenants_do_not_meet() {
     let world = World::new();
     let action = world.action(1, world.ago(5));
-    world.insert(&[action.clone()]).await;
+    world.insert(std::slice::from_ref(&action)).await;
     assert_eq!(world.db.insert(&action).await.unwrap_err().code(), "action-exists");
     let other = world.db.clone().scope(Scope::new("default", "other").unwrap());
     assert_eq!(other.range_due(world.now).await.unwrap(), []);

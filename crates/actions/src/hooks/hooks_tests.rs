@@ -105,7 +105,7 @@ async fn what_comes_in_is_kept_byte_for_byte_and_becomes_an_action() {
     assert_eq!(action.tool_input, json!({ "ref": "main", "event": "push", "env": "prod" }));
     assert_eq!(action.status, ActionStatus::Pending);
     let due = world.db.range_due(action.created_at).await.unwrap();
-    assert_eq!(due, [action.clone()]);
+    assert_eq!(due, std::slice::from_ref(&action));
     let Action { trigger: ActionTrigger::Webhook { raw_payload, .. }, .. } = action else {
         panic!("{action:?}")
     };

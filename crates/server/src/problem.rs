@@ -201,8 +201,10 @@ impl Refusal {
         refusal
     }
 
-    /// A refusal with a code that is not the server's own.
+    /// A refusal with a code that is not the server's own. A text that ends with the code loses it: a problem has it beside.
     pub fn told(status: StatusCode, code: &'static str, detail: String) -> Self {
+        let bare = detail.strip_suffix(&format!(" [{code}]")).map(str::to_owned);
+        let detail = bare.unwrap_or(detail);
         Refusal {
             status,
             code,

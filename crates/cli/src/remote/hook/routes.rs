@@ -12,6 +12,10 @@ use crate::output::{Rows, Table, print, print_rows, print_text};
 
 /// Declares a route.
 pub async fn create(client: &Client, name: &str, settings: &Settings, format: Format) -> Result<(), Failure> {
+    if settings.verify.is_none() && settings.declaration.is_none() {
+        let problem = "--verify is missing: say how senders prove who they are; \"none\" lets everybody in";
+        return Err(Failure::Refused(problem.to_owned()));
+    }
     let created = client.put_hook(name, &declared(settings)?, Expected::Absent).await?;
     told(client, &created, format)
 }

@@ -58,8 +58,8 @@ async fn configured_functions_are_listed_with_stored_ones_and_cannot_be_changed(
     let listed = client.functions(None).await.unwrap().functions;
     let names: Vec<_> =
         listed.iter().map(|function| (function.name.as_str(), function.version.is_some())).collect();
-    assert_eq!(names, [("echo", false), ("far", true), ("slow", false), ("tool", false)]);
-    assert!(listed[3].declaration.text().contains(r#"{"env":"SECRET"}"#), "{:?}", listed[3]);
+    assert_eq!(names, [("echo", false), ("far", true), ("greet", false), ("slow", false), ("tool", false)]);
+    assert!(listed[4].declaration.text().contains(r#"{"env":"SECRET"}"#), "{:?}", listed[4]);
     for refused in [
         client.put_function("tool", &remote, Expected::Absent).await.unwrap_err(),
         client.put_function("tool", &remote, Expected::Version(1)).await.unwrap_err(),
@@ -82,7 +82,7 @@ async fn configured_functions_are_listed_with_stored_ones_and_cannot_be_changed(
             break;
         }
     }
-    assert_eq!(pages, [3, 1]);
+    assert_eq!(pages, [3, 2]);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use segno::clock::{SystemClock, timeout};
 use segno::store::Store;
 use segno::store::memory::MemoryStore;
 use segno_api::Json;
@@ -17,7 +18,7 @@ use crate::stand::{PATIENCE, Stand, greet, settings};
 const ADA: &str = r#"{"name":"Ada"}"#;
 
 async fn next(stream: &mut EventStream) -> StreamEvent {
-    tokio::time::timeout(PATIENCE, stream.next()).await.unwrap().unwrap().unwrap()
+    timeout(&SystemClock, PATIENCE, stream.next()).await.unwrap().unwrap().unwrap()
 }
 
 /// A stream that listens.

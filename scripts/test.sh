@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python and Node are installed
+# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node and openssl are installed
 # from Debian's packages if they are missing; the tests get a private PostgreSQL server, for the run only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -54,15 +54,24 @@ require clippy "run 'rustup component add clippy'" cargo clippy --version
 # The example workers in these languages are run by tests.
 provide python3 python3
 provide node nodejs
+# Certificates of the tests of TLS are made with it.
+provide openssl openssl
 
 stage format cargo fmt --all --check
-stage lints cargo clippy --workspace --all-targets -- -D warnings
+stage lints cargo clippy --workspace --all-targets --features segno-cli/otlp -- -D warnings
 stage build cargo build --workspace --all-targets
 if ! cargo nextest --version >/dev/null 2>&1; then
   stage "test runner" cargo install --locked cargo-nextest
 fi
 # The house rules (dependency edges, error pages, file lengths) are tests too: examples/tests/house.rs.
 stage tests scripts/with-postgres.sh cargo nextest run --workspace
+# The same tests of the server again, on the stores that people run it on.
+for store in embedded postgres; do
+  SEGNO_TEST_STORE=$store stage "server on $store" \
+    scripts/with-postgres.sh cargo nextest run --workspace -E 'package(segno-server) and kind(test)'
+done
+# A feature that the default build leaves out; with --workspace, so that what it does not touch is not built again.
+stage otlp cargo nextest run --workspace --features segno-cli/otlp --test otlp
 stage doctests cargo test --workspace --doc
 stage documentation docs
 

@@ -42,9 +42,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("segno-stores", &["segno", "segno-embedded", "segno-postgres"]),
-    ("segno-cli", &["segno", "segno-api", "segno-server", "segno-stores"]),
+    ("segno-cli", &["segno", "segno-api", "segno-bench", "segno-server", "segno-stores"]),
     ("segno-testkit", &["segno"]),
-    ("segno-bench", &["segno", "segno-embedded", "segno-postgres", "segno-stores", "segno-testkit"]),
+    (
+        "segno-bench",
+        &["segno", "segno-actions", "segno-embedded", "segno-postgres", "segno-stores", "segno-testkit"],
+    ),
     ("segno-examples", &["segno", "segno-embedded", "segno-testkit"]),
 ];
 
@@ -141,9 +144,12 @@ fn a_forbidden_dependency_is_found_in_whatever_form() {
 #[test]
 fn every_code_has_a_page_and_every_page_a_code() {
     let mut codes: BTreeSet<String> = segno::Code::ALL.iter().map(|code| code.as_str().to_owned()).collect();
-    codes.extend(
-        quoted_after(&read("crates/actions/src/functions/error.rs"), "=>").into_iter().map(str::to_owned),
-    );
+    for file in files("crates/actions/src", "rs").into_iter().filter(|file| file.ends_with("/error.rs")) {
+        let text = read(&file);
+        for before in ["=>", ": &str ="] {
+            codes.extend(quoted_after(&text, before).into_iter().map(str::to_owned));
+        }
+    }
     let of_the_server = read("crates/server/src/problem.rs");
     let of_the_server = of_the_server.split("codes! {").nth(1).and_then(|rest| rest.split("\n}\n").next());
     for line in of_the_server.expect("the server has a list of codes").lines() {

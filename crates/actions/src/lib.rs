@@ -1,7 +1,29 @@
 #![doc = include_str!("lib.md")]
 
+pub mod action;
 pub mod functions;
+pub mod hooks;
+mod moment;
+mod options;
+pub mod recurring;
+pub mod schedule;
+pub mod scheduler;
+mod settle;
+mod signature;
+pub mod telemetry;
+pub mod template;
+
+pub use options::ActionOptions;
+pub use settle::Settle;
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/functions.md")]
 struct FunctionsGuide;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/actions.md")]
+struct ActionsGuide;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guide/schedules.md")]
+struct SchedulesGuide;

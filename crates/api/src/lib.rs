@@ -8,7 +8,9 @@
 //! | `change` | what happens to instances, as it happens |
 //! | `history` | recorded events |
 //! | `function` | functions, and what their tools wrote |
+//! | `hook` | webhooks: routes, payloads, events |
 //! | `invocation` | calls of functions |
+//! | `action`, `recurring` | functions called at a time, and again and again |
 //! | `work`, `worker` | the workers' protocol, and who speaks it |
 //! | `key` | API keys, roles and grants |
 //! | `audit` | who changed what |
@@ -18,16 +20,19 @@
 //! **Invariants.** These types are the wire format and nothing else: they hold no logic, and no stored format depends on
 //! them. Unknown fields in a request are refused. Times are RFC 3339 in UTC.
 
+pub mod action;
 pub mod audit;
 pub mod change;
 pub mod client;
 pub mod function;
 pub mod history;
+pub mod hook;
 pub mod instance;
 pub mod invocation;
 pub mod json;
 pub mod key;
 pub mod problem;
+pub mod recurring;
 pub mod system;
 pub mod work;
 pub mod worker;

@@ -23,6 +23,43 @@ pub enum Command {
     Floor(FloorArguments),
     /// Load a running server (`segno dev`) over HTTP.
     Http(HttpArguments),
+    /// Store very many recurring actions and fire those that are due in the same second.
+    Recurring(RecurringArguments),
+}
+
+impl Command {
+    /// Asks for JSON, whatever was said.
+    #[must_use]
+    pub fn as_json(mut self) -> Self {
+        let json = match &mut self {
+            Command::Run(arguments) => &mut arguments.json,
+            Command::Floor(arguments) => &mut arguments.json,
+            Command::Http(arguments) => &mut arguments.json,
+            Command::Recurring(arguments) => &mut arguments.json,
+        };
+        *json = true;
+        self
+    }
+}
+
+/// How many recurring actions there are.
+#[derive(Debug, Args)]
+pub struct RecurringArguments {
+    /// Where they are kept: `memory:`, `segno:DIR` or `postgres://…`. It should be empty.
+    #[arg(long, value_name = "URL", default_value = "memory:")]
+    pub store: StoreUrl,
+
+    /// Definitions that are stored and not due.
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(0..=10_000_000))]
+    pub definitions: u32,
+
+    /// Definitions that are due in the same second.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub due: u32,
+
+    /// Print a JSON object instead of lines of text.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// How to load a server.
@@ -145,7 +182,7 @@ pub enum WorkloadName {
 
 impl WorkloadName {
     /// The workloads that a name stands for.
-    pub fn list(self) -> Vec<Box<dyn Workload>> {
+    pub(crate) fn list(self) -> Vec<Box<dyn Workload>> {
         match self {
             WorkloadName::Hello => vec![Box::new(Hello)],
             WorkloadName::Sequence => vec![Box::new(Sequence)],

@@ -1,37 +1,6 @@
-//! Workloads that measure Segno, the same on every store: `segno-bench run WORKLOAD --store URL`.
-//!
-//! | file | what |
-//! |---|---|
-//! | `arguments` | what can be said on the command line |
-//! | `workload` | one file per workload, and the trait that they share |
-//! | `closed_loop` | clients that start an instance, wait for its result, and start the next |
-//! | `floor` | the physical limit of a disk: `segno-bench floor --store segno:DIR` |
-//! | `http` | load on a server's API: `segno-bench http get --server URL` |
-//! | `nodes` | the nodes that a workload runs on, and what they cost |
-//! | `usage` | processor time and memory of this process |
-//! | `report` | what is printed, as a table or as JSON |
-//!
-//! Figures go to stdout, everything else to stderr.
-
-mod arguments;
-mod closed_loop;
-mod floor;
-mod http;
-mod nodes;
-mod report;
-mod usage;
-mod workload;
-
-use std::time::Duration;
+//! The program `segno-bench`; `segno bench` is the same inside the one binary.
 
 use clap::Parser;
-use segno::Registry;
-
-use arguments::{Arguments, Command, RunArguments};
-use nodes::Nodes;
-use report::Report;
-use usage::Usage;
-use workload::{Bench, Workload};
 
 /// The allocator that the `segno` binary uses too: turns are many small allocations, which it serves about twice as fast.
 #[global_allocator]
@@ -39,37 +8,5 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
-    match Arguments::parse().command {
-        Command::Run(arguments) => run_all(&arguments).await,
-        Command::Floor(arguments) => floor::run(&arguments).await,
-        Command::Http(arguments) => http::run(&arguments).await,
-    }
-}
-
-async fn run_all(arguments: &RunArguments) -> anyhow::Result<()> {
-    if !arguments.json {
-        println!("{}", report::table_header());
-    }
-    for workload in arguments.workload.list() {
-        let report = run(&*workload, arguments).await?;
-        println!("{}", if arguments.json { report.to_json() } else { report.to_table_row() });
-    }
-    Ok(())
-}
-
-/// Runs one workload on nodes of its own.
-async fn run(workload: &dyn Workload, arguments: &RunArguments) -> anyhow::Result<Report> {
-    eprintln!("{}: {} ...", workload.name(), workload.about());
-    let registry = workload.register(Registry::builder()).build()?;
-    let bench = Bench {
-        nodes: Nodes::start(&arguments.store, arguments.nodes.into(), arguments.concurrency, &registry)
-            .await?,
-        concurrency: arguments.concurrency,
-        duration: Duration::from_secs(arguments.seconds),
-        timers: arguments.timers,
-    };
-    let measured = workload.measure(&bench).await?;
-    let rss_mb = Usage::now()?.rss_mb;
-    bench.nodes.shut_down().await;
-    Ok(Report::new(workload.name(), arguments.store.to_string(), measured, rss_mb))
+    segno_bench::run(&segno_bench::Arguments::parse().command).await
 }

@@ -6,6 +6,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use segno_stores::StoreUrl;
 
+use crate::action::arguments::ActionArguments;
+use crate::recurring::arguments::RecurringArguments;
 use crate::remote::arguments::{Connection, RemoteCommand};
 
 /// Durable workflows: serves and operates Segno.
@@ -35,6 +37,10 @@ pub enum Command {
     /// Look after API keys, on a server or directly on a store.
     #[command(visible_alias = "key")]
     Keys(KeysArguments),
+    /// Call functions at a time.
+    Action(ActionArguments),
+    /// Call functions again and again, and look at schedules.
+    Recurring(RecurringArguments),
     #[command(flatten)]
     Remote(RemoteCommand),
     /// Look after a store: figures, backups, copies.
@@ -42,12 +48,24 @@ pub enum Command {
     /// Find out whether this machine and disk keep what they acknowledge: writes, kills itself, and looks.
     #[command(after_help = "Example:\n  segno selftest --directory /var/lib/segno --rounds 100")]
     Selftest(SelftestArguments),
+    /// Measure Segno on this machine: workloads on a store, the disk alone, or a server over HTTP.
+    #[command(after_help = "Examples:\n  segno bench run hello --store segno:./bench --concurrency 256\n  \
+                            segno bench floor --store segno:./bench --concurrency 256\n  segno bench http start")]
+    Bench(BenchArguments),
     /// Print completions for a shell.
     #[command(after_help = "Example:\n  segno completions bash > /etc/bash_completion.d/segno")]
     Completions {
         /// The shell.
         shell: Shell,
     },
+}
+
+/// What to measure.
+#[derive(Debug, Args)]
+pub struct BenchArguments {
+    /// What to measure.
+    #[command(subcommand)]
+    pub command: segno_bench::Command,
 }
 
 /// What to do with a store.

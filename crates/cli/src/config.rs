@@ -6,12 +6,13 @@ use serde::Serialize;
 use crate::arguments::{ConfigArguments, ConfigVerb, Format, SettingsArguments};
 use crate::exit::Failure;
 use crate::output::{Table, print};
+use crate::traces;
 
 /// Does what was asked.
 pub fn run(arguments: ConfigArguments, format: Format) -> Result<(), Failure> {
     match arguments.verb {
         ConfigVerb::Check(arguments) => {
-            effective(&arguments)?;
+            traces::check(&effective(&arguments)?.settings.telemetry)?;
             print(
                 format,
                 &serde_json::json!({ "ok": true }),

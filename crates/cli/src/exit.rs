@@ -20,6 +20,8 @@ pub enum Failure {
     Server(segno_api::ClientError),
     /// A server could not be started or went down.
     Serving(String),
+    /// Something could not be measured.
+    Measuring(String),
     /// An instance that was waited for did not complete.
     NotCompleted(String),
     /// It did not happen in the time that was given.
@@ -41,7 +43,7 @@ impl Failure {
             },
             Failure::Unsound => 4,
             Failure::Refused(_) => 2,
-            Failure::Output(_) | Failure::Serving(_) => 1,
+            Failure::Output(_) | Failure::Serving(_) | Failure::Measuring(_) => 1,
             Failure::Server(error) => match error.status() {
                 Some(404) => 6,
                 Some(409 | 412 | 422) => 5,
@@ -64,7 +66,10 @@ impl fmt::Display for Failure {
             Failure::Refused(text) => f.write_str(text),
             Failure::Output(error) => write!(f, "the output could not be written: {error}"),
             Failure::Server(error) => error.fmt(f),
-            Failure::Serving(text) | Failure::NotCompleted(text) | Failure::TimedOut(text) => f.write_str(text),
+            Failure::Serving(text)
+            | Failure::Measuring(text)
+            | Failure::NotCompleted(text)
+            | Failure::TimedOut(text) => f.write_str(text),
             Failure::Interrupted => f.write_str("interrupted"),
         }
     }

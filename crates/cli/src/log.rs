@@ -2,18 +2,21 @@
 
 use std::io::{IsTerminal, stderr};
 
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer, fmt, registry};
 
 use crate::exit::Failure;
+use crate::traces::SpanLayer;
 
 /// How much is logged when nobody says.
 const DEFAULT_FILTER: &str = "info";
 
-/// Sets up logging to stderr.
+/// Sets up logging to stderr, and gives spans to `traces`.
 ///
 /// # Errors
 /// When `SEGNO_LOG` or `SEGNO_LOG_FORMAT` cannot be read.
-pub fn set_up() -> Result<(), Failure> {
+pub fn set_up(traces: Option<SpanLayer>) -> Result<(), Failure> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let filter =
         variable("SEGNO_LOG").or_else(|| variable("RUST_LOG")).unwrap_or_else(|| DEFAULT_FILTER.to_owned());
@@ -28,13 +31,16 @@ pub fn set_up() -> Result<(), Failure> {
             return Err(Failure::Refused(format!("SEGNO_LOG_FORMAT is {other:?}; use \"text\" or \"json\"")));
         }
     };
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(stderr);
-    let outcome = match for_people {
-        true => builder
+    let lines = fmt::layer().with_writer(stderr);
+    let lines: SpanLayer = match for_people {
+        true => lines
             .with_ansi(stderr().is_terminal() && variable("NO_COLOR").is_none())
             .with_target(false)
-            .try_init(),
-        false => builder.json().flatten_event(true).try_init(),
+            .with_filter(filter)
+            .boxed(),
+        false => lines.json().flatten_event(true).with_filter(filter).boxed(),
     };
+    let layers: Vec<SpanLayer> = std::iter::once(lines).chain(traces).collect();
+    let outcome = registry().with(layers).try_init();
     outcome.map_err(|error| Failure::Serving(format!("logging cannot be set up: {error}")))
 }

@@ -6,34 +6,45 @@
 //! | `serve` | `segno dev` and `segno serve` |
 //! | `config` | `segno config …` |
 //! | `keys` | `segno keys …` |
+//! | `action` | `segno action …` |
+//! | `recurring` | `segno recurring …`, one file per verb |
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
 //! | `store` | `segno store …`, one file per verb |
+//! | `moment` | times as people say them: `now+10m` |
 //! | `log` | what is logged, for people or for programs |
+//! | `traces` | where spans go |
+//! | `otlp` | spans to a collector (feature `otlp`) |
 //! | `output` | what is printed: for people or as JSON |
 //! | `progress` | how far something is: a bar on a terminal, lines elsewhere |
 //! | `exit` | exit codes |
 //!
 //! Data goes to stdout, everything else to stderr.
 
+mod action;
 mod arguments;
 mod config;
 mod exit;
 mod keys;
 mod log;
+mod moment;
+#[cfg(feature = "otlp")]
+mod otlp;
 mod output;
 mod progress;
+mod recurring;
 mod remote;
 mod selftest;
 mod serve;
 mod store;
+mod traces;
 
 use std::panic::resume_unwind;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use arguments::{Arguments, Command};
+use arguments::{Arguments, Command, Format};
 use exit::Failure;
 
 /// Turns are many small allocations, which this allocator serves about twice as fast.
@@ -82,9 +93,16 @@ async fn run(arguments: Arguments) -> Result<(), Failure> {
         Command::Serve(arguments) => serve::serve(arguments).await,
         Command::Config(arguments) => config::run(arguments, format),
         Command::Keys(arguments) => keys::run(arguments, format).await,
+        Command::Action(arguments) => action::run(arguments, format).await,
+        Command::Recurring(arguments) => recurring::run(arguments, format).await,
         Command::Remote(command) => remote::run(command, format).await,
         Command::Store(arguments) => store::run(arguments, format).await,
         Command::Selftest(arguments) => selftest::run(arguments, format).await,
+        Command::Bench(arguments) => {
+            let command = arguments.command;
+            let command = if format == Format::Json { command.as_json() } else { command };
+            segno_bench::run(&command).await.map_err(|error| Failure::Measuring(format!("{error:#}")))
+        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "segno", &mut script);

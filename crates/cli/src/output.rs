@@ -75,7 +75,8 @@ impl Rows {
         self.rows.push(cells.into());
     }
 
-    fn text(&self) -> String {
+    /// As people read it.
+    pub fn to_text(&self) -> String {
         let columns = self.rows.first().map_or(0, Vec::len);
         let width =
             |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -97,7 +98,7 @@ impl Rows {
 /// Prints rows.
 pub fn print_rows(format: Format, json: &impl Serialize, rows: &Rows) -> Result<(), Failure> {
     let text = match format {
-        Format::Text => rows.text(),
+        Format::Text => rows.to_text(),
         Format::Json => serde_json::to_string(json).map_err(io::Error::from)? + "\n",
     };
     write(text.as_bytes())
@@ -178,7 +179,7 @@ mod tests {
     fn rows_are_aligned_and_durations_readable() {
         let mut rows = Rows::new(["id", "status"]);
         rows.add(["a-long-one".to_owned(), "ok".to_owned()]);
-        assert_eq!(rows.text(), "ID          STATUS\na-long-one  ok\n");
+        assert_eq!(rows.to_text(), "ID          STATUS\na-long-one  ok\n");
         assert_eq!([5, 1_500, 61_000, 3_660_000].map(duration), ["5 ms", "1.5 s", "1 min 1 s", "1 h 1 min"]);
     }
 

@@ -11,13 +11,13 @@ use crate::arguments::{DevArguments, ServeArguments};
 use crate::config;
 use crate::exit::Failure;
 use crate::log;
+use crate::traces::Traces;
 
 /// Exit code of a server that was told twice to stop.
 const STOPPED_AT_ONCE: i32 = 130;
 
 /// A server to play with.
 pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
-    log::set_up()?;
     let mut layers = Layers::default();
     let data = format!("segno:{}", arguments.data.display());
     let flag = |name: &str| Origin::Flag(name.to_owned());
@@ -47,6 +47,8 @@ pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
             "show ada",
             "signal ada wave",
             "wait ada",
+            "recurring create --every 5s --function greet --input '\"Ada\"'",
+            "recurring list",
         ] {
             eprintln!("  segno {verb}{server}");
         }
@@ -57,7 +59,6 @@ pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
 
 /// A server.
 pub async fn serve(arguments: ServeArguments) -> Result<(), Failure> {
-    log::set_up()?;
     let settings = config::effective(&arguments.settings)?.settings;
     let insecure = arguments.insecure;
     let as_told = move |builder: ServerBuilder| if insecure { builder.insecure() } else { builder };
@@ -72,6 +73,8 @@ async fn run(
     prepare: impl FnOnce(ServerBuilder) -> ServerBuilder,
     announce: impl FnOnce(&Server),
 ) -> Result<(), Failure> {
+    let mut traces = Traces::start(&settings.telemetry)?;
+    log::set_up(traces.layer.take())?;
     let mut signals = Signals::new()?;
     let metrics = PrometheusBuilder::new().install_recorder();
     let metrics =
@@ -80,7 +83,10 @@ async fn run(
     // The port first: it costs nothing to give it back.
     let listener = bind(settings.server.listen).await.map_err(Failure::Serving)?;
     let store = url.open().await?;
-    let builder = prepare(Server::builder(store, settings).metrics(metrics));
+    let mut builder = prepare(Server::builder(store, settings).metrics(metrics));
+    if let Some(current) = traces.current {
+        builder = builder.current_trace(current);
+    }
     let mut server = builder.start(listener).await.map_err(|error| Failure::Serving(error.to_string()))?;
     if let Some(key) = server.take_first_key() {
         eprintln!("This store had no API key. The administrator's key, shown this once:\n\n  {key}\n");
@@ -88,7 +94,10 @@ async fn run(
     announce(&server);
     signals.next().await;
     tracing::info!("stopping; a second signal stops at once");
-    let shutdown = server.shutdown();
+    let shutdown = async {
+        server.shutdown().await;
+        traces.finish().await;
+    };
     tokio::select! {
         () = shutdown => tracing::info!("stopped"),
         () = signals.next() => {

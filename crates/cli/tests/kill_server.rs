@@ -9,6 +9,7 @@
 mod process;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -77,18 +78,20 @@ async fn start_until_killed(client: Client, book: Arc<Book>, round: u64, number:
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_accepted_is_done_once_however_often_the_server_is_killed() {
+/// Lets clients work on a server until it is killed, round after round. Returns what was accepted.
+async fn kill_again_and_again<F: Future<Output = ()> + Send + 'static>(
+    directory: &Path,
+    work: impl Fn(Client, Arc<Book>, u64, u64) -> F,
+) -> Vec<String> {
     let rounds = rounds();
-    let directory = TempDir::new().unwrap();
     let book = Arc::new(Book::default());
     for round in 0..rounds {
-        let mut server = Process::dev(directory.path());
+        let mut server = Process::dev(directory);
         let mut clients = tokio::task::JoinSet::new();
         let before = book.count.load(Ordering::SeqCst);
         for number in 0..CLIENTS {
             let client = Client::new(&server.address).unwrap();
-            clients.spawn(start_until_killed(client, book.clone(), round, number));
+            clients.spawn(work(client, book.clone(), round, number));
         }
         let enough = before + STARTS_BEFORE_KILL * (1 + round % 4);
         while book.count.load(Ordering::SeqCst) < enough {
@@ -99,10 +102,17 @@ async fn what_was_accepted_is_done_once_however_often_the_server_is_killed() {
             ended.unwrap();
         }
     }
-    let server = Process::dev(directory.path());
-    let client = Client::new(&server.address).unwrap();
     let accepted = book.accepted.lock().unwrap().clone();
     assert!(accepted.len() as u64 >= rounds * STARTS_BEFORE_KILL);
+    accepted
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_accepted_is_done_once_however_often_the_server_is_killed() {
+    let directory = TempDir::new().unwrap();
+    let accepted = kill_again_and_again(directory.path(), start_until_killed).await;
+    let server = Process::dev(directory.path());
+    let client = Client::new(&server.address).unwrap();
     for id in &accepted {
         let again = client.start(&start_of(id), None, Duration::ZERO).await.unwrap_err();
         assert_eq!(again.code(), Some("instance-exists"), "{id}");
@@ -113,6 +123,53 @@ async fn what_was_accepted_is_done_once_however_often_the_server_is_killed() {
         let history = client.history(id, None, 0).await.unwrap();
         let ends = history.events.iter().filter(|event| event.kind == "OrchestrationCompleted").count();
         assert_eq!(ends, 1, "{id}");
+    }
+}
+
+/// Posts to a hook until the server is gone.
+async fn post_until_killed(client: Client, book: Arc<Book>, round: u64, number: u64) {
+    for sequence in 0.. {
+        let delivery = format!("r{round}-c{number}-{sequence}");
+        let headers = [("x-delivery".to_owned(), delivery.clone())];
+        match client.send_hook("killed", &headers, format!("\"{delivery}\"").into_bytes()).await {
+            Ok(received) => {
+                assert_eq!(received.outcome, "routed", "{delivery}");
+                book.accepted.lock().unwrap().push(format!("{} {delivery}", received.id));
+                book.count.fetch_add(1, Ordering::SeqCst);
+            }
+            Err(error) if error.status().is_none() => return,
+            Err(error) => panic!("{delivery}: {error}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_hook_has_acknowledged_is_kept_and_called_once_however_often_the_server_is_killed() {
+    let directory = TempDir::new().unwrap();
+    let declaration = r#"{"function":"echo","verification":"none","dedup":{"header":"x-delivery"}}"#;
+    let declaration = Json::from_text(declaration.to_owned()).unwrap();
+    let server = Process::dev(directory.path());
+    Client::new(&server.address).unwrap().put_hook("killed", &declaration, Expected::Absent).await.unwrap();
+    drop(server);
+    let accepted = kill_again_and_again(directory.path(), post_until_killed).await;
+    let server = Process::dev(directory.path());
+    let client = Client::new(&server.address).unwrap();
+    for line in &accepted {
+        let (id, delivery) = line.split_once(' ').unwrap();
+        let headers = [("x-delivery".to_owned(), delivery.to_owned())];
+        let again = client.send_hook("killed", &headers, b"1".to_vec()).await.unwrap();
+        assert_eq!((again.id.as_str(), again.outcome.as_str()), (id, "deduplicated"));
+        let action = loop {
+            let detail = client.hook_payload("killed", id).await.unwrap();
+            assert_eq!(detail.actions.len(), 1, "{delivery}");
+            if detail.actions[0].status == "completed" {
+                break detail.actions[0].clone();
+            }
+        };
+        assert_eq!(action.result.unwrap().text(), format!("\"{delivery}\""));
+        let history = client.history(&action.instance.unwrap(), None, 0).await.unwrap();
+        let calls = history.events.iter().filter(|event| event.kind == "ActivityScheduled").count();
+        assert_eq!(calls, 1, "{delivery}");
     }
 }
 

@@ -10,12 +10,32 @@ mod process;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
 
 use process::{Process, segno};
 use serde_json::Value;
 use tempfile::TempDir;
 
 const WAITS: &str = r#"{"name":"Ada","wait":true}"#;
+
+#[test]
+fn this_machine_is_measured() {
+    let directory = TempDir::new().unwrap();
+    let url = format!("segno:{}", directory.path().display());
+    let bench = |arguments: &[&str], store: &str| {
+        let mut command = segno();
+        command.arg("bench").args(arguments).args(["--store", store, "--seconds", "1", "--output", "json"]);
+        command.output().unwrap()
+    };
+    for (arguments, rate) in [(&["floor"][..], "turns_per_s"), (&["run", "hello"], "runs_per_s")] {
+        let output = bench(arguments, &url);
+        let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(measured[rate].as_f64().unwrap() > 0.0, "{measured}");
+    }
+    let refused = bench(&["floor"], "memory:");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the floor is that of a disk"));
+}
 
 #[test]
 fn a_first_time_user_starts_watches_and_ends_a_workflow() {
@@ -62,6 +82,61 @@ fn a_first_time_user_starts_watches_and_ends_a_workflow() {
     server.said(&["start", "greet", "--id", "late", "--input", WAITS]);
     let running = server.run(&["delete", "late"]);
     assert_eq!(running.status.code(), Some(5), "{}", String::from_utf8_lossy(&running.stderr));
+}
+
+#[test]
+fn a_webhook_is_declared_tried_looked_at_and_replayed() {
+    let directory = TempDir::new().unwrap();
+    let mut start = segno();
+    start
+        .env("HOOK_SECRET", "It's a Secret to Everybody")
+        .env("SEGNO_STORED_FUNCTIONS__SECRET_VARIABLES", "HOOK_");
+    let server = Process::dev_by(start, directory.path());
+    let created = server.said(&[
+        "hook",
+        "create",
+        "github",
+        "--function",
+        "echo",
+        "--verify",
+        "github",
+        "--secret",
+        "env:HOOK_SECRET",
+        "--dedup-header",
+        "x-github-delivery",
+        "--input",
+        r#"{"ref":"{{payload.ref}}"}"#,
+    ]);
+    assert!(created.contains("/v1/hooks/default/github"), "{created}");
+    let secret = directory.path().join("secret");
+    std::fs::write(&secret, "It's a Secret to Everybody").unwrap();
+    let secret = format!("file:{}", secret.display());
+    let sample = ["hook", "test", "github", "--data", r#"{"ref":"main"}"#, "--header", "x-github-delivery=1"];
+    let sent = server.json(&[&sample[..], &["--secret", &secret]].concat());
+    assert_eq!(sent["outcome"], "routed");
+    let again = server.json(&[&sample[..], &["--secret", &secret]].concat());
+    assert_eq!((&again["outcome"], &again["id"]), (&Value::from("deduplicated"), &sent["id"]));
+    std::fs::write(directory.path().join("wrong"), "wrong").unwrap();
+    let wrong = format!("file:{}", directory.path().join("wrong").display());
+    assert_eq!(server.run(&[&sample[..], &["--secret", &wrong]].concat()).status.code(), Some(7));
+    let id = sent["id"].as_str().unwrap();
+    let ended = loop {
+        let shown = server.json(&["hook", "inspect", "github", id]);
+        if shown["actions"][0]["status"] == "completed" {
+            break shown;
+        }
+    };
+    assert_eq!(ended["actions"][0]["result"]["ref"], "main");
+    assert!(server.said(&["hook", "inspect", "github", id]).contains(r#"{"ref":"main"}"#));
+    server.said(&["hook", "replay", "github", id]);
+    assert_eq!(server.json(&["hook", "payloads", "github"]).as_array().unwrap().len(), 1);
+    let events = server.json(&["hook", "events", "github"]);
+    assert_eq!(events[0]["outcome"]["kind"], "replayed");
+    server.said(&["hook", "update", "github", "--filter", "payload.ref == 'main'", "--enabled=false"]);
+    assert!(server.said(&["hook", "show", "github"]).contains("payload.ref == 'main'"));
+    assert!(server.said(&["hook", "list"]).contains("github"));
+    server.said(&["hook", "delete", "github"]);
+    assert_eq!(server.run(&["hook", "show", "github"]).status.code(), Some(6));
 }
 
 #[test]
@@ -137,6 +212,40 @@ fn with_keys_only_who_has_one_gets_in() {
 }
 
 #[test]
+fn a_server_with_a_certificate_speaks_tls_only() {
+    let directory = TempDir::new().unwrap();
+    let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    let (certificate, key) = (file("server.crt"), file("server.key"));
+    let subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"];
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args(["-days", "2", "-addext", "basicConstraints=critical,CA:FALSE"])
+        .args(subject)
+        .args(["-keyout", &key, "-out", &certificate])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let settings = file("segno.toml");
+    let text = format!(
+        "[server]\nlisten = \"127.0.0.1:0\"\ntls_certificates = {certificate:?}\ntls_key = {key:?}\n\
+         [store]\nurl = \"memory:\"\n[auth]\nmode = \"none\"\n"
+    );
+    std::fs::write(&settings, text).unwrap();
+    let server = Process::start(&["serve", "--config", &settings]);
+    let secure = server.address.replace("http://127.0.0.1", "https://localhost");
+    let list = |address: &str, trusted: &str| {
+        let arguments = ["list", "--server", address, "--output", "json"];
+        segno().args(arguments).env("SSL_CERT_FILE", trusted).output().unwrap()
+    };
+    let listed = list(&secure, &certificate);
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    assert_eq!(listed.stdout, b"[]\n");
+    let unknown = list(&secure, "/etc/ssl/certs/ca-certificates.crt");
+    assert_eq!(unknown.status.code(), Some(1), "a certificate that nobody vouches for");
+    assert_eq!(list(&server.address, &certificate).status.code(), Some(1), "no TLS, no answer");
+}
+
+#[test]
 fn the_first_start_shows_the_first_key() {
     let directory = TempDir::new().unwrap();
     let store = format!("segno:{}", directory.path().display());
@@ -192,6 +301,21 @@ fn a_server_that_cannot_start_says_why() {
         let message = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
         assert!(message.contains(told), "{arguments:?}: {message}");
+    }
+}
+
+#[test]
+#[cfg(not(feature = "otlp"))]
+fn a_build_without_otlp_refuses_to_be_told_where_traces_go() {
+    for verb in
+        [&["serve", "--store", "memory:"][..], &["dev", "--data", "/nonexistent"], &["config", "check"]]
+    {
+        let mut command = segno();
+        let output = command.args(verb).env("SEGNO_TELEMETRY__OTLP_ENDPOINT", "http://[::1]:4318").output();
+        let output = output.unwrap();
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{verb:?}: {message}");
+        assert!(message.contains("--features otlp"), "{verb:?}: {message}");
     }
 }
 

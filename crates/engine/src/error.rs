@@ -121,6 +121,11 @@ impl From<ProviderError> for Error {
             ErrorKind::Corrupt => Code::StoredDataUnreadable,
             _ => Code::Store,
         };
-        Error { code, message: error.to_string(), failure: None, source: Some(error) }
+        // What is not there is the caller's business; which call of the store noticed is not.
+        let message = match code {
+            Code::NotFound => error.message().to_owned(),
+            _ => error.to_string(),
+        };
+        Error { code, message, failure: None, source: Some(error) }
     }
 }

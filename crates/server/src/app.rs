@@ -9,6 +9,8 @@ use segno::ids::IdSource;
 use segno::store::Store;
 use segno::work::WorkQueue;
 use segno_actions::functions::Functions;
+use segno_actions::hooks::Hooks;
+use segno_actions::recurring::RecurringActions;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +19,9 @@ use crate::audit::AuditLog;
 use crate::events::Hub;
 use crate::idempotency::Idempotency;
 use crate::readiness::Readiness;
+use crate::routes::HookRates;
 use crate::settings::Settings;
+use crate::trace::CurrentTrace;
 use crate::work::{LeaseSeal, Presence};
 
 /// What every route needs. Cheap to clone.
@@ -41,6 +45,12 @@ pub struct AppState {
     pub orchestrations: Vec<(String, String)>,
     /// Functions, configured and stored.
     pub functions: Functions,
+    /// Webhooks.
+    pub hooks: Hooks,
+    /// How many requests each route of webhooks may still take.
+    pub hook_rates: HookRates,
+    /// Recurring actions.
+    pub recurring: RecurringActions,
     /// Work for workers elsewhere.
     pub work: WorkQueue,
     /// Leases as text.
@@ -61,6 +71,8 @@ pub struct AppState {
     pub metrics: Option<PrometheusHandle>,
     /// What happens to instances.
     pub hub: Arc<Hub>,
+    /// Tells the trace context of the current span, if spans are exported.
+    pub current_trace: Option<CurrentTrace>,
     /// Places for live streams.
     pub streams: Arc<Semaphore>,
     /// Cancelled when the server stops: streams end and readiness is over.

@@ -14,9 +14,7 @@ use serde::de::DeserializeOwned;
 
 use crate::app::App;
 use crate::problem::{Code, Refusal};
-
-/// Parameters that [`Scope`](crate::scope::Scope) reads.
-const SCOPE_PARAMETERS: [&str; 2] = ["namespace", "tenant"];
+use crate::scope::SCOPE_PARAMETERS;
 
 /// A JSON body.
 pub struct Body<T>(pub T);

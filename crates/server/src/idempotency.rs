@@ -58,6 +58,14 @@ impl RepeatSafe {
     pub fn id(&self) -> Option<&str> {
         self.0.as_deref()
     }
+
+    /// The same as a UUID.
+    pub fn uuid(&self) -> Option<uuid::Uuid> {
+        let hash = Sha256::digest(self.id()?.as_bytes());
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&hash[..16]);
+        Some(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for RepeatSafe {

@@ -3,7 +3,9 @@
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use segno::store::{ErrorKind, ProviderError};
+use segno_actions::action::ActionError;
 use segno_actions::functions::FunctionError;
+use segno_actions::hooks::HookError;
 use segno_api::problem::PROBLEM_JSON;
 use segno_api::{FieldProblem, Problem};
 
@@ -68,6 +70,8 @@ codes! {
     IdempotencyMismatch = "idempotency-mismatch", UNPROCESSABLE_ENTITY, "The idempotency key belongs to another request";
     /// A request with the same idempotency key is being worked on.
     IdempotencyInFlight = "idempotency-in-flight", CONFLICT, "The same request is being worked on";
+    /// A sender of webhooks is not believed.
+    HookRefused = "hook-refused", UNAUTHORIZED, "The sender cannot be believed";
     /// The key sends more requests than it may.
     RateLimited = "rate-limited", TOO_MANY_REQUESTS, "Too many requests";
     /// More streams are open than allowed.
@@ -162,8 +166,45 @@ impl Refusal {
         refusal
     }
 
-    /// A refusal with a code that is not the server's own.
-    fn told(status: StatusCode, code: &'static str, detail: String) -> Self {
+    /// An error about webhooks, told in the caller's ids.
+    pub fn from_hook(error: &HookError, scope: &Scope) -> Self {
+        if let HookError::Function(error) = error {
+            return Self::from_function(error, scope);
+        }
+        let status = match error.kind() {
+            ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Conflict => StatusCode::CONFLICT,
+            kind => return Self::from_kind(kind, error),
+        };
+        let mut refusal = Self::told(status, error.code(), scope.hide_prefix(&error.to_string()));
+        if let HookError::Invalid { field, problem } = error {
+            refusal.errors.push(FieldProblem { field: field.clone(), detail: problem.clone() });
+        }
+        refusal
+    }
+
+    /// An error about an action, told in the caller's ids.
+    pub fn from_action(error: &ActionError, scope: &Scope) -> Self {
+        let status = match (error, error.kind()) {
+            (ActionError::Function(error), _) => return Self::from_function(error, scope),
+            (ActionError::TooMany { .. }, _) => StatusCode::TOO_MANY_REQUESTS,
+            (_, ErrorKind::Invalid) => StatusCode::BAD_REQUEST,
+            (_, ErrorKind::NotFound) => StatusCode::NOT_FOUND,
+            (_, ErrorKind::Conflict) => StatusCode::CONFLICT,
+            (_, kind) => return Self::from_kind(kind, error),
+        };
+        let mut refusal = Self::told(status, error.code(), scope.hide_prefix(&error.to_string()));
+        if let ActionError::Invalid { field, problem } = error {
+            refusal.errors = vec![FieldProblem { field: field.clone(), detail: problem.clone() }];
+        }
+        refusal
+    }
+
+    /// A refusal with a code that is not the server's own. A text that ends with the code loses it: a problem has it beside.
+    pub fn told(status: StatusCode, code: &'static str, detail: String) -> Self {
+        let bare = detail.strip_suffix(&format!(" [{code}]")).map(str::to_owned);
+        let detail = bare.unwrap_or(detail);
         Refusal {
             status,
             code,

@@ -4,8 +4,10 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
+use tracing::Instrument;
 
 use crate::app::App;
+use crate::trace;
 
 /// The header that carries the id.
 pub const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -22,14 +24,16 @@ pub fn current() -> Option<String> {
     CURRENT.try_with(Clone::clone).ok()
 }
 
-/// Takes the caller's id if it is sound, else makes one.
+/// Takes the caller's id if it is sound, else makes one; the span of the request has it too.
 pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
     let given = request.headers().get(X_REQUEST_ID).and_then(|value| value.to_str().ok());
     let sound = given
         .filter(|id| !id.is_empty() && id.len() <= MAX_BYTES && id.bytes().all(|b| b.is_ascii_graphic()));
     let id = sound.map_or_else(|| app.ids.new_uuid().to_string(), str::to_owned);
     let value = HeaderValue::from_str(&id).ok();
-    let mut response = CURRENT.scope(id, next.run(request)).await;
+    let span = trace::span(&request, &id);
+    let mut response = CURRENT.scope(id, next.run(request)).instrument(span.clone()).await;
+    trace::answered(&span, &response);
     if let Some(value) = value {
         response.headers_mut().insert(X_REQUEST_ID, value);
     }

@@ -1,5 +1,5 @@
-//! What `segno dev` has to play with: one orchestration that greets, waits for an approval, and says goodbye, and two
-//! functions: `echo`, and `slow`, which takes its time.
+//! What `segno dev` has to play with: one orchestration that greets, waits for an approval, and says goodbye, and three
+//! functions: `echo`, `greet`, and `slow`, which takes its time.
 
 use std::time::Duration;
 
@@ -48,11 +48,18 @@ pub fn registry() -> RegistryBuilder {
 
 /// Adds the functions.
 pub fn functions(functions: FunctionsBuilder) -> FunctionsBuilder {
-    functions.rust("echo", echo).rust("slow", slow)
+    functions.rust("echo", echo).rust("greet", greet_by_name).rust("slow", slow)
 }
 
 async fn echo(_ctx: ActivityContext, input: serde_json::Value) -> Result<serde_json::Value, Failure> {
     Ok(input)
+}
+
+/// Greets whoever the input names: as a text, or as `name`, or as `name` in the payload of a recurring action.
+async fn greet_by_name(_ctx: ActivityContext, input: serde_json::Value) -> Result<String, Failure> {
+    let names = [&input, &input["name"], &input["payload"]["name"]];
+    let name = names.into_iter().find_map(serde_json::Value::as_str).unwrap_or("world");
+    Ok(format!("Hello, {name}!"))
 }
 
 async fn slow(ctx: ActivityContext, input: Slowness) -> Result<String, Failure> {

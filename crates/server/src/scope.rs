@@ -3,7 +3,7 @@
 //! The store knows `namespace/tenant/id`. The first two are slugs that cannot contain a slash, so one tenant is one prefix
 //! and no id can reach into another one.
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::request::Parts;
 use segno_api::key::Grant;
 use serde::Deserialize;
@@ -14,6 +14,9 @@ use crate::problem::{Code, Refusal};
 
 /// Namespace and tenant when a request does not name them.
 pub const DEFAULT: &str = "default";
+
+/// Parameters that [`Scope`] reads.
+pub const SCOPE_PARAMETERS: [&str; 2] = ["namespace", "tenant"];
 
 /// Longest namespace or tenant in bytes.
 pub const MAX_SLUG_BYTES: usize = 63;
@@ -34,6 +37,16 @@ pub struct ScopeParameters {
     /// Namespace; `default` without it.
     #[param(pattern = "^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length = 63)]
     namespace: Option<String>,
+    /// Tenant; `default` without it.
+    #[param(pattern = "^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length = 63)]
+    tenant: Option<String>,
+}
+
+/// The query parameter of routes that have the namespace in their path.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[expect(dead_code, reason = "documents the parameter; Scope reads it")]
+pub struct TenantParameter {
     /// Tenant; `default` without it.
     #[param(pattern = "^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$", max_length = 63)]
     tenant: Option<String>,
@@ -101,6 +114,44 @@ impl Scope {
             .expect("a slug of the server is a slug of functions, which may have more characters")
     }
 
+    /// The scope that a request names in its query, or elsewhere: both may say the same, and nothing else.
+    ///
+    /// # Errors
+    /// When a name is no slug or is given twice, or the caller has no grant for it.
+    pub fn named(parts: &Parts, namespace: Option<String>, tenant: Option<String>) -> Result<Self, Refusal> {
+        let mut in_query = [None, None];
+        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
+            let place = match &*name {
+                "namespace" => &mut in_query[0],
+                "tenant" => &mut in_query[1],
+                _ => continue,
+            };
+            if place.replace(value.into_owned()).is_some() {
+                return Err(Refusal::field(name, "is given twice"));
+            }
+        }
+        let agreed = |field: &str, one: Option<String>, other: Option<String>| match (one, other) {
+            (Some(one), Some(other)) if one != other => {
+                Err(Refusal::field(field, "is one in the query and another in the body or path; say it once"))
+            }
+            (one, other) => Ok(one.or(other).unwrap_or_else(|| DEFAULT.to_owned())),
+        };
+        let [query_namespace, query_tenant] = in_query;
+        let scope = Scope::new(
+            &agreed("namespace", query_namespace, namespace)?,
+            &agreed("tenant", query_tenant, tenant)?,
+        )?;
+        let caller = parts.extensions.get::<Caller>();
+        if !caller.is_some_and(|caller| caller.may_enter(&scope)) {
+            let detail = format!(
+                "the key has no grant for namespace {:?}, tenant {:?}",
+                scope.namespace, scope.tenant
+            );
+            return Err(Refusal::new(Code::Forbidden, detail));
+        }
+        Ok(scope)
+    }
+
     /// Whether a grant covers this scope.
     pub fn is_covered_by(&self, grant: &Grant) -> bool {
         let covers = |granted: &str, wanted: &str| granted == "*" || granted == wanted;
@@ -137,30 +188,17 @@ impl<S: Send + Sync> FromRequestParts<S> for Scope {
         if let Some(scope) = parts.extensions.get::<Scope>() {
             return Ok(scope.clone());
         }
-        let (mut namespace, mut tenant) = (None, None);
-        for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
-            let place = match &*name {
-                "namespace" => &mut namespace,
-                "tenant" => &mut tenant,
-                _ => continue,
-            };
-            if place.replace(value.into_owned()).is_some() {
-                return Err(Refusal::field(name, "is given twice"));
-            }
-        }
-        let scope =
-            Scope::new(namespace.as_deref().unwrap_or(DEFAULT), tenant.as_deref().unwrap_or(DEFAULT))?;
-        let caller = parts.extensions.get::<Caller>();
-        if !caller.is_some_and(|caller| caller.may_enter(&scope)) {
-            let detail = format!(
-                "the key has no grant for namespace {:?}, tenant {:?}",
-                scope.namespace, scope.tenant
-            );
-            return Err(Refusal::new(Code::Forbidden, detail));
-        }
+        let in_path = namespace_in_path(parts).await;
+        let scope = Scope::named(parts, in_path, None)?;
         parts.extensions.insert(scope.clone());
         Ok(scope)
     }
+}
+
+/// The namespace of a path that has one, as in `/v1/hooks/{namespace}/{route}`.
+async fn namespace_in_path(parts: &mut Parts) -> Option<String> {
+    let in_path = RawPathParams::from_request_parts(parts, &()).await.ok()?;
+    in_path.iter().find(|(name, _)| *name == "namespace").map(|(_, value)| value.to_owned())
 }
 
 #[cfg(test)]

@@ -11,6 +11,10 @@ use segno::store::Store;
 use segno::work::WorkQueue;
 use segno::{Client, RegistryBuilder, Runtime};
 use segno_actions::functions::{FunctionError, Functions, FunctionsBuilder};
+use segno_actions::hooks::Hooks;
+use segno_actions::recurring::RecurringActions;
+use segno_actions::schedule::Zones;
+use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
@@ -24,8 +28,9 @@ use crate::events::{Hub, Relay};
 use crate::idempotency::Idempotency;
 use crate::listen::{self, Limits, Serving, TlsError};
 use crate::readiness::Readiness;
-use crate::routes;
+use crate::routes::{self, HookRates};
 use crate::settings::{Authentication, Role, Settings, SettingsError};
+use crate::trace::CurrentTrace;
 use crate::work::{LeaseSeal, Presence, Pusher};
 
 /// Why a server cannot start.
@@ -65,6 +70,7 @@ pub struct ServerBuilder {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     metrics: Option<PrometheusHandle>,
+    current_trace: Option<CurrentTrace>,
     insecure: bool,
 }
 
@@ -87,6 +93,14 @@ impl ServerBuilder {
     #[must_use]
     pub fn metrics(mut self, metrics: PrometheusHandle) -> Self {
         self.metrics = Some(metrics);
+        self
+    }
+
+    /// Tells the trace context of the current span, where spans are exported: instances go on with the trace of the request
+    /// that starts them.
+    #[must_use]
+    pub fn current_trace(mut self, current: CurrentTrace) -> Self {
+        self.current_trace = Some(current);
         self
     }
 
@@ -161,6 +175,13 @@ impl ServerBuilder {
             tokio::spawn(recorder.run(stopping.clone())),
             tokio::spawn(relay.run(stopping.clone())),
         ];
+        let sources = (self.clock.clone(), self.ids.clone());
+        let hooks =
+            Hooks::with_sources(self.store.clone(), functions.clone(), self.settings.for_hooks(), sources);
+        background.push(tokio::spawn({
+            let (hooks, stopping) = (hooks.clone(), stopping.clone());
+            async move { hooks.keep_events(stopping.cancelled()).await }
+        }));
         if self.settings.has(Role::Worker) {
             let pusher = Pusher {
                 queue: work.clone(),
@@ -170,6 +191,20 @@ impl ServerBuilder {
                 tags: self.settings.runtime.tags.clone(),
             };
             background.push(tokio::spawn(pusher.run(stopping.clone())));
+        }
+        let zones = Arc::new(Zones::newest());
+        let recurring = RecurringActions::new(self.store.clone(), functions.clone(), zones.clone())
+            .clock(self.clock.clone())
+            .ids(self.ids.clone())
+            .options(self.settings.action_options());
+        if self.settings.has(Role::Orchestrator) {
+            let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
+                .clock(self.clock.clone())
+                .ids(self.ids.clone())
+                .zones(zones)
+                .options(self.settings.action_options())
+                .build();
+            background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
         let app: App = Arc::new(AppState {
@@ -185,12 +220,16 @@ impl ServerBuilder {
             node,
             orchestrations,
             functions,
+            hook_rates: HookRates::new(self.settings.hooks.requests_per_second),
+            hooks,
+            recurring,
             work,
             seal,
             presence,
             keys,
             trusts_any_host: self.insecure,
             metrics: self.metrics,
+            current_trace: self.current_trace,
             stopping: stopping.clone(),
             settings: self.settings,
         });
@@ -234,6 +273,7 @@ impl Server {
             clock: SystemClock::shared(),
             ids: SystemIds::shared(),
             metrics: None,
+            current_trace: None,
             insecure: false,
         }
     }

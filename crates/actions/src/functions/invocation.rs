@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::names::{FunctionName, Namespace, Scope, Tag, Tenant};
+use crate::settle::Settle;
 
 /// Longest key that stands in an instance id as it is; longer ones are hashed.
 const MAX_PLAIN_KEY_BYTES: usize = 256;
@@ -58,6 +59,9 @@ pub struct Invocation {
     /// Longest silence of an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_timeout_ms: Option<u64>,
+    /// What is told how it ended, in the run's last step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<Settle>,
 }
 
 impl Invocation {
@@ -173,6 +177,7 @@ mod tests {
             timeout_ms: Some(5),
             deadline_ms: None,
             heartbeat_timeout_ms: None,
+            settle: None,
         };
         let text = serde_json::to_string(&invocation).unwrap();
         let expected = concat!(

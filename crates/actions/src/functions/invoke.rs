@@ -17,6 +17,7 @@ use super::http::{self, HttpCall};
 use super::invocation::{Call, Invocation, Route};
 use super::names::{FunctionName, Scope};
 use super::process::{self, Tool};
+use crate::settle::{self, Settling};
 
 /// The orchestration that runs one function.
 pub const INVOKE: Orchestration<Invocation, Payload> = Orchestration::new("invoke");
@@ -35,11 +36,26 @@ impl Functions {
     /// Adds the orchestration `invoke` and the activity `function` to a registry.
     #[must_use]
     pub fn register(&self, registry: RegistryBuilder) -> RegistryBuilder {
-        let functions = self.clone();
+        let (starting, running) = (self.clone(), self.clone());
+        let invoke = move |ctx, invocation| {
+            let functions = starting.clone();
+            async move { functions.invoke(ctx, invocation).await }
+        };
         registry.orchestration(INVOKE, invoke).activity(FUNCTION, move |ctx, call| {
-            let functions = functions.clone();
+            let functions = running.clone();
             async move { functions.run(ctx, call).await }
         })
+    }
+
+    /// The orchestration. Whatever asked for the call is told how it ended, also when it was cancelled.
+    async fn invoke(&self, ctx: Context, mut invocation: Invocation) -> Result<Payload, Failure> {
+        let (scope, settle) = (invocation.scope(), invocation.settle.take());
+        let ended = call(&ctx, invocation).await;
+        if let Some(target) = settle {
+            let (store, clock) = (self.inner.store.clone(), self.inner.clock.clone());
+            settle::in_a_step(&ctx, Settling { store, clock, scope, target }, &ended).await;
+        }
+        ended
     }
 
     /// Runs one attempt of a call.
@@ -122,7 +138,7 @@ fn failure(error: &FunctionError) -> Failure {
     Failure::new(Category::Configuration, error.to_string()).code(error.code())
 }
 
-async fn invoke(ctx: Context, invocation: Invocation) -> Result<Payload, Failure> {
+async fn call(ctx: &Context, invocation: Invocation) -> Result<Payload, Failure> {
     let tag = invocation.routing_tag();
     let margin = match invocation.route {
         Route::Local { .. } => TIMEOUT_MARGIN,

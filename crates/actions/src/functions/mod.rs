@@ -42,7 +42,7 @@ pub use error::FunctionError;
 pub use function::{Executor, Function, RetryPolicy};
 pub use invocation::{Call, Invocation, Route, invocation_id, push_tag, remote_tag};
 pub use invoke::{FUNCTION, INVOKE};
-pub use names::{FunctionName, Namespace, Scope, Tag, Tenant};
+pub use names::{FunctionName, HookName, Namespace, Scope, Tag, Tenant};
 pub use policy::StoredPolicy;
 pub use prepare::InvokeRequest;
 pub use process::{FunctionLog, LogKey};

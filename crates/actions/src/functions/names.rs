@@ -83,6 +83,10 @@ slug! {
     FunctionName, "function name", MAX_SLUG_BYTES
 }
 slug! {
+    /// The name of a webhook's route, unique within a namespace and tenant.
+    HookName, "route name", MAX_SLUG_BYTES
+}
+slug! {
     /// A namespace.
     Namespace, "namespace", MAX_SLUG_BYTES
 }

@@ -58,7 +58,7 @@ impl StoredPolicy {
         Ok(())
     }
 
-    fn check_secret(
+    pub(super) fn check_secret(
         &self,
         scope: &Scope,
         field: &str,
@@ -76,8 +76,9 @@ impl StoredPolicy {
         if allowed {
             return Ok(());
         }
-        let problem =
-            format!("a stored function may not read the {secret}; ask who runs the node for a place");
+        let problem = format!(
+            "what came in through the API may not read the {secret}; ask who runs the node for a place"
+        );
         Err(refuse(field, problem))
     }
 }

@@ -8,7 +8,7 @@ use super::{Client, ClientError, error};
 use crate::Json;
 use crate::function::{Function, FunctionList, FunctionLogList};
 
-/// What must be true of a function for a write to go ahead.
+/// What must be true of a function or route for a write to go ahead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Expected {
     /// There is none of this name yet.

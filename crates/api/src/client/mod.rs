@@ -1,11 +1,14 @@
 //! A client that speaks the API. One method per route, one file per resource.
 
+mod actions;
 mod audit;
 mod error;
 mod functions;
+mod hooks;
 mod instances;
 mod invocations;
 mod keys;
+mod recurring;
 mod stream;
 mod system;
 mod work;
@@ -18,6 +21,7 @@ use serde::de::DeserializeOwned;
 
 pub use error::ClientError;
 pub use functions::Expected;
+pub use hooks::ListPayloads;
 pub use stream::{EventStream, StreamEvent};
 
 /// Longest time until an answer begins, beyond what a call waits for by itself.

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use segno::clock::{Clock, SystemClock};
-use segno::{Context, Failure, Orchestration, RegistryBuilder};
+use segno::clock::{Clock, SystemClock, sleep, sleep_until};
+use segno::{Client, Context, Failure, Orchestration, RegistryBuilder};
 use tokio::task::JoinSet;
 
 use super::{Bench, Lateness, Measured, Measuring, Workload, new_histogram};
@@ -14,6 +14,9 @@ const WAIT: Orchestration<u64, ()> = Orchestration::new("wait-until");
 /// Every timer must be set before it is due; a store that sets fewer per second than this shows errors.
 const LEAST_TIMERS_SET_PER_S: u64 = 5_000;
 const LEAST_LEAD_MS: u64 = 1_000;
+/// How often to look whether all have fired, and when to give up if no more do.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+const GIVE_UP_MS: u64 = 30_000;
 
 /// Instances that each sleep until the same moment.
 #[derive(Default)]
@@ -35,6 +38,10 @@ impl Default for Seen {
 }
 
 impl Seen {
+    fn all(&self) -> u64 {
+        self.late_us.len() + self.early + self.set_too_late
+    }
+
     fn fired(&mut self, set_at_ms: u64, due_at_ms: u64, now_ms: u64) {
         if set_at_ms >= due_at_ms {
             self.set_too_late += 1;
@@ -54,10 +61,18 @@ impl Timers {
         let mut clients = JoinSet::new();
         for client in 0..bench.concurrency {
             let share = (client..bench.timers).step_by(bench.concurrency as usize).count();
-            clients.spawn(set_and_wait(bench.nodes.client(client), share, due_at_ms));
+            clients.spawn(set(bench.nodes.client(client), share, due_at_ms));
         }
-        let failed: u64 = clients.join_all().await.into_iter().sum();
+        let set: Vec<(Client, Vec<String>, u64)> = clients.join_all().await;
+        let started: u64 = set.iter().map(|(_, instances, _)| instances.len() as u64).sum();
+        sleep_until(&SystemClock, due_at_ms).await;
+        self.all_fired(started).await;
         let elapsed_ms = SystemClock.now_ms().saturating_sub(due_at_ms).max(1);
+        let mut clients = JoinSet::new();
+        set.into_iter().for_each(|(client, instances, failed)| {
+            clients.spawn(results(client, instances, failed));
+        });
+        let failed: u64 = clients.join_all().await.into_iter().sum();
         let seen = std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner));
         let fired = seen.late_us.len() + seen.early;
         Ok(Measured {
@@ -72,10 +87,22 @@ impl Timers {
             lateness: Some(Lateness { late_us: seen.late_us, early: seen.early }),
         })
     }
+
+    /// Waits until so many have fired. Nobody asks for their results meanwhile: what is measured is the timers.
+    async fn all_fired(&self, started: u64) {
+        let (mut fired, mut last_ms) = (0, SystemClock.now_ms());
+        while fired < started && SystemClock.now_ms() < last_ms + GIVE_UP_MS {
+            sleep(&SystemClock, LOOK_EVERY).await;
+            let now = self.seen.lock().unwrap_or_else(PoisonError::into_inner).all();
+            if now > fired {
+                (fired, last_ms) = (now, SystemClock.now_ms());
+            }
+        }
+    }
 }
 
-/// Starts so many instances, waits for all of them, and returns how many failed.
-async fn set_and_wait(client: segno::Client, instances: usize, due_at_ms: u64) -> u64 {
+/// Starts so many instances; returns them, and how many could not be started.
+async fn set(client: Client, instances: usize, due_at_ms: u64) -> (Client, Vec<String>, u64) {
     let mut failed = 0;
     let mut started = Vec::with_capacity(instances);
     for _ in 0..instances {
@@ -87,7 +114,12 @@ async fn set_and_wait(client: segno::Client, instances: usize, due_at_ms: u64) -
             }
         }
     }
-    for instance in started {
+    (client, started, failed)
+}
+
+/// Waits for the ends of all of them; returns how many failed, with those that failed before.
+async fn results(client: Client, instances: Vec<String>, mut failed: u64) -> u64 {
+    for instance in instances {
         if let Err(error) = client.result(WAIT, instance).await {
             eprintln!("a run failed: {error}");
             failed += 1;

@@ -4,6 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use segno_api::Client;
 use segno_api::instance::{BulkAction, Status};
 
+use super::hook::arguments::Hook;
 use super::profiles;
 use crate::exit::Failure;
 
@@ -107,6 +108,8 @@ pub enum RemoteCommand {
     Invoke(Invoke),
     /// Look after functions.
     Functions(Functions),
+    /// Look after webhooks.
+    Hook(Hook),
     /// Show which workers are connected.
     #[command(after_help = "Example:\n  segno workers")]
     Workers(Nothing),

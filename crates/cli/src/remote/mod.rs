@@ -4,11 +4,12 @@ pub mod arguments;
 mod bulk;
 mod functions;
 mod history;
+mod hook;
 mod invoke;
 mod list;
 mod profiles;
 mod show;
-mod start;
+pub mod start;
 mod steer;
 mod tail;
 mod timeline;
@@ -39,6 +40,7 @@ pub async fn run(command: RemoteCommand, format: Format) -> Result<(), Failure> 
         RemoteCommand::Bulk(arguments) => bulk::run(arguments, format).await,
         RemoteCommand::Invoke(arguments) => invoke::run(arguments, format).await,
         RemoteCommand::Functions(arguments) => functions::run(arguments, format).await,
+        RemoteCommand::Hook(arguments) => hook::run(arguments, format).await,
         RemoteCommand::Workers(arguments) => functions::workers(arguments, format).await,
         RemoteCommand::Logs(arguments) => functions::logs(arguments, format).await,
         RemoteCommand::Queues(arguments) => top::queues(arguments, format).await,

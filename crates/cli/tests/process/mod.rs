@@ -19,6 +19,11 @@ pub fn segno() -> Command {
         "SEGNO_TENANT",
         "SEGNO_LOG",
         "RUST_LOG",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+        "OTEL_RESOURCE_ATTRIBUTES",
+        "OTEL_SERVICE_NAME",
+        "OTEL_TRACES_SAMPLER",
     ] {
         command.env_remove(name);
     }
@@ -39,7 +44,12 @@ pub struct Process {
 impl Process {
     /// Starts a server and waits until it says where it listens.
     pub fn start(arguments: &[&str]) -> Self {
-        let child = segno().args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        Self::start_by(segno(), arguments)
+    }
+
+    /// The same with a command of one's own.
+    pub fn start_by(mut command: Command, arguments: &[&str]) -> Self {
+        let child = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         // From here on it is killed whatever happens.
         let mut process = Process { child, address: String::new(), said: Vec::new() };
         let mut lines = BufReader::new(process.child.stderr.take().unwrap()).lines();
@@ -60,7 +70,12 @@ impl Process {
 
     /// A server to play with, on a free port.
     pub fn dev(data: &Path) -> Self {
-        Self::start(&["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()])
+        Self::dev_by(segno(), data)
+    }
+
+    /// The same with a command of one's own.
+    pub fn dev_by(command: Command, data: &Path) -> Self {
+        Self::start_by(command, &["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()])
     }
 
     /// Runs a verb against it.

@@ -11,7 +11,7 @@ use crate::event::Channel;
 use crate::handles::{Mailbox, Signal};
 use crate::names;
 use crate::payload::Payload;
-use crate::store::{ErrorKind, StartGuard};
+use crate::store::{ErrorKind, OrchestratorMessage, StartGuard};
 use crate::work_item::WorkItem;
 
 /// A message to an instance: set options, then await.
@@ -67,8 +67,17 @@ impl Client {
     /// # Errors
     /// `not-found` when there is no such instance.
     pub async fn cancel(&self, instance: &str, reason: impl Into<String>) -> Result<(), Error> {
+        self.control(Self::cancel_message(instance, reason)?).await
+    }
+
+    /// The message that asks an instance to stop, for a commit of records
+    /// ([`RecordBatch::orchestrator_items`](crate::store::RecordBatch)). It is left out when there is no such instance.
+    ///
+    /// # Errors
+    /// `invalid-instance-id`, or `payload-too-large` for the reason.
+    pub fn cancel_message(instance: &str, reason: impl Into<String>) -> Result<OrchestratorMessage, Error> {
         let reason = checked_reason(reason.into())?;
-        self.control(instance, WorkItem::CancelInstance { reason }).await
+        control_message(instance, &WorkItem::CancelInstance { reason })
     }
 
     /// Holds an instance: nothing more is delivered to its code until it is resumed. Activities that run go on.
@@ -78,7 +87,7 @@ impl Client {
     pub async fn pause(&self, instance: &str, reason: impl Into<String>) -> Result<(), Error> {
         let reason = checked_reason(reason.into())?;
         self.refuse_ended(instance).await?;
-        self.control(instance, WorkItem::PauseInstance { reason }).await
+        self.control(control_message(instance, &WorkItem::PauseInstance { reason })?).await
     }
 
     /// Lets a paused instance go on. Activities that ran out of attempts get fresh ones.
@@ -87,17 +96,11 @@ impl Client {
     /// `not-found` when there is no such instance, `instance-ended` when it has ended.
     pub async fn resume(&self, instance: &str) -> Result<(), Error> {
         self.refuse_ended(instance).await?;
-        self.control(instance, WorkItem::ResumeInstance).await
+        self.control(control_message(instance, &WorkItem::ResumeInstance)?).await
     }
 
-    async fn control(&self, instance: &str, item: WorkItem) -> Result<(), Error> {
-        names::check_instance_id(instance)?;
-        self.put(instance, item, StartGuard::IfPresent).await
-    }
-
-    async fn put(&self, instance: &str, item: WorkItem, guard: StartGuard) -> Result<(), Error> {
-        let mut message = item.for_orchestrator(instance);
-        message.guard = guard;
+    async fn control(&self, message: OrchestratorMessage) -> Result<(), Error> {
+        let instance = message.instance.clone();
         match self.store.enqueue_for_orchestrator(message, None).await {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Err(Error::new(Code::NotFound, format!("there is no instance with the id {instance:?}")))
@@ -118,6 +121,14 @@ impl Client {
             _ => Ok(()),
         }
     }
+}
+
+/// A message to an instance that must be there.
+fn control_message(instance: &str, item: &WorkItem) -> Result<OrchestratorMessage, Error> {
+    names::check_instance_id(instance)?;
+    let mut message = item.for_orchestrator(instance);
+    message.guard = StartGuard::IfPresent;
+    Ok(message)
 }
 
 /// A reason ends up in the history, so it is held to the limit of payloads.
@@ -147,7 +158,9 @@ impl SendCall {
         names::check_name("message id", &id)?;
         self.client.refuse_ended(&self.instance).await?;
         let item = WorkItem::message(self.channel, self.name, data, Some(id));
-        self.client.put(&self.instance, item, self.guard).await
+        let mut message = item.for_orchestrator(self.instance);
+        message.guard = self.guard;
+        self.client.control(message).await
     }
 }
 

@@ -111,8 +111,14 @@ impl<O> StartCall<O> {
         self
     }
 
-    async fn send(self) -> Result<StartedInstance, Error> {
-        let StartCall { client, id, input, mut start, delay, on_conflict, .. } = self;
+    /// The message that this start is, for a commit of records that starts an instance along with what it stores
+    /// ([`RecordBatch::orchestrator_items`](crate::store::RecordBatch)). An instance that exists already stays as it is;
+    /// [`StartCall::on_conflict`] has no meaning here.
+    ///
+    /// # Errors
+    /// Those of a start: `invalid-instance-id`, `invalid-label`, `payload-too-large` and the like.
+    pub async fn message(self) -> Result<OrchestratorMessage, Error> {
+        let StartCall { client, id, input, mut start, delay, .. } = self;
         let instance = id.unwrap_or_else(|| client.ids.new_uuid().to_string());
         names::check_instance_id(&instance)?;
         names::check_name("orchestration name", &start.orchestration)?;
@@ -127,8 +133,12 @@ impl<O> StartCall<O> {
         if let Some(delay) = delay {
             start.start_at_ms = Some(client.store.now_ms().await?.saturating_add(duration_ms(delay)));
         }
-        let message = WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(instance.clone());
-        client.enqueue_start(message, on_conflict).await
+        Ok(WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(instance))
+    }
+
+    async fn send(self) -> Result<StartedInstance, Error> {
+        let (client, on_conflict) = (self.client.clone(), self.on_conflict);
+        client.enqueue_start(self.message().await?, on_conflict).await
     }
 }
 

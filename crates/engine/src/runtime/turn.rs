@@ -54,7 +54,13 @@ pub(super) async fn process(shared: &Shared, item: OrchestrationItem) {
     let (token, instance) = (item.lock_token, item.instance.clone());
     let started_ns = shared.clock.monotonic_ns();
     let turn = Turn { started_ns, fetched_at_ms: item.fetched_at_ms, shared, token };
-    let span = tracing::debug_span!("segno.turn", instance, messages = item.messages.len());
+    let span = tracing::debug_span!(
+        "segno.turn",
+        instance,
+        messages = item.messages.len(),
+        orchestration = tracing::field::Empty,
+        traceparent = tracing::field::Empty,
+    );
     match turn.run(item).instrument(span).await {
         Ok(()) => {
             let nanos = shared.clock.monotonic_ns().saturating_sub(started_ns);
@@ -273,7 +279,11 @@ impl Turn<'_> {
 
     /// Feeds the messages to the execution, runs inline steps, and commits.
     async fn go_on(&self, mut execution: Box<Execution>, batch: Batch) -> Result<(), Stop> {
-        let replies = batch.answer_starts(&execution.id().instance, execution.started().parent.as_ref());
+        let started = execution.started();
+        tracing::Span::current()
+            .record("orchestration", &started.name)
+            .record("traceparent", started.traceparent.as_deref());
+        let replies = batch.answer_starts(&execution.id().instance, started.parent.as_ref());
         for message in batch.others {
             let now_ms = self.now_ms();
             if let WorkItem::TimerFired { fire_at_ms, .. } = &message {

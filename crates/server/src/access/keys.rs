@@ -19,6 +19,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use super::Caller;
+use crate::bucket::Bucket;
 use crate::problem::{Code, Refusal};
 use crate::scope::check_slug;
 
@@ -77,27 +78,6 @@ struct Remembered {
     bucket: Bucket,
 }
 
-/// A bucket of requests that fills with time.
-struct Bucket {
-    tokens: f64,
-    filled_at_ms: u64,
-}
-
-impl Bucket {
-    /// Takes one request out, if there is one.
-    fn take(&mut self, per_second: Option<u32>, now_ms: u64) -> bool {
-        let Some(per_second) = per_second.map(f64::from) else { return true };
-        let seconds = now_ms.saturating_sub(self.filled_at_ms) as f64 / 1_000.0;
-        self.tokens = (self.tokens + seconds * per_second).min(per_second);
-        self.filled_at_ms = now_ms;
-        let there = self.tokens >= 1.0;
-        if there {
-            self.tokens -= 1.0;
-        }
-        there
-    }
-}
-
 /// The keys of a store.
 pub struct KeyStore {
     store: Arc<dyn Store>,
@@ -146,7 +126,7 @@ impl KeyStore {
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         let bucket = match remembered.pop(&digest) {
             Some(known) => known.bucket,
-            None => Bucket { tokens: self.requests_per_second.map_or(0.0, f64::from), filled_at_ms: now_ms },
+            None => Bucket::full(self.requests_per_second, now_ms),
         };
         let entry = Remembered { caller, expires_at_ms: key.expires_at_ms, verified_at_ms: now_ms, bucket };
         remembered.put(digest, entry);
@@ -366,16 +346,6 @@ mod tests {
         for bad in ["", "segno_", "segno_x_y", "segno_0123456789abcdef_", "segno_0123456789abcdeg_x", "key"] {
             assert_eq!(key_id(bad), None, "{bad:?}");
         }
-    }
-
-    #[test]
-    fn a_bucket_gives_so_many_a_second() {
-        let mut bucket = Bucket { tokens: 2.0, filled_at_ms: 0 };
-        let taken = |bucket: &mut Bucket, now_ms| (0..5).filter(|_| bucket.take(Some(2), now_ms)).count();
-        assert_eq!(taken(&mut bucket, 0), 2);
-        assert_eq!(taken(&mut bucket, 500), 1);
-        assert_eq!(taken(&mut bucket, 60_000), 2);
-        assert!(bucket.take(None, 60_000));
     }
 
     #[tokio::test]

@@ -2,13 +2,14 @@
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header::{ETAG, IF_MATCH, IF_NONE_MATCH};
-use axum::http::{HeaderMap, HeaderName, StatusCode};
+use axum::http::header::ETAG;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use segno_actions::functions::{self as catalogue, FunctionError, FunctionName, Origin, VersionedFunction};
 use segno_api::function::{Function, FunctionList, FunctionOrigin};
 
 use super::paging::{Page, cut, limit};
+use super::versions::{Expected, expected, version};
 use crate::app::App;
 use crate::extract::{Body, Path, Query};
 use crate::problem::{Code, Refusal};
@@ -72,19 +73,14 @@ pub async fn put(
     let refused = |error: FunctionError| Refusal::from_function(&error, &scope);
     let name = FunctionName::new(name).map_err(refused)?;
     let owner = scope.for_functions();
-    let (status, version) = match (must_be_absent(&headers)?, version(&headers)?) {
-        (true, None) => match app.functions.create(&owner, &name, &function).await {
+    let (status, version) = match expected(&headers)? {
+        Expected::Absent => match app.functions.create(&owner, &name, &function).await {
             Ok(version) => (StatusCode::CREATED, version),
             Err(error) => return Err(not_created(&app, &scope, &name, &error).await),
         },
-        (false, Some(version)) => {
+        Expected::Version(version) => {
             let replaced = app.functions.replace(&owner, &name, &function, version).await;
             (StatusCode::OK, replaced.map_err(|error| not_as_expected(&error, &scope))?)
-        }
-        _ => {
-            let detail =
-                "send If-None-Match: * to create the function, or If-Match with its ETag to replace it";
-            return Err(Refusal::new(Code::PreconditionFailed, detail));
         }
     };
     answer(status, &VersionedFunction { name, origin: Origin::Stored { version }, function })
@@ -110,32 +106,6 @@ pub async fn delete(
         _ => not_as_expected(&error, &scope),
     })?;
     Ok(StatusCode::NO_CONTENT)
-}
-
-fn must_be_absent(headers: &HeaderMap) -> Result<bool, Refusal> {
-    match text(headers, &IF_NONE_MATCH)? {
-        None => Ok(false),
-        Some("*") => Ok(true),
-        Some(_) => Err(Refusal::field("If-None-Match", "must be *")),
-    }
-}
-
-fn version(headers: &HeaderMap) -> Result<Option<u64>, Refusal> {
-    let Some(tag) = text(headers, &IF_MATCH)? else { return Ok(None) };
-    let version =
-        tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).and_then(|tag| tag.parse().ok());
-    version
-        .map(Some)
-        .ok_or_else(|| Refusal::field("If-Match", "must be the ETag of one version, as in \"17\""))
-}
-
-fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Refusal> {
-    let mut values = headers.get_all(name).iter();
-    let Some(value) = values.next() else { return Ok(None) };
-    match (value.to_str(), values.next()) {
-        (Ok(text), None) => Ok(Some(text.trim())),
-        _ => Err(Refusal::field(name.as_str(), "must be one header of printable characters")),
-    }
 }
 
 /// A function that is not as the caller expects is told as HTTP has it.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
 use axum::response::Response;
 use segno::client::OnConflict;
 use segno::event::EventKind;
@@ -21,6 +20,7 @@ use crate::extract::{Body, Query, wait_of};
 use crate::idempotency::RepeatSafe;
 use crate::problem::{Code, Refusal};
 use crate::scope::{Scope, ScopeParameters};
+use crate::trace::TraceContext;
 
 /// How long a call that has just been made is waited for, to be compared with one of the same key.
 const WAIT_FOR_FIRST_TURN: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ pub async fn invoke(
     scope: Scope,
     repeat: RepeatSafe,
     Query(query): Query<WaitForEnd>,
-    headers: HeaderMap,
+    trace: TraceContext,
     Body(request): Body<Invoke>,
 ) -> Result<Response, Refusal> {
     let wait = wait_of(query.wait_ms)?;
@@ -55,10 +55,7 @@ pub async fn invoke(
     for (key, value) in labels {
         call = call.label(key, value);
     }
-    if let Some(traceparent) = traceparent(&headers) {
-        call = call.traceparent(traceparent);
-    }
-    let started = call.await.map_err(|error| Refusal::from_engine(&error, &scope))?;
+    let started = trace.hand_to(call).await.map_err(|error| Refusal::from_engine(&error, &scope))?;
     if !started.created {
         check_same(&app, &scope, &stored, &invocation).await?;
     }
@@ -96,14 +93,6 @@ fn duration(field: &str, text: Option<String>) -> Result<Option<HumanDuration>, 
     parsed.map_err(|error| Refusal::field(field, error.to_string()))
 }
 
-/// The trace context of the caller, if it is one; others are passed over, as W3C has it.
-fn traceparent(headers: &HeaderMap) -> Option<&str> {
-    let text = headers.get("traceparent")?.to_str().ok()?;
-    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
-    let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    (lengths == [2, 32, 16, 2] && is_hex).then_some(text)
-}
-
 /// Refuses a key that stands for another call. A call that no node has begun yet cannot be compared, and is taken for the same.
 async fn check_same(app: &App, scope: &Scope, stored: &str, invocation: &Invocation) -> Result<(), Refusal> {
     let refused = |error: segno::Error| Refusal::from_engine(&error, scope);
@@ -131,21 +120,4 @@ async fn check_same(app: &App, scope: &Scope, stored: &str, invocation: &Invocat
     }
     let detail = "the key was used for another call; use a new key for each";
     Err(Refusal::new(Code::Conflict, detail))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_trace_context_is_handed_on() {
-        let sound = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-        for (text, handed_on) in
-            [(sound, true), ("", false), ("00-1-2-01", false), (&sound.replace('f', "g"), false)]
-        {
-            let mut headers = HeaderMap::new();
-            headers.insert("traceparent", text.parse().unwrap());
-            assert_eq!(traceparent(&headers).is_some(), handed_on, "{text}");
-        }
-    }
 }

@@ -1,16 +1,21 @@
 //! The routes. Each is in a group, and every group but the public one has a guard with what it needs.
 
+mod actions;
 mod audit;
 mod events;
 mod functions;
 mod health;
+mod hooks;
 mod instances;
 mod invocations;
 mod keys;
 mod page;
 mod paging;
+mod partial;
+mod recurring;
 mod sse;
 mod system;
+mod versions;
 mod work;
 mod workers;
 
@@ -23,6 +28,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use segno::clock;
 use segno_api::problem::PROBLEM_JSON;
+use utoipa::openapi::path::Operation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi, Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
@@ -32,7 +38,9 @@ use utoipa_swagger_ui::SwaggerUi;
 use crate::access::{self, Need};
 use crate::app::App;
 use crate::problem::{Code, Refusal};
-use crate::{audit as audit_log, idempotency, request_id};
+use crate::{audit as audit_log, body_scope, idempotency, request_id};
+
+pub use hooks::ingress::HookRates;
 
 /// Name of the security scheme in the document.
 const BEARER: &str = "bearer";
@@ -41,6 +49,8 @@ const BEARER: &str = "bearer";
 enum Audit {
     /// Every request that changes something.
     EveryChange,
+    /// Every request that changes something; its body may say in which namespace and tenant.
+    EveryChangeAsItsBodySays,
     /// Nothing: `work.rs` says why.
     Nothing,
 }
@@ -59,7 +69,19 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::logs::logs))
         .routes(routes!(functions::list))
         .routes(routes!(functions::get))
-        .routes(routes!(workers::list));
+        .routes(routes!(hooks::declare::list))
+        .routes(routes!(hooks::declare::get))
+        .routes(routes!(hooks::payloads::list))
+        .routes(routes!(hooks::events::list))
+        .routes(routes!(hooks::events::list_of_route))
+        .routes(routes!(workers::list))
+        .routes(routes!(actions::list))
+        .routes(routes!(actions::get))
+        .routes(routes!(recurring::manage::list))
+        .routes(routes!(recurring::manage::get))
+        .routes(routes!(recurring::inspect::history))
+        .routes(routes!(recurring::inspect::explain))
+        .routes(routes!(recurring::inspect::preview));
     let operate = OpenApiRouter::new()
         .routes(routes!(instances::start::start))
         .routes(routes!(instances::start::restart))
@@ -71,7 +93,21 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::steer::delete))
         .routes(routes!(instances::bulk::bulk))
         .routes(routes!(invocations::invoke))
-        .routes(routes!(functions::put, functions::delete));
+        .routes(routes!(functions::put, functions::delete))
+        .routes(routes!(hooks::declare::put, hooks::declare::patch, hooks::declare::delete))
+        .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
+        .routes(routes!(hooks::payloads::replay));
+    let act = OpenApiRouter::new()
+        .routes(routes!(actions::create))
+        .routes(routes!(actions::patch, actions::delete))
+        .routes(routes!(actions::cancel))
+        .routes(routes!(actions::run))
+        .routes(routes!(recurring::manage::create))
+        .routes(routes!(recurring::manage::update, recurring::manage::delete))
+        .routes(routes!(recurring::manage::pause))
+        .routes(routes!(recurring::manage::resume))
+        .routes(routes!(recurring::inspect::preview_unsaved))
+        .routes(routes!(recurring::inspect::backfill));
     let work = OpenApiRouter::new()
         .routes(routes!(work::fetch))
         .routes(routes!(work::heartbeat))
@@ -86,11 +122,15 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::revoke))
         .routes(routes!(audit::list));
-    let public = OpenApiRouter::new().routes(routes!(health::healthz)).routes(routes!(health::readyz));
+    let public = OpenApiRouter::new()
+        .routes(routes!(health::healthz))
+        .routes(routes!(health::readyz))
+        .merge(refusing(OpenApiRouter::new().routes(routes!(hooks::ingress::receive))));
 
     let guarded = [
         (Need::Read, Audit::EveryChange, read),
         (Need::Operate, Audit::EveryChange, operate),
+        (Need::Operate, Audit::EveryChangeAsItsBodySays, act),
         (Need::Work, Audit::Nothing, work),
         (Need::System, Audit::EveryChange, system),
         (Need::Admin, Audit::EveryChange, admin),
@@ -100,10 +140,14 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         let group = group.route_layer(from_fn_with_state(app.clone(), idempotency::layer));
         let group = match audit {
             Audit::EveryChange => group.route_layer(from_fn_with_state(app.clone(), audit_log::layer)),
+            Audit::EveryChangeAsItsBodySays => group
+                .route_layer(from_fn_with_state(app.clone(), audit_log::layer))
+                .route_layer(from_fn_with_state(app.clone(), body_scope::layer)),
             Audit::Nothing => group,
         };
         let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));
-        all = all.merge(described(group, app.keys.is_some()));
+        let group = refusing(group);
+        all = all.merge(if app.keys.is_some() { needing_a_key(group) } else { group });
     }
     let (router, document) = all.split_for_parts();
     let page = SwaggerUi::new("/docs").url("/openapi.json", document.clone());
@@ -130,26 +174,34 @@ fn description() -> OpenApi {
     document
 }
 
-/// Says in the document what is true of every route behind a guard: it may answer with a problem, and it needs a key if the
-/// server has keys.
-fn described(mut group: OpenApiRouter<App>, with_keys: bool) -> OpenApiRouter<App> {
+/// Says in the document that the routes of a group may answer with a problem.
+fn refusing(mut group: OpenApiRouter<App>) -> OpenApiRouter<App> {
     let problem = ContentBuilder::new().schema(Some(Ref::from_schema_name("Problem"))).build();
     let refused = ResponseBuilder::new()
         .description("What is wrong, and what to do")
         .content(PROBLEM_JSON, problem)
         .build();
-    for item in group.get_openapi_mut().paths.paths.values_mut() {
-        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch];
-        for operation in operations.into_iter().flatten() {
-            for statuses in ["4XX", "5XX"] {
-                operation.responses.responses.insert(statuses.to_owned(), refused.clone().into());
-            }
-            if with_keys {
-                operation.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
-            }
+    for operation in operations(&mut group) {
+        for statuses in ["4XX", "5XX"] {
+            operation.responses.responses.insert(statuses.to_owned(), refused.clone().into());
         }
     }
     group
+}
+
+/// Says in the document that the routes of a group need a key.
+fn needing_a_key(mut group: OpenApiRouter<App>) -> OpenApiRouter<App> {
+    for operation in operations(&mut group) {
+        operation.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
+    }
+    group
+}
+
+fn operations(group: &mut OpenApiRouter<App>) -> impl Iterator<Item = &mut Operation> {
+    let items = group.get_openapi_mut().paths.paths.values_mut();
+    items
+        .flat_map(|item| [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch])
+        .flatten()
 }
 
 async fn nothing_here(request: Request) -> Refusal {

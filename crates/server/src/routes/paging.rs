@@ -40,3 +40,51 @@ pub fn cut<T>(mut found: Vec<T>, rows: usize, cursor: impl FnOnce(&T) -> String)
     let next_cursor = found.last().filter(|_| more).map(cursor);
     (found, next_cursor)
 }
+
+/// Most rows that one request looks at to find those that match.
+const MAX_SCANNED: usize = 10_000;
+
+/// A page of rows that match, found by reading pages of all rows, and the cursor of the next page if there may be one.
+///
+/// # Errors
+/// Those of reading.
+pub async fn search<T, F, Fut>(
+    rows: usize,
+    mut after: Option<String>,
+    read: F,
+    row: impl Fn(&T) -> Row,
+) -> Result<(Vec<T>, Option<String>), Refusal>
+where
+    F: Fn(Option<String>) -> Fut,
+    Fut: Future<Output = Result<Vec<T>, Refusal>>,
+{
+    let (mut found, mut scanned) = (Vec::new(), 0);
+    loop {
+        let page = read(after.clone()).await?;
+        let is_last = page.len() < rows;
+        scanned += page.len();
+        let mut left = page.into_iter().peekable();
+        while let Some(item) = left.next() {
+            let Row { cursor, matches } = row(&item);
+            after = Some(cursor);
+            if matches {
+                found.push(item);
+            }
+            if found.len() == rows {
+                let is_end = is_last && left.peek().is_none();
+                return Ok((found, after.filter(|_| !is_end)));
+            }
+        }
+        if is_last || scanned >= MAX_SCANNED {
+            return Ok((found, after.filter(|_| !is_last)));
+        }
+    }
+}
+
+/// What a search has to know of a row.
+pub struct Row {
+    /// Where the rows after it begin.
+    pub cursor: String,
+    /// Whether it is looked for.
+    pub matches: bool,
+}

@@ -284,5 +284,6 @@ mod tests {
         assert!(refused("server.roles", "[]").contains("server.roles"));
         assert!(refused("store.url", "ftp://x").contains("store.url"));
         assert!(refused("server.tls_key", "x.pem").contains("tls_certificates"));
+        assert!(refused("telemetry.otlp_endpoint", "localhost:4317").contains("http://localhost:4318"));
     }
 }

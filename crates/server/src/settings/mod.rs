@@ -2,12 +2,16 @@
 //!
 //! | file | what |
 //! |---|---|
+//! | `actions` | actions and recurring actions |
 //! | `functions` | functions, and what stored ones may do |
+//! | `hooks` | webhooks |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
 //!
 //! `docs/guide/server.md` lists every setting.
 
+mod actions;
 mod functions;
+mod hooks;
 mod layers;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,13 +19,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use axum::http::Uri;
 use segno::store::TagFilter;
 use segno::{Retention, RuntimeOptions};
 use segno_actions::functions::{Function, FunctionName};
 use segno_stores::StoreUrl;
 use serde::{Deserialize, Serialize};
 
+pub use actions::ActionSettings;
 pub use functions::StoredFunctionSettings;
+pub use hooks::HookSettings;
 pub use layers::{Effective, Layers, Origin, SettingsError};
 
 /// What a node does.
@@ -71,6 +78,12 @@ pub struct Settings {
     pub runtime: RuntimeSettings,
     /// What is kept of what has ended.
     pub retention: RetentionSettings,
+    /// Actions and recurring actions.
+    pub actions: ActionSettings,
+    /// Webhooks.
+    pub hooks: HookSettings,
+    /// Where traces go.
+    pub telemetry: TelemetrySettings,
     /// Functions of the configuration, which every namespace and tenant sees.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub functions: BTreeMap<FunctionName, Function>,
@@ -161,6 +174,15 @@ pub struct RetentionSettings {
     pub executions: Option<u32>,
 }
 
+/// Where traces go. Nowhere without it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TelemetrySettings {
+    /// Base URL of a collector that takes OTLP over HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub otlp_endpoint: Option<String>,
+}
+
 impl Default for StoreSettings {
     fn default() -> Self {
         StoreSettings { url: "segno:.segno".to_owned() }
@@ -220,6 +242,9 @@ impl Settings {
     pub fn check(&self) -> Result<(), SettingsError> {
         self.store_url()?;
         self.check_functions()?;
+        self.check_actions()?;
+        self.check_hooks()?;
+        self.telemetry.check()?;
         let server = &self.server;
         if server.roles.is_empty() {
             return Err(SettingsError::value(
@@ -288,6 +313,22 @@ impl Settings {
     /// How long running work may take to end.
     pub fn drain(&self) -> Duration {
         Duration::from_secs(self.server.drain_seconds)
+    }
+}
+
+impl TelemetrySettings {
+    fn check(&self) -> Result<(), SettingsError> {
+        let is_http = |endpoint: &String| {
+            endpoint.parse::<Uri>().is_ok_and(|url| matches!(url.scheme_str(), Some("http" | "https")))
+        };
+        match &self.otlp_endpoint {
+            Some(endpoint) if !is_http(endpoint) => {
+                let reason =
+                    format!("is {endpoint:?}; write the URL of a collector, such as http://localhost:4318");
+                Err(SettingsError::value("telemetry.otlp_endpoint", reason))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

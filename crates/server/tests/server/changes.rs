@@ -1,11 +1,7 @@
 //! What happens to instances, for callers who listen.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use segno::clock::{SystemClock, timeout};
-use segno::store::Store;
-use segno::store::memory::MemoryStore;
 use segno_api::Json;
 use segno_api::change::{Change, ChangeKind, FollowChanges};
 use segno_api::client::{EventStream, StreamEvent};
@@ -13,12 +9,13 @@ use segno_api::instance::{Send, Status};
 use segno_api::key::Role;
 use segno_server::settings::{Authentication, Role as NodeRole};
 
-use crate::stand::{PATIENCE, Stand, greet, settings};
+use crate::stand::{Ground, PATIENCE, Stand, greet, settings};
 
 const ADA: &str = r#"{"name":"Ada"}"#;
 
 async fn next(stream: &mut EventStream) -> StreamEvent {
-    timeout(&SystemClock, PATIENCE, stream.next()).await.unwrap().unwrap().unwrap()
+    let event = segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, stream.next()).await;
+    event.unwrap().unwrap().unwrap()
 }
 
 /// A stream that listens.
@@ -127,11 +124,11 @@ async fn a_tenant_hears_nothing_of_another() {
 
 #[tokio::test]
 async fn what_another_node_does_is_heard_too() {
-    let store: Arc<dyn Store> = MemoryStore::new();
+    let ground = Ground::new().await;
     let mut only_api = settings(Authentication::None);
     only_api.server.roles = [NodeRole::Api].into();
-    let front = Stand::with(only_api, store.clone()).await;
-    let back = Stand::with(settings(Authentication::None), store).await;
+    let front = Stand::on(only_api, &ground).await;
+    let back = Stand::on(settings(Authentication::None), &ground).await;
     let (front_client, back_client) = (front.client(), back.client());
     let mut stream = listen(&front_client, &all()).await;
     // The other node needs a moment to notice that somebody listens.

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use reqwest::StatusCode;
-use segno::store::memory::MemoryStore;
 use segno_api::Json;
 use segno_api::client::Expected;
 use segno_api::function::FunctionOrigin;
@@ -52,7 +51,7 @@ async fn configured_functions_are_listed_with_stored_ones_and_cannot_be_changed(
     let declaration =
         json!({ "executor": "process", "command": ["true"], "environment": { "KEY": { "env": "SECRET" } } });
     settings.functions.insert("tool".parse().unwrap(), serde_json::from_value(declaration).unwrap());
-    let stand = Stand::with(settings, MemoryStore::new()).await;
+    let stand = Stand::with(settings).await;
     let client = stand.client();
     let remote = json_of(&json!({ "executor": "remote" }));
     client.put_function("far", &remote, Expected::Absent).await.unwrap();
@@ -139,7 +138,7 @@ async fn what_a_tool_wrote_is_read_through_its_instance() {
     let mut settings = settings(Authentication::None);
     let declaration = json!({ "executor": "process", "command": ["sh", "-c", "echo working >&2; echo 7"] });
     settings.functions.insert("tool".parse().unwrap(), serde_json::from_value(declaration).unwrap());
-    let stand = Stand::with(settings, MemoryStore::new()).await;
+    let stand = Stand::with(settings).await;
     let client = stand.client();
     let ended = client.invoke(&Invoke::new("tool", Json::null()), PATIENCE).await.unwrap();
     assert_eq!(ended.instance.unwrap().result.unwrap().text(), "7");

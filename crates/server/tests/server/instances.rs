@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use segno_api::Json;
 use segno_api::instance::{Bulk, BulkAction, BulkFilter, ListInstances, OnConflict, Restart, Send, Status};
+use serde_json::json;
 
 use crate::stand::{PATIENCE, Stand, greet};
 
@@ -30,6 +31,29 @@ async fn an_instance_is_started_and_its_result_waited_for() {
     assert_eq!(rest.events.len(), 1);
     assert_eq!(client.executions("order/7").await.unwrap().executions.len(), 1);
     assert_eq!(client.tree("order/7").await.unwrap().ids, ["order/7"]);
+}
+
+#[tokio::test]
+async fn the_callers_trace_goes_on_in_what_is_started() {
+    let stand = Stand::open().await;
+    let traceparent = |id: char| format!("00-0af7651916cd43dd8448eb211c80319{id}-b7ad6b7169203331-01");
+    let greeting = json!({ "orchestration": "greet", "id": "one", "input": { "name": "Ada" } });
+    let call = json!({ "function": "echo", "key": "k", "input": null });
+    for (path, body, instance, sent) in [
+        ("/v1/instances", greeting, Some("one"), traceparent('a')),
+        ("/v1/instances/one/restart", json!({ "new_id": "two" }), Some("two"), traceparent('b')),
+        ("/v1/invocations", call, None, traceparent('c')),
+    ] {
+        let request = reqwest::Client::new().post(stand.url(path)).json(&body);
+        let answer = request.header("traceparent", &sent).send().await.unwrap();
+        assert_eq!(answer.status(), 201, "{path}");
+        let answer: serde_json::Value = answer.json().await.unwrap();
+        let id = instance.unwrap_or_else(|| answer["id"].as_str().unwrap());
+        stand.client().instance(id, PATIENCE).await.unwrap();
+        let history = stand.client().history(id, None, 0).await.unwrap();
+        let started: serde_json::Value = serde_json::from_str(history.events[0].data.text()).unwrap();
+        assert_eq!(started["traceparent"], sent, "{path}");
+    }
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! How many calls one worker process answers over HTTP. Not part of the gate:
 //!
 //! ```text
-//! SEGNO_LOAD_STORE=segno:/tmp/load cargo nextest run --release -p segno-server worker_over_http --run-ignored all --no-capture
+//! SEGNO_TEST_STORE=embedded cargo nextest run --release -p segno-server worker_over_http --run-ignored all --no-capture
 //! ```
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use segno_server::settings::Authentication;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
-use crate::stand::{Stand, settings};
+use crate::stand::{Ground, Stand, settings};
 
 /// Calls that wait when the worker begins.
 const CALLS: usize = 20_000;
@@ -28,16 +28,14 @@ const STARTS: usize = 256;
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "a measurement; run it by name, with --release"]
 async fn a_worker_over_http_answers_thousands_of_calls_a_second() {
-    let url = std::env::var("SEGNO_LOAD_STORE").unwrap_or_else(|_| "memory:".to_owned());
     let mut settings = settings(Authentication::Keys);
-    settings.store.url.clone_from(&url);
     settings
         .functions
         .insert("work".parse().unwrap(), serde_json::from_value(json!({ "executor": "remote" })).unwrap());
-    let store = settings.store_url().unwrap().open().await.unwrap();
-    let stand = Stand::with(settings, store.clone()).await;
+    let ground = Ground::new().await;
+    let stand = Stand::on(settings, &ground).await;
     fill(&stand).await;
-    while store.get_queue_depths().await.unwrap().worker_queue < CALLS as u64 {
+    while ground.store.get_queue_depths().await.unwrap().worker_queue < CALLS as u64 {
         segno::clock::sleep(&*SystemClock::shared(), Duration::from_millis(50)).await;
     }
     let key = stand.key(segno_api::key::Role::Worker, "default", "default").await;
@@ -59,7 +57,7 @@ async fn a_worker_over_http_answers_thousands_of_calls_a_second() {
         }
     }
     let took_ms = clock.now_ms() - begun_ms;
-    println!("{url}: {CALLS} calls in {took_ms} ms: {} a second", CALLS as u64 * 1_000 / took_ms.max(1));
+    println!("{CALLS} calls in {took_ms} ms: {} a second", CALLS as u64 * 1_000 / took_ms.max(1));
 }
 
 /// Calls the function, without HTTP.

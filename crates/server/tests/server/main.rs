@@ -7,14 +7,17 @@
 )]
 
 mod access;
+mod actions;
 mod changes;
 mod examples;
 mod functions;
+mod hooks;
 mod idempotency;
 mod instances;
 mod invocations;
 mod load;
 mod push;
+mod recurring;
 mod requests;
 mod stand;
 mod streams;

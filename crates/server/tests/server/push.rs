@@ -9,7 +9,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::post;
-use segno::store::memory::MemoryStore;
 use segno_actions::functions::{SecretReference, http};
 use segno_api::instance::Status;
 use segno_api::invocation::Invoke;
@@ -78,7 +77,7 @@ impl PushedTo {
         });
         let mut settings = settings(Authentication::None);
         settings.functions.insert("notify".parse().unwrap(), serde_json::from_value(declaration).unwrap());
-        PushedTo { stand: Stand::with(settings, MemoryStore::new()).await, sent, secret }
+        PushedTo { stand: Stand::with(settings).await, sent, secret }
     }
 
     async fn next(&mut self) -> Sent {

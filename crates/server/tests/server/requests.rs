@@ -128,7 +128,7 @@ async fn what_is_wrong_is_named() {
 async fn large_bodies_are_refused_and_nothing_is_stored() {
     let mut settings = settings(Authentication::None);
     settings.server.max_body_bytes = 1_000;
-    let stand = Stand::with(settings, segno::store::memory::MemoryStore::new()).await;
+    let stand = Stand::with(settings).await;
     let body = format!(r#"{{"orchestration":"greet","id":"big","input":"{}"}}"#, "x".repeat(2_000));
     for path in ["/v1/instances", "/v1/instances?tenant=t"] {
         let (status, problem) = send(&stand, Method::POST, path, Some("application/json"), &body).await;
@@ -142,7 +142,7 @@ async fn large_bodies_are_refused_and_nothing_is_stored() {
 async fn a_client_that_never_ends_its_headers_is_cut_off() {
     let mut settings = settings(Authentication::None);
     settings.server.header_timeout_seconds = 1;
-    let stand = Stand::with(settings, segno::store::memory::MemoryStore::new()).await;
+    let stand = Stand::with(settings).await;
     let mut connection = TcpStream::connect(stand.server.address()).await.unwrap();
     connection.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-slow: ").await.unwrap();
     let mut answer = Vec::new();

@@ -1,24 +1,60 @@
 //! A server on a free port, and callers.
+//!
+//! The store is the one in memory, or what `SEGNO_TEST_STORE` says: `embedded` in a directory of its own, or `postgres`
+//! in a schema of its own of the server that `scripts/with-postgres.sh` starts. The gate runs every test on all three.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use segno::store::Store;
-use segno::store::memory::MemoryStore;
 use segno_api::Json;
 use segno_api::instance::{OnConflict, StartInstance};
 use segno_api::key::{CreateKey, Grant, Role};
 use segno_server::settings::{Authentication, Settings};
 use segno_server::{Server, bind, samples};
+use segno_stores::StoreUrl;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 /// Longer than anything here takes, however busy the machine is.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
+/// An empty store, and where it is.
+#[derive(Clone)]
+pub struct Ground {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    _directory: Option<Arc<TempDir>>,
+}
+
+impl Ground {
+    /// A store of the kind that this run is about.
+    pub async fn new() -> Self {
+        let kind = std::env::var("SEGNO_TEST_STORE").unwrap_or_default();
+        let directory = (kind == "embedded").then(|| Arc::new(tempfile::tempdir().unwrap()));
+        let url: StoreUrl = match (kind.as_str(), &directory) {
+            ("embedded", Some(directory)) => StoreUrl::Embedded(directory.path().to_owned()),
+            ("postgres", _) => own_schema().parse().unwrap(),
+            ("" | "memory", _) => StoreUrl::Memory,
+            (other, _) => panic!("SEGNO_TEST_STORE is {other}; use memory, embedded or postgres"),
+        };
+        Ground { store: url.open().await.unwrap(), _directory: directory }
+    }
+}
+
+/// The URL of a schema that no other test uses.
+fn own_schema() -> String {
+    let server = std::env::var("SEGNO_TEST_POSTGRES");
+    let server = server.expect("SEGNO_TEST_POSTGRES is not set; run this by scripts/with-postgres.sh");
+    let separator = if server.contains('?') { '&' } else { '?' };
+    format!("{server}{separator}schema=server_{:x}", segno::ids::SystemIds::shared().new_seed())
+}
+
 /// A server and what is needed to talk to it.
 pub struct Stand {
     /// The server.
     pub server: Server,
+    _ground: Ground,
     /// The first administrator's key; empty without authentication.
     pub admin_key: String,
 }
@@ -37,23 +73,29 @@ pub async fn listener() -> TcpListener {
 }
 
 impl Stand {
-    /// A server without authentication on a store in memory.
+    /// A server without authentication on an empty store.
     pub async fn open() -> Self {
-        Self::with(settings(Authentication::None), MemoryStore::new()).await
+        Self::with(settings(Authentication::None)).await
     }
 
-    /// A server with keys on a store in memory.
+    /// A server with keys on an empty store.
     pub async fn with_keys() -> Self {
-        Self::with(settings(Authentication::Keys), MemoryStore::new()).await
+        Self::with(settings(Authentication::Keys)).await
+    }
+
+    /// A server with settings of one's own on an empty store.
+    pub async fn with(settings: Settings) -> Self {
+        Self::on(settings, &Ground::new().await).await
     }
 
     /// A server of one's own.
-    pub async fn with(settings: Settings, store: Arc<dyn Store>) -> Self {
+    pub async fn on(settings: Settings, ground: &Ground) -> Self {
+        let store = Arc::clone(&ground.store);
         let builder =
             Server::builder(store, settings).registry(samples::registry()).functions(samples::functions);
         let mut server = builder.start(listener().await).await.unwrap();
         let admin_key = server.take_first_key().unwrap_or_default();
-        Stand { server, admin_key }
+        Stand { server, _ground: ground.clone(), admin_key }
     }
 
     /// An address on the server.

@@ -65,7 +65,7 @@ async fn a_long_history_comes_page_by_page_without_gaps() {
 async fn there_is_a_limit_of_streams_and_stopping_ends_them() {
     let mut settings = settings(segno_server::settings::Authentication::None);
     settings.server.max_streams = 1;
-    let stand = Stand::with(settings, segno::store::memory::MemoryStore::new()).await;
+    let stand = Stand::with(settings).await;
     let client = stand.client();
     client.start(&greet("live", r#"{"name":"Ada","wait":true}"#), None, Duration::ZERO).await.unwrap();
     client.custom_status("live", 0, PATIENCE).await.unwrap();

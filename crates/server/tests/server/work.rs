@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use segno::store::memory::MemoryStore;
 use segno_api::client::Expected;
 use segno_api::instance::Status;
 use segno_api::invocation::{Invoke, RetryPolicy};
@@ -15,7 +14,7 @@ use segno_api::{Client, Json};
 use segno_server::settings::Authentication;
 use serde_json::{Value, json};
 
-use crate::stand::{PATIENCE, Stand, json_of, settings};
+use crate::stand::{Ground, PATIENCE, Stand, json_of, settings};
 
 /// Stores a remote function.
 async fn declare(client: &Client, declaration: Value) {
@@ -309,9 +308,9 @@ async fn the_answers_of_workers_are_not_in_the_audit_log() {
 
 #[tokio::test]
 async fn any_server_of_a_store_takes_the_answer() {
-    let store = MemoryStore::new();
-    let one = Stand::with(settings(Authentication::None), store.clone()).await;
-    let two = Stand::with(settings(Authentication::None), store).await;
+    let ground = Ground::new().await;
+    let one = Stand::on(settings(Authentication::None), &ground).await;
+    let two = Stand::on(settings(Authentication::None), &ground).await;
     declare(&one.client(), json!({ "executor": "remote" })).await;
     let id = call(&one.client(), "k").await;
     let item = fetch_one(&one.client()).await;

@@ -1,15 +1,9 @@
 //! Signatures as Standard Webhooks have them: HMAC-SHA256 over id, time and body.
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use hmac::{Hmac, KeyInit, Mac};
 use segno::{Category, Failure};
-use sha2::Sha256;
 
 use super::super::secret::Secret;
-
-/// What a secret begins with whose rest is the key in base64.
-const KEY_PREFIX: &str = "whsec_";
+use crate::signature;
 
 /// The value of `webhook-signature` for a message with this id and time.
 ///
@@ -17,17 +11,9 @@ const KEY_PREFIX: &str = "whsec_";
 /// A configuration failure with the code `secret-unavailable` when the secret begins with `whsec_` and the rest is not
 /// base64.
 pub fn sign(secret: &Secret, id: &str, timestamp_s: u64, body: &[u8]) -> Result<String, Failure> {
-    let key = match secret.expose().strip_prefix(KEY_PREFIX) {
-        Some(encoded) => {
-            STANDARD.decode(encoded).map_err(|_| unusable("what follows whsec_ is not base64"))?
-        }
-        None => secret.expose().as_bytes().to_vec(),
-    };
-    let mut mac =
-        Hmac::<Sha256>::new_from_slice(&key).map_err(|_| unusable("its length does not suit a key"))?;
-    mac.update(format!("{id}.{timestamp_s}.").as_bytes());
-    mac.update(body);
-    Ok(format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes())))
+    let key = signature::standard_key(secret.expose())
+        .ok_or_else(|| unusable("what follows whsec_ is not base64"))?;
+    Ok(signature::standard(&key, id, timestamp_s, body))
 }
 
 fn unusable(problem: &str) -> Failure {

@@ -17,6 +17,7 @@ use crate::extract::{Body, OptionalBody, Path, Query, wait_of};
 use crate::idempotency::RepeatSafe;
 use crate::problem::{Code, Refusal};
 use crate::scope::{Scope, ScopeParameters};
+use crate::trace::TraceContext;
 
 /// How long to wait.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -29,7 +30,9 @@ pub struct WaitForEnd {
 }
 
 /// Starts an instance. Once this has answered, the start is stored and will happen.
-#[utoipa::path(post, path = "/v1/instances", tag = "instances", params(ScopeParameters, WaitForEnd), request_body = StartInstance, responses(
+#[utoipa::path(post, path = "/v1/instances", tag = "instances", params(ScopeParameters, WaitForEnd,
+    ("traceparent" = Option<String>, Header, description = "W3C trace context, handed on to the instance"),
+), request_body = StartInstance, responses(
     (status = 201, body = Started, description = "It was started"),
     (status = 200, body = Started, description = "It was there already (use_existing)"),
 ))]
@@ -38,6 +41,7 @@ pub async fn start(
     scope: Scope,
     repeat: RepeatSafe,
     Query(query): Query<WaitForEnd>,
+    trace: TraceContext,
     Body(request): Body<StartInstance>,
 ) -> Result<Response, Refusal> {
     let wait = wait_of(query.wait_ms)?;
@@ -63,13 +67,14 @@ pub async fn start(
     if let Some(at) = request.start_at {
         call = call.at_ms(list::unix_ms(at));
     }
-    let started = call.await.map_err(|error| Refusal::from_engine(&error, &scope))?;
+    let started = trace.hand_to(call).await.map_err(|error| Refusal::from_engine(&error, &scope))?;
     answer(&app, &scope, id, started.created || made_up, wait).await
 }
 
 /// Starts an instance again with its first input.
 #[utoipa::path(post, path = "/v1/instances/{id}/restart", tag = "instances", params(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
+    ("traceparent" = Option<String>, Header, description = "W3C trace context, handed on to the instance"),
 ), request_body = Restart, responses(
     (status = 201, body = Started),
 ))]
@@ -77,6 +82,7 @@ pub async fn restart(
     State(app): State<App>,
     scope: Scope,
     Path(id): Path<String>,
+    trace: TraceContext,
     OptionalBody(request): OptionalBody<Restart>,
 ) -> Result<Response, Refusal> {
     let stored = scope.stored(&id);
@@ -109,7 +115,7 @@ pub async fn restart(
     for (key, value) in &begun.labels {
         call = call.label(key, value);
     }
-    call.await.map_err(refused)?;
+    trace.hand_to(call).await.map_err(refused)?;
     answer(&app, &scope, target, true, std::time::Duration::ZERO).await
 }
 

@@ -1,0 +1,339 @@
+//! [`ActionDb`]: actions in a store, by id and by time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use segno::Client;
+use segno::clock::{Clock, SystemClock};
+use segno::store::{DueRecords, ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
+use uuid::Uuid;
+
+use super::error::ActionError;
+use super::model::{Action, ActionStatus, OnRestart};
+use super::record::{ACTION_KIND, ACTION_RUN_KIND, StoredAction, decode, record_id};
+use crate::functions::Scope;
+use crate::moment::{due_ms, timestamp};
+
+/// How long actions that have ended are kept unless said otherwise.
+pub const KEEP_FINISHED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+/// Reason of actions that were running when their process went down, and are not to be resumed.
+pub const RECOVERED: &str = "recovered from restart";
+
+/// Records that are read at once.
+const PAGE: usize = 1_000;
+
+/// How often a change is tried again when others change the same action. Each try that fails is a change that went ahead.
+const MAX_TRIES: usize = 100;
+
+/// The actions of a namespace and tenant in a store. Cheap to clone.
+#[derive(Clone)]
+pub struct ActionDb {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    scope: Scope,
+    keep_finished: Duration,
+}
+
+impl ActionDb {
+    /// The actions of the default namespace and tenant.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        let (clock, scope) = (SystemClock::shared(), Scope::default());
+        ActionDb { store, clock, scope, keep_finished: KEEP_FINISHED }
+    }
+
+    /// Those of another namespace and tenant.
+    #[must_use]
+    pub fn scope(mut self, scope: Scope) -> Self {
+        self.scope = scope;
+        self
+    }
+
+    /// Another clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// How long actions that have ended are kept.
+    #[must_use]
+    pub fn keep_finished(mut self, keep: Duration) -> Self {
+        self.keep_finished = keep;
+        self
+    }
+
+    /// Stores a new action.
+    ///
+    /// # Errors
+    /// `invalid-action` when a field is wrong, `action-exists` when there is one of its id.
+    pub async fn insert(&self, action: &Action) -> Result<(), ActionError> {
+        action.check()?;
+        let writes = action.writes(&self.scope, Expect::Absent, Some(self.keep_finished))?;
+        match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                Err(ActionError::Exists { what: "an action", id: action.id.to_string() })
+            }
+            committed => Ok(committed.map(|_| ())?),
+        }
+    }
+
+    /// One action.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none.
+    pub async fn get(&self, id: Uuid) -> Result<Action, ActionError> {
+        Ok(self.read(id).await?.action)
+    }
+
+    /// Changes the status of an action. It is found by its id; nothing is scanned.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none.
+    pub async fn set_status(&self, id: Uuid, status: ActionStatus) -> Result<(), ActionError> {
+        let change = |action: &mut Action| {
+            action.status = status.clone();
+            Ok(())
+        };
+        self.update(id, change).await.map(|_| ())
+    }
+
+    /// Sets or clears the recurrence of an action.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `invalid-action` when it is not whole seconds.
+    pub async fn update_recurrence(&self, id: Uuid, recurrence: Option<Duration>) -> Result<(), ActionError> {
+        let change = |action: &mut Action| {
+            action.recurrence = recurrence;
+            Ok(())
+        };
+        self.update(id, change).await.map(|_| ())
+    }
+
+    /// Changes an action, whoever else changes it at the same time: the change is made to what is there then.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `invalid-action` when a field is wrong afterwards, and what the change says.
+    pub async fn update(
+        &self,
+        id: Uuid,
+        change: impl Fn(&mut Action) -> Result<(), ActionError>,
+    ) -> Result<Action, ActionError> {
+        for _ in 0..MAX_TRIES {
+            let mut stored = self.read(id).await?;
+            change(&mut stored.action)?;
+            stored.action.updated_at = timestamp(self.clock.now_ms());
+            stored.action.check()?;
+            if self.replace(&stored, RecordBatch::default()).await? {
+                return Ok(stored.action);
+            }
+        }
+        Err(busy(id))
+    }
+
+    /// Writes an action over the version that was read, with whatever else belongs into the commit. False when somebody
+    /// else was first.
+    pub(crate) async fn replace(
+        &self,
+        stored: &StoredAction,
+        mut batch: RecordBatch,
+    ) -> Result<bool, ActionError> {
+        let expect = Expect::Version(stored.version);
+        let writes = stored.action.writes(&stored.scope, expect, Some(self.keep_finished))?;
+        batch.writes.extend(writes);
+        match self.store.commit_records(batch).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Removes an action. Removing what is not there is fine.
+    ///
+    /// # Errors
+    /// `store` when the store cannot do it.
+    pub async fn delete(&self, id: Uuid) -> Result<(), ActionError> {
+        let id = record_id(&self.scope, id);
+        let writes = [ACTION_KIND, ACTION_RUN_KIND].map(|kind| RecordWrite::Delete {
+            kind: kind.to_owned(),
+            id: id.clone(),
+            expect: Expect::Anything,
+        });
+        self.store.commit_records(RecordBatch { writes: writes.into(), ..RecordBatch::default() }).await?;
+        Ok(())
+    }
+
+    /// Pending actions that are due at a time, in the order of their times. Reads what is due and nothing else.
+    ///
+    /// # Errors
+    /// `stored-data-unreadable` when one cannot be read.
+    pub async fn range_due(&self, now: Timestamp) -> Result<Vec<Action>, ActionError> {
+        let mut limit = PAGE;
+        loop {
+            let request = DueRecords {
+                kind: ACTION_KIND,
+                now_ms: Some(due_floor_ms(now)),
+                limit,
+                poll_timeout: Duration::ZERO,
+            };
+            let records = self.store.due_records(request).await?;
+            if records.len() < limit {
+                return self.decode_own(&records);
+            }
+            limit = limit.saturating_mul(4);
+        }
+    }
+
+    /// Marks actions as failed that have been running for longer than this and are not to be resumed, and says how many.
+    /// For the start of a node: nobody looks after them any more. Those that recur are set up for their next time.
+    ///
+    /// # Errors
+    /// `store` when the store cannot do it.
+    pub async fn startup_recovery(&self, max_age: Duration) -> Result<u32, ActionError> {
+        self.recover(&self.scope.id_prefix(), max_age).await
+    }
+
+    /// The same for all namespaces and tenants.
+    pub(crate) async fn recover_everywhere(&self, max_age: Duration) -> Result<u32, ActionError> {
+        self.recover("", max_age).await
+    }
+
+    async fn recover(&self, id_prefix: &str, max_age: Duration) -> Result<u32, ActionError> {
+        let now = timestamp(self.clock.now_ms());
+        let oldest = timestamp(due_ms(now).saturating_sub(segno::clock::duration_ms(max_age)));
+        let mut recovered = 0;
+        for record in self.list(ACTION_RUN_KIND, id_prefix).await? {
+            let Some(found) = self.store.get_record(ACTION_KIND, &record.id).await? else { continue };
+            let stored = decode(&found)?;
+            let action = &stored.action;
+            let is_left_behind = action.status == ActionStatus::Running
+                && action.on_restart == OnRestart::Fail
+                && action.updated_at < oldest;
+            if is_left_behind && self.give_up(stored, now).await? {
+                recovered += 1;
+            }
+        }
+        Ok(recovered)
+    }
+
+    /// Ends an action that nobody looks after any more, and what still runs of it.
+    async fn give_up(&self, stored: StoredAction, now: Timestamp) -> Result<bool, ActionError> {
+        let mut batch = RecordBatch::default();
+        if let Some(instance) = &stored.action.instance {
+            batch.orchestrator_items.push(Client::cancel_message(instance, RECOVERED)?);
+        }
+        self.finish(stored, ActionStatus::Failed { reason: RECOVERED.to_owned() }, now, batch).await
+    }
+
+    /// Cancels an action. One that waits has failed for this reason; one that runs is told to stop, and fails when it has.
+    /// A recurrence ends with it.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `action-state` when it has ended.
+    pub async fn cancel(&self, id: Uuid, reason: &str) -> Result<Action, ActionError> {
+        for _ in 0..MAX_TRIES {
+            let mut stored = self.read(id).await?;
+            let (action, mut batch) = (&mut stored.action, RecordBatch::default());
+            match (&action.status, &action.instance) {
+                (ActionStatus::Pending, _) | (ActionStatus::Running, None) => {
+                    action.status = ActionStatus::Failed { reason: reason.to_owned() };
+                }
+                (ActionStatus::Running, Some(instance)) => {
+                    batch.orchestrator_items.push(Client::cancel_message(instance, reason)?);
+                }
+                (status, _) => {
+                    let problem = format!("action {id} is {} and cannot be cancelled", status.name());
+                    return Err(ActionError::State { problem });
+                }
+            }
+            action.recurrence = None;
+            action.updated_at = timestamp(self.clock.now_ms());
+            if self.replace(&stored, batch).await? {
+                return Ok(stored.action);
+            }
+        }
+        Err(busy(id))
+    }
+
+    /// Ends an action of the version that was read, and stores its next run if it recurs, in one commit with whatever else
+    /// belongs to it. False when somebody else was first.
+    pub(crate) async fn finish(
+        &self,
+        mut stored: StoredAction,
+        status: ActionStatus,
+        now: Timestamp,
+        mut batch: RecordBatch,
+    ) -> Result<bool, ActionError> {
+        stored.action.status = status;
+        stored.action.updated_at = now;
+        if let Some(next) = stored.action.next_run(now) {
+            let id = record_id(&stored.scope, next.id);
+            // It is there already if somebody has set this action back to an earlier state.
+            if self.store.get_record(ACTION_KIND, &id).await?.is_none() {
+                batch.writes.push(next.insertion(&stored.scope)?);
+            }
+        }
+        self.replace(&stored, batch).await
+    }
+
+    /// All actions, newest first.
+    ///
+    /// # Errors
+    /// `stored-data-unreadable` when one cannot be read.
+    pub async fn list_all(&self) -> Result<Vec<Action>, ActionError> {
+        let mut actions = self.decode_own(&self.list(ACTION_KIND, &self.scope.id_prefix()).await?)?;
+        actions.sort_by_key(|action| std::cmp::Reverse((action.created_at, action.id)));
+        Ok(actions)
+    }
+
+    /// A page of actions by id, after an id.
+    ///
+    /// # Errors
+    /// `stored-data-unreadable` when one cannot be read.
+    pub async fn page(&self, after: Option<Uuid>, limit: usize) -> Result<Vec<Action>, ActionError> {
+        let (id_prefix, after) = (self.scope.id_prefix(), after.map(|id| record_id(&self.scope, id)));
+        let request =
+            ListRecords { kind: ACTION_KIND, id_prefix: &id_prefix, after_id: after.as_deref(), limit };
+        self.decode_own(&self.store.list_records(request).await?)
+    }
+
+    /// The action with its version.
+    pub(crate) async fn read(&self, id: Uuid) -> Result<StoredAction, ActionError> {
+        match self.store.get_record(ACTION_KIND, &record_id(&self.scope, id)).await? {
+            Some(record) => decode(&record),
+            None => Err(ActionError::Unknown { what: "action", id: id.to_string() }),
+        }
+    }
+
+    async fn list(&self, kind: &str, id_prefix: &str) -> Result<Vec<Record>, ActionError> {
+        let mut records: Vec<Record> = Vec::new();
+        loop {
+            let after_id = records.last().map(|record| record.id.as_str());
+            let page =
+                self.store.list_records(ListRecords { kind, id_prefix, after_id, limit: PAGE }).await?;
+            let is_last = page.len() < PAGE;
+            records.extend(page);
+            if is_last {
+                return Ok(records);
+            }
+        }
+    }
+
+    /// The actions of this scope among records of all.
+    fn decode_own(&self, records: &[Record]) -> Result<Vec<Action>, ActionError> {
+        let prefix = self.scope.id_prefix();
+        let own = records.iter().filter(|record| record.id.starts_with(&prefix));
+        own.map(|record| decode(record).map(|stored| stored.action)).collect()
+    }
+}
+
+/// A time as due records are asked for: what is due a fraction of a millisecond later is not due.
+fn due_floor_ms(now: Timestamp) -> u64 {
+    let ceiling_ms = due_ms(now);
+    if timestamp(ceiling_ms) > now { ceiling_ms.saturating_sub(1) } else { ceiling_ms }
+}
+
+fn busy(id: Uuid) -> ActionError {
+    ActionError::State { problem: format!("action {id} is changed by others all the time; try again") }
+}

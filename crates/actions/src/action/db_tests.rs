@@ -1,0 +1,245 @@
+//! Actions in a store. The first five are those of the seed, under its names.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use segno::store::memory::MemoryStore;
+use segno::store::{DueRecords, Records};
+use serde_json::json;
+use uuid::Uuid;
+
+use super::record::{ACTION_KIND, ACTION_RUN_KIND};
+use super::{Action, ActionDb, ActionError, ActionStatus, ActionTrigger, OnRestart};
+use crate::functions::Scope;
+use crate::moment::timestamp;
+use segno_testkit::clock::VirtualClock;
+
+/// When these tests take place.
+const NOW_MS: u64 = 1_770_732_000_000;
+
+struct World {
+    store: Arc<MemoryStore>,
+    db: ActionDb,
+    now: Timestamp,
+}
+
+impl World {
+    fn new() -> World {
+        let clock = VirtualClock::new();
+        clock.set_ms(NOW_MS);
+        let store = MemoryStore::with_clock(clock.clone());
+        let db = ActionDb::new(store.clone()).clock(clock);
+        World { store, db, now: timestamp(NOW_MS) }
+    }
+
+    fn ago(&self, ms: i64) -> Timestamp {
+        self.now - SignedDuration::from_millis(ms)
+    }
+
+    fn action(&self, number: u128, due: Timestamp) -> Action {
+        let trigger = ActionTrigger::Scheduled { next_tick_at: due };
+        Action::new(Uuid::from_u128(number), "my-svc", "quality-check", trigger, self.now)
+    }
+
+    fn running(&self, number: u128, since: Timestamp) -> Action {
+        let status = ActionStatus::Running;
+        Action { status, updated_at: since, ..self.action(number, since) }
+    }
+
+    async fn insert(&self, actions: &[Action]) {
+        for action in actions {
+            self.db.insert(action).await.unwrap();
+        }
+    }
+
+    async fn due(&self) -> Vec<u128> {
+        let due = self.db.range_due(self.now).await.unwrap();
+        due.iter().map(|action| action.id.as_u128()).collect()
+    }
+
+    async fn status(&self, number: u128) -> ActionStatus {
+        self.db.get(Uuid::from_u128(number)).await.unwrap().status
+    }
+
+    /// How many rows of a kind are in the due index.
+    async fn indexed(&self, kind: &str) -> usize {
+        let request = DueRecords { kind, now_ms: Some(u64::MAX), limit: 1_000, poll_timeout: Duration::ZERO };
+        self.store.due_records(request).await.unwrap().len()
+    }
+}
+
+#[tokio::test]
+async fn insert_and_range_due() {
+    let world = World::new();
+    world.insert(&[world.action(1, world.ago(50)), world.action(2, world.ago(-50))]).await;
+    assert_eq!(world.due().await, [1]);
+}
+
+#[tokio::test]
+async fn range_due_excludes_non_pending() {
+    let world = World::new();
+    let done = ActionStatus::Completed { result: json!(1) };
+    let finished = Action { status: done, ..world.action(3, world.ago(50)) };
+    world.insert(&[world.running(1, world.ago(50)), world.action(2, world.ago(40)), finished]).await;
+    assert_eq!(world.due().await, [2]);
+}
+
+#[tokio::test]
+async fn composite_key_ordering() {
+    let world = World::new();
+    for (number, ago) in [(1, 10), (2, 300), (3, 20), (4, 300)] {
+        world.insert(&[world.action(number, world.ago(ago))]).await;
+    }
+    assert_eq!(world.due().await, [2, 4, 3, 1], "by time, then by id");
+}
+
+#[tokio::test]
+async fn startup_recovery_marks_old_running_as_failed() {
+    let world = World::new();
+    world.insert(&[world.running(1, world.ago(10 * 60_000))]).await;
+    assert_eq!(world.db.startup_recovery(Duration::from_secs(120)).await.unwrap(), 1);
+    let ActionStatus::Failed { reason } = world.status(1).await else { panic!("it is not failed") };
+    assert!(reason.contains("recovered"), "{reason}");
+    assert_eq!(world.db.startup_recovery(Duration::from_secs(120)).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn startup_recovery_leaves_recent_running_alone() {
+    let world = World::new();
+    world.insert(&[world.running(1, world.ago(30_000))]).await;
+    assert_eq!(world.db.startup_recovery(Duration::from_secs(120)).await.unwrap(), 0);
+    assert_eq!(world.status(1).await, ActionStatus::Running);
+}
+
+#[tokio::test]
+async fn empty_db_range_due_returns_empty() {
+    assert!(World::new().due().await.is_empty());
+}
+
+#[tokio::test]
+async fn startup_recovery_on_empty_db_returns_zero() {
+    assert_eq!(World::new().db.startup_recovery(Duration::ZERO).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn startup_recovery_leaves_what_the_engine_resumes_alone() {
+    let world = World::new();
+    let action = Action { on_restart: OnRestart::Resume, ..world.running(1, world.ago(600_000)) };
+    world.insert(&[action]).await;
+    assert_eq!(world.db.startup_recovery(Duration::from_secs(120)).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn startup_recovery_does_not_end_a_recurrence() {
+    let world = World::new();
+    let recurrence = Some(Duration::from_secs(3_600));
+    world.insert(&[Action { recurrence, ..world.running(1, world.ago(600_000)) }]).await;
+    world.db.startup_recovery(Duration::from_secs(120)).await.unwrap();
+    let all = world.db.list_all().await.unwrap();
+    let next = all.iter().find(|action| action.status == ActionStatus::Pending).unwrap();
+    assert_eq!(next.trigger.at(), world.ago(600_000 - 3_600_000));
+    assert_eq!((next.recurrence, next.label.as_str()), (recurrence, "my-svc"));
+}
+
+#[tokio::test]
+async fn action_delete_nonexistent_is_idempotent() {
+    let world = World::new();
+    world.insert(&[world.running(1, world.now)]).await;
+    for _ in 0..2 {
+        world.db.delete(Uuid::from_u128(1)).await.unwrap();
+    }
+    let error = world.db.get(Uuid::from_u128(1)).await.unwrap_err();
+    assert_eq!(error.code(), "unknown-action");
+    assert_eq!(world.indexed(ACTION_RUN_KIND).await, 0);
+}
+
+#[tokio::test]
+async fn update_recurrence_sets_and_clears() {
+    let world = World::new();
+    world.insert(&[world.action(1, world.now)]).await;
+    for recurrence in [Some(Duration::from_secs(60)), None] {
+        world.db.update_recurrence(Uuid::from_u128(1), recurrence).await.unwrap();
+        assert_eq!(world.db.get(Uuid::from_u128(1)).await.unwrap().recurrence, recurrence);
+    }
+    let error = world.db.update_recurrence(Uuid::from_u128(1), Some(Duration::from_millis(1))).await;
+    assert_eq!(error.unwrap_err().code(), "invalid-action");
+}
+
+#[tokio::test]
+async fn webhook_multiple_payloads_sorted_by_received_at() {
+    let world = World::new();
+    for (number, ago) in [(1, 5), (2, 30), (3, 10)] {
+        let trigger =
+            ActionTrigger::Webhook { raw_payload: vec![0xff, number as u8], received_at: world.ago(ago) };
+        world.insert(&[Action { trigger, ..world.action(number, world.now) }]).await;
+    }
+    assert_eq!(world.due().await, [2, 3, 1]);
+    let ActionTrigger::Webhook { raw_payload, .. } = world.db.get(Uuid::from_u128(3)).await.unwrap().trigger
+    else {
+        panic!("it is a webhook")
+    };
+    assert_eq!(raw_payload, [0xff, 3]);
+}
+
+#[tokio::test]
+async fn what_has_ended_leaves_the_due_index_and_what_runs_is_looked_after() {
+    let world = World::new();
+    world.insert(&[world.action(1, world.ago(5))]).await;
+    let id = Uuid::from_u128(1);
+    let failed = ActionStatus::Failed { reason: "no".to_owned() };
+    for (status, waiting, watched) in
+        [(ActionStatus::Running, 0, 1), (failed, 0, 0), (ActionStatus::Pending, 1, 0)]
+    {
+        world.db.set_status(id, status.clone()).await.unwrap();
+        let indexed = (world.indexed(ACTION_KIND).await, world.indexed(ACTION_RUN_KIND).await);
+        assert_eq!(indexed, (waiting, watched), "{status:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_id_is_used_once_and_tenants_do_not_meet() {
+    let world = World::new();
+    let action = world.action(1, world.ago(5));
+    world.insert(std::slice::from_ref(&action)).await;
+    assert_eq!(world.db.insert(&action).await.unwrap_err().code(), "action-exists");
+    let other = world.db.clone().scope(Scope::new("default", "other").unwrap());
+    assert_eq!(other.range_due(world.now).await.unwrap(), []);
+    assert_eq!(other.list_all().await.unwrap(), []);
+    assert!(matches!(other.get(action.id).await, Err(ActionError::Unknown { .. })));
+    other.insert(&action).await.unwrap();
+    world.db.delete(action.id).await.unwrap();
+    assert_eq!(other.list_all().await.unwrap(), [action]);
+}
+
+#[tokio::test]
+async fn actions_are_listed_newest_first() {
+    let world = World::new();
+    for (number, ago) in [(1, 20), (2, 10), (3, 30)] {
+        world.insert(&[Action { created_at: world.ago(ago), ..world.action(number, world.now) }]).await;
+    }
+    let listed = world.db.list_all().await.unwrap();
+    assert_eq!(listed.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>(), [2, 1, 3]);
+    let page = world.db.page(Some(Uuid::from_u128(1)), 1).await.unwrap();
+    assert_eq!(page.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>(), [2]);
+}
+
+#[tokio::test]
+async fn changes_at_the_same_time_are_all_made() {
+    let world = World::new();
+    world.insert(&[world.action(1, world.now)]).await;
+    let id = Uuid::from_u128(1);
+    let change = |letter: char| {
+        let db = world.db.clone();
+        async move {
+            db.update(id, |action| {
+                action.label.push(letter);
+                Ok(())
+            })
+            .await
+            .unwrap()
+        }
+    };
+    tokio::join!(change('a'), change('b'), change('c'));
+    assert_eq!(world.db.get(id).await.unwrap().label.len(), "my-svc".len() + 3);
+}

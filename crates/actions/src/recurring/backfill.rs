@@ -1,0 +1,176 @@
+//! Running what lies in the past, because somebody says so.
+
+use jiff::Timestamp;
+use segno::Code;
+use segno::store::ErrorKind;
+
+use super::book::RecurringActions;
+use super::decide::before;
+use super::dispatch::{Firing, Plan};
+use super::history::Decision;
+use super::model::RecurringAction;
+use super::policy::OverlapPolicy;
+use super::record::{RECURRING_HISTORY_KIND, decode_history, history_id};
+use crate::action::ActionError;
+use crate::functions::Scope;
+use crate::schedule::Note;
+
+/// Most occurrences of one backfill.
+pub const MAX_BACKFILL: usize = 500;
+
+/// How often a firing is tried again when others change the same action.
+const MAX_TRIES: usize = 100;
+
+/// What to run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backfill {
+    /// From this time on.
+    pub start: Timestamp,
+    /// Up to and including this time.
+    pub end: Timestamp,
+    /// At most so many.
+    pub limit: usize,
+    /// Only say what would be run.
+    pub dry_run: bool,
+}
+
+/// What became of an occurrence of a backfill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BackfillOutcome {
+    /// It would be started.
+    WouldStart,
+    /// It was started.
+    Started,
+    /// It had been run.
+    AlreadyRun,
+    /// Its dedup key had been seen.
+    Deduplicated,
+    /// Its call could not be made.
+    Refused,
+}
+
+/// What became of one occurrence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BackfillLine {
+    /// The scheduled time.
+    pub time: Timestamp,
+    /// What became of it.
+    pub outcome: BackfillOutcome,
+    /// Why its call could not be made.
+    pub detail: Option<String>,
+    /// The instance of its call.
+    pub instance: Option<String>,
+}
+
+impl RecurringActions {
+    /// Runs the occurrences of a time range that have not been run, whatever the policy for missed ones is.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `invalid-action` for a range that is none, `action-state` unless runs of it may
+    /// overlap.
+    pub async fn backfill(
+        &self,
+        scope: &Scope,
+        id: &str,
+        backfill: Backfill,
+    ) -> Result<Vec<BackfillLine>, ActionError> {
+        let action = self.read(scope, id).await?.action;
+        self.check_backfill(&action, backfill)?;
+        let schedule = self.schedule_of(&action)?;
+        let occurrences: Vec<_> =
+            schedule.between(before(backfill.start), backfill.end).take(backfill.limit + 1).collect();
+        if occurrences.len() > backfill.limit {
+            let problem =
+                format!("there are more than {} occurrences; choose a shorter range", backfill.limit);
+            return Err(ActionError::invalid("end", problem));
+        }
+        let mut lines = Vec::with_capacity(occurrences.len());
+        for occurrence in occurrences {
+            lines.push(self.run_past(&action, occurrence.time, occurrence.note, backfill.dry_run).await?);
+        }
+        Ok(lines)
+    }
+
+    fn check_backfill(&self, action: &RecurringAction, backfill: Backfill) -> Result<(), ActionError> {
+        if backfill.end < backfill.start {
+            return Err(ActionError::invalid("end", "is before start; choose a later time"));
+        }
+        if backfill.end > self.now() {
+            return Err(ActionError::invalid(
+                "end",
+                "is in the future; a backfill runs what lies in the past",
+            ));
+        }
+        if !(1..=MAX_BACKFILL).contains(&backfill.limit) {
+            return Err(ActionError::invalid("limit", format!("must be 1 to {MAX_BACKFILL}")));
+        }
+        if action.policy.overlap_policy != OverlapPolicy::Allow {
+            let problem = "a backfill starts many runs at once, and overlap_policy does not allow that; set it to allow";
+            return Err(ActionError::State { problem: problem.to_owned() });
+        }
+        Ok(())
+    }
+
+    async fn run_past(
+        &self,
+        action: &RecurringAction,
+        time: Timestamp,
+        note: Option<Note>,
+        dry_run: bool,
+    ) -> Result<BackfillLine, ActionError> {
+        let line = |outcome| BackfillLine { time, outcome, detail: None, instance: None };
+        if self.has_run(action, time).await? {
+            return Ok(line(BackfillOutcome::AlreadyRun));
+        }
+        if dry_run {
+            return Ok(line(BackfillOutcome::WouldStart));
+        }
+        for _ in 0..MAX_TRIES {
+            let stored = self.read(&action.scope(), &action.id).await?;
+            let (mut action, now) = (stored.action, self.now());
+            let mut plan = Plan::default();
+            let firing = Firing { time, note, cancels: false };
+            let entry = self.dispatcher().fire(&mut action, firing, now, &mut plan).await?;
+            let batch = plan.into_batch(&action, stored.version, &self.options)?;
+            match self.store.commit_records(batch).await {
+                Ok(_) => {
+                    let outcome = match entry.decision {
+                        Decision::Fired => BackfillOutcome::Started,
+                        Decision::Skipped => BackfillOutcome::Deduplicated,
+                        _ => BackfillOutcome::Refused,
+                    };
+                    return Ok(BackfillLine {
+                        time,
+                        outcome,
+                        detail: entry.detail,
+                        instance: entry.instance,
+                    });
+                }
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error.into()),
+            }
+            if self.has_run(&action, time).await? {
+                return Ok(line(BackfillOutcome::AlreadyRun));
+            }
+        }
+        Err(ActionError::State {
+            problem: format!("recurring action {} is changed by others all the time", action.id),
+        })
+    }
+
+    /// Whether an occurrence was run, by what is written down or by what is left of its call.
+    async fn has_run(&self, action: &RecurringAction, time: Timestamp) -> Result<bool, ActionError> {
+        let id = history_id(&action.scope(), &action.id, time);
+        if let Some(record) = self.store.get_record(RECURRING_HISTORY_KIND, &id).await? {
+            let entry = decode_history(&record)?;
+            if entry.time == time && matches!(entry.decision, Decision::Fired | Decision::Buffered) {
+                return Ok(true);
+            }
+        }
+        match self.client.instance(&action.instance_id(time)).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.code() == Code::NotFound => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

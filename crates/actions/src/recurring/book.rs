@@ -1,0 +1,437 @@
+//! [`RecurringActions`]: creating, finding and changing recurring actions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use segno::Client;
+use segno::clock::{Clock, SystemClock};
+use segno::ids::{IdSource, SystemIds};
+use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
+
+use super::dispatch::Dispatcher;
+use super::history::HistoryEntry;
+use super::model::{Progress, RecurringAction, RecurringActionTemplate};
+use super::pausing::Pause;
+use super::policy::RecurringPolicy;
+use super::record::{
+    COUNT_KIND, RECURRING_HISTORY_KIND, RECURRING_KIND, StoredRecurring, count_write, decode, decode_count,
+    decode_history, history_id, history_prefix, record_id,
+};
+use crate::action::ActionError;
+use crate::functions::{FunctionError, Functions, Scope};
+use crate::moment::timestamp;
+use crate::options::ActionOptions;
+use crate::schedule::{Schedule, ScheduleSpec, Zones};
+
+/// How often a change is tried again when others change the same action. Each try that fails is a change that went ahead.
+const MAX_TRIES: usize = 1_000;
+
+/// A recurring action that is to be made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewRecurringAction {
+    /// Its id; a new one without it. An id makes it safe to try again.
+    pub id: Option<uuid::Uuid>,
+    /// What people call it.
+    pub name: Option<String>,
+    /// When.
+    pub schedule: ScheduleSpec,
+    /// What is called.
+    pub action_template: RecurringActionTemplate,
+    /// What happens when things do not go by the clock.
+    pub policy: RecurringPolicy,
+    /// What it is for.
+    pub description: Option<String>,
+    /// For finding and sorting.
+    pub labels: BTreeMap<String, String>,
+    /// Whether it fires from now on.
+    pub enabled: bool,
+}
+
+impl NewRecurringAction {
+    /// One with everything else as it is by default.
+    pub fn new(schedule: ScheduleSpec, action_template: RecurringActionTemplate) -> Self {
+        NewRecurringAction {
+            id: None,
+            name: None,
+            schedule,
+            action_template,
+            policy: RecurringPolicy::default(),
+            description: None,
+            labels: BTreeMap::new(),
+            enabled: true,
+        }
+    }
+}
+
+/// The recurring actions of a store. Cheap to clone.
+#[derive(Clone)]
+pub struct RecurringActions {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) client: Client,
+    pub(super) functions: Functions,
+    pub(super) clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    pub(super) zones: Arc<Zones>,
+    pub(super) options: ActionOptions,
+}
+
+impl RecurringActions {
+    /// Those of a store; they call these functions.
+    pub fn new(store: Arc<dyn Store>, functions: Functions, zones: Arc<Zones>) -> Self {
+        let client = Client::new(store.clone());
+        let (clock, ids) = (SystemClock::shared(), SystemIds::shared());
+        RecurringActions { store, client, functions, clock, ids, zones, options: ActionOptions::default() }
+    }
+
+    /// Another clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Another source of ids.
+    #[must_use]
+    pub fn ids(mut self, ids: Arc<dyn IdSource>) -> Self {
+        self.client = Client::builder(self.store.clone()).ids(ids.clone()).build();
+        self.ids = ids;
+        self
+    }
+
+    /// Settings.
+    #[must_use]
+    pub fn options(mut self, options: ActionOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// The zone database.
+    pub fn zones(&self) -> &Zones {
+        &self.zones
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        timestamp(self.clock.now_ms())
+    }
+
+    pub(super) fn dispatcher(&self) -> Dispatcher<'_> {
+        Dispatcher {
+            store: &*self.store,
+            client: &self.client,
+            functions: &self.functions,
+            options: &self.options,
+        }
+    }
+
+    /// The schedule of an action.
+    ///
+    /// # Errors
+    /// `invalid-action` with the field.
+    pub fn schedule_of(&self, action: &RecurringAction) -> Result<Schedule, ActionError> {
+        Ok(action.schedule.compile(&self.zones)?)
+    }
+
+    /// Stores a new recurring action.
+    ///
+    /// # Errors
+    /// `invalid-action` with the field, errors of the function and its input, `too-many-recurring` at the limit.
+    pub async fn create(
+        &self,
+        scope: &Scope,
+        new: NewRecurringAction,
+    ) -> Result<RecurringAction, ActionError> {
+        let now = self.now();
+        let id = new.id.unwrap_or_else(|| self.ids.new_uuid()).to_string();
+        let mut action = RecurringAction {
+            id,
+            namespace: scope.namespace.clone(),
+            tenant: scope.tenant.clone(),
+            name: new.name,
+            schedule: new.schedule,
+            enabled: true,
+            action_template: new.action_template,
+            policy: new.policy,
+            created_at: now,
+            updated_at: now,
+            last_executed_at: None,
+            next_execution_at: None,
+            execution_count: 0,
+            failure_count: 0,
+            consecutive_failures: 0,
+            last_error: None,
+            last_execution_id: None,
+            paused_at: None,
+            pause_note: None,
+            resumes_at: None,
+            disabled_reason: None,
+            description: new.description,
+            labels: new.labels,
+            progress: Progress { zones: self.zones.version().to_owned(), ..Progress::default() },
+        };
+        check_end(&action, now)?;
+        let schedule = self.schedule_of(&action)?;
+        self.check(&action, &schedule, now).await?;
+        action.arm(&schedule, now);
+        if !action.enabled {
+            return Err(never_fires(&action));
+        }
+        if !new.enabled {
+            action.pause(Pause::default(), now);
+        }
+        self.insert(scope, &action).await?;
+        tracing::info!(recurring_id = action.id, namespace = %scope.namespace, tenant = %scope.tenant, "recurring.create");
+        Ok(action)
+    }
+
+    async fn insert(&self, scope: &Scope, action: &RecurringAction) -> Result<(), ActionError> {
+        let limit = self.options.max_recurring_per_tenant;
+        for _ in 0..MAX_TRIES {
+            let (count, expect) = self.count(scope).await?;
+            if count >= limit {
+                return Err(ActionError::TooMany { limit });
+            }
+            let writes = vec![action.write(Expect::Absent)?, count_write(scope, count + 1, expect)?];
+            match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error.into()),
+            }
+            if self.store.get_record(RECURRING_KIND, &record_id(scope, &action.id)).await?.is_some() {
+                return Err(ActionError::Exists { what: "a recurring action", id: action.id.clone() });
+            }
+        }
+        Err(busy(&action.id))
+    }
+
+    /// How many there are, and what must be true for the number to be changed.
+    async fn count(&self, scope: &Scope) -> Result<(u64, Expect), ActionError> {
+        match self.store.get_record(COUNT_KIND, &scope.id_prefix()).await? {
+            Some(record) => Ok((decode_count(&record)?, Expect::Version(record.version))),
+            None => Ok((0, Expect::Absent)),
+        }
+    }
+
+    /// One recurring action.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none.
+    pub async fn get(&self, scope: &Scope, id: &str) -> Result<RecurringAction, ActionError> {
+        Ok(self.read(scope, id).await?.action)
+    }
+
+    pub(super) async fn read(&self, scope: &Scope, id: &str) -> Result<StoredRecurring, ActionError> {
+        let unknown = || ActionError::Unknown { what: "recurring action", id: id.chars().take(64).collect() };
+        // Ids are UUIDs: with anything else one could ask for other records.
+        let id: uuid::Uuid = id.parse().map_err(|_| unknown())?;
+        match self.store.get_record(RECURRING_KIND, &record_id(scope, &id.to_string())).await? {
+            Some(record) => decode(&record),
+            None => Err(unknown()),
+        }
+    }
+
+    /// A page of recurring actions by id, which is the order in which they were made, after an id.
+    ///
+    /// # Errors
+    /// `stored-data-unreadable` when one cannot be read.
+    pub async fn page(
+        &self,
+        scope: &Scope,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<RecurringAction>, ActionError> {
+        let (id_prefix, after) = (scope.id_prefix(), after.map(|id| record_id(scope, id)));
+        let request =
+            ListRecords { kind: RECURRING_KIND, id_prefix: &id_prefix, after_id: after.as_deref(), limit };
+        let records = self.store.list_records(request).await?;
+        records.iter().map(|record| decode(record).map(|stored| stored.action)).collect()
+    }
+
+    /// Changes the definition of a recurring action. If its schedule changes, the next time is found again, and what was
+    /// decided is not decided again.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `invalid-action` with the field, and what the change says.
+    pub async fn update(
+        &self,
+        scope: &Scope,
+        id: &str,
+        change: impl Fn(&mut RecurringAction) -> Result<(), ActionError> + Send + Sync,
+    ) -> Result<RecurringAction, ActionError> {
+        for _ in 0..MAX_TRIES {
+            let stored = self.read(scope, id).await?;
+            let (mut action, now) = (stored.action.clone(), self.now());
+            let schedule = self.redefine(&mut action, &change, now)?;
+            self.check(&action, &schedule, now).await?;
+            if self.put(&action, stored.version, None).await? {
+                tracing::info!(recurring_id = id, "recurring.update");
+                return Ok(action);
+            }
+        }
+        Err(busy(id))
+    }
+
+    /// Makes a change of the definition, and what follows from it.
+    fn redefine(
+        &self,
+        action: &mut RecurringAction,
+        change: impl Fn(&mut RecurringAction) -> Result<(), ActionError>,
+        now: Timestamp,
+    ) -> Result<Schedule, ActionError> {
+        let before = action.clone();
+        change(action)?;
+        if action.schedule.ends_at != before.schedule.ends_at {
+            check_end(action, now)?;
+        }
+        let schedule = self.schedule_of(action)?;
+        match (before.enabled, action.enabled) {
+            (true, true) if action.schedule != before.schedule => self.rearm(action, &schedule, now)?,
+            (false, true) => self.go_on(action, &schedule, now)?,
+            (true, false) => {
+                action.enabled = true;
+                action.pause(Pause::default(), now);
+            }
+            _ => {}
+        }
+        action.updated_at = now;
+        Ok(schedule)
+    }
+
+    fn rearm(
+        &self,
+        action: &mut RecurringAction,
+        schedule: &Schedule,
+        now: Timestamp,
+    ) -> Result<(), ActionError> {
+        self.zones.version().clone_into(&mut action.progress.zones);
+        action.arm(schedule, now);
+        if action.enabled { Ok(()) } else { Err(never_fires(action)) }
+    }
+
+    /// Removes a recurring action. What runs goes on; its history is kept as long as it would have been.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none.
+    pub async fn delete(&self, scope: &Scope, id: &str) -> Result<(), ActionError> {
+        for _ in 0..MAX_TRIES {
+            let stored = self.read(scope, id).await?;
+            let (count, expect) = self.count(scope).await?;
+            let delete = RecordWrite::Delete {
+                kind: RECURRING_KIND.to_owned(),
+                id: record_id(scope, &stored.action.id),
+                expect: Expect::Version(stored.version),
+            };
+            let writes = vec![delete, count_write(scope, count.saturating_sub(1), expect)?];
+            match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+                Ok(_) => {
+                    tracing::info!(recurring_id = id, "recurring.delete");
+                    return Ok(());
+                }
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(busy(id))
+    }
+
+    /// What became of its occurrences, newest first, before a time if one is given.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none.
+    pub async fn history(
+        &self,
+        scope: &Scope,
+        id: &str,
+        earlier_than: Option<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<HistoryEntry>, ActionError> {
+        let id = self.read(scope, id).await?.action.id;
+        let (prefix, after) =
+            (history_prefix(scope, &id), earlier_than.map(|time| history_id(scope, &id, time)));
+        let request = ListRecords {
+            kind: RECURRING_HISTORY_KIND,
+            id_prefix: &prefix,
+            after_id: after.as_deref(),
+            limit,
+        };
+        self.store.list_records(request).await?.iter().map(decode_history).collect()
+    }
+
+    /// Checks an action and the call that it would make.
+    async fn check(
+        &self,
+        action: &RecurringAction,
+        schedule: &Schedule,
+        now: Timestamp,
+    ) -> Result<(), ActionError> {
+        action.check(schedule, &self.options)?;
+        let dedup_key = action.dedup_key(now)?;
+        match self.dispatcher().start_of(action, now, dedup_key.as_deref()).await {
+            Err(ActionError::Function(error @ FunctionError::Unknown { .. })) => {
+                Err(ActionError::invalid("provider", error.to_string()))
+            }
+            checked => checked.map(|_| ()),
+        }
+    }
+
+    /// Makes a change to what is there, whoever else changes it at the same time.
+    pub(super) async fn change(
+        &self,
+        scope: &Scope,
+        id: &str,
+        change: impl Fn(&mut RecurringAction, Timestamp) -> Result<Option<HistoryEntry>, ActionError>,
+    ) -> Result<RecurringAction, ActionError> {
+        for _ in 0..MAX_TRIES {
+            let stored = self.read(scope, id).await?;
+            let mut action = stored.action.clone();
+            let entry = change(&mut action, self.now())?;
+            if action == stored.action || self.put(&action, stored.version, entry).await? {
+                return Ok(action);
+            }
+        }
+        Err(busy(id))
+    }
+
+    /// Writes an action over the version that was read. False when somebody else was first.
+    async fn put(
+        &self,
+        action: &RecurringAction,
+        version: u64,
+        entry: Option<HistoryEntry>,
+    ) -> Result<bool, ActionError> {
+        let mut writes = vec![action.write(Expect::Version(version))?];
+        if let Some(entry) = entry {
+            writes.push(action.history_write(&entry, self.options.keep_history)?);
+        }
+        match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn check_end(action: &RecurringAction, now: Timestamp) -> Result<(), ActionError> {
+    match action.schedule.ends_at {
+        Some(end) if end <= now => {
+            Err(ActionError::invalid("ends_at", "is in the past; choose a later time, or leave it out"))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn never_fires(action: &RecurringAction) -> ActionError {
+    let field = match (&action.schedule.cron_expr, action.schedule.at) {
+        (_, Some(_)) => "at",
+        (Some(_), _) => "cron_expr",
+        _ => "every",
+    };
+    let reason = action.disabled_reason.as_deref().unwrap_or_default();
+    ActionError::invalid(field, format!("it would never fire again: {reason}; change the schedule"))
+}
+
+fn busy(id: &str) -> ActionError {
+    ActionError::State {
+        problem: format!("recurring action {id} is changed by others all the time; try again"),
+    }
+}

@@ -1,0 +1,248 @@
+//! What to do with the next occurrence: a pure function of the recurring action, its schedule and the time.
+//!
+//! | situation | step |
+//! |---|---|
+//! | paused, and its time to go on has come | `Resume` |
+//! | an occurrence waits and nothing runs any more | `Fire` that one |
+//! | the next occurrence is not due | nothing |
+//! | it is due, and there will be no more executions | `Disable` |
+//! | it is too late, and so are others after it | `SkipRange` |
+//! | it is too late | `Skip`, missed |
+//! | another one runs | by the overlap policy: `Fire`, `Skip`, `Buffer`, or `Fire` with others cancelled |
+//! | else | `Fire` |
+//!
+//! One step is about one occurrence, or about a stretch of them that nobody runs. Steps are taken until there are none:
+//! [`RecurringAction::advance`] says what each changes. So every occurrence is decided once, in the order of the times.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::history::SkipReason;
+use super::model::RecurringAction;
+use super::policy::{MissedPolicy, OverlapPolicy};
+use crate::schedule::{Note, Schedule};
+
+/// How late an occurrence may be when the one after it is due as well. Beyond it there is a backlog, and what is to be done
+/// about a backlog is for the missed policy to say.
+const LATE_BESIDE_NEXT: Duration = Duration::from_secs(10);
+
+/// Most occurrences of a stretch that are counted for the record.
+const MAX_COUNTED: usize = 1_000;
+
+/// The time at which a decision is taken, and how late is too late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// Now.
+    pub now: Timestamp,
+    /// An occurrence that is later than this was missed.
+    pub missed_after: Duration,
+}
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// Go on after a pause.
+    Resume,
+    /// Call the function.
+    Fire {
+        /// The scheduled time.
+        time: Timestamp,
+        /// What daylight saving has to do with it.
+        note: Option<Note>,
+        /// Whether it had been missed and is caught up with.
+        is_late: bool,
+        /// Whether those that run are cancelled.
+        cancels: bool,
+    },
+    /// Let it wait for the end of the one that runs.
+    Buffer {
+        /// The scheduled time.
+        time: Timestamp,
+    },
+    /// Do not run it.
+    Skip {
+        /// The scheduled time.
+        time: Timestamp,
+        /// Why.
+        reason: SkipReason,
+    },
+    /// Do not run any of a stretch.
+    SkipRange {
+        /// The first scheduled time.
+        from: Timestamp,
+        /// The first one after them.
+        until: Timestamp,
+        /// How many there are; of very many, a lower bound.
+        count: u64,
+    },
+    /// There will be no more.
+    Disable {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The next step, or none if there is nothing to do now.
+pub fn decide(action: &RecurringAction, schedule: &Schedule, moment: Moment) -> Option<Step> {
+    if !action.enabled {
+        return action.resumes_at.filter(|at| *at <= moment.now).map(|_| Step::Resume);
+    }
+    let progress = &action.progress;
+    if let Some(time) = progress.buffered.filter(|_| progress.running.is_empty()) {
+        // The clock may have been put back since.
+        let is_due = action.fires_at(time) <= moment.now;
+        return is_due.then_some(Step::Fire { time, note: None, is_late: false, cancels: false });
+    }
+    let Some(next) = action.next_execution_at else {
+        let is_over = progress.buffered.is_none();
+        return is_over.then(|| Step::Disable { reason: end_of(action).to_owned() });
+    };
+    if action.fires_at(next) > moment.now {
+        return None;
+    }
+    if action.policy.max_executions.is_some_and(|most| action.execution_count >= most) {
+        return Some(Step::Disable { reason: MAX_EXECUTIONS.to_owned() });
+    }
+    let lateness = Lateness { action, schedule, moment, next };
+    Some(match lateness.judge() {
+        Judgement::OnTime => overlap(action, schedule, next, false),
+        Judgement::CatchUp => overlap(action, schedule, next, true),
+        Judgement::Missed => lateness.skip(),
+    })
+}
+
+/// Why an action is over that has fired as often as it may.
+pub(super) const MAX_EXECUTIONS: &str = "max_executions is reached";
+
+/// Why there is no next time.
+pub(super) fn end_of(action: &RecurringAction) -> &'static str {
+    if action.policy.max_executions.is_some_and(|most| action.execution_count >= most) {
+        MAX_EXECUTIONS
+    } else if action.schedule.at.is_some() {
+        "its one time has passed"
+    } else if action.schedule.ends_at.is_some() {
+        "ends_at is reached"
+    } else {
+        "the schedule has no further occurrence"
+    }
+}
+
+fn overlap(action: &RecurringAction, schedule: &Schedule, time: Timestamp, is_late: bool) -> Step {
+    let runs = !action.progress.running.is_empty();
+    let is_buffered = action.progress.buffered.is_some();
+    match action.policy.overlap_policy {
+        OverlapPolicy::Skip if runs => Step::Skip { time, reason: SkipReason::Overlap },
+        OverlapPolicy::BufferOne if runs && is_buffered => Step::Skip { time, reason: SkipReason::Overlap },
+        OverlapPolicy::BufferOne if runs => Step::Buffer { time },
+        policy => {
+            let cancels = runs && policy == OverlapPolicy::CancelOther;
+            Step::Fire { time, note: note_of(schedule, time), is_late, cancels }
+        }
+    }
+}
+
+/// What daylight saving has to do with an occurrence.
+fn note_of(schedule: &Schedule, time: Timestamp) -> Option<Note> {
+    schedule.next_after(before(time)).filter(|occurrence| occurrence.time == time)?.note
+}
+
+enum Judgement {
+    OnTime,
+    CatchUp,
+    Missed,
+}
+
+/// How late the next occurrence is, and what follows from it.
+struct Lateness<'a> {
+    action: &'a RecurringAction,
+    schedule: &'a Schedule,
+    moment: Moment,
+    next: Timestamp,
+}
+
+impl Lateness<'_> {
+    fn judge(&self) -> Judgement {
+        let policy = &self.action.policy;
+        let late = self.moment.now.duration_since(self.action.fires_at(self.next));
+        let is_too_late = late > signed(self.moment.missed_after);
+        let is_in_backlog = late > signed(LATE_BESIDE_NEXT) && self.next_is_due();
+        match policy.missed {
+            _ if !is_too_late && !is_in_backlog => Judgement::OnTime,
+            MissedPolicy::None => Judgement::Missed,
+            MissedPolicy::Latest if self.next_is_due() => Judgement::Missed,
+            MissedPolicy::Latest => Judgement::CatchUp,
+            MissedPolicy::All => {
+                let is_in_window = late <= signed(policy.catch_up_window.get());
+                let is_within_limit = self.action.progress.caught_up < policy.catch_up_limit;
+                if is_in_window && is_within_limit { Judgement::CatchUp } else { Judgement::Missed }
+            }
+        }
+    }
+
+    /// Whether the one after it is due as well.
+    fn next_is_due(&self) -> bool {
+        let following = self.schedule.next_after(self.next);
+        following.is_some_and(|following| self.action.fires_at(following.time) <= self.moment.now)
+    }
+
+    /// Leaves out what was missed: at once everything that is certain to be missed, or else one.
+    fn skip(&self) -> Step {
+        let one = Step::Skip { time: self.next, reason: SkipReason::Missed };
+        let Some(until) = self.first_that_may_run() else { return one };
+        let missed = self.schedule.between(before(self.next), before(until));
+        match missed.take(MAX_COUNTED).count() {
+            0 | 1 => one,
+            count => Step::SkipRange { from: self.next, until, count: count as u64 },
+        }
+    }
+
+    /// The first occurrence that might not be missed: nothing before it can be within any bound.
+    fn first_that_may_run(&self) -> Option<Timestamp> {
+        let policy = &self.action.policy;
+        let bound = match policy.missed {
+            MissedPolicy::All if self.action.progress.caught_up < policy.catch_up_limit => {
+                policy.catch_up_window.get()
+            }
+            _ => LATE_BESIDE_NEXT,
+        };
+        let longest = bound.saturating_add(policy.jitter.map_or(Duration::ZERO, |jitter| jitter.get()));
+        let cut = self.moment.now.checked_sub(signed(longest)).unwrap_or(Timestamp::MIN);
+        let first = self.schedule.next_after(before(cut)).map(|occurrence| occurrence.time);
+        // The last one that is due may run although it is late, if none is due after it.
+        let last = self.last_due();
+        match (first, last) {
+            (Some(first), Some(last)) => Some(first.min(last)),
+            (first, last) => first.or(last),
+        }
+        .filter(|until| *until > self.next)
+    }
+
+    /// The last occurrence up to now. It is looked for in stretches that grow, so that it takes about as many steps as
+    /// there are occurrences in the last stretch, whatever lies before.
+    fn last_due(&self) -> Option<Timestamp> {
+        let now = self.moment.now;
+        let since = now.duration_since(before(self.next));
+        let mut stretch = SignedDuration::from_secs(60);
+        loop {
+            let reach = stretch.min(since);
+            let from = now.checked_sub(reach).unwrap_or(Timestamp::MIN);
+            if let Some(last) = self.schedule.between(from, now).last() {
+                return Some(last.time);
+            }
+            if reach >= since {
+                return None;
+            }
+            stretch = stretch.saturating_mul(4);
+        }
+    }
+}
+
+/// The moment just before a time: what comes after it includes the time itself.
+pub(super) fn before(time: Timestamp) -> Timestamp {
+    time.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(Timestamp::MIN)
+}
+
+fn signed(duration: Duration) -> SignedDuration {
+    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
+}

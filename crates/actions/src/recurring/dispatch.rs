@@ -1,0 +1,214 @@
+//! The call that an occurrence becomes, and the commit that it belongs to.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use segno::clock::duration_ms;
+use segno::store::{ErrorKind, Expect, OrchestratorMessage, RecordBatch, RecordWrite, Store};
+use segno::{Client, Payload};
+use serde_json::{Value, json};
+
+use super::advance::later;
+use super::history::{Decision, HistoryEntry, SkipReason};
+use super::model::RecurringAction;
+use super::record::{DEDUP_KIND, dedup_id};
+use crate::action::ActionError;
+use crate::functions::{FunctionName, Functions, INVOKE, InvokeRequest, invocation_id};
+use crate::options::ActionOptions;
+use crate::schedule::Note;
+use crate::settle::Settle;
+use crate::template::Template;
+
+/// Label of the instances of recurring actions.
+pub(crate) const RECURRING_LABEL: &str = "recurring";
+
+/// Longest error that is kept, in characters.
+const MAX_DETAIL_CHARS: usize = 1_000;
+
+/// All that is decided about a recurring action at one moment: it is committed as one.
+#[derive(Default)]
+pub(crate) struct Plan {
+    /// By time, so that what is decided later about the same occurrence counts.
+    entries: BTreeMap<Timestamp, HistoryEntry>,
+    dedup: BTreeMap<String, RecordWrite>,
+    messages: Vec<OrchestratorMessage>,
+}
+
+impl Plan {
+    /// Notes what became of an occurrence.
+    pub(crate) fn note(&mut self, entry: HistoryEntry) {
+        self.entries.insert(entry.time, entry);
+    }
+
+    /// Notes that an action is disabled, beside what became of an occurrence of the same time.
+    pub(crate) fn note_end(&mut self, reason: &str, now: Timestamp) {
+        let mut time = now;
+        while self.entries.contains_key(&time) {
+            time = later(time, Duration::from_millis(1));
+        }
+        let entry = HistoryEntry::new(time, Decision::Disabled, now);
+        self.note(HistoryEntry { detail: Some(reason.to_owned()), ..entry });
+    }
+
+    /// What became of occurrences.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = &HistoryEntry> {
+        self.entries.values()
+    }
+
+    /// The commit, on condition that the action is as it was read.
+    pub(crate) fn into_batch(
+        self,
+        action: &RecurringAction,
+        version: u64,
+        options: &ActionOptions,
+    ) -> Result<RecordBatch, ActionError> {
+        let mut writes = vec![action.write(Expect::Version(version))?];
+        for entry in self.entries.values() {
+            writes.push(action.history_write(entry, options.keep_history)?);
+        }
+        writes.extend(self.dedup.into_values());
+        Ok(RecordBatch { writes, orchestrator_items: self.messages, ..RecordBatch::default() })
+    }
+}
+
+/// An occurrence that is to be fired.
+#[derive(Debug, Clone)]
+pub(crate) struct Firing {
+    pub(crate) time: Timestamp,
+    pub(crate) note: Option<Note>,
+    /// Whether those that run are cancelled.
+    pub(crate) cancels: bool,
+}
+
+/// What is needed to fire.
+pub(crate) struct Dispatcher<'a> {
+    pub(crate) store: &'a dyn Store,
+    pub(crate) client: &'a Client,
+    pub(crate) functions: &'a Functions,
+    pub(crate) options: &'a ActionOptions,
+}
+
+impl Dispatcher<'_> {
+    /// Adds the call of an occurrence to a plan. A dedup key that was seen suppresses it; a call that can never be made is
+    /// a failure of the action, not of the scheduler.
+    pub(crate) async fn fire(
+        &self,
+        action: &mut RecurringAction,
+        firing: Firing,
+        now: Timestamp,
+        plan: &mut Plan,
+    ) -> Result<HistoryEntry, ActionError> {
+        let time = firing.time;
+        let entry = match self.try_fire(action, &firing, plan).await {
+            Ok(Some(start)) => {
+                let mut entry = HistoryEntry::fired(time, &start.instance, now);
+                entry.note = firing.note;
+                if firing.cancels {
+                    for running in &action.progress.running {
+                        plan.messages.push(Client::cancel_message(&running.instance, CANCELLED)?);
+                    }
+                }
+                action.started(time, &start.instance, now);
+                plan.messages.push(start);
+                entry
+            }
+            Ok(None) => HistoryEntry::skipped(time, SkipReason::Dedup, now),
+            Err(error) if is_for_ever(&error) => {
+                let text: String = error.to_string().chars().take(MAX_DETAIL_CHARS).collect();
+                action.failed(None, &text, now);
+                HistoryEntry { detail: Some(text), ..HistoryEntry::new(time, Decision::Refused, now) }
+            }
+            Err(error) => return Err(error),
+        };
+        plan.note(entry.clone());
+        Ok(entry)
+    }
+
+    async fn try_fire(
+        &self,
+        action: &RecurringAction,
+        firing: &Firing,
+        plan: &mut Plan,
+    ) -> Result<Option<OrchestratorMessage>, ActionError> {
+        let dedup_key = action.dedup_key(firing.time)?;
+        if let Some(key) = &dedup_key {
+            let id = dedup_id(&action.scope(), key);
+            let is_seen =
+                plan.dedup.contains_key(&id) || self.store.get_record(DEDUP_KIND, &id).await?.is_some();
+            if is_seen {
+                return Ok(None);
+            }
+        }
+        let start = self.start_of(action, firing.time, dedup_key.as_deref()).await?;
+        if let Some(key) = &dedup_key {
+            plan.dedup.insert(dedup_id(&action.scope(), key), action.dedup_write(key, firing.time)?);
+        }
+        Ok(Some(start))
+    }
+
+    /// The message that starts the call of an occurrence, under an id that follows from the action and the scheduled time.
+    pub(crate) async fn start_of(
+        &self,
+        action: &RecurringAction,
+        time: Timestamp,
+        dedup_key: Option<&str>,
+    ) -> Result<OrchestratorMessage, ActionError> {
+        let scope = action.scope();
+        let request =
+            InvokeRequest::new(action.function()?, Payload::encode(&action.input(time, dedup_key))?);
+        let mut invocation = self.functions.prepare(&scope, request).await?;
+        let keep_ms = duration_ms(self.options.keep_history);
+        invocation.settle = Some(Settle::Recurring { id: action.id.clone(), time, keep_ms });
+        let start = self.client.start(INVOKE, invocation).id(action.instance_id(time));
+        Ok(start.label(RECURRING_LABEL, action.id.as_str()).message().await?)
+    }
+}
+
+/// Reason of runs that are cancelled for the next one.
+const CANCELLED: &str = "the next occurrence is due, and overlap_policy is cancel_other";
+
+impl RecurringAction {
+    /// The instance of the call of an occurrence.
+    pub fn instance_id(&self, time: Timestamp) -> String {
+        invocation_id(&self.scope(), &format!("recurring:{}:{time}", self.id))
+    }
+
+    /// The function that is called.
+    pub(crate) fn function(&self) -> Result<FunctionName, ActionError> {
+        FunctionName::new(self.action_template.provider.as_str())
+            .map_err(|error| ActionError::invalid("provider", error.to_string()))
+    }
+
+    /// What the function gets.
+    pub(crate) fn input(&self, time: Timestamp, dedup_key: Option<&str>) -> Value {
+        let template = &self.action_template;
+        if template.action_type.is_empty() {
+            return template.payload.clone();
+        }
+        let mut metadata = template.metadata.clone();
+        metadata.insert("_recurring_dispatch".to_owned(), "true".to_owned());
+        metadata.insert("_recurring_id".to_owned(), self.id.clone());
+        metadata.insert("_scheduled_time".to_owned(), time.to_string());
+        json!({
+            "action_type": template.action_type,
+            "payload": template.payload,
+            "metadata": metadata,
+            "dedup_key": dedup_key,
+        })
+    }
+
+    /// The dedup key of an occurrence.
+    pub(crate) fn dedup_key(&self, time: Timestamp) -> Result<Option<String>, ActionError> {
+        let Some(text) = &self.action_template.dedup_key else { return Ok(None) };
+        let invalid = |problem: &str| ActionError::invalid("dedup_key", problem);
+        let template = Template::parse(text).map_err(|error| invalid(&error.to_string()))?;
+        let names = json!({ "recurring_id": self.id, "execution_time": time });
+        template.render(&names).map(Some).map_err(|error| invalid(&error.to_string()))
+    }
+}
+
+/// Whether trying again would give the same answer.
+pub(crate) fn is_for_ever(error: &ActionError) -> bool {
+    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict)
+}

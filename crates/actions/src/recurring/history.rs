@@ -1,0 +1,124 @@
+//! What became of each occurrence, and why.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::schedule::Note;
+
+/// What was decided about an occurrence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// Its call was started.
+    Fired,
+    /// It was not run.
+    Skipped,
+    /// It waits for the end of another.
+    Buffered,
+    /// Its call could not be made.
+    Refused,
+    /// Nothing runs any more from then on.
+    Disabled,
+}
+
+/// Why an occurrence was not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    /// The run before had not ended.
+    Overlap,
+    /// It was paused.
+    Paused,
+    /// Its dedup key had been seen.
+    Dedup,
+    /// Nobody was there, or nobody was through with what came before.
+    Missed,
+}
+
+impl SkipReason {
+    /// The name, as in JSON and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SkipReason::Overlap => "overlap",
+            SkipReason::Paused => "paused",
+            SkipReason::Dedup => "dedup",
+            SkipReason::Missed => "missed",
+        }
+    }
+}
+
+/// How the call of an occurrence ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Well.
+    Completed,
+    /// With a failure, or it was cancelled.
+    Failed,
+}
+
+/// What became of an occurrence, or of a stretch of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistoryEntry {
+    /// The scheduled time; of a stretch, the first.
+    pub time: Timestamp,
+    /// When it was decided.
+    pub decided_at: Timestamp,
+    /// What was decided.
+    pub decision: Decision,
+    /// Why it was skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<SkipReason>,
+    /// More about it, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// What daylight saving has to do with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+    /// The instance of its call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+    /// How its call ended; none while it runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Outcome>,
+    /// When its call ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// Of a stretch: the first scheduled time after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Timestamp>,
+    /// Of a stretch: how many occurrences it has; of very many, a lower bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+}
+
+impl HistoryEntry {
+    pub(crate) fn new(time: Timestamp, decision: Decision, now: Timestamp) -> Self {
+        HistoryEntry {
+            time,
+            decided_at: now,
+            decision,
+            reason: None,
+            detail: None,
+            note: None,
+            instance: None,
+            outcome: None,
+            ended_at: None,
+            until: None,
+            count: None,
+        }
+    }
+
+    pub(crate) fn fired(time: Timestamp, instance: &str, now: Timestamp) -> Self {
+        HistoryEntry { instance: Some(instance.to_owned()), ..Self::new(time, Decision::Fired, now) }
+    }
+
+    pub(crate) fn skipped(time: Timestamp, reason: SkipReason, now: Timestamp) -> Self {
+        HistoryEntry { reason: Some(reason), ..Self::new(time, Decision::Skipped, now) }
+    }
+
+    /// Whether it is about an occurrence of this time.
+    pub(crate) fn covers(&self, time: Timestamp) -> bool {
+        self.time == time || self.until.is_some_and(|until| (self.time..until).contains(&time))
+    }
+}

@@ -1,0 +1,41 @@
+//! Recurring actions: a function to be called again and again, by a schedule.
+//!
+//! | file | what |
+//! |---|---|
+//! | `model.rs`, `policy.rs` | a recurring action: schedule, template, policies, how far it is |
+//! | `check.rs` | what is refused, and with which field |
+//! | `decide.rs` | what to do with the next occurrence: a pure function |
+//! | `advance.rs` | what a decision changes |
+//! | `dispatch.rs` | the call that an occurrence becomes, and the commit that it belongs to |
+//! | `history.rs` | what became of each occurrence |
+//! | `record.rs` | how all of it is stored |
+//! | `settle.rs` | the end of an occurrence's call, written down |
+//! | `book.rs` | [`RecurringActions`]: creating, finding, changing |
+//! | `pausing.rs` | pausing and going on |
+//! | `explain.rs` | why something did or did not run |
+//! | `backfill.rs` | running what lies in the past |
+
+pub(crate) mod advance;
+mod backfill;
+mod book;
+mod check;
+pub mod decide;
+#[cfg(test)]
+mod decide_tests;
+pub(crate) mod dispatch;
+mod explain;
+pub(crate) mod history;
+mod model;
+mod pausing;
+mod policy;
+pub(crate) mod record;
+pub(crate) mod settle;
+
+pub use backfill::{Backfill, BackfillLine, BackfillOutcome};
+pub use book::{NewRecurringAction, RecurringActions};
+pub use explain::Explanation;
+pub use history::{Decision, HistoryEntry, Outcome, SkipReason};
+pub use model::{Progress, RecurringAction, RecurringActionTemplate, RunningOccurrence};
+pub use pausing::Pause;
+pub use policy::{MissedPolicy, OverlapPolicy, RecurringPolicy};
+pub use record::{RECURRING_HISTORY_KIND, RECURRING_KIND};

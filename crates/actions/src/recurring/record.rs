@@ -1,0 +1,167 @@
+//! How recurring actions are stored.
+//!
+//! | kind | id | due | what |
+//! |---|---|---|---|
+//! | `segno.recurring` | `namespace/tenant/id` | when somebody has to look at it | the recurring action, as JSON |
+//! | `segno.recurring-history` | `namespace/tenant/id/` and the time, newest first | | what became of an occurrence, as JSON |
+//! | `segno.recurring-count` | `namespace/tenant/` | | how many recurring actions there are |
+//! | `segno.action-dedup` | `namespace/tenant/` and a hash of the key | | that a dedup key was seen; it has a life |
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use segno::store::{Expect, Record, RecordWrite};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::history::HistoryEntry;
+use super::model::RecurringAction;
+use crate::action::ActionError;
+use crate::functions::Scope;
+use crate::moment::due_ms;
+
+/// Kind of the records that are recurring actions.
+pub const RECURRING_KIND: &str = "segno.recurring";
+
+/// Kind of the records that say what became of occurrences.
+pub const RECURRING_HISTORY_KIND: &str = "segno.recurring-history";
+
+/// Kind of the records that say how many recurring actions a tenant has.
+pub(crate) const COUNT_KIND: &str = "segno.recurring-count";
+
+/// Kind of the records that say that a dedup key was seen.
+pub(crate) const DEDUP_KIND: &str = "segno.action-dedup";
+
+/// The form in which all of them are stored.
+const FORMAT: u32 = 1;
+
+/// Largest stored recurring action in bytes.
+const MAX_RECURRING_BYTES: usize = 4 * 1024 * 1024;
+
+#[derive(Serialize, Deserialize)]
+struct Body<T> {
+    format: u32,
+    value: T,
+}
+
+/// A recurring action as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct StoredRecurring {
+    pub(crate) version: u64,
+    pub(crate) action: RecurringAction,
+}
+
+/// The id of a recurring action's record. Its own id has no slash, so no other one begins with it and a slash.
+pub(crate) fn record_id(scope: &Scope, id: &str) -> String {
+    format!("{}{id}", scope.id_prefix())
+}
+
+/// What the ids of an action's history begin with.
+pub(crate) fn history_prefix(scope: &Scope, id: &str) -> String {
+    format!("{}{id}/", scope.id_prefix())
+}
+
+/// The id of what became of the occurrence of a time. Ids ascend from new to old, so that a listing begins with the newest.
+pub(crate) fn history_id(scope: &Scope, id: &str, time: Timestamp) -> String {
+    format!("{}{:016x}", history_prefix(scope, id), u64::MAX - due_ms(time))
+}
+
+/// The id of the record that says that a dedup key was seen.
+pub(crate) fn dedup_id(scope: &Scope, key: &str) -> String {
+    let hash: String = Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}{hash}", scope.id_prefix())
+}
+
+pub(crate) fn decode(record: &Record) -> Result<StoredRecurring, ActionError> {
+    Ok(StoredRecurring { version: record.version, action: read(record)? })
+}
+
+pub(crate) fn decode_history(record: &Record) -> Result<HistoryEntry, ActionError> {
+    read(record)
+}
+
+pub(crate) fn decode_count(record: &Record) -> Result<u64, ActionError> {
+    read(record)
+}
+
+fn read<T: DeserializeOwned>(record: &Record) -> Result<T, ActionError> {
+    let unreadable = |reason: String| ActionError::Unreadable {
+        what: format!("the record {:?} of kind {:?}", record.id, record.kind),
+        reason,
+    };
+    let body: Body<T> =
+        serde_json::from_slice(&record.body).map_err(|error| unreadable(error.to_string()))?;
+    if body.format != FORMAT {
+        return Err(unreadable(format!("its format is {}, this version reads {FORMAT}", body.format)));
+    }
+    Ok(body.value)
+}
+
+fn write<T: Serialize>(value: &T) -> Result<bytes::Bytes, ActionError> {
+    let body = serde_json::to_vec(&Body { format: FORMAT, value })
+        .map_err(|error| ActionError::invalid("payload", format!("it has no JSON form: {error}")))?;
+    Ok(body.into())
+}
+
+impl RecurringAction {
+    /// The write that stores it, due when somebody has to look at it next.
+    pub fn write(&self, expect: Expect) -> Result<RecordWrite, ActionError> {
+        let body = write(self)?;
+        if body.len() > MAX_RECURRING_BYTES {
+            let problem = format!(
+                "it has {} bytes with the rest, the limit is {MAX_RECURRING_BYTES}; store large data elsewhere",
+                body.len()
+            );
+            return Err(ActionError::invalid("payload", problem));
+        }
+        Ok(RecordWrite::Put {
+            kind: RECURRING_KIND.to_owned(),
+            id: record_id(&self.scope(), &self.id),
+            expect,
+            due_at_ms: self.due_at_ms(),
+            time_to_live: None,
+            body,
+        })
+    }
+
+    /// The write that says what became of an occurrence.
+    pub(crate) fn history_write(
+        &self,
+        entry: &HistoryEntry,
+        keep: Duration,
+    ) -> Result<RecordWrite, ActionError> {
+        Ok(RecordWrite::Put {
+            kind: RECURRING_HISTORY_KIND.to_owned(),
+            id: history_id(&self.scope(), &self.id, entry.time),
+            expect: Expect::Anything,
+            due_at_ms: None,
+            time_to_live: Some(keep),
+            body: write(entry)?,
+        })
+    }
+
+    /// The write that says that a dedup key was seen. It fails if it was seen before.
+    pub(crate) fn dedup_write(&self, key: &str, time: Timestamp) -> Result<RecordWrite, ActionError> {
+        Ok(RecordWrite::Put {
+            kind: DEDUP_KIND.to_owned(),
+            id: dedup_id(&self.scope(), key),
+            expect: Expect::Absent,
+            due_at_ms: None,
+            time_to_live: Some(self.policy.dedup_window.get()),
+            body: write(&(&self.id, time))?,
+        })
+    }
+}
+
+/// The write that says how many there are.
+pub(crate) fn count_write(scope: &Scope, count: u64, expect: Expect) -> Result<RecordWrite, ActionError> {
+    Ok(RecordWrite::Put {
+        kind: COUNT_KIND.to_owned(),
+        id: scope.id_prefix(),
+        expect,
+        due_at_ms: None,
+        time_to_live: None,
+        body: write(&count)?,
+    })
+}

@@ -1,0 +1,107 @@
+//! The end of an occurrence's call, written down.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use segno::store::{ErrorKind, Expect, RecordBatch};
+
+use super::history::{HistoryEntry, Outcome};
+use super::model::RecurringAction;
+use super::record::{RECURRING_HISTORY_KIND, RECURRING_KIND, decode, decode_history, history_id, record_id};
+use crate::action::ActionError;
+use crate::moment::timestamp;
+use crate::settle::{Ended, Settling};
+use crate::telemetry;
+
+/// How often it is tried again when others change the same action. Each try that fails is a change that went ahead.
+const MAX_TRIES: usize = 1_000;
+
+/// Longest error that is kept, in characters.
+const MAX_DETAIL_CHARS: usize = 1_000;
+
+/// Which occurrence ended.
+pub(crate) struct Occurrence<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) time: Timestamp,
+    pub(crate) keep: Duration,
+}
+
+/// Writes how the call of an occurrence ended, once.
+pub(crate) async fn settle(
+    settling: &Settling,
+    occurrence: Occurrence<'_>,
+    instance: &str,
+    ended: &Ended,
+) -> Result<(), ActionError> {
+    let (store, scope) = (&settling.store, &settling.scope);
+    for _ in 0..MAX_TRIES {
+        let Some(record) = store.get_record(RECURRING_KIND, &record_id(scope, occurrence.id)).await? else {
+            // It was deleted while it ran.
+            return Ok(());
+        };
+        let stored = decode(&record)?;
+        let mut action = stored.action;
+        let entry = store
+            .get_record(RECURRING_HISTORY_KIND, &history_id(scope, occurrence.id, occurrence.time))
+            .await?;
+        let mut entry = entry.as_ref().map(decode_history).transpose()?;
+        let now = timestamp(settling.clock.now_ms());
+        if !action.end(entry.as_mut(), instance, ended, now) {
+            return Ok(());
+        }
+        let mut writes = vec![action.write(Expect::Version(stored.version))?];
+        if let Some(entry) = &entry {
+            writes.push(action.history_write(entry, occurrence.keep)?);
+        }
+        match store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+            Ok(_) => {
+                if let Ended::Failed(error) = ended {
+                    metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
+                    tracing::error!(
+                        recurring_id = occurrence.id,
+                        instance,
+                        error,
+                        "recurring.dispatch_error"
+                    );
+                }
+                return Ok(());
+            }
+            Err(error) if error.kind() == ErrorKind::Conflict => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let problem = format!("recurring action {} is changed by others all the time", occurrence.id);
+    Err(ActionError::State { problem })
+}
+
+impl RecurringAction {
+    /// A call has ended. False if that was known: it counts once.
+    pub(crate) fn end(
+        &mut self,
+        entry: Option<&mut HistoryEntry>,
+        instance: &str,
+        ended: &Ended,
+        now: Timestamp,
+    ) -> bool {
+        let entry = entry.filter(|entry| entry.instance.as_deref() == Some(instance));
+        let runs = self.progress.running.iter().any(|running| running.instance == instance);
+        if entry.as_ref().map_or(!runs, |entry| entry.outcome.is_some()) {
+            return false;
+        }
+        match ended {
+            Ended::Completed(_) => self.succeeded(instance),
+            Ended::Failed(error) => self.failed(Some(instance), error, now),
+        }
+        if let Some(entry) = entry {
+            entry.ended_at = Some(now);
+            entry.outcome = Some(match ended {
+                Ended::Completed(_) => Outcome::Completed,
+                Ended::Failed(_) => Outcome::Failed,
+            });
+            if let Ended::Failed(error) = ended {
+                entry.detail = Some(error.chars().take(MAX_DETAIL_CHARS).collect());
+            }
+        }
+        true
+    }
+}

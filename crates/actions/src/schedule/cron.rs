@@ -1,0 +1,227 @@
+//! A cron expression as a set of local times.
+//!
+//! croner reads the expression and knows which dates match. The walk from one local time to the next is ours: it is
+//! bounded, so that an expression which never matches is found out at once, and it knows no time zones. What the local
+//! times mean is decided in `daylight.rs`.
+
+use std::time::Duration;
+
+use croner::parser::{CronParser, Seconds, Year};
+use croner::{Cron, CronPattern, Weekday};
+use jiff::civil::{Date, DateTime, Time};
+
+use super::error::ScheduleError;
+use super::fields;
+
+/// The longest expression, in bytes.
+const MAX_EXPRESSION_BYTES: usize = 512;
+
+/// Calendars repeat after so many years: what does not match in them never does.
+const CALENDAR_CYCLE_YEARS: u32 = 400;
+
+/// Where the search for a first match begins when an expression is checked.
+const EPOCH: Date = Date::constant(1970, 1, 1);
+
+/// How many dates are compared to find the shortest distance between two; every such distance turns up early.
+const COMPARED_DATES: usize = 64;
+
+const SECONDS_PER_DAY: i64 = 86_400;
+
+/// All 24 hours.
+const EVERY_HOUR: u64 = (1 << 24) - 1;
+
+/// A cron expression.
+#[derive(Debug, Clone)]
+pub(super) struct Pattern {
+    cron: CronPattern,
+    seconds: Values,
+    minutes: Values,
+    hours: Values,
+    months: Values,
+}
+
+impl Pattern {
+    /// Reads an expression.
+    pub fn parse(expression: &str) -> Result<Self, ScheduleError> {
+        if expression.len() > MAX_EXPRESSION_BYTES {
+            let problem = format!("it has more than {MAX_EXPRESSION_BYTES} characters; write a shorter one");
+            return Err(ScheduleError::new("cron_expr", problem));
+        }
+        let Cron { pattern: cron } = parser()
+            .parse(expression)
+            .map_err(|error| ScheduleError::new("cron_expr", fields::explain(expression, &error)))?;
+        let pattern = Pattern {
+            seconds: Values::of(&cron.seconds.values()),
+            minutes: Values::of(&cron.minutes.values()),
+            hours: Values::of(&cron.hours.values()),
+            months: Values::of(&cron.months.values()),
+            cron,
+        };
+        if pattern.first_time().is_none() || pattern.date_from(EPOCH).is_none() {
+            let problem = format!(
+                "{expression:?} never happens: no date after 1970 has such a day, month, weekday and year; correct one of them"
+            );
+            return Err(ScheduleError::new("cron_expr", problem));
+        }
+        Ok(pattern)
+    }
+
+    /// Whether it asks for something in every hour of a day, and so for a distance in time rather than for times of day.
+    pub fn is_hourly(&self) -> bool {
+        self.hours == Values(EVERY_HOUR)
+    }
+
+    /// The parsed expression.
+    pub fn cron(&self) -> &CronPattern {
+        &self.cron
+    }
+
+    /// The first local time that is not before this one. Fractions of a second must be zero.
+    pub fn first_from(&self, local: DateTime) -> Option<DateTime> {
+        let today = local.date();
+        if self.matches(today)
+            && let Some(time) = self.time_from(local.time())
+        {
+            return Some(today.to_datetime(time));
+        }
+        let date = self.date_from(today.tomorrow().ok()?)?;
+        Some(date.to_datetime(self.first_time()?))
+    }
+
+    /// The shortest time between two local times.
+    ///
+    /// Two neighbours differ first in their second, minute, hour or date; what is below that goes from its last value
+    /// to its first.
+    pub fn smallest_gap(&self) -> Option<Duration> {
+        let span_of_seconds = self.seconds.span();
+        let span_of_minutes = self.minutes.span() * 60 + span_of_seconds;
+        let span_of_day = self.hours.span() * 3_600 + span_of_minutes;
+        let gaps = [
+            self.seconds.smallest_step(),
+            self.minutes.smallest_step().map(|step| step * 60 - span_of_seconds),
+            self.hours.smallest_step().map(|step| step * 3_600 - span_of_minutes),
+            self.fewest_days().map(|days| days * SECONDS_PER_DAY - span_of_day),
+        ];
+        let seconds = gaps.into_iter().flatten().min()?;
+        Some(Duration::from_secs(u64::try_from(seconds).ok()?))
+    }
+
+    /// The smallest number of days between two dates.
+    fn fewest_days(&self) -> Option<i64> {
+        let mut last = self.date_from(EPOCH)?;
+        let mut fewest: Option<i64> = None;
+        for _ in 0..COMPARED_DATES {
+            let Some(next) = last.tomorrow().ok().and_then(|tomorrow| self.date_from(tomorrow)) else {
+                break;
+            };
+            let days = i64::from((next - last).get_days());
+            fewest = Some(fewest.map_or(days, |fewest| fewest.min(days)));
+            last = next;
+        }
+        fewest
+    }
+
+    fn first_time(&self) -> Option<Time> {
+        self.time_from(Time::midnight())
+    }
+
+    /// The first time of day that is not before this one.
+    fn time_from(&self, time: Time) -> Option<Time> {
+        let (hour, minute, second) = (time.hour(), time.minute(), time.second());
+        let in_this_hour = self.hours.has(hour);
+        let in_this_minute = in_this_hour && self.minutes.has(minute);
+        let found = (in_this_minute.then(|| self.seconds.from(second)).flatten())
+            .map(|second| (hour, minute, second))
+            .or_else(|| {
+                let minute = in_this_hour.then(|| self.minutes.from(minute + 1)).flatten()?;
+                Some((hour, minute, self.seconds.from(0)?))
+            })
+            .or_else(|| Some((self.hours.from(hour + 1)?, self.minutes.from(0)?, self.seconds.from(0)?)));
+        let (hour, minute, second) = found?;
+        Time::new(hour, minute, second, 0).ok()
+    }
+
+    /// The first date that is not before this one.
+    fn date_from(&self, date: Date) -> Option<Date> {
+        let mut matching_years = 0;
+        for year in date.year()..=i16::try_from(croner::YEAR_UPPER_LIMIT).unwrap_or(i16::MAX) {
+            if !self.cron.year_match(year.into()).unwrap_or(false) {
+                continue;
+            }
+            matching_years += 1;
+            if matching_years > CALENDAR_CYCLE_YEARS + 1 {
+                return None;
+            }
+            let january = Date::new(year, 1, 1).ok()?;
+            if let Some(found) = self.date_in_year_from(date.max(january)) {
+                return Some(found);
+            }
+        }
+        None
+    }
+
+    fn date_in_year_from(&self, date: Date) -> Option<Date> {
+        let months = (date.month()..=12).filter(|month| self.months.has(*month));
+        let firsts = months.filter_map(|month| Date::new(date.year(), month, 1).ok());
+        firsts.map(|first| first.max(date)).find_map(|from| {
+            let rest_of_month = from.day()..=from.days_in_month();
+            rest_of_month
+                .filter_map(|day| Date::new(from.year(), from.month(), day).ok())
+                .find(|date| self.matches_day(*date))
+        })
+    }
+
+    fn matches(&self, date: Date) -> bool {
+        self.cron.year_match(date.year().into()).unwrap_or(false)
+            && self.months.has(date.month())
+            && self.matches_day(date)
+    }
+
+    fn matches_day(&self, date: Date) -> bool {
+        let unsigned = |number: i8| u32::from(number.unsigned_abs());
+        let weekday = Weekday::from_days_from_sunday(unsigned(date.weekday().to_sunday_zero_offset()));
+        // Only dates that do not exist are errors, and this one does.
+        self.cron
+            .day_match(date.year().into(), unsigned(date.month()), unsigned(date.day()), weekday)
+            .unwrap_or(false)
+    }
+}
+
+/// How expressions are read.
+pub(super) fn parser() -> CronParser {
+    CronParser::builder().seconds(Seconds::Optional).year(Year::Optional).build()
+}
+
+/// The values of a field that are below 64, as bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Values(u64);
+
+impl Values {
+    fn of(values: &[u16]) -> Self {
+        Values(values.iter().fold(0, |bits, value| bits | 1 << value))
+    }
+
+    fn has(self, value: i8) -> bool {
+        self.0 >> value & 1 == 1
+    }
+
+    /// The first value that is not below this one.
+    fn from(self, value: i8) -> Option<i8> {
+        let rest = self.0 >> value;
+        (rest != 0).then(|| i8::try_from(rest.trailing_zeros()).ok().map(|steps| value + steps)).flatten()
+    }
+
+    fn iter(self) -> impl Iterator<Item = i64> {
+        (0..64).filter(move |value| self.0 >> value & 1 == 1)
+    }
+
+    /// The smallest difference between two values.
+    fn smallest_step(self) -> Option<i64> {
+        self.iter().zip(self.iter().skip(1)).map(|(one, next)| next - one).min()
+    }
+
+    /// From the first value to the last.
+    fn span(self) -> i64 {
+        self.iter().last().unwrap_or(0) - self.iter().next().unwrap_or(0)
+    }
+}

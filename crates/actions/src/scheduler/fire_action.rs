@@ -1,0 +1,62 @@
+//! An action whose time has come: one commit says that it runs and starts its call.
+
+use segno::Payload;
+use segno::clock::duration_ms;
+use segno::store::{OrchestratorMessage, Record, RecordBatch};
+
+use super::{Handled, Scheduler, lateness_seconds};
+use crate::action::record::decode;
+use crate::action::{ActionError, ActionStatus, StoredAction};
+use crate::functions::{INVOKE, InvokeRequest, invocation_id};
+use crate::moment::timestamp;
+use crate::recurring::dispatch::is_for_ever;
+use crate::settle::{Ended, Settle};
+use crate::telemetry;
+
+/// Label of the instances of actions.
+const ACTION_LABEL: &str = "action";
+
+impl Scheduler {
+    /// Starts the call of an action. One whose call cannot be made at all has failed.
+    pub(super) async fn fire_action(&self, record: Record, now_ms: u64) -> Result<Handled, ActionError> {
+        let mut stored = decode(&record)?;
+        if stored.action.status != ActionStatus::Pending {
+            // Nothing writes this; it is put right rather than met again and again.
+            return self.replace(&stored, RecordBatch::default()).await;
+        }
+        let now = timestamp(now_ms);
+        let start = match self.start_of(&stored).await {
+            Ok(start) => start,
+            Err(error) if is_for_ever(&error) => {
+                tracing::warn!(action = %stored.action.id, %error, "action.dispatch_error");
+                return self.finish(stored, Ended::Failed(error.to_string()), now).await;
+            }
+            Err(error) => return Err(error),
+        };
+        let action = &mut stored.action;
+        action.status = ActionStatus::Running;
+        action.updated_at = now;
+        action.instance = Some(start.instance.clone());
+        let batch = RecordBatch { orchestrator_items: vec![start], ..RecordBatch::default() };
+        let fired = self.replace(&stored, batch).await?;
+        if fired == Handled::Done {
+            metrics::counter!(telemetry::ACTIONS_DISPATCHED).increment(1);
+            metrics::histogram!(telemetry::LATENESS_SECONDS, "kind" => "action")
+                .record(lateness_seconds(&record, now_ms));
+            tracing::debug!(action = %stored.action.id, instance = stored.action.instance, "action.dispatch");
+        }
+        Ok(fired)
+    }
+
+    /// The message that starts the call of an action, under an id that follows from the action and its time.
+    async fn start_of(&self, stored: &StoredAction) -> Result<OrchestratorMessage, ActionError> {
+        let (scope, action) = (&stored.scope, &stored.action);
+        let request = InvokeRequest::new(action.function()?, Payload::encode(&action.tool_input)?);
+        let mut invocation = self.functions.prepare(scope, request).await?;
+        let keep_ms = duration_ms(self.options.keep_finished);
+        invocation.settle = Some(Settle::Action { id: action.id.to_string(), keep_ms });
+        let key = format!("action:{}:{}", action.id, action.trigger.at());
+        let start = self.client.start(INVOKE, invocation).id(invocation_id(scope, &key));
+        Ok(start.label(ACTION_LABEL, action.id.to_string()).message().await?)
+    }
+}

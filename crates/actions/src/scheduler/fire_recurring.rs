@@ -1,0 +1,159 @@
+//! A recurring action that somebody has to look at: what is due is fired, what has ended without telling is settled, and
+//! the next time is set, in one commit.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use segno::store::{ErrorKind, Record};
+
+use super::check_action::check_pause_ms;
+use super::{Handled, Scheduler, lateness_seconds};
+use crate::action::ActionError;
+use crate::moment::{due_ms, timestamp};
+use crate::recurring::RecurringAction;
+use crate::recurring::advance::later;
+use crate::recurring::decide::{Moment, Step, decide};
+use crate::recurring::dispatch::{Dispatcher, Firing, Plan};
+use crate::recurring::history::{Decision, HistoryEntry, SkipReason};
+use crate::recurring::record::{RECURRING_HISTORY_KIND, decode, decode_history, history_id};
+use crate::schedule::Schedule;
+use crate::settle::Ended;
+use crate::telemetry;
+
+/// Most steps of one commit. What is left is still due, and comes next.
+const MAX_STEPS: usize = 32;
+
+impl Scheduler {
+    /// Does all that is to be done about a recurring action now.
+    pub(super) async fn fire_recurring(&self, record: Record, now_ms: u64) -> Result<Handled, ActionError> {
+        let stored = decode(&record)?;
+        let (mut action, now) = (stored.action, timestamp(now_ms));
+        let (mut plan, was_enabled) = (Plan::default(), action.enabled);
+        match action.schedule.compile(&self.zones) {
+            Ok(schedule) => {
+                action.refresh(&schedule, self.zones.version());
+                self.check_running(&mut action, now, &mut plan).await?;
+                self.take_steps(&mut action, &schedule, now, &mut plan).await?;
+            }
+            // It could be compiled when it was stored; a zone may be gone from the database.
+            Err(error) => action.disable(&error.to_string()),
+        }
+        if let (true, false, Some(reason)) = (was_enabled, action.enabled, &action.disabled_reason) {
+            plan.note_end(reason, now);
+        }
+        let entries: Vec<HistoryEntry> = plan.entries().cloned().collect();
+        let batch = plan.into_batch(&action, stored.version, &self.options)?;
+        match self.store.commit_records(batch).await {
+            Ok(_) => {
+                report(&action, &entries, lateness_seconds(&record, now_ms));
+                Ok(Handled::Done)
+            }
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                tracing::debug!(recurring_id = action.id, "recurring.skip_claimed");
+                Ok(Handled::Lost)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn take_steps(
+        &self,
+        action: &mut RecurringAction,
+        schedule: &Schedule,
+        now: Timestamp,
+        plan: &mut Plan,
+    ) -> Result<(), ActionError> {
+        let moment = Moment { now, missed_after: self.options.missed_after };
+        for _ in 0..MAX_STEPS {
+            let Some(step) = decide(action, schedule, moment) else { return Ok(()) };
+            if step == Step::Resume
+                && let Some(skipped) = action.skipped_while_paused(schedule, now)
+            {
+                plan.note(skipped);
+            }
+            action.advance(&step, schedule, now);
+            match step {
+                Step::Resume | Step::Disable { .. } => {}
+                Step::Buffer { time } => plan.note(HistoryEntry::new(time, Decision::Buffered, now)),
+                Step::Skip { time, reason } => plan.note(HistoryEntry::skipped(time, reason, now)),
+                Step::SkipRange { from, until, count } => {
+                    let entry = HistoryEntry::skipped(from, SkipReason::Missed, now);
+                    plan.note(HistoryEntry { until: Some(until), count: Some(count), ..entry });
+                }
+                Step::Fire { time, note, cancels, .. } => {
+                    let dispatcher = Dispatcher {
+                        store: &*self.store,
+                        client: &self.client,
+                        functions: &self.functions,
+                        options: &self.options,
+                    };
+                    dispatcher.fire(action, Firing { time, note, cancels }, now, plan).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks after what runs and has not told how it ended.
+    async fn check_running(
+        &self,
+        action: &mut RecurringAction,
+        now: Timestamp,
+        plan: &mut Plan,
+    ) -> Result<(), ActionError> {
+        if action.progress.check_at.is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        let mut longest_ms = 0;
+        for running in action.progress.running.clone() {
+            let Some(ended) = self.ended(&running.instance).await? else {
+                longest_ms = longest_ms.max(check_pause_ms(due_ms(running.started_at), due_ms(now)));
+                continue;
+            };
+            let id = history_id(&action.scope(), &action.id, running.time);
+            let entry = self.store.get_record(RECURRING_HISTORY_KIND, &id).await?;
+            let mut entry = entry.as_ref().map(decode_history).transpose()?;
+            if action.end(entry.as_mut(), &running.instance, &ended, now) {
+                entry.into_iter().for_each(|entry| plan.note(entry));
+                if matches!(ended, Ended::Failed(_)) {
+                    metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
+                }
+            } else {
+                // Its end was written down, so it does not run.
+                action.progress.running.retain(|other| other.instance != running.instance);
+            }
+        }
+        action.progress.check_at = (longest_ms > 0).then(|| later(now, Duration::from_millis(longest_ms)));
+        Ok(())
+    }
+}
+
+/// Counts and logs what was committed.
+fn report(action: &RecurringAction, entries: &[HistoryEntry], lateness_seconds: f64) {
+    let id = &action.id;
+    for entry in entries {
+        match (entry.decision, entry.reason) {
+            (Decision::Fired, _) if entry.outcome.is_none() => {
+                metrics::counter!(telemetry::RECURRING_DISPATCHED).increment(1);
+                metrics::histogram!(telemetry::LATENESS_SECONDS, "kind" => "recurring")
+                    .record(lateness_seconds);
+                tracing::info!(recurring_id = id, time = %entry.time, instance = entry.instance, "recurring.dispatch");
+            }
+            (Decision::Skipped, Some(reason)) => {
+                let count = entry.count.unwrap_or(1);
+                metrics::counter!(telemetry::RECURRING_SKIPPED, "reason" => reason.as_str()).increment(count);
+                tracing::info!(recurring_id = id, time = %entry.time, count, reason = reason.as_str(), "recurring.skip");
+            }
+            (Decision::Refused, _) => {
+                metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
+                tracing::error!(recurring_id = id, time = %entry.time, error = entry.detail, "recurring.dispatch_error");
+            }
+            (Decision::Disabled, _) => {
+                let name =
+                    if action.schedule.ends_at.is_some() { "recurring.expired" } else { "recurring.no_next" };
+                tracing::warn!(recurring_id = id, reason = entry.detail, "{name}");
+            }
+            _ => {}
+        }
+    }
+}

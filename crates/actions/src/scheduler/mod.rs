@@ -1,0 +1,198 @@
+//! The loop that fires what is due.
+//!
+//! | file | what |
+//! |---|---|
+//! | `lane.rs` | waiting for the records of one kind, and handing them out |
+//! | `fire_action.rs` | an action whose time has come |
+//! | `check_action.rs` | an action that runs and has not told how it ended |
+//! | `fire_recurring.rs` | a recurring action that somebody has to look at |
+//! | `sweep.rs` | a look at all recurring actions, now and then |
+//!
+//! Every node runs one. They need no leader and no claims: firing is one commit that says that the action runs, advances
+//! what recurs, and starts the call, on condition that the record is as it was read. Who comes second changes nothing and
+//! moves on; who dies before the commit has done nothing, and who dies after it has done all.
+
+mod check_action;
+mod fire_action;
+mod fire_recurring;
+mod lane;
+mod sweep;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use segno::Client;
+use segno::clock::{self, Clock, SystemClock};
+use segno::ids::{IdSource, SystemIds};
+use segno::store::{Record, RecordBatch, Store};
+
+use crate::action::{ACTION_KIND, ACTION_RUN_KIND, ActionDb, ActionError, StoredAction};
+use crate::functions::{Functions, Scope};
+use crate::options::ActionOptions;
+use crate::recurring::RECURRING_KIND;
+use crate::schedule::Zones;
+use crate::settle::Ended;
+use crate::telemetry;
+use lane::Lane;
+
+/// What became of a due record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Handled {
+    /// It was committed.
+    Done,
+    /// Somebody else was first.
+    Lost,
+}
+
+/// Parts of a scheduler.
+pub struct SchedulerBuilder {
+    scheduler: Scheduler,
+    ids: Arc<dyn IdSource>,
+}
+
+impl SchedulerBuilder {
+    /// Another clock, for measuring and for pauses. What is due is for the store's clock to say.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.scheduler.clock = clock;
+        self
+    }
+
+    /// Another source of ids.
+    #[must_use]
+    pub fn ids(mut self, ids: Arc<dyn IdSource>) -> Self {
+        self.ids = ids;
+        self
+    }
+
+    /// Another zone database than the newest one of this machine.
+    #[must_use]
+    pub fn zones(mut self, zones: Arc<Zones>) -> Self {
+        self.scheduler.zones = zones;
+        self
+    }
+
+    /// Settings.
+    #[must_use]
+    pub fn options(mut self, options: ActionOptions) -> Self {
+        self.scheduler.options = options;
+        self
+    }
+
+    /// Finishes the scheduler.
+    pub fn build(mut self) -> Scheduler {
+        let seed = usize::try_from(self.ids.new_seed() >> 32).unwrap_or_default();
+        self.scheduler.place = seed;
+        self.scheduler.client = Client::builder(self.scheduler.store.clone()).ids(self.ids).build();
+        self.scheduler
+    }
+}
+
+/// Fires what is due.
+pub struct Scheduler {
+    store: Arc<dyn Store>,
+    client: Client,
+    functions: Functions,
+    clock: Arc<dyn Clock>,
+    zones: Arc<Zones>,
+    options: ActionOptions,
+    /// Where in a page of due records this node begins: nodes that begin at different places do not race for each record.
+    place: usize,
+}
+
+impl Scheduler {
+    /// Prepares a scheduler on a store; it calls these functions.
+    pub fn builder(store: Arc<dyn Store>, functions: Functions) -> SchedulerBuilder {
+        let scheduler = Scheduler {
+            client: Client::new(store.clone()),
+            store,
+            functions,
+            clock: SystemClock::shared(),
+            zones: Arc::new(Zones::newest()),
+            options: ActionOptions::default(),
+            place: 0,
+        };
+        SchedulerBuilder { scheduler, ids: SystemIds::shared() }
+    }
+
+    /// Runs until told to stop. Stopping at any moment is safe: what was not committed was not done.
+    pub async fn run(self, stop: impl Future<Output = ()>) {
+        let work = async {
+            self.recover().await;
+            let actions = Lane::new(ACTION_KIND, "action");
+            let runs = Lane::new(ACTION_RUN_KIND, "check");
+            let recurring = Lane::new(RECURRING_KIND, "recurring");
+            tokio::join!(
+                self.watch(actions, |record, now_ms| self.fire_action(record, now_ms)),
+                self.watch(runs, |record, now_ms| self.check_action(record, now_ms)),
+                async {
+                    if self.options.fires_recurring {
+                        let fire = |record, now_ms| self.fire_recurring(record, now_ms);
+                        tokio::join!(self.watch(recurring, fire), self.sweep_for_ever());
+                    }
+                },
+            )
+        };
+        tokio::select! {
+            biased;
+            () = stop => {}
+            _ = work => {}
+        }
+    }
+
+    /// Gives up what was running when its process went down and is not to be resumed. Others are waited for meanwhile: it
+    /// is done until the store lets us.
+    async fn recover(&self) {
+        let actions = self.actions(&Scope::default());
+        loop {
+            match actions.recover_everywhere(2 * self.options.check_interval).await {
+                Ok(0) => return,
+                Ok(recovered) => return tracing::info!(recovered, "actions given up after a restart"),
+                Err(error) => {
+                    tracing::warn!(%error, "actions that were running cannot be looked at; trying again");
+                    clock::sleep(&*self.clock, lane::PAUSE_AFTER_ERROR).await;
+                }
+            }
+        }
+    }
+
+    /// The actions of a scope.
+    fn actions(&self, scope: &Scope) -> ActionDb {
+        ActionDb::new(self.store.clone())
+            .scope(scope.clone())
+            .clock(self.clock.clone())
+            .keep_finished(self.options.keep_finished)
+    }
+
+    /// Writes an action over the version that was read.
+    async fn replace(&self, stored: &StoredAction, batch: RecordBatch) -> Result<Handled, ActionError> {
+        Ok(handled(self.actions(&stored.scope).replace(stored, batch).await?))
+    }
+
+    /// Ends an action of the version that was read.
+    async fn finish(
+        &self,
+        stored: StoredAction,
+        ended: Ended,
+        now: Timestamp,
+    ) -> Result<Handled, ActionError> {
+        let (actions, status) = (self.actions(&stored.scope), ended.into_status());
+        let outcome = status.name();
+        let finished = handled(actions.finish(stored, status, now, RecordBatch::default()).await?);
+        if finished == Handled::Done {
+            metrics::counter!(telemetry::ACTIONS_ENDED, "outcome" => outcome).increment(1);
+        }
+        Ok(finished)
+    }
+}
+
+fn handled(committed: bool) -> Handled {
+    if committed { Handled::Done } else { Handled::Lost }
+}
+
+/// How late a record is, in seconds.
+fn lateness_seconds(record: &Record, now_ms: u64) -> f64 {
+    let late_ms = now_ms.saturating_sub(record.due_at_ms.unwrap_or(now_ms));
+    std::time::Duration::from_millis(late_ms).as_secs_f64()
+}

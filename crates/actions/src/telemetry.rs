@@ -1,0 +1,20 @@
+//! Names of metrics, in one place. `docs/guide/observability.md` describes each.
+
+/// Counter: actions fired.
+pub const ACTIONS_DISPATCHED: &str = "segno_actions_dispatched_total";
+/// Counter with label `outcome` (completed, failed): actions that ended.
+pub const ACTIONS_ENDED: &str = "segno_actions_ended_total";
+/// Histogram with label `kind` (action, recurring): seconds from the time something was due to the commit that fired it.
+pub const LATENESS_SECONDS: &str = "segno_actions_lateness_seconds";
+/// Gauge with label `kind` (action, recurring): what is due for longer than it should be and not fired; zero when all is well.
+pub const OVERDUE: &str = "segno_actions_overdue";
+/// Counter with label `kind` (action, recurring): what could not be fired for the moment, and is tried again.
+pub const FIRING_ERRORS: &str = "segno_actions_firing_errors_total";
+/// Counter: occurrences of recurring actions that were fired.
+pub const RECURRING_DISPATCHED: &str = "segno_recurring_dispatched_total";
+/// Counter: occurrences of recurring actions whose call could not be made, or failed.
+pub const RECURRING_ERRORS: &str = "segno_recurring_errors_total";
+/// Counter with label `reason` (overlap, paused, dedup, missed): occurrences that were not run.
+pub const RECURRING_SKIPPED: &str = "segno_recurring_skipped_total";
+/// Gauge: recurring actions that are enabled, as of the last look at all of them.
+pub const RECURRING_ACTIVE: &str = "segno_recurring_active";

@@ -1,0 +1,12 @@
+//! Actions from their time to their end: on a node and a scheduler in virtual time.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests; clippy knows only the tests themselves"
+)]
+
+mod crash;
+mod one_shot;
+mod recurring;
+mod support;

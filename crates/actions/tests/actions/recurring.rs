@@ -1,0 +1,364 @@
+//! Recurring actions on a node and schedulers.
+
+use std::collections::BTreeMap;
+
+use segno_actions::functions::HumanDuration;
+use segno_actions::recurring::{
+    Backfill, BackfillOutcome, Decision, HistoryEntry, MissedPolicy, NewRecurringAction, Outcome,
+    OverlapPolicy, Pause, RecurringAction, RecurringActionTemplate, SkipReason,
+};
+use segno_actions::schedule::ScheduleSpec;
+use serde_json::{Value, json};
+
+use crate::support::World;
+
+fn every(seconds: u64, function: &str, payload: Value) -> NewRecurringAction {
+    let template = RecurringActionTemplate {
+        provider: function.to_owned(),
+        action_type: "test".to_owned(),
+        payload,
+        metadata: BTreeMap::new(),
+        dedup_key: None,
+    };
+    NewRecurringAction::new(ScheduleSpec::every(HumanDuration::from_secs(seconds)), template)
+}
+
+impl World {
+    async fn create(&self, new: NewRecurringAction) -> RecurringAction {
+        self.recurring().create(&self.scope(), new).await.unwrap()
+    }
+
+    async fn read(&self, action: &RecurringAction) -> RecurringAction {
+        self.recurring().get(&self.scope(), &action.id).await.unwrap()
+    }
+
+    async fn told(&self, action: &RecurringAction) -> Vec<HistoryEntry> {
+        let mut entries = self.recurring().history(&self.scope(), &action.id, None, 100).await.unwrap();
+        entries.reverse();
+        entries
+    }
+}
+
+#[test]
+fn it_fires_at_its_times_with_all_that_the_function_should_know() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let mut new = every(60, "note", json!({"to": "team"}));
+        new.action_template.metadata.insert("team".to_owned(), "eu".to_owned());
+        new.action_template.dedup_key = Some("{{recurring_id}}/{{execution_time}}".to_owned());
+        let action = world.create(new).await;
+        assert_eq!(action.next_execution_at, Some(world.at(60)));
+        world.pass(185).await;
+        assert_eq!(world.calls.seconds(), [60, 120, 180]);
+        let expected = json!({
+            "action_type": "test",
+            "payload": {"to": "team"},
+            "metadata": {
+                "team": "eu",
+                "_recurring_dispatch": "true",
+                "_recurring_id": action.id,
+                "_scheduled_time": world.at(60).to_string(),
+            },
+            "dedup_key": format!("{}/{}", action.id, world.at(60)),
+        });
+        assert_eq!(world.calls.inputs()[0], expected);
+        let now = world.read(&action).await;
+        assert_eq!((now.execution_count, now.last_executed_at), (3, Some(world.at(180))));
+        assert_eq!(now.next_execution_at, Some(world.at(240)));
+        assert!(now.progress.running.is_empty());
+        let told = world.told(&action).await;
+        assert_eq!(
+            told.iter().map(|entry| entry.time).collect::<Vec<_>>(),
+            [60, 120, 180].map(|s| world.at(s))
+        );
+        assert!(
+            told.iter()
+                .all(|entry| entry.decision == Decision::Fired && entry.outcome == Some(Outcome::Completed))
+        );
+    });
+}
+
+#[test]
+fn without_an_action_type_the_function_gets_the_payload_as_it_is() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let mut new = every(60, "note", json!("Ada"));
+        new.action_template.action_type = String::new();
+        world.create(new).await;
+        world.pass(61).await;
+        assert_eq!(world.calls.inputs(), [json!("Ada")]);
+    });
+}
+
+#[test]
+fn many_schedulers_fire_each_occurrence_once() {
+    segno_testkit::run(async {
+        let mut world = World::idle().await;
+        for number in 0..20 {
+            world.create(every(10, "note", json!({ "number": number }))).await;
+        }
+        for _ in 0..3 {
+            world.schedule();
+        }
+        world.pass(35).await;
+        let mut seen: Vec<(u64, String)> = world
+            .calls
+            .inputs()
+            .iter()
+            .map(|input| {
+                let time = input["metadata"]["_scheduled_time"].as_str().unwrap().to_owned();
+                (input["payload"]["number"].as_u64().unwrap(), time)
+            })
+            .collect();
+        let all = seen.len();
+        seen.sort();
+        seen.dedup();
+        assert_eq!((seen.len(), all), (60, 60));
+    });
+}
+
+#[test]
+fn what_was_missed_is_told_and_caught_up_with_as_the_policy_says() {
+    segno_testkit::run(async {
+        let mut world = World::idle().await;
+        let mut ids = Vec::new();
+        for missed in [MissedPolicy::None, MissedPolicy::Latest, MissedPolicy::All] {
+            let mut new = every(600, "note", json!({ "missed": missed }));
+            new.policy.missed = missed;
+            ids.push(world.create(new).await);
+        }
+        world.pass(2_000).await;
+        world.schedule();
+        world.pass(10).await;
+        let fired = |entries: &[HistoryEntry]| {
+            entries.iter().filter(|entry| entry.decision == Decision::Fired).count()
+        };
+        let [none, latest, all] = [&ids[0], &ids[1], &ids[2]];
+        let none = world.told(none).await;
+        assert_eq!((fired(&none), none[0].reason, none[0].count), (0, Some(SkipReason::Missed), Some(2)));
+        assert_eq!(fired(&world.told(latest).await), 1);
+        assert_eq!(fired(&world.told(all).await), 3);
+        let explained = world.recurring().explain(&world.scope(), &ids[0].id, world.at(1_200)).await.unwrap();
+        assert!(!explained.runs && explained.text.contains("nobody was there"), "{explained:?}");
+    });
+}
+
+#[test]
+fn overlapping_runs_are_skipped_buffered_or_cancelled() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let mut ids = Vec::new();
+        for policy in [OverlapPolicy::Skip, OverlapPolicy::BufferOne, OverlapPolicy::CancelOther] {
+            let mut new = every(60, "slow", json!({"seconds": 150}));
+            new.policy.overlap_policy = policy;
+            ids.push(world.create(new).await);
+        }
+        world.pass(245).await;
+        let mut shapes = Vec::new();
+        for action in &ids {
+            let told = world.told(action).await;
+            shapes.push(
+                told.iter().map(|entry| (entry.decision, entry.reason, entry.outcome)).collect::<Vec<_>>(),
+            );
+        }
+        let (done, failed) = (Some(Outcome::Completed), Some(Outcome::Failed));
+        let overlap = (Decision::Skipped, Some(SkipReason::Overlap), None);
+        assert_eq!(
+            shapes[0],
+            [(Decision::Fired, None, done), overlap, overlap, (Decision::Fired, None, None)]
+        );
+        let runs = (Decision::Fired, None, None);
+        assert_eq!(
+            shapes[1],
+            [(Decision::Fired, None, done), runs, overlap, (Decision::Buffered, None, None)]
+        );
+        let cancelled = (Decision::Fired, None, failed);
+        assert_eq!(shapes[2], [cancelled, cancelled, cancelled, runs]);
+    });
+}
+
+#[test]
+fn a_dedup_key_that_was_seen_suppresses_the_call() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let mut new = every(60, "note", json!({}));
+        new.action_template.dedup_key = Some("the same".to_owned());
+        new.policy.dedup_window = HumanDuration::from_secs(150);
+        let action = world.create(new).await;
+        world.pass(250).await;
+        assert_eq!(world.calls.seconds(), [60, 240]);
+        let reasons: Vec<_> = world.told(&action).await.iter().map(|entry| entry.reason).collect();
+        assert_eq!(reasons, [None, Some(SkipReason::Dedup), Some(SkipReason::Dedup), None]);
+    });
+}
+
+#[test]
+fn a_failed_run_does_not_end_it_but_many_pause_it() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let mut new = every(60, "fail", json!({}));
+        new.policy.pause_after_failures = Some(3);
+        let action = world.create(new).await;
+        world.pass(130).await;
+        let now = world.read(&action).await;
+        assert!(now.enabled && now.consecutive_failures == 2, "{now:?}");
+        world.pass(300).await;
+        let now = world.read(&action).await;
+        assert_eq!((now.enabled, now.failure_count, now.execution_count), (false, 3, 3));
+        assert!(now.disabled_reason.unwrap().contains("3 failures"));
+        let resumed = world.recurring().resume(&world.scope(), &action.id).await.unwrap();
+        assert!(resumed.enabled && resumed.consecutive_failures == 0);
+    });
+}
+
+#[test]
+fn a_pause_is_told_and_repeating_it_changes_nothing() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let action = world.create(every(60, "note", json!({}))).await;
+        world.pass(70).await;
+        let (book, scope) = (world.recurring(), world.scope());
+        let pause = Pause { note: Some("holiday".to_owned()), resumes_at: Some(world.at(300)) };
+        let paused = book.pause(&scope, &action.id, pause.clone()).await.unwrap();
+        assert_eq!((paused.enabled, paused.next_execution_at), (false, None));
+        assert_eq!(book.pause(&scope, &action.id, pause).await.unwrap(), paused);
+        let explained = book.explain(&scope, &action.id, world.at(120)).await.unwrap();
+        assert!(!explained.runs && explained.text.contains("holiday"), "{explained:?}");
+        world.pass(300).await;
+        assert_eq!(world.calls.seconds(), [60, 360], "it went on by itself");
+        let told = world.told(&action).await;
+        assert_eq!((told[1].reason, told[1].count), (Some(SkipReason::Paused), Some(4)));
+        let resumed = world.read(&action).await;
+        assert_eq!(book.resume(&scope, &action.id).await.unwrap(), resumed);
+    });
+}
+
+#[test]
+fn a_backfill_runs_what_was_not_run_and_nothing_twice() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let (book, scope) = (world.recurring(), world.scope());
+        let action = world.create(every(60, "note", json!({}))).await;
+        world.pass(70).await;
+        let past = Backfill { start: world.at(-120), end: world.at(60), limit: 100, dry_run: true };
+        let outcomes = |lines: Vec<segno_actions::recurring::BackfillLine>| {
+            lines.iter().map(|line| line.outcome).collect::<Vec<_>>()
+        };
+        let lines = book.backfill(&scope, &action.id, past).await.unwrap();
+        let mut expected = vec![BackfillOutcome::WouldStart; 3];
+        expected.push(BackfillOutcome::AlreadyRun);
+        assert_eq!(outcomes(lines), expected);
+        for outcome in [BackfillOutcome::Started, BackfillOutcome::AlreadyRun] {
+            let lines = book.backfill(&scope, &action.id, Backfill { dry_run: false, ..past }).await.unwrap();
+            assert_eq!(outcomes(lines)[..3], vec![outcome; 3]);
+            world.pass(5).await;
+        }
+        assert_eq!(world.calls.inputs().len(), 4);
+        let ahead = Backfill { end: world.at(10_000), ..past };
+        assert_eq!(book.backfill(&scope, &action.id, ahead).await.unwrap_err().code(), "invalid-action");
+    });
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_its_field() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        type Change = Box<dyn Fn(&mut NewRecurringAction)>;
+        let cases: Vec<(&str, Change)> = vec![
+            ("cron_expr", Box::new(|new| new.schedule = ScheduleSpec::cron("0 0 30 2 *"))),
+            ("cron_expr", Box::new(|new| new.schedule = ScheduleSpec::cron("not cron"))),
+            (
+                "timezone",
+                Box::new(|new| new.schedule = ScheduleSpec::cron("0 9 * * *").timezone("Mars/Base")),
+            ),
+            ("ends_at", Box::new(|new| new.schedule.ends_at = Some("2001-01-01T00:00:00Z".parse().unwrap()))),
+            ("provider", Box::new(|new| new.action_template.provider = String::new())),
+            ("provider", Box::new(|new| new.action_template.provider = "a/b:c".to_owned())),
+            ("payload", Box::new(|new| new.action_template.payload = json!([1]))),
+            ("dedup_key", Box::new(|new| new.action_template.dedup_key = Some("{{other}}".to_owned()))),
+            ("jitter", Box::new(|new| new.policy.jitter = Some(HumanDuration::from_secs(60)))),
+            ("catch_up_limit", Box::new(|new| new.policy.catch_up_limit = 0)),
+            ("at", Box::new(|new| new.schedule = ScheduleSpec::at("2001-01-01T00:00:00Z".parse().unwrap()))),
+        ];
+        for (field, change) in cases {
+            let mut new = every(60, "note", json!({}));
+            change(&mut new);
+            let error = world.recurring().create(&world.scope(), new).await.unwrap_err();
+            assert!(error.to_string().starts_with(&format!("{field}: ")), "{field}: {error}");
+        }
+        let unknown = world.recurring().create(&world.scope(), every(60, "missing", json!({}))).await;
+        assert!(unknown.unwrap_err().to_string().starts_with("provider: there is no function"));
+        assert!(world.recurring().page(&world.scope(), None, 10).await.unwrap().is_empty());
+    });
+}
+
+#[test]
+fn a_tenant_has_so_many_and_no_more() {
+    segno_testkit::run(async {
+        let mut world = World::start().await;
+        world.options.max_recurring_per_tenant = 2;
+        let first = world.create(every(60, "note", json!({}))).await;
+        world.create(every(60, "note", json!({}))).await;
+        let error = world.recurring().create(&world.scope(), every(60, "note", json!({}))).await.unwrap_err();
+        assert_eq!(error.code(), "too-many-recurring");
+        world.recurring().delete(&world.scope(), &first.id).await.unwrap();
+        world.create(every(60, "note", json!({}))).await;
+        assert_eq!(
+            world.recurring().delete(&world.scope(), &first.id).await.unwrap_err().code(),
+            "unknown-action"
+        );
+    });
+}
+
+#[test]
+fn a_change_of_the_schedule_sets_the_next_time_anew() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let action = world.create(every(60, "note", json!({}))).await;
+        world.pass(61).await;
+        let change = |action: &mut RecurringAction| {
+            action.schedule.every = Some(HumanDuration::from_secs(30));
+            Ok(())
+        };
+        let updated = world.recurring().update(&world.scope(), &action.id, change).await.unwrap();
+        assert_eq!(updated.next_execution_at, Some(world.at(90)));
+        world.pass(61).await;
+        assert_eq!(world.calls.seconds(), [60, 90, 120]);
+    });
+}
+
+#[test]
+fn one_time_is_fired_and_its_end_is_told_beside_it() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let mut new = every(60, "note", json!({}));
+        new.schedule = ScheduleSpec::at(world.at(30));
+        let action = world.create(new).await;
+        world.pass(40).await;
+        let now = world.read(&action).await;
+        assert_eq!((now.enabled, now.execution_count), (false, 1));
+        assert_eq!(now.disabled_reason.as_deref(), Some("its one time has passed"));
+        let decisions: Vec<_> = world.told(&action).await.iter().map(|entry| entry.decision).collect();
+        assert_eq!(decisions, [Decision::Fired, Decision::Disabled]);
+    });
+}
+
+#[test]
+fn a_new_zone_database_sets_the_next_times_anew() {
+    segno_testkit::run(async {
+        let mut world = World::idle().await;
+        let action = world.create(every(600, "note", json!({}))).await;
+        // As a node with another database would have left it.
+        let mut old = world.read(&action).await;
+        old.progress.zones = "1999a (system)".to_owned();
+        old.next_execution_at = Some(world.at(90_000));
+        let write = old.write(segno::store::Expect::Anything).unwrap();
+        let batch = segno::store::RecordBatch { writes: vec![write], ..Default::default() };
+        world.store.commit_records(batch).await.unwrap();
+        world.schedule();
+        world.pass(5).await;
+        let now = world.read(&action).await;
+        assert_eq!(now.next_execution_at, Some(world.at(600)));
+        assert_eq!(now.progress.zones, world.zones.version());
+    });
+}

@@ -1,0 +1,17 @@
+//! Schedules as their users meet them: cron, daylight saving, intervals, zones.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests; clippy knows only the tests themselves"
+)]
+
+mod cron;
+mod daylight;
+mod intervals;
+mod oracle;
+mod refusals;
+mod support;
+mod transitions;
+mod words;
+mod zones;

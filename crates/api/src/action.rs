@@ -1,0 +1,157 @@
+//! Actions: functions that are called once, at a time or because a webhook came in.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::Json;
+
+/// What makes an action due.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ActionTrigger {
+    /// A time.
+    Scheduled {
+        /// When it is due.
+        next_tick_at: Timestamp,
+    },
+    /// Something that came in over HTTP.
+    Webhook {
+        /// The body as it came, in base64.
+        raw_payload: String,
+        /// When it came.
+        received_at: Timestamp,
+    },
+}
+
+/// How far an action is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ActionStatus {
+    /// It waits for its time.
+    Pending,
+    /// It was started.
+    Running,
+    /// It is done.
+    Completed {
+        /// What the function returned.
+        result: serde_json::Value,
+    },
+    /// It failed, was cancelled, or was given up.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The name of a status, for filters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionStatusName {
+    /// It waits for its time.
+    Pending,
+    /// It was started.
+    Running,
+    /// It is done.
+    Completed,
+    /// It failed, was cancelled, or was given up.
+    Failed,
+}
+
+/// What becomes of an action that is running when its process goes down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OnRestart {
+    /// It is marked as failed.
+    Fail,
+    /// The engine goes on with it.
+    #[default]
+    Resume,
+}
+
+/// An action.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Action {
+    /// Its id.
+    pub id: String,
+    /// What people call it.
+    pub label: String,
+    /// The function.
+    pub tool_name: String,
+    /// Input of the function.
+    pub tool_input: Json,
+    /// What makes it due.
+    pub trigger: ActionTrigger,
+    /// How far it is.
+    pub status: ActionStatus,
+    /// Whether it is done again, this many seconds after the time that it was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recurrence: Option<u64>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// What becomes of it when it is running and its process goes down.
+    pub on_restart: OnRestart,
+    /// The instance that runs it, or ran it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
+}
+
+/// An action to be made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateAction {
+    /// Namespace, if it is not in the query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Tenant, if it is not in the query.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// What people call it; the function's name without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// The function.
+    #[serde(alias = "function")]
+    #[schema(example = "echo")]
+    pub tool_name: String,
+    /// Input of the function; an empty object without it.
+    #[serde(default, alias = "input", skip_serializing_if = "Option::is_none")]
+    pub tool_input: Option<Json>,
+    /// When it is due; at once without it.
+    #[serde(default, alias = "at", skip_serializing_if = "Option::is_none")]
+    pub next_tick_at: Option<Timestamp>,
+    /// Whether it is done again, this many seconds after the time that it was due.
+    #[serde(default, alias = "recurrence", skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub recurrence_secs: Option<u64>,
+    /// What becomes of it when it is running and its process goes down.
+    #[serde(default)]
+    pub on_restart: OnRestart,
+}
+
+/// A page of actions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ActionList {
+    /// The actions, in the order of their ids: those made first come first.
+    pub actions: Vec<Action>,
+    /// Give this as `cursor` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// Changes of an action. What is left out stays; `null` clears.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PatchAction {
+    /// What people call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Whether it is done again; `null` for no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub recurrence_secs: Option<u64>,
+    /// When it is due; only while it is pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_tick_at: Option<Timestamp>,
+}

@@ -1,0 +1,77 @@
+//! Actions.
+
+use std::time::Duration;
+
+use reqwest::Method;
+
+use super::{Client, ClientError, error};
+use crate::Json;
+use crate::action::{Action, ActionList, CreateAction};
+
+impl Client {
+    /// Makes an action.
+    ///
+    /// # Errors
+    /// `invalid-action` with the field, `unknown-function`, `invalid-input`.
+    pub async fn create_action(&self, request: &CreateAction) -> Result<Action, ClientError> {
+        self.post(&["v1", "actions"], request).await
+    }
+
+    /// A page of actions.
+    ///
+    /// # Errors
+    /// `forbidden` without a grant.
+    pub async fn actions(
+        &self,
+        status: Option<&str>,
+        cursor: Option<&str>,
+    ) -> Result<ActionList, ClientError> {
+        let query: Vec<_> = [("status", status), ("cursor", cursor)]
+            .into_iter()
+            .filter_map(|(name, value)| value.map(|value| (name, value)))
+            .collect();
+        self.get_with(&["v1", "actions"], &query).await
+    }
+
+    /// One action.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none.
+    pub async fn action(&self, id: &str) -> Result<Action, ClientError> {
+        self.get(&["v1", "actions", id]).await
+    }
+
+    /// Changes an action; `null` clears a field.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `action-state` when it is too late.
+    pub async fn patch_action(&self, id: &str, changes: &Json) -> Result<Action, ClientError> {
+        let call = self.request(Method::PATCH, &["v1", "actions", id], Duration::ZERO).json(changes);
+        error::read(call.send().await).await
+    }
+
+    /// Cancels an action that waits or runs.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `action-state` when it has ended.
+    pub async fn cancel_action(&self, id: &str) -> Result<Action, ClientError> {
+        self.post(&["v1", "actions", id, "cancel"], &serde_json::json!({})).await
+    }
+
+    /// Runs an action now: one that waits does so no more, and one that has ended is done once more as a new one.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `action-state` when it runs.
+    pub async fn run_action(&self, id: &str) -> Result<Action, ClientError> {
+        self.post(&["v1", "actions", id, "run"], &serde_json::json!({})).await
+    }
+
+    /// Deletes an action. Deleting what is not there is fine.
+    ///
+    /// # Errors
+    /// `forbidden` without a grant.
+    pub async fn delete_action(&self, id: &str) -> Result<(), ClientError> {
+        let call = self.request(Method::DELETE, &["v1", "actions", id], Duration::ZERO);
+        error::checked(call.send().await).await.map(|_| ())
+    }
+}

@@ -1,0 +1,85 @@
+//! What can be said about actions.
+
+use clap::{Args, Subcommand, ValueEnum};
+use segno_server::HumanDuration;
+
+use crate::moment::Moment;
+use crate::recurring::arguments::One;
+use crate::remote::arguments::Connection;
+
+/// What to do with actions.
+#[derive(Debug, Args)]
+pub struct ActionArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: ActionVerb,
+}
+
+/// What to do with actions.
+#[derive(Debug, Subcommand)]
+pub enum ActionVerb {
+    /// Call a function at a time.
+    #[command(
+        after_help = "Examples:\n  segno action add greeting --function greet --input '\"Ada\"' --at now+10m\n  \
+                      segno action add nightly --function backup --at 2026-03-27T02:00:00Z --every 1d"
+    )]
+    Add(Add),
+    /// List actions.
+    #[command(after_help = "Example:\n  segno action list --status pending")]
+    List(List),
+    /// Show an action.
+    #[command(after_help = "Example:\n  segno action show 0198c0de-0000-7000-8000-000000000001")]
+    Show(One),
+    /// Cancel an action that waits or runs.
+    #[command(after_help = "Example:\n  segno action cancel ID")]
+    Cancel(One),
+    /// Run an action now; one that has ended is done once more, as a new one.
+    #[command(after_help = "Example:\n  segno action run ID")]
+    Run(One),
+}
+
+/// An action to be made.
+#[derive(Debug, Args)]
+pub struct Add {
+    /// What people call it; the function's name without it.
+    pub label: Option<String>,
+    /// The function.
+    #[arg(long, visible_alias = "tool", value_name = "NAME")]
+    pub function: String,
+    /// Input, JSON; `@FILE` reads a file and `-` standard input.
+    #[arg(long, default_value = "{}")]
+    pub input: String,
+    /// When: `now`, `now+10m` or RFC 3339.
+    #[arg(long, value_name = "TIME", default_value = "now")]
+    pub at: Moment,
+    /// Do it again, this long after the time it was due, in whole seconds.
+    #[arg(long, value_name = "DURATION")]
+    pub every: Option<HumanDuration>,
+    /// What becomes of it when it is running and its process goes down.
+    #[arg(long, value_enum, default_value_t)]
+    pub on_restart: OnRestart,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// What becomes of an action that is running when its process goes down.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum OnRestart {
+    /// It is marked as failed.
+    Fail,
+    /// The engine goes on with it.
+    #[default]
+    Resume,
+}
+
+/// Which ones.
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only in this state: pending, running, completed or failed.
+    #[arg(long)]
+    pub status: Option<String>,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}

@@ -1,0 +1,382 @@
+//! What can be said about schedules.
+
+use clap::{Args, Subcommand, ValueEnum};
+use jiff::Timestamp;
+use segno::clock::Clock;
+use segno_server::HumanDuration;
+use segno_server::schedule::{Daylight, Gap, Overlap, ScheduleError, ScheduleSpec};
+
+use crate::exit::Failure;
+use crate::moment::Moment;
+use crate::remote::arguments::Connection;
+
+/// What to do with recurring work.
+#[derive(Debug, Args)]
+pub struct RecurringArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: RecurringVerb,
+}
+
+/// What to do with recurring work.
+#[derive(Debug, Subcommand)]
+pub enum RecurringVerb {
+    /// Show the next times of a schedule, with what daylight saving does to them. Needs no server.
+    #[command(
+        after_help = "Examples:\n  segno recurring preview --cron \"0 9 * * MON-FRI\" --tz Europe/Berlin\n  \
+                            segno recurring preview --every 15m --from now+1h --count 3"
+    )]
+    Preview(Preview),
+    /// Call a function again and again.
+    #[command(
+        after_help = "Examples:\n  segno recurring create --every 5s --function greet --input '\"Ada\"'\n  \
+                      segno recurring create --cron \"0 9 * * MON-FRI\" --tz Europe/Berlin --function digest --input @digest.json"
+    )]
+    Create(Box<Create>),
+    /// List recurring actions.
+    #[command(after_help = "Example:\n  segno recurring list --enabled true")]
+    List(List),
+    /// Show a recurring action.
+    #[command(after_help = "Example:\n  segno recurring show 0198c0de-0000-7000-8000-000000000001")]
+    Show(One),
+    /// Change a recurring action; what is not said stays as it is.
+    #[command(after_help = "Example:\n  segno recurring update ID --every 10m --clear ends_at")]
+    Update(Box<Update>),
+    /// Pause a recurring action. What runs goes on.
+    #[command(after_help = "Example:\n  segno recurring pause ID --note 'release week' --until now+7d")]
+    Pause(Pause),
+    /// Let a paused recurring action go on.
+    #[command(after_help = "Example:\n  segno recurring resume ID")]
+    Resume(One),
+    /// Delete a recurring action.
+    #[command(after_help = "Example:\n  segno recurring delete ID")]
+    Delete(One),
+    /// Show what became of each occurrence, and why, newest first.
+    #[command(after_help = "Example:\n  segno recurring history ID")]
+    History(History),
+    /// Say why it did or did not run at a time.
+    #[command(after_help = "Example:\n  segno recurring explain ID --time 2026-03-29T01:00:00Z")]
+    Explain(Explain),
+    /// Run what lies in the past and was not run.
+    #[command(
+        after_help = "Example:\n  segno recurring backfill ID --start 2026-03-01T00:00:00Z --end 2026-03-02T00:00:00Z --dry-run"
+    )]
+    Backfill(Backfill),
+}
+
+/// A recurring action to be made.
+#[derive(Debug, Args)]
+pub struct Create {
+    /// The schedule.
+    #[command(flatten)]
+    pub schedule: ScheduleArguments,
+    /// What is called.
+    #[command(flatten)]
+    pub call: Call,
+    /// What happens when things do not go by the clock.
+    #[command(flatten)]
+    pub policy: Policy,
+    /// Make it paused.
+    #[arg(long)]
+    pub paused: bool,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// What is called.
+#[derive(Debug, Args)]
+pub struct Call {
+    /// The function; it gets the input as it is.
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
+    /// Input of the function, JSON; `@FILE` reads a file and `-` standard input.
+    #[arg(long, value_name = "JSON")]
+    pub input: Option<String>,
+    /// The function; it gets an object with action type, payload, metadata and dedup key.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["function", "input"])]
+    pub provider: Option<String>,
+    /// What sort of action it is, with `--provider`.
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["function", "input"])]
+    pub action_type: Option<String>,
+    /// The payload, with `--provider`: a JSON object; `@FILE` reads a file and `-` standard input.
+    #[arg(long, value_name = "JSON", conflicts_with_all = ["function", "input"])]
+    pub payload: Option<String>,
+    /// What the function gets besides, with `--provider`.
+    #[arg(long = "metadata", value_name = "KEY=VALUE")]
+    pub metadata: Vec<String>,
+    /// A text that stands for the call; `{{recurring_id}}` and `{{execution_time}}` are expanded.
+    #[arg(long, value_name = "TEXT")]
+    pub dedup_key: Option<String>,
+    /// What people call it.
+    #[arg(long)]
+    pub name: Option<String>,
+    /// What it is for.
+    #[arg(long)]
+    pub description: Option<String>,
+    /// A label.
+    #[arg(long = "label", value_name = "KEY=VALUE")]
+    pub labels: Vec<String>,
+}
+
+/// What happens when things do not go by the clock.
+#[derive(Debug, Args)]
+pub struct Policy {
+    /// When the run before has not ended: `allow`, `skip`, `buffer_one` or `cancel_other`.
+    #[arg(long, value_name = "POLICY")]
+    pub overlap_policy: Option<String>,
+    /// When nobody was there: `none`, `latest` or `all`.
+    #[arg(long, value_name = "POLICY")]
+    pub missed: Option<String>,
+    /// With `--missed all`: how far back.
+    #[arg(long, value_name = "DURATION")]
+    pub catch_up_window: Option<String>,
+    /// With `--missed all`: how many in a row.
+    #[arg(long)]
+    pub catch_up_limit: Option<u32>,
+    /// Fire each occurrence up to this much later.
+    #[arg(long, value_name = "DURATION")]
+    pub jitter: Option<String>,
+    /// Disable it after so many executions.
+    #[arg(long)]
+    pub max_executions: Option<u64>,
+    /// Pause it after so many failures in a row.
+    #[arg(long)]
+    pub pause_after_failures: Option<u32>,
+    /// For how long a dedup key suppresses further calls.
+    #[arg(long, value_name = "DURATION")]
+    pub dedup_window: Option<String>,
+}
+
+/// Which ones.
+#[derive(Debug, Args)]
+pub struct List {
+    /// Only those that fire, or that do not.
+    #[arg(long)]
+    pub enabled: Option<bool>,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// One action, recurring or not.
+#[derive(Debug, Args)]
+pub struct One {
+    /// Its id.
+    pub id: String,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// What changes.
+#[derive(Debug, Args)]
+pub struct Update {
+    /// Its id.
+    pub id: String,
+    /// A cron expression.
+    #[arg(long, value_name = "EXPRESSION", group = "new_rhythm")]
+    pub cron: Option<String>,
+    /// An interval, as in `15m`.
+    #[arg(long, value_name = "DURATION", group = "new_rhythm")]
+    pub every: Option<HumanDuration>,
+    /// One time: `now+10m` or RFC 3339.
+    #[arg(long, value_name = "TIME", group = "new_rhythm")]
+    pub at: Option<Moment>,
+    /// Zone whose clocks are meant.
+    #[arg(long = "tz", visible_alias = "timezone", value_name = "ZONE")]
+    pub timezone: Option<String>,
+    /// Nothing happens after this time.
+    #[arg(long, value_name = "TIME")]
+    pub ends_at: Option<Moment>,
+    /// What is called.
+    #[command(flatten)]
+    pub call: Call,
+    /// What happens when things do not go by the clock.
+    #[command(flatten)]
+    pub policy: Policy,
+    /// Take a field away, as in `ends_at`.
+    #[arg(long, value_name = "FIELD")]
+    pub clear: Vec<String>,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// A pause.
+#[derive(Debug, Args)]
+pub struct Pause {
+    /// Its id.
+    pub id: String,
+    /// Why.
+    #[arg(long)]
+    pub note: Option<String>,
+    /// Go on by itself at this time: `now+2h` or RFC 3339.
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<Moment>,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// How much of the history.
+#[derive(Debug, Args)]
+pub struct History {
+    /// Its id.
+    pub id: String,
+    /// At most this many.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub limit: u16,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// Which time.
+#[derive(Debug, Args)]
+pub struct Explain {
+    /// Its id.
+    pub id: String,
+    /// The scheduled time in question.
+    #[arg(long)]
+    pub time: Timestamp,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// Which range.
+#[derive(Debug, Args)]
+pub struct Backfill {
+    /// Its id.
+    pub id: String,
+    /// From this time on.
+    #[arg(long, value_name = "TIME")]
+    pub start: Timestamp,
+    /// Up to and including this time.
+    #[arg(long, value_name = "TIME")]
+    pub end: Timestamp,
+    /// At most so many.
+    #[arg(long, default_value_t = 100)]
+    pub limit: usize,
+    /// Only say what would be run.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// What to show of which schedule.
+#[derive(Debug, Args)]
+pub struct Preview {
+    /// The schedule.
+    #[command(flatten)]
+    pub schedule: ScheduleArguments,
+    /// Show times after this one: `now`, `now+10m` or RFC 3339.
+    #[arg(long, value_name = "TIME", default_value = "now")]
+    pub from: Moment,
+    /// How many times to show.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    pub count: u16,
+}
+
+/// A schedule.
+#[derive(Debug, Args)]
+pub struct ScheduleArguments {
+    /// Which kind.
+    #[command(flatten)]
+    pub rhythm: Rhythm,
+    /// Zone whose clocks are meant and shown, a name of the IANA database.
+    #[arg(long = "tz", visible_alias = "timezone", value_name = "ZONE", default_value = "UTC")]
+    pub timezone: String,
+    /// What becomes of local times that the clock is put forward over.
+    #[arg(long, value_enum, default_value_t, conflicts_with_all = ["every", "at"])]
+    pub gap: GapRule,
+    /// When local times happen that come twice, because the clock is put back.
+    #[arg(long, value_enum, default_value_t, conflicts_with_all = ["every", "at"])]
+    pub overlap: OverlapRule,
+    /// Count the intervals of `--every` from this time.
+    #[arg(long, value_name = "TIME", conflicts_with_all = ["cron", "at"])]
+    pub anchor: Option<Timestamp>,
+    /// Nothing happens before this time.
+    #[arg(long, value_name = "TIME")]
+    pub starts_at: Option<Moment>,
+    /// Nothing happens after this time.
+    #[arg(long, value_name = "TIME")]
+    pub ends_at: Option<Moment>,
+}
+
+/// One way to say when.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Rhythm {
+    /// A cron expression with 5, 6 (seconds first) or 7 (year last) fields.
+    #[arg(long, value_name = "EXPRESSION")]
+    pub cron: Option<String>,
+    /// An interval, as in `15m`.
+    #[arg(long, value_name = "DURATION")]
+    pub every: Option<HumanDuration>,
+    /// One time: `now`, `now+10m` or RFC 3339.
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<Moment>,
+}
+
+/// What becomes of local times that do not exist.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum GapRule {
+    /// They happen once, together, when the clock is put forward.
+    #[default]
+    Shift,
+    /// They do not happen.
+    Skip,
+}
+
+/// When local times happen that come twice.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum OverlapRule {
+    /// The first time.
+    #[default]
+    First,
+    /// The second time.
+    Last,
+    /// Both times.
+    Both,
+}
+
+impl ScheduleArguments {
+    /// The schedule in words; times that depend on now are fixed by the clock.
+    pub fn spec(&self, clock: &dyn Clock) -> ScheduleSpec {
+        let resolve = |moment: Option<Moment>| moment.map(|moment| moment.resolve(clock));
+        ScheduleSpec {
+            cron_expr: self.rhythm.cron.clone(),
+            every: self.rhythm.every,
+            at: resolve(self.rhythm.at),
+            timezone: self.timezone.clone(),
+            daylight: Daylight {
+                gap: match self.gap {
+                    GapRule::Shift => Gap::Shift,
+                    GapRule::Skip => Gap::Skip,
+                },
+                overlap: match self.overlap {
+                    OverlapRule::First => Overlap::First,
+                    OverlapRule::Last => Overlap::Last,
+                    OverlapRule::Both => Overlap::Both,
+                },
+            },
+            anchor: self.anchor,
+            starts_at: resolve(self.starts_at),
+            ends_at: resolve(self.ends_at),
+        }
+    }
+}
+
+/// A schedule that is refused is a mistake in what was asked: the flag is named in place of the field.
+pub fn refused(error: &ScheduleError) -> Failure {
+    let flag = match error.field() {
+        "cron_expr" => "cron".to_owned(),
+        "timezone" => "tz".to_owned(),
+        field => field.replace('_', "-"),
+    };
+    Failure::Refused(format!("--{flag}: {} [{}]", error.problem(), error.code()))
+}

@@ -1,0 +1,69 @@
+//! `segno recurring create` and `update`.
+
+use segno::clock::SystemClock;
+use segno_api::Json;
+use segno_api::recurring::{Daylight, DaylightGap, DaylightOverlap, RecurringFields};
+use serde_json::Value;
+
+use super::arguments::{Create, GapRule, OverlapRule, Update};
+use super::fields::fill;
+use super::list::whole;
+use crate::arguments::Format;
+use crate::exit::Failure;
+use crate::output::{Table, print};
+
+/// Makes one.
+pub async fn create(arguments: Create, format: Format) -> Result<(), Failure> {
+    let client = arguments.connection.client()?;
+    let schedule = &arguments.schedule;
+    let spec = schedule.spec(&SystemClock);
+    let daylight = Daylight {
+        gap: match schedule.gap {
+            GapRule::Shift => DaylightGap::Shift,
+            GapRule::Skip => DaylightGap::Skip,
+        },
+        overlap: match schedule.overlap {
+            OverlapRule::First => DaylightOverlap::First,
+            OverlapRule::Last => DaylightOverlap::Last,
+            OverlapRule::Both => DaylightOverlap::Both,
+        },
+    };
+    let mut fields = RecurringFields {
+        daylight: (daylight != Daylight::default()).then_some(daylight),
+        cron_expr: spec.cron_expr,
+        every: spec.every.map(|every| every.to_string()),
+        at: spec.at,
+        timezone: Some(spec.timezone),
+        anchor: spec.anchor,
+        starts_at: spec.starts_at,
+        ends_at: spec.ends_at,
+        enabled: arguments.paused.then_some(false),
+        ..RecurringFields::default()
+    };
+    fill(arguments.call, arguments.policy, &mut fields)?;
+    let created = client.create_recurring(&fields).await?;
+    let next = created.next_execution.map_or("paused".to_owned(), |next| format!("fires first at {next}"));
+    let table = Table::default().line(&created.recurring_id, next).line("schedule", &created.schedule);
+    print(format, &created, table)
+}
+
+/// Changes one.
+pub async fn update(arguments: Update, format: Format) -> Result<(), Failure> {
+    let client = arguments.connection.client()?;
+    let mut fields = RecurringFields {
+        cron_expr: arguments.cron,
+        every: arguments.every.map(|every| every.to_string()),
+        at: arguments.at.map(|at| at.resolve(&SystemClock)),
+        timezone: arguments.timezone,
+        ends_at: arguments.ends_at.map(|at| at.resolve(&SystemClock)),
+        ..RecurringFields::default()
+    };
+    fill(arguments.call, arguments.policy, &mut fields)?;
+    let mut changes = serde_json::to_value(&fields).map_err(std::io::Error::from)?;
+    for field in arguments.clear {
+        changes[field] = Value::Null;
+    }
+    let changes = Json::of(&changes).map_err(std::io::Error::from)?;
+    let updated = client.update_recurring(&arguments.id, &changes).await?;
+    print(format, &updated, whole(&updated))
+}

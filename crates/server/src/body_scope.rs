@@ -1,0 +1,43 @@
+//! Namespace and tenant in the body of a request, as callers of recurring actions may send them.
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::Method;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+
+use crate::app::App;
+use crate::extract;
+use crate::problem::Refusal;
+use crate::scope::Scope;
+
+/// What of a body this is about; the rest is for the route to read.
+#[derive(Default, Deserialize)]
+struct Named {
+    namespace: Option<String>,
+    tenant: Option<String>,
+}
+
+/// Takes namespace and tenant from the body when they are there. The query may say the same, and nothing else.
+pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
+    if !matches!(*request.method(), Method::POST | Method::PUT | Method::PATCH) {
+        return next.run(request).await;
+    }
+    match scoped(&app, request).await {
+        Ok(request) => next.run(request).await,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn scoped(app: &App, request: Request) -> Result<Request, Refusal> {
+    let (mut parts, body) = request.into_parts();
+    let bytes = extract::read(Request::from_parts(parts.clone(), body), app).await?;
+    // A body that cannot be read is refused by the route, with the reason.
+    let named: Named = serde_json::from_slice(&bytes).unwrap_or_default();
+    if named.namespace.is_some() || named.tenant.is_some() {
+        let scope = Scope::named(&parts, named.namespace, named.tenant)?;
+        parts.extensions.insert(scope);
+    }
+    Ok(Request::from_parts(parts, Body::from(bytes)))
+}

@@ -1,0 +1,304 @@
+//! Actions: functions called once, at a time.
+
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use segno::Payload;
+use segno_actions::action::{self as core, ActionDb, ActionError};
+use segno_actions::functions::{FunctionError, InvokeRequest};
+use segno_api::action::{
+    Action, ActionList, ActionStatus, ActionStatusName, ActionTrigger, CreateAction, OnRestart, PatchAction,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::paging::{Row, limit, search};
+use super::partial::{not_clearable, partial};
+use crate::access::timestamp;
+use crate::app::App;
+use crate::extract::{Body, Path, Query};
+use crate::idempotency::RepeatSafe;
+use crate::problem::{Code, Refusal};
+use crate::scope::{Scope, ScopeParameters};
+
+/// Which actions.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct ActionQuery {
+    /// Only in this state.
+    #[param(inline)]
+    pub status: Option<ActionStatusName>,
+    /// At most this many.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
+/// Makes an action. Once this has answered it is stored, and will be done.
+#[utoipa::path(post, path = "/v1/actions", tag = "actions", params(ScopeParameters), request_body = CreateAction, responses(
+    (status = 201, body = Action),
+))]
+pub async fn create(
+    State(app): State<App>,
+    scope: Scope,
+    repeat: RepeatSafe,
+    Body(request): Body<CreateAction>,
+) -> Result<Response, Refusal> {
+    let now = timestamp(app.clock.now_ms());
+    let id = repeat.uuid().unwrap_or_else(|| app.ids.new_uuid());
+    let trigger = core::ActionTrigger::Scheduled { next_tick_at: request.next_tick_at.unwrap_or(now) };
+    let label = request.label.as_deref().unwrap_or(&request.tool_name);
+    let mut action = core::Action::new(id, label, &request.tool_name, trigger, now);
+    if let Some(input) = &request.tool_input {
+        action.tool_input = value("tool_input", input)?;
+    }
+    action.recurrence = request.recurrence_secs.map(Duration::from_secs);
+    action.on_restart = match request.on_restart {
+        OnRestart::Fail => core::OnRestart::Fail,
+        OnRestart::Resume => core::OnRestart::Resume,
+    };
+    check_call(&app, &scope, &action).await?;
+    match db(&app, &scope).insert(&action).await {
+        // The same request had been worked on and was cut off.
+        Err(ActionError::Exists { .. }) if repeat.id().is_some() => {}
+        inserted => inserted.map_err(|error| Refusal::from_action(&error, &scope))?,
+    }
+    let location = format!("/v1/actions/{id}");
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(&scope, action)?)).into_response())
+}
+
+/// Actions, those made first first.
+#[utoipa::path(get, path = "/v1/actions", tag = "actions", params(ScopeParameters, ActionQuery), responses(
+    (status = 200, body = ActionList),
+))]
+pub async fn list(
+    State(app): State<App>,
+    scope: Scope,
+    Query(query): Query<ActionQuery>,
+) -> Result<Json<ActionList>, Refusal> {
+    let rows = limit(query.limit)?;
+    let status = query.status.map(status_name);
+    let db = db(&app, &scope);
+    let (db, scope) = (&db, &scope);
+    let read = |after: Option<String>| async move {
+        let after = after.map(|cursor| parse_cursor(&cursor)).transpose()?;
+        db.page(after, rows).await.map_err(|error| Refusal::from_action(&error, scope))
+    };
+    let row = |action: &core::Action| Row {
+        cursor: action.id.to_string(),
+        matches: status.is_none_or(|status| action.status.name() == status),
+    };
+    let (found, next_cursor) = search(rows, query.cursor, read, row).await?;
+    let actions = found.into_iter().map(|action| shown(scope, action)).collect::<Result<_, _>>()?;
+    Ok(Json(ActionList { actions, next_cursor }))
+}
+
+/// One action.
+#[utoipa::path(get, path = "/v1/actions/{id}", tag = "actions", params(
+    ("id" = String, Path, description = "Id of the action"), ScopeParameters,
+), responses((status = 200, body = Action)))]
+pub async fn get(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+) -> Result<Json<Action>, Refusal> {
+    let found = db(&app, &scope).get(parse_id(&id)?).await;
+    Ok(Json(shown(&scope, found.map_err(|error| Refusal::from_action(&error, &scope))?)?))
+}
+
+/// Changes an action. What is left out stays; `recurrence_secs: null` ends the recurrence.
+#[utoipa::path(patch, path = "/v1/actions/{id}", tag = "actions", params(
+    ("id" = String, Path, description = "Id of the action"), ScopeParameters,
+), request_body = PatchAction, responses((status = 200, body = Action)))]
+pub async fn patch(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+    Body(body): Body<Map<String, Value>>,
+) -> Result<Json<Action>, Refusal> {
+    let (changes, cleared) = partial::<PatchAction>(body)?;
+    if let Some(field) = cleared.iter().find(|field| *field != "recurrence_secs") {
+        return Err(not_clearable(field));
+    }
+    let change = |action: &mut core::Action| {
+        if let Some(label) = &changes.label {
+            action.label.clone_from(label);
+        }
+        if changes.recurrence_secs.is_some() || cleared.contains("recurrence_secs") {
+            action.recurrence = changes.recurrence_secs.map(Duration::from_secs);
+        }
+        if let Some(next_tick_at) = changes.next_tick_at {
+            must_be_pending(action, "be moved to another time")?;
+            action.trigger = core::ActionTrigger::Scheduled { next_tick_at };
+        }
+        Ok(())
+    };
+    let changed = db(&app, &scope).update(parse_id(&id)?, change).await;
+    Ok(Json(shown(&scope, changed.map_err(|error| Refusal::from_action(&error, &scope))?)?))
+}
+
+/// Deletes an action. What runs of it goes on. Deleting what is not there is fine.
+#[utoipa::path(delete, path = "/v1/actions/{id}", tag = "actions", params(
+    ("id" = String, Path, description = "Id of the action"), ScopeParameters,
+), responses((status = 204, description = "It is not there")))]
+pub async fn delete(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Refusal> {
+    let deleted = db(&app, &scope).delete(parse_id(&id)?).await;
+    deleted.map_err(|error| Refusal::from_action(&error, &scope))?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Cancels an action. One that waits has failed, "cancelled"; one that runs is told to stop.
+#[utoipa::path(post, path = "/v1/actions/{id}/cancel", tag = "actions", params(
+    ("id" = String, Path, description = "Id of the action"), ScopeParameters,
+), responses((status = 200, body = Action)))]
+pub async fn cancel(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+) -> Result<Json<Action>, Refusal> {
+    let cancelled = db(&app, &scope).cancel(parse_id(&id)?, "cancelled").await;
+    Ok(Json(shown(&scope, cancelled.map_err(|error| Refusal::from_action(&error, &scope))?)?))
+}
+
+/// Runs an action now. One that waits does so no more; one that has ended is done once more, as a new one.
+#[utoipa::path(post, path = "/v1/actions/{id}/run", tag = "actions", params(
+    ("id" = String, Path, description = "Id of the action"), ScopeParameters,
+), responses(
+    (status = 200, body = Action, description = "It is due now"),
+    (status = 201, body = Action, description = "A new one is due now"),
+))]
+pub async fn run(
+    State(app): State<App>,
+    scope: Scope,
+    repeat: RepeatSafe,
+    Path(id): Path<String>,
+) -> Result<Response, Refusal> {
+    let refused = |error: ActionError| Refusal::from_action(&error, &scope);
+    let (db, id) = (db(&app, &scope), parse_id(&id)?);
+    let now = timestamp(app.clock.now_ms());
+    let trigger = core::ActionTrigger::Scheduled { next_tick_at: now };
+    let found = db.get(id).await.map_err(refused)?;
+    if found.status.is_final() {
+        let fresh = repeat.uuid().unwrap_or_else(|| app.ids.new_uuid());
+        let again = core::Action {
+            tool_input: found.tool_input,
+            on_restart: found.on_restart,
+            ..core::Action::new(fresh, &found.label, &found.tool_name, trigger, now)
+        };
+        match db.insert(&again).await {
+            Err(ActionError::Exists { .. }) if repeat.id().is_some() => {}
+            inserted => inserted.map_err(refused)?,
+        }
+        return Ok((StatusCode::CREATED, Json(shown(&scope, again)?)).into_response());
+    }
+    let change = |action: &mut core::Action| {
+        must_be_pending(action, "be started again")?;
+        action.trigger = trigger.clone();
+        Ok(())
+    };
+    let changed = db.update(id, change).await.map_err(refused)?;
+    Ok(Json(shown(&scope, changed)?).into_response())
+}
+
+fn db(app: &App, scope: &Scope) -> ActionDb {
+    ActionDb::new(app.store.clone())
+        .scope(scope.for_functions())
+        .clock(app.clock.clone())
+        .keep_finished(app.settings.action_options().keep_finished)
+}
+
+fn must_be_pending(action: &core::Action, what: &str) -> Result<(), ActionError> {
+    match action.status {
+        core::ActionStatus::Pending => Ok(()),
+        _ => {
+            let problem = format!("action {} is {} and cannot {what}", action.id, action.status.name());
+            Err(ActionError::State { problem })
+        }
+    }
+}
+
+/// Refuses an action whose call could not be made.
+async fn check_call(app: &App, scope: &Scope, action: &core::Action) -> Result<(), Refusal> {
+    let refused = |error: ActionError| Refusal::from_action(&error, scope);
+    let input = Payload::encode(&action.tool_input).map_err(|error| Refusal::from_engine(&error, scope))?;
+    let request = InvokeRequest::new(action.function().map_err(refused)?, input);
+    match app.functions.prepare(&scope.for_functions(), request).await {
+        Ok(_) => Ok(()),
+        Err(error @ FunctionError::Unknown { .. }) => Err(Refusal::field("tool_name", error.to_string())),
+        Err(error) => Err(Refusal::from_function(&error, scope)),
+    }
+}
+
+fn parse_id(id: &str) -> Result<Uuid, Refusal> {
+    id.parse().map_err(|_| Refusal::not_found("action", id))
+}
+
+fn parse_cursor(cursor: &str) -> Result<Uuid, Refusal> {
+    cursor.parse().map_err(|_| {
+        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
+    })
+}
+
+/// User data as a value.
+pub(super) fn value(field: &str, json: &segno_api::Json) -> Result<Value, Refusal> {
+    serde_json::from_str(json.text()).map_err(|error| Refusal::field(field, error.to_string()))
+}
+
+/// A value as user data.
+pub(super) fn json(value: &Value) -> Result<segno_api::Json, Refusal> {
+    segno_api::Json::of(value).map_err(|error| {
+        tracing::error!(%error, "a stored value has no JSON form");
+        Refusal::new(Code::Internal, "a stored value cannot be shown; the server's log has the reason")
+    })
+}
+
+fn status_name(status: ActionStatusName) -> &'static str {
+    match status {
+        ActionStatusName::Pending => "pending",
+        ActionStatusName::Running => "running",
+        ActionStatusName::Completed => "completed",
+        ActionStatusName::Failed => "failed",
+    }
+}
+
+fn shown(scope: &Scope, action: core::Action) -> Result<Action, Refusal> {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    Ok(Action {
+        id: action.id.to_string(),
+        label: action.label,
+        tool_name: action.tool_name,
+        tool_input: json(&action.tool_input)?,
+        trigger: match action.trigger {
+            core::ActionTrigger::Scheduled { next_tick_at } => ActionTrigger::Scheduled { next_tick_at },
+            core::ActionTrigger::Webhook { raw_payload, received_at } => {
+                ActionTrigger::Webhook { raw_payload: STANDARD.encode(raw_payload), received_at }
+            }
+        },
+        status: match action.status {
+            core::ActionStatus::Pending => ActionStatus::Pending,
+            core::ActionStatus::Running => ActionStatus::Running,
+            core::ActionStatus::Completed { result } => ActionStatus::Completed { result },
+            core::ActionStatus::Failed { reason } => ActionStatus::Failed { reason },
+        },
+        recurrence: action.recurrence.map(|recurrence| recurrence.as_secs()),
+        created_at: action.created_at,
+        updated_at: action.updated_at,
+        on_restart: match action.on_restart {
+            core::OnRestart::Fail => OnRestart::Fail,
+            core::OnRestart::Resume => OnRestart::Resume,
+        },
+        instance: action.instance.and_then(|instance| scope.shown(&instance).map(str::to_owned)),
+    })
+}

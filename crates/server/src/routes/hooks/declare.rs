@@ -1,0 +1,162 @@
+//! Routes: listed, read, declared, changed, deleted.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::Response;
+use segno_actions::hooks::{Hook, HookError, HookName, Route};
+use segno_api::hook as wire;
+use serde_json::{Map, Value};
+
+use super::super::paging::{Page, cut, limit};
+use super::super::versions::{Expected, expected, version};
+use super::view;
+use crate::app::App;
+use crate::extract::{Body, Path, Query};
+use crate::problem::{Code, Refusal};
+use crate::scope::{Scope, ScopeParameters, TenantParameter};
+
+/// Webhook routes, by name.
+#[utoipa::path(get, path = "/v1/hooks", tag = "hooks", params(ScopeParameters, Page), responses(
+    (status = 200, body = wire::HookList),
+))]
+pub async fn list(
+    State(app): State<App>,
+    scope: Scope,
+    Query(page): Query<Page>,
+) -> Result<Json<wire::HookList>, Refusal> {
+    let rows = limit(page.limit)?;
+    let after = page.cursor.map(HookName::new).transpose().map_err(|_| {
+        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
+    })?;
+    let found = app.hooks.list(&scope.for_functions(), after.as_ref(), rows + 1).await;
+    let found = found.map_err(|error| Refusal::from_hook(&error, &scope))?;
+    let (found, next_cursor) = cut(found, rows, |route| route.name.to_string());
+    let hooks = found.iter().map(view::hook).collect::<Result<_, _>>()?;
+    Ok(Json(wire::HookList { hooks, next_cursor }))
+}
+
+/// One webhook route.
+#[utoipa::path(get, path = "/v1/hooks/{namespace}/{route}", tag = "hooks", params(
+    ("namespace" = String, Path, description = "Namespace of the route"),
+    ("route" = String, Path, description = "Name of the route"), TenantParameter,
+), responses(
+    (status = 200, body = wire::Hook, headers(("etag" = String, description = "The version"))),
+))]
+pub async fn get(
+    State(app): State<App>,
+    scope: Scope,
+    Path((_, route)): Path<(String, String)>,
+) -> Result<Response, Refusal> {
+    view::answer(StatusCode::OK, &find(&app, &scope, &route).await?)
+}
+
+/// Creates or replaces a webhook route. `If-None-Match: *` creates it; `If-Match` with the `ETag` of a version replaces that
+/// one. Without either nothing is written, so that nobody overwrites what they have not seen.
+#[utoipa::path(put, path = "/v1/hooks/{namespace}/{route}", tag = "hooks", params(
+    ("namespace" = String, Path, description = "Namespace of the route"),
+    ("route" = String, Path, description = "Name of the route"), TenantParameter,
+    ("if-none-match" = Option<String>, Header, description = "`*`: there must be none yet"),
+    ("if-match" = Option<String>, Header, description = "The version that is replaced"),
+), request_body(content = segno_api::Json, description = "The declaration, as the guide's page \"webhooks\" describes it"), responses(
+    (status = 201, body = wire::Hook, description = "It was created"),
+    (status = 200, body = wire::Hook, description = "It was replaced"),
+))]
+pub async fn put(
+    State(app): State<App>,
+    scope: Scope,
+    Path((_, route)): Path<(String, String)>,
+    headers: HeaderMap,
+    Body(hook): Body<Hook>,
+) -> Result<Response, Refusal> {
+    let (owner, name) = (scope.for_functions(), view::name(&route, &scope)?);
+    let (status, version) = match expected(&headers)? {
+        Expected::Absent => (StatusCode::CREATED, app.hooks.create(&owner, &name, &hook).await),
+        Expected::Version(version) => {
+            (StatusCode::OK, app.hooks.replace(&owner, &name, &hook, version).await)
+        }
+    };
+    let version = version.map_err(|error| not_as_expected(&error, &scope))?;
+    view::answer(status, &Route { scope: owner, name, version, hook })
+}
+
+/// Changes settings of a webhook route: those that are named; `null` takes one back to its default.
+#[utoipa::path(patch, path = "/v1/hooks/{namespace}/{route}", tag = "hooks", params(
+    ("namespace" = String, Path, description = "Namespace of the route"),
+    ("route" = String, Path, description = "Name of the route"), TenantParameter,
+    ("if-match" = Option<String>, Header, description = "Only this version"),
+), request_body(content = segno_api::Json, description = "An object with the settings to change"), responses(
+    (status = 200, body = wire::Hook),
+))]
+pub async fn patch(
+    State(app): State<App>,
+    scope: Scope,
+    Path((_, route)): Path<(String, String)>,
+    headers: HeaderMap,
+    Body(changes): Body<Map<String, Value>>,
+) -> Result<Response, Refusal> {
+    let known = version(&headers)?;
+    let mut found = find(&app, &scope, &route).await?;
+    found.hook = changed(&found.hook, changes)?;
+    let replaced =
+        app.hooks.replace(&found.scope, &found.name, &found.hook, known.unwrap_or(found.version)).await;
+    found.version = replaced.map_err(|error| not_as_expected(&error, &scope))?;
+    view::answer(StatusCode::OK, &found)
+}
+
+/// Removes a webhook route. Its payloads stay until their time is over.
+#[utoipa::path(delete, path = "/v1/hooks/{namespace}/{route}", tag = "hooks", params(
+    ("namespace" = String, Path, description = "Namespace of the route"),
+    ("route" = String, Path, description = "Name of the route"), TenantParameter,
+    ("if-match" = Option<String>, Header, description = "Only this version"),
+), responses(
+    (status = 204, description = "It is removed"),
+))]
+pub async fn delete(
+    State(app): State<App>,
+    scope: Scope,
+    Path((_, route)): Path<(String, String)>,
+    headers: HeaderMap,
+) -> Result<StatusCode, Refusal> {
+    let name = view::name(&route, &scope)?;
+    let deleted = app.hooks.delete(&scope.for_functions(), &name, version(&headers)?).await;
+    deleted.map_err(|error| match error {
+        HookError::Unknown { .. } => Refusal::from_hook(&error, &scope),
+        _ => not_as_expected(&error, &scope),
+    })?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn find(app: &App, scope: &Scope, route: &str) -> Result<Route, Refusal> {
+    let name = view::name(route, scope)?;
+    let found = app.hooks.find(&scope.for_functions(), &name).await;
+    found.map_err(|error| Refusal::from_hook(&error, scope))
+}
+
+/// A declaration with some settings changed. Only whole settings are: an input template may have a null of its own.
+fn changed(hook: &Hook, changes: Map<String, Value>) -> Result<Hook, Refusal> {
+    let mut settings = match serde_json::to_value(hook) {
+        Ok(Value::Object(settings)) => settings,
+        _ => return Err(Refusal::new(Code::Internal, "the declaration cannot be changed")),
+    };
+    for (name, value) in changes {
+        match value {
+            Value::Null => settings.remove(&name),
+            value => settings.insert(name, value),
+        };
+    }
+    serde_path_to_error::deserialize(Value::Object(settings)).map_err(|error| {
+        let path = error.path().to_string();
+        Refusal::field(path, error.into_inner().to_string())
+    })
+}
+
+/// A route that is not as the caller expects is told as HTTP has it.
+fn not_as_expected(error: &HookError, scope: &Scope) -> Refusal {
+    match error {
+        HookError::Exists { .. } | HookError::Changed { .. } | HookError::Unknown { .. } => {
+            Refusal::new(Code::PreconditionFailed, error.to_string())
+        }
+        _ => Refusal::from_hook(error, scope),
+    }
+}

@@ -1,0 +1,157 @@
+//! What came in: listed, inspected, replayed, deleted.
+//!
+//! Whoever may read sees what came when and what became of it. Bodies and headers may have secrets of the sender in them,
+//! so an operator's key is needed for those.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use segno_actions::action::{ActionDb, ActionError};
+use segno_actions::hooks::ListPayloads;
+use segno_api::hook as wire;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::super::paging::limit;
+use super::view;
+use crate::app::App;
+use crate::extract::{Path, Query};
+use crate::idempotency::RepeatSafe;
+use crate::problem::Refusal;
+use crate::scope::{Scope, TenantParameter};
+
+/// Payloads of a page when a request does not say.
+const DEFAULT_ROWS: usize = 100;
+
+/// Which payloads.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct Which {
+    /// Not before this time.
+    since: Option<Timestamp>,
+    /// Not after this time.
+    until: Option<Timestamp>,
+    /// At most this many.
+    #[param(minimum = 1, maximum = 1000)]
+    limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    cursor: Option<String>,
+}
+
+/// What came in at a route, newest first, without bodies.
+#[utoipa::path(get, path = "/v1/hooks/{namespace}/{route}/payloads", tag = "hooks", params(
+    ("namespace" = String, Path, description = "Namespace of the route"),
+    ("route" = String, Path, description = "Name of the route"), TenantParameter, Which,
+), responses(
+    (status = 200, body = wire::HookPayloadList),
+))]
+pub async fn list(
+    State(app): State<App>,
+    scope: Scope,
+    Path((_, route)): Path<(String, String)>,
+    Query(which): Query<Which>,
+) -> Result<Json<wire::HookPayloadList>, Refusal> {
+    let request = ListPayloads {
+        since: which.since,
+        until: which.until,
+        after: which.cursor.as_deref().map(|cursor| view::id("cursor", cursor)).transpose()?,
+        limit: limit(which.limit.or(Some(DEFAULT_ROWS)))?,
+    };
+    let page = app.hooks.payloads(&scope.for_functions(), &view::name(&route, &scope)?, &request).await;
+    let page = page.map_err(|error| Refusal::from_hook(&error, &scope))?;
+    let next_cursor = page.payloads.last().filter(|_| page.more).map(|payload| payload.id.to_string());
+    Ok(Json(wire::HookPayloadList {
+        payloads: page.payloads.iter().map(view::payload).collect(),
+        next_cursor,
+    }))
+}
+
+/// All of a payload: its body byte for byte, its headers, and what became of its actions.
+#[utoipa::path(get, path = "/v1/hooks/{namespace}/{route}/payloads/{id}", tag = "hooks", params(
+    ("namespace" = String, Path, description = "Namespace of the route"),
+    ("route" = String, Path, description = "Name of the route"),
+    ("id" = String, Path, description = "Id of the payload"), TenantParameter,
+), responses(
+    (status = 200, body = wire::HookPayloadDetail),
+))]
+pub async fn get(
+    State(app): State<App>,
+    scope: Scope,
+    Path((_, route, id)): Path<(String, String, String)>,
+) -> Result<Json<wire::HookPayloadDetail>, Refusal> {
+    let owner = scope.for_functions();
+    let found = app.hooks.payload(&owner, &view::name(&route, &scope)?, view::id("id", &id)?).await;
+    let (payload, body) = found.map_err(|error| Refusal::from_hook(&error, &scope))?;
+    let db = ActionDb::new(app.store.clone()).scope(owner).clock(app.clock.clone());
+    let mut actions = Vec::new();
+    for id in &payload.actions {
+        let action = match db.get(*id).await {
+            Ok(action) => Some(action),
+            Err(ActionError::Unknown { .. }) => None,
+            Err(error) => return Err(Refusal::from_hook(&error.into(), &scope)),
+        };
+        actions.push(view::action(*id, action, &scope)?);
+    }
+    Ok(Json(wire::HookPayloadDetail {
+        body_base64: STANDARD.encode(body),
+        actions,
+        headers: payload.headers.clone(),
+        params: payload.params.clone(),
+        payload: view::payload(&payload),
+    }))
+}
+
+/// Calls the function of a payload again, as a new action, with the route as it is declared now.
+#[utoipa::path(post, path = "/v1/hooks/{namespace}/{route}/payloads/{id}/replay", tag = "hooks", params(
+    ("namespace" = String, Path, description = "Namespace of the route"),
+    ("route" = String, Path, description = "Name of the route"),
+    ("id" = String, Path, description = "Id of the payload"), TenantParameter,
+), responses(
+    (status = 202, body = wire::Replayed),
+))]
+pub async fn replay(
+    State(app): State<App>,
+    scope: Scope,
+    repeat: RepeatSafe,
+    Path((_, route, id)): Path<(String, String, String)>,
+) -> Result<(StatusCode, Json<wire::Replayed>), Refusal> {
+    // A repeated request must find what its first try made, so its action follows from the idempotency key.
+    let action = repeat.id().map_or_else(|| app.ids.new_uuid(), action_of);
+    let (name, payload) = (view::name(&route, &scope)?, view::id("id", &id)?);
+    let replayed = app.hooks.replay(&scope.for_functions(), &name, payload, action).await;
+    replayed.map_err(|error| Refusal::from_hook(&error, &scope))?;
+    Ok((StatusCode::ACCEPTED, Json(wire::Replayed { id: payload.to_string(), action: action.to_string() })))
+}
+
+/// Deletes a payload. Actions that were made of it go on.
+#[utoipa::path(delete, path = "/v1/hooks/{namespace}/{route}/payloads/{id}", tag = "hooks", params(
+    ("namespace" = String, Path, description = "Namespace of the route"),
+    ("route" = String, Path, description = "Name of the route"),
+    ("id" = String, Path, description = "Id of the payload"), TenantParameter,
+), responses(
+    (status = 204, description = "It is deleted"),
+))]
+pub async fn delete(
+    State(app): State<App>,
+    scope: Scope,
+    Path((_, route, id)): Path<(String, String, String)>,
+) -> Result<StatusCode, Refusal> {
+    let (name, id) = (view::name(&route, &scope)?, view::id("id", &id)?);
+    let deleted = app.hooks.delete_payload(&scope.for_functions(), &name, id).await;
+    deleted.map_err(|error| Refusal::from_hook(&error, &scope))?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// An action's id that follows from an idempotency key.
+fn action_of(key: &str) -> Uuid {
+    let hash = Sha256::digest(key.as_bytes());
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hash[..16]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}

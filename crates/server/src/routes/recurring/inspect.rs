@@ -1,0 +1,162 @@
+//! What became of recurring actions, what will, and running what did not.
+
+use axum::Json;
+use axum::extract::State;
+use jiff::Timestamp;
+use segno_actions::action::ActionError;
+use segno_actions::recurring::Backfill;
+use segno_actions::schedule::{Schedule, preview as times_of};
+use segno_api::recurring::{
+    BackfillRecurring, Backfilled, PreviewTime, RecurringExplanation, RecurringFields, RecurringHistory,
+    RecurringPreview,
+};
+use serde::Deserialize;
+use utoipa::IntoParams;
+
+use super::super::paging::{Page, cut, limit};
+use super::{fields, view};
+use crate::access::timestamp;
+use crate::app::App;
+use crate::extract::{Body, Path, Query};
+use crate::problem::Refusal;
+use crate::scope::{Scope, ScopeParameters};
+
+/// Times of a preview when a request does not say.
+const DEFAULT_TIMES: usize = 10;
+
+/// Most times of a preview.
+const MAX_TIMES: usize = 1_000;
+
+/// Occurrences of a backfill when a request does not say.
+const DEFAULT_BACKFILL: usize = 100;
+
+/// Which times.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct PreviewQuery {
+    /// After this time; now without it.
+    pub from: Option<Timestamp>,
+    /// How many; 10 without it.
+    #[param(minimum = 1, maximum = 1000)]
+    pub count: Option<usize>,
+}
+
+/// Which time.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct ExplainQuery {
+    /// The scheduled time in question.
+    pub time: Timestamp,
+}
+
+/// What became of its occurrences and why, newest first.
+#[utoipa::path(get, path = "/v1/recurring/{id}/history", tag = "recurring", params(
+    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters, Page,
+), responses((status = 200, body = RecurringHistory)))]
+pub async fn history(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+    Query(page): Query<Page>,
+) -> Result<Json<RecurringHistory>, Refusal> {
+    let rows = limit(page.limit)?;
+    let earlier_than = page.cursor.map(|cursor| cursor.parse::<Timestamp>()).transpose().map_err(|_| {
+        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
+    })?;
+    let found = app.recurring.history(&scope.for_functions(), &id, earlier_than, rows + 1).await;
+    let found = found.map_err(|error| Refusal::from_action(&error, &scope))?;
+    let (found, next_cursor) = cut(found, rows, |entry| entry.time.to_string());
+    let entries = found.into_iter().map(|entry| view::entry(&scope, entry)).collect();
+    Ok(Json(RecurringHistory { entries, next_cursor }))
+}
+
+/// Why it did or did not run at a time.
+#[utoipa::path(get, path = "/v1/recurring/{id}/explain", tag = "recurring", params(
+    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters, ExplainQuery,
+), responses((status = 200, body = RecurringExplanation)))]
+pub async fn explain(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+    Query(query): Query<ExplainQuery>,
+) -> Result<Json<RecurringExplanation>, Refusal> {
+    let explained = app.recurring.explain(&scope.for_functions(), &id, query.time).await;
+    let explained = explained.map_err(|error| Refusal::from_action(&error, &scope))?;
+    Ok(Json(RecurringExplanation {
+        time: explained.time,
+        runs: explained.runs,
+        text: explained.text,
+        entry: explained.entry.map(|entry| view::entry(&scope, entry)),
+    }))
+}
+
+/// Its next times, with what daylight saving does to them.
+#[utoipa::path(get, path = "/v1/recurring/{id}/preview", tag = "recurring", params(
+    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters, PreviewQuery,
+), responses((status = 200, body = RecurringPreview)))]
+pub async fn preview(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+    Query(query): Query<PreviewQuery>,
+) -> Result<Json<RecurringPreview>, Refusal> {
+    let refused = |error: ActionError| Refusal::from_action(&error, &scope);
+    let action = app.recurring.get(&scope.for_functions(), &id).await.map_err(refused)?;
+    let schedule = app.recurring.schedule_of(&action).map_err(refused)?;
+    shown(&app, &schedule, query)
+}
+
+/// The next times of a schedule that is not stored: the fields of a recurring action that say when.
+#[utoipa::path(post, path = "/v1/recurring/preview", tag = "recurring", params(ScopeParameters, PreviewQuery),
+    request_body = RecurringFields, responses((status = 200, body = RecurringPreview)))]
+pub async fn preview_unsaved(
+    State(app): State<App>,
+    scope: Scope,
+    Query(query): Query<PreviewQuery>,
+    Body(request): Body<RecurringFields>,
+) -> Result<Json<RecurringPreview>, Refusal> {
+    let schedule = fields::schedule(&request)?.compile(app.recurring.zones());
+    let schedule = schedule.map_err(|error| Refusal::from_action(&error.into(), &scope))?;
+    shown(&app, &schedule, query)
+}
+
+/// Runs what lies in the past and was not run.
+#[utoipa::path(post, path = "/v1/recurring/{id}/backfill", tag = "recurring", params(
+    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
+), request_body = BackfillRecurring, responses((status = 200, body = Backfilled)))]
+pub async fn backfill(
+    State(app): State<App>,
+    scope: Scope,
+    Path(id): Path<String>,
+    Body(request): Body<BackfillRecurring>,
+) -> Result<Json<Backfilled>, Refusal> {
+    let backfill = Backfill {
+        start: request.start,
+        end: request.end,
+        limit: request.limit.unwrap_or(DEFAULT_BACKFILL),
+        dry_run: request.dry_run,
+    };
+    let lines = app.recurring.backfill(&scope.for_functions(), &id, backfill).await;
+    let lines = lines.map_err(|error| Refusal::from_action(&error, &scope))?;
+    Ok(Json(view::backfilled(&scope, id, lines)))
+}
+
+fn shown(app: &App, schedule: &Schedule, query: PreviewQuery) -> Result<Json<RecurringPreview>, Refusal> {
+    let count = query.count.unwrap_or(DEFAULT_TIMES);
+    if !(1..=MAX_TIMES).contains(&count) {
+        return Err(Refusal::field("count", format!("must be 1 to {MAX_TIMES}")));
+    }
+    let from = query.from.unwrap_or_else(|| timestamp(app.clock.now_ms()));
+    let times = times_of(schedule, from, count).into_iter().map(|line| PreviewTime {
+        time: line.time,
+        local: line.local,
+        note: line.note,
+    });
+    Ok(Json(RecurringPreview {
+        schedule: schedule.describe(),
+        zones: app.recurring.zones().version().to_owned(),
+        times: times.collect(),
+    }))
+}

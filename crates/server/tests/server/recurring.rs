@@ -1,0 +1,219 @@
+//! Recurring actions over HTTP.
+
+use segno_api::Json;
+use segno_api::key::Role;
+use segno_api::recurring::{PauseRecurring, RecurringFields, RecurringHistory};
+use segno_server::settings::Authentication;
+use serde_json::{Value, json};
+
+use crate::stand::{PATIENCE, Stand, settings};
+
+/// The request of the seed, with a function that there is.
+fn seed_request() -> Value {
+    json!({
+        "namespace": "notifications",
+        "tenant": "tenant-1",
+        "cron_expr": "0 9 * * MON-FRI",
+        "timezone": "US/Eastern",
+        "provider": "echo",
+        "action_type": "send_digest",
+        "payload": {"to": "team@example.com", "subject": "Daily Digest"},
+        "metadata": {},
+        "dedup_key": null,
+        "description": "Weekday morning digest",
+        "labels": {"team": "engineering"},
+        "ends_at": null,
+        "enabled": true
+    })
+}
+
+async fn post(stand: &Stand, path: &str, body: &Value) -> (u16, Value) {
+    let mut call = reqwest::Client::new().post(stand.url(path)).json(body);
+    if !stand.admin_key.is_empty() {
+        call = call.bearer_auth(&stand.admin_key);
+    }
+    let answer = call.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap_or_default())
+}
+
+fn every(text: &str) -> RecurringFields {
+    RecurringFields {
+        every: Some(text.to_owned()),
+        function: Some("greet".to_owned()),
+        input: Some(Json::from_text("\"Ada\"".to_owned()).unwrap()),
+        ..RecurringFields::default()
+    }
+}
+
+/// Waits until something of an action's history is as it should be.
+async fn history_with(
+    client: &segno_api::Client,
+    id: &str,
+    is_there: impl Fn(&RecurringHistory) -> bool,
+) -> RecurringHistory {
+    let look = async {
+        loop {
+            let history = client.recurring_history(id, 50, None).await.unwrap();
+            if is_there(&history) {
+                return history;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, look).await.expect("it takes too long")
+}
+
+#[tokio::test]
+async fn the_request_of_the_seed_is_answered_as_it_says() {
+    let stand = Stand::open().await;
+    let (status, created) = post(&stand, "/v1/recurring", &seed_request()).await;
+    assert_eq!(status, 201, "{created}");
+    assert_eq!(created["cron_expr"], "0 9 * * MON-FRI");
+    assert_eq!((&created["timezone"], &created["enabled"]), (&json!("US/Eastern"), &json!(true)));
+    let id = created["recurring_id"].as_str().unwrap();
+    assert!(created["next_execution"].is_string());
+    let client = stand.client().scope("notifications", "tenant-1");
+    let whole = client.recurring(id).await.unwrap();
+    assert_eq!(whole.action_template.payload.text(), r#"{"subject":"Daily Digest","to":"team@example.com"}"#);
+    assert_eq!((whole.execution_count, whole.last_executed_at), (0, None));
+    let list = client.recurring_list(Some(true), None).await.unwrap();
+    assert_eq!((list.recurring_actions.len(), list.next_cursor), (1, None));
+    assert!(client.recurring_list(Some(false), None).await.unwrap().recurring_actions.is_empty());
+    let elsewhere = stand.client().recurring(id).await.unwrap_err();
+    assert_eq!((elsewhere.status(), elsewhere.code()), (Some(404), Some("unknown-action")));
+    client.delete_recurring(id).await.unwrap();
+    assert_eq!(client.delete_recurring(id).await.unwrap_err().status(), Some(404));
+}
+
+#[tokio::test]
+async fn wrong_fields_are_named() {
+    let stand = Stand::open().await;
+    for (field, value) in [
+        ("cron_expr", json!("every day")),
+        ("cron_expr", json!("0 0 30 2 *")),
+        ("timezone", json!("Mars/Base")),
+        ("provider", json!("")),
+        ("provider", json!("no-such-function")),
+        ("action_type", json!("")),
+        ("payload", json!([1, 2])),
+        ("ends_at", json!("2001-01-01T00:00:00Z")),
+        ("overlap_policy", json!("sometimes")),
+        ("jitter", json!("soon")),
+        ("max_executions", json!(0)),
+        ("dedup_key", json!("{{unknown}}")),
+        ("tenant", json!("a/b")),
+        ("typo", json!(1)),
+    ] {
+        let mut request = seed_request();
+        request[field] = value.clone();
+        let (status, problem) = post(&stand, "/v1/recurring", &request).await;
+        assert_eq!(status, 400, "{field}: {problem}");
+        let named = problem["errors"][0]["field"].as_str().unwrap_or_default().to_owned();
+        assert!(named == field || field == "typo", "{field} = {value}: {problem}");
+    }
+    let list = stand.client().scope("notifications", "tenant-1").recurring_list(None, None).await.unwrap();
+    assert!(list.recurring_actions.is_empty());
+}
+
+#[tokio::test]
+async fn aliases_of_the_shipped_api_are_taken() {
+    let stand = Stand::open().await;
+    let request = json!({
+        "cron_expression": "*/5 * * * *", "end_date": "2199-01-01T00:00:00Z", "provider": "echo",
+        "action_type": "x", "payload": {}, "overlap_policy": "allow_all", "name": "five"
+    });
+    let (status, created) = post(&stand, "/v1/recurring", &request).await;
+    assert_eq!(status, 201, "{created}");
+    let whole = stand.client().recurring(created["recurring_id"].as_str().unwrap()).await.unwrap();
+    assert_eq!((whole.name.as_deref(), whole.cron_expr.as_deref()), (Some("five"), Some("*/5 * * * *")));
+    assert!(whole.ends_at.is_some());
+}
+
+#[tokio::test]
+async fn it_fires_and_tells() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let created = client.create_recurring(&every("1s")).await.unwrap();
+    let id = created.recurring_id;
+    let fired = history_with(&client, &id, |history| {
+        history.entries.iter().any(|entry| entry.outcome.as_deref() == Some("completed"))
+    })
+    .await;
+    let done = fired.entries.iter().find(|entry| entry.outcome.is_some()).unwrap();
+    let instance = client.instance(done.instance.as_ref().unwrap(), std::time::Duration::ZERO).await.unwrap();
+    assert_eq!(instance.result.unwrap().text(), "\"Hello, Ada!\"");
+    let explained = client.explain_recurring(&id, done.time).await.unwrap();
+    assert!(explained.runs && explained.text.contains("fired"), "{explained:?}");
+    assert!(client.recurring(&id).await.unwrap().execution_count >= 1);
+}
+
+#[tokio::test]
+async fn it_is_changed_paused_and_resumed() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let id = client.create_recurring(&every("1h")).await.unwrap().recurring_id;
+    let changes =
+        json!({"cron_expr": "0 9 * * *", "description": "nine", "labels": {"a": "b"}, "jitter": "5m"});
+    let changed = client.update_recurring(&id, &Json::of(&changes).unwrap()).await.unwrap();
+    assert_eq!((changed.every, changed.cron_expr.as_deref()), (None, Some("0 9 * * *")));
+    assert_eq!((changed.description.as_deref(), changed.jitter.as_deref()), (Some("nine"), Some("5m")));
+    let cleared = json!({"description": null, "jitter": null, "labels": null});
+    let cleared = client.update_recurring(&id, &Json::of(&cleared).unwrap()).await.unwrap();
+    assert_eq!((cleared.description, cleared.jitter, cleared.labels.len()), (None, None, 0));
+    assert_eq!(cleared.action_template.provider, "greet");
+    let wrong = Json::of(&json!({"provider": null})).unwrap();
+    assert_eq!(client.update_recurring(&id, &wrong).await.unwrap_err().status(), Some(400));
+    for _ in 0..2 {
+        let state = client.pause_recurring(&id, &PauseRecurring::default()).await.unwrap();
+        assert_eq!((state.enabled, state.next_execution_at), (false, None));
+    }
+    for _ in 0..2 {
+        let state = client.resume_recurring(&id).await.unwrap();
+        assert!(state.enabled && state.next_execution_at.is_some());
+    }
+    let preview = client.preview_recurring(&id, 3).await.unwrap();
+    assert_eq!(preview.times.len(), 3);
+    assert!(preview.schedule.contains("09:00"), "{}", preview.schedule);
+}
+
+#[tokio::test]
+async fn an_unsaved_schedule_is_previewed() {
+    let stand = Stand::open().await;
+    let request = json!({"cron_expr": "0 9 * * MON-FRI", "timezone": "Europe/Berlin"});
+    let (status, preview) =
+        post(&stand, "/v1/recurring/preview?from=2026-03-27T00:00:00Z&count=2", &request).await;
+    assert_eq!(status, 200, "{preview}");
+    assert_eq!(preview["times"][0]["time"], "2026-03-27T08:00:00Z");
+    assert_eq!(preview["times"][1]["time"], "2026-03-30T07:00:00Z");
+}
+
+#[tokio::test]
+async fn grants_hold_whether_the_tenant_is_in_the_query_or_in_the_body() {
+    let stand = Stand::with_keys().await;
+    let key = stand.key(Role::Operator, "notifications", "tenant-1").await;
+    let send = async |path: &str, request: &Value| {
+        let call = reqwest::Client::new().post(stand.url(path)).bearer_auth(&key).json(request);
+        call.send().await.unwrap().status().as_u16()
+    };
+    assert_eq!(send("/v1/recurring", &seed_request()).await, 201);
+    let mut other = seed_request();
+    other["tenant"] = json!("tenant-2");
+    assert_eq!(send("/v1/recurring", &other).await, 403);
+    assert_eq!(send("/v1/recurring?namespace=notifications&tenant=tenant-1", &other).await, 400);
+    assert_eq!(send("/v1/recurring", &json!({"every": "1h", "function": "echo"})).await, 403);
+    let viewer = stand.client_with(Role::Viewer, "notifications", "tenant-1").await;
+    let viewer = viewer.scope("notifications", "tenant-1");
+    assert_eq!(viewer.recurring_list(None, None).await.unwrap().recurring_actions.len(), 1);
+    assert_eq!(viewer.create_recurring(&every("1h")).await.unwrap_err().status(), Some(403));
+}
+
+#[tokio::test]
+async fn the_limit_of_a_tenant_is_told_with_429() {
+    let mut settings = settings(Authentication::None);
+    settings.actions.max_recurring_per_tenant = 1;
+    let stand = Stand::with(settings).await;
+    stand.client().create_recurring(&every("1h")).await.unwrap();
+    let error = stand.client().create_recurring(&every("1h")).await.unwrap_err();
+    assert_eq!((error.status(), error.code()), (Some(429), Some("too-many-recurring")));
+    stand.client().scope("default", "other").create_recurring(&every("1h")).await.unwrap();
+}

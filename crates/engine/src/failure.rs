@@ -1,10 +1,12 @@
 //! How orchestrations, activities and steps fail: a category that code can match on.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::clock::duration_ms;
 use crate::error::Error;
 use crate::limits::{MAX_FAILURE_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES};
 
@@ -58,6 +60,9 @@ pub struct Failure {
     /// Anything the application wants to hand on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Value>,
+    /// The next attempt is not made earlier than this, whatever the retry policy says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
 }
 
 impl Failure {
@@ -65,7 +70,14 @@ impl Failure {
     pub fn new(category: Category, message: impl Into<String>) -> Self {
         let retryable =
             matches!(category, Category::Application | Category::Timeout | Category::Infrastructure);
-        Failure { category, message: message.into(), code: None, retryable, details: None }
+        Failure {
+            category,
+            message: message.into(),
+            code: None,
+            retryable,
+            details: None,
+            retry_after_ms: None,
+        }
     }
 
     /// A retryable failure of the application.
@@ -104,6 +116,14 @@ impl Failure {
     #[must_use]
     pub fn details(mut self, details: Value) -> Self {
         self.details = Some(details);
+        self
+    }
+
+    /// The same failure, but the next attempt is not made earlier than this. More than
+    /// [`MAX_RETRY_AFTER`](crate::limits::MAX_RETRY_AFTER) is as much.
+    #[must_use]
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after_ms = Some(duration_ms(wait));
         self
     }
 

@@ -56,6 +56,9 @@ pub const MAX_BULK_INSTANCES: usize = 10_000;
 /// Most rows that one listing returns.
 pub const MAX_PAGE_ROWS: usize = 1_000;
 
+/// Longest pause that a failure may ask for before the next attempt.
+pub const MAX_RETRY_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// How many message ids an execution remembers to drop repeated deliveries.
 pub const MAX_REMEMBERED_MESSAGE_IDS: usize = 1_024;
 

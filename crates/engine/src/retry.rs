@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::clock::duration_ms;
 use crate::failure::{Category, Failure};
 use crate::ids::derive;
+use crate::limits::MAX_RETRY_AFTER;
 
 /// How often, how soon and on what to try again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,7 +100,9 @@ impl Retry {
         let capped =
             if grown.is_finite() { grown.min(self.max_delay_ms as f64) } else { self.max_delay_ms as f64 };
         let share = (derive(seed, u64::from(attempt)) >> 11) as f64 / (1_u64 << 53) as f64;
-        Some((capped * (1.0 - self.jitter * share)).round() as u64)
+        let pause_ms = (capped * (1.0 - self.jitter * share)).round() as u64;
+        let asked_ms = failure.retry_after_ms.unwrap_or(0).min(duration_ms(MAX_RETRY_AFTER));
+        Some(pause_ms.max(asked_ms))
     }
 }
 
@@ -116,6 +119,16 @@ mod tests {
 
     fn delays(retry: &Retry, failure: &Failure) -> Vec<Option<u64>> {
         (1..=6).map(|attempt| retry.next_delay_ms(attempt, failure, 7)).collect()
+    }
+
+    #[test]
+    fn a_failure_can_ask_for_a_longer_pause_but_not_for_a_shorter_one() {
+        let retry = Retry::fixed(3, Duration::from_secs(10));
+        let asked = |seconds| Failure::application("x").retry_after(Duration::from_secs(seconds));
+        assert_eq!(retry.next_delay_ms(1, &asked(3), 7), Some(10_000));
+        assert_eq!(retry.next_delay_ms(1, &asked(30), 7), Some(30_000));
+        assert_eq!(retry.next_delay_ms(1, &asked(u64::MAX), 7), Some(24 * 60 * 60 * 1_000));
+        assert_eq!(retry.next_delay_ms(3, &asked(30), 7), None);
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub struct SendCall {
     name: String,
     data: Result<Payload, Error>,
     message_id: Option<String>,
+    guard: StartGuard,
 }
 
 impl Client {
@@ -49,7 +50,15 @@ impl Client {
         data: Result<Payload, Error>,
     ) -> SendCall {
         let name = name.to_owned();
-        SendCall { client: self.clone(), instance, channel, name, data, message_id: None }
+        SendCall {
+            client: self.clone(),
+            instance,
+            channel,
+            name,
+            data,
+            message_id: None,
+            guard: StartGuard::None,
+        }
     }
 
     /// Asks an instance to stop. Its activities and children are cancelled and its code may clean up. Cancelling twice,
@@ -135,6 +144,12 @@ impl SendCall {
         self
     }
 
+    /// Refuses the message with `not-found` when there is no such instance, instead of keeping it for its start.
+    pub fn only_if_present(mut self) -> Self {
+        self.guard = StartGuard::IfPresent;
+        self
+    }
+
     async fn send(self) -> Result<(), Error> {
         names::check_instance_id(&self.instance)?;
         names::check_name("signal or mailbox name", &self.name)?;
@@ -143,8 +158,9 @@ impl SendCall {
         names::check_name("message id", &id)?;
         self.client.refuse_ended(&self.instance).await?;
         let item = WorkItem::message(self.channel, self.name, data, Some(id));
-        let message = item.for_orchestrator(self.instance);
-        Ok(self.client.store.enqueue_for_orchestrator(message, None).await?)
+        let mut message = item.for_orchestrator(self.instance);
+        message.guard = self.guard;
+        self.client.control(message).await
     }
 }
 

@@ -197,6 +197,10 @@ impl Exchange<'_> {
         let details =
             json!({ "status": status.as_u16(), "retry_after_seconds": retry_after_s, "body": body });
         let failure = Failure::application(message).code("http-status").details(details);
+        let failure = match retry_after_s {
+            Some(seconds) => failure.retry_after(Duration::from_secs(seconds)),
+            None => failure,
+        };
         let again = status.is_server_error() || matches!(status.as_u16(), 408 | 425 | 429);
         if again { failure } else { failure.non_retryable() }
     }

@@ -32,7 +32,7 @@ async fn send(call: SendCall, message_id: Option<&str>, scope: &Scope, id: Strin
         Some(message_id) => call.message_id(message_id),
         None => call,
     };
-    call.await.map_err(|error| Refusal::from_engine(&error, scope))?;
+    call.only_if_present().await.map_err(|error| Refusal::from_engine(&error, scope))?;
     accepted(id)
 }
 
@@ -49,7 +49,6 @@ pub async fn raise(
     Path(id): Path<String>,
     Body(request): Body<Send>,
 ) -> Taken {
-    find(&app, &scope, &id).await?;
     let data = view::payload("data", &request.data)?;
     let call = app.client.raise(scope.stored(&id), Signal::<Payload>::named(request.name), data);
     send(call, request.id.as_deref().or(repeat.id()), &scope, id).await
@@ -68,7 +67,6 @@ pub async fn enqueue(
     Path(id): Path<String>,
     Body(request): Body<Send>,
 ) -> Taken {
-    find(&app, &scope, &id).await?;
     let data = view::payload("data", &request.data)?;
     let call = app.client.enqueue(scope.stored(&id), Mailbox::<Payload>::named(request.name), data);
     send(call, request.id.as_deref().or(repeat.id()), &scope, id).await
@@ -109,7 +107,6 @@ pub async fn pause(
 ) -> Taken {
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let stored = scope.stored(&id);
-    find(&app, &scope, &id).await?;
     let reason = request.reason.unwrap_or_else(|| NO_REASON.to_owned());
     app.client.pause(&stored, reason).await.map_err(refused)?;
     accepted(id)
@@ -124,7 +121,6 @@ pub async fn pause(
 pub async fn resume(State(app): State<App>, scope: Scope, Path(id): Path<String>) -> Taken {
     let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let stored = scope.stored(&id);
-    find(&app, &scope, &id).await?;
     app.client.resume(&stored).await.map_err(refused)?;
     accepted(id)
 }

@@ -25,7 +25,7 @@ use segno_stores::StoreUrl;
 use tempfile::TempDir;
 
 /// Recurring actions of the normal run.
-const ACTIONS: usize = 60;
+const ACTIONS: usize = 20;
 
 /// How long they fire in the normal run.
 const SECONDS: u64 = 12;
@@ -87,7 +87,10 @@ async fn each_occurrence_is_fired_once_however_nodes_are_killed() {
     }
     let client = Client::new(&nodes[0].address).unwrap();
     for id in &ids {
-        client.pause_recurring(id, &PauseRecurring::default()).await.unwrap();
+        // Pausing twice is pausing once, so a node that is too busy to answer in time is asked again.
+        while let Err(error) = client.pause_recurring(id, &PauseRecurring::default()).await {
+            assert_eq!(error.status(), None, "{error}");
+        }
     }
     let store = url.parse::<StoreUrl>().unwrap().open().await.unwrap();
     let engine = segno::Client::new(store);

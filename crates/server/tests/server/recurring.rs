@@ -140,7 +140,7 @@ async fn it_fires_and_tells() {
     })
     .await;
     let done = fired.entries.iter().find(|entry| entry.outcome.is_some()).unwrap();
-    let instance = client.instance(done.instance.as_ref().unwrap(), std::time::Duration::ZERO).await.unwrap();
+    let instance = client.instance(done.instance.as_ref().unwrap(), PATIENCE).await.unwrap();
     assert_eq!(instance.result.unwrap().text(), "\"Hello, Ada!\"");
     let explained = client.explain_recurring(&id, done.time).await.unwrap();
     assert!(explained.runs && explained.text.contains("fired"), "{explained:?}");

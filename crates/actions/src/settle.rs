@@ -1,9 +1,8 @@
 //! How a call ended, told to whatever asked for it.
 //!
-//! The last step of the orchestration `invoke` writes the outcome into the record that the call was started for. The step
-//! is repeated until it is done, and doing it twice is doing it once. Should it never be run, because the instance was
-//! deleted or its store was away for hours, the scheduler finds out by itself: what runs has a time at which it is looked
-//! after.
+//! The commit that ends an `invoke` also writes the outcome into the record that the call was started for: both are there,
+//! or neither. Should an instance end without that, because it was deleted or its code could not be run, the
+//! scheduler finds out by itself: what runs has a time at which it is looked after.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,16 +11,13 @@ use jiff::Timestamp;
 use segno::client::Instance;
 use segno::clock::Clock;
 use segno::store::{ExecutionStatus, Store};
-use segno::{Context, Failure, Payload, Retry};
+use segno::{Context, Epilogue, Failure, Payload};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::action::{ActionError, ActionStatus, settle as action};
 use crate::functions::Scope;
 use crate::recurring::settle as recurring;
-
-/// How often the outcome is tried to be written. The pauses grow to five minutes: it takes more than an hour to give up.
-const ATTEMPTS: u32 = 25;
 
 /// What a call is done for, as it is stored with the call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +42,6 @@ pub enum Settle {
 }
 
 /// All that is needed to tell somebody how a call ended.
-#[derive(Clone)]
 pub(crate) struct Settling {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -91,40 +86,38 @@ impl Ended {
     }
 }
 
-/// Tells the target how its call ended, in a step of the call's own orchestration.
-pub(crate) async fn in_a_step(ctx: &Context, settling: Settling, result: &Result<Payload, Failure>) {
-    let (instance, ended) = (ctx.instance_id().to_owned(), Ended::of(result));
-    let step = move || {
-        let (settling, instance, ended) = (settling.clone(), instance.clone(), ended.clone());
-        async move { settling.settle(&instance, ended).await.map_err(|error| failure(&error)) }
-    };
-    let retry = Retry::exponential(ATTEMPTS, Duration::from_secs(1)).max_delay(Duration::from_secs(300));
-    if let Err(failure) = ctx.shielded().run("settle", step).retry(retry).await {
-        ctx.warn(format_args!("the outcome could not be written down; it will be looked after: {failure}"));
-    }
+/// Has the target told how the call ended, in the commit that ends it.
+pub(crate) fn at_end(ctx: &Context, settling: Settling) {
+    let instance = ctx.instance_id().to_owned();
+    let settling = Arc::new(settling);
+    ctx.at_end(move |result| {
+        let (settling, instance) = (Arc::clone(&settling), instance.clone());
+        async move {
+            match settling.epilogue(&instance, Ended::of(&result)).await {
+                Err(ActionError::Store(error)) if error.is_retryable() => Err(error),
+                Err(error) => {
+                    // The call has ended all the same. What it was for is looked after by its scheduler.
+                    tracing::warn!(instance, %error, "the outcome of a call could not be written down");
+                    Ok(Epilogue::default())
+                }
+                epilogue => Ok(epilogue.unwrap_or_default()),
+            }
+        }
+    });
 }
 
 impl Settling {
-    async fn settle(&self, instance: &str, ended: Ended) -> Result<(), ActionError> {
+    async fn epilogue(&self, instance: &str, ended: Ended) -> Result<Epilogue, ActionError> {
         match &self.target {
             Settle::Action { id, keep_ms } => {
                 let keep = Duration::from_millis(*keep_ms);
-                action::settle(self.clone(), id, keep, instance, ended).await
+                action::epilogue(self, id, keep, instance, ended).await
             }
             Settle::Recurring { id, time, keep_ms } => {
                 let keep = Duration::from_millis(*keep_ms);
-                recurring::settle(self, recurring::Occurrence { id, time: *time, keep }, instance, &ended)
+                recurring::epilogue(self, recurring::Occurrence { id, time: *time, keep }, instance, ended)
                     .await
             }
         }
-    }
-}
-
-fn failure(error: &ActionError) -> Failure {
-    let failure = Failure::application(error.to_string()).code(error.code());
-    if error.kind().is_retryable() || matches!(error, ActionError::State { .. }) {
-        failure
-    } else {
-        failure.non_retryable()
     }
 }

@@ -7,6 +7,7 @@ mod codec;
 pub mod context;
 mod dead_letter;
 mod error;
+mod epilogue;
 pub mod event;
 mod failure;
 #[cfg(doctest)]
@@ -29,6 +30,7 @@ pub use activity::ActivityContext;
 pub use client::Client;
 pub use context::{Context, race, race_all};
 pub use dead_letter::{DeadLetter, Queue};
+pub use epilogue::Epilogue;
 pub use error::{Code, Error};
 pub use failure::{Category, Failure};
 pub use handles::{Activity, Mailbox, Orchestration, Signal};

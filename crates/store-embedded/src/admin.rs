@@ -60,11 +60,12 @@ impl ProviderAdmin for EmbeddedStore {
         execution_id: u64,
     ) -> Result<Vec<StoredEvent>, ProviderError> {
         const OPERATION: &str = "read_history_with_execution_id";
-        let events = self.core().look(OPERATION, |state, _| {
+        let found = self.core().look(OPERATION, |state, _| {
             let exists = state.tables.execution(instance, execution_id)?.is_some();
-            exists.then(|| state.tables.history(instance, execution_id)).transpose()
+            Ok(exists.then(|| state.tables.history(instance, execution_id)))
         });
-        events.await?.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))
+        let history = found.await?.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))?;
+        history.read().map_err(|error| error.at(OPERATION))
     }
 
     async fn read_history_page(&self, query: HistoryQuery) -> Result<HistoryPage, ProviderError> {

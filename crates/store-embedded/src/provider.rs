@@ -12,7 +12,7 @@ use segno::store::{
     WorkerMessage,
 };
 
-use crate::state::State;
+use crate::state::{FetchedTurn, State};
 use crate::store::EmbeddedStore;
 use crate::waiting::{Found, Taken, TurnWish, Watched, WorkWish, durable};
 
@@ -51,8 +51,15 @@ impl Provider for EmbeddedStore {
             let items = state.fetch_turns(&request, now_ms, &mut depends_on);
             Ok(Found { items, depends_on })
         };
-        let give_back = |item: &OrchestrationItem| Some(Taken::Turn(item.lock_token));
-        self.core().wait_for("fetch_orchestration_items", wish, request.poll_timeout, fetch, give_back).await
+        let give_back = |turn: &FetchedTurn| Some(Taken::Turn(turn.lock_token()));
+        let turns = self.core().wait_for(
+            "fetch_orchestration_items",
+            wish,
+            request.poll_timeout,
+            fetch,
+            give_back,
+        );
+        Ok(turns.await?.into_iter().map(FetchedTurn::read).collect())
     }
 
     async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
@@ -86,11 +93,15 @@ impl Provider for EmbeddedStore {
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<StoredEvent>, ProviderError> {
-        let read = |state: &mut State, _| match state.tables.instance(instance)? {
-            Some(row) => state.tables.history(instance, row.current.execution_id),
-            None => Ok(Vec::new()),
+        const OPERATION: &str = "read";
+        let read = |state: &mut State, _| {
+            let row = state.tables.instance(instance)?;
+            Ok(row.map(|row| state.tables.history(instance, row.current.execution_id)))
         };
-        self.core().look("read", read).await
+        match self.core().look(OPERATION, read).await? {
+            Some(history) => history.read().map_err(|error| error.at(OPERATION)),
+            None => Ok(Vec::new()),
+        }
     }
 
     async fn read_with_execution(
@@ -98,8 +109,9 @@ impl Provider for EmbeddedStore {
         instance: &str,
         execution_id: u64,
     ) -> Result<Vec<StoredEvent>, ProviderError> {
-        let read = |state: &mut State, _| state.tables.history(instance, execution_id);
-        self.core().look("read_with_execution", read).await
+        const OPERATION: &str = "read_with_execution";
+        let read = |state: &mut State, _| Ok(state.tables.history(instance, execution_id));
+        self.core().look(OPERATION, read).await?.read().map_err(|error| error.at(OPERATION))
     }
 
     async fn append_with_execution(

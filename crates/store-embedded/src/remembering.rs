@@ -3,6 +3,7 @@
 //! answered without a walk through the tree.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use hashbrown::HashMap;
@@ -20,18 +21,18 @@ const MAX_ROW_BYTES: usize = 2 * 1024;
 /// The rows of a checkpoint and the last answers about them.
 #[derive(Debug)]
 pub struct Remembering {
-    snapshot: Snapshot,
+    snapshot: Arc<Snapshot>,
     /// What was found under a key. A checkpoint does not change, so it stays true.
     answers: RefCell<HashMap<Key, Option<Bytes>>>,
 }
 
 impl Remembering {
     pub fn new(snapshot: Snapshot) -> Self {
-        Remembering { snapshot, answers: RefCell::default() }
+        Remembering { snapshot: Arc::new(snapshot), answers: RefCell::default() }
     }
 
     /// All rows, for reading many of them.
-    pub fn snapshot(&self) -> &Snapshot {
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
         &self.snapshot
     }
 

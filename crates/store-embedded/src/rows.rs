@@ -102,19 +102,47 @@ impl Rows {
 
     /// Rows whose keys start with `prefix` and lie at or behind `start`, in key order.
     pub fn scan_from<'a>(&'a self, prefix: &'a [u8], start: Bound<&[u8]>) -> Result<Scan<'a>, RowError> {
-        let overlay = |overlay: &'a Overlay| -> Layer<'a> {
-            let changes = overlay.from(start).take_while(move |(key, _)| key.starts_with(prefix));
-            Box::new(changes.map(|(key, change)| Ok((key.clone(), change.value().cloned()))))
-        };
-        let base = self.base.snapshot().between(start, prefix)?;
-        let base: Layer<'a> = Box::new(base.map(|row| row.map(|(key, value)| (key, Some(value)))));
         let changes = std::iter::once(&self.active).chain(self.frozen.as_deref());
-        // Most scans are of rows that nobody has changed lately.
-        let mut layers: Vec<_> = changes.map(|layer| overlay(layer).peekable()).collect();
-        layers.retain_mut(|layer| layer.peek().is_some());
-        layers.push(base.peekable());
-        Ok(Scan { layers })
+        let changes = changes.map(|layer| changes_of(layer, prefix, start)).collect();
+        Scan::of(changes, self.base.snapshot(), prefix, start)
     }
+
+    /// Rows whose keys start with `prefix`, as they are now, for reading them when others change them already.
+    pub fn later(&self, prefix: Key) -> Later {
+        let active = self.active.from(Bound::Included(&prefix));
+        let active = active.take_while(|(key, _)| key.starts_with(&prefix));
+        Later {
+            active: active.map(|(key, change)| (key.clone(), change.value().cloned())).collect(),
+            frozen: self.frozen.clone(),
+            base: Arc::clone(self.base.snapshot()),
+            prefix,
+        }
+    }
+}
+
+/// Rows that start with a prefix, as they were at a moment.
+#[derive(Debug)]
+pub struct Later {
+    prefix: Key,
+    active: Vec<(Key, Option<Bytes>)>,
+    frozen: Option<Arc<Overlay>>,
+    base: Arc<Snapshot>,
+}
+
+impl Later {
+    /// The rows, in key order.
+    pub fn scan(&self) -> Result<Scan<'_>, RowError> {
+        let (prefix, start) = (self.prefix.as_slice(), Bound::Included(self.prefix.as_slice()));
+        let active: Layer<'_> = Box::new(self.active.iter().cloned().map(Ok));
+        let frozen = self.frozen.as_deref().map(|frozen| changes_of(frozen, prefix, start));
+        Scan::of(std::iter::once(active).chain(frozen).collect(), &self.base, prefix, start)
+    }
+}
+
+/// What a layer of changes says of the keys that start with `prefix` and lie at or behind `start`.
+fn changes_of<'a>(overlay: &'a Overlay, prefix: &'a [u8], start: Bound<&[u8]>) -> Layer<'a> {
+    let changes = overlay.from(start).take_while(move |(key, _)| key.starts_with(prefix));
+    Box::new(changes.map(|(key, change)| Ok((key.clone(), change.value().cloned()))))
 }
 
 type Layered = Result<(Key, Option<Bytes>), RowError>;
@@ -125,7 +153,23 @@ pub struct Scan<'a> {
     layers: Vec<Peekable<Layer<'a>>>,
 }
 
-impl Scan<'_> {
+impl<'a> Scan<'a> {
+    /// The rows that start with `prefix` and lie at or behind `start`, of layers of changes, newest first, and what is below.
+    fn of(
+        changes: Vec<Layer<'a>>,
+        base: &Snapshot,
+        prefix: &[u8],
+        start: Bound<&[u8]>,
+    ) -> Result<Self, RowError> {
+        let base = base.between(start, prefix)?;
+        let base: Layer<'a> = Box::new(base.map(|row| row.map(|(key, value)| (key, Some(value)))));
+        let mut layers: Vec<_> = changes.into_iter().map(Iterator::peekable).collect();
+        // Most scans are of rows that nobody has changed lately.
+        layers.retain_mut(|layer| layer.peek().is_some());
+        layers.push(base.peekable());
+        Ok(Scan { layers })
+    }
+
     /// The first entry of all layers, taken out of each that has its key.
     fn next_entry(&mut self) -> Option<Layered> {
         if let [only] = &mut self.layers[..] {

@@ -20,7 +20,7 @@ use crate::facts::TOKENS;
 use crate::instance_row::InstanceRow;
 use crate::keys::{self, Table};
 use crate::record_index::RecordIndex;
-use crate::tables::Tables;
+use crate::tables::{Tables, UnreadHistory};
 use crate::unsynced::{HELD_MS, Unsynced};
 
 /// Lock tokens are reserved this many at a time, so that none is given twice whatever a crash forgets.
@@ -72,6 +72,42 @@ pub struct Restored {
     pub stored_items: HashSet<u64>,
     /// Up to where lock tokens may have been given out.
     pub tokens_reserved: u64,
+}
+
+/// A locked instance whose history may still have to be read. That may take long, so it is done without the lock.
+#[derive(Debug)]
+pub struct FetchedTurn {
+    item: OrchestrationItem,
+    unread: Option<UnreadHistory>,
+}
+
+impl FetchedTurn {
+    pub fn lock_token(&self) -> LockToken {
+        self.item.lock_token
+    }
+
+    /// The whole item.
+    pub fn read(mut self) -> OrchestrationItem {
+        if let Some(unread) = self.unread {
+            self.item.history = match unread.read() {
+                Ok(events) => FetchedHistory::Events(events),
+                Err(error) => FetchedHistory::Unreadable(error.to_string()),
+            };
+        }
+        self.item
+    }
+}
+
+/// Whether whoever fetches has the execution in memory.
+fn is_resident(instance: &str, row: &InstanceRow, resident: Option<&dyn ResidentExecutions>) -> bool {
+    let current = &row.current;
+    let position = ExecutionPosition {
+        instance,
+        execution_id: current.execution_id,
+        incarnation: current.incarnation,
+        last_event_id: current.last_event_id,
+    };
+    current.last_event_id > 0 && resident.is_some_and(|resident| resident.holds(&position))
 }
 
 impl State {
@@ -160,7 +196,7 @@ impl State {
         request: &FetchOrchestrationItems<'_>,
         now_ms: u64,
         depends_on: &mut Option<u64>,
-    ) -> Vec<OrchestrationItem> {
+    ) -> Vec<FetchedTurn> {
         let until_ms = now_ms.saturating_add(duration_ms(request.lock_timeout));
         let mut items = Vec::new();
         while items.len() < request.max_items
@@ -177,26 +213,31 @@ impl State {
                 }
             }
             *depends_on = depends.max(*depends_on);
-            items.push(self.orchestration_item(batch, request.resident, now_ms));
+            items.push(self.fetched_turn(batch, request.resident, now_ms));
         }
         items
     }
 
-    fn orchestration_item(
+    fn fetched_turn(
         &self,
         batch: FetchedBatch,
         resident: Option<&dyn ResidentExecutions>,
         now_ms: u64,
-    ) -> OrchestrationItem {
+    ) -> FetchedTurn {
         let instance = batch.instance.as_ref();
         let row = self.tables.instance(instance);
-        let history = match &row {
-            Ok(row) => self.fetched_history(instance, row.as_ref(), resident),
-            Err(error) => FetchedHistory::Unreadable(error.to_string()),
+        let (history, unread) = match &row {
+            Ok(Some(row)) if is_resident(instance, row, resident) => (FetchedHistory::Resident, None),
+            Ok(Some(row)) if row.current.last_event_id > 0 => {
+                let unread = self.tables.history(instance, row.current.execution_id);
+                (FetchedHistory::Events(Vec::new()), Some(unread))
+            }
+            Ok(_) => (FetchedHistory::Events(Vec::new()), None),
+            Err(error) => (FetchedHistory::Unreadable(error.to_string()), None),
         };
         let row = row.ok().flatten();
         let current = row.as_ref().map(|row| &row.current);
-        OrchestrationItem {
+        let item = OrchestrationItem {
             instance: instance.to_owned(),
             execution_id: current.map_or(1, |current| current.execution_id),
             status: current.map(|current| current.status),
@@ -208,31 +249,8 @@ impl State {
             lock_token: batch.lock_token,
             attempt_count: batch.attempt_count,
             fetched_at_ms: now_ms,
-        }
-    }
-
-    fn fetched_history(
-        &self,
-        instance: &str,
-        row: Option<&InstanceRow>,
-        resident: Option<&dyn ResidentExecutions>,
-    ) -> FetchedHistory {
-        let Some(current) = row.map(|row| &row.current).filter(|current| current.last_event_id > 0) else {
-            return FetchedHistory::Events(Vec::new());
         };
-        let position = ExecutionPosition {
-            instance,
-            execution_id: current.execution_id,
-            incarnation: current.incarnation,
-            last_event_id: current.last_event_id,
-        };
-        if resident.is_some_and(|resident| resident.holds(&position)) {
-            return FetchedHistory::Resident;
-        }
-        match self.tables.history(instance, current.execution_id) {
-            Ok(events) => FetchedHistory::Events(events),
-            Err(error) => FetchedHistory::Unreadable(error.to_string()),
-        }
+        FetchedTurn { item, unread }
     }
 
     /// Locks ready activities. Nothing may be answered before the batch that `depends_on` names is durable.

@@ -15,7 +15,7 @@ use crate::facts::{FACTS, Facts};
 use crate::instance_row::{ExecutionRow, InstanceRow};
 use crate::keys::{self, Key, Table};
 use crate::queue_row::{self, RecordRow};
-use crate::rows::Rows;
+use crate::rows::{Later, Rows};
 
 /// All tables.
 #[derive(Debug)]
@@ -23,6 +23,21 @@ pub struct Tables {
     pub rows: Rows,
     pub batch: Batch,
     pub facts: Facts,
+}
+
+/// A history that is still to be read.
+#[derive(Debug)]
+pub struct UnreadHistory(Later);
+
+impl UnreadHistory {
+    /// All of it, ascending.
+    pub fn read(&self) -> Result<Vec<StoredEvent>, RowError> {
+        let mut events = Vec::new();
+        for row in self.0.scan()? {
+            queue_row::decode_events(&row?.1, &mut events)?;
+        }
+        Ok(events)
+    }
 }
 
 impl Tables {
@@ -126,14 +141,9 @@ impl Tables {
         self.insert_new(key, queue_row::encode_events(events));
     }
 
-    /// The history of an execution, ascending.
-    pub fn history(&self, instance: &str, execution_id: u64) -> Result<Vec<StoredEvent>, RowError> {
-        let mut events = Vec::new();
-        let prefix = keys::execution(Table::Events, instance, execution_id);
-        for row in self.rows.scan(&prefix)? {
-            queue_row::decode_events(&row?.1, &mut events)?;
-        }
-        Ok(events)
+    /// The history of an execution as it is now, for reading it without whoever changes the tables waiting.
+    pub fn history(&self, instance: &str, execution_id: u64) -> UnreadHistory {
+        UnreadHistory(self.rows.later(keys::execution(Table::Events, instance, execution_id)))
     }
 
     /// A part of the history of an execution. Rows do not overlap, so only those that hold the page are read.

@@ -139,9 +139,17 @@ impl ActionDb {
         stored: &StoredAction,
         mut batch: RecordBatch,
     ) -> Result<bool, ActionError> {
+        batch.writes.extend(self.replacement(stored)?);
+        self.commit(batch).await
+    }
+
+    /// The writes that put an action in the place of the version that was read.
+    fn replacement(&self, stored: &StoredAction) -> Result<Vec<RecordWrite>, ActionError> {
         let expect = Expect::Version(stored.version);
-        let writes = stored.action.writes(&stored.scope, expect, Some(self.keep_finished))?;
-        batch.writes.extend(writes);
+        stored.action.writes(&stored.scope, expect, Some(self.keep_finished))
+    }
+
+    async fn commit(&self, batch: RecordBatch) -> Result<bool, ActionError> {
         match self.store.commit_records(batch).await {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
@@ -256,25 +264,37 @@ impl ActionDb {
         Err(busy(id))
     }
 
-    /// Ends an action of the version that was read, and stores its next run if it recurs, in one commit with whatever else
-    /// belongs to it. False when somebody else was first.
+    /// Ends an action of the version that was read, in one commit with whatever else belongs to it. False when somebody else
+    /// was first.
     pub(crate) async fn finish(
         &self,
-        mut stored: StoredAction,
+        stored: StoredAction,
         status: ActionStatus,
         now: Timestamp,
         mut batch: RecordBatch,
     ) -> Result<bool, ActionError> {
+        batch.writes.extend(self.final_writes(stored, status, now).await?);
+        self.commit(batch).await
+    }
+
+    /// The writes that end an action of the version that was read and store its next run if it recurs.
+    pub(crate) async fn final_writes(
+        &self,
+        mut stored: StoredAction,
+        status: ActionStatus,
+        now: Timestamp,
+    ) -> Result<Vec<RecordWrite>, ActionError> {
         stored.action.status = status;
         stored.action.updated_at = now;
+        let mut writes = self.replacement(&stored)?;
         if let Some(next) = stored.action.next_run(now) {
             let id = record_id(&stored.scope, next.id);
             // It is there already if somebody has set this action back to an earlier state.
             if self.store.get_record(ACTION_KIND, &id).await?.is_none() {
-                batch.writes.push(next.insertion(&stored.scope)?);
+                writes.push(next.insertion(&stored.scope)?);
             }
         }
-        self.replace(&stored, batch).await
+        Ok(writes)
     }
 
     /// All actions, newest first.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use segno::store::RecordBatch;
+use segno::Epilogue;
 use uuid::Uuid;
 
 use super::db::ActionDb;
@@ -12,38 +12,29 @@ use crate::moment::timestamp;
 use crate::settle::{Ended, Settling};
 use crate::telemetry;
 
-/// How often it is tried again when others change the same action.
-const MAX_TRIES: usize = 100;
-
-/// Writes how the call of an action ended, if that call is what the action waits for.
-pub(crate) async fn settle(
-    settling: Settling,
+/// What is written when the call of an action ends; nothing when that call is not what the action waits for.
+pub(crate) async fn epilogue(
+    settling: &Settling,
     id: &str,
     keep: Duration,
     instance: &str,
     ended: Ended,
-) -> Result<(), ActionError> {
-    let Ok(id) = id.parse::<Uuid>() else { return Ok(()) };
-    let db =
-        ActionDb::new(settling.store).scope(settling.scope).clock(settling.clock.clone()).keep_finished(keep);
-    for _ in 0..MAX_TRIES {
-        let stored = match db.read(id).await {
-            // It was deleted while it ran.
-            Err(ActionError::Unknown { .. }) => return Ok(()),
-            stored => stored?,
-        };
-        let is_awaited = stored.action.status == ActionStatus::Running
-            && stored.action.instance.as_deref() == Some(instance);
-        if !is_awaited {
-            return Ok(());
-        }
-        let status = ended.clone().into_status();
-        let outcome = status.name();
-        let now = timestamp(settling.clock.now_ms());
-        if db.finish(stored, status, now, RecordBatch::default()).await? {
-            metrics::counter!(telemetry::ACTIONS_ENDED, "outcome" => outcome).increment(1);
-            return Ok(());
-        }
+) -> Result<Epilogue, ActionError> {
+    let Ok(id) = id.parse::<Uuid>() else { return Ok(Epilogue::default()) };
+    let db = ActionDb::new(settling.store.clone()).scope(settling.scope.clone()).keep_finished(keep);
+    let stored = match db.read(id).await {
+        // It was deleted while it ran.
+        Err(ActionError::Unknown { .. }) => return Ok(Epilogue::default()),
+        stored => stored?,
+    };
+    let is_awaited = stored.action.status == ActionStatus::Running
+        && stored.action.instance.as_deref() == Some(instance);
+    if !is_awaited {
+        return Ok(Epilogue::default());
     }
-    Err(ActionError::State { problem: format!("action {id} is changed by others all the time") })
+    let status = ended.into_status();
+    let outcome = status.name();
+    let writes = db.final_writes(stored, status, timestamp(settling.clock.now_ms())).await?;
+    let committed = move || metrics::counter!(telemetry::ACTIONS_ENDED, "outcome" => outcome).increment(1);
+    Ok(Epilogue { writes, committed: Some(Box::new(committed)) })
 }

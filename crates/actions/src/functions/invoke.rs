@@ -50,12 +50,11 @@ impl Functions {
     /// The orchestration. Whatever asked for the call is told how it ended, also when it was cancelled.
     async fn invoke(&self, ctx: Context, mut invocation: Invocation) -> Result<Payload, Failure> {
         let (scope, settle) = (invocation.scope(), invocation.settle.take());
-        let ended = call(&ctx, invocation).await;
         if let Some(target) = settle {
             let (store, clock) = (self.inner.store.clone(), self.inner.clock.clone());
-            settle::in_a_step(&ctx, Settling { store, clock, scope, target }, &ended).await;
+            settle::at_end(&ctx, Settling { store, clock, scope, target });
         }
-        ended
+        call(&ctx, invocation).await
     }
 
     /// Runs one attempt of a call.

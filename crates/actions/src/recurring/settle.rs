@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use segno::store::{ErrorKind, Expect, RecordBatch};
+use segno::Epilogue;
+use segno::store::Expect;
 
 use super::history::{HistoryEntry, Outcome};
 use super::model::RecurringAction;
@@ -12,9 +13,6 @@ use crate::action::ActionError;
 use crate::moment::timestamp;
 use crate::settle::{Ended, Settling};
 use crate::telemetry;
-
-/// How often it is tried again when others change the same action. Each try that fails is a change that went ahead.
-const MAX_TRIES: usize = 1_000;
 
 /// Longest error that is kept, in characters.
 const MAX_DETAIL_CHARS: usize = 1_000;
@@ -26,52 +24,42 @@ pub(crate) struct Occurrence<'a> {
     pub(crate) keep: Duration,
 }
 
-/// Writes how the call of an occurrence ended, once.
-pub(crate) async fn settle(
+/// What is written when the call of an occurrence ends; nothing when that is known already.
+pub(crate) async fn epilogue(
     settling: &Settling,
     occurrence: Occurrence<'_>,
     instance: &str,
-    ended: &Ended,
-) -> Result<(), ActionError> {
+    ended: Ended,
+) -> Result<Epilogue, ActionError> {
     let (store, scope) = (&settling.store, &settling.scope);
-    for _ in 0..MAX_TRIES {
-        let Some(record) = store.get_record(RECURRING_KIND, &record_id(scope, occurrence.id)).await? else {
-            // It was deleted while it ran.
-            return Ok(());
-        };
-        let stored = decode(&record)?;
-        let mut action = stored.action;
-        let entry = store
-            .get_record(RECURRING_HISTORY_KIND, &history_id(scope, occurrence.id, occurrence.time))
-            .await?;
-        let mut entry = entry.as_ref().map(decode_history).transpose()?;
-        let now = timestamp(settling.clock.now_ms());
-        if !action.end(entry.as_mut(), instance, ended, now) {
-            return Ok(());
-        }
-        let mut writes = vec![action.write(Expect::Version(stored.version))?];
-        if let Some(entry) = &entry {
-            writes.push(action.history_write(entry, occurrence.keep)?);
-        }
-        match store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
-            Ok(_) => {
-                if let Ended::Failed(error) = ended {
-                    metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
-                    tracing::error!(
-                        recurring_id = occurrence.id,
-                        instance,
-                        error,
-                        "recurring.dispatch_error"
-                    );
-                }
-                return Ok(());
-            }
-            Err(error) if error.kind() == ErrorKind::Conflict => {}
-            Err(error) => return Err(error.into()),
-        }
+    let (record_id, history_id) =
+        (record_id(scope, occurrence.id), history_id(scope, occurrence.id, occurrence.time));
+    let (record, entry) = segno::try_join(
+        store.get_record(RECURRING_KIND, &record_id),
+        store.get_record(RECURRING_HISTORY_KIND, &history_id),
+    )
+    .await?;
+    // It may have been deleted while it ran.
+    let Some(record) = record else { return Ok(Epilogue::default()) };
+    let stored = decode(&record)?;
+    let mut action = stored.action;
+    let mut entry = entry.as_ref().map(decode_history).transpose()?;
+    let now = timestamp(settling.clock.now_ms());
+    if !action.end(entry.as_mut(), instance, &ended, now) {
+        return Ok(Epilogue::default());
     }
-    let problem = format!("recurring action {} is changed by others all the time", occurrence.id);
-    Err(ActionError::State { problem })
+    let mut writes = vec![action.write(Expect::Version(stored.version))?];
+    if let Some(entry) = &entry {
+        writes.push(action.history_write(entry, occurrence.keep)?);
+    }
+    let (id, instance) = (action.id, instance.to_owned());
+    let committed = move || {
+        if let Ended::Failed(error) = ended {
+            metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
+            tracing::error!(recurring_id = id, instance, error, "recurring.dispatch_error");
+        }
+    };
+    Ok(Epilogue { writes, committed: Some(Box::new(committed)) })
 }
 
 impl RecurringAction {

@@ -17,12 +17,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use uuid::Uuid;
 
+use crate::epilogue::Epilogue;
 use crate::event::EventKind;
 use crate::failure::{Failure, from_engine_error};
 use crate::handles::{Activity, Mailbox, Orchestration, Signal};
 use crate::names;
 use crate::payload::Payload;
 use crate::replay::{Mode, Shared};
+use crate::store::ProviderError;
 
 pub use activity_call::ActivityCall;
 pub use child_call::{ChildCall, DetachedStart};
@@ -114,6 +116,21 @@ impl Context {
     /// the custom status and labels come along. Return what awaiting this gives: it never does.
     pub fn continue_as_new<I: Serialize, T>(&self, input: I) -> ContinueAsNew<T> {
         ContinueAsNew::new(self.clone(), Payload::encode(&input))
+    }
+
+    /// Makes changes of records part of the commit that ends this instance: both are there, or neither. The last call
+    /// counts.
+    ///
+    /// `make` is told how the instance ends. It is called in the turn that ends it, and again when the store says that a
+    /// record is not as expected, so it must read what it relies on each time. Its error keeps the instance from ending until
+    /// it can be called without one. It is not called for an execution that continues as new, nor when the engine ends
+    /// an instance whose code it cannot run.
+    pub fn at_end<F, Fut>(&self, make: F)
+    where
+        F: Fn(Result<Payload, Failure>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Epilogue, ProviderError>> + Send + 'static,
+    {
+        self.shared.set_epilogue(Arc::new(move |outcome| Box::pin(make(outcome))));
     }
 
     /// Time of the last recorded event, in Unix milliseconds: the same on every replay.

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+use crate::epilogue::MakeEpilogue;
 use crate::event::{CarriedMessage, Event, EventKind, Started};
 use crate::failure::Failure;
 use crate::limits::MAX_EVENTS_PER_EXECUTION;
@@ -37,12 +38,18 @@ pub(crate) struct Shared {
     pub(crate) id: ExecutionId,
     pub(crate) started: Started,
     journal: Mutex<Journal>,
+    /// What the code wants written together with its end.
+    epilogue: Mutex<Option<MakeEpilogue>>,
 }
 
 impl Shared {
     /// The journal. A panic of user code while it holds the lock leaves plain data behind, so poisoning is ignored.
     pub(crate) fn journal(&self) -> MutexGuard<'_, Journal> {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_epilogue(&self, make: MakeEpilogue) {
+        *self.epilogue.lock().unwrap_or_else(PoisonError::into_inner) = Some(make);
     }
 }
 
@@ -101,7 +108,7 @@ impl Execution {
         }
         let input = started.input.clone();
         let seen_message_ids = SeenMessageIds::from(started.seen_message_ids.clone());
-        let shared = Arc::new(Shared { id, started, journal: Mutex::new(journal) });
+        let shared = Arc::new(Shared { id, started, journal: Mutex::new(journal), epilogue: Mutex::default() });
         let root = Arc::new(RootWake::new());
         Execution {
             future: Some(handler(shared.clone(), input)),
@@ -265,6 +272,18 @@ impl Execution {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.is_some()
+    }
+
+    /// How the code ended and what it wants written together with that, if it does.
+    pub(crate) fn epilogue(&self) -> Option<(MakeEpilogue, Result<Payload, Failure>)> {
+        let outcome = match self.ended.as_ref()? {
+            EventKind::OrchestrationCompleted { output } => Ok(output.clone()),
+            EventKind::OrchestrationFailed { failure } => Err(failure.clone()),
+            // It has not ended: the next execution goes on.
+            _ => return None,
+        };
+        let make = self.shared.epilogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Some((make?, outcome))
     }
 
     fn enter(&self) {

@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::Shared;
 use super::observer::{self, InstanceChange};
-use crate::dead_letter::DeadLetter;
+use crate::dead_letter::{DEAD_LETTER_KIND, DeadLetter};
 use crate::event::{Event, EventKind};
 use crate::replay::{Execution, TurnPlan};
 use crate::store::{
@@ -126,7 +126,6 @@ struct Counts {
     ended: Option<&'static str>,
     continued: bool,
     activities: u64,
-    /// Records that a turn writes are dead letters.
     refused: u64,
 }
 
@@ -140,7 +139,7 @@ impl Counts {
         };
         Counts {
             ends_turn: turn.after == AfterAck::Release,
-            refused: turn.records.len() as u64,
+            refused: turn.records.iter().filter(|write| write.key().0 == DEAD_LETTER_KIND).count() as u64,
             started: turn.execution_id == 1 && turn.metadata.pinned_version.is_some(),
             ended,
             continued: turn.metadata.status == Some(ExecutionStatus::ContinuedAsNew),

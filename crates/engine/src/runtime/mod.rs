@@ -5,6 +5,7 @@
 mod backoff;
 mod begin;
 mod commit;
+mod end;
 mod leases;
 mod observer;
 mod options;

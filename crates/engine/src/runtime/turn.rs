@@ -301,8 +301,7 @@ impl Turn<'_> {
         execution.settle(self.now_ms());
         let turn = self.next_ack(&mut execution, &mut extras);
         if execution.has_ended() {
-            self.commit(&execution.id().instance, turn).await?;
-            return Ok(());
+            return self.commit_end(execution, turn).await;
         }
         let instance = execution.id().instance.clone();
         let confirmation = self.shared.resident.put(execution);
@@ -311,7 +310,11 @@ impl Turn<'_> {
         Ok(())
     }
 
-    async fn commit(&self, instance: &str, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
+    pub(super) async fn commit(
+        &self,
+        instance: &str,
+        turn: AckOrchestrationItem,
+    ) -> Result<(), ProviderError> {
         let begins = turn.metadata.pinned_version.is_some().then_some(turn.execution_id);
         commit::ack(self.shared, instance, turn).await?;
         if let Some(execution_id) = begins {

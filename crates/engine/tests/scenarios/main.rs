@@ -14,6 +14,7 @@ mod children;
 mod client;
 mod continue_as_new;
 mod determinism;
+mod epilogues;
 mod limits;
 mod messages;
 mod pause;

@@ -1,0 +1,80 @@
+//! The commit that ends an execution, with the records that its code wants changed together with that.
+
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+
+use super::turn::{Stop, Turn};
+use crate::epilogue::{Epilogue, MakeEpilogue};
+use crate::failure::{self, Failure};
+use crate::payload::Payload;
+use crate::replay::Execution;
+use crate::store::{AckOrchestrationItem, ErrorKind};
+
+/// How often it is tried at once when others change the same records. Each try that fails is a change that went ahead.
+const MAX_TRIES: u32 = 100;
+
+/// Pause when that was in vain, or when the code's wish could not be heard.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl Turn<'_> {
+    /// Commits the end of an execution.
+    pub(super) async fn commit_end(
+        &self,
+        execution: Box<Execution>,
+        turn: AckOrchestrationItem,
+    ) -> Result<(), Stop> {
+        let (instance, epilogue) = (execution.id().instance.clone(), execution.epilogue());
+        drop(execution);
+        match epilogue {
+            None => Ok(self.commit(&instance, turn).await?),
+            Some((make, outcome)) => {
+                Box::pin(self.commit_with_epilogue(&instance, turn, &make, &outcome)).await
+            }
+        }
+    }
+
+    async fn commit_with_epilogue(
+        &self,
+        instance: &str,
+        turn: AckOrchestrationItem,
+        make: &MakeEpilogue,
+        outcome: &Result<Payload, Failure>,
+    ) -> Result<(), Stop> {
+        for _ in 0..MAX_TRIES {
+            let Epilogue { writes, committed } = make_epilogue(make, outcome.clone()).await?;
+            let has_writes = !writes.is_empty();
+            let mut turn = turn.clone();
+            turn.records.extend(writes);
+            match self.commit(instance, turn).await {
+                Err(error) if has_writes && error.kind() == ErrorKind::Conflict => {
+                    tracing::debug!(instance, %error, "a record has changed; its end is written once more");
+                }
+                Err(error) => return Err(error.into()),
+                Ok(()) => {
+                    committed.into_iter().for_each(|committed| committed());
+                    return Ok(());
+                }
+            }
+        }
+        // Whoever changes the records makes progress, so nothing is wrong with this turn.
+        let reason = "the records that belong to its end are changed by others all the time".to_owned();
+        Err(Stop::NotHere { delay: PAUSE, reason })
+    }
+}
+
+async fn make_epilogue(make: &MakeEpilogue, outcome: Result<Payload, Failure>) -> Result<Epilogue, Stop> {
+    // The call itself may panic too, not only what it returns.
+    let made = AssertUnwindSafe(async { make(outcome).await }).catch_unwind().await;
+    match made {
+        Ok(Err(error)) if error.kind() == ErrorKind::Conflict => {
+            Err(Stop::NotHere { delay: PAUSE, reason: error.to_string() })
+        }
+        Ok(epilogue) => Ok(epilogue?),
+        Err(panic) => {
+            let reason = failure::from_panic("what belongs to the end of the instance", &*panic).to_string();
+            Err(Stop::Abandon { delay: PAUSE, reason })
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Records that change in the commit that ends an instance.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use bytes::Bytes;
+use segno::store::memory::MemoryStore;
+use segno::store::{ErrorKind, Expect, ProviderError, RecordBatch, RecordWrite, Records};
+use segno::{Activity, Context, Epilogue, Failure, Orchestration, Payload, Registry, RuntimeOptions};
+use segno_testkit::faults::{Fault, FaultStore, Plan, script};
+
+use crate::support::{HANG, Log, World, in_both_modes, secs};
+
+const MAIN: Orchestration<u32, u32> = Orchestration::new("main");
+const DOUBLE: Activity<u32, u32> = Activity::new("double");
+const KIND: &str = "test.outcome";
+
+fn put(expect: Expect, text: &str) -> RecordWrite {
+    RecordWrite::Put {
+        kind: KIND.to_owned(),
+        id: "one".to_owned(),
+        expect,
+        due_at_ms: None,
+        time_to_live: None,
+        body: Bytes::copy_from_slice(text.as_bytes()),
+    }
+}
+
+async fn outcome(store: &MemoryStore) -> Option<String> {
+    let record = store.get_record(KIND, "one").await.unwrap();
+    record.map(|record| String::from_utf8(record.body.to_vec()).unwrap())
+}
+
+/// Appends how the instance ended to what the record says.
+async fn note(store: Arc<MemoryStore>, ended: Result<Payload, Failure>) -> Result<Epilogue, ProviderError> {
+    let record = store.get_record(KIND, "one").await?;
+    let expect = record.as_ref().map_or(Expect::Absent, |record| Expect::Version(record.version));
+    let before = record.map_or_else(String::new, |record| String::from_utf8_lossy(&record.body).into_owned());
+    let text = match ended {
+        Ok(output) => format!("{before}ok {};", output.as_str()),
+        Err(failure) => format!("{before}failed {};", failure.message),
+    };
+    Ok(Epilogue { writes: vec![put(expect, &text)], committed: None })
+}
+
+/// Code that notes its end: zero fails, anything else is doubled.
+fn registry(store: &Arc<MemoryStore>) -> Registry {
+    let store = Arc::clone(store);
+    let main = move |ctx: Context, n: u32| {
+        let store = Arc::clone(&store);
+        async move {
+            ctx.at_end(move |ended| note(Arc::clone(&store), ended));
+            if n == 0 {
+                return Err(Failure::application("nothing to double"));
+            }
+            ctx.activity(DOUBLE, n).await
+        }
+    };
+    let double = async |_, n: u32| if n == 13 { std::future::pending().await } else { Ok(n * 2) };
+    Registry::builder().orchestration(MAIN, main).activity(DOUBLE, double).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_belongs_to_the_end_is_there_with_it() {
+    in_both_modes(|world| async move {
+        let _node = world.node(&registry(&world.store)).await;
+        assert_eq!(world.client.start(MAIN, 21).id("a").result().await.unwrap(), 42);
+        assert_eq!(outcome(&world.store).await.as_deref(), Some("ok 42;"));
+        // It is no step of the code: the history knows nothing of it.
+        assert_eq!(world.kinds("a").await.len(), 4);
+        world.client.start(MAIN, 0).id("b").await.unwrap();
+        world.ended("b").await;
+        assert_eq!(outcome(&world.store).await.as_deref(), Some("ok 42;failed nothing to double;"));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_instance_tells_its_end_too() {
+    in_both_modes(|world| async move {
+        let _node = world.node(&registry(&world.store)).await;
+        world.client.start(MAIN, 13).id("a").await.unwrap();
+        world.settle().await;
+        world.client.cancel("a", "not needed").await.unwrap();
+        world.ended("a").await;
+        assert_eq!(outcome(&world.store).await.as_deref(), Some("failed not needed;"));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_record_that_others_change_meanwhile_is_read_again() {
+    let world = World::resident();
+    let store = Arc::clone(&world.store);
+    let calls = Arc::new(AtomicU32::new(0));
+    let (counter, committed) = (Arc::clone(&calls), Log::default());
+    let noted = committed.clone();
+    let main = move |ctx: Context, n: u32| {
+        let (store, counter, noted) = (Arc::clone(&store), Arc::clone(&counter), noted.clone());
+        async move {
+            ctx.at_end(move |ended| {
+                let (store, noted) = (Arc::clone(&store), noted.clone());
+                let call = counter.fetch_add(1, Ordering::Relaxed) + 1;
+                async move {
+                    let mut epilogue = note(Arc::clone(&store), ended).await?;
+                    epilogue.committed = Some(Box::new(move || noted.push(call.to_string())));
+                    if call <= 3 {
+                        let writes = vec![put(Expect::Anything, &format!("other {call};"))];
+                        store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
+                    }
+                    Ok(epilogue)
+                }
+            });
+            Ok(n)
+        }
+    };
+    let registry = Registry::builder().orchestration(MAIN, main).build().unwrap();
+    let _node = world.node(&registry).await;
+    assert_eq!(world.client.start(MAIN, 1).id("a").result().await.unwrap(), 1);
+    assert_eq!(outcome(&world.store).await.as_deref(), Some("other 3;ok 1;"));
+    assert_eq!((calls.load(Ordering::Relaxed), committed.lines()), (4, vec!["4".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_epilogue_that_cannot_be_made_holds_the_end_back_and_is_asked_again() {
+    for error in [ErrorKind::Unavailable, ErrorKind::Conflict, ErrorKind::Internal] {
+        let world = World::resident();
+        let calls = Arc::new(AtomicU32::new(0));
+        let (store, counter) = (Arc::clone(&world.store), Arc::clone(&calls));
+        let main = move |ctx: Context, n: u32| {
+            let (store, counter) = (Arc::clone(&store), Arc::clone(&counter));
+            async move {
+                ctx.at_end(move |ended| {
+                    let call = counter.fetch_add(1, Ordering::Relaxed) + 1;
+                    assert!(call != 2, "the second call panics");
+                    let store = Arc::clone(&store);
+                    async move {
+                        match call {
+                            1 => Err(ProviderError::new(error, "get_record", "not now")),
+                            _ => note(store, ended).await,
+                        }
+                    }
+                });
+                Ok(n)
+            }
+        };
+        let registry = Registry::builder().orchestration(MAIN, main).build().unwrap();
+        let _node = world.node(&registry).await;
+        assert_eq!(world.client.start(MAIN, 1).id("a").result().await.unwrap(), 1, "{error}");
+        assert_eq!(outcome(&world.store).await.as_deref(), Some("ok 1;"), "{error}");
+        assert_eq!(calls.load(Ordering::Relaxed), 3, "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_execution_has_the_end() {
+    let world = World::resident();
+    let store = Arc::clone(&world.store);
+    let main = move |ctx: Context, n: u32| {
+        let store = Arc::clone(&store);
+        async move {
+            ctx.at_end(move |ended| note(Arc::clone(&store), ended));
+            if n < 3 { ctx.continue_as_new(n + 1).await } else { Ok(n) }
+        }
+    };
+    let registry = Registry::builder().orchestration(MAIN, main).build().unwrap();
+    let _node = world.node(&registry).await;
+    assert_eq!(world.client.start(MAIN, 1).id("a").result().await.unwrap(), 3);
+    assert_eq!(outcome(&world.store).await.as_deref(), Some("ok 3;"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_or_an_unknown_outcome_at_any_commit_tells_the_end_once() {
+    for fault in [Fault::FailAfter, Fault::FailBefore, Fault::CrashBefore, Fault::CrashAfter] {
+        for commit in 1..=4 {
+            let world = World::resident();
+            let plan: Plan = script([(commit, fault)]);
+            let faulty = FaultStore::new(world.store.clone(), world.clock.clone(), plan);
+            let registry = registry(&world.store);
+            let options = RuntimeOptions { node_id: Some("first".to_owned()), ..RuntimeOptions::default() };
+            let first = segno::Runtime::builder(faulty).registry(registry.clone()).options(options);
+            let _first = first.clock(world.clock.clone()).start().await.unwrap();
+            world.client.start(MAIN, 21).id("a").await.unwrap();
+            world.pass(secs(120)).await;
+            let _second = world.node(&registry).await;
+            let ended = world.client.wait_until_ended("a", HANG).await.unwrap();
+            assert_eq!(ended.result(), Some(&Payload::encode(&42).unwrap()), "{fault:?} at commit {commit}");
+            assert_eq!(
+                outcome(&world.store).await.as_deref(),
+                Some("ok 42;"),
+                "{fault:?} at commit {commit}"
+            );
+        }
+    }
+}

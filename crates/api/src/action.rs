@@ -17,8 +17,10 @@ pub enum ActionTrigger {
     },
     /// Something that came in over HTTP.
     Webhook {
-        /// The body as it came, in base64.
-        raw_payload: String,
+        /// The body as it came, in base64. It may have secrets of the sender in it: only one action that is asked for by its
+        /// id has it, and only for callers that may change it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raw_payload: Option<String>,
         /// When it came.
         received_at: Timestamp,
     },

@@ -81,6 +81,9 @@ async fn the_request_of_the_seed_is_answered_as_it_says() {
     assert!(client.recurring_list(Some(false), None).await.unwrap().recurring_actions.is_empty());
     let elsewhere = stand.client().recurring(id).await.unwrap_err();
     assert_eq!((elsewhere.status(), elsewhere.code()), (Some(404), Some("unknown-action")));
+    let problem = reqwest::get(stand.url(&format!("/v1/recurring/{id}"))).await.unwrap();
+    let problem: Value = problem.json().await.unwrap();
+    assert_eq!(problem["error"], "recurring action not found", "as the seed has it");
     client.delete_recurring(id).await.unwrap();
     assert_eq!(client.delete_recurring(id).await.unwrap_err().status(), Some(404));
 }

@@ -14,7 +14,7 @@ pub const FIRING_ERRORS: &str = "segno_actions_firing_errors_total";
 pub const RECURRING_DISPATCHED: &str = "segno_recurring_dispatched_total";
 /// Counter: occurrences of recurring actions whose call could not be made, or failed.
 pub const RECURRING_ERRORS: &str = "segno_recurring_errors_total";
-/// Counter with label `reason` (overlap, paused, dedup, missed): occurrences that were not run.
+/// Counter with label `reason` (overlap, paused, calendar, dedup, missed): occurrences that were not run.
 pub const RECURRING_SKIPPED: &str = "segno_recurring_skipped_total";
 /// Gauge: recurring actions that are enabled, as of the last look at all of them.
 pub const RECURRING_ACTIVE: &str = "segno_recurring_active";

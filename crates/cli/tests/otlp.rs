@@ -23,6 +23,7 @@ struct Span {
     id: String,
     parent: String,
     name: String,
+    attributes: Vec<String>,
 }
 
 /// A collector that keeps all spans that it is sent.
@@ -66,6 +67,10 @@ impl Collector {
                 id: hex(text(span, 2)),
                 parent: hex(text(span, 4)),
                 name: String::from_utf8(text(span, 5)).unwrap(),
+                attributes: fields(span, 9)
+                    .into_iter()
+                    .map(|attribute| String::from_utf8(text(attribute, 1)).unwrap())
+                    .collect(),
             })
             .collect()
     }

@@ -9,6 +9,7 @@ use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
 use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
 
+use super::decide::ALL_EXCLUDED;
 use super::dispatch::Dispatcher;
 use super::history::HistoryEntry;
 use super::model::{Progress, RecurringAction, RecurringActionTemplate};
@@ -141,9 +142,27 @@ impl RecurringActions {
         scope: &Scope,
         new: NewRecurringAction,
     ) -> Result<RecurringAction, ActionError> {
-        let now = self.now();
+        let (now, is_enabled) = (self.now(), new.enabled);
+        let mut action = self.drafted(scope, new, now);
+        check_end(&action, now)?;
+        let schedule = self.schedule_of(&action)?;
+        self.check(&action, &schedule, now).await?;
+        action.arm(&schedule, now);
+        if !action.enabled {
+            return Err(never_fires(&action));
+        }
+        if !is_enabled {
+            action.pause(Pause::default(), now);
+        }
+        self.insert(scope, &action).await?;
+        tracing::info!(recurring_id = action.id, namespace = %scope.namespace, tenant = %scope.tenant, "recurring.create");
+        Ok(action)
+    }
+
+    /// What a new recurring action is before it has a next time.
+    fn drafted(&self, scope: &Scope, new: NewRecurringAction, now: Timestamp) -> RecurringAction {
         let id = new.id.unwrap_or_else(|| self.ids.new_uuid()).to_string();
-        let mut action = RecurringAction {
+        RecurringAction {
             id,
             namespace: scope.namespace.clone(),
             tenant: scope.tenant.clone(),
@@ -168,20 +187,30 @@ impl RecurringActions {
             description: new.description,
             labels: new.labels,
             progress: Progress { zones: self.zones.version().to_owned(), ..Progress::default() },
-        };
-        check_end(&action, now)?;
+        }
+    }
+
+    /// The schedule of what could be made, refused for whatever its creation would refuse of it.
+    ///
+    /// # Errors
+    /// `invalid-action` with the field, errors of the function and its input.
+    pub async fn check_new(&self, scope: &Scope, new: NewRecurringAction) -> Result<Schedule, ActionError> {
+        let now = self.now();
+        let action = self.drafted(scope, new, now);
         let schedule = self.schedule_of(&action)?;
         self.check(&action, &schedule, now).await?;
-        action.arm(&schedule, now);
-        if !action.enabled {
-            return Err(never_fires(&action));
-        }
-        if !new.enabled {
-            action.pause(Pause::default(), now);
-        }
-        self.insert(scope, &action).await?;
-        tracing::info!(recurring_id = action.id, namespace = %scope.namespace, tenant = %scope.tenant, "recurring.create");
-        Ok(action)
+        Ok(schedule)
+    }
+
+    /// The same for one of which it is not said yet what it calls.
+    ///
+    /// # Errors
+    /// `invalid-action` with the field.
+    pub fn check_schedule(&self, scope: &Scope, new: NewRecurringAction) -> Result<Schedule, ActionError> {
+        let action = self.drafted(scope, new, self.now());
+        let schedule = self.schedule_of(&action)?;
+        action.check_without_call(&schedule, &self.options)?;
+        Ok(schedule)
     }
 
     async fn insert(&self, scope: &Scope, action: &RecurringAction) -> Result<(), ActionError> {
@@ -385,7 +414,11 @@ impl RecurringActions {
             let stored = self.read(scope, id).await?;
             let mut action = stored.action.clone();
             let entry = change(&mut action, self.now())?;
-            if action == stored.action || self.put(&action, stored.version, entry).await? {
+            if action == stored.action {
+                return Ok(action);
+            }
+            if self.put(&action, stored.version, entry.as_ref()).await? {
+                entry.iter().for_each(|entry| entry.tell_skipped(&action.id));
                 return Ok(action);
             }
         }
@@ -397,11 +430,11 @@ impl RecurringActions {
         &self,
         action: &RecurringAction,
         version: u64,
-        entry: Option<HistoryEntry>,
+        entry: Option<&HistoryEntry>,
     ) -> Result<bool, ActionError> {
         let mut writes = vec![action.write(Expect::Version(version))?];
         if let Some(entry) = entry {
-            writes.push(action.history_write(&entry, self.options.keep_history)?);
+            writes.push(action.history_write(entry, self.options.keep_history)?);
         }
         match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
             Ok(_) => Ok(true),
@@ -426,7 +459,6 @@ pub(super) fn never_fires(action: &RecurringAction) -> ActionError {
         (Some(_), _) => "cron_expr",
         _ => "every",
     };
-    let reason = action.disabled_reason.as_deref().unwrap_or_default();
     ActionError::invalid(field, format!("it would never fire again: {reason}; change the schedule"))
 }
 
@@ -435,3 +467,5 @@ fn busy(id: &str) -> ActionError {
         problem: format!("recurring action {id} is changed by others all the time; try again"),
     }
 }
+    let reason = action.disabled_reason.as_deref().unwrap_or_default();
+        _ if reason == ALL_EXCLUDED => "exclude",

@@ -8,7 +8,7 @@ use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::record::decode;
 use crate::action::{ActionError, ActionStatus, StoredAction};
 use crate::functions::{INVOKE, InvokeRequest, invocation_id};
-use crate::moment::timestamp;
+use crate::moment::{due_ms, timestamp};
 use crate::recurring::dispatch::is_for_ever;
 use crate::settle::{Ended, Settle};
 use crate::telemetry;
@@ -42,7 +42,7 @@ impl Scheduler {
         if fired == Handled::Done {
             metrics::counter!(telemetry::ACTIONS_DISPATCHED).increment(1);
             metrics::histogram!(telemetry::LATENESS_SECONDS, "kind" => "action")
-                .record(lateness_seconds(&record, now_ms));
+                .record(lateness_seconds(due_ms(stored.action.trigger.at()), now_ms));
             tracing::debug!(action = %stored.action.id, instance = stored.action.instance, "action.dispatch");
         }
         Ok(fired)

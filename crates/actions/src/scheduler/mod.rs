@@ -25,7 +25,7 @@ use jiff::Timestamp;
 use segno::Client;
 use segno::clock::{self, Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
-use segno::store::{Record, RecordBatch, Store};
+use segno::store::{RecordBatch, Store};
 
 use crate::action::{ACTION_KIND, ACTION_RUN_KIND, ActionDb, ActionError, StoredAction};
 use crate::functions::{Functions, Scope};
@@ -191,8 +191,7 @@ fn handled(committed: bool) -> Handled {
     if committed { Handled::Done } else { Handled::Lost }
 }
 
-/// How late a record is, in seconds.
-fn lateness_seconds(record: &Record, now_ms: u64) -> f64 {
-    let late_ms = now_ms.saturating_sub(record.due_at_ms.unwrap_or(now_ms));
-    std::time::Duration::from_millis(late_ms).as_secs_f64()
+/// How late it is for something that was due at a time, in seconds.
+fn lateness_seconds(due_ms: u64, now_ms: u64) -> f64 {
+    std::time::Duration::from_millis(now_ms.saturating_sub(due_ms)).as_secs_f64()
 }

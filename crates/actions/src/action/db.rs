@@ -284,6 +284,32 @@ impl ActionDb {
     pub async fn list_all(&self) -> Result<Vec<Action>, ActionError> {
         let mut actions = self.decode_own(&self.list(ACTION_KIND, &self.scope.id_prefix()).await?)?;
         actions.sort_by_key(|action| std::cmp::Reverse((action.created_at, action.id)));
+    /// A page of actions that run by id, after an id. Reads those that run and no others.
+    ///
+    /// # Errors
+    /// `stored-data-unreadable` when one cannot be read.
+    pub async fn page_running(&self, after: Option<Uuid>, limit: usize) -> Result<Vec<Action>, ActionError> {
+        let (id_prefix, mut after) = (self.scope.id_prefix(), after.map(|id| record_id(&self.scope, id)));
+        let mut running = Vec::new();
+        while running.len() < limit {
+            let (after_id, wanted) = (after.as_deref(), limit - running.len());
+            let request =
+                ListRecords { kind: ACTION_RUN_KIND, id_prefix: &id_prefix, after_id, limit: wanted };
+            let runs = self.store.list_records(request).await?;
+            for run in &runs {
+                // It may have ended since.
+                let Some(record) = self.store.get_record(ACTION_KIND, &run.id).await? else { continue };
+                let action = decode(&record)?.action;
+                running.extend(Some(action).filter(|action| action.status == ActionStatus::Running));
+            }
+            match runs.last() {
+                Some(last) if runs.len() == wanted => after = Some(last.id.clone()),
+                _ => break,
+            }
+        }
+        Ok(running)
+    }
+
         Ok(actions)
     }
 

@@ -97,7 +97,11 @@ pub async fn list(
     let (db, scope) = (&db, &scope);
     let read = |after: Option<String>| async move {
         let after = after.map(|cursor| parse_cursor(&cursor)).transpose()?;
-        db.page(after, rows).await.map_err(|error| Refusal::from_action(&error, scope))
+        let page = match query.status {
+            Some(ActionStatusName::Running) => db.page_running(after, rows).await,
+            _ => db.page(after, rows).await,
+        };
+        page.map_err(|error| Refusal::from_action(&error, scope))
     };
     let row = |action: &core::Action| Row {
         cursor: action.id.to_string(),
@@ -115,11 +119,11 @@ pub async fn list(
 ), responses((status = 200, body = Action)))]
 pub async fn get(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     scope: Scope,
     Path(id): Path<String>,
 ) -> Result<Json<Action>, Refusal> {
     let found = db(&app, &scope).get(parse_id(&id)?).await;
-    Extension(caller): Extension<Caller>,
     let bodies = if caller.may(Need::Operate) { Bodies::Shown } else { Bodies::Hidden };
     Ok(Json(shown(&scope, found.map_err(|error| Refusal::from_action(&error, &scope))?, bodies)?))
 }

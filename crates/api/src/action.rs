@@ -60,11 +60,11 @@ pub enum ActionStatusName {
     Failed,
 }
 
-/// What becomes of an action that is running when its process goes down.
+/// What becomes of an action whose function is running on a node that goes down or is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnRestart {
-    /// It is marked as failed.
+    /// It is marked as failed, and its function is not begun again.
     Fail,
     /// The engine goes on with it.
     #[default]

@@ -6,7 +6,7 @@ use segno::store::{OrchestratorMessage, Record, RecordBatch};
 
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::record::decode;
-use crate::action::{ActionError, ActionStatus, StoredAction};
+use crate::action::{ActionError, ActionStatus, OnRestart, StoredAction};
 use crate::functions::{INVOKE, InvokeRequest, invocation_id};
 use crate::moment::{due_ms, timestamp};
 use crate::recurring::dispatch::is_for_ever;
@@ -54,6 +54,7 @@ impl Scheduler {
         let request = InvokeRequest::new(action.function()?, Payload::encode(&action.tool_input)?);
         let mut invocation = self.functions.prepare(scope, request).await?;
         let keep_ms = duration_ms(self.options.keep_finished);
+        invocation.gives_up_when_lost = action.on_restart == OnRestart::Fail;
         invocation.settle = Some(Settle::Action { id: action.id.to_string(), keep_ms });
         let key = format!("action:{}:{}", action.id, action.trigger.at());
         let start = self.client.start(INVOKE, invocation).id(invocation_id(scope, &key));

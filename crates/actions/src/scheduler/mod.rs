@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use segno::Client;
-use segno::clock::{self, Clock, SystemClock};
+use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
 use segno::store::{RecordBatch, Store};
 
@@ -119,7 +119,6 @@ impl Scheduler {
     /// Runs until told to stop. Stopping at any moment is safe: what was not committed was not done.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let work = async {
-            self.recover().await;
             let actions = Lane::new(ACTION_KIND, "action");
             let runs = Lane::new(ACTION_RUN_KIND, "check");
             let recurring = Lane::new(RECURRING_KIND, "recurring");
@@ -138,22 +137,6 @@ impl Scheduler {
             biased;
             () = stop => {}
             _ = work => {}
-        }
-    }
-
-    /// Gives up what was running when its process went down and is not to be resumed. Others are waited for meanwhile: it
-    /// is done until the store lets us.
-    async fn recover(&self) {
-        let actions = self.actions(&Scope::default());
-        loop {
-            match actions.recover_everywhere(2 * self.options.check_interval).await {
-                Ok(0) => return,
-                Ok(recovered) => return tracing::info!(recovered, "actions given up after a restart"),
-                Err(error) => {
-                    tracing::warn!(%error, "actions that were running cannot be looked at; trying again");
-                    clock::sleep(&*self.clock, lane::PAUSE_AFTER_ERROR).await;
-                }
-            }
         }
     }
 

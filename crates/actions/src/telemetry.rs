@@ -1,4 +1,12 @@
-//! Names of metrics, in one place. `docs/guide/observability.md` describes each.
+//! Names of metrics, in one place, and where traces come from. `docs/guide/observability.md` describes each.
+
+/// Gives the W3C traceparent of the current span, if it is part of a trace.
+pub type CurrentTrace = fn() -> Option<String>;
+
+/// The traceparent of a span, for what is started in its name.
+pub(crate) fn trace_of(span: &tracing::Span, current: Option<CurrentTrace>) -> Option<String> {
+    current.and_then(|current| span.in_scope(current))
+}
 
 /// Counter: actions fired.
 pub const ACTIONS_DISPATCHED: &str = "segno_actions_dispatched_total";

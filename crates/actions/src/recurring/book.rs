@@ -24,6 +24,7 @@ use crate::functions::{FunctionError, Functions, Scope};
 use crate::moment::timestamp;
 use crate::options::ActionOptions;
 use crate::schedule::{Schedule, ScheduleSpec, Zones};
+use crate::telemetry::CurrentTrace;
 
 /// How often a change is tried again when others change the same action. Each try that fails is a change that went ahead.
 const MAX_TRIES: usize = 1_000;
@@ -75,6 +76,7 @@ pub struct RecurringActions {
     ids: Arc<dyn IdSource>,
     pub(super) zones: Arc<Zones>,
     pub(super) options: ActionOptions,
+    current_trace: Option<CurrentTrace>,
 }
 
 impl RecurringActions {
@@ -82,7 +84,8 @@ impl RecurringActions {
     pub fn new(store: Arc<dyn Store>, functions: Functions, zones: Arc<Zones>) -> Self {
         let client = Client::new(store.clone());
         let (clock, ids) = (SystemClock::shared(), SystemIds::shared());
-        RecurringActions { store, client, functions, clock, ids, zones, options: ActionOptions::default() }
+        let options = ActionOptions::default();
+        RecurringActions { store, client, functions, clock, ids, zones, options, current_trace: None }
     }
 
     /// Another clock.
@@ -107,6 +110,13 @@ impl RecurringActions {
         self
     }
 
+    /// What tells the W3C traceparent of the current span. Each call that is made begins a trace of its own then.
+    #[must_use]
+    pub fn current_trace(mut self, current: Option<CurrentTrace>) -> Self {
+        self.current_trace = current;
+        self
+    }
+
     /// The zone database.
     pub fn zones(&self) -> &Zones {
         &self.zones
@@ -122,6 +132,7 @@ impl RecurringActions {
             client: &self.client,
             functions: &self.functions,
             options: &self.options,
+            current_trace: self.current_trace,
         }
     }
 
@@ -399,7 +410,10 @@ impl RecurringActions {
             Err(ActionError::Function(error @ FunctionError::Unknown { .. })) => {
                 Err(ActionError::invalid("provider", error.to_string()))
             }
-            checked => checked.map(|_| ()),
+            checked => {
+                checked?.message().await?;
+                Ok(())
+            }
         }
     }
 
@@ -454,7 +468,9 @@ fn check_end(action: &RecurringAction, now: Timestamp) -> Result<(), ActionError
 }
 
 pub(super) fn never_fires(action: &RecurringAction) -> ActionError {
+    let reason = action.disabled_reason.as_deref().unwrap_or_default();
     let field = match (&action.schedule.cron_expr, action.schedule.at) {
+        _ if reason == ALL_EXCLUDED => "exclude",
         (_, Some(_)) => "at",
         (Some(_), _) => "cron_expr",
         _ => "every",
@@ -467,5 +483,3 @@ fn busy(id: &str) -> ActionError {
         problem: format!("recurring action {id} is changed by others all the time; try again"),
     }
 }
-    let reason = action.disabled_reason.as_deref().unwrap_or_default();
-        _ if reason == ALL_EXCLUDED => "exclude",

@@ -57,7 +57,13 @@ impl Scheduler {
         invocation.gives_up_when_lost = action.on_restart == OnRestart::Fail;
         invocation.settle = Some(Settle::Action { id: action.id.to_string(), keep_ms });
         let key = format!("action:{}:{}", action.id, action.trigger.at());
-        let start = self.client.start(INVOKE, invocation).id(invocation_id(scope, &key));
+        let mut start = self.client.start(INVOKE, invocation).id(invocation_id(scope, &key));
+        // Nobody waits for it: it is the beginning of a trace.
+        let span =
+            tracing::debug_span!(parent: None, "segno.action", action_id = %action.id, label = action.label);
+        if let Some(traceparent) = telemetry::trace_of(&span, self.current_trace) {
+            start = start.traceparent(traceparent);
+        }
         Ok(start.label(ACTION_LABEL, action.id.to_string()).message().await?)
     }
 }

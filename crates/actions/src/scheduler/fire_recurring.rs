@@ -89,6 +89,7 @@ impl Scheduler {
                         client: &self.client,
                         functions: &self.functions,
                         options: &self.options,
+                        current_trace: self.current_trace,
                     };
                     dispatcher.fire(action, Firing { time, note, cancels }, now, plan).await?;
                 }

@@ -33,7 +33,7 @@ use crate::options::ActionOptions;
 use crate::recurring::RECURRING_KIND;
 use crate::schedule::Zones;
 use crate::settle::Ended;
-use crate::telemetry;
+use crate::telemetry::{self, CurrentTrace};
 use lane::Lane;
 
 /// What became of a due record.
@@ -80,6 +80,13 @@ impl SchedulerBuilder {
         self
     }
 
+    /// What tells the W3C traceparent of the current span. Each call that is fired begins a trace of its own then.
+    #[must_use]
+    pub fn current_trace(mut self, current: Option<CurrentTrace>) -> Self {
+        self.scheduler.current_trace = current;
+        self
+    }
+
     /// Finishes the scheduler.
     pub fn build(mut self) -> Scheduler {
         let seed = usize::try_from(self.ids.new_seed() >> 32).unwrap_or_default();
@@ -97,6 +104,7 @@ pub struct Scheduler {
     clock: Arc<dyn Clock>,
     zones: Arc<Zones>,
     options: ActionOptions,
+    current_trace: Option<CurrentTrace>,
     /// Where in a page of due records this node begins: nodes that begin at different places do not race for each record.
     place: usize,
 }
@@ -111,6 +119,7 @@ impl Scheduler {
             clock: SystemClock::shared(),
             zones: Arc::new(Zones::newest()),
             options: ActionOptions::default(),
+            current_trace: None,
             place: 0,
         };
         SchedulerBuilder { scheduler, ids: SystemIds::shared() }

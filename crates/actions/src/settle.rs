@@ -15,7 +15,7 @@ use segno::{Context, Epilogue, Failure, Payload};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::action::{ActionError, ActionStatus, settle as action};
+use crate::action::{ActionError, ActionStatus, RECOVERED, settle as action};
 use crate::functions::Scope;
 use crate::recurring::settle as recurring;
 
@@ -62,7 +62,7 @@ impl Ended {
     fn of(result: &Result<Payload, Failure>) -> Self {
         match result {
             Ok(result) => Ended::Completed(result.decode().unwrap_or_default()),
-            Err(failure) => Ended::Failed(failure.to_string()),
+            Err(failure) => Ended::Failed(reason(failure)),
         }
     }
 
@@ -71,7 +71,7 @@ impl Ended {
         match (instance.result(), instance.failure()) {
             _ if !instance.has_ended() => None,
             (Some(result), _) => Some(Ended::Completed(result.decode().unwrap_or_default())),
-            (_, Some(failure)) => Some(Ended::Failed(failure.to_string())),
+            (_, Some(failure)) => Some(Ended::Failed(reason(failure))),
             _ if instance.status == ExecutionStatus::Completed => Some(Ended::Completed(Value::Null)),
             _ => Some(Ended::Failed(format!("it ended as {}", instance.status))),
         }
@@ -84,6 +84,11 @@ impl Ended {
             Ended::Failed(reason) => ActionStatus::Failed { reason },
         }
     }
+}
+
+/// Why a call failed, in words. What was given up after a restart has the same words whoever has noticed it.
+fn reason(failure: &Failure) -> String {
+    if failure.message == RECOVERED { RECOVERED.to_owned() } else { failure.to_string() }
 }
 
 /// Has the target told how the call ended, in the commit that ends it.

@@ -1,4 +1,12 @@
-//! Names of metrics, in one place. `docs/guide/observability.md` describes each.
+//! Names of metrics, in one place, and where traces come from. `docs/guide/observability.md` describes each.
+
+/// Gives the W3C traceparent of the current span, if it is part of a trace.
+pub type CurrentTrace = fn() -> Option<String>;
+
+/// The traceparent of a span, for what is started in its name.
+pub(crate) fn trace_of(span: &tracing::Span, current: Option<CurrentTrace>) -> Option<String> {
+    current.and_then(|current| span.in_scope(current))
+}
 
 /// Counter: actions fired.
 pub const ACTIONS_DISPATCHED: &str = "segno_actions_dispatched_total";
@@ -14,7 +22,7 @@ pub const FIRING_ERRORS: &str = "segno_actions_firing_errors_total";
 pub const RECURRING_DISPATCHED: &str = "segno_recurring_dispatched_total";
 /// Counter: occurrences of recurring actions whose call could not be made, or failed.
 pub const RECURRING_ERRORS: &str = "segno_recurring_errors_total";
-/// Counter with label `reason` (overlap, paused, dedup, missed): occurrences that were not run.
+/// Counter with label `reason` (overlap, paused, calendar, dedup, missed): occurrences that were not run.
 pub const RECURRING_SKIPPED: &str = "segno_recurring_skipped_total";
 /// Gauge: recurring actions that are enabled, as of the last look at all of them.
 pub const RECURRING_ACTIVE: &str = "segno_recurring_active";

@@ -17,8 +17,10 @@ pub enum ActionTrigger {
     },
     /// Something that came in over HTTP.
     Webhook {
-        /// The body as it came, in base64.
-        raw_payload: String,
+        /// The body as it came, in base64. It may have secrets of the sender in it: only one action that is asked for by its
+        /// id has it, and only for callers that may change it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        raw_payload: Option<String>,
         /// When it came.
         received_at: Timestamp,
     },
@@ -58,11 +60,11 @@ pub enum ActionStatusName {
     Failed,
 }
 
-/// What becomes of an action that is running when its process goes down.
+/// What becomes of an action whose function is running on a node that goes down or is cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnRestart {
-    /// It is marked as failed.
+    /// It is marked as failed, and its function is not begun again.
     Fail,
     /// The engine goes on with it.
     #[default]

@@ -22,6 +22,9 @@ pub struct Problem {
     pub code: String,
     /// What is wrong this time, and what to do.
     pub detail: String,
+    /// A short text without names or ids, where a route promises one: `recurring action not found`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// Fields of the request that are wrong.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldProblem>,

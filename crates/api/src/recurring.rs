@@ -112,6 +112,11 @@ pub struct RecurringFields {
     /// Nothing happens after this time.
     #[serde(alias = "end_date", skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<Timestamp>,
+    /// Days of the zone on which nothing happens: `2026-12-25`, `12-25` (every year), `SAT`, and ranges such as
+    /// `2026-12-24..2027-01-01`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(max_items = 500, example = json!(["SAT..SUN", "12-25"]))]
+    pub exclude: Option<Vec<String>>,
     /// The function, which gets an object with `action_type`, `payload`, `metadata` and `dedup_key`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = "echo")]
@@ -255,6 +260,9 @@ pub struct RecurringAction {
     pub starts_at: Option<Timestamp>,
     /// Nothing happens after this time.
     pub ends_at: Option<Timestamp>,
+    /// Days on which nothing happens.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
     /// How often it has fired.
     pub execution_count: u64,
     /// How many of its calls have failed.
@@ -388,7 +396,7 @@ pub struct RecurringEntry {
     pub decided_at: Timestamp,
     /// `fired`, `skipped`, `buffered`, `refused` or `disabled`.
     pub decision: String,
-    /// Why it was skipped: `overlap`, `paused`, `dedup` or `missed`.
+    /// Why it was skipped: `overlap`, `paused`, `calendar`, `dedup` or `missed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// More about it, for people.
@@ -445,7 +453,7 @@ pub struct PreviewTime {
     pub time: Timestamp,
     /// As the clocks of the zone show it.
     pub local: String,
-    /// What daylight saving has to do with it, for people.
+    /// What daylight saving or the calendar has to do with it, for people.
     pub note: Option<String>,
 }
 
@@ -488,8 +496,12 @@ pub struct BackfillRecurring {
 pub struct BackfillResult {
     /// The scheduled time.
     pub occurrence: Timestamp,
-    /// `started`, `would_start`, `already_run`, `deduplicated` or `refused`.
+    /// `started`, `would_start`, `already_run`, `excluded` (the calendar leaves it out, and all up to the next), `deduplicated`
+    /// or `refused`.
     pub outcome: String,
+    /// What it is excluded by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excluded_by: Option<String>,
     /// Why its call could not be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -23,6 +23,7 @@ struct Span {
     id: String,
     parent: String,
     name: String,
+    attributes: Vec<String>,
 }
 
 /// A collector that keeps all spans that it is sent.
@@ -66,6 +67,10 @@ impl Collector {
                 id: hex(text(span, 2)),
                 parent: hex(text(span, 4)),
                 name: String::from_utf8(text(span, 5)).unwrap(),
+                attributes: fields(span, 9)
+                    .into_iter()
+                    .map(|attribute| String::from_utf8(text(attribute, 1)).unwrap())
+                    .collect(),
             })
             .collect()
     }
@@ -174,6 +179,54 @@ fn a_request_and_what_it_starts_are_one_trace() {
     let service = b"service.name\x12\x07\n\x05segno";
     let bodies = collector.bodies.lock().unwrap();
     assert!(bodies.iter().all(|body| body.windows(service.len()).any(|part| part == service)));
+}
+
+/// Sends a request and gives the body of the answer.
+fn send(server: &Process, method: &str, path: &str, body: &str) -> String {
+    let mut stream = TcpStream::connect(server.address.strip_prefix("http://").unwrap()).unwrap();
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    )
+    .unwrap();
+    let (head, body) = read_message(&mut stream);
+    assert!(head.starts_with("HTTP/1.1 20"), "{head}");
+    String::from_utf8(body).unwrap()
+}
+
+#[test]
+fn what_is_fired_is_a_trace_of_its_own() {
+    let collector = Collector::start();
+    let directory = TempDir::new().unwrap();
+    let endpoint = format!("telemetry.otlp_endpoint={}", collector.address);
+    let data = directory.path().to_str().unwrap();
+    let mut server = Process::start(&["dev", "--listen", "127.0.0.1:0", "--data", data, "--set", &endpoint]);
+    let once = r#"{"tool_name":"greet","tool_input":"Ada"}"#;
+    send(&server, "POST", "/v1/actions", once);
+    let again = r#"{"every":"1s","function":"greet","input":"Ada","max_executions":1}"#;
+    send(&server, "POST", "/v1/recurring", again);
+    while send(&server, "GET", "/v1/instances?status=completed", "").matches("\"id\"").count() < 2 {
+        std::thread::yield_now();
+    }
+    server.signal("TERM");
+    assert_eq!(server.child.wait().unwrap().code(), Some(0));
+
+    let spans = collector.spans();
+    for (name, attribute) in [("segno.action", "action_id"), ("segno.recurring", "recurring_id")] {
+        let fired: Vec<&Span> = spans.iter().filter(|span| span.name == name).collect();
+        let [fired] = &fired[..] else { panic!("one {name} was to be sent: {spans:#?}") };
+        assert_eq!(fired.parent, "");
+        assert!(fired.attributes.iter().any(|found| found == attribute), "{fired:?}");
+        let mut below: Vec<&str> = Vec::new();
+        for span in spans.iter().filter(|span| span.trace == fired.trace && span.id != fired.id) {
+            assert_eq!(span.parent, fired.id, "{span:?}");
+            below.push(&span.name);
+        }
+        below.sort_unstable();
+        below.dedup();
+        assert_eq!(below, ["segno.activity", "segno.turn"]);
+    }
 }
 
 #[test]

@@ -89,6 +89,7 @@ pub struct Refusal {
     code: &'static str,
     title: &'static str,
     detail: String,
+    error: Option<String>,
     errors: Vec<FieldProblem>,
     retry_after_seconds: Option<u64>,
 }
@@ -102,6 +103,7 @@ impl Refusal {
             code: code.as_str(),
             title: code.title(),
             detail: detail.into(),
+            error: None,
             errors: Vec::new(),
             retry_after_seconds: busy.then_some(RETRY_AFTER_SECONDS),
         }
@@ -195,8 +197,12 @@ impl Refusal {
             (_, kind) => return Self::from_kind(kind, error),
         };
         let mut refusal = Self::told(status, error.code(), scope.hide_prefix(&error.to_string()));
-        if let ActionError::Invalid { field, problem } = error {
-            refusal.errors = vec![FieldProblem { field: field.clone(), detail: problem.clone() }];
+        match error {
+            ActionError::Invalid { field, problem } => {
+                refusal.errors = vec![FieldProblem { field: field.clone(), detail: problem.clone() }];
+            }
+            ActionError::Unknown { what, .. } => refusal.error = Some(format!("{what} not found")),
+            _ => {}
         }
         refusal
     }
@@ -210,6 +216,7 @@ impl Refusal {
             code,
             title: status.canonical_reason().unwrap_or("Refused"),
             detail,
+            error: None,
             errors: Vec::new(),
             retry_after_seconds: None,
         }
@@ -250,6 +257,7 @@ impl IntoResponse for Refusal {
             status: self.status.as_u16(),
             code: self.code.to_owned(),
             detail: self.detail,
+            error: self.error,
             errors: self.errors,
             request_id: crate::request_id::current(),
         };

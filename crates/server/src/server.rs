@@ -196,13 +196,15 @@ impl ServerBuilder {
         let recurring = RecurringActions::new(self.store.clone(), functions.clone(), zones.clone())
             .clock(self.clock.clone())
             .ids(self.ids.clone())
-            .options(self.settings.action_options());
+            .options(self.settings.action_options())
+            .current_trace(self.current_trace);
         if self.settings.has(Role::Orchestrator) {
             let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
                 .clock(self.clock.clone())
                 .ids(self.ids.clone())
                 .zones(zones)
                 .options(self.settings.action_options())
+                .current_trace(self.current_trace)
                 .build();
             background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }

@@ -15,8 +15,7 @@ use tracing::field::Empty;
 
 use crate::app::App;
 
-/// Gives the W3C traceparent of the current span, if it is part of a trace.
-pub type CurrentTrace = fn() -> Option<String>;
+pub use segno_actions::telemetry::CurrentTrace;
 
 /// The span of a request, with fields that are named as OpenTelemetry names them.
 pub fn span(request: &Request, request_id: &str) -> Span {

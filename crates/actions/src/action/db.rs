@@ -194,44 +194,30 @@ impl ActionDb {
     }
 
     /// Marks actions as failed that have been running for longer than this and are not to be resumed, and says how many.
-    /// For the start of a node: nobody looks after them any more. Those that recur are set up for their next time.
+    /// For the start of a program that runs actions itself: nobody looks after them any more. Those that recur are set up
+    /// for their next time. What an instance runs is left alone: it may be on another node, and if it is lost, the engine
+    /// knows and gives it up.
     ///
     /// # Errors
     /// `store` when the store cannot do it.
     pub async fn startup_recovery(&self, max_age: Duration) -> Result<u32, ActionError> {
-        self.recover(&self.scope.id_prefix(), max_age).await
-    }
-
-    /// The same for all namespaces and tenants.
-    pub(crate) async fn recover_everywhere(&self, max_age: Duration) -> Result<u32, ActionError> {
-        self.recover("", max_age).await
-    }
-
-    async fn recover(&self, id_prefix: &str, max_age: Duration) -> Result<u32, ActionError> {
         let now = timestamp(self.clock.now_ms());
         let oldest = timestamp(due_ms(now).saturating_sub(segno::clock::duration_ms(max_age)));
         let mut recovered = 0;
-        for record in self.list(ACTION_RUN_KIND, id_prefix).await? {
+        for record in self.list(ACTION_RUN_KIND, &self.scope.id_prefix()).await? {
             let Some(found) = self.store.get_record(ACTION_KIND, &record.id).await? else { continue };
             let stored = decode(&found)?;
             let action = &stored.action;
             let is_left_behind = action.status == ActionStatus::Running
+                && action.instance.is_none()
                 && action.on_restart == OnRestart::Fail
                 && action.updated_at < oldest;
-            if is_left_behind && self.give_up(stored, now).await? {
+            let failed = ActionStatus::Failed { reason: RECOVERED.to_owned() };
+            if is_left_behind && self.finish(stored, failed, now, RecordBatch::default()).await? {
                 recovered += 1;
             }
         }
         Ok(recovered)
-    }
-
-    /// Ends an action that nobody looks after any more, and what still runs of it.
-    async fn give_up(&self, stored: StoredAction, now: Timestamp) -> Result<bool, ActionError> {
-        let mut batch = RecordBatch::default();
-        if let Some(instance) = &stored.action.instance {
-            batch.orchestrator_items.push(Client::cancel_message(instance, RECOVERED)?);
-        }
-        self.finish(stored, ActionStatus::Failed { reason: RECOVERED.to_owned() }, now, batch).await
     }
 
     /// Cancels an action. One that waits has failed for this reason; one that runs is told to stop, and fails when it has.
@@ -316,6 +302,32 @@ impl ActionDb {
         let request =
             ListRecords { kind: ACTION_KIND, id_prefix: &id_prefix, after_id: after.as_deref(), limit };
         self.decode_own(&self.store.list_records(request).await?)
+    }
+
+    /// A page of actions that run by id, after an id. Reads those that run and no others.
+    ///
+    /// # Errors
+    /// `stored-data-unreadable` when one cannot be read.
+    pub async fn page_running(&self, after: Option<Uuid>, limit: usize) -> Result<Vec<Action>, ActionError> {
+        let (id_prefix, mut after) = (self.scope.id_prefix(), after.map(|id| record_id(&self.scope, id)));
+        let mut running = Vec::new();
+        while running.len() < limit {
+            let (after_id, wanted) = (after.as_deref(), limit - running.len());
+            let request =
+                ListRecords { kind: ACTION_RUN_KIND, id_prefix: &id_prefix, after_id, limit: wanted };
+            let runs = self.store.list_records(request).await?;
+            for run in &runs {
+                // It may have ended since.
+                let Some(record) = self.store.get_record(ACTION_KIND, &run.id).await? else { continue };
+                let action = decode(&record)?.action;
+                running.extend(Some(action).filter(|action| action.status == ActionStatus::Running));
+            }
+            match runs.last() {
+                Some(last) if runs.len() == wanted => after = Some(last.id.clone()),
+                _ => break,
+            }
+        }
+        Ok(running)
     }
 
     /// The action with its version.

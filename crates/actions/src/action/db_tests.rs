@@ -113,6 +113,36 @@ async fn startup_recovery_leaves_recent_running_alone() {
 }
 
 #[tokio::test]
+async fn what_runs_is_listed_in_pages_without_what_waits_or_has_ended() {
+    let world = World::new();
+    for number in 1..=5 {
+        world
+            .insert(&[world.action(number, world.ago(10)), world.running(100 + number, world.ago(10))])
+            .await;
+    }
+    world.db.set_status(Uuid::from_u128(102), ActionStatus::Failed { reason: "x".to_owned() }).await.unwrap();
+    let (mut found, mut after) = (Vec::new(), None);
+    loop {
+        let page = world.db.page_running(after, 2).await.unwrap();
+        found.extend(page.iter().map(|action| action.id.as_u128()));
+        match page.last() {
+            Some(last) if page.len() == 2 => after = Some(last.id),
+            _ => break,
+        }
+    }
+    assert_eq!(found, [101, 103, 104, 105]);
+}
+
+#[tokio::test]
+async fn startup_recovery_leaves_what_an_instance_runs_alone() {
+    let world = World::new();
+    let instance = Some("default/default/invoke:x".to_owned());
+    world.insert(&[Action { instance, ..world.running(1, world.ago(600_000)) }]).await;
+    assert_eq!(world.db.startup_recovery(Duration::ZERO).await.unwrap(), 0);
+    assert_eq!(world.status(1).await, ActionStatus::Running);
+}
+
+#[tokio::test]
 async fn empty_db_range_due_returns_empty() {
     assert!(World::new().due().await.is_empty());
 }

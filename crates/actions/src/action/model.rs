@@ -79,11 +79,11 @@ impl ActionStatus {
     }
 }
 
-/// What becomes of an action that was running when its process went down.
+/// What becomes of an action whose function was running on a node that went down or was cut off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnRestart {
-    /// It is marked as failed, "recovered from restart", when a node starts.
+    /// It is marked as failed, "recovered from restart", and its function is not begun again.
     #[default]
     Fail,
     /// The engine goes on with it.

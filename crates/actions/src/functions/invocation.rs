@@ -59,6 +59,9 @@ pub struct Invocation {
     /// Longest silence of an attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub heartbeat_timeout_ms: Option<u64>,
+    /// Whether what a node has begun and lost is given up rather than begun again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gives_up_when_lost: bool,
     /// What is told how it ended, in the run's last step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settle>,
@@ -94,6 +97,9 @@ pub struct Call {
     /// Longest time of this attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+    /// Whether what a node has begun and lost is given up rather than begun again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gives_up_when_lost: bool,
 }
 
 /// The routing tag of calls that a worker elsewhere takes: `remote:{namespace}/{tenant}/{function}`, and `#{tag}` behind
@@ -177,6 +183,7 @@ mod tests {
             timeout_ms: Some(5),
             deadline_ms: None,
             heartbeat_timeout_ms: None,
+            gives_up_when_lost: false,
             settle: None,
         };
         let text = serde_json::to_string(&invocation).unwrap();

@@ -17,6 +17,7 @@ use super::http::{self, HttpCall};
 use super::invocation::{Call, Invocation, Route};
 use super::names::{FunctionName, Scope};
 use super::process::{self, Tool};
+use crate::action::RECOVERED;
 use crate::settle::{self, Settling};
 
 /// The orchestration that runs one function.
@@ -59,6 +60,10 @@ impl Functions {
 
     /// Runs one attempt of a call.
     async fn run(&self, ctx: ActivityContext, call: Call) -> Result<Payload, Failure> {
+        if call.gives_up_when_lost && ctx.delivery() > 1 {
+            // Whoever had it before has died or was cut off, with the work half done or done.
+            return Err(Failure::application(RECOVERED).non_retryable());
+        }
         let scope = Scope { namespace: call.namespace.clone(), tenant: call.tenant.clone() };
         let function = self.function_of(&scope, &call.function).await?;
         let inner = &self.inner;
@@ -149,6 +154,7 @@ async fn call(ctx: &Context, invocation: Invocation) -> Result<Payload, Failure>
         function: invocation.function,
         input: invocation.input,
         timeout_ms: invocation.timeout_ms,
+        gives_up_when_lost: invocation.gives_up_when_lost,
     };
     let mut activity = ctx.activity(FUNCTION, call).retry(invocation.retry);
     if let Some(ms) = invocation.timeout_ms {

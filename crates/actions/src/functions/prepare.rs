@@ -90,6 +90,7 @@ impl Functions {
             timeout_ms: as_ms(request.timeout.or(function.effective_timeout())),
             deadline_ms: as_ms(request.deadline.or(function.deadline)),
             heartbeat_timeout_ms: as_ms(request.heartbeat_timeout.or(function.heartbeat_timeout)),
+            gives_up_when_lost: false,
             settle: None,
         })
     }

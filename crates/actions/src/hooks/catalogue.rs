@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use segno::Payload;
 use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
 use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::error::HookError;
@@ -15,7 +17,7 @@ use super::id::newest_first;
 use super::limits::{DEFAULT_MAX_EVENTS, DEFAULT_RETENTION, MAX_HOOKS_PER_TENANT};
 use super::log::EventLog;
 use super::records::{HOOK, decode, hook_id, put};
-use crate::functions::{FunctionError, Functions, HookName, Scope};
+use crate::functions::{FunctionError, Functions, HookName, InvokeRequest, Scope};
 
 /// What a node says about all routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -175,10 +177,11 @@ impl Hooks {
         self.write_known(scope, name, write).await.map(|_| ())
     }
 
-    /// Checks a declaration: its settings, that its function exists, and that its secrets may be read.
+    /// Checks a declaration: its settings, that its function exists and takes an input that is always the same, and that its
+    /// secrets may be read.
     ///
     /// # Errors
-    /// `invalid-hook` with the setting, `unknown-function`, or `function-not-permitted` for a secret.
+    /// `invalid-hook` with the setting, `unknown-function`, `invalid-input`, or `function-not-permitted` for a secret.
     pub async fn check(&self, scope: &Scope, hook: &Hook) -> Result<(), HookError> {
         hook.check()?;
         if hook.max_body_bytes.is_some_and(|bytes| bytes > self.inner.settings.max_body_bytes) {
@@ -186,10 +189,17 @@ impl Hooks {
             return Err(HookError::invalid("max_body_bytes", problem));
         }
         self.check_secrets(scope, hook)?;
-        match &hook.function {
-            Some(function) => Ok(self.inner.functions.find(scope, function).await.map(|_| ())?),
-            None => Ok(()),
+        let Some(function) = &hook.function else { return Ok(()) };
+        let functions = &self.inner.functions;
+        if hook.input.wanted().names().next().is_some() {
+            return Ok(functions.find(scope, function).await.map(|_| ())?);
         }
+        // An input that no payload changes fits now or never.
+        let constant = hook.input.render(&Value::Null);
+        let constant = constant.map_err(|error| HookError::invalid("input", error.to_string()))?;
+        let input =
+            Payload::encode(&constant).map_err(|error| HookError::invalid("input", error.to_string()))?;
+        Ok(functions.prepare(scope, InvokeRequest::new(function.clone(), input)).await.map(|_| ())?)
     }
 
     pub(super) fn check_secrets(&self, scope: &Scope, hook: &Hook) -> Result<(), HookError> {

@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::records::{BODY, EVENT, KEY, PAYLOAD};
 use super::*;
 use crate::action::{ACTION_KIND, Action, ActionDb, ActionStatus, ActionTrigger};
-use crate::functions::{Functions, Scope, StoredPolicy};
+use crate::functions::{Function, Functions, Scope, StoredPolicy};
 
 /// When these tests take place.
 const NOW_MS: u64 = 1_770_732_000_000;
@@ -51,6 +51,8 @@ impl World {
             StoredPolicy { secret_directory: Some(secrets.path().to_owned()), ..StoredPolicy::default() };
         let functions = Functions::builder(memory.clone())
             .rust("deploy", |_: ActivityContext, input: Value| async move { Ok::<_, Failure>(input) })
+            .rust("count", |_: ActivityContext, input: Value| async move { Ok::<_, Failure>(input) })
+            .declare("count".parse().unwrap(), counting())
             .stored_policy(policy)
             .build()
             .unwrap();
@@ -88,6 +90,25 @@ impl World {
             self.hooks.events(&self.scope, &ListEvents { limit: 1_000, ..ListEvents::default() }).await;
         events.unwrap().into_iter().map(|event| event.outcome).collect()
     }
+}
+
+/// A function that takes whole numbers.
+fn counting() -> Function {
+    let declaration = json!({ "executor": "rust", "input_schema": { "type": "integer" } });
+    serde_json::from_value(declaration).unwrap()
+}
+
+#[tokio::test]
+async fn an_input_that_is_always_the_same_must_fit_the_function() {
+    let world = World::new(HookSettings::default());
+    let declare = async |input: Value| {
+        let hook = json!({ "function": "count", "verification": "none", "input": input });
+        let hook: Hook = serde_json::from_value(hook).unwrap();
+        world.hooks.check(&world.scope, &hook).await.map_err(|error| error.code().to_owned())
+    };
+    assert_eq!(declare(json!(7)).await, Ok(()));
+    assert_eq!(declare(json!("seven")).await, Err("invalid-input".to_owned()));
+    assert_eq!(declare(json!("{{payload.n}}")).await, Ok(()), "what a payload brings is not known yet");
 }
 
 fn outcome_name(accepted: Result<Accepted, Refused>) -> &'static str {

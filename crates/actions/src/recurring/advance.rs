@@ -35,6 +35,11 @@ impl RecurringAction {
                 }
                 self.decided(*time, schedule);
             }
+            Step::LeaveOut { from, .. } => {
+                // Only what is due is decided: the calendar may be changed before the rest is.
+                self.progress.decided_until = Some(*from);
+                self.progress.excluded = None;
+            }
             Step::SkipRange { until, .. } => {
                 self.progress.caught_up = 0;
                 self.decided(before(*until), schedule);
@@ -97,7 +102,7 @@ impl RecurringAction {
         let from = self.progress.decided_until.map_or(now, |until| until.max(now));
         self.decided(from, schedule);
         if self.next_execution_at.is_none() {
-            let reason = end_of(self);
+            let reason = end_of(self, schedule);
             self.disable(reason);
         }
     }
@@ -128,14 +133,17 @@ impl RecurringAction {
         self.enabled = false;
         self.next_execution_at = None;
         self.resumes_at = None;
+        self.progress.excluded = None;
         self.progress.buffered = None;
         self.disabled_reason = Some(reason.to_owned());
     }
 
     /// Everything up to a time is decided, and so the next occurrence is up.
     fn decided(&mut self, time: Timestamp, schedule: &Schedule) {
+        let following = schedule.following(time);
         self.progress.decided_until = Some(time);
-        self.next_execution_at = schedule.next_after(time).map(|next| next.time);
+        self.next_execution_at = following.next.map(|next| next.time);
+        self.progress.excluded = following.excluded.filter(|_| self.next_execution_at.is_some());
     }
 
     fn forget(&mut self, instance: &str) {

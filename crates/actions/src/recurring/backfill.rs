@@ -13,7 +13,7 @@ use super::policy::OverlapPolicy;
 use super::record::{RECURRING_HISTORY_KIND, decode_history, history_id};
 use crate::action::ActionError;
 use crate::functions::Scope;
-use crate::schedule::Note;
+use crate::schedule::{Note, Occurrence, Schedule};
 
 /// Most occurrences of one backfill.
 pub const MAX_BACKFILL: usize = 500;
@@ -43,6 +43,8 @@ pub enum BackfillOutcome {
     Started,
     /// It had been run.
     AlreadyRun,
+    /// The calendar leaves out its day, and the days up to the next line.
+    Excluded,
     /// Its dedup key had been seen.
     Deduplicated,
     /// Its call could not be made.
@@ -56,10 +58,40 @@ pub struct BackfillLine {
     pub time: Timestamp,
     /// What became of it.
     pub outcome: BackfillOutcome,
-    /// Why its call could not be made.
+    /// Why its call could not be made, or what it is excluded by.
     pub detail: Option<String>,
     /// The instance of its call.
     pub instance: Option<String>,
+}
+
+/// What lies in a range of the past.
+enum Past {
+    /// An occurrence to be run.
+    Open(Occurrence),
+    /// Those that the calendar leaves out before the next one.
+    Excluded { from: Timestamp, detail: Option<String> },
+}
+
+/// What lies in the range of a backfill, in order.
+fn past_of(schedule: &Schedule, backfill: Backfill) -> Result<Vec<Past>, ActionError> {
+    let (mut past, mut last) = (Vec::new(), before(backfill.start));
+    loop {
+        let following = schedule.following(last);
+        if let Some(from) = following.excluded.filter(|from| *from <= backfill.end) {
+            past.push(Past::Excluded { from, detail: schedule.exclusion_of(from) });
+        }
+        let Some(next) = following.next.filter(|next| next.time <= backfill.end) else { break };
+        last = next.time;
+        past.push(Past::Open(next));
+        if past.len() > backfill.limit {
+            break;
+        }
+    }
+    if past.len() <= backfill.limit {
+        return Ok(past);
+    }
+    let problem = format!("there are more than {} occurrences; choose a shorter range", backfill.limit);
+    Err(ActionError::invalid("end", problem))
 }
 
 impl RecurringActions {
@@ -77,16 +109,15 @@ impl RecurringActions {
         let action = self.read(scope, id).await?.action;
         self.check_backfill(&action, backfill)?;
         let schedule = self.schedule_of(&action)?;
-        let occurrences: Vec<_> =
-            schedule.between(before(backfill.start), backfill.end).take(backfill.limit + 1).collect();
-        if occurrences.len() > backfill.limit {
-            let problem =
-                format!("there are more than {} occurrences; choose a shorter range", backfill.limit);
-            return Err(ActionError::invalid("end", problem));
-        }
-        let mut lines = Vec::with_capacity(occurrences.len());
-        for occurrence in occurrences {
-            lines.push(self.run_past(&action, occurrence.time, occurrence.note, backfill.dry_run).await?);
+        let mut lines = Vec::new();
+        for past in past_of(&schedule, backfill)? {
+            lines.push(match past {
+                Past::Excluded { from, detail } => {
+                    let outcome = BackfillOutcome::Excluded;
+                    BackfillLine { time: from, outcome, detail, instance: None }
+                }
+                Past::Open(past) => self.run_past(&action, past.time, past.note, backfill.dry_run).await?,
+            });
         }
         Ok(lines)
     }

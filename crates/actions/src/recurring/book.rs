@@ -9,6 +9,7 @@ use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
 use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
 
+use super::decide::ALL_EXCLUDED;
 use super::dispatch::Dispatcher;
 use super::history::HistoryEntry;
 use super::model::{Progress, RecurringAction, RecurringActionTemplate};
@@ -23,6 +24,7 @@ use crate::functions::{FunctionError, Functions, Scope};
 use crate::moment::timestamp;
 use crate::options::ActionOptions;
 use crate::schedule::{Schedule, ScheduleSpec, Zones};
+use crate::telemetry::CurrentTrace;
 
 /// How often a change is tried again when others change the same action. Each try that fails is a change that went ahead.
 const MAX_TRIES: usize = 1_000;
@@ -74,6 +76,7 @@ pub struct RecurringActions {
     ids: Arc<dyn IdSource>,
     pub(super) zones: Arc<Zones>,
     pub(super) options: ActionOptions,
+    current_trace: Option<CurrentTrace>,
 }
 
 impl RecurringActions {
@@ -81,7 +84,8 @@ impl RecurringActions {
     pub fn new(store: Arc<dyn Store>, functions: Functions, zones: Arc<Zones>) -> Self {
         let client = Client::new(store.clone());
         let (clock, ids) = (SystemClock::shared(), SystemIds::shared());
-        RecurringActions { store, client, functions, clock, ids, zones, options: ActionOptions::default() }
+        let options = ActionOptions::default();
+        RecurringActions { store, client, functions, clock, ids, zones, options, current_trace: None }
     }
 
     /// Another clock.
@@ -106,6 +110,13 @@ impl RecurringActions {
         self
     }
 
+    /// What tells the W3C traceparent of the current span. Each call that is made begins a trace of its own then.
+    #[must_use]
+    pub fn current_trace(mut self, current: Option<CurrentTrace>) -> Self {
+        self.current_trace = current;
+        self
+    }
+
     /// The zone database.
     pub fn zones(&self) -> &Zones {
         &self.zones
@@ -121,6 +132,7 @@ impl RecurringActions {
             client: &self.client,
             functions: &self.functions,
             options: &self.options,
+            current_trace: self.current_trace,
         }
     }
 
@@ -141,9 +153,27 @@ impl RecurringActions {
         scope: &Scope,
         new: NewRecurringAction,
     ) -> Result<RecurringAction, ActionError> {
-        let now = self.now();
+        let (now, is_enabled) = (self.now(), new.enabled);
+        let mut action = self.drafted(scope, new, now);
+        check_end(&action, now)?;
+        let schedule = self.schedule_of(&action)?;
+        self.check(&action, &schedule, now).await?;
+        action.arm(&schedule, now);
+        if !action.enabled {
+            return Err(never_fires(&action));
+        }
+        if !is_enabled {
+            action.pause(Pause::default(), now);
+        }
+        self.insert(scope, &action).await?;
+        tracing::info!(recurring_id = action.id, namespace = %scope.namespace, tenant = %scope.tenant, "recurring.create");
+        Ok(action)
+    }
+
+    /// What a new recurring action is before it has a next time.
+    fn drafted(&self, scope: &Scope, new: NewRecurringAction, now: Timestamp) -> RecurringAction {
         let id = new.id.unwrap_or_else(|| self.ids.new_uuid()).to_string();
-        let mut action = RecurringAction {
+        RecurringAction {
             id,
             namespace: scope.namespace.clone(),
             tenant: scope.tenant.clone(),
@@ -168,20 +198,30 @@ impl RecurringActions {
             description: new.description,
             labels: new.labels,
             progress: Progress { zones: self.zones.version().to_owned(), ..Progress::default() },
-        };
-        check_end(&action, now)?;
+        }
+    }
+
+    /// The schedule of what could be made, refused for whatever its creation would refuse of it.
+    ///
+    /// # Errors
+    /// `invalid-action` with the field, errors of the function and its input.
+    pub async fn check_new(&self, scope: &Scope, new: NewRecurringAction) -> Result<Schedule, ActionError> {
+        let now = self.now();
+        let action = self.drafted(scope, new, now);
         let schedule = self.schedule_of(&action)?;
         self.check(&action, &schedule, now).await?;
-        action.arm(&schedule, now);
-        if !action.enabled {
-            return Err(never_fires(&action));
-        }
-        if !new.enabled {
-            action.pause(Pause::default(), now);
-        }
-        self.insert(scope, &action).await?;
-        tracing::info!(recurring_id = action.id, namespace = %scope.namespace, tenant = %scope.tenant, "recurring.create");
-        Ok(action)
+        Ok(schedule)
+    }
+
+    /// The same for one of which it is not said yet what it calls.
+    ///
+    /// # Errors
+    /// `invalid-action` with the field.
+    pub fn check_schedule(&self, scope: &Scope, new: NewRecurringAction) -> Result<Schedule, ActionError> {
+        let action = self.drafted(scope, new, self.now());
+        let schedule = self.schedule_of(&action)?;
+        action.check_without_call(&schedule, &self.options)?;
+        Ok(schedule)
     }
 
     async fn insert(&self, scope: &Scope, action: &RecurringAction) -> Result<(), ActionError> {
@@ -370,7 +410,10 @@ impl RecurringActions {
             Err(ActionError::Function(error @ FunctionError::Unknown { .. })) => {
                 Err(ActionError::invalid("provider", error.to_string()))
             }
-            checked => checked.map(|_| ()),
+            checked => {
+                checked?.message().await?;
+                Ok(())
+            }
         }
     }
 
@@ -385,7 +428,11 @@ impl RecurringActions {
             let stored = self.read(scope, id).await?;
             let mut action = stored.action.clone();
             let entry = change(&mut action, self.now())?;
-            if action == stored.action || self.put(&action, stored.version, entry).await? {
+            if action == stored.action {
+                return Ok(action);
+            }
+            if self.put(&action, stored.version, entry.as_ref()).await? {
+                entry.iter().for_each(|entry| entry.tell_skipped(&action.id));
                 return Ok(action);
             }
         }
@@ -397,11 +444,11 @@ impl RecurringActions {
         &self,
         action: &RecurringAction,
         version: u64,
-        entry: Option<HistoryEntry>,
+        entry: Option<&HistoryEntry>,
     ) -> Result<bool, ActionError> {
         let mut writes = vec![action.write(Expect::Version(version))?];
         if let Some(entry) = entry {
-            writes.push(action.history_write(&entry, self.options.keep_history)?);
+            writes.push(action.history_write(entry, self.options.keep_history)?);
         }
         match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
             Ok(_) => Ok(true),
@@ -421,12 +468,13 @@ fn check_end(action: &RecurringAction, now: Timestamp) -> Result<(), ActionError
 }
 
 pub(super) fn never_fires(action: &RecurringAction) -> ActionError {
+    let reason = action.disabled_reason.as_deref().unwrap_or_default();
     let field = match (&action.schedule.cron_expr, action.schedule.at) {
+        _ if reason == ALL_EXCLUDED => "exclude",
         (_, Some(_)) => "at",
         (Some(_), _) => "cron_expr",
         _ => "every",
     };
-    let reason = action.disabled_reason.as_deref().unwrap_or_default();
     ActionError::invalid(field, format!("it would never fire again: {reason}; change the schedule"))
 }
 

@@ -38,6 +38,15 @@ impl RecurringAction {
     /// Checks what types cannot.
     pub(super) fn check(&self, schedule: &Schedule, options: &ActionOptions) -> Result<(), ActionError> {
         self.check_template()?;
+        self.check_without_call(schedule, options)
+    }
+
+    /// The same for all but what is called.
+    pub(super) fn check_without_call(
+        &self,
+        schedule: &Schedule,
+        options: &ActionOptions,
+    ) -> Result<(), ActionError> {
         self.check_texts()?;
         self.check_policy(schedule)?;
         let field = if self.schedule.every.is_some() { "every" } else { "cron_expr" };

@@ -4,6 +4,8 @@
 //! |---|---|
 //! | paused, and its time to go on has come | `Resume` |
 //! | an occurrence waits and nothing runs any more | `Fire` that one |
+//! | there is no next occurrence | `Disable` |
+//! | the first of those that the calendar leaves out before it is due | `LeaveOut` all of them |
 //! | the next occurrence is not due | nothing |
 //! | it is due, and there will be no more executions | `Disable` |
 //! | it is too late, and so are others after it | `SkipRange` |
@@ -18,7 +20,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::history::SkipReason;
+use super::history::{MAX_COUNTED, SkipReason};
 use super::model::RecurringAction;
 use super::policy::{MissedPolicy, OverlapPolicy};
 use crate::schedule::{Note, Schedule};
@@ -26,9 +28,6 @@ use crate::schedule::{Note, Schedule};
 /// How late an occurrence may be when the one after it is due as well. Beyond it there is a backlog, and what is to be done
 /// about a backlog is for the missed policy to say.
 const LATE_BESIDE_NEXT: Duration = Duration::from_secs(10);
-
-/// Most occurrences of a stretch that are counted for the record.
-const MAX_COUNTED: usize = 1_000;
 
 /// The time at which a decision is taken, and how late is too late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,7 +66,14 @@ pub enum Step {
         /// Why.
         reason: SkipReason,
     },
-    /// Do not run any of a stretch.
+    /// Do not run any before the next one, because the calendar leaves out their days.
+    LeaveOut {
+        /// The first scheduled time.
+        from: Timestamp,
+        /// The next one that is to be run.
+        until: Timestamp,
+    },
+    /// Do not run any of a stretch, because they were missed.
     SkipRange {
         /// The first scheduled time.
         from: Timestamp,
@@ -96,8 +102,11 @@ pub fn decide(action: &RecurringAction, schedule: &Schedule, moment: Moment) -> 
     }
     let Some(next) = action.next_execution_at else {
         let is_over = progress.buffered.is_none();
-        return is_over.then(|| Step::Disable { reason: end_of(action).to_owned() });
+        return is_over.then(|| Step::Disable { reason: end_of(action, schedule).to_owned() });
     };
+    if let Some(from) = progress.excluded.filter(|from| *from <= moment.now) {
+        return Some(Step::LeaveOut { from, until: next });
+    }
     if action.fires_at(next) > moment.now {
         return None;
     }
@@ -115,10 +124,16 @@ pub fn decide(action: &RecurringAction, schedule: &Schedule, moment: Moment) -> 
 /// Why an action is over that has fired as often as it may.
 pub(super) const MAX_EXECUTIONS: &str = "max_executions is reached";
 
+/// Why an action is over whose calendar leaves out all that is left.
+pub(super) const ALL_EXCLUDED: &str = "exclude leaves no further occurrence";
+
 /// Why there is no next time.
-pub(super) fn end_of(action: &RecurringAction) -> &'static str {
+pub(super) fn end_of(action: &RecurringAction, schedule: &Schedule) -> &'static str {
+    let since = action.progress.decided_until.unwrap_or(action.created_at);
     if action.policy.max_executions.is_some_and(|most| action.execution_count >= most) {
         MAX_EXECUTIONS
+    } else if schedule.following(since).excluded.is_some() {
+        ALL_EXCLUDED
     } else if action.schedule.at.is_some() {
         "its one time has passed"
     } else if action.schedule.ends_at.is_some() {
@@ -218,23 +233,22 @@ impl Lateness<'_> {
         .filter(|until| *until > self.next)
     }
 
-    /// The last occurrence up to now. It is looked for in stretches that grow, so that it takes about as many steps as
-    /// there are occurrences in the last stretch, whatever lies before.
+    /// The last occurrence up to now. There is one after a moment that is not after now if and only if that moment is
+    /// before the last one, so halving finds it in a few dozen steps, however many there are.
     fn last_due(&self) -> Option<Timestamp> {
         let now = self.moment.now;
-        let since = now.duration_since(before(self.next));
-        let mut stretch = SignedDuration::from_secs(60);
-        loop {
-            let reach = stretch.min(since);
-            let from = now.checked_sub(reach).unwrap_or(Timestamp::MIN);
-            if let Some(last) = self.schedule.between(from, now).last() {
-                return Some(last.time);
+        let due_after =
+            |time| self.schedule.next_after(time).map(|next| next.time).filter(|next| *next <= now);
+        let (mut last, mut end) = (due_after(before(self.next))?, now);
+        while let Some(following) = due_after(last) {
+            last = following;
+            let middle = last.checked_add(end.duration_since(last) / 2).unwrap_or(last);
+            match due_after(middle) {
+                Some(later) => last = later,
+                None => end = middle,
             }
-            if reach >= since {
-                return None;
-            }
-            stretch = stretch.saturating_mul(4);
         }
+        Some(last)
     }
 }
 

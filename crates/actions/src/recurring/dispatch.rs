@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use segno::client::StartCall;
 use segno::clock::duration_ms;
 use segno::store::{ErrorKind, Expect, OrchestratorMessage, RecordBatch, RecordWrite, Store};
 use segno::{Client, Payload};
@@ -18,6 +19,7 @@ use crate::functions::{FunctionName, Functions, INVOKE, InvokeRequest, invocatio
 use crate::options::ActionOptions;
 use crate::schedule::Note;
 use crate::settle::Settle;
+use crate::telemetry::{self, CurrentTrace};
 use crate::template::Template;
 
 /// Label of the instances of recurring actions.
@@ -87,6 +89,7 @@ pub(crate) struct Dispatcher<'a> {
     pub(crate) client: &'a Client,
     pub(crate) functions: &'a Functions,
     pub(crate) options: &'a ActionOptions,
+    pub(crate) current_trace: Option<CurrentTrace>,
 }
 
 impl Dispatcher<'_> {
@@ -141,19 +144,26 @@ impl Dispatcher<'_> {
             }
         }
         let start = self.start_of(action, firing.time, dedup_key.as_deref()).await?;
+        // Nobody waits for it: it is the beginning of a trace.
+        let span = tracing::debug_span!(parent: None, "segno.recurring", recurring_id = action.id, time = %firing.time);
+        let start = match telemetry::trace_of(&span, self.current_trace) {
+            Some(traceparent) => start.traceparent(traceparent),
+            None => start,
+        };
+        let start = start.message().await?;
         if let Some(key) = &dedup_key {
             plan.dedup.insert(dedup_id(&action.scope(), key), action.dedup_write(key, firing.time)?);
         }
         Ok(Some(start))
     }
 
-    /// The message that starts the call of an occurrence, under an id that follows from the action and the scheduled time.
+    /// The start of the call of an occurrence, under an id that follows from the action and the scheduled time.
     pub(crate) async fn start_of(
         &self,
         action: &RecurringAction,
         time: Timestamp,
         dedup_key: Option<&str>,
-    ) -> Result<OrchestratorMessage, ActionError> {
+    ) -> Result<StartCall<Payload>, ActionError> {
         let scope = action.scope();
         let request =
             InvokeRequest::new(action.function()?, Payload::encode(&action.input(time, dedup_key))?);
@@ -161,7 +171,7 @@ impl Dispatcher<'_> {
         let keep_ms = duration_ms(self.options.keep_history);
         invocation.settle = Some(Settle::Recurring { id: action.id.clone(), time, keep_ms });
         let start = self.client.start(INVOKE, invocation).id(action.instance_id(time));
-        Ok(start.label(RECURRING_LABEL, action.id.as_str()).message().await?)
+        Ok(start.label(RECURRING_LABEL, action.id.as_str()))
     }
 }
 

@@ -37,11 +37,13 @@ impl RecurringActions {
         time: Timestamp,
     ) -> Result<Explanation, ActionError> {
         let action = self.read(scope, id).await?.action;
+        let schedule = self.schedule_of(&action)?;
         if let Some(entry) = self.entry_about(&action, time).await? {
-            let (runs, text) = told(&entry);
+            // A stretch of missed or paused occurrences can have days in it that the calendar leaves out anyway.
+            let by_calendar = left_out(&schedule, time).filter(|_| entry.time != time);
+            let (runs, text) = by_calendar.map_or_else(|| told(&entry), |text| (false, text));
             return Ok(Explanation { time, runs, text, entry: Some(entry) });
         }
-        let schedule = self.schedule_of(&action)?;
         let (runs, text) = self.reason(&action, &schedule, time);
         Ok(Explanation { time, runs, text, entry: None })
     }
@@ -64,11 +66,16 @@ impl RecurringActions {
         };
         let records = self.store.list_records(request).await?;
         let entry = records.first().map(decode_history).transpose()?;
-        Ok(entry.filter(|entry| entry.covers(time)))
+        // A stretch can reach into what is still to come, and the schedule may have been changed since.
+        let is_open = action.next_execution_at.is_some_and(|next| next <= time);
+        Ok(entry.filter(|entry| entry.time == time || (entry.covers(time) && !is_open)))
     }
 
     fn reason(&self, action: &RecurringAction, schedule: &Schedule, time: Timestamp) -> (bool, String) {
         let now = self.now();
+        if let Some(text) = left_out(schedule, time) {
+            return (false, text);
+        }
         let here = schedule.next_after(before(time));
         let Some(here) = here.filter(|here| here.time == time) else {
             let next = schedule.next_after(time);
@@ -104,6 +111,13 @@ impl RecurringActions {
     }
 }
 
+/// Why an occurrence is left out, if the calendar does that.
+fn left_out(schedule: &Schedule, time: Timestamp) -> Option<String> {
+    schedule.following(before(time)).excluded.filter(|excluded| *excluded == time)?;
+    let exclusion = schedule.exclusion_of(time)?;
+    Some(format!("the calendar leaves out its day: {exclusion} (exclude)"))
+}
+
 fn told(entry: &HistoryEntry) -> (bool, String) {
     let detail = entry.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
     let note = entry.note.map(|note| format!(" ({note})")).unwrap_or_default();
@@ -121,6 +135,9 @@ fn told(entry: &HistoryEntry) -> (bool, String) {
         (Decision::Disabled, _) => (false, format!("it was disabled then{detail}")),
         (Decision::Skipped, Some(SkipReason::Overlap)) => {
             (false, "it was skipped: the run before it had not ended (overlap_policy)".to_owned())
+        }
+        (Decision::Skipped, Some(SkipReason::Calendar)) => {
+            (false, format!("it was skipped: the calendar leaves out its day (exclude){detail}"))
         }
         (Decision::Skipped, Some(SkipReason::Dedup)) => {
             (false, "it was skipped: its dedup key had been seen within the dedup window".to_owned())

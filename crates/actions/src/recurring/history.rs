@@ -3,7 +3,11 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::schedule::Note;
+use crate::schedule::{Note, Schedule};
+use crate::telemetry;
+
+/// Most occurrences of a stretch that are counted for the record.
+pub(crate) const MAX_COUNTED: usize = 1_000;
 
 /// What was decided about an occurrence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,6 +33,8 @@ pub enum SkipReason {
     Overlap,
     /// It was paused.
     Paused,
+    /// The calendar leaves out its day.
+    Calendar,
     /// Its dedup key had been seen.
     Dedup,
     /// Nobody was there, or nobody was through with what came before.
@@ -41,6 +47,7 @@ impl SkipReason {
         match self {
             SkipReason::Overlap => "overlap",
             SkipReason::Paused => "paused",
+            SkipReason::Calendar => "calendar",
             SkipReason::Dedup => "dedup",
             SkipReason::Missed => "missed",
         }
@@ -115,6 +122,22 @@ impl HistoryEntry {
 
     pub(crate) fn skipped(time: Timestamp, reason: SkipReason, now: Timestamp) -> Self {
         HistoryEntry { reason: Some(reason), ..Self::new(time, Decision::Skipped, now) }
+    }
+
+    /// Of all that the calendar leaves out from one occurrence up to another.
+    pub(crate) fn left_out(schedule: &Schedule, from: Timestamp, until: Timestamp, now: Timestamp) -> Self {
+        let count = schedule.count_with_excluded(from, until, MAX_COUNTED);
+        let detail = schedule.exclusion_of(from);
+        let entry = Self::skipped(from, SkipReason::Calendar, now);
+        HistoryEntry { until: Some(until), count: Some(count as u64), detail, ..entry }
+    }
+
+    /// Counts and logs it, once it is committed, if it is about something that was not run.
+    pub(crate) fn tell_skipped(&self, recurring_id: &str) {
+        let Some(reason) = self.reason.map(SkipReason::as_str) else { return };
+        let (time, count) = (self.time, self.count.unwrap_or(1));
+        metrics::counter!(telemetry::RECURRING_SKIPPED, "reason" => reason).increment(count);
+        tracing::info!(recurring_id, %time, count, reason, "recurring.skip");
     }
 
     /// Whether it is about an occurrence of this time.

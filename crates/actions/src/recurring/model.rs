@@ -48,6 +48,9 @@ pub struct Progress {
     /// The scheduled time up to which everything is decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_until: Option<Timestamp>,
+    /// The first occurrence before the next one that the calendar leaves out, until that is written down.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub excluded: Option<Timestamp>,
     /// Occurrences whose calls have not ended. Only so many are remembered if runs may overlap.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub running: Vec<RunningOccurrence>,
@@ -155,6 +158,7 @@ impl RecurringAction {
             None => None,
         };
         let check = progress.check_at.filter(|_| !progress.running.is_empty());
-        [by_time, check].into_iter().flatten().min().map(due_ms)
+        let excluded = progress.excluded.filter(|_| self.enabled);
+        [by_time, check, excluded].into_iter().flatten().min().map(due_ms)
     }
 }

@@ -4,14 +4,11 @@ use jiff::Timestamp;
 
 use super::book::{RecurringActions, never_fires};
 use super::decide::before;
-use super::history::{HistoryEntry, SkipReason};
+use super::history::{HistoryEntry, MAX_COUNTED, SkipReason};
 use super::model::RecurringAction;
 use crate::action::ActionError;
 use crate::functions::Scope;
 use crate::schedule::Schedule;
-
-/// Most occurrences of a pause that are counted for the record.
-const MAX_COUNTED: usize = 1_000;
 
 /// How somebody pauses a recurring action.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -3,21 +3,40 @@
 use std::iter;
 use std::time::Duration;
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use super::calendar::Calendar;
 use super::daylight::LocalCron;
 use super::describe;
 use super::occurrence::{Note, Occurrence};
 use crate::functions::HumanDuration;
+
+/// So often in a row the calendar may leave out what comes next, days that follow each other counted as one. What is left
+/// out more often never happens: a weekday and a date of the year meet within 40 years, which is half as many weeks.
+const MAX_LEFT_OUT: usize = 4_000;
+
+/// A clock that is put back over midnight shows the day before again within this time.
+const SECOND_PASS: SignedDuration = SignedDuration::from_hours(24);
 
 /// A checked schedule; made by [`ScheduleSpec::compile`](super::ScheduleSpec::compile).
 #[derive(Debug, Clone)]
 pub struct Schedule {
     rhythm: Rhythm,
     zone: TimeZone,
+    calendar: Option<Box<Calendar>>,
     starts_at: Option<Timestamp>,
     ends_at: Option<Timestamp>,
+}
+
+/// What comes after a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Following {
+    /// The first moment before the next one that the calendar leaves out.
+    pub excluded: Option<Timestamp>,
+    /// The next one, or none if there will be none any more.
+    pub next: Option<Occurrence>,
 }
 
 /// How moments follow each other.
@@ -32,29 +51,67 @@ pub(super) enum Rhythm {
 }
 
 impl Schedule {
-    pub(super) fn new(
-        rhythm: Rhythm,
-        zone: TimeZone,
-        starts_at: Option<Timestamp>,
-        ends_at: Option<Timestamp>,
-    ) -> Self {
-        Schedule { rhythm, zone, starts_at, ends_at }
+    pub(super) fn new(rhythm: Rhythm, zone: TimeZone, calendar: Option<Calendar>) -> Self {
+        Schedule { rhythm, zone, calendar: calendar.map(Box::new), starts_at: None, ends_at: None }
+    }
+
+    /// Nothing happens outside of these bounds.
+    pub(super) fn within(self, starts_at: Option<Timestamp>, ends_at: Option<Timestamp>) -> Self {
+        Schedule { starts_at, ends_at, ..self }
     }
 
     /// The first moment after this one, or none if there will be none any more.
     pub fn next_after(&self, time: Timestamp) -> Option<Occurrence> {
-        let just_before =
-            |start: Timestamp| start.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(Timestamp::MIN);
+        self.following(time).next
+    }
+
+    /// The first moment after this one, and what the calendar leaves out before it.
+    pub fn following(&self, time: Timestamp) -> Following {
+        let (mut after, mut excluded) = (time, None);
+        for _ in 0..MAX_LEFT_OUT {
+            let Some((time, note)) = self.next_by_rhythm(after) else { break };
+            let Some(calendar) = self.calendar.as_ref().filter(|calendar| calendar.excludes(self.date(time)))
+            else {
+                return Following { excluded, next: Some(self.occurrence(time, note)) };
+            };
+            excluded.get_or_insert(time);
+            let Some(resume) = self.last_left_out(calendar, time) else { break };
+            after = resume;
+        }
+        Following { excluded, next: None }
+    }
+
+    /// The first moment after this one, whatever the calendar says.
+    fn next_by_rhythm(&self, time: Timestamp) -> Option<(Timestamp, Option<Note>)> {
         let after = self.starts_at.map_or(time, |start| time.max(just_before(start)));
         let (time, note) = match &self.rhythm {
             Rhythm::Cron(cron) => cron.next_after(after)?,
             Rhythm::Every { interval, anchor } => (next_interval(*interval, *anchor, after)?, None),
             Rhythm::Once(at) => (Some(*at).filter(|at| *at > after)?, None),
         };
-        if self.ends_at.is_some_and(|end| time > end) {
-            return None;
-        }
-        Some(self.occurrence(time, note))
+        self.ends_at.is_none_or(|end| time <= end).then_some((time, note))
+    }
+
+    /// A moment up to which everything after one that is left out is left out as well.
+    fn last_left_out(&self, calendar: &Calendar, time: Timestamp) -> Option<Timestamp> {
+        let open = calendar.first_open(self.date(time).tomorrow().ok()?)?;
+        let begins = just_before(open.to_zoned(self.zone.clone()).ok()?.timestamp());
+        let change = self.zone.following(time).next().map(|change| just_before(change.timestamp()));
+        let change = change.filter(|change| change.duration_since(time) < SECOND_PASS);
+        Some(change.map_or(begins, |change| begins.min(change)).max(time))
+    }
+
+    /// The exclusion by which the calendar leaves out the day of a moment, in words.
+    pub fn exclusion_of(&self, time: Timestamp) -> Option<String> {
+        self.calendar.as_ref()?.reason(self.date(time))
+    }
+
+    /// How many moments there are from one up to another that does not count, whatever the calendar says; at most so many
+    /// are counted.
+    pub fn count_with_excluded(&self, from: Timestamp, until: Timestamp, most: usize) -> usize {
+        let all =
+            iter::successors(self.next_by_rhythm(just_before(from)), |last| self.next_by_rhythm(last.0));
+        all.take_while(|(time, _)| *time < until).take(most).count()
     }
 
     /// All moments after this one, in order, found as they are asked for. There may be no end of them.
@@ -91,6 +148,9 @@ impl Schedule {
         if let Some(end) = self.ends_at {
             text.push_str(&format!(", not after {}", self.local(end)));
         }
+        if let Some(calendar) = &self.calendar {
+            text.push_str(&format!(", {}", calendar.describe()));
+        }
         text
     }
 
@@ -109,9 +169,19 @@ impl Schedule {
         self.zone.to_offset(time)
     }
 
+    /// The day of a moment in the zone.
+    pub(super) fn date(&self, time: Timestamp) -> Date {
+        self.zone.to_datetime(time).date()
+    }
+
     fn occurrence(&self, time: Timestamp, note: Option<Note>) -> Occurrence {
         Occurrence { time, local: self.local(time), note }
     }
+}
+
+/// The last moment before a time.
+fn just_before(time: Timestamp) -> Timestamp {
+    time.checked_sub(SignedDuration::from_nanos(1)).unwrap_or(Timestamp::MIN)
 }
 
 /// The first whole number of intervals from the anchor that lies after a time.

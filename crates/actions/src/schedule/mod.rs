@@ -10,6 +10,7 @@
 //! | `fields.rs` | which field of an expression is wrong |
 //! | `daylight.rs` | from local times to moments, where clocks are put forward and back |
 //! | `stretch.rs` | stretches of time with one distance from UTC, and the changes between them |
+//! | `exclusion.rs`, `calendar.rs` | days on which nothing happens: one as it is written, all of them together |
 //! | `zones.rs` | the time zone database |
 //! | `occurrence.rs` | one moment of a schedule, and what is odd about it |
 //! | `preview.rs` | the next moments, for people to look at |
@@ -20,11 +21,13 @@
 //! **Invariants.** The moments of a schedule strictly increase, and [`Schedule::next_after`] never answers with one that is
 //! not after what it was asked for. It does not matter from where one asks: the moments are the same.
 
+mod calendar;
 mod compiled;
 mod cron;
 mod daylight;
 mod describe;
 mod error;
+mod exclusion;
 mod fields;
 mod jitter;
 mod occurrence;
@@ -33,7 +36,7 @@ mod spec;
 mod stretch;
 mod zones;
 
-pub use compiled::Schedule;
+pub use compiled::{Following, Schedule};
 pub use error::{INVALID_SCHEDULE, ScheduleError};
 pub use jitter::jitter_of;
 pub use occurrence::{Note, Occurrence};

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::calendar::Calendar;
 use super::compiled::{Rhythm, Schedule};
 use super::cron::Pattern;
 use super::daylight::LocalCron;
@@ -40,6 +41,9 @@ pub struct ScheduleSpec {
     /// Nothing happens after this moment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends_at: Option<Timestamp>,
+    /// Days of the zone on which nothing happens: dates, dates of every year, weekdays, and ranges of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<String>,
 }
 
 fn utc() -> String {
@@ -98,6 +102,7 @@ impl Default for ScheduleSpec {
             anchor: None,
             starts_at: None,
             ends_at: None,
+            exclude: Vec::new(),
         }
     }
 }
@@ -132,6 +137,13 @@ impl ScheduleSpec {
         self
     }
 
+    /// Not on these days.
+    #[must_use]
+    pub fn exclude<T: Into<String>>(mut self, days: impl IntoIterator<Item = T>) -> Self {
+        self.exclude = days.into_iter().map(Into::into).collect();
+        self
+    }
+
     /// Checks everything and gives a schedule that can be asked for its moments.
     ///
     /// # Errors
@@ -161,7 +173,8 @@ impl ScheduleSpec {
                 ));
             }
         };
-        Ok(Schedule::new(rhythm, zone, self.starts_at, self.ends_at))
+        let calendar = Calendar::read(&self.exclude)?;
+        Ok(Schedule::new(rhythm, zone, calendar).within(self.starts_at, self.ends_at))
     }
 
     fn interval(&self, interval: HumanDuration) -> Result<Rhythm, ScheduleError> {

@@ -6,9 +6,9 @@ use segno::store::{OrchestratorMessage, Record, RecordBatch};
 
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::record::decode;
-use crate::action::{ActionError, ActionStatus, StoredAction};
+use crate::action::{ActionError, ActionStatus, OnRestart, StoredAction};
 use crate::functions::{INVOKE, InvokeRequest, invocation_id};
-use crate::moment::timestamp;
+use crate::moment::{due_ms, timestamp};
 use crate::recurring::dispatch::is_for_ever;
 use crate::settle::{Ended, Settle};
 use crate::telemetry;
@@ -42,7 +42,7 @@ impl Scheduler {
         if fired == Handled::Done {
             metrics::counter!(telemetry::ACTIONS_DISPATCHED).increment(1);
             metrics::histogram!(telemetry::LATENESS_SECONDS, "kind" => "action")
-                .record(lateness_seconds(&record, now_ms));
+                .record(lateness_seconds(due_ms(stored.action.trigger.at()), now_ms));
             tracing::debug!(action = %stored.action.id, instance = stored.action.instance, "action.dispatch");
         }
         Ok(fired)
@@ -54,9 +54,16 @@ impl Scheduler {
         let request = InvokeRequest::new(action.function()?, Payload::encode(&action.tool_input)?);
         let mut invocation = self.functions.prepare(scope, request).await?;
         let keep_ms = duration_ms(self.options.keep_finished);
+        invocation.gives_up_when_lost = action.on_restart == OnRestart::Fail;
         invocation.settle = Some(Settle::Action { id: action.id.to_string(), keep_ms });
         let key = format!("action:{}:{}", action.id, action.trigger.at());
-        let start = self.client.start(INVOKE, invocation).id(invocation_id(scope, &key));
+        let mut start = self.client.start(INVOKE, invocation).id(invocation_id(scope, &key));
+        // Nobody waits for it: it is the beginning of a trace.
+        let span =
+            tracing::debug_span!(parent: None, "segno.action", action_id = %action.id, label = action.label);
+        if let Some(traceparent) = telemetry::trace_of(&span, self.current_trace) {
+            start = start.traceparent(traceparent);
+        }
         Ok(start.label(ACTION_LABEL, action.id.to_string()).message().await?)
     }
 }

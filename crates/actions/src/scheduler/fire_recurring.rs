@@ -45,7 +45,7 @@ impl Scheduler {
         let batch = plan.into_batch(&action, stored.version, &self.options)?;
         match self.store.commit_records(batch).await {
             Ok(_) => {
-                report(&action, &entries, lateness_seconds(&record, now_ms));
+                report(&action, &entries, now_ms);
                 Ok(Handled::Done)
             }
             Err(error) if error.kind() == ErrorKind::Conflict => {
@@ -76,6 +76,9 @@ impl Scheduler {
                 Step::Resume | Step::Disable { .. } => {}
                 Step::Buffer { time } => plan.note(HistoryEntry::new(time, Decision::Buffered, now)),
                 Step::Skip { time, reason } => plan.note(HistoryEntry::skipped(time, reason, now)),
+                Step::LeaveOut { from, until } => {
+                    plan.note(HistoryEntry::left_out(schedule, from, until, now))
+                }
                 Step::SkipRange { from, until, count } => {
                     let entry = HistoryEntry::skipped(from, SkipReason::Missed, now);
                     plan.note(HistoryEntry { until: Some(until), count: Some(count), ..entry });
@@ -86,6 +89,7 @@ impl Scheduler {
                         client: &self.client,
                         functions: &self.functions,
                         options: &self.options,
+                        current_trace: self.current_trace,
                     };
                     dispatcher.fire(action, Firing { time, note, cancels }, now, plan).await?;
                 }
@@ -129,26 +133,22 @@ impl Scheduler {
 }
 
 /// Counts and logs what was committed.
-fn report(action: &RecurringAction, entries: &[HistoryEntry], lateness_seconds: f64) {
+fn report(action: &RecurringAction, entries: &[HistoryEntry], now_ms: u64) {
     let id = &action.id;
     for entry in entries {
-        match (entry.decision, entry.reason) {
-            (Decision::Fired, _) if entry.outcome.is_none() => {
+        match entry.decision {
+            Decision::Fired if entry.outcome.is_none() => {
                 metrics::counter!(telemetry::RECURRING_DISPATCHED).increment(1);
                 metrics::histogram!(telemetry::LATENESS_SECONDS, "kind" => "recurring")
-                    .record(lateness_seconds);
+                    .record(lateness_seconds(due_ms(action.fires_at(entry.time)), now_ms));
                 tracing::info!(recurring_id = id, time = %entry.time, instance = entry.instance, "recurring.dispatch");
             }
-            (Decision::Skipped, Some(reason)) => {
-                let count = entry.count.unwrap_or(1);
-                metrics::counter!(telemetry::RECURRING_SKIPPED, "reason" => reason.as_str()).increment(count);
-                tracing::info!(recurring_id = id, time = %entry.time, count, reason = reason.as_str(), "recurring.skip");
-            }
-            (Decision::Refused, _) => {
+            Decision::Skipped => entry.tell_skipped(id),
+            Decision::Refused => {
                 metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
                 tracing::error!(recurring_id = id, time = %entry.time, error = entry.detail, "recurring.dispatch_error");
             }
-            (Decision::Disabled, _) => {
+            Decision::Disabled => {
                 let name =
                     if action.schedule.ends_at.is_some() { "recurring.expired" } else { "recurring.no_next" };
                 tracing::warn!(recurring_id = id, reason = entry.detail, "{name}");

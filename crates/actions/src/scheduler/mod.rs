@@ -23,9 +23,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use segno::Client;
-use segno::clock::{self, Clock, SystemClock};
+use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
-use segno::store::{Record, RecordBatch, Store};
+use segno::store::{RecordBatch, Store};
 
 use crate::action::{ACTION_KIND, ACTION_RUN_KIND, ActionDb, ActionError, StoredAction};
 use crate::functions::{Functions, Scope};
@@ -33,7 +33,7 @@ use crate::options::ActionOptions;
 use crate::recurring::RECURRING_KIND;
 use crate::schedule::Zones;
 use crate::settle::Ended;
-use crate::telemetry;
+use crate::telemetry::{self, CurrentTrace};
 use lane::Lane;
 
 /// What became of a due record.
@@ -80,6 +80,13 @@ impl SchedulerBuilder {
         self
     }
 
+    /// What tells the W3C traceparent of the current span. Each call that is fired begins a trace of its own then.
+    #[must_use]
+    pub fn current_trace(mut self, current: Option<CurrentTrace>) -> Self {
+        self.scheduler.current_trace = current;
+        self
+    }
+
     /// Finishes the scheduler.
     pub fn build(mut self) -> Scheduler {
         let seed = usize::try_from(self.ids.new_seed() >> 32).unwrap_or_default();
@@ -97,6 +104,7 @@ pub struct Scheduler {
     clock: Arc<dyn Clock>,
     zones: Arc<Zones>,
     options: ActionOptions,
+    current_trace: Option<CurrentTrace>,
     /// Where in a page of due records this node begins: nodes that begin at different places do not race for each record.
     place: usize,
 }
@@ -111,6 +119,7 @@ impl Scheduler {
             clock: SystemClock::shared(),
             zones: Arc::new(Zones::newest()),
             options: ActionOptions::default(),
+            current_trace: None,
             place: 0,
         };
         SchedulerBuilder { scheduler, ids: SystemIds::shared() }
@@ -119,7 +128,6 @@ impl Scheduler {
     /// Runs until told to stop. Stopping at any moment is safe: what was not committed was not done.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let work = async {
-            self.recover().await;
             let actions = Lane::new(ACTION_KIND, "action");
             let runs = Lane::new(ACTION_RUN_KIND, "check");
             let recurring = Lane::new(RECURRING_KIND, "recurring");
@@ -138,22 +146,6 @@ impl Scheduler {
             biased;
             () = stop => {}
             _ = work => {}
-        }
-    }
-
-    /// Gives up what was running when its process went down and is not to be resumed. Others are waited for meanwhile: it
-    /// is done until the store lets us.
-    async fn recover(&self) {
-        let actions = self.actions(&Scope::default());
-        loop {
-            match actions.recover_everywhere(2 * self.options.check_interval).await {
-                Ok(0) => return,
-                Ok(recovered) => return tracing::info!(recovered, "actions given up after a restart"),
-                Err(error) => {
-                    tracing::warn!(%error, "actions that were running cannot be looked at; trying again");
-                    clock::sleep(&*self.clock, lane::PAUSE_AFTER_ERROR).await;
-                }
-            }
         }
     }
 
@@ -191,8 +183,7 @@ fn handled(committed: bool) -> Handled {
     if committed { Handled::Done } else { Handled::Lost }
 }
 
-/// How late a record is, in seconds.
-fn lateness_seconds(record: &Record, now_ms: u64) -> f64 {
-    let late_ms = now_ms.saturating_sub(record.due_at_ms.unwrap_or(now_ms));
-    std::time::Duration::from_millis(late_ms).as_secs_f64()
+/// How late it is for something that was due at a time, in seconds.
+fn lateness_seconds(due_ms: u64, now_ms: u64) -> f64 {
+    std::time::Duration::from_millis(now_ms.saturating_sub(due_ms)).as_secs_f64()
 }

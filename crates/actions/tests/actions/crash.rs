@@ -8,7 +8,7 @@ use std::time::Duration;
 use segno::store::Store;
 use segno::store::memory::MemoryStore;
 use segno::{Client, Registry, Runtime};
-use segno_actions::action::{Action, ActionDb, ActionTrigger};
+use segno_actions::action::{Action, ActionDb, ActionTrigger, OnRestart};
 use segno_actions::functions::{Functions, HumanDuration, Scope};
 use segno_actions::recurring::{Decision, NewRecurringAction, RecurringActionTemplate, RecurringActions};
 use segno_actions::schedule::{ScheduleSpec, Zones};
@@ -105,6 +105,7 @@ fn run(crash: Option<(u64, Fault)>) -> (Outcome, u64) {
         let trigger = ActionTrigger::Scheduled { next_tick_at };
         let one_shot = Action {
             recurrence: Some(Duration::from_secs(600)),
+            on_restart: OnRestart::Resume,
             ..Action::new(Uuid::from_u128(1), "test", "note", trigger, now)
         };
         ActionDb::new(store.clone()).clock(clock.clone()).insert(&one_shot).await.unwrap();

@@ -7,6 +7,8 @@
 )]
 
 mod crash;
+mod golden;
 mod one_shot;
 mod recurring;
 mod support;
+mod telemetry;

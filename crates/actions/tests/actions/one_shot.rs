@@ -146,11 +146,82 @@ fn what_runs_is_resumed_by_the_engine_or_given_up_as_it_says() {
         world.env.crash().await;
         world.env.restart().await;
         world.schedule();
-        world.pass(10).await;
+        // The lock of the node that is gone runs out.
+        world.pass(60).await;
         assert_eq!(world.status(1).await, ActionStatus::Running);
         assert_eq!(failed(&world.status(2).await), "recovered from restart");
         world.pass(1_000).await;
         assert_eq!(world.status(1).await, ActionStatus::Completed { result: json!(600) });
         assert_eq!(failed(&world.status(2).await), "recovered from restart");
+        assert_eq!(world.calls.inputs().len(), 3, "one was begun again, the other was not");
+    });
+}
+
+#[test]
+fn a_node_that_starts_gives_up_nothing_that_another_one_runs() {
+    segno_testkit::run(async {
+        let mut world = World::start().await;
+        world.add(1, "slow", json!({"seconds": 600}), 1).await;
+        world.pass(120).await;
+        world.env.add_node(segno::RuntimeOptions::default()).await;
+        world.schedule();
+        assert_eq!(world.db.startup_recovery(Duration::ZERO).await.unwrap(), 0);
+        world.pass(400).await;
+        assert_eq!(world.status(1).await, ActionStatus::Running);
+        world.pass(100).await;
+        assert_eq!(world.status(1).await, ActionStatus::Completed { result: json!(600) });
+        assert_eq!(world.calls.seconds(), [1]);
+    });
+}
+
+#[test]
+fn what_no_node_had_begun_is_begun_after_a_restart() {
+    segno_testkit::run(async {
+        let mut world = World::start().await;
+        world.env.crash().await;
+        world.add(1, "note", json!(1), 1).await;
+        world.pass(120).await;
+        assert_eq!(world.status(1).await, ActionStatus::Running);
+        world.env.restart().await;
+        world.pass(10).await;
+        assert_eq!(world.status(1).await, ActionStatus::Completed { result: json!({"noted": 1}) });
+    });
+}
+
+/// The trace of a span, told by its name.
+fn trace_of_current_span() -> Option<String> {
+    let name = tracing::Span::current().metadata().map(tracing::Metadata::name)?;
+    let trace = match name {
+        "segno.action" => 1,
+        "segno.recurring" => 2,
+        _ => 3,
+    };
+    Some(format!("00-{trace:032x}-{trace:016x}-01"))
+}
+
+#[test]
+fn what_is_fired_begins_a_trace() {
+    use tracing_subscriber::util::SubscriberInitExt;
+    let subscriber =
+        tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(std::io::sink);
+    let _guard = subscriber.finish().set_default();
+    segno_testkit::run(async {
+        let mut world = World::idle().await;
+        world.current_trace = Some(trace_of_current_span);
+        world.schedule();
+        world.add(1, "note", json!(1), 1).await;
+        let new = crate::recurring::every(60, "note", json!({}));
+        let recurring = world.recurring().create(&world.scope(), new).await.unwrap();
+        world.pass(61).await;
+        let action = world.db.get(Uuid::from_u128(1)).await.unwrap();
+        let recurring = world.recurring().get(&world.scope(), &recurring.id).await.unwrap();
+        for (instance, trace) in [(action.instance, 1), (recurring.last_execution_id, 2)] {
+            let history = world.env.client().history(&instance.unwrap()).await.unwrap();
+            let started = history.iter().find_map(|event| match &event.kind {
+                segno::event::EventKind::OrchestrationStarted(started) => started.traceparent.clone(),
+                _ => None,
+            });
+            assert_eq!(started, Some(format!("00-{trace:032x}-{trace:016x}-01")));
+        }
     });
 }

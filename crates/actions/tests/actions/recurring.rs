@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::World;
 
-fn every(seconds: u64, function: &str, payload: Value) -> NewRecurringAction {
+pub fn every(seconds: u64, function: &str, payload: Value) -> NewRecurringAction {
     let template = RecurringActionTemplate {
         provider: function.to_owned(),
         action_type: "test".to_owned(),
@@ -360,5 +360,68 @@ fn a_new_zone_database_sets_the_next_times_anew() {
         let now = world.read(&action).await;
         assert_eq!(now.next_execution_at, Some(world.at(600)));
         assert_eq!(now.progress.zones, world.zones.version());
+    });
+}
+
+#[test]
+fn what_the_calendar_leaves_out_is_told_explained_and_not_backfilled() {
+    segno_testkit::run(async {
+        let mut world = World::start().await;
+        // It is the 10th, 14:00.
+        let mut new = every(1_800, "note", json!({}));
+        new.schedule = new.schedule.exclude(["2026-02-11..2026-02-12"]);
+        let action = world.create(new).await;
+        let midnight = 10 * 3_600;
+        world.pass(midnight as u64 - 1).await;
+        assert_eq!(world.calls.inputs().len(), 19);
+        let explain = async |world: &World, seconds: i64| {
+            let explained = world.recurring().explain(&world.scope(), &action.id, world.at(seconds)).await;
+            let explained = explained.unwrap();
+            (explained.runs, explained.text)
+        };
+        let excluded = "the calendar leaves out its day: 2026-02-11..2026-02-12 (exclude)".to_owned();
+        assert_eq!(explain(&world, midnight + 1_800).await, (false, excluded));
+        world.pass(2).await;
+        let entry = world.told(&action).await.pop().unwrap();
+        assert_eq!((entry.decision, entry.reason), (Decision::Skipped, Some(SkipReason::Calendar)));
+        let open = midnight + 2 * 86_400;
+        assert_eq!(
+            (entry.time, entry.until, entry.count),
+            (world.at(midnight), Some(world.at(open)), Some(96))
+        );
+        assert_eq!(entry.detail.as_deref(), Some("2026-02-11..2026-02-12"));
+        assert!(
+            explain(&world, midnight).await.1.starts_with("it was skipped: the calendar leaves out its day")
+        );
+        assert_eq!(explain(&world, open).await, (true, "it will run then".to_owned()));
+        world.pass(2 * 86_400).await;
+        assert_eq!(world.calls.inputs().len(), 20);
+        assert_eq!(world.told(&action).await.len(), 21, "one entry for all that was left out");
+
+        // Nobody is there, and then somebody wants what was missed.
+        world.kill();
+        world.pass(86_400).await;
+        let dry = |start: i64, end: i64| Backfill {
+            start: world.at(start),
+            end: world.at(end),
+            limit: 500,
+            dry_run: true,
+        };
+        let book = world.recurring();
+        let lines =
+            book.backfill(&world.scope(), &action.id, dry(midnight - 1_800, open + 1_800)).await.unwrap();
+        let lines: Vec<_> = lines.into_iter().map(|line| (line.time, line.outcome)).collect();
+        assert_eq!(
+            lines,
+            [
+                (world.at(midnight - 1_800), BackfillOutcome::AlreadyRun),
+                (world.at(midnight), BackfillOutcome::Excluded),
+                (world.at(open), BackfillOutcome::AlreadyRun),
+                (world.at(open + 1_800), BackfillOutcome::WouldStart),
+            ]
+        );
+        let small = Backfill { limit: 2, ..dry(midnight - 1_800, open) };
+        let error = book.backfill(&world.scope(), &action.id, small).await.unwrap_err();
+        assert!(error.to_string().contains("more than 2 occurrences"), "{error}");
     });
 }

@@ -15,6 +15,7 @@ use segno_actions::functions::{Functions, Scope};
 use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
+use segno_actions::telemetry::CurrentTrace;
 use segno_testkit::TestEnv;
 use segno_testkit::clock::VirtualClock;
 use segno_testkit::seeded::SeededIds;
@@ -82,6 +83,7 @@ pub struct World {
     pub db: ActionDb,
     pub options: ActionOptions,
     pub zones: Arc<Zones>,
+    pub current_trace: Option<CurrentTrace>,
     schedulers: Vec<JoinHandle<()>>,
 }
 
@@ -111,6 +113,7 @@ impl World {
             db,
             options: ActionOptions::default(),
             zones: Arc::new(Zones::bundled()),
+            current_trace: None,
             schedulers: Vec::new(),
         }
     }
@@ -122,6 +125,7 @@ impl World {
             .ids(SeededIds::shared(self.schedulers.len() as u64))
             .zones(self.zones.clone())
             .options(self.options.clone())
+            .current_trace(self.current_trace)
             .build();
         self.schedulers.push(tokio::spawn(scheduler.run(std::future::pending())));
     }

@@ -6,6 +6,7 @@
     reason = "helpers of tests; clippy knows only the tests themselves"
 )]
 
+mod calendar;
 mod cron;
 mod daylight;
 mod intervals;

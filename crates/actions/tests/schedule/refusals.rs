@@ -105,4 +105,9 @@ fn one_schedule_and_what_goes_with_it() {
     check(&backwards, "ends_at", &["is before starts_at"]);
     check(&ScheduleSpec { starts_at: Some(later), ..ScheduleSpec::at(time) }, "at", &["before starts_at"]);
     check(&ScheduleSpec { ends_at: Some(earlier), ..ScheduleSpec::at(time) }, "at", &["after ends_at"]);
+    let days = |days: &str| ScheduleSpec::cron("0 9 * * *").exclude([days]);
+    check(&days("2026-02-30"), "exclude", &["\"2026-02-30\" is no day", "write a date (2026-12-25)"]);
+    check(&days("2026-12-26..2026-12-25"), "exclude", &["ends before it begins"]);
+    let many = ScheduleSpec::cron("0 9 * * *").exclude(vec!["SAT"; 501]);
+    check(&many, "exclude", &["has 501 entries, the limit is 500"]);
 }

@@ -189,6 +189,9 @@ pub struct Update {
     /// Nothing happens after this time.
     #[arg(long, value_name = "TIME")]
     pub ends_at: Option<Moment>,
+    /// Nothing happens on these days: `2026-12-25`, `12-25` (every year), `SAT`, or a range such as `12-24..01-01`.
+    #[arg(long, value_name = "DAYS", value_delimiter = ',')]
+    pub exclude: Vec<String>,
     /// What is called.
     #[command(flatten)]
     pub call: Call,
@@ -305,6 +308,9 @@ pub struct ScheduleArguments {
     /// Nothing happens after this time.
     #[arg(long, value_name = "TIME")]
     pub ends_at: Option<Moment>,
+    /// Nothing happens on these days: `2026-12-25`, `12-25` (every year), `SAT`, or a range such as `12-24..01-01`.
+    #[arg(long, value_name = "DAYS", value_delimiter = ',')]
+    pub exclude: Vec<String>,
 }
 
 /// One way to say when.
@@ -367,6 +373,7 @@ impl ScheduleArguments {
             anchor: self.anchor,
             starts_at: resolve(self.starts_at),
             ends_at: resolve(self.ends_at),
+            exclude: self.exclude.clone(),
         }
     }
 }

@@ -37,6 +37,7 @@ pub async fn create(arguments: Create, format: Format) -> Result<(), Failure> {
         anchor: spec.anchor,
         starts_at: spec.starts_at,
         ends_at: spec.ends_at,
+        exclude: (!spec.exclude.is_empty()).then_some(spec.exclude),
         enabled: arguments.paused.then_some(false),
         ..RecurringFields::default()
     };
@@ -56,6 +57,7 @@ pub async fn update(arguments: Update, format: Format) -> Result<(), Failure> {
         at: arguments.at.map(|at| at.resolve(&SystemClock)),
         timezone: arguments.timezone,
         ends_at: arguments.ends_at.map(|at| at.resolve(&SystemClock)),
+        exclude: (!arguments.exclude.is_empty()).then_some(arguments.exclude),
         ..RecurringFields::default()
     };
     fill(arguments.call, arguments.policy, &mut fields)?;

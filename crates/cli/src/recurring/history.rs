@@ -52,13 +52,13 @@ pub async fn backfill(arguments: Backfill, format: Format) -> Result<(), Failure
         dry_run: arguments.dry_run,
     };
     let done = arguments.connection.client()?.backfill_recurring(&arguments.id, &range).await?;
-    let mut rows = Rows::new(["time", "outcome", "instance", "error"]);
+    let mut rows = Rows::new(["time", "outcome", "instance", "detail"]);
     for line in &done.results {
         rows.add([
             line.occurrence.to_string(),
             line.outcome.clone(),
             line.instance.clone().unwrap_or_default(),
-            line.error.clone().unwrap_or_default(),
+            line.error.clone().or_else(|| line.excluded_by.clone()).unwrap_or_default(),
         ]);
     }
     print_rows(format, &done, &rows)

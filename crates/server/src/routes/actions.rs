@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use segno::Payload;
 use segno_actions::action::{self as core, ActionDb, ActionError};
 use segno_actions::functions::{FunctionError, InvokeRequest};
@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 use super::paging::{Row, limit, search};
 use super::partial::{not_clearable, partial};
-use crate::access::timestamp;
+use crate::access::{Caller, Need, timestamp};
 use crate::app::App;
 use crate::extract::{Body, Path, Query};
 use crate::idempotency::RepeatSafe;
@@ -39,6 +39,13 @@ pub struct ActionQuery {
     pub limit: Option<usize>,
     /// `next_cursor` of the page before.
     pub cursor: Option<String>,
+}
+
+/// Whether what came in over HTTP is shown. It may have secrets of the sender in it.
+#[derive(Clone, Copy)]
+enum Bodies {
+    Shown,
+    Hidden,
 }
 
 /// Makes an action. Once this has answered it is stored, and will be done.
@@ -71,10 +78,11 @@ pub async fn create(
         inserted => inserted.map_err(|error| Refusal::from_action(&error, &scope))?,
     }
     let location = format!("/v1/actions/{id}");
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(&scope, action)?)).into_response())
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(&scope, action, Bodies::Shown)?))
+        .into_response())
 }
 
-/// Actions, those made first first.
+/// Actions, those made first first, without the bodies of webhooks.
 #[utoipa::path(get, path = "/v1/actions", tag = "actions", params(ScopeParameters, ActionQuery), responses(
     (status = 200, body = ActionList),
 ))]
@@ -89,28 +97,35 @@ pub async fn list(
     let (db, scope) = (&db, &scope);
     let read = |after: Option<String>| async move {
         let after = after.map(|cursor| parse_cursor(&cursor)).transpose()?;
-        db.page(after, rows).await.map_err(|error| Refusal::from_action(&error, scope))
+        let page = match query.status {
+            Some(ActionStatusName::Running) => db.page_running(after, rows).await,
+            _ => db.page(after, rows).await,
+        };
+        page.map_err(|error| Refusal::from_action(&error, scope))
     };
     let row = |action: &core::Action| Row {
         cursor: action.id.to_string(),
         matches: status.is_none_or(|status| action.status.name() == status),
     };
     let (found, next_cursor) = search(rows, query.cursor, read, row).await?;
-    let actions = found.into_iter().map(|action| shown(scope, action)).collect::<Result<_, _>>()?;
+    let actions =
+        found.into_iter().map(|action| shown(scope, action, Bodies::Hidden)).collect::<Result<_, _>>()?;
     Ok(Json(ActionList { actions, next_cursor }))
 }
 
-/// One action.
+/// One action. What came in over HTTP is shown to callers that may change it.
 #[utoipa::path(get, path = "/v1/actions/{id}", tag = "actions", params(
     ("id" = String, Path, description = "Id of the action"), ScopeParameters,
 ), responses((status = 200, body = Action)))]
 pub async fn get(
     State(app): State<App>,
+    Extension(caller): Extension<Caller>,
     scope: Scope,
     Path(id): Path<String>,
 ) -> Result<Json<Action>, Refusal> {
     let found = db(&app, &scope).get(parse_id(&id)?).await;
-    Ok(Json(shown(&scope, found.map_err(|error| Refusal::from_action(&error, &scope))?)?))
+    let bodies = if caller.may(Need::Operate) { Bodies::Shown } else { Bodies::Hidden };
+    Ok(Json(shown(&scope, found.map_err(|error| Refusal::from_action(&error, &scope))?, bodies)?))
 }
 
 /// Changes an action. What is left out stays; `recurrence_secs: null` ends the recurrence.
@@ -141,7 +156,8 @@ pub async fn patch(
         Ok(())
     };
     let changed = db(&app, &scope).update(parse_id(&id)?, change).await;
-    Ok(Json(shown(&scope, changed.map_err(|error| Refusal::from_action(&error, &scope))?)?))
+    let changed = changed.map_err(|error| Refusal::from_action(&error, &scope))?;
+    Ok(Json(shown(&scope, changed, Bodies::Shown)?))
 }
 
 /// Deletes an action. What runs of it goes on. Deleting what is not there is fine.
@@ -168,7 +184,8 @@ pub async fn cancel(
     Path(id): Path<String>,
 ) -> Result<Json<Action>, Refusal> {
     let cancelled = db(&app, &scope).cancel(parse_id(&id)?, "cancelled").await;
-    Ok(Json(shown(&scope, cancelled.map_err(|error| Refusal::from_action(&error, &scope))?)?))
+    let cancelled = cancelled.map_err(|error| Refusal::from_action(&error, &scope))?;
+    Ok(Json(shown(&scope, cancelled, Bodies::Shown)?))
 }
 
 /// Runs an action now. One that waits does so no more; one that has ended is done once more, as a new one.
@@ -200,7 +217,7 @@ pub async fn run(
             Err(ActionError::Exists { .. }) if repeat.id().is_some() => {}
             inserted => inserted.map_err(refused)?,
         }
-        return Ok((StatusCode::CREATED, Json(shown(&scope, again)?)).into_response());
+        return Ok((StatusCode::CREATED, Json(shown(&scope, again, Bodies::Shown)?)).into_response());
     }
     let change = |action: &mut core::Action| {
         must_be_pending(action, "be started again")?;
@@ -208,7 +225,7 @@ pub async fn run(
         Ok(())
     };
     let changed = db.update(id, change).await.map_err(refused)?;
-    Ok(Json(shown(&scope, changed)?).into_response())
+    Ok(Json(shown(&scope, changed, Bodies::Shown)?).into_response())
 }
 
 fn db(app: &App, scope: &Scope) -> ActionDb {
@@ -272,7 +289,7 @@ fn status_name(status: ActionStatusName) -> &'static str {
     }
 }
 
-fn shown(scope: &Scope, action: core::Action) -> Result<Action, Refusal> {
+fn shown(scope: &Scope, action: core::Action, bodies: Bodies) -> Result<Action, Refusal> {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     Ok(Action {
@@ -283,7 +300,11 @@ fn shown(scope: &Scope, action: core::Action) -> Result<Action, Refusal> {
         trigger: match action.trigger {
             core::ActionTrigger::Scheduled { next_tick_at } => ActionTrigger::Scheduled { next_tick_at },
             core::ActionTrigger::Webhook { raw_payload, received_at } => {
-                ActionTrigger::Webhook { raw_payload: STANDARD.encode(raw_payload), received_at }
+                let raw_payload = match bodies {
+                    Bodies::Shown => Some(STANDARD.encode(raw_payload)),
+                    Bodies::Hidden => None,
+                };
+                ActionTrigger::Webhook { raw_payload, received_at }
             }
         },
         status: match action.status {

@@ -2,6 +2,7 @@
 
 use reqwest::StatusCode;
 use segno::clock::{Clock as _, SystemClock};
+use segno_api::action::{Action, ActionTrigger};
 use segno_api::client::{Expected, ListPayloads};
 use segno_api::hook::{HookPayloadDetail, Received};
 use segno_api::key::Role;
@@ -273,6 +274,14 @@ async fn declarations_are_checked_and_versioned() {
     assert_eq!(client.delete_hook("good").await.unwrap_err().code(), Some("unknown-hook"));
 }
 
+/// The body that an action shows.
+fn raw_payload(action: &Action) -> Option<&str> {
+    match &action.trigger {
+        ActionTrigger::Webhook { raw_payload, .. } => raw_payload.as_deref(),
+        ActionTrigger::Scheduled { .. } => panic!("{action:?} does not come from a hook"),
+    }
+}
+
 #[tokio::test]
 async fn roles_and_tenants_see_what_is_theirs() {
     let world = World::new(Authentication::Keys, |_| {}).await;
@@ -285,6 +294,14 @@ async fn roles_and_tenants_see_what_is_theirs() {
     assert_eq!(viewer.hook_payloads("in", &ListPayloads::default()).await.unwrap().payloads.len(), 1);
     assert_eq!(viewer.hook_events(None, None, None).await.unwrap().events.len(), 1);
     assert_eq!(acme.hook_payload("in", &received.id).await.unwrap().body_base64, "MQ==");
+    // The action that it became holds the body too.
+    let action = acme.actions(None, None).await.unwrap().actions.remove(0);
+    assert_eq!(raw_payload(&action), None);
+    let shown = acme.action(&action.id).await.unwrap();
+    assert_eq!(raw_payload(&shown), Some("MQ=="));
+    let shown = viewer.action(&action.id).await.unwrap();
+    assert_eq!(raw_payload(&shown), None);
+    assert_eq!(raw_payload(&viewer.actions(None, None).await.unwrap().actions[0]), None);
     let forbidden = Some(403);
     // Bodies may have secrets of the sender in them.
     assert_eq!(viewer.hook_payload("in", &received.id).await.unwrap_err().status(), forbidden);

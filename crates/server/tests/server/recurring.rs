@@ -81,6 +81,9 @@ async fn the_request_of_the_seed_is_answered_as_it_says() {
     assert!(client.recurring_list(Some(false), None).await.unwrap().recurring_actions.is_empty());
     let elsewhere = stand.client().recurring(id).await.unwrap_err();
     assert_eq!((elsewhere.status(), elsewhere.code()), (Some(404), Some("unknown-action")));
+    let problem = reqwest::get(stand.url(&format!("/v1/recurring/{id}"))).await.unwrap();
+    let problem: Value = problem.json().await.unwrap();
+    assert_eq!(problem["error"], "recurring action not found", "as the seed has it");
     client.delete_recurring(id).await.unwrap();
     assert_eq!(client.delete_recurring(id).await.unwrap_err().status(), Some(404));
 }
@@ -185,6 +188,69 @@ async fn an_unsaved_schedule_is_previewed() {
     assert_eq!(status, 200, "{preview}");
     assert_eq!(preview["times"][0]["time"], "2026-03-27T08:00:00Z");
     assert_eq!(preview["times"][1]["time"], "2026-03-30T07:00:00Z");
+}
+
+#[tokio::test]
+async fn a_preview_refuses_what_a_creation_refuses() {
+    let stand = Stand::open().await;
+    let whole = json!({"every": "1h", "function": "greet", "input": "Ada"});
+    let schedule = json!({"every": "1h"});
+    for (field, value) in [
+        ("pause_after_failures", json!(0)),
+        ("pause_after_failures", json!(4_294_967_296_u64)),
+        ("catch_up_limit", json!(1_001)),
+        ("catch_up_window", json!("32d")),
+        ("max_executions", json!(0)),
+        ("dedup_window", json!("soon")),
+        ("jitter", json!("2h")),
+        ("every", json!("10ms")),
+        ("name", json!(" ")),
+        ("labels", json!({"a": "x".repeat(300)})),
+        ("exclude", json!(["Christmas"])),
+        ("function", json!("no-such-function")),
+    ] {
+        let mut answers = Vec::new();
+        for (path, request) in [
+            ("/v1/recurring", &whole),
+            ("/v1/recurring/preview", &whole),
+            ("/v1/recurring/preview", &schedule),
+        ] {
+            let mut request = request.clone();
+            request[field] = value.clone();
+            let (status, mut problem) = post(&stand, path, &request).await;
+            problem["request_id"] = Value::Null;
+            answers.push((status, problem));
+        }
+        assert_eq!(answers[0].0, 400, "{field} = {value}: {}", answers[0].1);
+        assert_eq!(answers[0], answers[1], "{field} = {value}");
+        assert_eq!(answers[0], answers[2], "{field} = {value}, with a schedule alone");
+    }
+}
+
+#[tokio::test]
+async fn days_that_are_left_out_are_shown_and_cleared() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let fields =
+        RecurringFields { exclude: Some(vec!["SAT..SUN".to_owned(), "--12-25".to_owned()]), ..every("1h") };
+    let id = client.create_recurring(&fields).await.unwrap().recurring_id;
+    let whole = client.recurring(&id).await.unwrap();
+    assert_eq!(whole.exclude, ["SAT..SUN", "--12-25"]);
+    assert!(whole.schedule.ends_with(", not on SAT..SUN, 12-25"), "{}", whole.schedule);
+    let christmas = "2098-12-25T09:00:00Z".parse().unwrap();
+    let explained = client.explain_recurring(&id, christmas).await.unwrap();
+    assert_eq!(
+        (explained.runs, explained.text.as_str()),
+        (false, "the calendar leaves out its day: 12-25 (exclude)")
+    );
+    let nothing = Json::of(&json!({"exclude": ["MON..SUN"]})).unwrap();
+    let error = client.update_recurring(&id, &nothing).await.unwrap_err();
+    assert_eq!(error.status(), Some(400));
+    assert!(error.to_string().contains("exclude: it would never fire again"), "{error}");
+    let cleared = client.update_recurring(&id, &Json::of(&json!({"exclude": null})).unwrap()).await.unwrap();
+    assert!(cleared.exclude.is_empty() && !cleared.schedule.contains("not on"), "{cleared:?}");
+    let explained = client.explain_recurring(&id, christmas).await.unwrap();
+    assert!(explained.runs, "{explained:?}");
 }
 
 #[tokio::test]

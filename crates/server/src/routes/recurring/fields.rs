@@ -20,13 +20,26 @@ use crate::problem::Refusal;
 /// # Errors
 /// When something is missing or wrong, with the field.
 pub fn new(fields: RecurringFields) -> Result<NewRecurringAction, Refusal> {
-    if fields.provider.is_none() && fields.function.is_none() {
+    if !names_a_call(&fields) {
         return Err(Refusal::field("provider", "is missing; name the function to call"));
     }
     if fields.provider.is_some() && fields.action_type.as_deref().is_none_or(|text| text.trim().is_empty()) {
         let rule = "is missing or empty; say what sort of action it is, or use function and input";
         return Err(Refusal::field("action_type", rule));
     }
+    draft(fields)
+}
+
+/// Whether a request says what is called.
+pub fn names_a_call(fields: &RecurringFields) -> bool {
+    fields.provider.is_some() || fields.function.is_some()
+}
+
+/// What a request says of a recurring action, which may be all of it or not.
+///
+/// # Errors
+/// When something is wrong, with the field.
+pub fn draft(fields: RecurringFields) -> Result<NewRecurringAction, Refusal> {
     let template = RecurringActionTemplate {
         provider: String::new(),
         action_type: String::new(),
@@ -94,16 +107,6 @@ pub fn apply(
     Ok(())
 }
 
-/// A schedule alone.
-///
-/// # Errors
-/// When a duration is none.
-pub fn schedule(fields: &RecurringFields) -> Result<ScheduleSpec, Refusal> {
-    let mut schedule = ScheduleSpec::default();
-    apply_schedule(fields, &mut schedule)?;
-    Ok(schedule)
-}
-
 fn apply_schedule(fields: &RecurringFields, schedule: &mut ScheduleSpec) -> Result<(), Refusal> {
     let every = duration("every", fields.every.as_deref())?;
     // Another sort of schedule takes the place of the one that was.
@@ -127,6 +130,9 @@ fn apply_schedule(fields: &RecurringFields, schedule: &mut ScheduleSpec) -> Resu
     schedule.anchor = fields.anchor.or(schedule.anchor);
     schedule.starts_at = fields.starts_at.or(schedule.starts_at);
     schedule.ends_at = fields.ends_at.or(schedule.ends_at);
+    if let Some(exclude) = &fields.exclude {
+        schedule.exclude.clone_from(exclude);
+    }
     Ok(())
 }
 
@@ -209,6 +215,7 @@ fn clear(field: &str, draft: &mut NewRecurringAction) -> Result<(), Refusal> {
         "anchor" => draft.schedule.anchor = None,
         "starts_at" | "start_date" => draft.schedule.starts_at = None,
         "ends_at" | "end_date" => draft.schedule.ends_at = None,
+        "exclude" => draft.schedule.exclude.clear(),
         "overlap_policy" => draft.policy.overlap_policy = defaults.overlap_policy,
         "missed" => draft.policy.missed = defaults.missed,
         "catch_up_window" => draft.policy.catch_up_window = defaults.catch_up_window,

@@ -108,7 +108,8 @@ pub async fn preview(
     shown(&app, &schedule, query)
 }
 
-/// The next times of a schedule that is not stored: the fields of a recurring action that say when.
+/// The next times of a schedule that is not stored. Whatever is given is refused for the reasons for which a creation refuses
+/// it; what is called may be left out.
 #[utoipa::path(post, path = "/v1/recurring/preview", tag = "recurring", params(ScopeParameters, PreviewQuery),
     request_body = RecurringFields, responses((status = 200, body = RecurringPreview)))]
 pub async fn preview_unsaved(
@@ -117,8 +118,12 @@ pub async fn preview_unsaved(
     Query(query): Query<PreviewQuery>,
     Body(request): Body<RecurringFields>,
 ) -> Result<Json<RecurringPreview>, Refusal> {
-    let schedule = fields::schedule(&request)?.compile(app.recurring.zones());
-    let schedule = schedule.map_err(|error| Refusal::from_action(&error.into(), &scope))?;
+    let owner = scope.for_functions();
+    let schedule = match fields::names_a_call(&request) {
+        true => app.recurring.check_new(&owner, fields::new(request)?).await,
+        false => app.recurring.check_schedule(&owner, fields::draft(request)?),
+    };
+    let schedule = schedule.map_err(|error| Refusal::from_action(&error, &scope))?;
     shown(&app, &schedule, query)
 }
 

@@ -97,6 +97,7 @@ pub fn whole(
         },
         starts_at: spec.starts_at,
         ends_at: spec.ends_at,
+        exclude: spec.exclude.clone(),
         action_template: wire::RecurringTemplate {
             provider: template.provider.clone(),
             action_type: template.action_type.clone(),
@@ -182,13 +183,19 @@ pub fn backfilled(scope: &Scope, id: String, lines: Vec<BackfillLine>) -> wire::
             BackfillOutcome::WouldStart => "would_start",
             BackfillOutcome::Started => "started",
             BackfillOutcome::AlreadyRun => "already_run",
+            BackfillOutcome::Excluded => "excluded",
             BackfillOutcome::Deduplicated => "deduplicated",
             BackfillOutcome::Refused => "refused",
+        };
+        let (excluded_by, error) = match line.outcome {
+            BackfillOutcome::Excluded => (line.detail, None),
+            _ => (None, line.detail),
         };
         wire::BackfillResult {
             occurrence: line.time,
             outcome: outcome.to_owned(),
-            error: line.detail,
+            excluded_by,
+            error,
             instance: line.instance.as_deref().and_then(|id| scope.shown(id)).map(str::to_owned),
         }
     });

@@ -8,6 +8,7 @@ use segno::store::{ErrorKind, LockToken, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
 use crate::item::{GiveBack, Item};
+use crate::lookups::Lookups;
 use crate::notifications::Outbox;
 use crate::options::PostgresOptions;
 use crate::reader::Reader;
@@ -18,6 +19,7 @@ pub(crate) struct Core {
     pub(crate) options: PostgresOptions,
     pub(crate) reader: Reader,
     pub(crate) outbox: Outbox,
+    pub(crate) lookups: Lookups,
     /// Tells the exchanger that there is something to do.
     pub(crate) wake: Notify,
     /// Tells those who wait for due records that one may be due earlier.
@@ -90,6 +92,7 @@ impl Core {
             options,
             reader,
             outbox,
+            lookups: Lookups::default(),
             wake: Notify::new(),
             due_changed: Notify::new(),
             counts: Counts::default(),

@@ -13,7 +13,7 @@
 //! | `exchanger` | the one task that writes |
 //! | `item`, `columns`, `answer` | what goes into an exchange and what comes out |
 //! | `fetch` | a fetch that waits, and locks that find their way back |
-//! | `reader`, `listing` | statements outside the exchange |
+//! | `reader`, `lookups`, `listing` | statements outside the exchange |
 //! | `notifications` | waking other nodes |
 //! | `sweeper` | housekeeping |
 //! | `connection`, `options`, `migrations`, `error` | the database, how it is reached, and what it refuses |
@@ -38,6 +38,7 @@ mod import;
 mod import_batch;
 mod item;
 mod listing;
+mod lookups;
 mod migrations;
 mod notifications;
 mod number;

@@ -17,9 +17,9 @@ use crate::item::Item;
 use crate::number::{limit, time, unsigned};
 
 /// Columns of a record, for every statement that returns records.
-const COLUMNS: &str = "r.kind, r.id, r.version, r.due_at_ms, r.expires_at_ms, r.body";
+pub(crate) const COLUMNS: &str = "r.kind, r.id, r.version, r.due_at_ms, r.expires_at_ms, r.body";
 
-fn record(row: &Row) -> Result<Record, ProviderError> {
+pub(crate) fn record(row: &Row) -> Result<Record, ProviderError> {
     Ok(Record {
         kind: get(row, 0)?,
         id: get(row, 1)?,
@@ -80,13 +80,7 @@ struct Due {
 #[async_trait]
 impl Records for PostgresStore {
     async fn get_record(&self, kind: &str, id: &str) -> Result<Option<Record>, ProviderError> {
-        let schema = self.core().schema();
-        let sql = format!(
-            "SELECT {COLUMNS} FROM {schema}.record r WHERE r.kind = $1 AND r.id = $2
-                AND (r.expires_at_ms IS NULL OR r.expires_at_ms > {schema}.now_ms())"
-        );
-        let rows = self.core().rows("get_record", &sql, &[(&kind, Type::TEXT), (&id, Type::TEXT)]).await?;
-        rows.first().map(record).transpose()
+        self.core().look_up(kind, id).await
     }
 
     async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError> {

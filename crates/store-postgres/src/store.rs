@@ -14,7 +14,7 @@ use crate::error::OpenError;
 use crate::exchanger::Exchanger;
 use crate::options::PostgresOptions;
 use crate::reader::Reader;
-use crate::{migrations, notifications, sweeper};
+use crate::{lookups, migrations, notifications, sweeper};
 
 /// The shared store: many nodes, one PostgreSQL database.
 ///
@@ -55,7 +55,11 @@ impl PostgresStore {
         let core = Core::new(options, reader, notifications::Outbox::new(ids.new_seed()));
         let writer_id = ids.new_seed().cast_signed() & i64::MAX;
         let exchanger = Exchanger::new(Arc::clone(&core), connector, writer_id);
-        let mut tasks = vec![tokio::spawn(exchanger.run()), tokio::spawn(sweeper::run(Arc::clone(&core)))];
+        let mut tasks = vec![
+            tokio::spawn(exchanger.run()),
+            tokio::spawn(lookups::run(Arc::clone(&core))),
+            tokio::spawn(sweeper::run(Arc::clone(&core))),
+        ];
         if let Some(connector) = listening {
             tasks.push(tokio::spawn(notifications::send(Arc::clone(&core))));
             tasks.push(tokio::spawn(notifications::listen(Arc::clone(&core), connector)));
@@ -69,6 +73,7 @@ impl PostgresStore {
         for task in self.tasks.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             task.abort();
         }
+        self.core.lookups.close();
         let mut waiting = self.core.waiting();
         waiting.is_closed = true;
         waiting.turns.fail(&closed("fetch_orchestration_items"));

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use segno::store::{
-    AckOrchestrationItem, ErrorKind, ExecutionMetadata, ExecutionStatus, FetchOrchestrationItems,
+    AckOrchestrationItem, ErrorKind, ExecutionMetadata, ExecutionStatus, Expect, FetchOrchestrationItems,
     OrchestratorMessage, Provider, ProviderAdmin, Record, RecordBatch, RecordWrite, Records, StartGuard,
     StoredEvent, TagFilter, WatchUntil,
 };
@@ -175,6 +175,45 @@ async fn one_hello_alone_takes_at_most_five_transactions() {
     let transactions = (after.exchanges + after.reads) - (before.exchanges + before.reads);
     assert!(transactions <= 5 * RUNS + 5, "{transactions} transactions for {RUNS} runs: {after:?}");
     runtime.shutdown(Duration::from_secs(5)).await;
+}
+
+#[tokio::test]
+async fn records_that_are_asked_for_at_once_are_read_together_and_each_is_the_right_one() {
+    const RECORDS: u64 = 1_000;
+    let schema = Schema::take().await;
+    let store = schema.open(schema.options()).await;
+    let put = |number: u64| RecordWrite::Put {
+        kind: "k".to_owned(),
+        id: format!("r{number}"),
+        expect: Expect::Absent,
+        due_at_ms: None,
+        time_to_live: None,
+        body: Bytes::from(number.to_string()),
+    };
+    let writes = (0..RECORDS).filter(|number| number % 3 > 0).map(put).collect();
+    store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.unwrap();
+    let before = store.statistics();
+    let mut reads = tokio::task::JoinSet::new();
+    for number in 0..RECORDS {
+        let store = Arc::clone(&store);
+        reads.spawn(async move {
+            let id = if number == 500 { "with \0 in it".to_owned() } else { format!("r{number}") };
+            (number, store.get_record("k", &id).await)
+        });
+    }
+    for (number, found) in soon(reads.join_all()).await {
+        match (number, found) {
+            (500, found) => assert_eq!(found.unwrap_err().kind(), ErrorKind::Invalid),
+            (_, found) => {
+                let expected = (number % 3 > 0).then(|| Bytes::from(number.to_string()));
+                assert_eq!(found.unwrap().map(|record| record.body), expected, "{number}");
+            }
+        }
+    }
+    let statements = store.statistics().reads - before.reads;
+    assert!(statements < 20, "{statements} statements for {RECORDS} reads");
+    store.close();
+    assert_eq!(store.get_record("k", "r1").await.unwrap_err().kind(), ErrorKind::Closed);
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Waiting for the records of one kind to become due, and handing them out, many at once.
 
-use std::future::Future;
+use std::future::{Future, ready};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -20,6 +21,10 @@ pub(super) const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Pause when others were first with everything: they are about to be through with it.
 const PAUSE_AFTER_LOSS: Duration = Duration::from_millis(20);
+
+/// When others were first with so many records of a page, they have been where this node is now. What they left is on the next
+/// page.
+const MAX_LOST: usize = 16;
 
 /// For so long a record that cannot be read is put aside.
 const ASIDE: Duration = Duration::from_secs(60 * 60);
@@ -98,11 +103,11 @@ impl Scheduler {
     {
         // Nodes begin at different places. On one node the order within a round is that of the commits, which are many at
         // once anyway; between rounds it is that of the due times.
-        if !due.is_empty() {
-            let place = self.place % due.len();
-            due.rotate_left(place);
-        }
-        let outcomes = stream::iter(due).map(|record| async {
+        let place = self.place_in(due.len());
+        due.rotate_left(place);
+        let lost = AtomicUsize::new(0);
+        let ours = stream::iter(due).take_while(|_| ready(lost.load(Ordering::Relaxed) < MAX_LOST));
+        let outcomes = ours.map(|record| async {
             let (id, version, body) = (record.id.clone(), record.version, record.body.clone());
             match handle(record, now_ms).await {
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
@@ -131,7 +136,10 @@ impl Scheduler {
         while let Some(outcome) = outcomes.next().await {
             match outcome {
                 Ok(Handled::Done) => round.done += 1,
-                Ok(Handled::Lost) => round.lost += 1,
+                Ok(Handled::Lost) => {
+                    round.lost += 1;
+                    lost.fetch_add(1, Ordering::Relaxed);
+                }
                 Err(_) => {
                     round.failed += 1;
                     metrics::counter!(telemetry::FIRING_ERRORS, "kind" => lane.name).increment(1);

@@ -20,6 +20,7 @@ mod sweep;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use segno::Client;
@@ -35,6 +36,9 @@ use crate::schedule::Zones;
 use crate::settle::Ended;
 use crate::telemetry::{self, CurrentTrace};
 use lane::Lane;
+
+/// 2^64 over the golden ratio: multiples of it spread evenly, however many there are.
+const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// What became of a due record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,8 +93,7 @@ impl SchedulerBuilder {
 
     /// Finishes the scheduler.
     pub fn build(mut self) -> Scheduler {
-        let seed = usize::try_from(self.ids.new_seed() >> 32).unwrap_or_default();
-        self.scheduler.place = seed;
+        self.scheduler.places = AtomicU64::new(self.ids.new_seed());
         self.scheduler.client = Client::builder(self.scheduler.store.clone()).ids(self.ids).build();
         self.scheduler
     }
@@ -105,8 +108,8 @@ pub struct Scheduler {
     zones: Arc<Zones>,
     options: ActionOptions,
     current_trace: Option<CurrentTrace>,
-    /// Where in a page of due records this node begins: nodes that begin at different places do not race for each record.
-    place: usize,
+    /// Where in pages of due records this node begins.
+    places: AtomicU64,
 }
 
 impl Scheduler {
@@ -120,7 +123,7 @@ impl Scheduler {
             zones: Arc::new(Zones::newest()),
             options: ActionOptions::default(),
             current_trace: None,
-            place: 0,
+            places: AtomicU64::default(),
         };
         SchedulerBuilder { scheduler, ids: SystemIds::shared() }
     }
@@ -147,6 +150,13 @@ impl Scheduler {
             () = stop => {}
             _ = work => {}
         }
+    }
+
+    /// Where this node begins in a page of so many due records. Nodes that begin at different places do not race for each
+    /// record, and with another place for each page two nodes do not stay side by side.
+    fn place_in(&self, page: usize) -> usize {
+        let place = self.places.fetch_add(GOLDEN_RATIO, Ordering::Relaxed);
+        usize::try_from((u128::from(place) * page as u128) >> 64).unwrap_or_default()
     }
 
     /// The actions of a scope.

@@ -126,7 +126,7 @@ impl Relay {
         let number = progress.next_batch + u64::from(overflowed);
         progress.next_batch = number + 1;
         let body = serde_json::to_vec(&changes).unwrap_or_default();
-        self.put(CHANGES, format!("{}/{number:020}", self.node), BATCH_LIFE, body).await
+        self.put(CHANGES, batch_id(&self.node, number), BATCH_LIFE, body).await
     }
 
     /// Reads the batches of all other nodes. Those that are there when listening begins are older than it.
@@ -135,8 +135,8 @@ impl Relay {
         let read = read.get_or_insert_default();
         for node in self.telling().await? {
             loop {
-                let prefix = format!("{node}/");
-                let after = read.get(&node).map(|last| format!("{prefix}{last:020}"));
+                let prefix = batch_prefix(&node);
+                let after = read.get(&node).map(|last| batch_id(&node, *last));
                 let request = ListRecords {
                     kind: CHANGES,
                     id_prefix: &prefix,
@@ -171,9 +171,9 @@ impl Relay {
         while nodes.len() < MAX_NODES {
             let request = ListRecords { kind: CHANGES, id_prefix: "", after_id: after.as_deref(), limit: 1 };
             let Some(first) = self.store.list_records(request).await?.pop() else { break };
-            let Some((node, _)) = first.id.rsplit_once('/') else { break };
+            let Some(node) = node_of(&first.id) else { break };
             // All ids of the node lie before this one.
-            after = Some(format!("{node}/~"));
+            after = Some(format!("{}~", batch_prefix(node)));
             if node != self.node {
                 nodes.push(node.to_owned());
             }
@@ -192,5 +192,62 @@ impl Relay {
         };
         self.store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await?;
         Ok(())
+    }
+}
+
+/// What the ids of a node's batches begin with, and those of no other node: the name of a node may have a slash in it, so its
+/// length comes first.
+fn batch_prefix(node: &str) -> String {
+    format!("{}:{node}/", node.len())
+}
+
+/// The id of a batch. Ids ascend with the numbers.
+fn batch_id(node: &str, number: u64) -> String {
+    format!("{}{number:020}", batch_prefix(node))
+}
+
+/// The node that told a batch.
+fn node_of(batch_id: &str) -> Option<&str> {
+    let (length, rest) = batch_id.split_once(':')?;
+    rest.get(..length.parse().ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use segno::clock::SystemClock;
+    use segno::ids::SystemIds;
+    use segno::runtime::{ChangeKind, InstanceChange, Observer};
+    use segno::store::memory::MemoryStore;
+
+    use super::*;
+
+    fn relay(store: &Arc<dyn Store>, node: &str) -> Relay {
+        let (hub, _) = Hub::new(store.clone(), SystemClock::shared(), SystemIds::shared());
+        Relay { hub, store: store.clone(), clock: SystemClock::shared(), node: node.to_owned() }
+    }
+
+    async fn tell(relay: &Relay, batches: u64) {
+        let mut progress =
+            Progress { say_at_ms: 0, look_at_ms: 0, is_wanted: true, next_batch: 1, read: None };
+        relay.hub.set_wanted(true);
+        for _ in 0..batches {
+            relay.hub.committed(InstanceChange { instance: "a", execution_id: 1, kind: ChangeKind::Started });
+            relay.tell(&mut progress).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn all_batches_of_all_nodes_are_read_whatever_their_names() {
+        let store: Arc<dyn Store> = MemoryStore::new();
+        let more_than_a_page = BATCHES_AT_ONCE as u64 + 1;
+        let told = [("eu", 2), ("eu/1", more_than_a_page), ("eu/00000000000000000001", 3), ("é:~", 1)];
+        for (node, batches) in told {
+            tell(&relay(&store, node), batches).await;
+        }
+        let listening = relay(&store, "eu/1/2");
+        let mut read = None;
+        listening.hear(&mut read).await.unwrap();
+        let expected = told.map(|(node, batches)| (node.to_owned(), batches)).into();
+        assert_eq!(read, Some(expected));
     }
 }

@@ -122,24 +122,73 @@ async fn a_tenant_hears_nothing_of_another() {
     assert_eq!(intruder.changes(&all(), None).await.err().and_then(|error| error.status()), Some(403));
 }
 
-#[tokio::test]
-async fn what_another_node_does_is_heard_too() {
+/// Two nodes, of which the first one only listens, so that all that happens is done by the second.
+async fn front_and_back() -> (Stand, Stand) {
     let ground = Ground::new().await;
     let mut only_api = settings(Authentication::None);
     only_api.server.roles = [NodeRole::Api].into();
     let front = Stand::on(only_api, &ground).await;
-    let back = Stand::on(settings(Authentication::None), &ground).await;
-    let (front_client, back_client) = (front.client(), back.client());
-    let mut stream = listen(&front_client, &all()).await;
-    // The other node needs a moment to notice that somebody listens.
+    let back = Stand::on(settings(Authentication::None), &ground.of_another_node().await).await;
+    (front, back)
+}
+
+/// Lets the other node do things until the first of them is heard: it needs a moment to notice that somebody listens.
+async fn first_heard(stream: &mut EventStream, back: &segno_api::Client) -> StreamEvent {
     let work = async {
         for number in 0.. {
-            back_client.start(&greet(&format!("n-{number}"), ADA), None, PATIENCE).await.unwrap();
+            back.start(&greet(&format!("early-{number}"), ADA), None, PATIENCE).await.unwrap();
         }
     };
-    let change = tokio::select! {
-        change = next_change(&mut stream) => change,
+    tokio::select! {
+        event = next(stream) => event,
         () = work => unreachable!("it has no end"),
-    };
-    assert!(change.id.starts_with("n-"), "{change:?}");
+    }
+}
+
+/// Changes of one instance until its end, with the place of the last one.
+async fn until_completed(stream: &mut EventStream, id: &str) -> (Vec<ChangeKind>, String) {
+    let mut heard = Vec::new();
+    loop {
+        let event = next(stream).await;
+        assert_eq!(event.name, "change", "{event:?}");
+        let change: Change = serde_json::from_str(&event.data).unwrap();
+        if change.id == id {
+            heard.push(change.change);
+            if change.change == ChangeKind::Completed {
+                return (heard, event.id);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_another_node_does_is_heard_too() {
+    let (front, back) = front_and_back().await;
+    let (front_client, back_client) = (front.client(), back.client());
+    let mut stream = listen(&front_client, &all()).await;
+    let first = first_heard(&mut stream, &back_client).await;
+    assert!(first.name == "change" && first.data.contains("early-"), "{first:?}");
+    back_client.start(&greet("there", ADA), None, PATIENCE).await.unwrap();
+    let (heard, _) = until_completed(&mut stream, "there").await;
+    assert_eq!((heard.first(), heard.last()), (Some(&ChangeKind::Started), Some(&ChangeKind::Completed)));
+}
+
+#[tokio::test]
+async fn who_comes_back_has_missed_nothing_of_what_another_node_did() {
+    let (front, back) = front_and_back().await;
+    let (front_client, back_client) = (front.client(), back.client());
+    let mut stream = listen(&front_client, &all()).await;
+    first_heard(&mut stream, &back_client).await;
+    back_client.start(&greet("before", ADA), None, PATIENCE).await.unwrap();
+    let (_, last) = until_completed(&mut stream, "before").await;
+    drop(stream);
+    back_client.start(&greet("meanwhile", ADA), None, PATIENCE).await.unwrap();
+    let mut stream = front_client.changes(&all(), Some(&last)).await.unwrap();
+    assert_eq!(next(&mut stream).await.name, "listening");
+    back_client.start(&greet("after", ADA), None, PATIENCE).await.unwrap();
+    for id in ["meanwhile", "after"] {
+        let (heard, _) = until_completed(&mut stream, id).await;
+        let started = heard.iter().filter(|kind| **kind == ChangeKind::Started).count();
+        assert_eq!((started, heard.first()), (1, Some(&ChangeKind::Started)), "{id}: {heard:?}");
+    }
 }

@@ -24,6 +24,7 @@ pub const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Ground {
     /// The store.
     pub store: Arc<dyn Store>,
+    url: StoreUrl,
     _directory: Option<Arc<TempDir>>,
 }
 
@@ -38,7 +39,16 @@ impl Ground {
             ("" | "memory", _) => StoreUrl::Memory,
             (other, _) => panic!("SEGNO_TEST_STORE is {other}; use memory, embedded or postgres"),
         };
-        Ground { store: url.open().await.unwrap(), _directory: directory }
+        Ground { store: url.open().await.unwrap(), url, _directory: directory }
+    }
+
+    /// The same data as another node has it: in a database, over connections of its own.
+    pub async fn of_another_node(&self) -> Self {
+        let store = match &self.url {
+            StoreUrl::Postgres(_) => self.url.open().await.unwrap(),
+            StoreUrl::Memory | StoreUrl::Embedded(_) => self.store.clone(),
+        };
+        Ground { store, ..self.clone() }
     }
 }
 

@@ -58,6 +58,9 @@ impl Refusal {
     }
 }
 
+/// How often the lock is tried before whoever wants it sleeps. It is held for some microseconds, and waking up takes longer.
+const SPINS: u32 = 400;
+
 /// The operation that goes on while a store is being filled.
 pub const IMPORT: &str = "import";
 
@@ -236,6 +239,12 @@ impl Core {
     pub fn lock(&self) -> MutexGuard<'_, Shared> {
         // A panic under the lock is a defect of the store or of a caller's `ResidentExecutions`; the latter is asked
         // when the state is whole, so going on is right and a poisoned store would only hide the first message.
+        for _ in 0..SPINS {
+            if let Ok(shared) = self.shared.try_lock() {
+                return shared;
+            }
+            std::hint::spin_loop();
+        }
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

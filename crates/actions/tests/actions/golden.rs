@@ -217,7 +217,7 @@ fn golden_histories_replay_and_tell_how_they_ended() {
             |extension| std::fs::read_to_string(golden(&format!("histories/{name}.{extension}"))).unwrap();
         let history = History::from_json_lines(&read("jsonl")).unwrap();
         assert_eq!(histories::read_stored_lines(&read("stored")).unwrap(), history.events);
-        assert!(read("jsonl").contains("settle"), "{name} has the step that tells how it ended");
+        assert!(read("jsonl").contains("\"settle\":{\"kind\":"), "{name} says whom to tell how it ended");
     }
 }
 

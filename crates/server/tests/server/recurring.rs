@@ -219,7 +219,9 @@ async fn a_preview_refuses_what_a_creation_refuses() {
             request[field] = value.clone();
             let (status, mut problem) = post(&stand, path, &request).await;
             problem["request_id"] = Value::Null;
-            answers.push((status, problem));
+            // The texts are of different lengths, so what does not fit its type is at another place.
+            let text = problem.to_string();
+            answers.push((status, text.split(" at line ").next().unwrap_or_default().to_owned()));
         }
         assert_eq!(answers[0].0, 400, "{field} = {value}: {}", answers[0].1);
         assert_eq!(answers[0], answers[1], "{field} = {value}");

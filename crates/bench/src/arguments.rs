@@ -152,9 +152,13 @@ pub struct RunArguments {
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..=3_600))]
     pub seconds: u64,
 
-    /// How many timers are due together in the workload `timers`.
+    /// How many timers there are in the workload `timers`.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub timers: u32,
+
+    /// Over how many milliseconds their due times are spread; with 0 all are due at the same moment.
+    #[arg(long, value_name = "MS", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(0..=3_600_000))]
+    pub spread_ms: u64,
 
     /// Print one JSON object per line instead of a table.
     #[arg(long)]
@@ -174,7 +178,7 @@ pub enum WorkloadName {
     Inline,
     /// One instance with 10,000 activities, one after the other.
     Long,
-    /// Many durable timers that are due together.
+    /// Many durable timers that are due within a second.
     Timers,
     /// Each of them in turn.
     All,

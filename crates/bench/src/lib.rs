@@ -72,6 +72,7 @@ async fn run_one(workload: &dyn Workload, arguments: &RunArguments) -> anyhow::R
         concurrency: arguments.concurrency,
         duration: Duration::from_secs(arguments.seconds),
         timers: arguments.timers,
+        spread_ms: arguments.spread_ms,
     };
     let measured = workload.measure(&bench).await?;
     let rss_mb = Usage::now()?.rss_mb;

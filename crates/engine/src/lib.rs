@@ -6,8 +6,8 @@ pub mod clock;
 mod codec;
 pub mod context;
 mod dead_letter;
-mod error;
 mod epilogue;
+mod error;
 pub mod event;
 mod failure;
 #[cfg(doctest)]

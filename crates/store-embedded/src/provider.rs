@@ -52,13 +52,8 @@ impl Provider for EmbeddedStore {
             Ok(Found { items, depends_on })
         };
         let give_back = |turn: &FetchedTurn| Some(Taken::Turn(turn.lock_token()));
-        let turns = self.core().wait_for(
-            "fetch_orchestration_items",
-            wish,
-            request.poll_timeout,
-            fetch,
-            give_back,
-        );
+        let turns =
+            self.core().wait_for("fetch_orchestration_items", wish, request.poll_timeout, fetch, give_back);
         Ok(turns.await?.into_iter().map(FetchedTurn::read).collect())
     }
 

@@ -27,8 +27,8 @@ pub(crate) async fn epilogue(
         Err(ActionError::Unknown { .. }) => return Ok(Epilogue::default()),
         stored => stored?,
     };
-    let is_awaited = stored.action.status == ActionStatus::Running
-        && stored.action.instance.as_deref() == Some(instance);
+    let is_awaited =
+        stored.action.status == ActionStatus::Running && stored.action.instance.as_deref() == Some(instance);
     if !is_awaited {
         return Ok(Epilogue::default());
     }

@@ -49,8 +49,9 @@ pub struct Bench {
     pub concurrency: u32,
     /// How long to measure.
     pub duration: Duration,
-    /// How many timers are due together.
+    /// How many timers there are, and over how many milliseconds their due times are spread.
     pub timers: u32,
+    pub spread_ms: u64,
 }
 
 /// What a workload measured.

@@ -1,4 +1,4 @@
-//! Many durable timers that are due together: how late are they, and is none early?
+//! Many durable timers that are due within a second: how late are they, and is none early?
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -18,7 +18,7 @@ const LEAST_LEAD_MS: u64 = 1_000;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const GIVE_UP_MS: u64 = 30_000;
 
-/// Instances that each sleep until the same moment.
+/// Instances that each sleep until their moment.
 #[derive(Default)]
 pub struct Timers {
     seen: Arc<Mutex<Seen>>,
@@ -60,8 +60,10 @@ impl Timers {
         let due_at_ms = SystemClock.now_ms() + lead_ms;
         let mut clients = JoinSet::new();
         for client in 0..bench.concurrency {
-            let share = (client..bench.timers).step_by(bench.concurrency as usize).count();
-            clients.spawn(set(bench.nodes.client(client), share, due_at_ms));
+            let share = (client..bench.timers).step_by(bench.concurrency as usize);
+            let moment =
+                |timer: u32| due_at_ms + u64::from(timer) * bench.spread_ms / u64::from(bench.timers);
+            clients.spawn(set(bench.nodes.client(client), share.map(moment).collect()));
         }
         let set: Vec<(Client, Vec<String>, u64)> = clients.join_all().await;
         let started: u64 = set.iter().map(|(_, instances, _)| instances.len() as u64).sum();
@@ -101,11 +103,11 @@ impl Timers {
     }
 }
 
-/// Starts so many instances; returns them, and how many could not be started.
-async fn set(client: Client, instances: usize, due_at_ms: u64) -> (Client, Vec<String>, u64) {
+/// Starts an instance for each moment; returns them, and how many could not be started.
+async fn set(client: Client, moments: Vec<u64>) -> (Client, Vec<String>, u64) {
     let mut failed = 0;
-    let mut started = Vec::with_capacity(instances);
-    for _ in 0..instances {
+    let mut started = Vec::with_capacity(moments.len());
+    for due_at_ms in moments {
         match client.start(WAIT, due_at_ms).await {
             Ok(start) => started.push(start.instance),
             Err(error) => {
@@ -134,7 +136,7 @@ impl Workload for Timers {
     }
 
     fn about(&self) -> &'static str {
-        "instances that sleep until the same moment"
+        "instances that sleep until moments within a second"
     }
 
     fn register(&self, registry: RegistryBuilder) -> RegistryBuilder {

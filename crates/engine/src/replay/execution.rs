@@ -108,7 +108,8 @@ impl Execution {
         }
         let input = started.input.clone();
         let seen_message_ids = SeenMessageIds::from(started.seen_message_ids.clone());
-        let shared = Arc::new(Shared { id, started, journal: Mutex::new(journal), epilogue: Mutex::default() });
+        let shared =
+            Arc::new(Shared { id, started, journal: Mutex::new(journal), epilogue: Mutex::default() });
         let root = Arc::new(RootWake::new());
         Execution {
             future: Some(handler(shared.clone(), input)),

@@ -15,7 +15,7 @@ use crate::scope::Scope;
 const PAGES: &str = "https://segno.dev/errors/";
 
 /// After this many seconds a caller may try again when the store or the server was busy.
-const RETRY_AFTER_SECONDS: u64 = 1;
+const RETRY_AFTER_SECONDS: u32 = 1;
 
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $slug:literal, $status:ident, $title:literal;)+) => {
@@ -88,10 +88,11 @@ pub struct Refusal {
     status: StatusCode,
     code: &'static str,
     title: &'static str,
-    detail: String,
-    error: Option<String>,
+    detail: Box<str>,
+    /// What there is none of.
+    missing: Option<&'static str>,
     errors: Vec<FieldProblem>,
-    retry_after_seconds: Option<u64>,
+    retry_after_seconds: Option<u32>,
 }
 
 impl Refusal {
@@ -102,8 +103,8 @@ impl Refusal {
             status: code.status(),
             code: code.as_str(),
             title: code.title(),
-            detail: detail.into(),
-            error: None,
+            detail: detail.into().into(),
+            missing: None,
             errors: Vec::new(),
             retry_after_seconds: busy.then_some(RETRY_AFTER_SECONDS),
         }
@@ -201,7 +202,7 @@ impl Refusal {
             ActionError::Invalid { field, problem } => {
                 refusal.errors = vec![FieldProblem { field: field.clone(), detail: problem.clone() }];
             }
-            ActionError::Unknown { what, .. } => refusal.error = Some(format!("{what} not found")),
+            ActionError::Unknown { what, .. } => refusal.missing = Some(what),
             _ => {}
         }
         refusal
@@ -215,8 +216,8 @@ impl Refusal {
             status,
             code,
             title: status.canonical_reason().unwrap_or("Refused"),
-            detail,
-            error: None,
+            detail: detail.into(),
+            missing: None,
             errors: Vec::new(),
             retry_after_seconds: None,
         }
@@ -256,8 +257,8 @@ impl IntoResponse for Refusal {
             title: self.title.to_owned(),
             status: self.status.as_u16(),
             code: self.code.to_owned(),
-            detail: self.detail,
-            error: self.error,
+            detail: self.detail.into(),
+            error: self.missing.map(|what| format!("{what} not found")),
             errors: self.errors,
             request_id: crate::request_id::current(),
         };

@@ -2,7 +2,7 @@
 //!
 //! One mutex guards it and is never held across an await or a write to disk.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use segno::clock::Clock;
 use segno::store::memory::waiters::Waiters;
@@ -240,10 +240,11 @@ impl Core {
         // A panic under the lock is a defect of the store or of a caller's `ResidentExecutions`; the latter is asked
         // when the state is whole, so going on is right and a poisoned store would only hide the first message.
         for _ in 0..SPINS {
-            if let Ok(shared) = self.shared.try_lock() {
-                return shared;
+            match self.shared.try_lock() {
+                Ok(shared) => return shared,
+                Err(TryLockError::Poisoned(error)) => return error.into_inner(),
+                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
             }
-            std::hint::spin_loop();
         }
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }

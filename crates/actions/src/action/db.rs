@@ -316,10 +316,10 @@ impl ActionDb {
             let request =
                 ListRecords { kind: ACTION_RUN_KIND, id_prefix: &id_prefix, after_id, limit: wanted };
             let runs = self.store.list_records(request).await?;
-            for run in &runs {
-                // It may have ended since.
-                let Some(record) = self.store.get_record(ACTION_KIND, &run.id).await? else { continue };
+            let records = runs.iter().map(|run| self.store.get_record(ACTION_KIND, &run.id));
+            for record in segno::try_join_all(records).await?.into_iter().flatten() {
                 let action = decode(&record)?.action;
+                // It may have ended since.
                 running.extend(Some(action).filter(|action| action.status == ActionStatus::Running));
             }
             match runs.last() {

@@ -62,7 +62,7 @@ pub struct Invocation {
     /// Whether what a node has begun and lost is given up rather than begun again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gives_up_when_lost: bool,
-    /// What is told how it ended, in the run's last step.
+    /// What is told how it ended, in the commit that ends the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settle: Option<Settle>,
 }

@@ -31,7 +31,7 @@ pub const FUNCTION: Activity<Call, Payload> = Activity::new("function");
 const TIMEOUT_MARGIN: Duration = Duration::from_secs(90);
 
 /// Pause before a store that did not answer is asked again.
-const STORE_PAUSE: Duration = Duration::from_secs(1);
+pub(super) const STORE_PAUSE: Duration = Duration::from_secs(1);
 
 impl Functions {
     /// Adds the orchestration `invoke` and the activity `function` to a registry.
@@ -60,9 +60,11 @@ impl Functions {
 
     /// Runs one attempt of a call.
     async fn run(&self, ctx: ActivityContext, call: Call) -> Result<Payload, Failure> {
-        if call.gives_up_when_lost && ctx.delivery() > 1 {
-            // Whoever had it before has died or was cut off, with the work half done or done.
-            return Err(Failure::application(RECOVERED).non_retryable());
+        if call.gives_up_when_lost {
+            let begun = self.inner.begin_once(&ctx).await.map_err(|error| failure(&error.into()))?;
+            if !begun {
+                return Err(Failure::application(RECOVERED).non_retryable());
+            }
         }
         let scope = Scope { namespace: call.namespace.clone(), tenant: call.tenant.clone() };
         let function = self.function_of(&scope, &call.function).await?;

@@ -12,9 +12,11 @@
 //! | `catalogue.rs`, `builder.rs`, `stored.rs`, `policy.rs` | which functions there are: configured ones, stored ones, and what stored ones may do |
 //! | `invocation.rs`, `prepare.rs` | a call that is ready to be started, and how a request becomes one |
 //! | `invoke.rs` | the orchestration `invoke` and the activity `function` |
+//! | `begun.rs` | attempts that are begun once |
 //! | `limits.rs` | every limit |
 //! | `error.rs` | how calls of the catalogue fail |
 
+mod begun;
 mod builder;
 mod catalogue;
 mod duration;

@@ -74,7 +74,7 @@ enum Past {
 
 /// What lies in the range of a backfill, in order.
 fn past_of(schedule: &Schedule, backfill: Backfill) -> Result<Vec<Past>, ActionError> {
-    let (mut past, mut last) = (Vec::new(), before(backfill.start));
+    let (mut past, mut last, mut open) = (Vec::new(), before(backfill.start), 0);
     loop {
         let following = schedule.following(last);
         if let Some(from) = following.excluded.filter(|from| *from <= backfill.end) {
@@ -82,16 +82,15 @@ fn past_of(schedule: &Schedule, backfill: Backfill) -> Result<Vec<Past>, ActionE
         }
         let Some(next) = following.next.filter(|next| next.time <= backfill.end) else { break };
         last = next.time;
-        past.push(Past::Open(next));
-        if past.len() > backfill.limit {
-            break;
+        open += 1;
+        if open > backfill.limit {
+            let problem =
+                format!("there are more than {} occurrences; choose a shorter range", backfill.limit);
+            return Err(ActionError::invalid("end", problem));
         }
+        past.push(Past::Open(next));
     }
-    if past.len() <= backfill.limit {
-        return Ok(past);
-    }
-    let problem = format!("there are more than {} occurrences; choose a shorter range", backfill.limit);
-    Err(ActionError::invalid("end", problem))
+    Ok(past)
 }
 
 impl RecurringActions {

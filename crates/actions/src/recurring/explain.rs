@@ -37,11 +37,17 @@ impl RecurringActions {
         time: Timestamp,
     ) -> Result<Explanation, ActionError> {
         let action = self.read(scope, id).await?.action;
+        let entry = self.entry_about(&action, time).await?;
+        if let Some(entry) = entry.clone().filter(|entry| entry.time == time) {
+            let (runs, text) = told(&entry);
+            return Ok(Explanation { time, runs, text, entry: Some(entry) });
+        }
         let schedule = self.schedule_of(&action)?;
-        if let Some(entry) = self.entry_about(&action, time).await? {
+        // A stretch is about the occurrences in it, not about the time between them.
+        let is_occurrence = schedule.count_with_excluded(time, just_after(time), 1) > 0;
+        if let Some(entry) = entry.filter(|_| is_occurrence) {
             // A stretch of missed or paused occurrences can have days in it that the calendar leaves out anyway.
-            let by_calendar = left_out(&schedule, time).filter(|_| entry.time != time);
-            let (runs, text) = by_calendar.map_or_else(|| told(&entry), |text| (false, text));
+            let (runs, text) = left_out(&schedule, time).map_or_else(|| told(&entry), |text| (false, text));
             return Ok(Explanation { time, runs, text, entry: Some(entry) });
         }
         let (runs, text) = self.reason(&action, &schedule, time);
@@ -55,9 +61,8 @@ impl RecurringActions {
         time: Timestamp,
     ) -> Result<Option<HistoryEntry>, ActionError> {
         let scope = action.scope();
-        let just_after = time.checked_add(SignedDuration::from_millis(1)).unwrap_or(time);
         let (prefix, after) =
-            (history_prefix(&scope, &action.id), history_id(&scope, &action.id, just_after));
+            (history_prefix(&scope, &action.id), history_id(&scope, &action.id, just_after(time)));
         let request = ListRecords {
             kind: RECURRING_HISTORY_KIND,
             id_prefix: &prefix,
@@ -109,6 +114,10 @@ impl RecurringActions {
             ),
         )
     }
+}
+
+fn just_after(time: Timestamp) -> Timestamp {
+    time.checked_add(SignedDuration::from_millis(1)).unwrap_or(time)
 }
 
 /// Why an occurrence is left out, if the calendar does that.

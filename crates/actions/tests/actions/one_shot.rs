@@ -158,6 +158,26 @@ fn what_runs_is_resumed_by_the_engine_or_given_up_as_it_says() {
 }
 
 #[test]
+fn what_a_node_dropped_when_it_shut_down_is_not_begun_again_either() {
+    segno_testkit::run(async {
+        let mut world = World::start().await;
+        let resumed = world.action(1, "slow", json!({"seconds": 600}), 1);
+        world.db.insert(&Action { on_restart: OnRestart::Resume, ..resumed }).await.unwrap();
+        world.add(2, "slow", json!({"seconds": 600}), 1).await;
+        world.pass(120).await;
+        world.kill();
+        // The work is given back as if it had never been delivered.
+        world.env.shutdown(Duration::from_secs(1)).await;
+        world.env.restart().await;
+        world.schedule();
+        world.pass(10).await;
+        assert_eq!(world.status(1).await, ActionStatus::Running);
+        assert_eq!(failed(&world.status(2).await), "recovered from restart");
+        assert_eq!(world.calls.inputs().len(), 3, "one was begun again, the other was not");
+    });
+}
+
+#[test]
 fn a_node_that_starts_gives_up_nothing_that_another_one_runs() {
     segno_testkit::run(async {
         let mut world = World::start().await;

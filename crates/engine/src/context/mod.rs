@@ -122,8 +122,9 @@ impl Context {
     /// counts.
     ///
     /// `make` is told how the instance ends. It is called in the turn that ends it, and again when the store says that a
-    /// record is not as expected, so it must read what it relies on each time. Its error keeps the instance from ending until
-    /// it can be called without one. It is not called for an execution that continues as new, nor when the engine ends
+    /// record is not as expected, so it must read what it relies on each time. Its error keeps the instance from ending: it
+    /// is called again every second until it gives none. A panic, or changes that the store finds invalid, are a turn that cannot be
+    /// committed, of which there may be so many. It is not called for an execution that continues as new, nor when the engine ends
     /// an instance whose code it cannot run.
     pub fn at_end<F, Fut>(&self, make: F)
     where

@@ -438,6 +438,8 @@ impl Execution {
 impl Drop for Execution {
     fn drop(&mut self) {
         self.drop_future();
+        // It may hold a context, and so what holds it.
+        self.shared.epilogue.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 

@@ -68,10 +68,9 @@ async fn make_epilogue(make: &MakeEpilogue, outcome: Result<Payload, Failure>) -
     // The call itself may panic too, not only what it returns.
     let made = AssertUnwindSafe(async { make(outcome).await }).catch_unwind().await;
     match made {
-        Ok(Err(error)) if error.kind() == ErrorKind::Conflict => {
-            Err(Stop::NotHere { delay: PAUSE, reason: error.to_string() })
-        }
-        Ok(epilogue) => Ok(epilogue?),
+        Ok(Ok(epilogue)) => Ok(epilogue),
+        // Nothing is wrong with the turn, whatever is wrong with what its code wants to be told.
+        Ok(Err(error)) => Err(Stop::NotHere { delay: PAUSE, reason: error.to_string() }),
         Err(panic) => {
             let reason = failure::from_panic("what belongs to the end of the instance", &*panic).to_string();
             Err(Stop::Abandon { delay: PAUSE, reason })

@@ -108,8 +108,8 @@ pub async fn preview(
     shown(&app, &schedule, query)
 }
 
-/// The next times of a schedule that is not stored. Whatever is given is refused for the reasons for which a creation refuses
-/// it; what is called may be left out.
+/// The next times of a schedule that is not stored. A field that a creation refuses is refused; what is called may be left
+/// out, and a schedule that is over or never comes has no times.
 #[utoipa::path(post, path = "/v1/recurring/preview", tag = "recurring", params(ScopeParameters, PreviewQuery),
     request_body = RecurringFields, responses((status = 200, body = RecurringPreview)))]
 pub async fn preview_unsaved(

@@ -393,6 +393,8 @@ fn what_the_calendar_leaves_out_is_told_explained_and_not_backfilled() {
         assert!(
             explain(&world, midnight).await.1.starts_with("it was skipped: the calendar leaves out its day")
         );
+        let between = explain(&world, midnight + 60).await.1;
+        assert!(between.starts_with("the schedule has no occurrence at"), "{between}");
         assert_eq!(explain(&world, open).await, (true, "it will run then".to_owned()));
         world.pass(2 * 86_400).await;
         assert_eq!(world.calls.inputs().len(), 20);
@@ -420,8 +422,11 @@ fn what_the_calendar_leaves_out_is_told_explained_and_not_backfilled() {
                 (world.at(open + 1_800), BackfillOutcome::WouldStart),
             ]
         );
+        // What is left out does not count.
         let small = Backfill { limit: 2, ..dry(midnight - 1_800, open) };
+        assert_eq!(book.backfill(&world.scope(), &action.id, small).await.unwrap().len(), 3);
+        let small = Backfill { limit: 1, ..small };
         let error = book.backfill(&world.scope(), &action.id, small).await.unwrap_err();
-        assert!(error.to_string().contains("more than 2 occurrences"), "{error}");
+        assert!(error.to_string().contains("more than 1 occurrences"), "{error}");
     });
 }

@@ -134,14 +134,19 @@ fn what_is_cancelled_or_deleted_behind_its_back_is_settled() {
     });
 }
 
+/// The first is begun again by whoever comes next, the second is not.
+async fn run_one_to_be_resumed_and_one_to_be_given_up(world: &World) {
+    let resumed = world.action(1, "slow", json!({"seconds": 600}), 1);
+    world.db.insert(&Action { on_restart: OnRestart::Resume, ..resumed }).await.unwrap();
+    world.add(2, "slow", json!({"seconds": 600}), 1).await;
+    world.pass(120).await;
+}
+
 #[test]
 fn what_runs_is_resumed_by_the_engine_or_given_up_as_it_says() {
     segno_testkit::run(async {
         let mut world = World::start().await;
-        let resumed = world.action(1, "slow", json!({"seconds": 600}), 1);
-        world.db.insert(&Action { on_restart: OnRestart::Resume, ..resumed }).await.unwrap();
-        world.add(2, "slow", json!({"seconds": 600}), 1).await;
-        world.pass(120).await;
+        run_one_to_be_resumed_and_one_to_be_given_up(&world).await;
         world.kill();
         world.env.crash().await;
         world.env.restart().await;
@@ -161,10 +166,7 @@ fn what_runs_is_resumed_by_the_engine_or_given_up_as_it_says() {
 fn what_a_node_dropped_when_it_shut_down_is_not_begun_again_either() {
     segno_testkit::run(async {
         let mut world = World::start().await;
-        let resumed = world.action(1, "slow", json!({"seconds": 600}), 1);
-        world.db.insert(&Action { on_restart: OnRestart::Resume, ..resumed }).await.unwrap();
-        world.add(2, "slow", json!({"seconds": 600}), 1).await;
-        world.pass(120).await;
+        run_one_to_be_resumed_and_one_to_be_given_up(&world).await;
         world.kill();
         // The work is given back as if it had never been delivered.
         world.env.shutdown(Duration::from_secs(1)).await;

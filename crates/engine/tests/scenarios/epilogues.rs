@@ -153,6 +153,60 @@ async fn an_epilogue_that_cannot_be_made_holds_the_end_back_and_is_asked_again()
 }
 
 #[tokio::test(start_paused = true)]
+async fn errors_of_an_epilogue_never_fail_an_instance_however_many_there_are() {
+    let world = World::resident();
+    let calls = Arc::new(AtomicU32::new(0));
+    let (store, counter) = (Arc::clone(&world.store), Arc::clone(&calls));
+    let main = move |ctx: Context, n: u32| {
+        let (store, counter) = (Arc::clone(&store), Arc::clone(&counter));
+        async move {
+            ctx.at_end(move |ended| {
+                let (call, store) = (counter.fetch_add(1, Ordering::Relaxed) + 1, Arc::clone(&store));
+                async move {
+                    match call {
+                        1..=50 => Err(ProviderError::new(ErrorKind::Internal, "get_record", "not now")),
+                        _ => note(store, ended).await,
+                    }
+                }
+            });
+            Ok(n)
+        }
+    };
+    let registry = Registry::builder().orchestration(MAIN, main).build().unwrap();
+    let _node = world.node(&registry).await;
+    let began_ms = world.now_ms();
+    assert_eq!(world.client.start(MAIN, 1).id("a").result().await.unwrap(), 1);
+    assert_eq!(outcome(&world.store).await.as_deref(), Some("ok 1;"));
+    assert_eq!((world.now_ms() - began_ms) / 1_000, 50, "a second between two calls");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_epilogue_holds_is_given_back_also_if_that_is_the_context() {
+    let world = World::resident();
+    let held = Arc::new(());
+    let holding = Arc::clone(&held);
+    let main = move |ctx: Context, n: u32| {
+        let holding = Arc::clone(&holding);
+        async move {
+            let own = ctx.clone();
+            ctx.at_end(move |_| {
+                let _uses_both = (own.instance_id(), &holding);
+                async { Ok(Epilogue::default()) }
+            });
+            Ok(n)
+        }
+    };
+    let registry = Registry::builder().orchestration(MAIN, main).build().unwrap();
+    let _node = world.node(&registry).await;
+    for _ in 0..5 {
+        world.client.start(MAIN, 1).result().await.unwrap();
+    }
+    world.settle().await;
+    // The code has one and this test the other.
+    assert_eq!(Arc::strong_count(&held), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_next_execution_has_the_end() {
     let world = World::resident();
     let store = Arc::clone(&world.store);

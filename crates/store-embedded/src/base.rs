@@ -3,6 +3,7 @@
 //! redb checks its pages only when it repairs, so it lives on checked blocks. Every row carries a checksum of its key
 //! and value besides, from the moment it is handed to redb to the moment it comes back.
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::Bound;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -227,18 +228,15 @@ impl Base {
         facts: &[(Key, Bytes)],
         mut between: impl FnMut(),
     ) -> Result<(), RowError> {
-        let changes = changes.iter().map(|(key, change)| {
-            between();
-            (key.as_slice(), change.value().map(Bytes::as_ref))
-        });
-        let facts = facts.iter().map(|(key, value)| (key.as_slice(), Some(value.as_ref())));
+        let changes = changes.to_store().inspect(|_| between());
+        let facts = facts.iter().map(|(key, value)| (key, Some(Cow::Borrowed(value.as_ref()))));
         self.write_rows(changes.chain(facts), Durable::Now)
     }
 
     /// Writes rows in one transaction; a row without a value is removed.
     pub fn write_rows<'a>(
         &self,
-        rows: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+        rows: impl Iterator<Item = (&'a Key, Option<Cow<'a, [u8]>>)>,
         durable: Durable,
     ) -> Result<(), RowError> {
         let mut transaction = self.database.begin_write().map_err(unreadable)?;
@@ -252,13 +250,13 @@ impl Base {
             let mut table = transaction.open_table(ROWS).map_err(unreadable)?;
             let mut buffer = Vec::new();
             for (key, value) in rows {
-                let before = match value {
-                    None => table.remove(key)?,
+                let before = match value.as_deref() {
+                    None => table.remove(key.as_slice())?,
                     Some(value) => {
                         buffer.clear();
                         buffer.extend_from_slice(&checksum(key, value).to_le_bytes());
                         buffer.extend_from_slice(value);
-                        table.insert(key, buffer.as_slice())?
+                        table.insert(key.as_slice(), buffer.as_slice())?
                     }
                 };
                 if !keys::is_meta(key) {

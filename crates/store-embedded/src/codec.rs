@@ -123,12 +123,6 @@ impl<'a> Decoder<'a> {
         std::str::from_utf8(self.take(len)?).map_err(|_| Undecodable("a text is not UTF-8"))
     }
 
-    /// Passes over bytes or a text.
-    pub fn skip(&mut self) -> Result<(), Undecodable> {
-        let len = self.u32()? as usize;
-        self.take(len).map(drop)
-    }
-
     pub fn option<T>(
         &mut self,
         some: impl FnOnce(&mut Self) -> Result<T, Undecodable>,

@@ -26,7 +26,7 @@ struct InstanceCommit {
 
 /// The rows that a commit of an instance starts from.
 struct Found {
-    instance: Option<InstanceRow>,
+    instance: Option<Arc<InstanceRow>>,
     /// The execution, if it is not the current one.
     earlier: Option<ExecutionRow>,
 }
@@ -83,7 +83,7 @@ impl State {
         }
         for (message, target) in turn.orchestrator_items.into_iter().zip(targets) {
             let is_own = message.instance == *instance;
-            let target = if is_own { Target::from(row.as_ref()) } else { target };
+            let target = if is_own { Target::from(row.as_deref()) } else { target };
             // A second start is left out, because starting twice is starting once.
             let _left_out = self.enqueue_for(message, target, Showing::WhenDurable, now_ms);
         }
@@ -124,15 +124,15 @@ impl State {
         events: &[StoredEvent],
     ) -> Result<Found, ProviderError> {
         let failed = |error: RowError| error.at(operation);
-        let row = self.tables.instance(instance).map_err(failed)?;
-        let is_current = |row: &InstanceRow| row.current.execution_id == execution_id;
+        let row = self.tables.busy_instance(instance).map_err(failed)?;
         let earlier = match &row {
             Some(row) if execution_id < row.current.execution_id => {
                 self.tables.earlier_execution(instance, execution_id).map_err(failed)?
             }
             _ => None,
         };
-        let current = row.as_ref().filter(|row| is_current(row)).map(|row| &row.current);
+        let current =
+            row.as_ref().map(|row| &row.current).filter(|current| current.execution_id == execution_id);
         let last_event_id = current.or(earlier.as_ref()).map_or(0, |execution| execution.last_event_id);
         if let Some(event_id) = StoredEvent::first_not_ascending(last_event_id, events) {
             let message = format!(
@@ -150,14 +150,15 @@ impl State {
         instance: &Arc<str>,
         found: Found,
         commit: InstanceCommit,
-    ) -> Option<InstanceRow> {
+    ) -> Option<Arc<InstanceRow>> {
         let InstanceCommit { execution_id, events, mut metadata, now_ms } = commit;
         let stores_something = !events.is_empty() || metadata != ExecutionMetadata::default();
         if found.instance.is_none() && !stores_something {
             return None;
         }
         let old = found.instance;
-        let mut row = old.clone().unwrap_or_else(|| InstanceRow::new(execution_id, now_ms));
+        let first = || InstanceRow::new(execution_id, now_ms);
+        let mut row = old.as_deref().map_or_else(first, InstanceRow::clone);
         row.revision += 1;
         row.updated_at_ms = now_ms;
         if stores_something {
@@ -182,7 +183,7 @@ impl State {
             }
             row.apply(metadata);
         }
-        self.tables.put_instance(instance, old.as_ref(), &row);
+        let row = self.tables.put_instance(instance, old.as_deref(), row);
         self.committed(instance, &row);
         Some(row)
     }
@@ -220,8 +221,8 @@ impl State {
         if message.guard == StartGuard::None && self.orchestrations.knows(&message.instance) {
             return Ok(Target::default());
         }
-        let (is_named, pin) = self.tables.route(&message.instance).map_err(|error| error.at(operation))?;
-        Ok(Target { is_named, pin })
+        let row = self.tables.busy_instance(&message.instance).map_err(|error| error.at(operation))?;
+        Ok(Target::from(row.as_deref()))
     }
 
     /// A message from outside may be worked on before it is durable: a turn is pure, and its commit lies behind the message

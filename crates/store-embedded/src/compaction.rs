@@ -4,6 +4,7 @@
 //! Checkpoints go on meanwhile, into the old file. What one changes at or before the place that the copy has reached
 //! is changed in the copy too; the rest is copied later. A crash leaves the old file or the new one, each whole.
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::Bound;
 use std::sync::Arc;
@@ -114,7 +115,7 @@ impl Compaction {
         let Some((last, _)) = piece.last() else { return Ok(true) };
         self.reached = Some(last.clone());
         self.rows_done += piece.len() as u64;
-        let rows = piece.iter().map(|(key, value)| (key.as_slice(), Some(value.as_ref())));
+        let rows = piece.iter().map(|(key, value)| (key, Some(Cow::Borrowed(value.as_ref()))));
         self.write(rows, bytes)?;
         Ok(false)
     }
@@ -122,16 +123,15 @@ impl Compaction {
     /// Follows a checkpoint that the old file has.
     pub fn follow(&mut self, changes: &Overlay, facts: &[(Key, Bytes)]) -> Result<(), Failed> {
         let Some(reached) = self.reached.clone() else { return Ok(()) };
-        let changes = changes.iter().map(|(key, change)| (key.as_slice(), change.value().map(Bytes::as_ref)));
-        let facts = facts.iter().map(|(key, value)| (key.as_slice(), Some(value.as_ref())));
-        let copied: Vec<_> = changes.chain(facts).filter(|(key, _)| *key <= reached.as_slice()).collect();
-        let bytes = copied.iter().map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len)).sum();
+        let facts = facts.iter().map(|(key, value)| (key, Some(Cow::Borrowed(value.as_ref()))));
+        let copied: Vec<_> = changes.to_store().chain(facts).filter(|(key, _)| **key <= reached).collect();
+        let bytes = copied.iter().map(|(key, row)| key.len() + row.as_deref().map_or(0, <[u8]>::len)).sum();
         self.write(copied.into_iter(), bytes)
     }
 
     fn write<'a>(
         &mut self,
-        rows: impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)>,
+        rows: impl Iterator<Item = (&'a Key, Option<Cow<'a, [u8]>>)>,
         bytes: usize,
     ) -> Result<(), Failed> {
         self.unsynced_bytes += bytes;

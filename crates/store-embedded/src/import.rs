@@ -255,7 +255,7 @@ impl OpenInstance {
             event_count: self.event_count,
             current,
         };
-        tables.put_instance(&content.instance_id, None, &row);
+        tables.put_instance(&content.instance_id, None, row);
     }
 }
 

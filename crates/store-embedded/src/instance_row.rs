@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use semver::Version;
+use smallvec::{SmallVec, smallvec};
 
 use segno::store::{CustomStatusChange, ExecutionInfo, ExecutionMetadata, ExecutionStatus, InstanceInfo};
 
@@ -18,6 +19,12 @@ const INSTANCE_VERSION: u8 = 1;
 
 /// First byte of every execution row.
 const EXECUTION_VERSION: u8 = 1;
+
+/// Three numbers with all their digits and two points are shorter.
+const LONGEST_VERSION: usize = 64;
+
+/// Keys of indexes that change together. More than these are rare.
+pub type IndexKeys = SmallVec<[Key; 4]>;
 
 /// What is stored of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,7 +118,7 @@ impl ExecutionRow {
         row.u64(self.execution_id);
         row.u8(status_number(self.status));
         row.option(self.output.as_ref(), |row, output| row.bytes(output));
-        row.option(self.pinned_version.as_ref(), |row, version| row.text(&version.to_string()));
+        row.option(self.pinned_version.as_ref(), encode_version);
         row.option(self.incarnation, Encoder::u64);
         row.u64(self.started_at_ms);
         row.option(self.completed_at_ms, Encoder::u64);
@@ -206,10 +213,17 @@ impl InstanceRow {
         }
     }
 
+    /// Length of what the instance carries for others.
+    pub fn carried_bytes(&self) -> usize {
+        let labels: usize = self.labels.iter().map(|(label, value)| label.len() + value.len()).sum();
+        let length = |bytes: &Option<Bytes>| bytes.as_ref().map_or(0, Bytes::len);
+        labels + length(&self.custom_status) + length(&self.current.output)
+    }
+
     /// All keys under which indexes have the instance.
-    pub fn index_keys(&self, instance: &str) -> Vec<Key> {
+    pub fn index_keys(&self, instance: &str) -> IndexKeys {
         let key = |index: AgeIndex<'_>| index.key(self.created_at_ms, instance);
-        let mut keys = vec![key(AgeIndex::All)];
+        let mut keys: IndexKeys = smallvec![key(AgeIndex::All)];
         keys.extend(self.state_keys(instance));
         keys.extend(self.name.as_deref().map(|name| key(AgeIndex::Name(name))));
         keys.extend(self.parent.as_deref().map(|parent| key(AgeIndex::Parent(parent))));
@@ -237,8 +251,8 @@ impl InstanceRow {
     }
 
     /// What the indexes lose and gain when this row follows an older one of the same instance.
-    pub fn index_changes(&self, old: &InstanceRow, instance: &str) -> (Vec<Key>, Vec<Key>) {
-        let (mut lost, mut gained) = (Vec::new(), Vec::new());
+    pub fn index_changes(&self, old: &InstanceRow, instance: &str) -> (IndexKeys, IndexKeys) {
+        let (mut lost, mut gained) = (IndexKeys::new(), IndexKeys::new());
         if old.state_of_index() != self.state_of_index() {
             lost.extend(old.state_keys(instance));
             gained.extend(self.state_keys(instance));
@@ -284,29 +298,6 @@ impl InstanceRow {
         row.finish()
     }
 
-    /// Whether the instance has a name, and the version that it is pinned to, without decoding the rest.
-    pub fn decode_route(bytes: &Bytes) -> Result<(bool, Option<Version>), Undecodable> {
-        let row = &mut Decoder::new(bytes, INSTANCE_VERSION)?;
-        for _ in 0..3 {
-            row.u64()?;
-        }
-        let is_named = row.option(Decoder::skip)?.is_some();
-        for _ in 0..3 {
-            row.option(Decoder::skip)?;
-        }
-        row.u64()?;
-        for _ in 0..row.u32()? {
-            row.skip()?;
-            row.skip()?;
-        }
-        for _ in 0..3 {
-            row.u64()?;
-        }
-        row.u8()?;
-        row.option(Decoder::skip)?;
-        Ok((is_named, row.option(decode_version)?))
-    }
-
     pub fn decode(bytes: &Bytes) -> Result<Self, Undecodable> {
         let row = &mut Decoder::new(bytes, INSTANCE_VERSION)?;
         Ok(InstanceRow {
@@ -326,6 +317,20 @@ impl InstanceRow {
             current: ExecutionRow::decode_from(row)?,
         })
     }
+}
+
+fn encode_version(row: &mut Encoder, version: &Version) {
+    // Formatting takes longer than all the rest of a row, so the usual version is put together from its numbers.
+    let Version { major, minor, patch, pre, build } = version;
+    if !(pre.is_empty() && build.is_empty()) {
+        return row.text(&version.to_string());
+    }
+    let mut text: SmallVec<[u8; LONGEST_VERSION]> = SmallVec::new();
+    for (part, end) in [(major, "."), (minor, "."), (patch, "")] {
+        text.extend_from_slice(itoa::Buffer::new().format(*part).as_bytes());
+        text.extend_from_slice(end.as_bytes());
+    }
+    row.bytes(&text);
 }
 
 fn decode_version(row: &mut Decoder<'_>) -> Result<Version, Undecodable> {
@@ -351,12 +356,18 @@ mod tests {
     }
 
     #[test]
-    fn a_row_comes_back_as_it_was_and_its_route_is_the_same() {
-        let encoded = row().encode();
-        assert_eq!(InstanceRow::decode(&encoded), Ok(row()));
-        assert_eq!(InstanceRow::decode_route(&encoded), Ok((true, Some(Version::new(1, 2, 3)))));
-        let plain = InstanceRow::new(1, 0).encode();
-        assert_eq!(InstanceRow::decode_route(&plain), Ok((false, None)));
+    fn a_row_comes_back_as_it_was() {
+        assert_eq!(InstanceRow::decode(&row().encode()), Ok(row()));
+        for version in [
+            "0.0.0",
+            "10.20.300",
+            "18446744073709551615.18446744073709551615.18446744073709551615",
+            "1.0.0-rc.1+b",
+        ] {
+            let mut versioned = row();
+            versioned.current.pinned_version = Some(version.parse().expect("a version"));
+            assert_eq!(InstanceRow::decode(&versioned.encode()), Ok(versioned), "{version}");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub enum Table {
     Instances = 2,
     /// Rows of executions that are not the current one, by instance and execution id.
     Executions = 3,
-    /// Events of one commit, by instance, execution and first event id.
+    /// Events of one or more commits, by instance, execution and first event id.
     Events = 4,
     /// Messages by id.
     OrchestratorQueue = 5,
@@ -184,6 +184,13 @@ pub fn events(instance: &str, execution_id: u64, first_event_id: u64) -> Key {
     let mut key = execution(Table::Events, instance, execution_id);
     key.extend_from_slice(&first_event_id.to_be_bytes());
     key
+}
+
+/// The beginning that the keys of all events of an execution share.
+pub fn execution_prefix(key: &[u8]) -> Option<&[u8]> {
+    let (_, rest) = take_text(within(Table::Events, key)?)?;
+    let (_, first_event_id) = take_time(rest)?;
+    Some(&key[..key.len() - first_event_id.len()])
 }
 
 /// The instance that a row of executions or events belongs to.

@@ -11,7 +11,7 @@
 //! | `shared`, `waiting`, `unsynced` | how an operation runs and what it waits for |
 //! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `removal`, `listing`, `record_index`, `expiries` | what operations do |
-//! | `tables`, `rows`, `overlay`, `remembering`, `base`, `facts` | rows in layers: changes in memory over redb |
+//! | `tables`, `recent`, `rows`, `overlay`, `base`, `facts` | rows in layers: changes in memory over redb |
 //! | `keys`, `instance_row`, `queue_row`, `batch`, `codec` | what rows and log records look like |
 //! | `log` | segments and records |
 //! | `files`, `directory` | the disk, behind a trait |
@@ -56,10 +56,10 @@ mod pace;
 mod provider;
 mod queue_row;
 mod readable;
+mod recent;
 mod record_index;
 mod records;
 mod recovery;
-mod remembering;
 mod removal;
 mod rows;
 mod salvage;

@@ -1,12 +1,15 @@
 //! Changes of rows since a checkpoint: the newest value of each key. What was made and removed in between leaves no trace.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::iter;
 use std::ops::Bound;
 
 use bytes::Bytes;
 
-use crate::keys::Key;
+use crate::keys::{self, Key};
+use crate::queue_row;
 
 /// What an overlay says of a key.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,9 +114,24 @@ impl Overlay {
         last.starts_with(prefix).then_some(last)
     }
 
-    /// All changes in key order.
-    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Change)> {
-        self.changes.iter()
+    /// All changes in key order, as a checkpoint stores them; those without a row are removed. New rows of events that
+    /// follow each other in one execution become one row, because what a checkpoint costs is its number of rows.
+    pub fn to_store(&self) -> impl Iterator<Item = (&Key, Option<Cow<'_, [u8]>>)> {
+        let mut changes = self.changes.iter().peekable();
+        iter::from_fn(move || {
+            let (key, change) = changes.next()?;
+            let mut row = change.value().map(|value| Cow::Borrowed(value.as_ref()));
+            if let (Some(row), Some(execution)) = (&mut row, keys::execution_prefix(key)) {
+                // Only what nothing older has may go without a row of its own.
+                while let Some((next_key, Change::New(more))) = changes.peek()
+                    && next_key.starts_with(execution)
+                    && queue_row::join_events(row, more)
+                {
+                    changes.next();
+                }
+            }
+            Some((key, row))
+        })
     }
 
     /// Rough size in memory.
@@ -135,6 +153,8 @@ impl Overlay {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::keys::Table;
+    use segno::store::StoredEvent;
 
     fn key() -> Key {
         Key::from_slice(&[1])
@@ -148,6 +168,52 @@ mod tests {
         overlay.delete(key());
         assert!(overlay.is_empty());
         assert_eq!(overlay.bytes(), 0);
+    }
+
+    fn events(instance: &str, first: u64, bytes: usize) -> (Key, Bytes) {
+        let event = StoredEvent { event_id: first, data: Bytes::from(vec![0; bytes]) };
+        (keys::events(instance, 1, first), queue_row::encode_events(&[event]))
+    }
+
+    fn stored(overlay: &Overlay) -> Vec<(Key, Option<Vec<u64>>)> {
+        let read = |row: Cow<'_, [u8]>| {
+            let mut events = Vec::new();
+            queue_row::decode_events(&Bytes::copy_from_slice(&row), &mut events).expect("a row of events");
+            events.iter().map(|event| event.event_id).collect()
+        };
+        overlay.to_store().map(|(key, row)| (key.clone(), row.map(read))).collect()
+    }
+
+    #[test]
+    fn new_events_of_an_execution_are_stored_as_one_row() {
+        let mut overlay = Overlay::default();
+        for (instance, first) in [("a", 1), ("a", 3), ("a", 4), ("b", 1), ("b", 2)] {
+            let (key, value) = events(instance, first, 10);
+            overlay.insert_new(key, value);
+        }
+        overlay.delete(keys::execution(Table::Executions, "a", 1));
+        let expected = [
+            (keys::execution(Table::Executions, "a", 1), None),
+            (keys::events("a", 1, 1), Some(vec![1, 3, 4])),
+            (keys::events("b", 1, 1), Some(vec![1, 2])),
+        ];
+        assert_eq!(stored(&overlay), expected);
+    }
+
+    #[test]
+    fn what_an_older_layer_may_have_keeps_its_row_and_rows_stay_short() {
+        let mut overlay = Overlay::default();
+        let long = queue_row::LONG_EVENTS_BYTES;
+        for (first, bytes) in [(1, 10), (2, 10), (3, 10), (4, long), (5, 10)] {
+            let (key, value) = events("a", first, bytes);
+            if first == 2 {
+                overlay.put(key, value);
+            } else {
+                overlay.insert_new(key, value);
+            }
+        }
+        let rows: Vec<_> = stored(&overlay).into_iter().filter_map(|(_, row)| row).collect();
+        assert_eq!(rows, [vec![1], vec![2, 3, 4], vec![5]]);
     }
 
     #[test]

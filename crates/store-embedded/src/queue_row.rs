@@ -1,5 +1,7 @@
 //! Rows of the two queues, of what was given back to them, of events, and of records.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 
 use segno::store::memory::peek_lock::Standing;
@@ -93,6 +95,18 @@ pub fn encode_events(events: &[StoredEvent]) -> Bytes {
         row.bytes(&event.data);
     }
     row.finish()
+}
+
+/// A row of events that is this long gets no more of them.
+pub const LONG_EVENTS_BYTES: usize = 16 * 1024;
+
+/// Adds the events of a row to the row before it, if that is short; `false` when it is not.
+pub fn join_events(row: &mut Cow<'_, [u8]>, more: &[u8]) -> bool {
+    let is_joined = row.len() < LONG_EVENTS_BYTES && row.first() == more.first();
+    if is_joined {
+        row.to_mut().extend_from_slice(&more[1..]);
+    }
+    is_joined
 }
 
 /// Adds the events of a row to those of the rows before.

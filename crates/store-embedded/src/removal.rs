@@ -272,7 +272,7 @@ impl State {
         pruned.executions_deleted += row.execution_count - kept.execution_count;
         pruned.events_deleted += row.event_count - kept.event_count;
         if kept != *row {
-            self.tables.put_instance(instance, Some(row), &kept);
+            self.tables.put_instance(instance, Some(row), kept);
         }
         for key in keys {
             self.tables.delete(key);

@@ -12,20 +12,19 @@ use crate::codec::Undecodable;
 use crate::error::RowError;
 use crate::keys::Key;
 use crate::overlay::Overlay;
-use crate::remembering::Remembering;
 
 /// Three layers of rows.
 #[derive(Debug)]
 pub struct Rows {
     active: Overlay,
     frozen: Option<Arc<Overlay>>,
-    base: Remembering,
+    base: Arc<Snapshot>,
 }
 
 impl Rows {
     /// The rows of a checkpoint.
     pub fn new(base: Snapshot) -> Self {
-        Rows { active: Overlay::default(), frozen: None, base: Remembering::new(base) }
+        Rows { active: Overlay::default(), frozen: None, base: Arc::new(base) }
     }
 
     /// One row.
@@ -72,12 +71,12 @@ impl Rows {
     /// Takes over what a checkpoint wrote.
     pub fn thaw(&mut self, base: Snapshot) {
         self.frozen = None;
-        self.base = Remembering::new(base);
+        self.base = Arc::new(base);
     }
 
     /// Reads from another file that has the same rows.
     pub fn rebase(&mut self, base: Snapshot) {
-        self.base = Remembering::new(base);
+        self.base = Arc::new(base);
     }
 
     /// The last key that starts with `prefix` and does not lie behind `end`.
@@ -87,7 +86,7 @@ impl Rows {
             let end_of_layers = end.as_ref().map(Key::as_slice);
             let changes = std::iter::once(&self.active).chain(self.frozen.as_deref());
             let changed = changes.filter_map(|layer| layer.last(prefix, end_of_layers)).max().cloned();
-            let stored = self.base.snapshot().last_key(prefix, end_of_layers)?;
+            let stored = self.base.last_key(prefix, end_of_layers)?;
             match changed.max(stored) {
                 Some(key) if self.get(&key)?.is_none() => end = Bound::Excluded(key),
                 found => return Ok(found),
@@ -104,7 +103,7 @@ impl Rows {
     pub fn scan_from<'a>(&'a self, prefix: &'a [u8], start: Bound<&[u8]>) -> Result<Scan<'a>, RowError> {
         let changes = std::iter::once(&self.active).chain(self.frozen.as_deref());
         let changes = changes.map(|layer| changes_of(layer, prefix, start)).collect();
-        Scan::of(changes, self.base.snapshot(), prefix, start)
+        Scan::of(changes, &self.base, prefix, start)
     }
 
     /// Rows whose keys start with `prefix`, as they are now, for reading them when others change them already.
@@ -114,7 +113,7 @@ impl Rows {
         Later {
             active: active.map(|(key, change)| (key.clone(), change.value().cloned())).collect(),
             frozen: self.frozen.clone(),
-            base: Arc::clone(self.base.snapshot()),
+            base: Arc::clone(&self.base),
             prefix,
         }
     }

@@ -225,7 +225,7 @@ impl State {
         now_ms: u64,
     ) -> FetchedTurn {
         let instance = batch.instance.as_ref();
-        let row = self.tables.instance(instance);
+        let row = self.tables.busy_instance(instance);
         let (history, unread) = match &row {
             Ok(Some(row)) if is_resident(instance, row, resident) => (FetchedHistory::Resident, None),
             Ok(Some(row)) if row.current.last_event_id > 0 => {

@@ -2,19 +2,20 @@
 //! what follows from a row (its index entries, the counters) goes into the overlay only, and is derived again on replay.
 
 use std::ops::Bound;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use segno::store::memory::peek_lock::Standing;
 use segno::store::{HistoryPage, HistoryQuery, OrchestratorMessage, StoredEvent, WorkerMessage};
-use semver::Version;
 
 use crate::base::Snapshot;
 use crate::batch::{self, Batch, Logged};
 use crate::error::RowError;
 use crate::facts::{FACTS, Facts};
-use crate::instance_row::{ExecutionRow, InstanceRow};
+use crate::instance_row::{ExecutionRow, IndexKeys, InstanceRow};
 use crate::keys::{self, Key, Table};
 use crate::queue_row::{self, RecordRow};
+use crate::recent::Recent;
 use crate::rows::{Later, Rows};
 
 /// All tables.
@@ -23,6 +24,7 @@ pub struct Tables {
     pub rows: Rows,
     pub batch: Batch,
     pub facts: Facts,
+    recent: Recent,
 }
 
 /// A history that is still to be read.
@@ -45,7 +47,7 @@ impl Tables {
     pub fn new(base: Snapshot) -> Result<Self, RowError> {
         let rows = Rows::new(base);
         let facts = rows.decoded(&keys::meta(FACTS), Facts::decode)?.unwrap_or_default();
-        Ok(Tables { rows, batch: Batch::default(), facts })
+        Ok(Tables { rows, batch: Batch::default(), facts, recent: Recent::default() })
     }
 
     fn insert_new(&mut self, key: Key, value: Bytes) {
@@ -70,22 +72,31 @@ impl Tables {
         self.rows.decoded(&keys::instance(instance), InstanceRow::decode)
     }
 
-    /// Whether an instance has a name, and the version that it is pinned to.
-    pub fn route(&self, instance: &str) -> Result<(bool, Option<Version>), RowError> {
-        let route = self.rows.decoded(&keys::instance(instance), InstanceRow::decode_route)?;
-        Ok(route.unwrap_or((false, None)))
+    /// The row of an instance that something happens to.
+    pub fn busy_instance(&self, instance: &str) -> Result<Option<Arc<InstanceRow>>, RowError> {
+        if let Some(known) = self.recent.get(instance) {
+            return Ok(known);
+        }
+        let row = self.instance(instance)?.map(Arc::new);
+        self.recent.set(instance, row.as_ref());
+        Ok(row)
     }
 
     /// Replaces the row of an instance, or makes it.
-    pub fn put_instance(&mut self, instance: &str, old: Option<&InstanceRow>, new: &InstanceRow) {
+    pub fn put_instance(
+        &mut self,
+        instance: &str,
+        old: Option<&InstanceRow>,
+        new: InstanceRow,
+    ) -> Arc<InstanceRow> {
         let (key, value) = (keys::instance(instance), new.encode());
         match old {
             None => self.insert_new(key, value),
             Some(_) => self.put(key, value),
         }
-        self.facts.counters.add(new);
+        self.facts.counters.add(&new);
         let (lost, gained) = match old {
-            None => (Vec::new(), new.index_keys(instance)),
+            None => (IndexKeys::new(), new.index_keys(instance)),
             Some(old) => {
                 self.facts.counters.subtract(old);
                 new.index_changes(old, instance)
@@ -94,11 +105,15 @@ impl Tables {
         let overlay = self.rows.active_mut();
         lost.into_iter().for_each(|key| overlay.delete(key));
         gained.into_iter().for_each(|key| overlay.insert_new(key, Bytes::new()));
+        let new = Arc::new(new);
+        self.recent.set(instance, Some(&new));
+        new
     }
 
     /// Removes the row of an instance.
     pub fn delete_instance(&mut self, instance: &str, old: &InstanceRow) {
         self.delete(keys::instance(instance));
+        self.recent.set(instance, None);
         self.facts.counters.subtract(old);
         for key in old.index_keys(instance) {
             self.rows.active_mut().delete(key);
@@ -235,7 +250,7 @@ impl Tables {
     pub fn replay_put(&mut self, key: Key, value: Bytes) -> Result<(), RowError> {
         if let Some(instance) = keys::instance_id(&key) {
             let old = self.instance(instance)?;
-            self.put_instance(instance, old.as_ref(), &InstanceRow::decode(&value)?);
+            self.put_instance(instance, old.as_ref(), InstanceRow::decode(&value)?);
         } else if let Some((kind, id)) = keys::record_name(&key) {
             let old = self.record(kind, id)?;
             self.set_record((kind, id), old.as_ref(), Some(&RecordRow::decode(&value)?));

@@ -191,7 +191,7 @@ impl Core {
     ) -> Result<Watched, ProviderError> {
         let mut shared = self.lock();
         shared.check_open(operation)?;
-        let row = shared.state.tables.instance(instance).map_err(|error| error.at(operation))?;
+        let row = shared.state.tables.busy_instance(instance).map_err(|error| error.at(operation))?;
         let info = row.map(|row| row.info(instance)).filter(|info| until.is_met(info));
         Ok(match info {
             Some(info) => {
@@ -263,7 +263,8 @@ impl Core {
             };
             tokio::select! {
                 biased;
-                () = signal.notified() => {}
+                // Others that are ready go first: one fetch then takes what all of them enqueue.
+                () = signal.notified() => tokio::task::yield_now().await,
                 () = sleep_until(&*self.clock, sleep_until_ms) => {}
             }
         };

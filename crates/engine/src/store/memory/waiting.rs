@@ -95,7 +95,8 @@ impl MemoryStore {
             };
             tokio::select! {
                 biased;
-                () = signal.notified() => {}
+                // Others that are ready go first: one fetch then takes what all of them enqueue.
+                () = signal.notified() => tokio::task::yield_now().await,
                 () = sleep_until(&*self.clock, sleep_until_ms) => {}
             }
         }

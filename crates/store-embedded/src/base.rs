@@ -229,14 +229,15 @@ impl Base {
         mut between: impl FnMut(),
     ) -> Result<(), RowError> {
         let changes = changes.to_store().inspect(|_| between());
-        let facts = facts.iter().map(|(key, value)| (key, Some(Cow::Borrowed(value.as_ref()))));
+        let facts =
+            facts.iter().map(|(key, value)| (Cow::Borrowed(key), Some(Cow::Borrowed(value.as_ref()))));
         self.write_rows(changes.chain(facts), Durable::Now)
     }
 
     /// Writes rows in one transaction; a row without a value is removed.
     pub fn write_rows<'a>(
         &self,
-        rows: impl Iterator<Item = (&'a Key, Option<Cow<'a, [u8]>>)>,
+        rows: impl Iterator<Item = (Cow<'a, Key>, Option<Cow<'a, [u8]>>)>,
         durable: Durable,
     ) -> Result<(), RowError> {
         let mut transaction = self.database.begin_write().map_err(unreadable)?;
@@ -254,17 +255,17 @@ impl Base {
                     None => table.remove(key.as_slice())?,
                     Some(value) => {
                         buffer.clear();
-                        buffer.extend_from_slice(&checksum(key, value).to_le_bytes());
+                        buffer.extend_from_slice(&checksum(&key, value).to_le_bytes());
                         buffer.extend_from_slice(value);
                         table.insert(key.as_slice(), buffer.as_slice())?
                     }
                 };
-                if !keys::is_meta(key) {
+                if !keys::is_meta(&key) {
                     if let Some(before) = before {
-                        size.subtract(key, before.value().len());
+                        size.subtract(&key, before.value().len());
                     }
                     if value.is_some() {
-                        size.add(key, buffer.len());
+                        size.add(&key, buffer.len());
                     }
                 }
             }

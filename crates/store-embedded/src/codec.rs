@@ -2,7 +2,6 @@
 //! length before everything that varies. Nothing is ever found by looking for a separator.
 
 use bytes::Bytes;
-use smallvec::SmallVec;
 
 /// Why bytes could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -10,38 +9,62 @@ use smallvec::SmallVec;
 pub struct Undecodable(pub &'static str);
 
 /// Most rows are shorter: they are put together on the stack, and get memory of exactly their length.
-const INLINE_BYTES: usize = 512;
+const SHORT_BYTES: usize = 512;
 
 /// Appends values to a buffer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Encoder {
-    bytes: SmallVec<[u8; INLINE_BYTES]>,
+    short: [u8; SHORT_BYTES],
+    short_len: usize,
+    /// Everything, once it is not short any more.
+    long: Vec<u8>,
 }
 
 impl Encoder {
     /// An encoder whose first byte is the version of the row.
     pub fn new(version: u8) -> Self {
-        let mut bytes = SmallVec::new();
-        bytes.push(version);
-        Encoder { bytes }
+        let mut encoder = Encoder { short: [0; SHORT_BYTES], short_len: 0, long: Vec::new() };
+        encoder.u8(version);
+        encoder
+    }
+
+    #[inline]
+    fn append(&mut self, bytes: &[u8]) {
+        let end = self.short_len + bytes.len();
+        if self.long.is_empty()
+            && let Some(room) = self.short.get_mut(self.short_len..end)
+        {
+            room.copy_from_slice(bytes);
+            self.short_len = end;
+        } else {
+            self.append_long(bytes);
+        }
+    }
+
+    #[cold]
+    fn append_long(&mut self, bytes: &[u8]) {
+        if self.long.is_empty() {
+            self.long.extend_from_slice(&self.short[..self.short_len]);
+        }
+        self.long.extend_from_slice(bytes);
     }
 
     pub fn u8(&mut self, value: u8) {
-        self.bytes.push(value);
+        self.append(&[value]);
     }
 
     pub fn u32(&mut self, value: u32) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self.append(&value.to_le_bytes());
     }
 
     pub fn u64(&mut self, value: u64) {
-        self.bytes.extend_from_slice(&value.to_le_bytes());
+        self.append(&value.to_le_bytes());
     }
 
     /// A length and the bytes. Lengths are far below the limit of their type; see `segno::limits`.
     pub fn bytes(&mut self, value: &[u8]) {
         self.u32(u32::try_from(value.len()).expect("no stored value has 4 GiB"));
-        self.bytes.extend_from_slice(value);
+        self.append(value);
     }
 
     pub fn text(&mut self, value: &str) {
@@ -60,10 +83,10 @@ impl Encoder {
     }
 
     pub fn finish(self) -> Bytes {
-        if self.bytes.spilled() {
-            Bytes::from(self.bytes.into_vec())
+        if self.long.is_empty() {
+            Bytes::copy_from_slice(&self.short[..self.short_len])
         } else {
-            Bytes::copy_from_slice(&self.bytes)
+            Bytes::from(self.long)
         }
     }
 }

@@ -115,7 +115,7 @@ impl Compaction {
         let Some((last, _)) = piece.last() else { return Ok(true) };
         self.reached = Some(last.clone());
         self.rows_done += piece.len() as u64;
-        let rows = piece.iter().map(|(key, value)| (key, Some(Cow::Borrowed(value.as_ref()))));
+        let rows = piece.iter().map(|(key, value)| (Cow::Borrowed(key), Some(Cow::Borrowed(value.as_ref()))));
         self.write(rows, bytes)?;
         Ok(false)
     }
@@ -123,7 +123,8 @@ impl Compaction {
     /// Follows a checkpoint that the old file has.
     pub fn follow(&mut self, changes: &Overlay, facts: &[(Key, Bytes)]) -> Result<(), Failed> {
         let Some(reached) = self.reached.clone() else { return Ok(()) };
-        let facts = facts.iter().map(|(key, value)| (key, Some(Cow::Borrowed(value.as_ref()))));
+        let facts =
+            facts.iter().map(|(key, value)| (Cow::Borrowed(key), Some(Cow::Borrowed(value.as_ref()))));
         let copied: Vec<_> = changes.to_store().chain(facts).filter(|(key, _)| **key <= reached).collect();
         let bytes = copied.iter().map(|(key, row)| key.len() + row.as_deref().map_or(0, <[u8]>::len)).sum();
         self.write(copied.into_iter(), bytes)
@@ -131,7 +132,7 @@ impl Compaction {
 
     fn write<'a>(
         &mut self,
-        rows: impl Iterator<Item = (&'a Key, Option<Cow<'a, [u8]>>)>,
+        rows: impl Iterator<Item = (Cow<'a, Key>, Option<Cow<'a, [u8]>>)>,
         bytes: usize,
     ) -> Result<(), Failed> {
         self.unsynced_bytes += bytes;

@@ -148,6 +148,18 @@ fn within(table: Table, key: &[u8]) -> Option<&[u8]> {
     key.split_first().filter(|(first, _)| **first == table as u8).map(|(_, rest)| rest)
 }
 
+/// The tables of the queues, which have numbers that follow each other.
+pub const QUEUES: [Table; 4] =
+    [Table::OrchestratorQueue, Table::OrchestratorStanding, Table::WorkerQueue, Table::WorkerStanding];
+
+/// Which of [`QUEUES`] a key belongs to, and the id in it.
+pub fn queue_slot(key: &[u8]) -> Option<(usize, u64)> {
+    let (table, id) = key.split_first()?;
+    let slot = usize::from(table.wrapping_sub(QUEUES[0] as u8));
+    let id = if slot < QUEUES.len() { id.try_into().ok()? } else { return None };
+    Some((slot, u64::from_be_bytes(id)))
+}
+
 /// The id in a key of a queue.
 pub fn queued_id(table: Table, key: &[u8]) -> Option<u64> {
     within(table, key)?.try_into().ok().map(u64::from_be_bytes)

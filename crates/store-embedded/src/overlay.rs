@@ -36,20 +36,82 @@ impl Change {
     }
 }
 
+/// A key and what became of its row.
+type Changed<'a> = (Cow<'a, Key>, &'a Change);
+
 /// Rough cost of an entry beyond its bytes: its place in a map whose nodes are seldom full.
 const ENTRY_BYTES: usize = 128;
 
 /// The newest change of each key.
 #[derive(Debug, Default)]
 pub struct Overlay {
-    changes: BTreeMap<Key, Change>,
+    rows: Changes<Key>,
+    /// The queues, by id, one map for each of [`keys::QUEUES`]. Their rows come and go with every message, and few are left
+    /// at any time, so that it takes far less to find one here than among all others.
+    queues: [Changes<u64>; keys::QUEUES.len()],
     bytes: usize,
+}
+
+/// Changes of some tables.
+#[derive(Debug)]
+struct Changes<K>(BTreeMap<K, Change>);
+
+impl<K> Default for Changes<K> {
+    fn default() -> Self {
+        Changes(BTreeMap::new())
+    }
+}
+
+/// What a change does to the size: entries more or less, and bytes of values that are not there any more.
+struct Effect {
+    entries: isize,
+    freed: usize,
+}
+
+impl<K: Ord> Changes<K> {
+    fn set(&mut self, key: K, value: Bytes, unless_known: fn(Bytes) -> Change) -> Effect {
+        match self.0.entry(key) {
+            Entry::Vacant(unknown) => {
+                unknown.insert(unless_known(value));
+                Effect { entries: 1, freed: 0 }
+            }
+            Entry::Occupied(mut known) => {
+                let change = known.get_mut();
+                let freed = change.value_len();
+                *change = match change {
+                    // What was new to this layer stays new to the older ones.
+                    Change::New(_) => Change::New(value),
+                    // What this layer removed may still be in an older one.
+                    Change::Put(_) | Change::Deleted => Change::Put(value),
+                };
+                Effect { entries: 0, freed }
+            }
+        }
+    }
+
+    fn delete(&mut self, key: K) -> Effect {
+        match self.0.entry(key) {
+            Entry::Vacant(unknown) => {
+                unknown.insert(Change::Deleted);
+                Effect { entries: 1, freed: 0 }
+            }
+            Entry::Occupied(known) if matches!(known.get(), Change::New(_)) => {
+                Effect { entries: -1, freed: known.remove().value_len() }
+            }
+            Entry::Occupied(mut known) => {
+                Effect { entries: 0, freed: known.insert(Change::Deleted).value_len() }
+            }
+        }
+    }
 }
 
 impl Overlay {
     /// What is known of a key; `None` when an older layer must say.
     pub fn get(&self, key: &[u8]) -> Option<&Change> {
-        self.changes.get(key)
+        match keys::queue_slot(key) {
+            None => self.rows.0.get(key),
+            Some((slot, id)) => self.queues[slot].0.get(&id),
+        }
     }
 
     /// A row that is nowhere at this moment.
@@ -65,63 +127,75 @@ impl Overlay {
     /// Removes a row.
     pub fn delete(&mut self, key: Key) {
         let key_len = key.len();
-        match self.changes.entry(key) {
-            Entry::Vacant(unknown) => {
-                unknown.insert(Change::Deleted);
-                self.bytes += key_len + ENTRY_BYTES;
-            }
-            Entry::Occupied(mut known) => {
-                self.bytes -= known.get().value_len();
-                if matches!(known.get(), Change::New(_)) {
-                    known.remove();
-                    self.bytes -= key_len + ENTRY_BYTES;
-                } else {
-                    known.insert(Change::Deleted);
-                }
-            }
-        }
+        let effect = match keys::queue_slot(&key) {
+            None => self.rows.delete(key),
+            Some((slot, id)) => self.queues[slot].delete(id),
+        };
+        self.count(key_len, &effect);
     }
 
     fn set(&mut self, key: Key, value: Bytes, unless_known: fn(Bytes) -> Change) {
         let key_len = key.len();
         self.bytes += value.len();
-        match self.changes.entry(key) {
-            Entry::Vacant(unknown) => {
-                unknown.insert(unless_known(value));
-                self.bytes += key_len + ENTRY_BYTES;
-            }
-            Entry::Occupied(mut known) => {
-                let change = known.get_mut();
-                self.bytes -= change.value_len();
-                *change = match change {
-                    // What was new to this layer stays new to the older ones.
-                    Change::New(_) => Change::New(value),
-                    // What this layer removed may still be in an older one.
-                    Change::Put(_) | Change::Deleted => Change::Put(value),
-                };
-            }
-        }
+        let effect = match keys::queue_slot(&key) {
+            None => self.rows.set(key, value, unless_known),
+            Some((slot, id)) => self.queues[slot].set(id, value, unless_known),
+        };
+        self.count(key_len, &effect);
+    }
+
+    fn count(&mut self, key_len: usize, effect: &Effect) {
+        let entries = effect.entries * (key_len + ENTRY_BYTES).cast_signed();
+        self.bytes = self.bytes.saturating_add_signed(entries) - effect.freed;
     }
 
     /// All changes in key order, from a key on.
-    pub fn from<'a>(&'a self, start: Bound<&[u8]>) -> impl Iterator<Item = (&'a Key, &'a Change)> + use<'a> {
-        self.changes.range::<[u8], _>((start, Bound::Unbounded))
+    pub fn from<'a>(&'a self, start: Bound<&[u8]>) -> impl Iterator<Item = Changed<'a>> + use<'a> {
+        let (Bound::Included(first) | Bound::Excluded(first)) = start else { return self.parts(start, 0) };
+        self.parts(start, first.first().copied().unwrap_or(0))
+    }
+
+    /// The tables before the queues, the queues, and the tables behind them, from a key of a table on.
+    fn parts<'a>(&'a self, start: Bound<&[u8]>, table: u8) -> impl Iterator<Item = Changed<'a>> + use<'a> {
+        let rows = |start, end| {
+            let rows = self.rows.0.range::<[u8], _>((start, end));
+            rows.map(|(key, change)| (Cow::Borrowed(key), change))
+        };
+        let queues = [keys::QUEUES[0] as u8];
+        let behind = [keys::QUEUES[keys::QUEUES.len() - 1] as u8 + 1];
+        let before = (table < queues[0]).then(|| rows(start, Bound::Excluded(&queues)));
+        let start_of_rest = if table < behind[0] { Bound::Included(behind.as_slice()) } else { start };
+        let rest = rows(start_of_rest, Bound::Unbounded);
+        let start = start.map(Key::from_slice);
+        let is_within = move |key: &Key| match &start {
+            Bound::Included(start) => key >= start,
+            Bound::Excluded(start) => key > start,
+            Bound::Unbounded => true,
+        };
+        let queues = self.queues.iter().zip(keys::QUEUES).filter(move |(_, queue)| *queue as u8 >= table);
+        let queued = queues.flat_map(|(changes, queue)| {
+            changes.0.iter().map(move |(id, change)| (keys::queued(queue, *id), change))
+        });
+        let queued = queued.filter(move |(key, _)| is_within(key));
+        let queued = queued.map(|(key, change)| (Cow::Owned(key), change));
+        before.into_iter().flatten().chain(queued).chain(rest)
     }
 
     /// The last key that starts with `prefix` and does not lie behind `end`.
     pub fn last(&self, prefix: &[u8], end: Bound<&[u8]>) -> Option<&Key> {
-        let (last, _) = self.changes.range::<[u8], _>((Bound::Included(prefix), end)).next_back()?;
+        debug_assert!(!keys::QUEUES.iter().any(|queue| prefix.first() == Some(&(*queue as u8))));
+        let (last, _) = self.rows.0.range::<[u8], _>((Bound::Included(prefix), end)).next_back()?;
         last.starts_with(prefix).then_some(last)
     }
 
     /// All changes in key order, as a checkpoint stores them; those without a row are removed. New rows of events that
     /// follow each other in one execution become one row, because what a checkpoint costs is its number of rows.
-    pub fn to_store(&self) -> impl Iterator<Item = (&Key, Option<Cow<'_, [u8]>>)> {
-        let mut changes = self.changes.iter().peekable();
+    pub fn to_store(&self) -> impl Iterator<Item = (Cow<'_, Key>, Option<Cow<'_, [u8]>>)> {
+        let mut changes = self.from(Bound::Unbounded).peekable();
         iter::from_fn(move || {
             let (key, change) = changes.next()?;
             let mut row = change.value().map(|value| Cow::Borrowed(value.as_ref()));
-            if let (Some(row), Some(execution)) = (&mut row, keys::execution_prefix(key)) {
+            if let (Some(row), Some(execution)) = (&mut row, keys::execution_prefix(&key)) {
                 // Only what nothing older has may go without a row of its own.
                 while let Some((next_key, Change::New(more))) = changes.peek()
                     && next_key.starts_with(execution)
@@ -141,12 +215,12 @@ impl Overlay {
 
     /// How many rows changed.
     pub fn len(&self) -> usize {
-        self.changes.len()
+        self.rows.0.len() + self.queues.iter().map(|queue| queue.0.len()).sum::<usize>()
     }
 
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
-        self.changes.is_empty()
+        self.len() == 0
     }
 }
 
@@ -181,7 +255,39 @@ mod tests {
             queue_row::decode_events(&Bytes::copy_from_slice(&row), &mut events).expect("a row of events");
             events.iter().map(|event| event.event_id).collect()
         };
-        overlay.to_store().map(|(key, row)| (key.clone(), row.map(read))).collect()
+        overlay.to_store().map(|(key, row)| (key.into_owned(), row.map(read))).collect()
+    }
+
+    #[test]
+    fn rows_come_in_the_order_of_keys_from_any_key_on() {
+        let mut overlay = Overlay::default();
+        let mut all = vec![
+            keys::meta(1),
+            keys::events("a", 1, 1),
+            keys::queued(Table::OrchestratorQueue, 7),
+            keys::queued(Table::OrchestratorQueue, 300),
+            keys::queued(Table::WorkerQueue, 1),
+            keys::queued(Table::WorkerStanding, u64::MAX),
+            keys::record("kind", "id"),
+            keys::ended_ones(keys::Generation::Child),
+        ];
+        all.iter().rev().for_each(|key| overlay.put(key.clone(), Bytes::new()));
+        let from = |start: Bound<&[u8]>| -> Vec<Key> {
+            overlay.from(start).map(|(key, _)| key.into_owned()).collect()
+        };
+        assert_eq!(from(Bound::Unbounded), all);
+        for at in 0..all.len() {
+            assert_eq!(from(Bound::Included(&all[at])), all[at..]);
+            assert_eq!(from(Bound::Excluded(&all[at])), all[at + 1..]);
+            assert_eq!(
+                from(Bound::Included(&all[at][..1])),
+                all[all.iter().position(|key| key[0] == all[at][0]).unwrap_or(0)..]
+            );
+        }
+        all.iter().for_each(|key| assert_eq!(overlay.get(key), Some(&Change::Put(Bytes::new()))));
+        assert_eq!(overlay.len(), all.len());
+        all.drain(..).for_each(|key| overlay.delete(key));
+        assert!(overlay.from(Bound::Unbounded).all(|(_, change)| *change == Change::Deleted));
     }
 
     #[test]

@@ -111,7 +111,7 @@ impl Rows {
         let active = self.active.from(Bound::Included(&prefix));
         let active = active.take_while(|(key, _)| key.starts_with(&prefix));
         Later {
-            active: active.map(|(key, change)| (key.clone(), change.value().cloned())).collect(),
+            active: active.map(|(key, change)| (key.into_owned(), change.value().cloned())).collect(),
             frozen: self.frozen.clone(),
             base: Arc::clone(&self.base),
             prefix,
@@ -141,7 +141,7 @@ impl Later {
 /// What a layer of changes says of the keys that start with `prefix` and lie at or behind `start`.
 fn changes_of<'a>(overlay: &'a Overlay, prefix: &'a [u8], start: Bound<&[u8]>) -> Layer<'a> {
     let changes = overlay.from(start).take_while(move |(key, _)| key.starts_with(prefix));
-    Box::new(changes.map(|(key, change)| Ok((key.clone(), change.value().cloned()))))
+    Box::new(changes.map(|(key, change)| Ok((key.into_owned(), change.value().cloned()))))
 }
 
 type Layered = Result<(Key, Option<Bytes>), RowError>;

@@ -130,7 +130,7 @@ impl ProviderAdmin for EmbeddedStore {
     ) -> Result<DeleteInstanceResult, ProviderError> {
         let ids: BTreeSet<&str> = ids.iter().map(String::as_str).collect();
         let unended = if force { Unended::Remove } else { Unended::Refuse };
-        self.core().commit("delete_instances_atomic", |state, _| state.delete(&ids, unended)).await
+        self.core().commit_alone("delete_instances_atomic", |state, _| state.delete(&ids, unended)).await
     }
 
     async fn delete_instance_bulk(
@@ -138,9 +138,9 @@ impl ProviderAdmin for EmbeddedStore {
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
         const OPERATION: &str = "delete_instance_bulk";
-        let delete = self
-            .core()
-            .commit(OPERATION, |state, _| state.delete_bulk(&filter).map_err(|error| error.at(OPERATION)));
+        let delete = self.core().commit_alone(OPERATION, |state, _| {
+            state.delete_bulk(&filter).map_err(|error| error.at(OPERATION))
+        });
         delete.await
     }
 
@@ -149,7 +149,7 @@ impl ProviderAdmin for EmbeddedStore {
         instance: &str,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
-        self.core().commit("prune_executions", |state, _| state.prune(instance, options)).await
+        self.core().commit_alone("prune_executions", |state, _| state.prune(instance, options)).await
     }
 
     async fn prune_executions_bulk(
@@ -158,7 +158,7 @@ impl ProviderAdmin for EmbeddedStore {
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
         const OPERATION: &str = "prune_executions_bulk";
-        let prune = self.core().commit(OPERATION, |state, _| {
+        let prune = self.core().commit_alone(OPERATION, |state, _| {
             state.prune_bulk(&filter, options).map_err(|error| error.at(OPERATION))
         });
         prune.await

@@ -53,9 +53,9 @@ impl Transfer for EmbeddedStore {
             state.tables.put(keys::meta(FILLING), Bytes::from_static(&[1]));
             Ok(())
         };
-        self.core().commit(IMPORT, mark).await?;
+        self.core().commit_alone(IMPORT, mark).await?;
         if was_filling {
-            while self.core().commit(IMPORT, |state, _| state.tables.clear_some()).await? {}
+            while self.core().commit_alone(IMPORT, |state, _| state.tables.clear_some()).await? {}
         }
         Ok(Box::new(EmbeddedImport { store: self, number, order: ContentOrder::default(), open: None }))
     }
@@ -79,7 +79,7 @@ impl Import for EmbeddedImport<'_> {
         let open = &mut self.open;
         self.store
             .core()
-            .commit(IMPORT, move |state, _| {
+            .commit_alone(IMPORT, move |state, _| {
                 items.into_iter().for_each(|item| take(&mut state.tables, open, item));
                 Ok(())
             })
@@ -102,7 +102,7 @@ impl Import for EmbeddedImport<'_> {
             state.tables.delete(keys::meta(FILLING));
             Ok(())
         };
-        core.commit(IMPORT, unmark).await?;
+        core.commit_alone(IMPORT, unmark).await?;
         core.end_import()
     }
 }
@@ -126,7 +126,7 @@ impl EmbeddedImport<'_> {
             open.into_iter().for_each(|open| open.close(&mut state.tables));
             Ok(())
         };
-        self.store.core().commit(IMPORT, close).await?;
+        self.store.core().commit_alone(IMPORT, close).await?;
         Ok(header)
     }
 }

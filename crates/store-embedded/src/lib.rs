@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `store` | opening, closing, the two threads |
 //! | `provider`, `admin`, `records`, `import` with `export` | the four facets |
-//! | `shared`, `waiting`, `unsynced` | how an operation runs and what it waits for |
+//! | `shared`, `committing`, `waiting`, `unsynced` | how an operation runs and what it waits for |
 //! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `removal`, `listing`, `record_index`, `expiries` | what operations do |
 //! | `tables`, `recent`, `rows`, `overlay`, `base`, `facts` | rows in layers: changes in memory over redb |
@@ -33,6 +33,7 @@ mod check;
 mod checkpointer;
 mod codec;
 mod commit;
+mod committing;
 mod compaction;
 mod control;
 mod directory;

@@ -58,7 +58,7 @@ impl Provider for EmbeddedStore {
     }
 
     async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
-        self.core().commit("ack_orchestration_item", |state, now_ms| state.ack_turn(turn, now_ms)).await
+        self.core().commit("ack_orchestration_item", move |state, now_ms| state.ack_turn(turn, now_ms)).await
     }
 
     async fn abandon_orchestration_item(
@@ -68,7 +68,7 @@ impl Provider for EmbeddedStore {
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
         const OPERATION: &str = "abandon_orchestration_item";
-        let abandon = self.core().commit(OPERATION, |state, now_ms| {
+        let abandon = self.core().commit(OPERATION, move |state, now_ms| {
             let visible_at_ms = after(now_ms, delay.unwrap_or_default());
             let abandoned = state.abandon_turn(lock_token, visible_at_ms, attempt(ignore_attempt), now_ms);
             abandoned.ok_or_else(|| ProviderError::lock_lost(OPERATION))
@@ -116,7 +116,7 @@ impl Provider for EmbeddedStore {
         new_events: Vec<StoredEvent>,
     ) -> Result<(), ProviderError> {
         let append = |state: &mut State, now_ms| state.append(instance, execution_id, new_events, now_ms);
-        self.core().commit("append_with_execution", append).await
+        self.core().commit_alone("append_with_execution", append).await
     }
 
     async fn enqueue_for_orchestrator(
@@ -124,7 +124,7 @@ impl Provider for EmbeddedStore {
         mut message: OrchestratorMessage,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
-        let enqueue = |state: &mut State, now_ms| {
+        let enqueue = move |state: &mut State, now_ms| {
             if let Some(delay) = delay {
                 message.visible_at_ms = Some(after(now_ms, delay));
             }
@@ -134,7 +134,7 @@ impl Provider for EmbeddedStore {
     }
 
     async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError> {
-        let enqueue = |state: &mut State, now_ms| {
+        let enqueue = move |state: &mut State, now_ms| {
             state.enqueue_work(message, now_ms);
             Ok(())
         };
@@ -159,7 +159,7 @@ impl Provider for EmbeddedStore {
     }
 
     async fn ack_work_item(&self, ack: AckWorkItem) -> Result<(), ProviderError> {
-        self.core().commit("ack_work_item", |state, now_ms| state.ack_work(ack, now_ms)).await
+        self.core().commit("ack_work_item", move |state, now_ms| state.ack_work(ack, now_ms)).await
     }
 
     async fn renew_work_item_lock(
@@ -180,7 +180,7 @@ impl Provider for EmbeddedStore {
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
         const OPERATION: &str = "abandon_work_item";
-        let abandon = self.core().commit(OPERATION, |state, now_ms| {
+        let abandon = self.core().commit(OPERATION, move |state, now_ms| {
             let visible_at_ms = after(now_ms, delay.unwrap_or_default());
             let abandoned = state.abandon_work(lock_token, visible_at_ms, attempt(ignore_attempt), now_ms);
             abandoned.ok_or_else(|| ProviderError::lock_lost(OPERATION))

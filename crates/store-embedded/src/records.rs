@@ -48,6 +48,6 @@ impl Records for EmbeddedStore {
     }
 
     async fn commit_records(&self, batch: RecordBatch) -> Result<Vec<u64>, ProviderError> {
-        self.core().commit("commit_records", |state, now_ms| state.commit_records(batch, now_ms)).await
+        self.core().commit("commit_records", move |state, now_ms| state.commit_records(batch, now_ms)).await
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! One mutex guards it and is never held across an await or a write to disk.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use segno::clock::Clock;
@@ -11,6 +12,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::base::Snapshot;
 use crate::batch::Batch;
+use crate::committing::Left;
 use crate::facts::Facts;
 use crate::full_disk::FullDisk;
 use crate::options::Limits;
@@ -148,21 +150,31 @@ impl Shared {
 
     /// Where the outcome of a batch arrives; `None` when it is durable already.
     pub fn outcome_of(&mut self, sequence: u64) -> Option<oneshot::Receiver<Outcome>> {
+        if self.refusal.is_none() && self.is_durable(sequence) {
+            return None;
+        }
         let (answer, outcome) = oneshot::channel();
-        if let Some(refusal) = &self.refusal {
-            // The receiver is in hand, so this cannot fail.
-            let _ = answer.send(Err(refusal.clone()));
-            return Some(outcome);
-        }
-        match self.state.unsynced.writing() {
-            Some(writing) if sequence < writing => return None,
-            Some(writing) if sequence == writing => self.writing.push(answer),
-            _ if self.state.unsynced.newest().is_some_and(|newest| sequence <= newest) => {
-                self.filling.push(answer);
-            }
-            _ => return None,
-        }
+        self.tell(Some(sequence), answer);
         Some(outcome)
+    }
+
+    /// Has somebody told what becomes of a batch.
+    pub fn tell(&mut self, batch: Option<u64>, answer: oneshot::Sender<Outcome>) {
+        // A caller that has gone away meanwhile is no error.
+        match (batch, &self.refusal) {
+            (Some(_), Some(refusal)) => drop(answer.send(Err(refusal.clone()))),
+            (Some(sequence), None) if !self.is_durable(sequence) => {
+                let is_writing = self.state.unsynced.writing() == Some(sequence);
+                if is_writing { self.writing.push(answer) } else { self.filling.push(answer) }
+            }
+            _ => drop(answer.send(Ok(()))),
+        }
+    }
+
+    fn is_durable(&self, sequence: u64) -> bool {
+        let unsynced = &self.state.unsynced;
+        let is_older = |batch| sequence < batch;
+        unsynced.writing().is_some_and(is_older) || unsynced.newest().is_none_or(|newest| newest < sequence)
     }
 }
 
@@ -197,6 +209,10 @@ pub struct Core {
     pub clock: Arc<dyn Clock>,
     pub limits: Limits,
     shared: Mutex<Shared>,
+    /// How many wait for the lock.
+    wanted: AtomicUsize,
+    /// Operations that whoever is at work does for others.
+    pub left: Mutex<Left>,
     to_writer: Condvar,
     /// Where a checkpoint rests.
     pub calm: Condvar,
@@ -233,10 +249,41 @@ impl Core {
         };
         let room = Arc::clone(&full_disk.room);
         let (to_writer, calm) = (Condvar::new(), Condvar::new());
-        Core { clock, limits, shared: Mutex::new(shared), to_writer, calm, full_disk, room }
+        Core {
+            clock,
+            limits,
+            shared: Mutex::new(shared),
+            wanted: AtomicUsize::new(0),
+            left: Mutex::default(),
+            to_writer,
+            calm,
+            full_disk,
+            room,
+        }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, Shared> {
+        if let Ok(shared) = self.shared.try_lock() {
+            return shared;
+        }
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+        let shared = self.wait_for_lock();
+        self.wanted.fetch_sub(1, Ordering::Relaxed);
+        shared
+    }
+
+    /// Takes the lock that the caller has just had, but lets others have it first who wait for it.
+    pub fn lock_after_others(&self) -> MutexGuard<'_, Shared> {
+        for _ in 0..SPINS {
+            if self.wanted.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        self.lock()
+    }
+
+    fn wait_for_lock(&self) -> MutexGuard<'_, Shared> {
         // A panic under the lock is a defect of the store or of a caller's `ResidentExecutions`; the latter is asked
         // when the state is whole, so going on is right and a poisoned store would only hide the first message.
         for _ in 0..SPINS {

@@ -1,7 +1,5 @@
-//! How an operation runs: on the state of this moment, answered when what it depends on is durable; and the loop in
-//! which every fetch waits.
+//! Operations that change no rows, answered when what they have seen is durable; and the loop in which every fetch waits.
 
-use std::future::Future;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,15 +47,6 @@ pub enum Watched {
     Waits { id: u64, answer: oneshot::Receiver<InstanceInfo> },
 }
 
-/// What an operation said, and where to hear of its batch.
-type Run<T> = (Result<T, ProviderError>, Option<oneshot::Receiver<Outcome>>);
-
-/// What came of trying an operation.
-enum Tried<T, F> {
-    Run(Result<T, ProviderError>, Option<oneshot::Receiver<Outcome>>),
-    Crowded(Box<F>),
-}
-
 /// What a fetch found, and the batch that must be durable before it may be handed out.
 pub struct Found<T> {
     pub items: Vec<T>,
@@ -65,93 +54,6 @@ pub struct Found<T> {
 }
 
 impl Core {
-    /// Runs an operation that may change rows, and answers when they are durable.
-    ///
-    /// It is tried before there is a future: one that held the operation would be as large as all that the operation
-    /// carries, and there is one for every commit.
-    pub fn commit<T, F>(
-        &self,
-        operation: &'static str,
-        change: F,
-    ) -> impl Future<Output = Result<T, ProviderError>>
-    where
-        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
-    {
-        let tried = self.commit_if_there_is_room(operation, change);
-        async move {
-            let (output, outcome) = match tried? {
-                Tried::Run(output, outcome) => (output, outcome),
-                Tried::Crowded(change) => {
-                    Box::pin(self.commit_when_there_is_room(operation, *change)).await?
-                }
-            };
-            durable(operation, outcome).await?;
-            output
-        }
-    }
-
-    /// Runs an operation as soon as there is room for what it changes.
-    async fn commit_when_there_is_room<T, F>(
-        &self,
-        operation: &'static str,
-        mut change: F,
-    ) -> Result<Run<T>, ProviderError>
-    where
-        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
-    {
-        loop {
-            self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
-            match self.commit_if_there_is_room(operation, change)? {
-                Tried::Run(output, outcome) => return Ok((output, outcome)),
-                Tried::Crowded(unchanged) => change = *unchanged,
-            }
-        }
-    }
-
-    /// Runs the operation, or gives it back when there is too much in memory already.
-    fn commit_if_there_is_room<T, F>(
-        &self,
-        operation: &'static str,
-        change: F,
-    ) -> Result<Tried<T, F>, ProviderError>
-    where
-        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
-    {
-        let mut shared = self.lock();
-        shared.check_open(operation)?;
-        if let Some(refusal) = &shared.refusal {
-            return Err(refusal.at(operation));
-        }
-        if self.is_crowded(&shared) {
-            return Ok(Tried::Crowded(Box::new(change)));
-        }
-        let now_ms = self.clock.now_ms();
-        shared.state.advance(now_ms);
-        let before = shared.state.tables.batch.len();
-        let output = change(&mut shared.state, now_ms);
-        let depends_on = if shared.state.tables.batch.len() > before {
-            Some(shared.state.unsynced.want())
-        } else {
-            // What changes nothing tells what it has seen, like a read: that somebody else was first, for example.
-            shared.state.unsynced.newest()
-        };
-        let outcome = depends_on.and_then(|sequence| shared.outcome_of(sequence));
-        shared.wake(now_ms);
-        self.release(shared);
-        Ok(Tried::Run(output, outcome))
-    }
-
-    /// Whether a checkpoint that is being made must end before more is taken in.
-    fn is_behind(&self, shared: &Shared) -> bool {
-        let rows = &shared.state.tables.rows;
-        rows.is_frozen() && self.limits.is_crowded(rows.active(), &shared.tail)
-    }
-
-    /// Whether there is too much that is not written or not in a checkpoint.
-    fn is_crowded(&self, shared: &Shared) -> bool {
-        shared.state.tables.batch.len() > self.limits.max_batch_bytes || self.is_behind(shared)
-    }
-
     /// Runs an operation that changes no rows: locks, leases, watches.
     pub fn change<T>(&self, operation: impl FnOnce(&mut State, u64) -> T) -> T {
         let mut shared = self.lock();
@@ -204,26 +106,6 @@ impl Core {
                 Watched::Waits { id, answer }
             }
         })
-    }
-
-    /// Waits while there is too much that is not written or not in a checkpoint. A checkpoint that waits for room on the
-    /// disk is not waited for.
-    async fn wait_for_room(&self) -> Result<(), Refusal> {
-        loop {
-            let room = self.room.notified();
-            tokio::pin!(room);
-            room.as_mut().enable();
-            {
-                let shared = self.lock();
-                if !self.is_crowded(&shared) || shared.refusal.is_some() || shared.is_closing {
-                    return Ok(());
-                }
-                if let Some(error) = self.full_disk.refused().filter(|_| self.is_behind(&shared)) {
-                    return Err(Refusal::full(&error));
-                }
-            }
-            room.await;
-        }
     }
 
     /// Tries until something comes of it or the time is up. Between tries it sleeps until it is woken by a

@@ -1,0 +1,288 @@
+//! Operations that change rows: each runs on the state of this moment and is answered when what it depends on is durable.
+//!
+//! One caller at a time is at work on the state. Those who come meanwhile leave their operations to that one: the state
+//! stays with one processor then, and nobody waits for it who could do something else.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use segno::store::ProviderError;
+use tokio::sync::oneshot;
+
+use crate::shared::{Core, Outcome, Refusal, Shared};
+use crate::state::State;
+use crate::waiting::durable;
+
+/// What came of trying an operation.
+enum Tried<T, F> {
+    Run(Result<T, ProviderError>),
+    /// There is too much in memory already.
+    Crowded(Box<F>),
+}
+
+type Ran<T, F> = Result<Tried<T, F>, ProviderError>;
+
+/// What became of an operation at first.
+enum Submitted<T, F> {
+    /// It was tried. The batch that it depends on is still to be heard of.
+    Ran(Ran<T, F>, Option<oneshot::Receiver<Outcome>>),
+    /// Somebody else tries it and says so together with what became of the batch.
+    Left(Arc<Slot<T, F>>, oneshot::Receiver<Outcome>),
+}
+
+/// Where whoever tries an operation for somebody else puts what came of it.
+struct Slot<T, F>(Mutex<Option<Ran<T, F>>>);
+
+/// An operation that was left to somebody else.
+type Job = Box<dyn FnOnce(&Core, &mut Shared) + Send>;
+
+/// Operations that wait for whoever is at work.
+#[derive(Default)]
+pub struct Left {
+    is_somebody_at_work: bool,
+    jobs: Vec<Job>,
+}
+
+impl Core {
+    /// Runs an operation that may change rows, and answers when they are durable.
+    ///
+    /// It is tried before there is a future: one that held the operation would be as large as all that the operation
+    /// carries, and there is one for every commit.
+    pub fn commit<T, F>(
+        &self,
+        operation: &'static str,
+        change: F,
+    ) -> impl Future<Output = Result<T, ProviderError>>
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
+        T: Send + 'static,
+    {
+        let submitted = self.submit(operation, change);
+        async move {
+            let ran = match submitted {
+                Submitted::Ran(ran, outcome) => {
+                    durable(operation, outcome).await?;
+                    ran
+                }
+                Submitted::Left(slot, outcome) => {
+                    durable(operation, Some(outcome)).await?;
+                    let mut ran = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+                    ran.take().expect("it is there before the outcome is")
+                }
+            };
+            match ran? {
+                Tried::Run(output) => output,
+                Tried::Crowded(change) => Box::pin(self.commit_alone(operation, *change)).await,
+            }
+        }
+    }
+
+    /// The same, for an operation that cannot be left to others because it borrows something.
+    pub async fn commit_alone<T, F>(&self, operation: &'static str, mut change: F) -> Result<T, ProviderError>
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
+    {
+        loop {
+            let (ran, outcome) = {
+                let mut shared = self.lock();
+                let (ran, batch) = self.run(&mut shared, operation, change);
+                let outcome = batch.and_then(|sequence| shared.outcome_of(sequence));
+                shared.wake(self.clock.now_ms());
+                self.release(shared);
+                (ran, outcome)
+            };
+            match ran? {
+                Tried::Run(output) => {
+                    durable(operation, outcome).await?;
+                    return output;
+                }
+                Tried::Crowded(unchanged) => change = *unchanged,
+            }
+            self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
+        }
+    }
+
+    /// Runs an operation, unless somebody is at work: then it is left to them.
+    fn submit<T, F>(&self, operation: &'static str, change: F) -> Submitted<T, F>
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
+        T: Send + 'static,
+    {
+        let mut left = self.left();
+        if left.is_somebody_at_work {
+            let (slot, (answer, outcome)) = (Arc::new(Slot(Mutex::new(None))), oneshot::channel());
+            let place = Arc::clone(&slot);
+            left.jobs.push(Box::new(move |core, shared| {
+                let (ran, batch) = core.run(shared, operation, change);
+                *place.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(ran);
+                shared.tell(batch, answer);
+            }));
+            return Submitted::Left(slot, outcome);
+        }
+        left.is_somebody_at_work = true;
+        drop(left);
+
+        let mut shared = self.lock();
+        // Whatever becomes of it, others rely on this caller now.
+        let ran = catch_unwind(AssertUnwindSafe(|| {
+            let (ran, batch) = self.run(&mut shared, operation, change);
+            Submitted::Ran(ran, batch.and_then(|sequence| shared.outcome_of(sequence)))
+        }));
+        let mut jobs = Vec::new();
+        loop {
+            // Whoever left a job that panics hears that its answer will not come.
+            jobs.drain(..)
+                .for_each(|job: Job| drop(catch_unwind(AssertUnwindSafe(|| job(self, &mut shared)))));
+            shared.wake(self.clock.now_ms());
+            self.release(shared);
+            {
+                let mut left = self.left();
+                if left.jobs.is_empty() {
+                    left.is_somebody_at_work = false;
+                    break;
+                }
+                std::mem::swap(&mut left.jobs, &mut jobs);
+            }
+            shared = self.lock_after_others();
+        }
+        ran.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    fn left(&self) -> MutexGuard<'_, Left> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs an operation if there is room for what it changes. Returns the batch that it depends on as well.
+    fn run<T, F>(&self, shared: &mut Shared, operation: &'static str, change: F) -> (Ran<T, F>, Option<u64>)
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
+    {
+        if let Err(error) = shared.check_open(operation) {
+            return (Err(error), None);
+        }
+        if let Some(refusal) = &shared.refusal {
+            return (Err(refusal.at(operation)), None);
+        }
+        if self.is_crowded(shared) {
+            return (Ok(Tried::Crowded(Box::new(change))), None);
+        }
+        let now_ms = self.clock.now_ms();
+        let state = &mut shared.state;
+        state.advance(now_ms);
+        let before = state.tables.batch.len();
+        let output = change(state, now_ms);
+        let batch = if state.tables.batch.len() > before {
+            Some(state.unsynced.want())
+        } else {
+            // What changes nothing tells what it has seen, like a read: that somebody else was first, for example.
+            state.unsynced.newest()
+        };
+        (Ok(Tried::Run(output)), batch)
+    }
+
+    /// Whether a checkpoint that is being made must end before more is taken in.
+    fn is_behind(&self, shared: &Shared) -> bool {
+        let rows = &shared.state.tables.rows;
+        rows.is_frozen() && self.limits.is_crowded(rows.active(), &shared.tail)
+    }
+
+    /// Whether there is too much that is not written or not in a checkpoint.
+    fn is_crowded(&self, shared: &Shared) -> bool {
+        shared.state.tables.batch.len() > self.limits.max_batch_bytes || self.is_behind(shared)
+    }
+
+    /// Waits while there is too much that is not written or not in a checkpoint. A checkpoint that waits for room on the
+    /// disk is not waited for.
+    async fn wait_for_room(&self) -> Result<(), Refusal> {
+        loop {
+            let room = self.room.notified();
+            tokio::pin!(room);
+            room.as_mut().enable();
+            {
+                let shared = self.lock();
+                if !self.is_crowded(&shared) || shared.refusal.is_some() || shared.is_closing {
+                    return Ok(());
+                }
+                if let Some(error) = self.full_disk.refused().filter(|_| self.is_behind(&shared)) {
+                    return Err(Refusal::full(&error));
+                }
+            }
+            room.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use segno::store::ErrorKind;
+
+    use super::*;
+    use crate::store::EmbeddedStore;
+
+    fn open() -> (tempfile::TempDir, Arc<EmbeddedStore>) {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = EmbeddedStore::open(directory.path()).expect("an empty directory");
+        (directory, store)
+    }
+
+    /// A thread that commits a change and is at work on the state as soon as it gets hold of it.
+    fn at_work(store: &Arc<EmbeddedStore>) -> thread::JoinHandle<Result<u32, ProviderError>> {
+        let worker = Arc::clone(store);
+        let commit = move || block_on(worker.core().commit("first", |state, _| touch(state, 1)));
+        let at_work = thread::spawn(commit);
+        while !store.core().left().is_somebody_at_work {
+            thread::yield_now();
+        }
+        at_work
+    }
+
+    fn touch(state: &mut State, said: u32) -> Result<u32, ProviderError> {
+        state.touch();
+        Ok(said)
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.expect("a runtime without drivers").block_on(future)
+    }
+
+    #[test]
+    fn whoever_is_at_work_does_what_others_leave() {
+        let (_directory, store) = open();
+        let hold = store.core().lock();
+        let first = at_work(&store);
+        let refused = |state: &mut State, _| {
+            state.touch();
+            Err(ProviderError::unavailable("second", "it says so"))
+        };
+        let second = store.core().commit::<(), _>("second", refused);
+        let third = store.core().commit("third", |state, _| touch(state, 3));
+        assert_eq!(store.core().left().jobs.len(), 2, "nobody waits for the lock who has something to leave");
+        drop(hold);
+        assert_eq!(block_on(second), Err(ProviderError::unavailable("second", "it says so")));
+        assert_eq!(block_on(third), Ok(3));
+        assert_eq!(first.join().expect("the thread has not panicked"), Ok(1));
+        assert!(!store.core().left().is_somebody_at_work);
+    }
+
+    #[test]
+    fn a_panic_is_the_end_of_one_operation_only() {
+        let (_directory, store) = open();
+        let hold = store.core().lock();
+        let first = at_work(&store);
+        let panicking = store.core().commit::<(), _>("second", |_, _| panic!("a defect"));
+        let third = store.core().commit("third", |state, _| touch(state, 3));
+        drop(hold);
+        assert_eq!(block_on(panicking).map_err(|error| error.kind()), Err(ErrorKind::Closed));
+        assert_eq!(block_on(third), Ok(3));
+        assert_eq!(first.join().expect("the thread has not panicked"), Ok(1));
+        let alone = catch_unwind(AssertUnwindSafe(|| {
+            drop(store.core().commit::<(), _>("fourth", |_, _| panic!("a defect")));
+        }));
+        assert!(alone.is_err(), "whoever is at work hears of its own panic");
+        assert_eq!(block_on(store.core().commit("fifth", |state, _| touch(state, 5))), Ok(5));
+    }
+}

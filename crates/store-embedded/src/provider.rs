@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use segno::clock::{duration_ms, sleep_until};
 use segno::store::memory::peek_lock::Attempt;
+use segno::store::memory::wishes::{TurnWish, WorkWish};
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
     LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderError, StoredEvent, WatchUntil,
@@ -14,7 +15,7 @@ use segno::store::{
 
 use crate::state::{FetchedTurn, State};
 use crate::store::EmbeddedStore;
-use crate::waiting::{Found, Taken, TurnWish, Watched, WorkWish, durable};
+use crate::waiting::{Found, Taken, Watched, durable};
 
 fn after(now_ms: u64, duration: Duration) -> u64 {
     now_ms.saturating_add(duration_ms(duration))

@@ -1,12 +1,13 @@
 //! The third facet: records.
 
 use async_trait::async_trait;
+use segno::store::memory::wishes::DueWish;
 use segno::store::{DueRecords, ListRecords, ProviderError, Record, RecordBatch, Records};
 
 use crate::listing::DueQuery;
 use crate::state::State;
 use crate::store::EmbeddedStore;
-use crate::waiting::{DueWish, Found};
+use crate::waiting::Found;
 
 #[async_trait]
 impl Records for EmbeddedStore {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use segno::clock::Clock;
-use segno::store::memory::waiters::Waiters;
+use segno::store::memory::wishes::{AllWaiters, Fetches, Wish};
 use segno::store::{ErrorKind, InstanceInfo, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
@@ -21,7 +21,6 @@ use crate::pace::Pace;
 use crate::snapshot::Taken;
 use crate::state::State;
 use crate::tail::Tail;
-use crate::waiting::{DueWish, Fetches, TurnWish, Wish, WorkWish};
 
 /// Why the store does not write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,9 +72,7 @@ pub type Outcome = Result<(), Refusal>;
 #[derive(Debug)]
 pub struct Shared {
     pub state: State,
-    pub turns: Waiters<TurnWish>,
-    pub work: Waiters<WorkWish>,
-    pub due: Waiters<DueWish>,
+    pub waiters: AllWaiters,
     /// Whoever waits for the batch that is being filled, and for the one that is being written.
     pub filling: Vec<oneshot::Sender<Outcome>>,
     pub writing: Vec<oneshot::Sender<Outcome>>,
@@ -124,10 +121,7 @@ impl Shared {
 
     /// Wakes as many waiters as there is work for.
     pub fn wake(&mut self, now_ms: u64) {
-        let state = &self.state;
-        self.turns.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
-        self.work.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
-        self.due.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
+        self.waiters.wake(&self.state, now_ms);
     }
 
     /// Whether there is anything that the last checkpoint does not have, and somebody to put it there.
@@ -231,9 +225,7 @@ impl Core {
         let (state, tail) = recovered;
         let shared = Shared {
             state,
-            turns: Waiters::default(),
-            work: Waiters::default(),
-            due: Waiters::default(),
+            waiters: AllWaiters::default(),
             filling: Vec::new(),
             writing: Vec::new(),
             refusal: None,

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use segno::clock::{duration_ms, sleep_until};
+use segno::store::memory::orchestrator_queue::OrchestratorQueue;
 use segno::store::memory::peek_lock::Attempt;
-use segno::store::memory::waiters::{Seat, Waiters};
-use segno::store::memory::worker_queue::WorkWanted;
-use segno::store::{
-    DispatcherCapabilityFilter, InstanceInfo, LockToken, ProviderError, SessionFetchConfig, TagFilter,
-    WatchUntil,
-};
+use segno::store::memory::waiters::Seat;
+use segno::store::memory::wishes::{Queues, Wish};
+use segno::store::memory::worker_queue::WorkerQueue;
+use segno::store::{InstanceInfo, LockToken, ProviderError, WatchUntil};
 use tokio::sync::{Notify, oneshot};
 
 use crate::error::RowError;
@@ -136,10 +135,11 @@ impl Core {
                     self.release(shared);
                     break (found.items, outcome);
                 }
-                let (waiters, state) = W::waiters(&mut shared);
+                let Shared { state, waiters, .. } = &mut *shared;
+                let waiters = W::waiters(waiters);
                 let ticket = ticket.get_or_insert_with(|| Ticket::new(self, waiters.join(wish())));
                 let change_ms =
-                    waiters.park(ticket.seat, &ticket.signal, |wish| wish.next_change_ms(state, now_ms));
+                    waiters.park(ticket.seat, &ticket.signal, |wish| wish.next_change_ms(&*state, now_ms));
                 shared.wake(now_ms);
                 (change_ms.map_or(deadline_ms, |change_ms| change_ms.min(deadline_ms)), &ticket.signal)
             };
@@ -209,103 +209,21 @@ impl<'a, W: Wish> Ticket<'a, W> {
 impl<W: Wish> Drop for Ticket<'_, W> {
     fn drop(&mut self) {
         let mut shared = self.core.lock();
-        W::waiters(&mut shared).0.leave(self.seat);
+        W::waiters(&mut shared.waiters).leave(self.seat);
         shared.wake(self.core.clock.now_ms());
     }
 }
 
-/// What comes of a fetch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fetches {
-    /// Something to be done and committed.
-    Work,
-    /// Something to look at.
-    News,
-}
-
-/// What a fetch waits for.
-pub trait Wish: PartialEq + Sized {
-    /// What comes of a fetch.
-    const FETCHES: Fetches;
-
-    /// Where fetches of this sort wait, and the state that they wait for.
-    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State);
-
-    /// For how many fetches there is something now; not zero exactly when a fetch would find something.
-    fn ready_count(&self, state: &State, now_ms: u64) -> usize;
-
-    /// When time alone may change that.
-    fn next_change_ms(&self, state: &State, now_ms: u64) -> Option<u64>;
-}
-
-/// Turns of instances that a runtime can replay.
-#[derive(Debug, PartialEq)]
-pub struct TurnWish {
-    pub filter: Option<DispatcherCapabilityFilter>,
-}
-
-impl Wish for TurnWish {
-    const FETCHES: Fetches = Fetches::Work;
-
-    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
-        (&mut shared.turns, &shared.state)
+impl Queues for State {
+    fn orchestrations(&self) -> &OrchestratorQueue {
+        &self.orchestrations
     }
 
-    fn ready_count(&self, state: &State, _now_ms: u64) -> usize {
-        state.orchestrations.ready_count(self.filter.as_ref())
+    fn work(&self) -> &WorkerQueue {
+        &self.work
     }
 
-    fn next_change_ms(&self, state: &State, _now_ms: u64) -> Option<u64> {
-        state.orchestrations.next_change_ms()
-    }
-}
-
-/// Activities by tag and session.
-#[derive(Debug, PartialEq)]
-pub struct WorkWish {
-    pub tags: TagFilter,
-    pub session: Option<SessionFetchConfig>,
-}
-
-impl Wish for WorkWish {
-    const FETCHES: Fetches = Fetches::Work;
-
-    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
-        (&mut shared.work, &shared.state)
-    }
-
-    fn ready_count(&self, state: &State, _now_ms: u64) -> usize {
-        state.work.ready_count(&WorkWanted { tags: &self.tags, session: self.session.as_ref() })
-    }
-
-    fn next_change_ms(&self, state: &State, _now_ms: u64) -> Option<u64> {
-        // Time brings nothing to a node that takes no activities; without this it would wake for every lock.
-        if self.tags == TagFilter::None { None } else { state.work.next_change_ms() }
-    }
-}
-
-/// Due records of a kind.
-#[derive(Debug, PartialEq)]
-pub struct DueWish {
-    pub kind: String,
-}
-
-impl Wish for DueWish {
-    const FETCHES: Fetches = Fetches::News;
-
-    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
-        (&mut shared.due, &shared.state)
-    }
-
-    fn ready_count(&self, state: &State, now_ms: u64) -> usize {
-        // Reading a due record takes it from nobody, so one is enough for all.
-        match state.records.next_due_ms(&self.kind, now_ms) {
-            Some(due_at_ms) if due_at_ms <= now_ms => usize::MAX,
-            _ => 0,
-        }
-    }
-
-    fn next_change_ms(&self, state: &State, now_ms: u64) -> Option<u64> {
-        state.records.next_due_ms(&self.kind, now_ms)
+    fn next_due_ms(&self, kind: &str, now_ms: u64) -> Option<u64> {
+        self.records.next_due_ms(kind, now_ms)
     }
 }

@@ -10,7 +10,7 @@
 //! | [`peek_lock`] | what both queues share |
 //! | `instance_table`, `instance_index` | rows, executions, histories, counters; listings |
 //! | `record_table` | versioned documents, due index, lives |
-//! | [`waiters`], [`watch`] | who waits for work, and for an instance |
+//! | [`waiters`], [`wishes`], [`watch`] | who waits for work, for which, and for an instance |
 //! | `state` | operations across all of these: check everything, then change everything |
 //! | `waiting` | the lock, the clock, and the one loop of a waiting fetch |
 //! | `provider`, `admin`, `records`, `transfer` | the four facets |
@@ -34,6 +34,7 @@ mod transfer;
 pub mod waiters;
 mod waiting;
 pub mod watch;
+pub mod wishes;
 pub mod worker_queue;
 
 pub use waiting::MemoryStore;

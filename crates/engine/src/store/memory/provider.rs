@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::MemoryStore;
 use super::peek_lock::Attempt;
-use super::waiting::{TurnWish, WorkWish};
+use super::wishes::{TurnWish, WorkWish};
 use crate::clock::{duration_ms, sleep_until};
 use crate::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,

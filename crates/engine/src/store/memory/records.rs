@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 
 use super::MemoryStore;
-use super::waiting::DueWish;
+use super::wishes::DueWish;
 use crate::store::{DueRecords, ListRecords, ProviderError, Record, RecordBatch, Records};
 
 #[async_trait]

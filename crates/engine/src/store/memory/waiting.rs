@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use super::orchestrator_queue::OrchestratorQueue;
 use super::state::State;
-use super::waiters::{Seat, Waiters};
-use super::worker_queue::WorkWanted;
+use super::waiters::Seat;
+use super::wishes::{AllWaiters, Queues, Wish};
+use super::worker_queue::WorkerQueue;
 use crate::clock::{Clock, SystemClock, duration_ms, sleep_until};
-use crate::store::{DispatcherCapabilityFilter, SessionFetchConfig, TagFilter};
 
 /// The reference store, in memory. Nothing outlives the process.
 pub struct MemoryStore {
@@ -23,9 +24,7 @@ pub struct MemoryStore {
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     state: State,
-    turns: Waiters<TurnWish>,
-    work: Waiters<WorkWish>,
-    due: Waiters<DueWish>,
+    waiters: AllWaiters,
 }
 
 impl fmt::Debug for MemoryStore {
@@ -86,10 +85,11 @@ impl MemoryStore {
                     shared.wake(now_ms);
                     return found;
                 }
-                let (waiters, state) = W::waiters(&mut shared);
+                let Shared { state, waiters } = &mut *shared;
+                let waiters = W::waiters(waiters);
                 let ticket = ticket.get_or_insert_with(|| Ticket::new(self, waiters.join(wish())));
                 let change_ms =
-                    waiters.park(ticket.seat, &ticket.signal, |wish| wish.next_change_ms(state, now_ms));
+                    waiters.park(ticket.seat, &ticket.signal, |wish| wish.next_change_ms(&*state, now_ms));
                 shared.wake(now_ms);
                 (change_ms.map_or(deadline_ms, |change_ms| change_ms.min(deadline_ms)), &ticket.signal)
             };
@@ -112,10 +112,7 @@ impl MemoryStore {
 impl Shared {
     /// Wakes as many waiters as there is work for.
     fn wake(&mut self, now_ms: u64) {
-        let state = &self.state;
-        self.turns.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
-        self.work.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
-        self.due.wake(|wish| wish.ready_count(state, now_ms), |wish| wish.next_change_ms(state, now_ms));
+        self.waiters.wake(&self.state, now_ms);
     }
 }
 
@@ -137,86 +134,22 @@ impl<'a, W: Wish> Ticket<'a, W> {
 impl<W: Wish> Drop for Ticket<'_, W> {
     fn drop(&mut self) {
         let mut shared = self.store.lock();
-        W::waiters(&mut shared).0.leave(self.seat);
+        W::waiters(&mut shared.waiters).leave(self.seat);
         shared.wake(self.store.clock.now_ms());
     }
 }
 
-/// What a fetch waits for.
-pub(super) trait Wish: PartialEq + Sized {
-    /// Where fetches of this sort wait, and the state that they wait for.
-    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State);
-
-    /// For how many fetches there is something now; not zero exactly when a fetch would find something.
-    fn ready_count(&self, state: &State, now_ms: u64) -> usize;
-
-    /// When time alone may change that.
-    fn next_change_ms(&self, state: &State, now_ms: u64) -> Option<u64>;
-}
-
-/// Turns of instances that a runtime can replay.
-#[derive(Debug, PartialEq)]
-pub(super) struct TurnWish {
-    pub(super) filter: Option<DispatcherCapabilityFilter>,
-}
-
-impl Wish for TurnWish {
-    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
-        (&mut shared.turns, &shared.state)
+impl Queues for State {
+    fn orchestrations(&self) -> &OrchestratorQueue {
+        &self.orchestrations
     }
 
-    fn ready_count(&self, state: &State, _now_ms: u64) -> usize {
-        state.orchestrations.ready_count(self.filter.as_ref())
+    fn work(&self) -> &WorkerQueue {
+        &self.work
     }
 
-    fn next_change_ms(&self, state: &State, _now_ms: u64) -> Option<u64> {
-        state.orchestrations.next_change_ms()
-    }
-}
-
-/// Activities by tag and session.
-#[derive(Debug, PartialEq)]
-pub(super) struct WorkWish {
-    pub(super) tags: TagFilter,
-    pub(super) session: Option<SessionFetchConfig>,
-}
-
-impl Wish for WorkWish {
-    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
-        (&mut shared.work, &shared.state)
-    }
-
-    fn ready_count(&self, state: &State, _now_ms: u64) -> usize {
-        state.work.ready_count(&WorkWanted { tags: &self.tags, session: self.session.as_ref() })
-    }
-
-    fn next_change_ms(&self, state: &State, _now_ms: u64) -> Option<u64> {
-        // Time brings nothing to a node that takes no activities; without this it would wake for every lock.
-        if self.tags == TagFilter::None { None } else { state.work.next_change_ms() }
-    }
-}
-
-/// Due records of a kind.
-#[derive(Debug, PartialEq)]
-pub(super) struct DueWish {
-    pub(super) kind: String,
-}
-
-impl Wish for DueWish {
-    fn waiters(shared: &mut Shared) -> (&mut Waiters<Self>, &State) {
-        (&mut shared.due, &shared.state)
-    }
-
-    fn ready_count(&self, state: &State, now_ms: u64) -> usize {
-        // Reading a due record takes it from nobody, so one is enough for all.
-        match state.records.next_due_ms(&self.kind, now_ms) {
-            Some(due_at_ms) if due_at_ms <= now_ms => usize::MAX,
-            _ => 0,
-        }
-    }
-
-    fn next_change_ms(&self, state: &State, now_ms: u64) -> Option<u64> {
-        state.records.next_due_ms(&self.kind, now_ms)
+    fn next_due_ms(&self, kind: &str, now_ms: u64) -> Option<u64> {
+        self.records.next_due_ms(kind, now_ms)
     }
 }
 

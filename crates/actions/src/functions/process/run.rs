@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use segno::clock::{self, Clock};
+use segno::clock::{self, Clock, duration_ms};
 use segno::store::Store;
 use segno::{ActivityContext, Category, Failure, Payload};
 use serde_json::{Value, json};
@@ -48,6 +48,8 @@ enum Ended {
 
 /// Runs a tool. Dropping the future kills it with all that it has started.
 pub(crate) async fn run(tool: Tool<'_>, input: &Payload) -> Result<Payload, Failure> {
+    // From here on: starting the tool is part of what it takes.
+    let expires_at_ms = tool.timeout.map(|timeout| tool.clock.now_ms().saturating_add(duration_ms(timeout)));
     let mut redactor = Redactor::default();
     // Made first and so dropped last: nobody works in it any more when it is removed.
     let directory = tool.private_directory()?;
@@ -56,7 +58,8 @@ pub(crate) async fn run(tool: Tool<'_>, input: &Payload) -> Result<Payload, Fail
     let marker = format!("{}-{}-{}", ctx.idempotency_key(), ctx.attempt(), ctx.delivery());
     let (mut group, pipes) = Group::start(command, marker).map_err(|error| tool.not_started(&error))?;
     let mut captured = Captured::new(tool.settings.output_limit, tool.settings.log_limit);
-    let ended = tool.watch(&mut group, pipes, &mut captured, input).await;
+    let expired = expiry(tool.clock, expires_at_ms);
+    let ended = tool.watch(&mut group, pipes, &mut captured, input, expired).await;
     match &ended {
         Ended::Exited(_) => group.sweep(),
         _ => group.kill().await,
@@ -111,9 +114,10 @@ impl Tool<'_> {
         pipes: Pipes,
         captured: &mut Captured,
         input: &Payload,
+        expired: impl Future<Output = ()>,
     ) -> Ended {
         let mut pump = pin!(captured.pump(pipes, input.as_str().as_bytes()));
-        let mut expired = pin!(sleep(self.clock, self.timeout));
+        let mut expired = pin!(expired);
         let mut cancellation = self.ctx.cancellation_token();
         let mut pumping = true;
         let ended = loop {
@@ -182,9 +186,9 @@ impl Tool<'_> {
     }
 }
 
-async fn sleep(clock: &dyn Clock, duration: Option<Duration>) {
-    match duration {
-        Some(duration) => clock::sleep(clock, duration).await,
+async fn expiry(clock: &dyn Clock, at_ms: Option<u64>) {
+    match at_ms {
+        Some(at_ms) => clock::sleep_until(clock, at_ms).await,
         None => std::future::pending().await,
     }
 }
@@ -203,7 +207,7 @@ impl Run<'_> {
         match ended {
             Ended::Cancelled(reason) => Err(Failure::cancelled(reason)),
             Ended::TimedOut => {
-                let ms = self.tool.timeout.map_or(0, clock::duration_ms);
+                let ms = self.tool.timeout.map_or(0, duration_ms);
                 let message = self.with_last_line(format!("{program:?} took longer than {ms} ms"));
                 let failure = Failure::new(Category::Timeout, message).code("attempt-timeout");
                 Err(failure.details(json!({ "log": self.log })))

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use segno::store::ProviderError;
+use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 use crate::shared::{Core, Outcome, Refusal, Shared};
@@ -44,16 +45,42 @@ pub struct Left {
     jobs: Vec<Job>,
 }
 
+/// Most rounds of operations of others that a caller does before its own answer. Under load there is no end of them.
+const MAX_ROUNDS: usize = 4;
+
+/// Is at work on the state, in place of a caller. When the runtime drops it, it does what is left first.
+struct AtWork {
+    core: Arc<Core>,
+    is_done: bool,
+}
+
+impl AtWork {
+    async fn go_on(mut self) {
+        while !self.is_done {
+            tokio::task::yield_now().await;
+            self.is_done = self.core.work_off(MAX_ROUNDS);
+        }
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        if !self.is_done {
+            self.core.work_off(usize::MAX);
+        }
+    }
+}
+
 impl Core {
     /// Runs an operation that may change rows, and answers when they are durable.
     ///
     /// It is tried before there is a future: one that held the operation would be as large as all that the operation
     /// carries, and there is one for every commit.
     pub fn commit<T, F>(
-        &self,
+        self: &Arc<Self>,
         operation: &'static str,
         change: F,
-    ) -> impl Future<Output = Result<T, ProviderError>>
+    ) -> impl Future<Output = Result<T, ProviderError>> + use<'_, T, F>
     where
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
@@ -104,7 +131,7 @@ impl Core {
     }
 
     /// Runs an operation, unless somebody is at work: then it is left to them.
-    fn submit<T, F>(&self, operation: &'static str, change: F) -> Submitted<T, F>
+    fn submit<T, F>(self: &Arc<Self>, operation: &'static str, change: F) -> Submitted<T, F>
     where
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
@@ -129,24 +156,39 @@ impl Core {
             let (ran, batch) = self.run(&mut shared, operation, change);
             Submitted::Ran(ran, batch.and_then(|sequence| shared.outcome_of(sequence)))
         }));
+        shared.wake(self.clock.now_ms());
+        self.release(shared);
+        if !self.work_off(MAX_ROUNDS) {
+            let at_work = AtWork { core: Arc::clone(self), is_done: false };
+            match Handle::try_current() {
+                Ok(runtime) => drop(runtime.spawn(at_work.go_on())),
+                Err(_) => drop(at_work),
+            }
+        }
+        ran.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
+    /// Does what others have left, for so many rounds; `true` when nothing is left and nobody is at work any more.
+    fn work_off(&self, rounds: usize) -> bool {
         let mut jobs = Vec::new();
-        loop {
-            // Whoever left a job that panics hears that its answer will not come.
-            jobs.drain(..)
-                .for_each(|job: Job| drop(catch_unwind(AssertUnwindSafe(|| job(self, &mut shared)))));
-            shared.wake(self.clock.now_ms());
-            self.release(shared);
+        for _ in 0..rounds {
             {
                 let mut left = self.left();
                 if left.jobs.is_empty() {
                     left.is_somebody_at_work = false;
-                    break;
+                    return true;
                 }
                 std::mem::swap(&mut left.jobs, &mut jobs);
             }
-            shared = self.lock_after_others();
+            let mut shared = self.lock_after_others();
+            for job in jobs.drain(..) {
+                // Whoever left a job that panics hears that its answer will not come.
+                drop(catch_unwind(AssertUnwindSafe(|| job(self, &mut shared))));
+            }
+            shared.wake(self.clock.now_ms());
+            self.release(shared);
         }
-        ran.unwrap_or_else(|panic| resume_unwind(panic))
+        false
     }
 
     fn left(&self) -> MutexGuard<'_, Left> {
@@ -266,6 +308,34 @@ mod tests {
         assert_eq!(block_on(third), Ok(3));
         assert_eq!(first.join().expect("the thread has not panicked"), Ok(1));
         assert!(!store.core().left().is_somebody_at_work);
+    }
+
+    #[test]
+    fn a_caller_has_its_answer_however_much_others_leave() {
+        let (_directory, store) = open();
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().build().expect("a runtime without drivers");
+        let second = Arc::clone(&store);
+        // Each leaves one more, so that there is always another one.
+        fn again(store: Arc<EmbeddedStore>, rounds: u32) -> Result<u32, ProviderError> {
+            if rounds > 0 {
+                let next = Arc::clone(&store);
+                let job = move |state: &mut State, _| touch(state, rounds).and(again(next, rounds - 1));
+                drop(store.core().commit("again", job));
+            }
+            Ok(rounds)
+        }
+        const LEFT: u32 = 10 * MAX_ROUNDS as u32;
+        runtime.block_on(async {
+            let first =
+                store.core().commit("first", move |state, _| touch(state, 1).and(again(second, LEFT)));
+            assert!(store.core().left().is_somebody_at_work, "somebody else does the rest");
+            assert_eq!(first.await, Ok(LEFT));
+        });
+        // The one who did the rest has gone with the runtime, and has not left anything.
+        drop(runtime);
+        assert!(!store.core().left().is_somebody_at_work);
+        assert!(store.core().left().jobs.is_empty());
     }
 
     #[test]

@@ -221,7 +221,7 @@ impl Base {
         self.write_piecemeal(changes, facts, || {})
     }
 
-    /// The same; calls `between` before each change.
+    /// The same; calls `between` for each row.
     pub fn write_piecemeal(
         &self,
         changes: &Overlay,

@@ -1,19 +1,25 @@
 //! Operations that change rows: each runs on the state of this moment and is answered when what it depends on is durable.
 //!
 //! One caller at a time is at work on the state. Those who come meanwhile leave their operations to that one: the state
-//! stays with one processor then, and nobody waits for it who could do something else.
+//! stays with one processor then, and nobody waits for it who could do something else. When a caller has been left enough,
+//! those who come after wait for the state themselves, so that it gets to its own answer.
 
 use std::future::Future;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use segno::store::ProviderError;
-use tokio::runtime::Handle;
+use segno::store::{ErrorKind, ProviderError};
 use tokio::sync::oneshot;
 
 use crate::shared::{Core, Outcome, Refusal, Shared};
 use crate::state::State;
 use crate::waiting::durable;
+
+/// Most operations that are left to one caller.
+const MOST_LEFT: usize = 256;
+
+/// Most of them that are done before others who want the state get hold of it.
+const MOST_AT_ONCE: usize = 16;
 
 /// What came of trying an operation.
 enum Tried<T, F> {
@@ -35,6 +41,12 @@ enum Submitted<T, F> {
 /// Where whoever tries an operation for somebody else puts what came of it.
 struct Slot<T, F>(Mutex<Option<Ran<T, F>>>);
 
+impl<T, F> Slot<T, F> {
+    fn lock(&self) -> MutexGuard<'_, Option<Ran<T, F>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// An operation that was left to somebody else.
 type Job = Box<dyn FnOnce(&Core, &mut Shared) + Send>;
 
@@ -42,32 +54,55 @@ type Job = Box<dyn FnOnce(&Core, &mut Shared) + Send>;
 #[derive(Default)]
 pub struct Left {
     is_somebody_at_work: bool,
+    /// How many were left to them, those included that are done.
+    count: usize,
     jobs: Vec<Job>,
 }
 
-/// Most rounds of operations of others that a caller does before its own answer. Under load there is no end of them.
-const MAX_ROUNDS: usize = 4;
+/// Is at work on the state. Should that end in a panic, whoever has left something hears that no answer will come.
+struct AtWork<'a>(&'a Core);
 
-/// Is at work on the state, in place of a caller. When the runtime drops it, it does what is left first.
-struct AtWork {
-    core: Arc<Core>,
-    is_done: bool,
-}
-
-impl AtWork {
-    async fn go_on(mut self) {
-        while !self.is_done {
-            tokio::task::yield_now().await;
-            self.is_done = self.core.work_off(MAX_ROUNDS);
+impl AtWork<'_> {
+    /// Does what others have left.
+    fn work_off(self) {
+        let mut jobs = Vec::new();
+        loop {
+            {
+                let mut left = self.0.left();
+                if left.jobs.is_empty() {
+                    left.end();
+                    std::mem::forget(self);
+                    return;
+                }
+                std::mem::swap(&mut left.jobs, &mut jobs);
+            }
+            let mut rest = jobs.drain(..).peekable();
+            while rest.peek().is_some() {
+                let mut shared = self.0.lock_after_others();
+                for job in rest.by_ref().take(MOST_AT_ONCE) {
+                    // Whoever left a job that panics hears of it by an answer that does not come.
+                    drop(catch_unwind(AssertUnwindSafe(|| job(self.0, &mut shared))));
+                }
+                shared.wake(self.0.clock.now_ms());
+                self.0.release(shared);
+            }
         }
     }
 }
 
-impl Drop for AtWork {
+impl Drop for AtWork<'_> {
     fn drop(&mut self) {
-        if !self.is_done {
-            self.core.work_off(usize::MAX);
-        }
+        let jobs = self.0.left().end();
+        drop(jobs);
+    }
+}
+
+impl Left {
+    /// Nobody is at work any more. Returns what is not done.
+    fn end(&mut self) -> Vec<Job> {
+        self.is_somebody_at_work = false;
+        self.count = 0;
+        std::mem::take(&mut self.jobs)
     }
 }
 
@@ -77,10 +112,10 @@ impl Core {
     /// It is tried before there is a future: one that held the operation would be as large as all that the operation
     /// carries, and there is one for every commit.
     pub fn commit<T, F>(
-        self: &Arc<Self>,
+        &self,
         operation: &'static str,
         change: F,
-    ) -> impl Future<Output = Result<T, ProviderError>> + use<'_, T, F>
+    ) -> impl Future<Output = Result<T, ProviderError>>
     where
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
@@ -93,16 +128,30 @@ impl Core {
                     ran
                 }
                 Submitted::Left(slot, outcome) => {
-                    durable(operation, Some(outcome)).await?;
-                    let mut ran = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
-                    ran.take().expect("it is there before the outcome is")
+                    let outcome = outcome.await;
+                    let ran = slot.lock().take().ok_or_else(|| panicked(operation))?;
+                    let outcome = outcome.unwrap_or_else(|_| Err(Refusal::closed()));
+                    outcome.map_err(|refusal| refusal.at(operation))?;
+                    ran
                 }
             };
             match ran? {
                 Tried::Run(output) => output,
-                Tried::Crowded(change) => Box::pin(self.commit_alone(operation, *change)).await,
+                Tried::Crowded(change) => Box::pin(self.commit_when_there_is_room(operation, *change)).await,
             }
         }
+    }
+
+    async fn commit_when_there_is_room<T, F>(
+        &self,
+        operation: &'static str,
+        change: F,
+    ) -> Result<T, ProviderError>
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
+    {
+        self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
+        self.commit_alone(operation, change).await
     }
 
     /// The same, for an operation that cannot be left to others because it borrows something.
@@ -111,14 +160,7 @@ impl Core {
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
     {
         loop {
-            let (ran, outcome) = {
-                let mut shared = self.lock();
-                let (ran, batch) = self.run(&mut shared, operation, change);
-                let outcome = batch.and_then(|sequence| shared.outcome_of(sequence));
-                shared.wake(self.clock.now_ms());
-                self.release(shared);
-                (ran, outcome)
-            };
+            let (ran, outcome) = self.run_now(operation, change);
             match ran? {
                 Tried::Run(output) => {
                     durable(operation, outcome).await?;
@@ -130,65 +172,47 @@ impl Core {
         }
     }
 
-    /// Runs an operation, unless somebody is at work: then it is left to them.
-    fn submit<T, F>(self: &Arc<Self>, operation: &'static str, change: F) -> Submitted<T, F>
+    /// Runs an operation, unless somebody is at work: then it is left to them if they have not been left enough.
+    fn submit<T, F>(&self, operation: &'static str, change: F) -> Submitted<T, F>
     where
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
     {
         let mut left = self.left();
-        if left.is_somebody_at_work {
+        if left.is_somebody_at_work && left.count < MOST_LEFT {
             let (slot, (answer, outcome)) = (Arc::new(Slot(Mutex::new(None))), oneshot::channel());
             let place = Arc::clone(&slot);
+            left.count += 1;
             left.jobs.push(Box::new(move |core, shared| {
                 let (ran, batch) = core.run(shared, operation, change);
-                *place.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(ran);
+                *place.lock() = Some(ran);
                 shared.tell(batch, answer);
             }));
             return Submitted::Left(slot, outcome);
         }
-        left.is_somebody_at_work = true;
+        let is_at_work = !std::mem::replace(&mut left.is_somebody_at_work, true);
         drop(left);
-
-        let mut shared = self.lock();
-        // Whatever becomes of it, others rely on this caller now.
-        let ran = catch_unwind(AssertUnwindSafe(|| {
-            let (ran, batch) = self.run(&mut shared, operation, change);
-            Submitted::Ran(ran, batch.and_then(|sequence| shared.outcome_of(sequence)))
-        }));
-        shared.wake(self.clock.now_ms());
-        self.release(shared);
-        if !self.work_off(MAX_ROUNDS) {
-            let at_work = AtWork { core: Arc::clone(self), is_done: false };
-            match Handle::try_current() {
-                Ok(runtime) => drop(runtime.spawn(at_work.go_on())),
-                Err(_) => drop(at_work),
-            }
-        }
-        ran.unwrap_or_else(|panic| resume_unwind(panic))
+        let at_work = is_at_work.then(|| AtWork(self));
+        let (ran, outcome) = self.run_now(operation, change);
+        at_work.into_iter().for_each(AtWork::work_off);
+        Submitted::Ran(ran, outcome)
     }
 
-    /// Does what others have left, for so many rounds; `true` when nothing is left and nobody is at work any more.
-    fn work_off(&self, rounds: usize) -> bool {
-        let mut jobs = Vec::new();
-        for _ in 0..rounds {
-            {
-                let mut left = self.left();
-                if left.jobs.is_empty() {
-                    left.is_somebody_at_work = false;
-                    return true;
-                }
-                std::mem::swap(&mut left.jobs, &mut jobs);
-            }
-            let mut shared = self.lock_after_others();
-            for job in jobs.drain(..) {
-                // Whoever left a job that panics hears that its answer will not come.
-                drop(catch_unwind(AssertUnwindSafe(|| job(self, &mut shared))));
-            }
-            shared.wake(self.clock.now_ms());
-            self.release(shared);
-        }
-        false
+    /// Runs an operation as soon as the state is free.
+    fn run_now<T, F>(
+        &self,
+        operation: &'static str,
+        change: F,
+    ) -> (Ran<T, F>, Option<oneshot::Receiver<Outcome>>)
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
+    {
+        let mut shared = self.lock();
+        let (ran, batch) = self.run(&mut shared, operation, change);
+        let outcome = batch.and_then(|sequence| shared.outcome_of(sequence));
+        shared.wake(self.clock.now_ms());
+        self.release(shared);
+        (ran, outcome)
     }
 
     fn left(&self) -> MutexGuard<'_, Left> {
@@ -255,11 +279,18 @@ impl Core {
     }
 }
 
+/// The answer to an operation that ended in a panic while somebody else did it.
+fn panicked(operation: &'static str) -> ProviderError {
+    ProviderError::new(
+        ErrorKind::Internal,
+        operation,
+        "the operation panicked; this is a defect of the store",
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use std::thread;
-
-    use segno::store::ErrorKind;
 
     use super::*;
     use crate::store::EmbeddedStore;
@@ -311,31 +342,24 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_has_its_answer_however_much_others_leave() {
+    fn a_caller_has_its_answer_however_many_come() {
         let (_directory, store) = open();
-        let runtime =
-            tokio::runtime::Builder::new_current_thread().build().expect("a runtime without drivers");
-        let second = Arc::clone(&store);
-        // Each leaves one more, so that there is always another one.
-        fn again(store: Arc<EmbeddedStore>, rounds: u32) -> Result<u32, ProviderError> {
-            if rounds > 0 {
-                let next = Arc::clone(&store);
-                let job = move |state: &mut State, _| touch(state, rounds).and(again(next, rounds - 1));
-                drop(store.core().commit("again", job));
-            }
-            Ok(rounds)
+        let hold = store.core().lock();
+        let first = at_work(&store);
+        let left: Vec<_> =
+            (0..MOST_LEFT).map(|_| store.core().commit("left", |state, _| touch(state, 2))).collect();
+        assert_eq!(store.core().left().jobs.len(), MOST_LEFT);
+        let waits = Arc::clone(&store);
+        let last = thread::spawn(move || block_on(waits.core().commit("last", |state, _| touch(state, 3))));
+        while store.core().waiting_for_lock() < 2 {
+            thread::yield_now();
         }
-        const LEFT: u32 = 10 * MAX_ROUNDS as u32;
-        runtime.block_on(async {
-            let first =
-                store.core().commit("first", move |state, _| touch(state, 1).and(again(second, LEFT)));
-            assert!(store.core().left().is_somebody_at_work, "somebody else does the rest");
-            assert_eq!(first.await, Ok(LEFT));
-        });
-        // The one who did the rest has gone with the runtime, and has not left anything.
-        drop(runtime);
+        assert_eq!(store.core().left().jobs.len(), MOST_LEFT, "whoever comes now waits for the state");
+        drop(hold);
+        assert_eq!(first.join().expect("the thread has not panicked"), Ok(1));
+        assert_eq!(last.join().expect("the thread has not panicked"), Ok(3));
+        left.into_iter().for_each(|left| assert_eq!(block_on(left), Ok(2)));
         assert!(!store.core().left().is_somebody_at_work);
-        assert!(store.core().left().jobs.is_empty());
     }
 
     #[test]
@@ -346,7 +370,7 @@ mod tests {
         let panicking = store.core().commit::<(), _>("second", |_, _| panic!("a defect"));
         let third = store.core().commit("third", |state, _| touch(state, 3));
         drop(hold);
-        assert_eq!(block_on(panicking).map_err(|error| error.kind()), Err(ErrorKind::Closed));
+        assert_eq!(block_on(panicking).map_err(|error| error.kind()), Err(ErrorKind::Internal));
         assert_eq!(block_on(third), Ok(3));
         assert_eq!(first.join().expect("the thread has not panicked"), Ok(1));
         let alone = catch_unwind(AssertUnwindSafe(|| {

@@ -160,6 +160,12 @@ pub fn queue_slot(key: &[u8]) -> Option<(usize, u64)> {
     Some((slot, u64::from_be_bytes(id)))
 }
 
+/// Whether a key is in the table of a queue and has no id.
+pub fn is_malformed(key: &[u8]) -> bool {
+    let is_queue = |table: u8| QUEUES.iter().any(|queue| *queue as u8 == table);
+    key.first().copied().is_some_and(is_queue) && queue_slot(key).is_none()
+}
+
 /// The id in a key of a queue.
 pub fn queued_id(table: Table, key: &[u8]) -> Option<u64> {
     within(table, key)?.try_into().ok().map(u64::from_be_bytes)
@@ -191,7 +197,7 @@ pub fn execution(table: Table, instance: &str, execution_id: u64) -> Key {
     key
 }
 
-/// Events of one commit.
+/// Events of one or more commits.
 pub fn events(instance: &str, execution_id: u64, first_event_id: u64) -> Key {
     let mut key = execution(Table::Events, instance, execution_id);
     key.extend_from_slice(&first_event_id.to_be_bytes());
@@ -372,6 +378,21 @@ pub fn status_of(number: u8) -> Option<ExecutionStatus> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_of_a_queue_has_an_id_and_nothing_else() {
+        let key = queued(Table::WorkerStanding, 258);
+        assert_eq!(queue_slot(&key), Some((3, 258)));
+        assert!(!is_malformed(&key));
+        for malformed in [&key[..1], &key[..8], &[key.as_slice(), b"x"].concat()] {
+            assert!(is_malformed(malformed), "{malformed:?}");
+            assert_eq!(queue_slot(malformed), None);
+        }
+        for other in [record("kind", "id"), events("a", 1, 1), table(Table::Meta), Key::new()] {
+            assert!(!is_malformed(&other), "{other:?}");
+            assert_eq!(queue_slot(&other), None);
+        }
+    }
 
     #[test]
     fn what_lies_behind_a_prefix_is_the_next_key_of_its_length_or_shorter() {

@@ -1,6 +1,7 @@
 //! Saving what can be read of a damaged store into a new directory. The damaged one is not changed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +10,7 @@ use bytes::Bytes;
 
 use crate::agreement::{history_problems, unknown_instances};
 use crate::base::Base;
+use crate::batch::{self, Logged};
 use crate::check::{CheckProgress, Finding, Notebook, describe};
 use crate::directory::Directory;
 use crate::error::{OpenError, RowError};
@@ -174,7 +176,7 @@ impl Saved {
                     notes.note("log", missing, "they cannot be read");
                 }
                 last = sequence;
-                match self.tables.replay(body) {
+                match self.take_record(body) {
                     Err(RowError::Corrupt(why)) => notes.note("log", format!("commit {sequence}"), why),
                     other => outcome = other,
                 }
@@ -185,6 +187,42 @@ impl Saved {
             Scanned::Record { .. } => {}
         })?;
         Ok(outcome?)
+    }
+
+    /// Makes the changes of a record. When the facts are lost, it is not known which records the rows have already, and a row of
+    /// events may have what several of them put and remove.
+    fn take_record(&mut self, body: &[u8]) -> Result<(), RowError> {
+        for change in batch::decode(body)? {
+            match change {
+                Logged::Put(key, value) if self.has_events(&key, &value)? => {}
+                Logged::Delete(key) if keys::execution_prefix(&key).is_some() => self.remove_events(&key)?,
+                other => self.tables.replay_change(other)?,
+            }
+            self.tables.batch.clear();
+        }
+        Ok(())
+    }
+
+    /// Whether these are events that a row has already.
+    fn has_events(&self, key: &Key, row: &Bytes) -> Result<bool, RowError> {
+        let Some(execution) = keys::execution_prefix(key) else { return Ok(false) };
+        let Some(before) = self.tables.rows.last_up_to(execution, key)? else { return Ok(false) };
+        let last_event_id = |row: &Bytes| -> Result<u64, RowError> {
+            let mut events = Vec::new();
+            queue_row::decode_events(row, &mut events)?;
+            Ok(events.iter().map(|event| event.event_id).max().unwrap_or(0))
+        };
+        let known = self.tables.rows.get(&before)?.as_ref().map_or(Ok(0), last_event_id)?;
+        Ok(last_event_id(row)? <= known)
+    }
+
+    /// Removes events of an execution from a row on: they are always removed together.
+    fn remove_events(&mut self, first: &Key) -> Result<(), RowError> {
+        let execution = keys::execution_prefix(first).unwrap_or_default();
+        let rows = self.tables.rows.scan_from(execution, Bound::Included(first))?;
+        let keys = rows.map(|row| Ok(row?.0)).collect::<Result<Vec<Key>, RowError>>()?;
+        keys.into_iter().for_each(|key| self.tables.delete(key));
+        Ok(())
     }
 
     /// Removes instances whose history is not whole, with everything that belongs to them, and what belongs to none.
@@ -274,5 +312,61 @@ fn is_taken(key: &[u8]) -> bool {
         Some(Table::Meta) => key == keys::meta(TOKENS).as_slice(),
         Some(table) => table < Table::ByAge,
         None => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno::store::StoredEvent;
+
+    use super::*;
+    use crate::batch::Batch;
+    use crate::log::RECORD_HEADER_BYTES;
+
+    fn row(events: &[u64]) -> Bytes {
+        let event = |&event_id| StoredEvent { event_id, data: Bytes::from_static(b"e") };
+        queue_row::encode_events(&events.iter().map(event).collect::<Vec<_>>())
+    }
+
+    /// What is there of one execution after the log is taken: first event ids and events of each row.
+    fn taken(rows: &[(u64, &[u64])], log: &[(u64, Option<&[u64]>)]) -> Vec<(Key, Bytes)> {
+        let directory = tempfile::tempdir().expect("a directory");
+        let files: Arc<dyn Files> = Arc::new(Directory::new(directory.path()).expect("an empty directory"));
+        let base = Base::create(&files, &FullDisk::new(Duration::ZERO)).expect("a state");
+        let tables = Tables::new(base.snapshot().expect("rows")).expect("no rows");
+        let mut saved = Saved { tables, base };
+        for (first, events) in rows {
+            saved.take(keys::events("a", 1, *first), row(events)).expect("a row");
+        }
+        for (first, events) in log {
+            let (mut batch, key) = (Batch::default(), keys::events("a", 1, *first));
+            match events {
+                Some(events) => batch.put(&key, &row(events)),
+                None => batch.delete(&key),
+            }
+            saved.take_record(&batch.record_mut()[RECORD_HEADER_BYTES..]).expect("a record");
+        }
+        let prefix = keys::execution(Table::Events, "a", 1);
+        let rows = saved.tables.rows.scan(&prefix).expect("rows");
+        rows.collect::<Result<_, _>>().expect("rows")
+    }
+
+    #[test]
+    fn records_that_a_checkpoint_has_joined_change_nothing() {
+        let joined: &[(u64, &[u64])] = &[(1, &[1, 3, 4])];
+        let whole = vec![(keys::events("a", 1, 1), row(&[1, 3, 4]))];
+        let records: [(u64, Option<&[u64]>); 3] = [(1, Some(&[1])), (3, Some(&[3])), (4, Some(&[4]))];
+        for log in [&records[..], &records[1..], &records[..1]] {
+            assert_eq!(taken(joined, log), whole, "{log:?}");
+        }
+        let more = taken(joined, &[(4, Some(&[4])), (5, Some(&[5, 6]))]);
+        assert_eq!(more, [whole[0].clone(), (keys::events("a", 1, 5), row(&[5, 6]))]);
+    }
+
+    #[test]
+    fn the_end_of_a_joined_row_is_the_end_of_all_that_is_in_it() {
+        let log: &[(u64, Option<&[u64]>)] =
+            &[(1, Some(&[1])), (3, Some(&[3])), (1, None), (1, Some(&[1, 2]))];
+        assert_eq!(taken(&[], log), [(keys::events("a", 1, 1), row(&[1, 2]))]);
     }
 }

@@ -59,7 +59,8 @@ impl Refusal {
     }
 }
 
-/// How often the lock is tried before whoever wants it sleeps. It is held for some microseconds, and waking up takes longer.
+/// How often the lock is tried before whoever wants it sleeps. It is held for some microseconds, or some tens of them when
+/// several operations are done at once, and waking up takes longer.
 const SPINS: u32 = 400;
 
 /// The operation that goes on while a store is being filled.
@@ -264,7 +265,14 @@ impl Core {
         shared
     }
 
-    /// Takes the lock that the caller has just had, but lets others have it first who wait for it.
+    /// How many wait for the lock.
+    #[cfg(test)]
+    pub fn waiting_for_lock(&self) -> usize {
+        self.wanted.load(Ordering::Relaxed)
+    }
+
+    /// Takes the lock that the caller may just have had, but lets others have it first who try for it. The writer, which
+    /// sleeps, is not among them: it gets its turn when callers wait for it.
     pub fn lock_after_others(&self) -> MutexGuard<'_, Shared> {
         for _ in 0..SPINS {
             if self.wanted.load(Ordering::Relaxed) == 0 {

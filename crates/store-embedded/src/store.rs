@@ -150,7 +150,7 @@ impl EmbeddedStore {
         report.map_err(|error| ProviderError::unavailable(OPERATION, error))
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Core {
         &self.core
     }
 

@@ -237,13 +237,18 @@ impl Tables {
     /// Makes the changes of a log record again.
     pub fn replay(&mut self, body: &[u8]) -> Result<(), RowError> {
         for change in batch::decode(body)? {
-            match change {
-                Logged::Put(key, value) => self.replay_put(key, value)?,
-                Logged::Delete(key) => self.remove_logged(key)?,
-            }
+            self.replay_change(change)?;
             self.batch.clear();
         }
         Ok(())
+    }
+
+    /// Makes one change of a log record again.
+    pub fn replay_change(&mut self, change: Logged) -> Result<(), RowError> {
+        match change {
+            Logged::Put(key, value) => self.replay_put(key, value),
+            Logged::Delete(key) => self.remove_logged(key),
+        }
     }
 
     /// Makes a change of a log record again.
@@ -254,6 +259,8 @@ impl Tables {
         } else if let Some((kind, id)) = keys::record_name(&key) {
             let old = self.record(kind, id)?;
             self.set_record((kind, id), old.as_ref(), Some(&RecordRow::decode(&value)?));
+        } else if keys::is_malformed(&key) {
+            return Err(RowError::Corrupt(format!("{} is no key of a queue", keys::describe(&key))));
         } else {
             let facts = &mut self.facts;
             if let Some(message_id) = keys::queued_id(Table::OrchestratorQueue, &key) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use segno::clock::{duration_ms, sleep_until};
 use segno::store::memory::orchestrator_queue::OrchestratorQueue;
 use segno::store::memory::peek_lock::Attempt;
-use segno::store::memory::waiters::Seat;
+use segno::store::memory::waiters::{Seat, others_first};
 use segno::store::memory::wishes::{Queues, Wish};
 use segno::store::memory::worker_queue::WorkerQueue;
 use segno::store::{InstanceInfo, LockToken, ProviderError, WatchUntil};
@@ -145,8 +145,8 @@ impl Core {
             };
             tokio::select! {
                 biased;
-                // Others that are ready go first: one fetch then takes what all of them enqueue.
-                () = signal.notified() => tokio::task::yield_now().await,
+                // One fetch then takes what all of them enqueue.
+                () = signal.notified() => others_first().await,
                 () = sleep_until(&*self.clock, sleep_until_ms) => {}
             }
         };

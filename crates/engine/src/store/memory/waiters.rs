@@ -12,6 +12,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::task::Poll;
 
 use tokio::sync::Notify;
 
@@ -117,6 +118,20 @@ impl<W: PartialEq> Waiters<W> {
             }
         }
     }
+}
+
+/// Lets everybody who is ready go first, once. Unlike a task that yields to its runtime, one that waits here can be run by any
+/// thread that has nothing to do.
+pub async fn others_first() {
+    let mut have_gone = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut have_gone, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::orchestrator_queue::OrchestratorQueue;
 use super::state::State;
-use super::waiters::Seat;
+use super::waiters::{Seat, others_first};
 use super::wishes::{AllWaiters, Queues, Wish};
 use super::worker_queue::WorkerQueue;
 use crate::clock::{Clock, SystemClock, duration_ms, sleep_until};
@@ -95,8 +95,8 @@ impl MemoryStore {
             };
             tokio::select! {
                 biased;
-                // Others that are ready go first: one fetch then takes what all of them enqueue.
-                () = signal.notified() => tokio::task::yield_now().await,
+                // One fetch then takes what all of them enqueue.
+                () = signal.notified() => others_first().await,
                 () = sleep_until(&*self.clock, sleep_until_ms) => {}
             }
         }

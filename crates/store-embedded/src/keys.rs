@@ -152,18 +152,22 @@ fn within(table: Table, key: &[u8]) -> Option<&[u8]> {
 pub const QUEUES: [Table; 4] =
     [Table::OrchestratorQueue, Table::OrchestratorStanding, Table::WorkerQueue, Table::WorkerStanding];
 
+/// Which of [`QUEUES`] a key starts with, and what follows.
+fn within_queue(key: &[u8]) -> Option<(usize, &[u8])> {
+    let (table, rest) = key.split_first()?;
+    let slot = usize::from(table.wrapping_sub(QUEUES[0] as u8));
+    (slot < QUEUES.len()).then_some((slot, rest))
+}
+
 /// Which of [`QUEUES`] a key belongs to, and the id in it.
 pub fn queue_slot(key: &[u8]) -> Option<(usize, u64)> {
-    let (table, id) = key.split_first()?;
-    let slot = usize::from(table.wrapping_sub(QUEUES[0] as u8));
-    let id = if slot < QUEUES.len() { id.try_into().ok()? } else { return None };
-    Some((slot, u64::from_be_bytes(id)))
+    let (slot, id) = within_queue(key)?;
+    Some((slot, u64::from_be_bytes(id.try_into().ok()?)))
 }
 
 /// Whether a key is in the table of a queue and has no id.
 pub fn is_malformed(key: &[u8]) -> bool {
-    let is_queue = |table: u8| QUEUES.iter().any(|queue| *queue as u8 == table);
-    key.first().copied().is_some_and(is_queue) && queue_slot(key).is_none()
+    within_queue(key).is_some() && queue_slot(key).is_none()
 }
 
 /// The id in a key of a queue.

@@ -149,14 +149,12 @@ impl Overlay {
         self.bytes = self.bytes.saturating_add_signed(entries) - effect.freed;
     }
 
-    /// All changes in key order, from a key on.
+    /// All changes in key order, from a key on: the tables before the queues, the queues, and the tables behind them.
     pub fn from<'a>(&'a self, start: Bound<&[u8]>) -> impl Iterator<Item = Changed<'a>> + use<'a> {
-        let (Bound::Included(first) | Bound::Excluded(first)) = start else { return self.parts(start, 0) };
-        self.parts(start, first.first().copied().unwrap_or(0))
-    }
-
-    /// The tables before the queues, the queues, and the tables behind them, from a key of a table on.
-    fn parts<'a>(&'a self, start: Bound<&[u8]>, table: u8) -> impl Iterator<Item = Changed<'a>> + use<'a> {
+        let table = match start {
+            Bound::Included(key) | Bound::Excluded(key) => key.first().copied().unwrap_or(0),
+            Bound::Unbounded => 0,
+        };
         let rows = |start, end| {
             let rows = self.rows.0.range::<[u8], _>((start, end));
             rows.map(|(key, change)| (Cow::Borrowed(key), change))

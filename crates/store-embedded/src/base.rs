@@ -5,11 +5,13 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use redb::{Database, ReadOnlyTable, ReadableDatabase, StorageBackend, TableDefinition};
+use smallvec::SmallVec;
 
 use crate::blocks::Blocks;
 use crate::error::{OpenError, RowError};
@@ -17,6 +19,7 @@ use crate::files::{Files, StoreFile};
 use crate::full_disk::FullDisk;
 use crate::keys::{self, Key};
 use crate::overlay::Overlay;
+use crate::packed::{self, Packing};
 
 /// Name of the file.
 pub const BASE_NAME: &str = "state.redb";
@@ -33,8 +36,11 @@ const CACHE_BYTES: usize = 64 * 1024 * 1024;
 /// The same for a file that is being made.
 const NEW_CACHE_BYTES: usize = 16 * 1024 * 1024;
 
-/// Version of the row format that this build writes and reads.
-pub const BASE_FORMAT: u32 = 1;
+/// Version of the row format that this build writes.
+pub const BASE_FORMAT: u32 = 2;
+
+/// The oldest that it reads. Its first checkpoint makes it the newest; what is in it need not change for that.
+const OLDEST_FORMAT: u32 = 1;
 
 /// Number of the fact that tells the format.
 const FORMAT_FACT: u8 = 1;
@@ -45,12 +51,17 @@ const SIZE_FACT: u8 = 4;
 /// Length of the checksum before each value.
 const CHECKSUM_BYTES: usize = 4;
 
+/// Most rows are shorter, and need no memory on their way to redb.
+const SHORT_BYTES: usize = 1_024;
+
 /// The redb file.
 #[derive(Debug)]
 pub struct Base {
     database: Database,
     blocks: Arc<Blocks>,
     size: Mutex<Size>,
+    /// Whether it says that it is of an older format.
+    is_old: AtomicBool,
 }
 
 /// Rows in key order.
@@ -136,11 +147,11 @@ impl Base {
     pub fn reopen(files: &Arc<dyn Files>, when_full: &Arc<FullDisk>) -> Result<Base, OpenError> {
         let mut base = Self::on(files.open(BASE_NAME)?, when_full, CACHE_BYTES)?;
         let snapshot = base.snapshot()?;
-        let format = snapshot.get(&keys::meta(FORMAT_FACT))?;
-        let found = format.as_deref().and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes);
-        if found != BASE_FORMAT {
+        let found = snapshot.format()?;
+        if !(OLDEST_FORMAT..=BASE_FORMAT).contains(&found) {
             return Err(OpenError::UnknownFormat { found, known: BASE_FORMAT });
         }
+        base.is_old = AtomicBool::new(found < BASE_FORMAT);
         base.size = Mutex::new(Size::of(&snapshot)?);
         Ok(base)
     }
@@ -148,8 +159,7 @@ impl Base {
     /// Makes an empty one under the name of files that are being made.
     pub fn create(files: &Arc<dyn Files>, when_full: &Arc<FullDisk>) -> Result<Base, OpenError> {
         let base = Self::on(files.create(NEW_NAME)?, when_full, NEW_CACHE_BYTES)?;
-        let format = (keys::meta(FORMAT_FACT), Bytes::copy_from_slice(&BASE_FORMAT.to_le_bytes()));
-        base.write(&Overlay::default(), &[format])?;
+        base.write(&Overlay::default(), &[])?;
         Ok(base)
     }
 
@@ -182,7 +192,7 @@ impl Base {
             }
             other => OpenError::Corrupt(format!("{BASE_NAME}: {other}")),
         })?;
-        Ok(Base { database, blocks, size: Mutex::default() })
+        Ok(Base { database, blocks, size: Mutex::default(), is_old: AtomicBool::new(true) })
     }
 
     /// The rows of the last checkpoint.
@@ -249,39 +259,60 @@ impl Base {
         let mut size = self.size();
         {
             let mut table = transaction.open_table(ROWS).map_err(unreadable)?;
-            let mut buffer = Vec::new();
+            let mut packing = Packing::default();
             for (key, value) in rows {
-                let before = match value.as_deref() {
-                    None => table.remove(key.as_slice())?,
-                    Some(value) => {
-                        buffer.clear();
-                        buffer.extend_from_slice(&checksum(&key, value).to_le_bytes());
-                        buffer.extend_from_slice(value);
-                        table.insert(key.as_slice(), buffer.as_slice())?
+                if keys::is_packed(&key) {
+                    match (packing.set(&mut table, &key, value.is_some())?, value.is_some()) {
+                        (false, true) => size.add(&key, Base::stored_len(&[])),
+                        (true, false) => size.subtract(&key, Base::stored_len(&[])),
+                        _ => {}
                     }
+                    continue;
+                }
+                let row = value.map(|value| stored(&key, &value));
+                let before = match &row {
+                    None => table.remove(key.as_slice())?,
+                    Some(row) => table.insert(key.as_slice(), row.as_slice())?,
                 };
                 if !keys::is_meta(&key) {
                     if let Some(before) = before {
                         size.subtract(&key, before.value().len());
                     }
-                    if value.is_some() {
-                        size.add(&key, buffer.len());
+                    if let Some(row) = row {
+                        size.add(&key, row.len());
                     }
                 }
             }
-            let (key, value) = (keys::meta(SIZE_FACT), size.encode());
-            let sum = checksum(&key, &value).to_le_bytes();
-            table.insert(key.as_slice(), [&sum, value.as_ref()].concat().as_slice())?;
+            packing.close(&mut table)?;
+            let mut set_fact = |number, value: &[u8]| {
+                let key = keys::meta(number);
+                table.insert(key.as_slice(), stored(&key, value).as_slice()).map(drop)
+            };
+            set_fact(SIZE_FACT, &size.encode())?;
+            if self.is_old.load(Ordering::Relaxed) {
+                set_fact(FORMAT_FACT, &BASE_FORMAT.to_le_bytes())?;
+            }
         }
         transaction.commit().map_err(unreadable)?;
         *self.size.lock().unwrap_or_else(PoisonError::into_inner) = size;
+        self.is_old.store(false, Ordering::Relaxed);
         Ok(())
     }
 }
 
 impl Snapshot {
+    /// The version of the format that the rows have.
+    pub fn format(&self) -> Result<u32, RowError> {
+        let format = self.get(&keys::meta(FORMAT_FACT))?;
+        Ok(format.as_deref().and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes))
+    }
+
     /// One row.
     pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, RowError> {
+        if keys::is_packed(key) {
+            let found = self.within(Bound::Included(key), Bound::Included(key))?.next().transpose()?;
+            return found.map(|(_, value)| value).transpose();
+        }
         self.table.get(key)?.map(|stored| checked(key, stored.value())).transpose()
     }
 
@@ -300,10 +331,8 @@ impl Snapshot {
 
     /// The last key that starts with `prefix` and does not lie behind `end`.
     pub fn last_key(&self, prefix: &[u8], end: Bound<&[u8]>) -> Result<Option<Key>, RowError> {
-        let Some(row) = self.table.range::<&[u8]>((Bound::Included(prefix), end))?.next_back() else {
-            return Ok(None);
-        };
-        Ok(Some(Key::from_slice(row?.0.value())))
+        let row = self.within(Bound::Included(prefix), end)?.next_back().transpose()?;
+        Ok(row.map(|(key, _)| key))
     }
 
     /// Rows between two keys, from either end. A row that fails its checksum is one thing, a page that cannot be read is
@@ -313,10 +342,43 @@ impl Snapshot {
         start: Bound<&[u8]>,
         end: Bound<&[u8]>,
     ) -> Result<impl DoubleEndedIterator<Item = MaybeRow> + use<>, RowError> {
-        Ok(self.table.range::<&[u8]>((start, end))?.map(|row| {
-            let (key, value) = row?;
-            Ok((Key::from_slice(key.value()), checked(key.value(), value.value())))
-        }))
+        // Whoever comes from the end need not hear that the page of the start cannot be read until he is there.
+        let (first_row, no_start) = match self.first_row(start) {
+            Ok(first_row) => (first_row, None),
+            Err(error) => (start.map(Key::from_slice), Some(Err(error))),
+        };
+        let rows = self.table.range::<&[u8]>((first_row.as_ref().map(Key::as_slice), end))?;
+        let range = (start.map(Key::from_slice), end.map(Key::from_slice));
+        let is_within = move |row: &MaybeRow| match row {
+            Ok((key, _)) => !keys::is_packed(key) || range.contains(key),
+            Err(_) => true,
+        };
+        Ok(no_start.into_iter().chain(
+            rows.flat_map(|row| match row {
+                Ok((key, value)) => entries(key.value(), value.value()),
+                Err(error) => Entries::from([Err(error.into())]),
+            })
+            .filter(is_within),
+        ))
+    }
+
+    /// Lengths of all rows as they are stored.
+    #[cfg(test)]
+    pub fn stored_lengths(&self) -> Vec<usize> {
+        let rows = self.table.range::<&[u8]>(..).expect("rows");
+        rows.map(|row| row.expect("a row").1.value().len()).collect()
+    }
+
+    /// Where to start so as to meet all keys from `start` on: entries of an index lie behind the key of their row.
+    fn first_row(&self, start: Bound<&[u8]>) -> Result<Bound<Key>, RowError> {
+        if let Bound::Included(key) | Bound::Excluded(key) = start
+            && keys::is_packed(key)
+            && let Some(row) =
+                self.table.range::<&[u8]>((Bound::Included(&key[..1]), Bound::Included(key)))?.next_back()
+        {
+            return Ok(Bound::Included(Key::from_slice(row?.0.value())));
+        }
+        Ok(start.map(Key::from_slice))
     }
 
     /// Rows whose keys start with `prefix` and lie at or behind `start`, in key order. Nothing behind them is read.
@@ -338,11 +400,9 @@ impl Snapshot {
         &self,
         start: Bound<&[u8]>,
     ) -> Result<impl Iterator<Item = Result<(Key, Bytes), RowError>> + use<>, RowError> {
-        let rows = self.table.range::<&[u8]>((start, Bound::Unbounded))?;
-        Ok(rows.map(|row| {
+        Ok(self.within(start, Bound::Unbounded)?.map(|row| {
             let (key, value) = row?;
-            let value = checked(key.value(), value.value())?;
-            Ok((Key::from_slice(key.value()), value))
+            Ok((key, value?))
         }))
     }
 }
@@ -350,11 +410,35 @@ impl Snapshot {
 /// A row as it was found.
 pub type MaybeRow = Result<(Key, Result<Bytes, RowError>), RowError>;
 
+/// What a stored row holds: mostly one row, many if they are entries of an index.
+type Entries = SmallVec<[MaybeRow; 1]>;
+
+fn entries(key: &[u8], stored: &[u8]) -> Entries {
+    let one = |row| Entries::from([Ok((Key::from_slice(key), row))]);
+    if !keys::is_packed(key) {
+        return one(checked(key, stored));
+    }
+    let unpacked = verified(key, stored).and_then(|value| Ok(packed::unpack(key, value)?));
+    match unpacked {
+        Ok(entries) => entries.into_iter().map(|entry| Ok((entry, Ok(Bytes::new())))).collect(),
+        Err(error) => one(Err(error)),
+    }
+}
+
 fn checksum(key: &[u8], value: &[u8]) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(key), value)
 }
 
-fn checked(key: &[u8], stored: &[u8]) -> Result<Bytes, RowError> {
+/// A row as it is stored.
+pub fn stored(key: &[u8], value: &[u8]) -> SmallVec<[u8; SHORT_BYTES]> {
+    let mut stored = SmallVec::with_capacity(Base::stored_len(value));
+    stored.extend_from_slice(&checksum(key, value).to_le_bytes());
+    stored.extend_from_slice(value);
+    stored
+}
+
+/// The value of a stored row.
+pub fn verified<'a>(key: &[u8], stored: &'a [u8]) -> Result<&'a [u8], RowError> {
     let (sum, value) = stored
         .split_first_chunk::<CHECKSUM_BYTES>()
         .ok_or_else(|| RowError::Corrupt("a row is too short for its checksum".to_owned()))?;
@@ -362,7 +446,11 @@ fn checked(key: &[u8], stored: &[u8]) -> Result<Bytes, RowError> {
         let table = key.first().copied().unwrap_or(0);
         return Err(RowError::Corrupt(format!("a row of table {table} fails its checksum")));
     }
-    Ok(Bytes::copy_from_slice(value))
+    Ok(value)
+}
+
+fn checked(key: &[u8], stored: &[u8]) -> Result<Bytes, RowError> {
+    verified(key, stored).map(Bytes::copy_from_slice)
 }
 
 /// Why a file could not be opened: a block that fails its checksum is damage, anything else is the disk.

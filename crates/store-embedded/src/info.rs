@@ -7,7 +7,7 @@ use std::sync::Arc;
 use segno::store::{ProviderError, QueueDepths, SystemMetrics};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{BASE_FORMAT, BASE_NAME, Size};
+use crate::base::{BASE_NAME, Size};
 use crate::error::RowError;
 use crate::facts::{FACTS, Facts};
 use crate::files::Files;
@@ -176,7 +176,7 @@ fn count(
     let created = |row: Option<(Key, bytes::Bytes)>| Some(keys::aged(&row?.0, by_age.len())?.0);
     Ok(Info {
         process_id: std::process::id(),
-        format_version: BASE_FORMAT,
+        format_version: taken.rows.format()?,
         files,
         rows: size.rows,
         row_bytes: size.bytes,

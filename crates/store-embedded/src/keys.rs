@@ -143,6 +143,11 @@ pub fn queued(table: Table, id: u64) -> Key {
     key
 }
 
+/// Whether a key is an entry of an index of instances. Those are stored many in one row.
+pub fn is_packed(key: &[u8]) -> bool {
+    key.first().is_some_and(|table| (Table::ByAge as u8..=Table::ByEnd as u8).contains(table))
+}
+
 /// What follows the first byte of a key of this table.
 fn within(table: Table, key: &[u8]) -> Option<&[u8]> {
     key.split_first().filter(|(first, _)| **first == table as u8).map(|(_, rest)| rest)

@@ -54,6 +54,7 @@ mod log;
 mod options;
 mod overlay;
 mod pace;
+mod packed;
 mod provider;
 mod queue_row;
 mod readable;

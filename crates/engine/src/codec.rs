@@ -3,6 +3,8 @@
 //! The form is self-describing, so a newer build can read what an older one wrote and add fields. The byte tells a
 //! future build that changes the form altogether what it has before it.
 
+use std::cell::Cell;
+
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -10,13 +12,26 @@ use serde::de::DeserializeOwned;
 /// MessagePack with field names.
 const FORMAT_MESSAGEPACK: u8 = 1;
 
+/// A longer buffer is not used again, so that one large value does not hold its memory for ever.
+const LONGEST_KEPT_BYTES: usize = 64 * 1024;
+
+thread_local! {
+    /// Where values are encoded before it is known how much memory they need.
+    static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
 /// Encodes a stored value.
 pub(crate) fn encode<T: Serialize>(value: &T) -> Bytes {
-    let mut bytes = Vec::with_capacity(128);
-    bytes.push(FORMAT_MESSAGEPACK);
-    rmp_serde::encode::write_named(&mut bytes, value)
+    let mut scratch = SCRATCH.take();
+    scratch.clear();
+    scratch.push(FORMAT_MESSAGEPACK);
+    rmp_serde::encode::write_named(&mut scratch, value)
         .expect("stored types are plain data and a Vec takes any number of bytes");
-    Bytes::from(bytes)
+    let bytes = Bytes::copy_from_slice(&scratch);
+    if scratch.capacity() <= LONGEST_KEPT_BYTES {
+        SCRATCH.set(scratch);
+    }
+    bytes
 }
 
 /// Decodes a stored value; the error says why it cannot be read.

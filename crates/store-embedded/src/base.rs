@@ -51,9 +51,6 @@ const SIZE_FACT: u8 = 4;
 /// Length of the checksum before each value.
 const CHECKSUM_BYTES: usize = 4;
 
-/// Most rows are shorter, and need no memory on their way to redb.
-const SHORT_BYTES: usize = 1_024;
-
 /// The redb file.
 #[derive(Debug)]
 pub struct Base {
@@ -430,11 +427,8 @@ fn checksum(key: &[u8], value: &[u8]) -> u32 {
 }
 
 /// A row as it is stored.
-pub fn stored(key: &[u8], value: &[u8]) -> SmallVec<[u8; SHORT_BYTES]> {
-    let mut stored = SmallVec::with_capacity(Base::stored_len(value));
-    stored.extend_from_slice(&checksum(key, value).to_le_bytes());
-    stored.extend_from_slice(value);
-    stored
+pub fn stored(key: &[u8], value: &[u8]) -> Vec<u8> {
+    [&checksum(key, value).to_le_bytes(), value].concat()
 }
 
 /// The value of a stored row.

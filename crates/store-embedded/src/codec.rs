@@ -1,15 +1,26 @@
 //! How numbers, texts and bytes are written into rows and log records: fixed-width little-endian numbers, and a
 //! length before everything that varies. Nothing is ever found by looking for a separator.
 
-use bytes::Bytes;
+use std::cell::RefCell;
+
+use bytes::{Bytes, BytesMut};
 
 /// Why bytes could not be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the stored bytes do not decode: {0}")]
 pub struct Undecodable(pub &'static str);
 
-/// Most rows are shorter: they are put together on the stack, and get memory of exactly their length.
+/// Most rows are shorter: they are put together on the stack, and lie next to each other in memory.
 const SHORT_BYTES: usize = 512;
+
+/// How much memory short rows share. They come with every commit, stay until the next checkpoint, and go all together, from
+/// another thread: memory of their own for each would cost more than to encode them.
+const CHUNK_BYTES: usize = 16 * 1024;
+
+thread_local! {
+    /// Room for the next short rows.
+    static CHUNK: RefCell<BytesMut> = RefCell::new(BytesMut::new());
+}
 
 /// Appends values to a buffer.
 #[derive(Debug)]
@@ -82,12 +93,19 @@ impl Encoder {
         }
     }
 
+    /// What was appended. A short row shares its memory with others; who keeps it for long copies it.
     pub fn finish(self) -> Bytes {
-        if self.long.is_empty() {
-            Bytes::copy_from_slice(&self.short[..self.short_len])
-        } else {
-            Bytes::from(self.long)
+        if !self.long.is_empty() {
+            return Bytes::from(self.long);
         }
+        let row = &self.short[..self.short_len];
+        CHUNK.with_borrow_mut(|chunk| {
+            if chunk.capacity() < row.len() {
+                *chunk = BytesMut::with_capacity(CHUNK_BYTES);
+            }
+            chunk.extend_from_slice(row);
+            chunk.split().freeze()
+        })
     }
 }
 

@@ -48,7 +48,7 @@ impl<T, F> Slot<T, F> {
 }
 
 /// An operation that was left to somebody else.
-type Job = Box<dyn FnOnce(&Core, &mut Shared) + Send>;
+type Job = Box<dyn FnOnce(&Core, &mut Shared, u64) + Send>;
 
 /// Operations that wait for whoever is at work.
 #[derive(Default)]
@@ -79,11 +79,12 @@ impl AtWork<'_> {
             let mut rest = jobs.drain(..).peekable();
             while rest.peek().is_some() {
                 let mut shared = self.0.lock_after_others();
+                let now_ms = self.0.clock.now_ms();
                 for job in rest.by_ref().take(MOST_AT_ONCE) {
                     // Whoever left a job that panics hears of it by an answer that does not come.
-                    drop(catch_unwind(AssertUnwindSafe(|| job(self.0, &mut shared))));
+                    drop(catch_unwind(AssertUnwindSafe(|| job(self.0, &mut shared, now_ms))));
                 }
-                shared.wake(self.0.clock.now_ms());
+                shared.wake(now_ms);
                 self.0.release(shared);
             }
         }
@@ -183,8 +184,8 @@ impl Core {
             let (slot, (answer, outcome)) = (Arc::new(Slot(Mutex::new(None))), oneshot::channel());
             let place = Arc::clone(&slot);
             left.count += 1;
-            left.jobs.push(Box::new(move |core, shared| {
-                let (ran, batch) = core.run(shared, operation, change);
+            left.jobs.push(Box::new(move |core, shared, now_ms| {
+                let (ran, batch) = core.run(shared, now_ms, operation, change);
                 *place.lock() = Some(ran);
                 shared.tell(batch, answer);
             }));
@@ -208,9 +209,10 @@ impl Core {
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
     {
         let mut shared = self.lock();
-        let (ran, batch) = self.run(&mut shared, operation, change);
+        let now_ms = self.clock.now_ms();
+        let (ran, batch) = self.run(&mut shared, now_ms, operation, change);
         let outcome = batch.and_then(|sequence| shared.outcome_of(sequence));
-        shared.wake(self.clock.now_ms());
+        shared.wake(now_ms);
         self.release(shared);
         (ran, outcome)
     }
@@ -220,7 +222,13 @@ impl Core {
     }
 
     /// Runs an operation if there is room for what it changes. Returns the batch that it depends on as well.
-    fn run<T, F>(&self, shared: &mut Shared, operation: &'static str, change: F) -> (Ran<T, F>, Option<u64>)
+    fn run<T, F>(
+        &self,
+        shared: &mut Shared,
+        now_ms: u64,
+        operation: &'static str,
+        change: F,
+    ) -> (Ran<T, F>, Option<u64>)
     where
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
     {
@@ -233,7 +241,6 @@ impl Core {
         if self.is_crowded(shared) {
             return (Ok(Tried::Crowded(Box::new(change))), None);
         }
-        let now_ms = self.clock.now_ms();
         let state = &mut shared.state;
         state.advance(now_ms);
         let before = state.tables.batch.len();

@@ -3,7 +3,8 @@
 //! part of another key, whatever it contains.
 
 use segno::store::ExecutionStatus;
-use smallvec::SmallVec;
+
+pub use crate::key::Key;
 
 /// A table: the first byte of its keys. Numbers are never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,13 +90,6 @@ pub fn describe(key: &[u8]) -> String {
         key[1..].iter().flat_map(|byte| std::ascii::escape_default(*byte)).map(char::from).collect();
     format!("{} {rest}", table.name())
 }
-
-/// Keys up to this length need no memory of their own: enough for every key with an id of the length of a UUID. They
-/// are compared far more often than anything else is done with them, and one that lies elsewhere is a cache miss.
-const INLINE_BYTES: usize = 64;
-
-/// A key, or the beginning of one.
-pub type Key = SmallVec<[u8; INLINE_BYTES]>;
 
 fn key(table: Table) -> Key {
     Key::from_slice(&[table as u8])
@@ -397,7 +391,7 @@ mod tests {
             assert!(is_malformed(malformed), "{malformed:?}");
             assert_eq!(queue_slot(malformed), None);
         }
-        for other in [record("kind", "id"), events("a", 1, 1), table(Table::Meta), Key::new()] {
+        for other in [record("kind", "id"), events("a", 1, 1), table(Table::Meta), Key::default()] {
             assert!(!is_malformed(&other), "{other:?}");
             assert_eq!(queue_slot(&other), None);
         }

@@ -48,6 +48,7 @@ mod giving_way;
 mod import;
 mod info;
 mod instance_row;
+mod key;
 mod keys;
 mod listing;
 mod log;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::iter;
-use std::ops::Bound;
+use std::ops::{Bound, RangeBounds};
 
 use bytes::Bytes;
 
@@ -42,12 +42,20 @@ type Changed<'a> = (Cow<'a, Key>, &'a Change);
 /// Rough cost of an entry beyond its bytes: its place in a map whose nodes are seldom full.
 const ENTRY_BYTES: usize = 128;
 
+/// More than the number of any table.
+const UNKNOWN_TABLE: usize = 24;
+
+/// The number of a key's table.
+fn table_of(key: &[u8]) -> usize {
+    key.first().map_or(0, |table| usize::from(*table).min(UNKNOWN_TABLE))
+}
+
 /// The newest change of each key.
 #[derive(Debug, Default)]
 pub struct Overlay {
-    rows: Changes<Key>,
-    /// The queues, by id, one map for each of [`keys::QUEUES`]. Their rows come and go with every message, and few are left
-    /// at any time, so that it takes far less to find one here than among all others.
+    /// By table, because less is to be compared in a smaller map. The last one has all tables that there are not.
+    tables: [Changes<Key>; UNKNOWN_TABLE + 1],
+    /// The queues, by id, one map for each of [`keys::QUEUES`]. Their rows come and go with every message.
     queues: [Changes<u64>; keys::QUEUES.len()],
     bytes: usize,
 }
@@ -109,7 +117,7 @@ impl Overlay {
     /// What is known of a key; `None` when an older layer must say.
     pub fn get(&self, key: &[u8]) -> Option<&Change> {
         match keys::queue_slot(key) {
-            None => self.rows.0.get(key),
+            None => self.tables[table_of(key)].0.get(key),
             Some((slot, id)) => self.queues[slot].0.get(&id),
         }
     }
@@ -128,7 +136,7 @@ impl Overlay {
     pub fn delete(&mut self, key: Key) {
         let key_len = key.len();
         let effect = match keys::queue_slot(&key) {
-            None => self.rows.delete(key),
+            None => self.tables[table_of(&key)].delete(key),
             Some((slot, id)) => self.queues[slot].delete(id),
         };
         self.count(key_len, &effect);
@@ -138,7 +146,7 @@ impl Overlay {
         let key_len = key.len();
         self.bytes += value.len();
         let effect = match keys::queue_slot(&key) {
-            None => self.rows.set(key, value, unless_known),
+            None => self.tables[table_of(&key)].set(key, value, unless_known),
             Some((slot, id)) => self.queues[slot].set(id, value, unless_known),
         };
         self.count(key_len, &effect);
@@ -149,40 +157,38 @@ impl Overlay {
         self.bytes = self.bytes.saturating_add_signed(entries) - effect.freed;
     }
 
-    /// All changes in key order, from a key on: the tables before the queues, the queues, and the tables behind them.
+    /// All changes in key order, from a key on.
     pub fn from<'a>(&'a self, start: Bound<&[u8]>) -> impl Iterator<Item = Changed<'a>> + use<'a> {
-        let table = match start {
-            Bound::Included(key) | Bound::Excluded(key) => key.first().copied().unwrap_or(0),
+        let first = match start {
+            Bound::Included(key) | Bound::Excluded(key) => table_of(key),
             Bound::Unbounded => 0,
         };
-        let rows = |start, end| {
-            let rows = self.rows.0.range::<[u8], _>((start, end));
-            rows.map(|(key, change)| (Cow::Borrowed(key), change))
-        };
-        let queues = [keys::QUEUES[0] as u8];
-        let behind = [keys::QUEUES[keys::QUEUES.len() - 1] as u8 + 1];
-        let before = (table < queues[0]).then(|| rows(start, Bound::Excluded(&queues)));
-        let start_of_rest = if table < behind[0] { Bound::Included(behind.as_slice()) } else { start };
-        let rest = rows(start_of_rest, Bound::Unbounded);
         let start = start.map(Key::from_slice);
-        let is_within = move |key: &Key| match &start {
-            Bound::Included(start) => key >= start,
-            Bound::Excluded(start) => key > start,
-            Bound::Unbounded => true,
+        (first..=UNKNOWN_TABLE).flat_map(move |table| {
+            let start = if table == first { start.clone() } else { Bound::Unbounded };
+            self.table_from(table, start)
+        })
+    }
+
+    /// The changes of a table in key order, from a key on.
+    fn table_from(&self, table: usize, start: Bound<Key>) -> Box<dyn Iterator<Item = Changed<'_>> + '_> {
+        let queue = keys::QUEUES.iter().position(|queue| *queue as usize == table);
+        let Some(slot) = queue else {
+            let start = start.as_ref().map(Key::as_slice);
+            let rows = self.tables[table].0.range::<[u8], _>((start, Bound::Unbounded));
+            return Box::new(rows.map(|(key, change)| (Cow::Borrowed(key), change)));
         };
-        let queues = self.queues.iter().zip(keys::QUEUES).filter(move |(_, queue)| *queue as u8 >= table);
-        let queued = queues.flat_map(|(changes, queue)| {
-            changes.0.iter().map(move |(id, change)| (keys::queued(queue, *id), change))
-        });
-        let queued = queued.filter(move |(key, _)| is_within(key));
-        let queued = queued.map(|(key, change)| (Cow::Owned(key), change));
-        before.into_iter().flatten().chain(queued).chain(rest)
+        let rows = self.queues[slot].0.iter();
+        let rows = rows.map(move |(id, change)| (keys::queued(keys::QUEUES[slot], *id), change));
+        let rows = rows.filter(move |(key, _)| (start.as_ref(), Bound::Unbounded).contains(key));
+        Box::new(rows.map(|(key, change)| (Cow::Owned(key), change)))
     }
 
     /// The last key that starts with `prefix` and does not lie behind `end`.
     pub fn last(&self, prefix: &[u8], end: Bound<&[u8]>) -> Option<&Key> {
         debug_assert!(!keys::QUEUES.iter().any(|queue| prefix.first() == Some(&(*queue as u8))));
-        let (last, _) = self.rows.0.range::<[u8], _>((Bound::Included(prefix), end)).next_back()?;
+        let rows = &self.tables[table_of(prefix)].0;
+        let (last, _) = rows.range::<[u8], _>((Bound::Included(prefix), end)).next_back()?;
         last.starts_with(prefix).then_some(last)
     }
 
@@ -213,7 +219,8 @@ impl Overlay {
 
     /// How many rows changed.
     pub fn len(&self) -> usize {
-        self.rows.0.len() + self.queues.iter().map(|queue| queue.0.len()).sum::<usize>()
+        let tables = self.tables.iter().map(|table| table.0.len());
+        tables.chain(self.queues.iter().map(|queue| queue.0.len())).sum()
     }
 
     /// Whether nothing changed.

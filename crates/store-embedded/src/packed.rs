@@ -19,9 +19,6 @@ use crate::keys::{self, Key};
 /// A row that would become longer is divided.
 const LONGEST_BYTES: usize = 2_048;
 
-/// Length of an entry beyond what it does not share with the one before, as long as that is short.
-const LENGTHS_BYTES: usize = 2;
-
 /// What index rows are stored in.
 type Rows<'transaction> = Table<'transaction, &'static [u8], &'static [u8]>;
 
@@ -29,7 +26,7 @@ type Rows<'transaction> = Table<'transaction, &'static [u8], &'static [u8]>;
 pub fn unpack(first: &[u8], value: &[u8]) -> Result<Vec<Key>, Undecodable> {
     const SHORT: Undecodable = Undecodable("a row of an index ends too early");
     let mut last = Key::from_slice(first);
-    let mut entries = Vec::with_capacity(1 + value.len() / (LENGTHS_BYTES + first.len()));
+    let mut entries = Vec::with_capacity(1 + value.len() / first.len().max(1));
     let mut rest = value;
     while !rest.is_empty() {
         let (shared, len) = (take_len(&mut rest).ok_or(SHORT)?, take_len(&mut rest).ok_or(SHORT)?);
@@ -46,21 +43,24 @@ pub fn unpack(first: &[u8], value: &[u8]) -> Result<Vec<Key>, Undecodable> {
     Ok(entries)
 }
 
-/// The value of a row with these entries.
-fn pack(entries: &[Key]) -> Vec<u8> {
-    let mut value = Vec::with_capacity(LONGEST_BYTES);
-    for pair in entries.windows(2) {
-        let [before, entry] = pair else { continue };
-        let shared = shared_len(before, entry);
-        push_len(&mut value, shared);
-        push_len(&mut value, entry.len() - shared);
-        value.extend_from_slice(&entry[shared..]);
-    }
-    value
+/// Appends an entry to the value of a row.
+fn pack(value: &mut Vec<u8>, entry: &[u8], shared: usize) {
+    push_len(value, shared);
+    push_len(value, entry.len() - shared);
+    value.extend_from_slice(&entry[shared..]);
+}
+
+/// How long that is.
+fn packed_len(entry: &[u8], shared: usize) -> usize {
+    let own = entry.len() - shared;
+    len_bytes(shared) + len_bytes(own) + own
 }
 
 fn shared_len(one: &[u8], other: &[u8]) -> usize {
-    one.iter().zip(other).take_while(|(one, other)| one == other).count()
+    let same = |(one, other): &([u8; 8], [u8; 8])| one == other;
+    let words = one.as_chunks().0.iter().copied().zip(other.as_chunks().0.iter().copied());
+    let start = 8 * words.take_while(same).count();
+    start + one[start..].iter().zip(&other[start..]).take_while(|(one, other)| one == other).count()
 }
 
 /// Seven bits in a byte, the lowest first; the highest bit says that more follow.
@@ -70,6 +70,10 @@ fn push_len(value: &mut Vec<u8>, mut len: usize) {
         len >>= 7;
     }
     value.push(len as u8);
+}
+
+fn len_bytes(len: usize) -> usize {
+    (usize::BITS - (len | 1).leading_zeros()).div_ceil(7) as usize
 }
 
 fn take_len(rest: &mut &[u8]) -> Option<usize> {
@@ -99,8 +103,8 @@ struct Open {
     next_row: Option<Key>,
     /// Its entries that are still to come.
     old: Peekable<vec::IntoIter<Key>>,
-    /// What it will have before those, and the length of that.
-    new: Vec<Key>,
+    /// What it will have before those, each with how much it shares with the one before, and the length of all.
+    new: Vec<(Key, usize)>,
     new_bytes: usize,
     is_changed: bool,
 }
@@ -108,14 +112,11 @@ struct Open {
 impl Packing {
     /// Puts an entry in, or takes it out. Returns whether it was there.
     pub fn set(&mut self, rows: &mut Rows<'_>, entry: &Key, is_there: bool) -> Result<bool, RowError> {
-        let open = match self.open.take() {
-            Some(open) if open.is_place_of(entry) => self.open.insert(open),
-            other => {
-                self.open = other;
-                self.close(rows)?;
-                self.open.insert(Open::find(rows, entry)?)
-            }
-        };
+        if !self.open.as_ref().is_some_and(|open| open.is_place_of(entry)) {
+            self.close(rows)?;
+            self.open = Some(Open::find(rows, entry)?);
+        }
+        let open = self.open.as_mut().expect("it is there or was just found");
         let was_there = open.set(entry, is_there);
         while open.new_bytes > 2 * LONGEST_BYTES {
             open.put_first(rows, LONGEST_BYTES)?;
@@ -159,7 +160,7 @@ impl Open {
     }
 
     fn is_place_of(&self, entry: &Key) -> bool {
-        let any = self.new.last().or(self.row.as_ref());
+        let any = self.new.last().map(|(last, _)| last).or(self.row.as_ref());
         any.is_some_and(|any| any[0] == entry[0]) && self.next_row.as_ref().is_none_or(|next| entry < next)
     }
 
@@ -176,30 +177,34 @@ impl Open {
     }
 
     fn push(&mut self, entry: Key) {
-        let shared = self.new.last().map_or(0, |last| shared_len(last, &entry));
-        self.new_bytes += LENGTHS_BYTES + entry.len() - shared;
-        self.new.push(entry);
+        let shared = self.new.last().map_or(0, |(last, _)| shared_len(last, &entry));
+        self.new_bytes += packed_len(&entry, shared);
+        self.new.push((entry, shared));
     }
 
     /// Stores a row with about so many bytes of the first entries.
     fn put_first(&mut self, rows: &mut Rows<'_>, bytes: usize) -> Result<(), RowError> {
-        let mut count = 0;
-        let mut packed = 0;
-        while count < self.new.len() && packed < bytes {
-            let shared = if count == 0 { 0 } else { shared_len(&self.new[count - 1], &self.new[count]) };
-            packed += LENGTHS_BYTES + self.new[count].len() - shared;
-            count += 1;
+        let mut taken = 0;
+        let more = self.new.iter().skip(1).take_while(|(entry, shared)| {
+            taken += packed_len(entry, *shared);
+            taken < bytes
+        });
+        let count = 1 + more.count();
+        let mut entries = self.new.drain(..count);
+        let Some((first, _)) = entries.next() else { return Ok(()) };
+        let mut value = Vec::with_capacity(bytes);
+        entries.for_each(|(entry, shared)| pack(&mut value, &entry, shared));
+        self.new_bytes -= packed_len(&first, 0) + value.len();
+        if let Some((next, shared)) = self.new.first_mut() {
+            // It shares nothing any more.
+            self.new_bytes += packed_len(next, 0) - packed_len(next, *shared);
+            *shared = 0;
         }
-        let rest = self.new.split_off(count);
-        let entries = std::mem::replace(&mut self.new, Vec::with_capacity(rest.len() + 1));
-        self.new_bytes = 0;
-        rest.into_iter().for_each(|entry| self.push(entry));
-        if let Some(row) = self.row.take_if(|row| *row != entries[0]) {
+        if let Some(row) = self.row.take().filter(|row| *row != first) {
             rows.remove(row.as_slice())?;
         }
-        self.row = None;
         self.is_changed = true;
-        rows.insert(entries[0].as_slice(), base::stored(&entries[0], &pack(&entries)).as_slice())?;
+        rows.insert(first.as_slice(), base::stored(&first, &value).as_slice())?;
         Ok(())
     }
 
@@ -343,12 +348,14 @@ mod tests {
     #[test]
     fn what_is_no_row_of_an_index_is_told() {
         let entries = [keys::AgeIndex::All.key(1, "a"), keys::AgeIndex::All.key(1, &"b".repeat(200))];
-        let value = pack(&entries);
+        let mut value = Vec::new();
+        pack(&mut value, &entries[1], shared_len(&entries[0], &entries[1]));
         assert_eq!(unpack(&entries[0], &value).unwrap(), entries);
         for len in 1..value.len() {
             assert!(unpack(&entries[0], &value[..len]).is_err(), "{len}");
         }
-        let unordered = pack(&[entries[1].clone(), entries[0].clone()]);
+        let mut unordered = Vec::new();
+        pack(&mut unordered, &entries[0], 1);
         assert!(unpack(&entries[1], &unordered).is_err());
         assert!(unpack(&entries[0], &[255; 20]).is_err());
         assert!(unpack(&entries[0], &[200, 1, 1, b'x']).is_err(), "it cannot share more than there is");

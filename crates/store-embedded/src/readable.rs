@@ -159,7 +159,7 @@ fn middle(after: Option<&[u8]>, before: Option<&[u8]>) -> Option<Key> {
         *digit &= 0xff;
     }
     let mut remainder = carry + u32::from(before.is_none());
-    let mut middle = Key::with_capacity(len + 1);
+    let mut middle = Key::default();
     for digit in sum {
         let value = (remainder << 8) | digit;
         middle.push(u8::try_from(value >> 1).unwrap_or(u8::MAX));

@@ -149,22 +149,16 @@ impl Client {
         on_conflict: OnConflict,
     ) -> Result<StartedInstance, Error> {
         let instance = message.instance.clone();
-        let first = self.store.enqueue_for_orchestrator(message.clone(), None).await;
+        let kept = (on_conflict == OnConflict::Replace).then(|| message.clone());
+        let first = self.store.enqueue_for_orchestrator(message, None).await;
         let conflict = match first {
             Ok(()) => return Ok(StartedInstance { instance, created: true }),
             Err(error) if error.kind() == ErrorKind::Conflict => error,
             Err(error) => return Err(error.into()),
         };
-        match on_conflict {
-            OnConflict::Reject => {
-                tracing::debug!(instance, %conflict, "start refused");
-                let message = format!(
-                    "an instance with the id {instance:?} exists already; choose another id, or say on_conflict"
-                );
-                Err(Error::new(Code::InstanceExists, message))
-            }
-            OnConflict::UseExisting => Ok(StartedInstance { instance, created: false }),
-            OnConflict::Replace => {
+        match (on_conflict, kept) {
+            (OnConflict::UseExisting, _) => Ok(StartedInstance { instance, created: false }),
+            (OnConflict::Replace, Some(message)) => {
                 let tree = self.store.get_instance_tree(&instance).await?;
                 self.store.delete_instances_atomic(&tree.all_ids, true).await?;
                 match self.store.enqueue_for_orchestrator(message, None).await {
@@ -176,6 +170,13 @@ impl Client {
                     }
                     Err(error) => Err(error.into()),
                 }
+            }
+            (OnConflict::Reject | OnConflict::Replace, _) => {
+                tracing::debug!(instance, %conflict, "start refused");
+                let message = format!(
+                    "an instance with the id {instance:?} exists already; choose another id, or say on_conflict"
+                );
+                Err(Error::new(Code::InstanceExists, message))
             }
         }
     }

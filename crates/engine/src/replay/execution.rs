@@ -299,7 +299,8 @@ impl Execution {
     fn record(&mut self, kind: EventKind, now_ms: u64) {
         let event = Event { event_id: self.last_event_id + 1, at_ms: now_ms.max(self.last_at_ms), kind };
         self.plan_effects(&event);
-        self.plan.events.push(event.clone());
+        self.plan.events.push(event.to_stored());
+        self.plan.starts |= matches!(event.kind, EventKind::OrchestrationStarted(_));
         self.apply(event);
     }
 

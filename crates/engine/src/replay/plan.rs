@@ -1,16 +1,19 @@
 //! What a turn decided: everything that its commit will write.
 
-use crate::event::{Event, Output};
+use crate::event::Output;
 use crate::payload::Payload;
 use crate::store::{
-    ExecutionStatus, OrchestratorMessage, ScheduledActivityIdentifier, TimerIdentifier, WorkerMessage,
+    ExecutionStatus, OrchestratorMessage, ScheduledActivityIdentifier, StoredEvent, TimerIdentifier,
+    WorkerMessage,
 };
 use crate::work_item::WorkItem;
 
 /// The outcome of a turn, or of the part of it that has not been committed yet.
 #[derive(Debug, Default)]
 pub(crate) struct TurnPlan {
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<StoredEvent>,
+    /// Whether the start of the execution is among them.
+    pub(crate) starts: bool,
     pub(crate) worker_items: Vec<WorkerMessage>,
     pub(crate) orchestrator_items: Vec<OrchestratorMessage>,
     pub(crate) cancelled_activities: Vec<ScheduledActivityIdentifier>,

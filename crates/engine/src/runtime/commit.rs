@@ -5,7 +5,6 @@ use bytes::Bytes;
 use super::Shared;
 use super::observer::{self, InstanceChange};
 use crate::dead_letter::{DEAD_LETTER_KIND, DeadLetter};
-use crate::event::{Event, EventKind};
 use crate::replay::{Execution, TurnPlan};
 use crate::store::{
     AckOrchestrationItem, AfterAck, CustomStatusChange, ErrorKind, ExecutionMetadata, ExecutionStatus,
@@ -32,8 +31,7 @@ pub(super) fn to_ack(
             None => CustomStatusChange::Clear,
         });
     }
-    let starts = plan.events.iter().any(|event| matches!(event.kind, EventKind::OrchestrationStarted(_)));
-    if starts {
+    if plan.starts {
         let started = execution.started();
         metadata.orchestration_name = Some(started.name.clone());
         metadata.orchestration_version = Some(started.version.clone());
@@ -41,7 +39,7 @@ pub(super) fn to_ack(
         metadata.pinned_version = Some(engine_version());
         metadata.incarnation = Some(started.seed);
     }
-    if plan.labels_changed || (starts && !execution.started().labels.is_empty()) {
+    if plan.labels_changed || (plan.starts && !execution.started().labels.is_empty()) {
         metadata.labels = Some(execution.labels());
     }
     let instance = &execution.id().instance;
@@ -52,7 +50,7 @@ pub(super) fn to_ack(
     AckOrchestrationItem {
         lock_token: token,
         execution_id: execution.id().execution_id,
-        history_delta: plan.events.iter().map(Event::to_stored).collect(),
+        history_delta: plan.events,
         worker_items: plan.worker_items,
         orchestrator_items: plan.orchestrator_items,
         metadata,

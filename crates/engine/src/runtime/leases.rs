@@ -2,11 +2,11 @@
 //!
 //! One task serves the whole runtime. It ticks while there is anything to keep, and rests when there is not.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use hashbrown::HashMap;
 use tokio::sync::{Notify, watch};
 
 use crate::clock::{self, Clock, duration_ms};
@@ -32,8 +32,8 @@ struct Lease {
 
 #[derive(Default)]
 struct State {
-    leases: BTreeMap<LockToken, Lease>,
-    by_activity: BTreeMap<ScheduledActivityIdentifier, LockToken>,
+    leases: HashMap<LockToken, Lease>,
+    by_activity: HashMap<ScheduledActivityIdentifier, LockToken>,
     resting: bool,
 }
 
@@ -96,7 +96,6 @@ impl Leases {
         identifier: ScheduledActivityIdentifier,
         stop: watch::Sender<Option<String>>,
     ) -> Held {
-        self.state().by_activity.insert(identifier.clone(), token);
         self.hold(token, Kind::Activity { identifier, stop }, self.activity_lock)
     }
 
@@ -104,6 +103,9 @@ impl Leases {
         let now_ms = self.clock.now_ms();
         let lease = Lease { kind, since_ms: now_ms, renew_at_ms: now_ms + duration_ms(lock) / 2 };
         let mut state = self.state();
+        if let Kind::Activity { identifier, .. } = &lease.kind {
+            state.by_activity.insert(identifier.clone(), token);
+        }
         state.leases.insert(token, lease);
         let rested = std::mem::replace(&mut state.resting, false);
         drop(state);
@@ -115,6 +117,9 @@ impl Leases {
 
     /// Tells activities of this process at once that they are not wanted any more.
     pub(super) fn stop_activities(&self, identifiers: &[ScheduledActivityIdentifier]) {
+        if identifiers.is_empty() {
+            return;
+        }
         let state = self.state();
         for identifier in identifiers {
             let lease = state.by_activity.get(identifier).and_then(|token| state.leases.get(token));
@@ -149,7 +154,7 @@ impl Leases {
 
     async fn renew_due(&self) {
         let now_ms = self.clock.now_ms();
-        let due: Vec<(LockToken, Duration)> = self
+        let mut due: Vec<(LockToken, Duration)> = self
             .state()
             .leases
             .iter()
@@ -159,6 +164,7 @@ impl Leases {
                 Kind::Activity { .. } => (*token, self.activity_lock),
             })
             .collect();
+        due.sort_unstable();
         join_all(due.into_iter().map(|(token, lock)| self.renew(token, lock))).await;
     }
 
@@ -196,7 +202,7 @@ impl Leases {
     async fn stop_lost_activities(&self) {
         let now_ms = self.clock.now_ms();
         let check_ms = duration_ms(self.check_interval);
-        let old_enough: Vec<LockToken> = {
+        let mut old_enough: Vec<LockToken> = {
             // Not by activity: an instance that was deleted and made again uses the same identifiers.
             let state = self.state();
             let activities = state.leases.iter().filter(|(_, lease)| {
@@ -207,6 +213,7 @@ impl Leases {
         if old_enough.is_empty() {
             return;
         }
+        old_enough.sort_unstable();
         match self.store.lost_work_items(&old_enough).await {
             Ok(lost) => {
                 let state = self.state();

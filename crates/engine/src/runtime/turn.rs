@@ -284,8 +284,8 @@ impl Turn<'_> {
             .record("orchestration", &started.name)
             .record("traceparent", started.traceparent.as_deref());
         let replies = batch.answer_starts(&execution.id().instance, started.parent.as_ref());
+        let mut now_ms = self.now_ms();
         for message in batch.others {
-            let now_ms = self.now_ms();
             if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
                 let late_ms = now_ms.saturating_sub(*fire_at_ms);
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
@@ -297,9 +297,10 @@ impl Turn<'_> {
             Extras { records: batch.parked, orchestrator_items: replies, cancelled_timers: Vec::new() };
         if execution.has_runnable_steps() {
             Box::pin(self.run_steps(&mut execution, &mut extras)).await?;
+            now_ms = self.now_ms();
         }
-        execution.settle(self.now_ms());
-        let turn = self.next_ack(&mut execution, &mut extras);
+        execution.settle(now_ms);
+        let turn = self.next_ack(&mut execution, &mut extras, now_ms);
         if execution.has_ended() {
             return self.commit_end(execution, turn).await;
         }
@@ -323,9 +324,9 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn next_ack(&self, execution: &mut Execution, extras: &mut Extras) -> AckOrchestrationItem {
+    fn next_ack(&self, execution: &mut Execution, extras: &mut Extras, now_ms: u64) -> AckOrchestrationItem {
         let plan = execution.take_plan();
-        let mut turn = commit::to_ack(self.shared, execution, plan, self.token, self.now_ms());
+        let mut turn = commit::to_ack(self.shared, execution, plan, self.token, now_ms);
         turn.records.append(&mut extras.records);
         turn.orchestrator_items.append(&mut extras.orchestrator_items);
         turn.cancelled_timers.append(&mut extras.cancelled_timers);
@@ -351,7 +352,7 @@ impl Turn<'_> {
             if !steps.is_empty() {
                 steps_run += steps.len();
                 if execution.has_uncommitted_events() {
-                    let mut turn = self.next_ack(execution, extras);
+                    let mut turn = self.next_ack(execution, extras, self.now_ms());
                     turn.after = AfterAck::KeepLock;
                     if !wake_up_queued {
                         turn.orchestrator_items.push(wake_up.clone());

@@ -304,22 +304,22 @@ async fn finish(
     records: Vec<RecordWrite>,
 ) {
     let outcome = ending::outcome(&result);
-    let ended = item.held_by(token).ended(result, records);
-    if ack(shared, &ended).await {
+    let end = || item.held_by(token).ended(result.clone(), records.clone());
+    if ack(shared, token, end).await {
         metrics::counter!(telemetry::ACTIVITY_ATTEMPTS, "outcome" => outcome).increment(1);
     }
 }
 
 /// Gives up an activity that nobody can run.
 async fn refuse(shared: &Shared, refusal: Refusal) {
-    if ack(shared, &refusal.ack).await {
+    if ack(shared, refusal.ack.lock_token, || refusal.ack.clone()).await {
         refusal.count();
     }
 }
 
-/// Commits the end of an activity. Whether that came about.
-async fn ack(shared: &Shared, ack: &AckWorkItem) -> bool {
-    let commit = |_| shared.store.ack_work_item(ack.clone());
+/// Commits the end of an activity, which is made anew for every try. Whether that came about.
+async fn ack(shared: &Shared, token: LockToken, end: impl Fn() -> AckWorkItem) -> bool {
+    let commit = |_| shared.store.ack_work_item(end());
     match shared.insist("the end of an activity could not be committed", commit).await {
         Ok(()) => return true,
         // The node gives up its work.
@@ -330,7 +330,7 @@ async fn ack(shared: &Shared, ack: &AckWorkItem) -> bool {
         }
         Err(error) => {
             tracing::error!(%error, "the end of an activity was refused; it will be delivered again");
-            Box::pin(abandon(shared, ack.lock_token, Some(Duration::from_secs(1)), false)).await;
+            Box::pin(abandon(shared, token, Some(Duration::from_secs(1)), false)).await;
         }
     }
     false

@@ -9,7 +9,9 @@ use bytes::Bytes;
 use semver::Version;
 use smallvec::{SmallVec, smallvec};
 
-use segno::store::{CustomStatusChange, ExecutionInfo, ExecutionMetadata, ExecutionStatus, InstanceInfo};
+use segno::store::{
+    CustomStatusChange, ExecutionInfo, ExecutionMetadata, ExecutionStatus, InstanceInfo, WatchUntil,
+};
 
 use crate::codec::{Decoder, Encoder, Undecodable};
 use crate::keys::{AgeIndex, Generation, Key, ended, status_number, status_of};
@@ -193,6 +195,11 @@ impl InstanceRow {
     }
 
     /// What callers see of it.
+    /// Whether this is what a watch waits for.
+    pub fn meets(&self, until: WatchUntil) -> bool {
+        until.is_met_by(self.current.status, self.custom_status_version, self.revision)
+    }
+
     pub fn info(&self, instance: &str) -> InstanceInfo {
         InstanceInfo {
             instance_id: instance.to_owned(),

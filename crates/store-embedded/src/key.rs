@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 
 use smallvec::SmallVec;
 
@@ -11,44 +11,60 @@ use smallvec::SmallVec;
 /// lies elsewhere is a cache miss.
 const INLINE_BYTES: usize = 64;
 
-/// Most keys differ within this many bytes, which are compared as one number.
+/// Most keys differ within this many bytes, which are compared as numbers.
 const FIRST_BYTES: usize = 16;
 
 /// A key, or the beginning of one.
 #[derive(Clone, PartialEq, Eq, Default)]
-pub struct Key(SmallVec<[u8; INLINE_BYTES]>);
+pub struct Key {
+    /// The first bytes as two numbers, as if zeros followed.
+    first: [u64; 2],
+    bytes: SmallVec<[u8; INLINE_BYTES]>,
+}
 
 impl Key {
     /// The key with these bytes.
     pub fn from_slice(bytes: &[u8]) -> Self {
-        Key(SmallVec::from_slice(bytes))
+        let mut key = Key::default();
+        key.extend_from_slice(bytes);
+        key
     }
 
     /// Its bytes.
     pub fn as_slice(&self) -> &[u8] {
-        &self.0
+        &self.bytes
     }
 
     /// Appends bytes.
     pub fn extend_from_slice(&mut self, bytes: &[u8]) {
-        self.0.extend_from_slice(bytes);
+        let len_before = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        if len_before < FIRST_BYTES {
+            self.first = first_of(&self.bytes);
+        }
     }
 
     /// Appends a byte.
     pub fn push(&mut self, byte: u8) {
-        self.0.push(byte);
+        self.extend_from_slice(&[byte]);
     }
+}
+
+fn first_of(bytes: &[u8]) -> [u64; 2] {
+    let mut first = [0; FIRST_BYTES];
+    let len = bytes.len().min(FIRST_BYTES);
+    first[..len].copy_from_slice(&bytes[..len]);
+    let number = u128::from_be_bytes(first);
+    [(number >> 64) as u64, number as u64]
 }
 
 impl Ord for Key {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        let halves = (self.split_first_chunk::<FIRST_BYTES>(), other.split_first_chunk::<FIRST_BYTES>());
-        let (Some((first, rest)), Some((other_first, other_rest))) = halves else {
-            return self.as_slice().cmp(other.as_slice());
-        };
-        let order = u128::from_be_bytes(*first).cmp(&u128::from_be_bytes(*other_first));
-        order.then_with(|| rest.cmp(other_rest))
+        match self.first.cmp(&other.first) {
+            Ordering::Equal => self.bytes.cmp(&other.bytes),
+            order => order,
+        }
     }
 }
 
@@ -64,13 +80,7 @@ impl Deref for Key {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        &self.0
-    }
-}
-
-impl DerefMut for Key {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.0
+        &self.bytes
     }
 }
 
@@ -82,7 +92,7 @@ impl Borrow<[u8]> for Key {
 
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.bytes.fmt(f)
     }
 }
 

@@ -110,8 +110,8 @@ fn push_age(key: &mut Key, created_at_ms: u64, instance: &str) {
 /// The first key behind all those that start with `prefix`; `None` when there is none.
 pub fn behind(prefix: &[u8]) -> Option<Key> {
     let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
-    let mut key = Key::from_slice(&prefix[..=last]);
-    key[last] += 1;
+    let mut key = Key::from_slice(&prefix[..last]);
+    key.push(prefix[last] + 1);
     Some(key)
 }
 

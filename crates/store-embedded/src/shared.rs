@@ -7,7 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use segno::clock::Clock;
 use segno::store::memory::wishes::{AllWaiters, Fetches, Wish};
-use segno::store::{ErrorKind, InstanceInfo, ProviderError};
+use segno::store::{ErrorKind, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
 use crate::base::Snapshot;
@@ -15,6 +15,7 @@ use crate::batch::Batch;
 use crate::committing::Left;
 use crate::facts::Facts;
 use crate::full_disk::FullDisk;
+use crate::instance_row::InstanceRow;
 use crate::options::Limits;
 use crate::overlay::Overlay;
 use crate::pace::Pace;
@@ -185,7 +186,7 @@ pub enum Task {
 pub struct Writing {
     pub sequence: u64,
     pub batch: Batch,
-    pub watched: Vec<InstanceInfo>,
+    pub watched: Vec<(Arc<str>, Arc<InstanceRow>)>,
     /// Set when a checkpoint is to follow.
     pub frozen: Option<Frozen>,
 }
@@ -449,7 +450,7 @@ impl Core {
     }
 
     /// A batch is durable: shows what it did and answers whoever waits for it. Returns how many that were.
-    pub fn synced(&self, watched: Vec<InstanceInfo>) -> usize {
+    pub fn synced(&self, watched: &[(Arc<str>, Arc<InstanceRow>)]) -> usize {
         let mut shared = self.lock();
         let now_ms = self.clock.now_ms();
         shared.refusal.take_if(|refusal| refusal.passes);

@@ -12,8 +12,8 @@ use segno::store::memory::peek_lock::{Attempt, Sequence, Standing};
 use segno::store::memory::watch::Watches;
 use segno::store::memory::worker_queue::{WorkWanted, WorkerQueue};
 use segno::store::{
-    ExecutionPosition, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceInfo, LockToken,
-    LockedWorkItem, OrchestrationItem, QueueDepths, ResidentExecutions,
+    ExecutionPosition, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockToken, LockedWorkItem,
+    OrchestrationItem, QueueDepths, ResidentExecutions,
 };
 
 use crate::facts::TOKENS;
@@ -39,7 +39,7 @@ pub struct State {
     pub versions: Sequence,
     pub watches: Watches,
     /// Watched instances that the next batch changes, as the commit left them.
-    pub watched: Vec<InstanceInfo>,
+    pub watched: Vec<(Arc<str>, Arc<InstanceRow>)>,
     pub unsynced: Unsynced,
     tokens: Sequence,
     tokens_reserved: u64,
@@ -339,16 +339,17 @@ impl State {
     }
 
     /// Notes that the instance of a commit is part of the next batch, and tells watchers once that is durable.
-    pub fn committed(&mut self, instance: &Arc<str>, row: &InstanceRow) {
+    pub fn committed(&mut self, instance: &Arc<str>, row: &Arc<InstanceRow>) {
         self.unsynced.touch(instance);
         self.orchestrations.set_pin(instance, row.current.pinned_version.as_ref());
-        if self.watches.has(instance) {
-            self.watched.push(row.info(instance));
+        // Whoever comes later looks at the row.
+        if self.watches.has_met(instance, |until| row.meets(until)) {
+            self.watched.push((Arc::clone(instance), Arc::clone(row)));
         }
     }
 
     /// A batch became durable: shows what it enqueued and answers whoever watched for it.
-    pub fn synced(&mut self, watched: Vec<InstanceInfo>, now_ms: u64) {
+    pub fn synced(&mut self, watched: &[(Arc<str>, Arc<InstanceRow>)], now_ms: u64) {
         let Some(stage) = self.unsynced.end_write() else { return };
         for (message_id, visible_at_ms) in stage.messages {
             self.orchestrations.reschedule(message_id, HELD_MS, visible_at_ms, now_ms);
@@ -356,8 +357,8 @@ impl State {
         for (item_id, visible_at_ms) in stage.items {
             self.work.reschedule(item_id, HELD_MS, visible_at_ms, now_ms);
         }
-        for info in &watched {
-            self.watches.answer(info);
+        for (instance, row) in watched {
+            self.watches.answer_met(instance, |until| row.meets(until), || row.info(instance));
         }
     }
 

@@ -93,7 +93,7 @@ impl Core {
         let mut shared = self.lock();
         shared.check_open(operation)?;
         let row = shared.state.tables.busy_instance(instance).map_err(|error| error.at(operation))?;
-        let info = row.map(|row| row.info(instance)).filter(|info| until.is_met(info));
+        let info = row.filter(|row| row.meets(until)).map(|row| row.info(instance));
         Ok(match info {
             Some(info) => {
                 let batch = shared.state.unsynced.of_instance(instance);

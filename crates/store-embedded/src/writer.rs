@@ -27,7 +27,7 @@ pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
                 }
                 let took = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(started_ns));
                 let Writing { watched, frozen, batch, .. } = writing;
-                let answered = core.synced(watched);
+                let answered = core.synced(&watched);
                 pace.written(answered, took);
                 telemetry::store_committed(took, answered);
                 spare = batch.recycled();

@@ -307,12 +307,15 @@ pub enum WatchUntil {
 impl WatchUntil {
     /// Whether an instance in this state answers the watch.
     pub fn is_met(self, info: &InstanceInfo) -> bool {
+        self.is_met_by(info.status, info.custom_status_version, info.revision)
+    }
+
+    /// Whether an instance of which this is known answers the watch.
+    pub fn is_met_by(self, status: ExecutionStatus, custom_status_version: u64, revision: u64) -> bool {
         match self {
-            WatchUntil::Terminal => info.status.is_terminal(),
-            WatchUntil::CustomStatusAfter(version) => {
-                info.custom_status_version > version || info.status.is_terminal()
-            }
-            WatchUntil::RevisionAfter(revision) => info.revision > revision,
+            WatchUntil::Terminal => status.is_terminal(),
+            WatchUntil::CustomStatusAfter(seen) => custom_status_version > seen || status.is_terminal(),
+            WatchUntil::RevisionAfter(seen) => revision > seen,
         }
     }
 }

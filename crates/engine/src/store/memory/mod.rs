@@ -5,7 +5,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | [`orchestrator_queue`] | messages per instance, instance locks, ready order |
+//! | [`orchestrator_queue`], `messages` | messages per instance, instance locks, ready order |
 //! | [`worker_queue`], [`sessions`], `tag_lanes` | activities by tag and session, their locks |
 //! | [`peek_lock`] | what both queues share |
 //! | `instance_table`, `instance_index` | rows, executions, histories, counters; listings |
@@ -22,6 +22,7 @@
 mod admin;
 mod instance_index;
 mod instance_table;
+mod messages;
 pub mod orchestrator_queue;
 pub mod peek_lock;
 mod provider;

@@ -21,10 +21,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use hashbrown::HashMap;
 use semver::Version;
 
+use super::messages::{Message, Messages};
 use super::peek_lock::{Attempt, Depths, Sequence, Standing, earliest};
 use crate::store::{
     AfterAck, DispatcherCapabilityFilter, LockToken, MessageContent, OrchestratorMessage, QueuedMessage,
@@ -48,7 +48,8 @@ pub struct OrchestratorQueue {
 struct InstanceQueue {
     pin: Option<Version>,
     visible: Messages,
-    delayed: Messages,
+    /// By id. Boxed, because most instances have one message and a map node has room for eleven.
+    delayed: BTreeMap<u64, Box<Message>>,
     lock: Option<InstanceLock>,
     timers: BTreeSet<(TimerIdentifier, u64)>,
     guarded_start: Option<u64>,
@@ -58,22 +59,11 @@ struct InstanceQueue {
     not_before_ms: u64,
 }
 
-/// Messages by id. Boxed, because most instances have one message and a map node has room for eleven.
-type Messages = BTreeMap<u64, Box<Message>>;
-
 #[derive(Debug)]
 struct InstanceLock {
     token: LockToken,
     until_ms: u64,
     fetched: Messages,
-}
-
-#[derive(Debug)]
-struct Message {
-    visible_at_ms: u64,
-    timer: Option<TimerIdentifier>,
-    attempts: u32,
-    body: Bytes,
 }
 
 /// A locked instance with everything that was visible for it.
@@ -99,7 +89,7 @@ impl InstanceQueue {
         if self.lock.is_some() {
             return None;
         }
-        self.visible.first_key_value().map(|(&message_id, _)| message_id)
+        self.visible.first_id()
     }
 
     /// Forgets what points at a message that leaves the queue for good.
@@ -158,7 +148,7 @@ impl OrchestratorQueue {
         if message.guard == StartGuard::IfAbsent {
             queue.guarded_start = Some(message_id);
         }
-        let stored = Box::new(Message { visible_at_ms, timer: message.timer, attempts, body: message.body });
+        let stored = Message { visible_at_ms, timer: message.timer, attempts, body: message.body };
         self.show(&instance, [(message_id, stored)], now_ms);
     }
 
@@ -169,7 +159,7 @@ impl OrchestratorQueue {
         let queue = self.instances.get_mut(&instance).expect("a delayed message has an instance");
         let mut message = queue.delayed.remove(&message_id).expect("the delayed index names messages");
         message.visible_at_ms = to_ms;
-        self.show(&instance, [(message_id, message)], now_ms);
+        self.show(&instance, [(message_id, *message)], now_ms);
     }
 
     /// Whether a message or a lock of the instance is here, so that its pin is known.
@@ -180,8 +170,8 @@ impl OrchestratorQueue {
     /// The messages that a lock holds, with their attempts, this fetch included.
     pub fn fetched(&self, token: LockToken) -> impl Iterator<Item = (u64, u32)> {
         let lock = self.locks.get(&token).and_then(|instance| self.instances.get(instance)?.lock.as_ref());
-        let fetched = lock.into_iter().flat_map(|lock| &lock.fetched);
-        fetched.map(|(&message_id, message)| (message_id, message.attempts))
+        let fetched = lock.into_iter().flat_map(|lock| lock.fetched.iter());
+        fetched.map(|(message_id, message)| (message_id, message.attempts))
     }
 
     /// Whether a guarded start for the instance waits, visible or not.
@@ -204,7 +194,7 @@ impl OrchestratorQueue {
             self.depths.delayed -= 1;
             let queue = self.instances.get_mut(&instance).expect("a delayed message has an instance");
             let message = queue.delayed.remove(&message_id).expect("the delayed index names messages");
-            self.show(&instance, [(message_id, message)], now_ms);
+            self.show(&instance, [(message_id, *message)], now_ms);
         }
     }
 
@@ -230,9 +220,10 @@ impl OrchestratorQueue {
         let instance = heads.min_by_key(|(message_id, _)| **message_id).map(|(_, id)| Arc::clone(id))?;
         let queue = self.instances.get_mut(&instance).expect("a ready instance has messages");
         let mut fetched = std::mem::take(&mut queue.visible);
+        fetched.sort();
         let mut attempt_count = 0;
-        let mut messages = Vec::with_capacity(fetched.len());
-        for (&message_id, message) in &mut fetched {
+        let mut messages = Vec::with_capacity(fetched.iter().len());
+        for (message_id, message) in fetched.iter_mut() {
             message.attempts = message.attempts.saturating_add(1);
             attempt_count = attempt_count.max(message.attempts);
             messages.push(QueuedMessage { message_id, body: message.body.clone() });
@@ -260,16 +251,16 @@ impl OrchestratorQueue {
             AfterAck::KeepLock => {
                 let lock = self.lock_mut(&instance);
                 let fetched = std::mem::take(&mut lock.fetched);
-                self.depths.locked -= fetched.len() as u64;
+                self.depths.locked -= fetched.len();
                 fetched
             }
         };
         let queue = self.instances.get_mut(&instance).expect("a locked instance is in the queue");
-        for (message_id, message) in &fetched {
-            queue.forget(*message_id, message.timer);
+        for (message_id, message) in fetched.iter() {
+            queue.forget(message_id, message.timer);
         }
         self.settle(&instance);
-        Some(fetched.into_keys().collect())
+        Some(fetched.ids().collect())
     }
 
     /// Gives the fetched messages back, visible at `visible_at_ms`. `None` when the token does not hold.
@@ -281,7 +272,7 @@ impl OrchestratorQueue {
         now_ms: u64,
     ) -> Option<()> {
         let (instance, mut fetched) = self.unlock(token)?;
-        for message in fetched.values_mut() {
+        for (_, message) in fetched.iter_mut() {
             message.attempts = attempt.settle(message.attempts);
             message.visible_at_ms = visible_at_ms;
         }
@@ -304,15 +295,16 @@ impl OrchestratorQueue {
     fn hide(&mut self, instance: &Arc<str>, until_ms: u64) {
         let queue = self.instances.get_mut(instance).expect("the caller found the instance in the queue");
         queue.not_before_ms = until_ms;
-        self.depths.visible -= queue.visible.len() as u64;
-        self.depths.delayed += queue.visible.len() as u64;
+        self.depths.visible -= queue.visible.len();
+        self.depths.delayed += queue.visible.len();
         let shown = std::mem::take(&mut queue.visible);
+        let shown = shown.into_iter().map(|(message_id, message)| (message_id, Box::new(message)));
         let early = queue.delayed.extract_if(.., |_, message| message.visible_at_ms < until_ms);
         let early: Vec<(u64, Box<Message>)> = early.collect();
         for (message_id, message) in &early {
             self.delayed.remove(&(message.visible_at_ms, *message_id));
         }
-        for (message_id, mut message) in shown.into_iter().chain(early) {
+        for (message_id, mut message) in shown.chain(early) {
             message.visible_at_ms = until_ms;
             self.delayed.insert((until_ms, message_id), Arc::clone(instance));
             queue.delayed.insert(message_id, message);
@@ -338,7 +330,7 @@ impl OrchestratorQueue {
             queue.timers.range(same_timer).map(|&(_, message_id)| message_id).collect();
         let queue = self.instances.get_mut(&id).expect("found just above");
         message_ids.retain(|&message_id| {
-            if queue.visible.remove(&message_id).is_some() {
+            if queue.visible.remove(message_id).is_some() {
                 self.depths.visible -= 1;
             } else if let Some(message) = queue.delayed.remove(&message_id) {
                 self.depths.delayed -= 1;
@@ -375,14 +367,14 @@ impl OrchestratorQueue {
         for (message_id, message) in &queue.delayed {
             self.delayed.remove(&(message.visible_at_ms, *message_id));
         }
-        self.depths.visible -= queue.visible.len() as u64;
+        self.depths.visible -= queue.visible.len();
         self.depths.delayed -= queue.delayed.len() as u64;
-        let mut removed: Vec<u64> = queue.visible.into_keys().chain(queue.delayed.into_keys()).collect();
+        let mut removed: Vec<u64> = queue.visible.ids().chain(queue.delayed.into_keys()).collect();
         if let Some(lock) = queue.lock {
             self.locks.remove(&lock.token);
             self.expiries.remove(&(lock.until_ms, lock.token));
-            self.depths.locked -= lock.fetched.len() as u64;
-            removed.extend(lock.fetched.into_keys());
+            self.depths.locked -= lock.fetched.len();
+            removed.extend(lock.fetched.ids());
         }
         removed
     }
@@ -401,8 +393,9 @@ impl OrchestratorQueue {
     pub fn content(&self, taken_at_ms: u64) -> Vec<MessageContent> {
         let mut content: Vec<MessageContent> = Vec::new();
         for (instance, queue) in &self.instances {
-            let locked = queue.lock.iter().flat_map(|lock| &lock.fetched);
-            for (&id, message) in queue.visible.iter().chain(&queue.delayed).chain(locked) {
+            let locked = queue.lock.iter().flat_map(|lock| lock.fetched.iter());
+            let delayed = queue.delayed.iter().map(|(id, message)| (*id, &**message));
+            for (id, message) in queue.visible.iter().chain(delayed).chain(locked) {
                 let is_start = queue.guarded_start == Some(id);
                 let plain = OrchestratorMessage {
                     instance: instance.as_ref().to_owned(),
@@ -447,26 +440,21 @@ impl OrchestratorQueue {
         let queue = self.instances.get_mut(&instance).expect("a locked instance is in the queue");
         let lock = queue.lock.take().expect("a lock token belongs to a lock");
         self.expiries.remove(&(lock.until_ms, token));
-        self.depths.locked -= lock.fetched.len() as u64;
+        self.depths.locked -= lock.fetched.len();
         Some((instance, lock.fetched))
     }
 
     /// Puts messages where their time says: among the visible or among the delayed.
-    fn show(
-        &mut self,
-        instance: &Arc<str>,
-        messages: impl IntoIterator<Item = (u64, Box<Message>)>,
-        now_ms: u64,
-    ) {
+    fn show(&mut self, instance: &Arc<str>, messages: impl IntoIterator<Item = (u64, Message)>, now_ms: u64) {
         let queue = self.instances.get_mut(instance).expect("the caller found the instance in the queue");
         for (message_id, mut message) in messages {
             message.visible_at_ms = message.visible_at_ms.max(queue.not_before_ms);
             if message.visible_at_ms <= now_ms {
-                queue.visible.insert(message_id, message);
+                queue.visible.add(message_id, message);
                 self.depths.visible += 1;
             } else {
                 self.delayed.insert((message.visible_at_ms, message_id), Arc::clone(instance));
-                queue.delayed.insert(message_id, message);
+                queue.delayed.insert(message_id, Box::new(message));
                 self.depths.delayed += 1;
             }
         }

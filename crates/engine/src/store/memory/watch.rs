@@ -1,7 +1,5 @@
 //! Watches on instances: each is answered by the first commit that meets it, with the state of that commit.
 
-use std::collections::BTreeMap;
-
 use hashbrown::HashMap;
 use tokio::sync::oneshot;
 
@@ -12,7 +10,8 @@ use crate::store::{InstanceInfo, WatchUntil};
 #[derive(Debug, Default)]
 pub struct Watches {
     ids: Sequence,
-    by_instance: HashMap<String, BTreeMap<u64, Watch>>,
+    /// With their ids, ascending.
+    by_instance: HashMap<String, Vec<(u64, Watch)>>,
 }
 
 #[derive(Debug)]
@@ -26,14 +25,16 @@ impl Watches {
     pub fn add(&mut self, instance: &str, until: WatchUntil) -> (u64, oneshot::Receiver<InstanceInfo>) {
         let (answer, receiver) = oneshot::channel();
         let id = self.ids.take();
-        self.by_instance.entry(instance.to_owned()).or_default().insert(id, Watch { until, answer });
+        self.by_instance.entry(instance.to_owned()).or_default().push((id, Watch { until, answer }));
         (id, receiver)
     }
 
     /// Forgets a watch, answered or not.
     pub fn remove(&mut self, instance: &str, id: u64) {
         let Some(watches) = self.by_instance.get_mut(instance) else { return };
-        watches.remove(&id);
+        if let Ok(place) = watches.binary_search_by_key(&id, |(id, _)| *id) {
+            watches.remove(place);
+        }
         if watches.is_empty() {
             self.by_instance.remove(instance);
         }
@@ -41,29 +42,38 @@ impl Watches {
 
     /// Answers every watch on the instance that its new state meets.
     pub fn answer(&mut self, info: &InstanceInfo) {
+        self.answer_met(&info.instance_id, |until| until.is_met(info), || info.clone());
+    }
+
+    /// The same, for a state that is put into words only if somebody wants to hear it.
+    pub fn answer_met(
+        &mut self,
+        instance: &str,
+        is_met: impl Fn(WatchUntil) -> bool,
+        info: impl Fn() -> InstanceInfo,
+    ) {
         if self.by_instance.is_empty() {
             return;
         }
-        let Some(watches) = self.by_instance.get_mut(&info.instance_id) else { return };
-        let met: Vec<u64> =
-            watches.iter().filter(|(_, watch)| watch.until.is_met(info)).map(|(&id, _)| id).collect();
-        for watch in met.iter().filter_map(|id| watches.remove(id)) {
+        let Some(watches) = self.by_instance.get_mut(instance) else { return };
+        for (_, watch) in watches.extract_if(.., |(_, watch)| is_met(watch.until)) {
             // A watcher that has gone away meanwhile is no error.
-            let _ = watch.answer.send(info.clone());
+            let _ = watch.answer.send(info());
         }
         if watches.is_empty() {
-            self.by_instance.remove(&info.instance_id);
+            self.by_instance.remove(instance);
         }
+    }
+
+    /// Whether somebody watches the instance who would be answered.
+    pub fn has_met(&self, instance: &str, is_met: impl Fn(WatchUntil) -> bool) -> bool {
+        !self.by_instance.is_empty()
+            && self.by_instance.get(instance).is_some_and(|all| all.iter().any(|(_, one)| is_met(one.until)))
     }
 
     /// The instances that somebody watches.
     pub fn watched(&self) -> Vec<String> {
         self.by_instance.keys().cloned().collect()
-    }
-
-    /// Whether somebody watches the instance.
-    pub fn has(&self, instance: &str) -> bool {
-        !self.by_instance.is_empty() && self.by_instance.contains_key(instance)
     }
 
     /// Whether nobody watches.

@@ -6,7 +6,6 @@
 use std::borrow::Cow;
 use std::io;
 use std::ops::{Bound, RangeBounds};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -39,7 +38,7 @@ const NEW_CACHE_BYTES: usize = 16 * 1024 * 1024;
 /// Version of the row format that this build writes.
 pub const BASE_FORMAT: u32 = 2;
 
-/// The oldest that it reads. Its first checkpoint makes it the newest; what is in it need not change for that.
+/// The oldest that it reads. The first checkpoint makes it the newest; what is in it need not change for that.
 const OLDEST_FORMAT: u32 = 1;
 
 /// Number of the fact that tells the format.
@@ -57,8 +56,6 @@ pub struct Base {
     database: Database,
     blocks: Arc<Blocks>,
     size: Mutex<Size>,
-    /// Whether it says that it is of an older format.
-    is_old: AtomicBool,
 }
 
 /// Rows in key order.
@@ -85,22 +82,31 @@ pub struct Snapshot {
     table: ReadOnlyTable<&'static [u8], &'static [u8]>,
 }
 
-/// How much there is of all rows but the facts.
+/// How much there is of all rows but the facts. An entry of an index counts as a row of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Size {
     pub rows: u64,
     /// Keys and values with their checksums.
     pub bytes: u64,
+    /// How much less it takes to store entries of indexes many in one row.
+    pub saved: u64,
 }
 
 impl Size {
     fn encode(self) -> Bytes {
-        [self.rows.to_le_bytes(), self.bytes.to_le_bytes()].concat().into()
+        [self.rows, self.bytes, self.saved].map(u64::to_le_bytes).concat().into()
     }
 
     fn decode(row: &[u8]) -> Option<Self> {
-        let (rows, bytes) = row.split_first_chunk()?;
-        Some(Size { rows: u64::from_le_bytes(*rows), bytes: u64::from_le_bytes(bytes.try_into().ok()?) })
+        let (numbers, _) = row.as_chunks();
+        let mut numbers = numbers.iter().map(|number| u64::from_le_bytes(*number));
+        // The last one is not there in the first version of the format, which saves nothing.
+        Some(Size { rows: numbers.next()?, bytes: numbers.next()?, saved: numbers.next().unwrap_or(0) })
+    }
+
+    /// Bytes that are stored.
+    pub fn stored_bytes(self) -> u64 {
+        self.bytes.saturating_sub(self.saved)
     }
 
     /// The one that a snapshot tells of.
@@ -148,7 +154,6 @@ impl Base {
         if !(OLDEST_FORMAT..=BASE_FORMAT).contains(&found) {
             return Err(OpenError::UnknownFormat { found, known: BASE_FORMAT });
         }
-        base.is_old = AtomicBool::new(found < BASE_FORMAT);
         base.size = Mutex::new(Size::of(&snapshot)?);
         Ok(base)
     }
@@ -189,7 +194,7 @@ impl Base {
             }
             other => OpenError::Corrupt(format!("{BASE_NAME}: {other}")),
         })?;
-        Ok(Base { database, blocks, size: Mutex::default(), is_old: AtomicBool::new(true) })
+        Ok(Base { database, blocks, size: Mutex::default() })
     }
 
     /// The rows of the last checkpoint.
@@ -206,6 +211,16 @@ impl Base {
     /// How much it holds.
     pub fn size(&self) -> Size {
         *self.size.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Damages a row.
+    #[cfg(test)]
+    pub fn spoil(&self, key: &[u8]) {
+        let transaction = self.database.begin_write().expect("a transaction");
+        let mut table = transaction.open_table(ROWS).expect("the table");
+        table.insert(key, [0; CHECKSUM_BYTES].as_slice()).expect("a row").expect("a row that is there");
+        drop(table);
+        transaction.commit().expect("a commit");
     }
 
     /// Calls this when damage is met for the first time.
@@ -280,19 +295,16 @@ impl Base {
                     }
                 }
             }
-            packing.close(&mut table)?;
+            size.saved = size.saved.saturating_add_signed(packing.finish(&mut table)?);
             let mut set_fact = |number, value: &[u8]| {
                 let key = keys::meta(number);
                 table.insert(key.as_slice(), stored(&key, value).as_slice()).map(drop)
             };
             set_fact(SIZE_FACT, &size.encode())?;
-            if self.is_old.load(Ordering::Relaxed) {
-                set_fact(FORMAT_FACT, &BASE_FORMAT.to_le_bytes())?;
-            }
+            set_fact(FORMAT_FACT, &BASE_FORMAT.to_le_bytes())?;
         }
         transaction.commit().map_err(unreadable)?;
         *self.size.lock().unwrap_or_else(PoisonError::into_inner) = size;
-        self.is_old.store(false, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -322,48 +334,64 @@ impl Snapshot {
     pub fn last(&self, prefix: &[u8]) -> Result<Option<(Key, Bytes)>, RowError> {
         let behind = keys::behind(prefix);
         let end = behind.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let row = self.within(Bound::Included(prefix), end)?.next_back().transpose()?;
+        let row = self.within_from_end(Bound::Included(prefix), end)?.next().transpose()?;
         row.map(|(key, value)| Ok((key, value?))).transpose()
     }
 
     /// The last key that starts with `prefix` and does not lie behind `end`.
     pub fn last_key(&self, prefix: &[u8], end: Bound<&[u8]>) -> Result<Option<Key>, RowError> {
-        let row = self.within(Bound::Included(prefix), end)?.next_back().transpose()?;
-        Ok(row.map(|(key, _)| key))
+        let row = self.within_from_end(Bound::Included(prefix), end)?.next().transpose()?;
+        row.map(|(key, value)| value.map(|_| key)).transpose()
     }
 
-    /// Rows between two keys, from either end. A row that fails its checksum is one thing, a page that cannot be read is
+    /// Rows between two keys, in key order. A row that fails its checksum is one thing, a page that cannot be read is
     /// another: nothing can be read behind it.
     pub fn within(
         &self,
         start: Bound<&[u8]>,
         end: Bound<&[u8]>,
-    ) -> Result<impl DoubleEndedIterator<Item = MaybeRow> + use<>, RowError> {
-        // Whoever comes from the end need not hear that the page of the start cannot be read until he is there.
-        let (first_row, no_start) = match self.first_row(start) {
-            Ok(first_row) => (first_row, None),
-            Err(error) => (start.map(Key::from_slice), Some(Err(error))),
-        };
+    ) -> Result<impl Iterator<Item = MaybeRow> + use<>, RowError> {
+        let first_row = self.first_row(start)?;
         let rows = self.table.range::<&[u8]>((first_row.as_ref().map(Key::as_slice), end))?;
-        let range = (start.map(Key::from_slice), end.map(Key::from_slice));
-        let is_within = move |row: &MaybeRow| match row {
-            Ok((key, _)) => !keys::is_packed(key) || range.contains(key),
-            Err(_) => true,
-        };
-        Ok(no_start.into_iter().chain(
-            rows.flat_map(|row| match row {
+        let is_within = is_within(start, end);
+        Ok(rows
+            .flat_map(|row| match row {
                 Ok((key, value)) => entries(key.value(), value.value()),
                 Err(error) => Entries::from([Err(error.into())]),
             })
-            .filter(is_within),
-        ))
+            .filter(is_within))
     }
 
-    /// Lengths of all rows as they are stored.
-    #[cfg(test)]
-    pub fn stored_lengths(&self) -> Vec<usize> {
-        let rows = self.table.range::<&[u8]>(..).expect("rows");
-        rows.map(|row| row.expect("a row").1.value().len()).collect()
+    /// The same from the end, without looking at the start before it is there: its page may be one that cannot be read.
+    pub fn within_from_end(
+        &self,
+        start: Bound<&[u8]>,
+        end: Bound<&[u8]>,
+    ) -> Result<impl Iterator<Item = MaybeRow> + use<>, RowError> {
+        let first_row = match start {
+            Bound::Included(key) | Bound::Excluded(key) if keys::is_packed(key) => Bound::Included(&key[..1]),
+            start => start,
+        };
+        let mut rows = self.table.range::<&[u8]>((first_row, end))?;
+        let (is_within, start) = (is_within(start, end), start.map(Key::from_slice));
+        let mut is_at_start = false;
+        let rows = std::iter::from_fn(move || {
+            if is_at_start {
+                return None;
+            }
+            let row = match rows.next_back()? {
+                Ok((key, value)) => {
+                    is_at_start = match &start {
+                        Bound::Included(start) | Bound::Excluded(start) => key.value() <= start.as_slice(),
+                        Bound::Unbounded => false,
+                    };
+                    entries(key.value(), value.value())
+                }
+                Err(error) => Entries::from([Err(error.into())]),
+            };
+            Some(row.into_iter().rev())
+        });
+        Ok(rows.flatten().filter(is_within))
     }
 
     /// Where to start so as to meet all keys from `start` on: entries of an index lie behind the key of their row.
@@ -376,6 +404,21 @@ impl Snapshot {
             return Ok(Bound::Included(Key::from_slice(row?.0.value())));
         }
         Ok(start.map(Key::from_slice))
+    }
+
+    /// What all rows but the facts take.
+    #[cfg(test)]
+    pub fn stored_bytes(&self) -> u64 {
+        let rows = self.table.range::<&[u8]>(..).expect("rows").map(|row| row.expect("a row"));
+        let rows = rows.filter(|(key, _)| !keys::is_meta(key.value()));
+        rows.map(|(key, value)| (key.value().len() + value.value().len()) as u64).sum()
+    }
+
+    /// Lengths of all rows as they are stored.
+    #[cfg(test)]
+    pub fn stored_lengths(&self) -> Vec<usize> {
+        let rows = self.table.range::<&[u8]>(..).expect("rows");
+        rows.map(|row| row.expect("a row").1.value().len()).collect()
     }
 
     /// Rows whose keys start with `prefix` and lie at or behind `start`, in key order. Nothing behind them is read.
@@ -406,6 +449,15 @@ impl Snapshot {
 
 /// A row as it was found.
 pub type MaybeRow = Result<(Key, Result<Bytes, RowError>), RowError>;
+
+/// Whether a row that was met lies between two keys. One whose entries are not known may have some that do.
+fn is_within(start: Bound<&[u8]>, end: Bound<&[u8]>) -> impl Fn(&MaybeRow) -> bool + use<> {
+    let range = (start.map(Key::from_slice), end.map(Key::from_slice));
+    move |row| match row {
+        Ok((key, Ok(_))) if keys::is_packed(key) => range.contains(key),
+        _ => true,
+    }
+}
 
 /// What a stored row holds: mostly one row, many if they are entries of an index.
 type Entries = SmallVec<[MaybeRow; 1]>;

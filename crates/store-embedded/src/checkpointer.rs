@@ -150,7 +150,10 @@ impl Checkpointer {
             } else {
                 tracing::error!(%error, "a checkpoint failed; the store is read-only until it is reopened");
             }
-            return Err(Refusal::failed(&format!("checkpoint: {error}")));
+            return Err(match &error {
+                RowError::Corrupt(what) => Refusal::damaged(what),
+                _ => Refusal::failed(&format!("checkpoint: {error}")),
+            });
         }
         if let Some(mut following) = running.take() {
             match following.compaction.follow(&frozen.changes, &facts) {
@@ -182,7 +185,7 @@ impl Checkpointer {
         let rests = compacted_at_ms
             .is_some_and(|at_ms| self.core.clock.now_ms().saturating_sub(at_ms) < COMPACTION_PAUSE_MS);
         let size = self.base.size();
-        let used = (size.bytes + size.rows * ROW_BYTES) / 2 * 3;
+        let used = (size.stored_bytes() + size.rows * ROW_BYTES) / 2 * 3;
         let file = self.base.file_bytes();
         !rests && file > self.core.limits.compact_above_bytes && used < file / 2
     }

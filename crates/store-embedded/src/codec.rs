@@ -13,8 +13,8 @@ pub struct Undecodable(pub &'static str);
 /// Most rows are shorter: they are put together on the stack, and lie next to each other in memory.
 const SHORT_BYTES: usize = 512;
 
-/// How much memory short rows share. They come with every commit, stay until the next checkpoint, and go all together, from
-/// another thread: memory of their own for each would cost more than to encode them.
+/// How much memory short rows share. They come with every commit, and most of them stay until the next checkpoint and go with
+/// it, from another thread: memory of their own for each would cost more than to encode them.
 const CHUNK_BYTES: usize = 16 * 1024;
 
 thread_local! {
@@ -93,7 +93,7 @@ impl Encoder {
         }
     }
 
-    /// What was appended. A short row shares its memory with others; who keeps it for long copies it.
+    /// What was appended. A short row shares its memory with others; see [`Decoder::kept_bytes`].
     pub fn finish(self) -> Bytes {
         if !self.long.is_empty() {
             return Bytes::from(self.long);
@@ -144,6 +144,12 @@ impl<'a> Decoder<'a> {
 
     pub fn u64(&mut self) -> Result<u64, Undecodable> {
         self.array().map(u64::from_le_bytes)
+    }
+
+    /// Bytes for keeping: those of a short row share the memory of many others, so they are copied.
+    pub fn kept_bytes(&mut self) -> Result<Bytes, Undecodable> {
+        let bytes = self.bytes()?;
+        Ok(if self.source.len() <= SHORT_BYTES { Bytes::copy_from_slice(&bytes) } else { bytes })
     }
 
     /// Bytes that share the source's buffer.

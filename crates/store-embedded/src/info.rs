@@ -27,7 +27,7 @@ pub struct Info {
     pub format_version: u32,
     /// Files of the store, by name.
     pub files: Vec<FileInfo>,
-    /// Rows in the state file.
+    /// Rows in the state file, entries of indexes included.
     pub rows: u64,
     /// Bytes of the state file that rows use; the rest is index pages and room for more.
     pub row_bytes: u64,
@@ -179,7 +179,7 @@ fn count(
         format_version: taken.rows.format()?,
         files,
         rows: size.rows,
-        row_bytes: size.bytes,
+        row_bytes: size.stored_bytes(),
         log_to_replay_bytes,
         instances: metrics.into(),
         executions: metrics.total_executions,

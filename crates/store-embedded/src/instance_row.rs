@@ -136,7 +136,7 @@ impl ExecutionRow {
         Ok(ExecutionRow {
             execution_id: row.u64()?,
             status: status_of(row.u8()?).ok_or(Undecodable("unknown state"))?,
-            output: row.option(Decoder::bytes)?,
+            output: row.option(Decoder::kept_bytes)?,
             pinned_version: row.option(decode_version)?,
             incarnation: row.option(Decoder::u64)?,
             started_at_ms: row.u64()?,
@@ -194,12 +194,12 @@ impl InstanceRow {
         self.current.completed_at_ms.filter(|_| self.current.status.is_terminal())
     }
 
-    /// What callers see of it.
     /// Whether this is what a watch waits for.
     pub fn meets(&self, until: WatchUntil) -> bool {
         until.is_met_by(self.current.status, self.custom_status_version, self.revision)
     }
 
+    /// What callers see of it.
     pub fn info(&self, instance: &str) -> InstanceInfo {
         InstanceInfo {
             instance_id: instance.to_owned(),
@@ -314,7 +314,7 @@ impl InstanceRow {
             name: row.option(Decoder::text)?,
             version: row.option(Decoder::text)?,
             parent: row.option(Decoder::text)?,
-            custom_status: row.option(Decoder::bytes)?,
+            custom_status: row.option(Decoder::kept_bytes)?,
             custom_status_version: row.u64()?,
             labels: (0..row.u32()?)
                 .map(|_| Ok((row.text()?, row.text()?)))

@@ -1,4 +1,4 @@
-//! Changes of rows since a checkpoint: the newest value of each key. What was made and removed in between leaves no trace.
+//! Changes of rows since a checkpoint: the newest value of each key. What was made and removed in between is forgotten.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

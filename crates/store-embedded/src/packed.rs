@@ -11,7 +11,7 @@ use std::vec;
 
 use redb::{ReadableTable, Table};
 
-use crate::base;
+use crate::base::{self, Base};
 use crate::codec::Undecodable;
 use crate::error::RowError;
 use crate::keys::{self, Key};
@@ -93,6 +93,17 @@ fn take_len(rest: &mut &[u8]) -> Option<usize> {
 #[derive(Default)]
 pub struct Packing {
     open: Option<Open>,
+    /// By how much less is stored than if every entry was a row of its own.
+    saved: i64,
+}
+
+fn signed(len: usize) -> i64 {
+    i64::try_from(len).unwrap_or(i64::MAX)
+}
+
+/// Length of a row with its key.
+fn row_len(key: &[u8], value: &[u8]) -> i64 {
+    signed(key.len() + Base::stored_len(value))
 }
 
 /// The row that is being changed.
@@ -118,18 +129,24 @@ impl Packing {
         }
         let open = self.open.as_mut().expect("it is there or was just found");
         let was_there = open.set(entry, is_there);
+        self.saved += row_len(entry, &[]) * (i64::from(is_there) - i64::from(was_there));
         while open.new_bytes > 2 * LONGEST_BYTES {
-            open.put_first(rows, LONGEST_BYTES)?;
+            self.saved -= open.put_first(rows, LONGEST_BYTES)?;
         }
         Ok(was_there)
     }
 
-    /// Stores what was changed.
-    pub fn close(&mut self, rows: &mut Rows<'_>) -> Result<(), RowError> {
-        match self.open.take() {
-            Some(open) if open.is_changed => open.finish(rows),
-            _ => Ok(()),
+    /// Stores what was changed. Returns by how much more is saved now by storing many entries in one row.
+    pub fn finish(mut self, rows: &mut Rows<'_>) -> Result<i64, RowError> {
+        self.close(rows)?;
+        Ok(self.saved)
+    }
+
+    fn close(&mut self, rows: &mut Rows<'_>) -> Result<(), RowError> {
+        if let Some(open) = self.open.take().filter(|open| open.is_changed) {
+            self.saved -= open.finish(rows)?;
         }
+        Ok(())
     }
 }
 
@@ -182,8 +199,8 @@ impl Open {
         self.new.push((entry, shared));
     }
 
-    /// Stores a row with about so many bytes of the first entries.
-    fn put_first(&mut self, rows: &mut Rows<'_>, bytes: usize) -> Result<(), RowError> {
+    /// Stores a row with about so many bytes of the first entries. Returns by how much more is stored then.
+    fn put_first(&mut self, rows: &mut Rows<'_>, bytes: usize) -> Result<i64, RowError> {
         let mut taken = 0;
         let more = self.new.iter().skip(1).take_while(|(entry, shared)| {
             taken += packed_len(entry, *shared);
@@ -191,7 +208,7 @@ impl Open {
         });
         let count = 1 + more.count();
         let mut entries = self.new.drain(..count);
-        let Some((first, _)) = entries.next() else { return Ok(()) };
+        let Some((first, _)) = entries.next() else { return Ok(0) };
         let mut value = Vec::with_capacity(bytes);
         entries.for_each(|(entry, shared)| pack(&mut value, &entry, shared));
         self.new_bytes -= packed_len(&first, 0) + value.len();
@@ -200,28 +217,32 @@ impl Open {
             self.new_bytes += packed_len(next, 0) - packed_len(next, *shared);
             *shared = 0;
         }
-        if let Some(row) = self.row.take().filter(|row| *row != first) {
-            rows.remove(row.as_slice())?;
-        }
+        let removed = self.remove_row(rows)?;
         self.is_changed = true;
         rows.insert(first.as_slice(), base::stored(&first, &value).as_slice())?;
-        Ok(())
+        Ok(row_len(&first, &value) - removed)
     }
 
-    fn finish(mut self, rows: &mut Rows<'_>) -> Result<(), RowError> {
+    /// Removes the row if it is still in the table. Returns how long it was.
+    fn remove_row(&mut self, rows: &mut Rows<'_>) -> Result<i64, RowError> {
+        let Some(row) = self.row.take() else { return Ok(0) };
+        let removed = rows.remove(row.as_slice())?;
+        Ok(removed.map_or(0, |stored| signed(row.len() + stored.value().len())))
+    }
+
+    /// Stores all that is left. Returns by how much more is stored then.
+    fn finish(mut self, rows: &mut Rows<'_>) -> Result<i64, RowError> {
         while let Some(rest) = self.old.next() {
             self.push(rest);
         }
         // In equal parts, so that there is room for more in each.
         let parts = self.new_bytes.div_ceil(LONGEST_BYTES).max(1);
         let part_bytes = self.new_bytes.div_ceil(parts);
+        let mut stored = 0;
         while !self.new.is_empty() {
-            self.put_first(rows, part_bytes)?;
+            stored += self.put_first(rows, part_bytes)?;
         }
-        if let Some(row) = self.row {
-            rows.remove(row.as_slice())?;
-        }
-        Ok(())
+        Ok(stored - self.remove_row(rows)?)
     }
 }
 
@@ -236,7 +257,7 @@ mod tests {
     use segno_testkit::seeded::Random;
 
     use super::*;
-    use crate::base::{Base, Durable, Size, Snapshot};
+    use crate::base::{Durable, Size, Snapshot};
     use crate::directory::Directory;
     use crate::files::Files;
     use crate::full_disk::FullDisk;
@@ -258,7 +279,7 @@ mod tests {
     fn found(snapshot: &Snapshot, start: Bound<&[u8]>, end: Bound<&[u8]>) -> Vec<Key> {
         let forward: Vec<Key> = snapshot.within(start, end).unwrap().map(|row| row.unwrap().0).collect();
         let mut backward: Vec<Key> =
-            snapshot.within(start, end).unwrap().rev().map(|row| row.unwrap().0).collect();
+            snapshot.within_from_end(start, end).unwrap().map(|row| row.unwrap().0).collect();
         backward.reverse();
         assert_eq!(forward, backward);
         forward
@@ -302,7 +323,9 @@ mod tests {
                 let snapshot = base.snapshot().unwrap();
                 let mut size = Size::default();
                 expected.iter().for_each(|key| size.add(key, Base::stored_len(&[])));
-                assert_eq!(base.size(), size);
+                let stored = base.size().stored_bytes();
+                assert_eq!(Size { saved: 0, ..base.size() }, size);
+                assert_eq!(stored, snapshot.stored_bytes());
                 for key in changes.keys() {
                     assert_eq!(
                         snapshot.get(key).unwrap().is_some(),
@@ -343,6 +366,23 @@ mod tests {
         write(&base, (0..10_000).rev().map(|number| (key(number), false)).collect::<BTreeMap<_, _>>());
         assert!(base.snapshot().unwrap().stored_lengths().len() <= FACTS, "nothing is left");
         assert_eq!(base.size(), Size::default());
+    }
+
+    #[test]
+    fn entries_of_a_damaged_row_are_never_merely_missing() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = base(&directory);
+        let key = |number: u64| keys::ended(keys::Generation::Root, number, "instance");
+        write(&base, (0..10).map(|number| (key(number), true)));
+        base.spoil(&key(0));
+        let snapshot = base.snapshot().unwrap();
+        assert!(snapshot.get(&key(5)).is_err());
+        assert!(snapshot.scan(&key(5)).unwrap().any(|row| row.is_err()));
+        assert!(snapshot.from(Bound::Excluded(&key(5))).unwrap().any(|row| row.is_err()));
+        assert!(snapshot.last(&keys::ended_ones(keys::Generation::Root)).is_err());
+        assert!(snapshot.last_key(&key(3), Bound::Included(&key(5))).is_err());
+        let change = [(Cow::Owned(key(5)), None)];
+        assert!(base.write_rows(change.into_iter(), Durable::Now).is_err(), "what it held would be lost");
     }
 
     #[test]

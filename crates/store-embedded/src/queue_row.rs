@@ -160,7 +160,7 @@ impl RecordRow {
             version: row.u64()?,
             due_at_ms: row.option(Decoder::u64)?,
             expires_at_ms: row.option(Decoder::u64)?,
-            body: row.bytes()?,
+            body: row.kept_bytes()?,
         })
     }
 }

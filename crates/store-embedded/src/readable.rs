@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::base::{Base, Snapshot};
+use crate::base::{Base, MaybeRow, Snapshot};
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::full_disk::FullDisk;
@@ -129,19 +129,21 @@ fn walk(
     {
         return Ok(());
     }
-    let mut rows =
-        snapshot.within(bound(after.as_ref()), bound(before.as_ref())).map_err(|error| error.to_string())?;
-    loop {
-        let row = match direction {
-            Direction::Forward => rows.next(),
-            Direction::Backward => rows.next_back(),
-        };
-        match row {
-            None => return Ok(()),
-            Some(Ok((key, value))) => each((key, value.map_err(|error| error.to_string()))),
-            Some(Err(error)) => return Err(error.to_string()),
+    let (start, end) = (bound(after.as_ref()), bound(before.as_ref()));
+    let rows: Box<dyn Iterator<Item = MaybeRow>> = match direction {
+        Direction::Forward => Box::new(snapshot.within(start, end).map_err(|error| error.to_string())?),
+        Direction::Backward => {
+            Box::new(snapshot.within_from_end(start, end).map_err(|error| error.to_string())?)
+        }
+    };
+    for row in rows {
+        let (key, value) = row.map_err(|error| error.to_string())?;
+        // A row of an index that cannot be read is told of where it starts.
+        if after.as_ref().is_none_or(|after| key > *after) {
+            each((key, value.map_err(|error| error.to_string())));
         }
     }
+    Ok(())
 }
 
 /// A key between two, seen as fractions, that is longer than both and so hardly a key of ours.

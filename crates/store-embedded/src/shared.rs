@@ -48,6 +48,14 @@ impl Refusal {
         Refusal { kind: ErrorKind::Unavailable, message, passes: false }
     }
 
+    /// What a checkpoint has to change is damaged, so that nothing can be written any more.
+    pub fn damaged(what: &str) -> Self {
+        let message = format!(
+            "the store is read-only since damage was met ({what}); check the store, and salvage it or restore a backup"
+        );
+        Refusal { kind: ErrorKind::Corrupt, message, passes: false }
+    }
+
     /// The store is being closed.
     pub fn closed() -> Self {
         let message = "the store has been closed".to_owned();

@@ -1,7 +1,7 @@
 //! A new execution: the first of an instance, or the next after continue-as-new.
 
 use crate::event::Started;
-use crate::store::engine_version;
+use crate::store::ENGINE_VERSION;
 use crate::work_item::{ContinueAsNew, StartOrchestration};
 
 /// An execution that is about to begin.
@@ -29,7 +29,7 @@ impl Begin {
                 custom_status: None,
                 labels: start.labels,
                 traceparent: start.traceparent,
-                engine_version: engine_version().to_string(),
+                engine_version: ENGINE_VERSION.to_owned(),
             },
         }
     }
@@ -49,7 +49,7 @@ impl Begin {
                 custom_status: next.custom_status,
                 labels: next.labels,
                 traceparent: next.traceparent,
-                engine_version: engine_version().to_string(),
+                engine_version: ENGINE_VERSION.to_owned(),
             },
         }
     }

@@ -19,7 +19,7 @@ pub(super) fn to_ack(
     plan: TurnPlan,
     token: LockToken,
     now_ms: u64,
-) -> AckOrchestrationItem {
+) -> Box<AckOrchestrationItem> {
     let mut metadata = ExecutionMetadata::default();
     if let Some((status, output)) = plan.status {
         metadata.status = Some(status);
@@ -47,7 +47,7 @@ pub(super) fn to_ack(
         let body = item.for_orchestrator(instance.as_str()).body;
         DeadLetter::of_orchestrator(&*shared.ids, instance, body, reason, now_ms).to_write()
     });
-    AckOrchestrationItem {
+    Box::new(AckOrchestrationItem {
         lock_token: token,
         execution_id: execution.id().execution_id,
         history_delta: plan.events,
@@ -58,22 +58,21 @@ pub(super) fn to_ack(
         cancelled_timers: plan.cancelled_timers,
         records: parked.collect(),
         after: AfterAck::Release,
-    }
+    })
 }
 
 /// Commits a turn. An error of the store never fails an instance: it is tried again for as long as the lock holds.
 pub(super) async fn ack(
     shared: &Shared,
     instance: &str,
-    turn: AckOrchestrationItem,
+    turn: Box<AckOrchestrationItem>,
 ) -> Result<(), ProviderError> {
-    let cancelled = turn.cancelled_activities.clone();
     let counts = Counts::of(&turn);
     let commit = |tries| {
-        let turn = turn.clone();
+        let is_repeated_part = tries > 0 && is_part(&turn);
+        let answer = shared.store.ack_orchestration_item((*turn).clone());
         async move {
-            let is_repeated_part = tries > 0 && is_part(&turn);
-            match shared.store.ack_orchestration_item(turn).await {
+            match answer.await {
                 // The first try was not answered, and had worked: nobody else can have written its events.
                 Err(error) if is_repeated_part && error.kind() == ErrorKind::Conflict => Ok(()),
                 answer => answer,
@@ -83,7 +82,7 @@ pub(super) async fn ack(
     let committed = shared.insist("a turn could not be committed", commit).await;
     match &committed {
         Ok(()) => {
-            shared.leases.stop_activities(&cancelled);
+            shared.leases.stop_activities(&turn.cancelled_activities);
             counts.add();
             if let Some(observer) = &shared.observer {
                 for kind in observer::kinds_of(&turn) {

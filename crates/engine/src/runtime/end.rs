@@ -23,7 +23,7 @@ impl Turn<'_> {
     pub(super) async fn commit_end(
         &self,
         execution: Box<Execution>,
-        turn: AckOrchestrationItem,
+        turn: Box<AckOrchestrationItem>,
     ) -> Result<(), Stop> {
         let (instance, epilogue) = (execution.id().instance.clone(), execution.epilogue());
         drop(execution);
@@ -38,7 +38,7 @@ impl Turn<'_> {
     async fn commit_with_epilogue(
         &self,
         instance: &str,
-        turn: AckOrchestrationItem,
+        turn: Box<AckOrchestrationItem>,
         make: &MakeEpilogue,
         outcome: &Result<Payload, Failure>,
     ) -> Result<(), Stop> {

@@ -225,19 +225,24 @@ impl Shared {
         let mut tries = 0;
         loop {
             match call(tries).await {
-                Err(error) if error.is_retryable() => {
-                    metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
-                    if tries == 0 {
-                        tracing::warn!(%error, "{what}; trying again while the lock holds");
-                    }
-                    tokio::select! {
-                        biased;
-                        () = self.reached(Stage::Releasing) => return Err(error),
-                        () = clock::sleep(&*self.clock, backoff::store_retry(tries)) => tries += 1,
-                    }
-                }
+                // Boxed, because it is rare and every turn would have room for it.
+                Err(error) if error.is_retryable() => Box::pin(self.pause(what, tries, error)).await?,
                 answer => return answer,
             }
+            tries += 1;
+        }
+    }
+
+    /// Waits before the next try. Gives the error back when the node gives up its work.
+    async fn pause(&self, what: &str, tries: u32, error: ProviderError) -> Result<(), ProviderError> {
+        metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
+        if tries == 0 {
+            tracing::warn!(%error, "{what}; trying again while the lock holds");
+        }
+        tokio::select! {
+            biased;
+            () = self.reached(Stage::Releasing) => Err(error),
+            () = clock::sleep(&*self.clock, backoff::store_retry(tries)) => Ok(()),
         }
     }
 

@@ -126,6 +126,15 @@ impl Batch {
     }
 }
 
+/// What becomes of an execution that is to begin.
+enum Beginning {
+    Begun(Box<Execution>),
+    /// It is to start later.
+    TooEarly(Box<StartOrchestration>),
+    /// Its code is not here.
+    Unregistered(Box<Begin>),
+}
+
 pub(super) struct Turn<'a> {
     pub(super) shared: &'a Shared,
     pub(super) token: LockToken,
@@ -171,7 +180,10 @@ impl Turn<'_> {
         let Some((_, started)) = find_started(&history) else {
             let start = batch.take_start(|start| !unstarted::is_repeated_start(&item, start));
             return match (start, batch.continuation.take()) {
-                (Some(start), _) => self.begin_first(&item, &history, *start, batch).await,
+                (Some(start), _) => match self.begin_first(&item, &history, start) {
+                    Beginning::Begun(execution) => self.go_on(execution, batch).await,
+                    other => Box::pin(self.go_on_with(&item, &history, other, batch)).await,
+                },
                 (None, Some(next)) => Box::pin(self.begin_next(&item, &history, *next, batch)).await,
                 (None, None) => Box::pin(self.keep_early(&item, &history, batch)).await,
             };
@@ -233,19 +245,16 @@ impl Turn<'_> {
         events.map_err(|reason| self.unreadable(item, &reason))
     }
 
-    async fn begin_first(
+    fn begin_first(
         &self,
         item: &OrchestrationItem,
         early: &[Event],
-        start: StartOrchestration,
-        batch: Batch,
-    ) -> Result<(), Stop> {
-        let now_ms = self.now_ms();
-        if start.start_at_ms.is_some_and(|at_ms| at_ms > now_ms) {
-            return Box::pin(self.postpone(item, early, start, batch)).await;
+        start: Box<StartOrchestration>,
+    ) -> Beginning {
+        if start.start_at_ms.is_some_and(|at_ms| at_ms > self.now_ms()) {
+            return Beginning::TooEarly(start);
         }
-        let begin = Begin::first(start, item.execution_id, self.shared.ids.new_seed());
-        self.begin(item, early, begin, batch).await
+        self.begin(item, early, Begin::first(*start, item.execution_id, self.shared.ids.new_seed()))
     }
 
     pub(super) async fn begin_next(
@@ -255,26 +264,34 @@ impl Turn<'_> {
         next: ContinueAsNew,
         batch: Batch,
     ) -> Result<(), Stop> {
-        let begin = Begin::next(next, self.shared.ids.new_seed());
-        self.begin(item, early, begin, batch).await
+        let beginning = self.begin(item, early, Begin::next(next, self.shared.ids.new_seed()));
+        self.go_on_with(item, early, beginning, batch).await
     }
 
-    async fn begin(
-        &self,
-        item: &OrchestrationItem,
-        early: &[Event],
-        mut begin: Begin,
-        batch: Batch,
-    ) -> Result<(), Stop> {
-        let Some((version, handler)) =
-            self.shared.registry.orchestration(&begin.started.name, begin.version.as_deref())
+    fn begin(&self, item: &OrchestrationItem, early: &[Event], mut begin: Begin) -> Beginning {
+        let version = begin.version.as_deref();
+        let Some((version, handler)) = self.shared.registry.orchestration(&begin.started.name, version)
         else {
-            return Box::pin(self.unregistered_start(item, early, begin, batch)).await;
+            return Beginning::Unregistered(Box::new(begin));
         };
         begin.started.version = version.to_string();
         let id = ExecutionId { instance: item.instance.clone(), execution_id: begin.execution_id };
         let execution = Execution::begin(id, early, begin.started, &handler, self.now_ms());
-        self.go_on(Box::new(execution), batch).await
+        Beginning::Begun(Box::new(execution))
+    }
+
+    async fn go_on_with(
+        &self,
+        item: &OrchestrationItem,
+        early: &[Event],
+        beginning: Beginning,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        match beginning {
+            Beginning::Begun(execution) => self.go_on(execution, batch).await,
+            Beginning::TooEarly(start) => self.postpone(item, early, *start, batch).await,
+            Beginning::Unregistered(begin) => self.unregistered_start(item, early, *begin, batch).await,
+        }
     }
 
     /// Feeds the messages to the execution, runs inline steps, and commits.
@@ -286,6 +303,7 @@ impl Turn<'_> {
         let replies = batch.answer_starts(&execution.id().instance, started.parent.as_ref());
         let mut now_ms = self.now_ms();
         for message in batch.others {
+            now_ms = self.now_ms();
             if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
                 let late_ms = now_ms.saturating_sub(*fire_at_ms);
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
@@ -314,7 +332,7 @@ impl Turn<'_> {
     pub(super) async fn commit(
         &self,
         instance: &str,
-        turn: AckOrchestrationItem,
+        turn: Box<AckOrchestrationItem>,
     ) -> Result<(), ProviderError> {
         let begins = turn.metadata.pinned_version.is_some().then_some(turn.execution_id);
         commit::ack(self.shared, instance, turn).await?;
@@ -324,7 +342,12 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn next_ack(&self, execution: &mut Execution, extras: &mut Extras, now_ms: u64) -> AckOrchestrationItem {
+    fn next_ack(
+        &self,
+        execution: &mut Execution,
+        extras: &mut Extras,
+        now_ms: u64,
+    ) -> Box<AckOrchestrationItem> {
         let plan = execution.take_plan();
         let mut turn = commit::to_ack(self.shared, execution, plan, self.token, now_ms);
         turn.records.append(&mut extras.records);

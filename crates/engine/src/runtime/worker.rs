@@ -107,7 +107,7 @@ enum Ended {
 
 async fn process(shared: &Shared, locked: LockedWorkItem) {
     let item = match delivery::judge(&locked, shared.options.max_attempts, &*shared.ids) {
-        Delivery::Work(item) => *item,
+        Delivery::Work(item) => item,
         Delivery::Refused(refusal) => return Box::pin(refuse(shared, refusal)).await,
     };
     let LockedWorkItem { lock_token, attempt_count, .. } = locked;
@@ -120,14 +120,14 @@ async fn process(shared: &Shared, locked: LockedWorkItem) {
 /// Runs one attempt and commits its end.
 async fn attempt(
     shared: &Shared,
-    item: ActivityExecute,
+    item: Box<ActivityExecute>,
     token: LockToken,
     delivery: u32,
     handler: ActivityHandler,
 ) {
     let (stop, cancellation) = CancellationToken::new();
     let _held = shared.leases.hold_activity(token, item.identifier(), stop);
-    let item = Arc::new(item);
+    let item: Arc<ActivityExecute> = Arc::from(item);
     let heartbeat = Arc::new(Heartbeat::default());
     let ctx = ActivityContext {
         item: item.clone(),

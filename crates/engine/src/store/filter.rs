@@ -130,9 +130,12 @@ impl DispatcherCapabilityFilter {
     }
 }
 
+/// The version of the engine in this build.
+pub(crate) const ENGINE_VERSION: &str = env!("CARGO_PKG_VERSION");
+
 /// The version of the engine in this build; new executions are pinned to it.
 pub fn engine_version() -> Version {
-    Version::parse(env!("CARGO_PKG_VERSION")).expect("cargo only accepts semver package versions")
+    Version::parse(ENGINE_VERSION).expect("cargo only accepts semver package versions")
 }
 
 #[cfg(test)]

@@ -24,6 +24,7 @@ pub use admin::{
     QueueDepths, SystemMetrics,
 };
 pub use error::{ErrorKind, ProviderError};
+pub(crate) use filter::ENGINE_VERSION;
 pub use filter::{
     DispatcherCapabilityFilter, SemverRange, SessionClaims, SessionFetchConfig, TagFilter, engine_version,
 };

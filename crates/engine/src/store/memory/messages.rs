@@ -1,7 +1,8 @@
 //! Messages of one instance that are visible or fetched.
 
+use std::collections::{VecDeque, vec_deque};
+
 use bytes::Bytes;
-use smallvec::SmallVec;
 
 use crate::store::TimerIdentifier;
 
@@ -14,66 +15,78 @@ pub(super) struct Message {
     pub(super) body: Bytes,
 }
 
-/// Messages with their ids: the oldest first, the others in any order. Most instances have one message.
+/// Messages with their ids. Most instances have one, and they mostly come in order; those that do not are put in order when
+/// it matters.
 #[derive(Debug, Default)]
-pub(super) struct Messages(SmallVec<[(u64, Message); 1]>);
+pub(super) struct Messages {
+    messages: VecDeque<(u64, Message)>,
+    is_unordered: bool,
+    /// The lowest id, if there is one.
+    first_id: u64,
+}
 
 impl Messages {
+    /// The id of the oldest one.
     pub(super) fn first_id(&self) -> Option<u64> {
-        self.0.first().map(|(message_id, _)| *message_id)
+        (!self.is_empty()).then_some(self.first_id)
     }
 
     pub(super) fn add(&mut self, message_id: u64, message: Message) {
-        let is_first = self.first_id().is_some_and(|first_id| message_id < first_id);
-        self.0.push((message_id, message));
-        if is_first {
-            let last = self.0.len() - 1;
-            self.0.swap(0, last);
+        match self.messages.back() {
+            None => {
+                self.messages.reserve_exact(1);
+                self.first_id = message_id;
+            }
+            Some((last_id, _)) => {
+                self.is_unordered |= message_id < *last_id;
+                self.first_id = self.first_id.min(message_id);
+            }
         }
+        self.messages.push_back((message_id, message));
     }
 
-    /// Takes a message out; the cost is that of looking at all.
     pub(super) fn remove(&mut self, message_id: u64) -> Option<Message> {
-        let place = self.0.iter().position(|(id, _)| *id == message_id)?;
-        let (_, removed) = self.0.swap_remove(place);
-        if place == 0 {
-            self.sort();
-        }
+        self.sort();
+        let place = self.messages.binary_search_by_key(&message_id, |(id, _)| *id).ok()?;
+        let (_, removed) = self.messages.remove(place)?;
+        self.first_id = self.messages.front().map_or(0, |(id, _)| *id);
         Some(removed)
     }
 
     /// Puts all in the order of their ids.
     pub(super) fn sort(&mut self) {
-        self.0.sort_unstable_by_key(|(message_id, _)| *message_id);
+        if std::mem::take(&mut self.is_unordered) {
+            self.messages.make_contiguous().sort_unstable_by_key(|(id, _)| *id);
+        }
     }
 
     pub(super) fn len(&self) -> u64 {
-        self.0.len() as u64
+        self.messages.len() as u64
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.messages.is_empty()
     }
 
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (u64, &Message)> {
-        self.0.iter().map(|(message_id, message)| (*message_id, message))
+        self.messages.iter().map(|(message_id, message)| (*message_id, message))
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut Message)> {
-        self.0.iter_mut().map(|(message_id, message)| (*message_id, message))
+        self.messages.iter_mut().map(|(message_id, message)| (*message_id, message))
     }
 
     pub(super) fn ids(&self) -> impl Iterator<Item = u64> {
-        self.0.iter().map(|(message_id, _)| *message_id)
+        self.messages.iter().map(|(message_id, _)| *message_id)
     }
 }
 
 impl IntoIterator for Messages {
     type Item = (u64, Message);
-    type IntoIter = smallvec::IntoIter<[(u64, Message); 1]>;
+    type IntoIter = vec_deque::IntoIter<(u64, Message)>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
+        self.messages.into_iter()
     }
 }
 
@@ -86,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_is_first_whatever_comes_and_goes() {
+    fn the_oldest_is_known_whatever_comes_and_goes() {
         let mut messages = Messages::default();
         for message_id in [5, 9, 3, 7, 1] {
             messages.add(message_id, message());
@@ -99,5 +112,11 @@ mod tests {
         messages.add(2, message());
         messages.sort();
         assert!(messages.ids().eq([2, 5, 7]));
+        for message_id in [2, 5, 7] {
+            assert!(messages.remove(message_id).is_some());
+        }
+        assert_eq!(messages.first_id(), None);
+        messages.add(1, message());
+        assert_eq!(messages.first_id(), Some(1));
     }
 }

@@ -8,7 +8,7 @@ use std::ops::{Bound, RangeBounds};
 
 use bytes::Bytes;
 
-use crate::keys::{self, Key};
+use crate::keys::{self, Key, Table};
 use crate::queue_row;
 
 /// What an overlay says of a key.
@@ -43,7 +43,7 @@ type Changed<'a> = (Cow<'a, Key>, &'a Change);
 const ENTRY_BYTES: usize = 128;
 
 /// More than the number of any table.
-const UNKNOWN_TABLE: usize = 24;
+const UNKNOWN_TABLE: usize = Table::ByExpiry as usize + 1;
 
 /// The number of a key's table.
 fn table_of(key: &[u8]) -> usize {
@@ -232,7 +232,6 @@ impl Overlay {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::Table;
     use segno::store::StoredEvent;
 
     fn key() -> Key {

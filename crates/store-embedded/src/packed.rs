@@ -206,7 +206,7 @@ impl Open {
             taken += packed_len(entry, *shared);
             taken < bytes
         });
-        let count = 1 + more.count();
+        let count = (1 + more.count()).min(self.new.len());
         let mut entries = self.new.drain(..count);
         let Some((first, _)) = entries.next() else { return Ok(0) };
         let mut value = Vec::with_capacity(bytes);
@@ -217,10 +217,14 @@ impl Open {
             self.new_bytes += packed_len(next, 0) - packed_len(next, *shared);
             *shared = 0;
         }
-        let removed = self.remove_row(rows)?;
         self.is_changed = true;
-        rows.insert(first.as_slice(), base::stored(&first, &value).as_slice())?;
-        Ok(row_len(&first, &value) - removed)
+        let replaced = match self.row.take_if(|row| *row == first) {
+            Some(_) => 0,
+            None => self.remove_row(rows)?,
+        };
+        let before = rows.insert(first.as_slice(), base::stored(&first, &value).as_slice())?;
+        let replaced = replaced + before.map_or(0, |stored| signed(first.len() + stored.value().len()));
+        Ok(row_len(&first, &value) - replaced)
     }
 
     /// Removes the row if it is still in the table. Returns how long it was.

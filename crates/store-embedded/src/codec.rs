@@ -13,8 +13,8 @@ pub struct Undecodable(pub &'static str);
 /// Most rows are shorter: they are put together on the stack, and lie next to each other in memory.
 const SHORT_BYTES: usize = 512;
 
-/// How much memory short rows share. They come with every commit, and most of them stay until the next checkpoint and go with
-/// it, from another thread: memory of their own for each would cost more than to encode them.
+/// How much memory short rows share that come with every commit, stay until the next checkpoint and go with it, from another
+/// thread: memory of their own for each would cost more than to encode them.
 const CHUNK_BYTES: usize = 16 * 1024;
 
 thread_local! {
@@ -93,10 +93,20 @@ impl Encoder {
         }
     }
 
-    /// What was appended. A short row shares its memory with others; see [`Decoder::kept_bytes`].
+    /// What was appended.
     pub fn finish(self) -> Bytes {
+        if self.long.is_empty() {
+            Bytes::copy_from_slice(&self.short[..self.short_len])
+        } else {
+            Bytes::from(self.long)
+        }
+    }
+
+    /// The same for a row that mostly stays until the next checkpoint: a short one shares its memory with others. See
+    /// [`Decoder::kept_bytes`].
+    pub fn finish_beside_others(self) -> Bytes {
         if !self.long.is_empty() {
-            return Bytes::from(self.long);
+            return self.finish();
         }
         let row = &self.short[..self.short_len];
         CHUNK.with_borrow_mut(|chunk| {

@@ -302,7 +302,7 @@ impl InstanceRow {
         row.u64(self.execution_count);
         row.u64(self.event_count);
         self.current.encode_into(&mut row);
-        row.finish()
+        row.finish_beside_others()
     }
 
     pub fn decode(bytes: &Bytes) -> Result<Self, Undecodable> {

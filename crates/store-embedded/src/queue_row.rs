@@ -94,7 +94,7 @@ pub fn encode_events(events: &[StoredEvent]) -> Bytes {
         row.u64(event.event_id);
         row.bytes(&event.data);
     }
-    row.finish()
+    row.finish_beside_others()
 }
 
 /// A row of events that is this long gets no more of them.
@@ -160,7 +160,7 @@ impl RecordRow {
             version: row.u64()?,
             due_at_ms: row.option(Decoder::u64)?,
             expires_at_ms: row.option(Decoder::u64)?,
-            body: row.kept_bytes()?,
+            body: row.bytes()?,
         })
     }
 }

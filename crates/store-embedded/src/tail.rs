@@ -14,8 +14,7 @@ pub struct TailLimits {
     pub bytes: usize,
     /// Rows that differ from the last checkpoint.
     pub rows: usize,
-    /// Length of the log. Rows that are made and removed again are in the log, and short ones in memory that they share with
-    /// others.
+    /// Length of the log. Rows that are made and removed again leave no trace in memory, but are in the log.
     pub logged_bytes: u64,
     /// Age of the oldest change.
     pub age: Duration,

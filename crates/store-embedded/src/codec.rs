@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 #[error("the stored bytes do not decode: {0}")]
 pub struct Undecodable(pub &'static str);
 
-/// Most rows are shorter: they are put together on the stack, and lie next to each other in memory.
+/// Most rows are shorter: they are put together on the stack before it is known how much memory they need.
 const SHORT_BYTES: usize = 512;
 
 /// How much memory short rows share that come with every commit, stay until the next checkpoint and go with it, from another

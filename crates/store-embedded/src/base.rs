@@ -5,12 +5,10 @@
 
 use std::borrow::Cow;
 use std::io;
-use std::ops::{Bound, RangeBounds};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use redb::{Database, ReadOnlyTable, ReadableDatabase, StorageBackend, TableDefinition};
-use smallvec::SmallVec;
+use redb::{Database, ReadableDatabase, StorageBackend, TableDefinition};
 
 use crate::blocks::Blocks;
 use crate::error::{OpenError, RowError};
@@ -18,7 +16,8 @@ use crate::files::{Files, StoreFile};
 use crate::full_disk::FullDisk;
 use crate::keys::{self, Key};
 use crate::overlay::Overlay;
-use crate::packed::{self, Packing};
+use crate::packed::Packing;
+use crate::stored::{FORMAT_FACT, Snapshot, stored, stored_len};
 
 /// Name of the file.
 pub const BASE_NAME: &str = "state.redb";
@@ -41,14 +40,8 @@ pub const BASE_FORMAT: u32 = 2;
 /// The oldest that it reads. The first checkpoint makes it the newest; what is in it need not change for that.
 const OLDEST_FORMAT: u32 = 1;
 
-/// Number of the fact that tells the format.
-const FORMAT_FACT: u8 = 1;
-
 /// Number of the fact that tells how many rows there are and how long.
 const SIZE_FACT: u8 = 4;
-
-/// Length of the checksum before each value.
-const CHECKSUM_BYTES: usize = 4;
 
 /// The redb file.
 #[derive(Debug)]
@@ -56,30 +49,6 @@ pub struct Base {
     database: Database,
     blocks: Arc<Blocks>,
     size: Mutex<Size>,
-}
-
-/// Rows in key order.
-pub struct Rows(Box<dyn Iterator<Item = Result<(Key, Bytes), RowError>> + Send>);
-
-impl Rows {
-    /// No rows.
-    pub fn none() -> Self {
-        Rows(Box::new(std::iter::empty()))
-    }
-}
-
-impl Iterator for Rows {
-    type Item = Result<(Key, Bytes), RowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
-    }
-}
-
-/// The rows of one checkpoint, for reading.
-#[derive(Debug)]
-pub struct Snapshot {
-    table: ReadOnlyTable<&'static [u8], &'static [u8]>,
 }
 
 /// How much there is of all rows but the facts. An entry of an index counts as a row of its own.
@@ -200,12 +169,7 @@ impl Base {
     /// The rows of the last checkpoint.
     pub fn snapshot(&self) -> Result<Snapshot, RowError> {
         let transaction = self.database.begin_read().map_err(unreadable)?;
-        Ok(Snapshot { table: transaction.open_table(ROWS).map_err(unreadable)? })
-    }
-
-    /// Length of a row with its checksum.
-    pub fn stored_len(row: &[u8]) -> usize {
-        CHECKSUM_BYTES + row.len()
+        Ok(Snapshot::new(transaction.open_table(ROWS).map_err(unreadable)?))
     }
 
     /// How much it holds.
@@ -218,7 +182,7 @@ impl Base {
     pub fn spoil(&self, key: &[u8]) {
         let transaction = self.database.begin_write().expect("a transaction");
         let mut table = transaction.open_table(ROWS).expect("the table");
-        table.insert(key, [0; CHECKSUM_BYTES].as_slice()).expect("a row").expect("a row that is there");
+        table.insert(key, [0; 4].as_slice()).expect("a row").expect("a row that is there");
         drop(table);
         transaction.commit().expect("a commit");
     }
@@ -275,8 +239,8 @@ impl Base {
             for (key, value) in rows {
                 if keys::is_packed(&key) {
                     match (packing.set(&mut table, &key, value.is_some())?, value.is_some()) {
-                        (false, true) => size.add(&key, Base::stored_len(&[])),
-                        (true, false) => size.subtract(&key, Base::stored_len(&[])),
+                        (false, true) => size.add(&key, stored_len(&[])),
+                        (true, false) => size.subtract(&key, stored_len(&[])),
                         _ => {}
                     }
                     continue;
@@ -307,196 +271,6 @@ impl Base {
         *self.size.lock().unwrap_or_else(PoisonError::into_inner) = size;
         Ok(())
     }
-}
-
-impl Snapshot {
-    /// The version of the format that the rows have.
-    pub fn format(&self) -> Result<u32, RowError> {
-        let format = self.get(&keys::meta(FORMAT_FACT))?;
-        Ok(format.as_deref().and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes))
-    }
-
-    /// One row.
-    pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>, RowError> {
-        if keys::is_packed(key) {
-            let found = self.within(Bound::Included(key), Bound::Included(key))?.next().transpose()?;
-            return found.map(|(_, value)| value).transpose();
-        }
-        self.table.get(key)?.map(|stored| checked(key, stored.value())).transpose()
-    }
-
-    /// Rows whose keys start with `prefix`, in key order.
-    pub fn scan(&self, prefix: &[u8]) -> Result<Rows, RowError> {
-        Ok(Rows(Box::new(self.between(Bound::Included(prefix), prefix)?)))
-    }
-
-    /// The last row whose key starts with `prefix`.
-    pub fn last(&self, prefix: &[u8]) -> Result<Option<(Key, Bytes)>, RowError> {
-        let behind = keys::behind(prefix);
-        let end = behind.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let row = self.within_from_end(Bound::Included(prefix), end)?.next().transpose()?;
-        row.map(|(key, value)| Ok((key, value?))).transpose()
-    }
-
-    /// The last key that starts with `prefix` and does not lie behind `end`.
-    pub fn last_key(&self, prefix: &[u8], end: Bound<&[u8]>) -> Result<Option<Key>, RowError> {
-        let row = self.within_from_end(Bound::Included(prefix), end)?.next().transpose()?;
-        row.map(|(key, value)| value.map(|_| key)).transpose()
-    }
-
-    /// Rows between two keys, in key order. A row that fails its checksum is one thing, a page that cannot be read is
-    /// another: nothing can be read behind it.
-    pub fn within(
-        &self,
-        start: Bound<&[u8]>,
-        end: Bound<&[u8]>,
-    ) -> Result<impl Iterator<Item = MaybeRow> + use<>, RowError> {
-        let first_row = self.first_row(start)?;
-        let rows = self.table.range::<&[u8]>((first_row.as_ref().map(Key::as_slice), end))?;
-        let is_within = is_within(start, end);
-        Ok(rows
-            .flat_map(|row| match row {
-                Ok((key, value)) => entries(key.value(), value.value()),
-                Err(error) => Entries::from([Err(error.into())]),
-            })
-            .filter(is_within))
-    }
-
-    /// The same from the end, without looking at the start before it is there: its page may be one that cannot be read.
-    pub fn within_from_end(
-        &self,
-        start: Bound<&[u8]>,
-        end: Bound<&[u8]>,
-    ) -> Result<impl Iterator<Item = MaybeRow> + use<>, RowError> {
-        let first_row = match start {
-            Bound::Included(key) | Bound::Excluded(key) if keys::is_packed(key) => Bound::Included(&key[..1]),
-            start => start,
-        };
-        let mut rows = self.table.range::<&[u8]>((first_row, end))?;
-        let (is_within, start) = (is_within(start, end), start.map(Key::from_slice));
-        let mut is_at_start = false;
-        let rows = std::iter::from_fn(move || {
-            if is_at_start {
-                return None;
-            }
-            let row = match rows.next_back()? {
-                Ok((key, value)) => {
-                    is_at_start = match &start {
-                        Bound::Included(start) | Bound::Excluded(start) => key.value() <= start.as_slice(),
-                        Bound::Unbounded => false,
-                    };
-                    entries(key.value(), value.value())
-                }
-                Err(error) => Entries::from([Err(error.into())]),
-            };
-            Some(row.into_iter().rev())
-        });
-        Ok(rows.flatten().filter(is_within))
-    }
-
-    /// Where to start so as to meet all keys from `start` on: entries of an index lie behind the key of their row.
-    fn first_row(&self, start: Bound<&[u8]>) -> Result<Bound<Key>, RowError> {
-        if let Bound::Included(key) | Bound::Excluded(key) = start
-            && keys::is_packed(key)
-            && let Some(row) =
-                self.table.range::<&[u8]>((Bound::Included(&key[..1]), Bound::Included(key)))?.next_back()
-        {
-            return Ok(Bound::Included(Key::from_slice(row?.0.value())));
-        }
-        Ok(start.map(Key::from_slice))
-    }
-
-    /// What all rows but the facts take.
-    #[cfg(test)]
-    pub fn stored_bytes(&self) -> u64 {
-        let rows = self.table.range::<&[u8]>(..).expect("rows").map(|row| row.expect("a row"));
-        let rows = rows.filter(|(key, _)| !keys::is_meta(key.value()));
-        rows.map(|(key, value)| (key.value().len() + value.value().len()) as u64).sum()
-    }
-
-    /// Lengths of all rows as they are stored.
-    #[cfg(test)]
-    pub fn stored_lengths(&self) -> Vec<usize> {
-        let rows = self.table.range::<&[u8]>(..).expect("rows");
-        rows.map(|row| row.expect("a row").1.value().len()).collect()
-    }
-
-    /// Rows whose keys start with `prefix` and lie at or behind `start`, in key order. Nothing behind them is read.
-    pub fn between(
-        &self,
-        start: Bound<&[u8]>,
-        prefix: &[u8],
-    ) -> Result<impl Iterator<Item = Result<(Key, Bytes), RowError>> + use<>, RowError> {
-        let behind = keys::behind(prefix);
-        let end = behind.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        Ok(self.within(start, end)?.map(|row| {
-            let (key, value) = row?;
-            Ok((key, value?))
-        }))
-    }
-
-    /// Rows in key order, from a key on.
-    pub fn from(
-        &self,
-        start: Bound<&[u8]>,
-    ) -> Result<impl Iterator<Item = Result<(Key, Bytes), RowError>> + use<>, RowError> {
-        Ok(self.within(start, Bound::Unbounded)?.map(|row| {
-            let (key, value) = row?;
-            Ok((key, value?))
-        }))
-    }
-}
-
-/// A row as it was found.
-pub type MaybeRow = Result<(Key, Result<Bytes, RowError>), RowError>;
-
-/// Whether a row that was met lies between two keys. One whose entries are not known may have some that do.
-fn is_within(start: Bound<&[u8]>, end: Bound<&[u8]>) -> impl Fn(&MaybeRow) -> bool + use<> {
-    let range = (start.map(Key::from_slice), end.map(Key::from_slice));
-    move |row| match row {
-        Ok((key, Ok(_))) if keys::is_packed(key) => range.contains(key),
-        _ => true,
-    }
-}
-
-/// What a stored row holds: mostly one row, many if they are entries of an index.
-type Entries = SmallVec<[MaybeRow; 1]>;
-
-fn entries(key: &[u8], stored: &[u8]) -> Entries {
-    let one = |row| Entries::from([Ok((Key::from_slice(key), row))]);
-    if !keys::is_packed(key) {
-        return one(checked(key, stored));
-    }
-    let unpacked = verified(key, stored).and_then(|value| Ok(packed::unpack(key, value)?));
-    match unpacked {
-        Ok(entries) => entries.into_iter().map(|entry| Ok((entry, Ok(Bytes::new())))).collect(),
-        Err(error) => one(Err(error)),
-    }
-}
-
-fn checksum(key: &[u8], value: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(key), value)
-}
-
-/// A row as it is stored.
-pub fn stored(key: &[u8], value: &[u8]) -> Vec<u8> {
-    [&checksum(key, value).to_le_bytes(), value].concat()
-}
-
-/// The value of a stored row.
-pub fn verified<'a>(key: &[u8], stored: &'a [u8]) -> Result<&'a [u8], RowError> {
-    let (sum, value) = stored
-        .split_first_chunk::<CHECKSUM_BYTES>()
-        .ok_or_else(|| RowError::Corrupt("a row is too short for its checksum".to_owned()))?;
-    if u32::from_le_bytes(*sum) != checksum(key, value) {
-        let table = key.first().copied().unwrap_or(0);
-        return Err(RowError::Corrupt(format!("a row of table {table} fails its checksum")));
-    }
-    Ok(value)
-}
-
-fn checked(key: &[u8], stored: &[u8]) -> Result<Bytes, RowError> {
-    verified(key, stored).map(Bytes::copy_from_slice)
 }
 
 /// Why a file could not be opened: a block that fails its checksum is damage, anything else is the disk.

@@ -12,6 +12,7 @@ use crate::files::Files;
 use crate::keys::{self, Key, Table};
 use crate::log::{Scanned, scan};
 use crate::readable::{ReadableBase, Unreadable};
+use crate::stored::stored_len;
 use crate::tables::Tables;
 
 /// Most findings that a report lists.
@@ -177,7 +178,7 @@ fn check_rows(base: &Base, readable: &ReadableBase, notes: &mut Notebook<'_>) ->
     let unreadable = readable.rows(&mut |key, value| {
         notes.row_done();
         if !keys::is_meta(&key) {
-            size.add(&key, Base::stored_len(&value));
+            size.add(&key, stored_len(&value));
         }
         if Table::of_key(&key).is_none() {
             unknown.push(key);

@@ -265,3 +265,42 @@ fn answer(order: Option<CompactOrder>, failed: Failed) -> Result<(), Refusal> {
         Failed::Unknown(error) => Err(Refusal::failed(&error)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use segno::store::{ErrorKind, Provider, StoredEvent};
+
+    use super::*;
+    use crate::directory::Directory;
+    use crate::full_disk::FullDisk;
+    use crate::keys::Table;
+    use crate::store::EmbeddedStore;
+
+    fn damage_an_index(path: &Path) {
+        let files: Arc<dyn Files> = Arc::new(Directory::new(path).expect("a directory"));
+        let base = Base::open(&files, &FullDisk::new(Duration::ZERO)).expect("a state");
+        let rows = base.snapshot().expect("rows").scan(&keys::table(Table::ByAge)).expect("entries");
+        let (first, _) = rows.map(|row| row.expect("an entry")).next().expect("an instance");
+        base.spoil(&first);
+    }
+
+    #[tokio::test]
+    async fn a_checkpoint_that_meets_damage_says_to_salvage_and_reads_go_on() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let event = || vec![StoredEvent { event_id: 1, data: Bytes::from_static(b"event") }];
+        let store = EmbeddedStore::open(directory.path()).expect("an empty directory");
+        store.append_with_execution("a", 1, event()).await.expect("an instance");
+        store.close();
+        damage_an_index(directory.path());
+        let store = EmbeddedStore::open(directory.path()).expect("what is damaged was not met");
+        store.append_with_execution("b", 1, event()).await.expect("the log takes it");
+        store.core().checkpoint().await;
+        let error = store.append_with_execution("c", 1, event()).await.expect_err("nothing is written");
+        assert_eq!(error.kind(), ErrorKind::Corrupt);
+        assert!(error.to_string().contains("salvage"), "{error}");
+        assert_eq!(store.read("b").await.expect("reads go on"), event());
+    }
+}

@@ -12,13 +12,13 @@ use segno::store::{
     StoredEvent, WorkItemContent,
 };
 
-use crate::base::Rows;
 use crate::error::RowError;
 use crate::facts::{FACTS, Facts};
 use crate::instance_row::{ExecutionRow, InstanceRow};
 use crate::keys::{self, Key, Table};
 use crate::queue_row::{self, RecordRow};
 use crate::snapshot::Taken;
+use crate::stored::Rows;
 
 /// Most items in one batch.
 const MAX_BATCH_ITEMS: usize = 1_000;

@@ -11,7 +11,7 @@
 //! | `shared`, `committing`, `waiting`, `unsynced` | how an operation runs and what it waits for |
 //! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `removal`, `listing`, `record_index`, `expiries` | what operations do |
-//! | `tables`, `recent`, `rows`, `overlay`, `base`, `packed`, `facts` | rows in layers: changes in memory over redb |
+//! | `tables`, `recent`, `rows`, `overlay`, `base`, `stored`, `packed`, `facts` | rows in layers: changes in memory over redb |
 //! | `key`, `keys`, `instance_row`, `queue_row`, `batch`, `codec` | what rows and log records look like |
 //! | `log` | segments and records |
 //! | `files`, `directory` | the disk, behind a trait |
@@ -70,6 +70,7 @@ mod shared;
 mod snapshot;
 mod state;
 mod store;
+mod stored;
 mod tables;
 mod tail;
 mod unsynced;

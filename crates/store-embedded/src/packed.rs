@@ -11,10 +11,10 @@ use std::vec;
 
 use redb::{ReadableTable, Table};
 
-use crate::base::{self, Base};
 use crate::codec::Undecodable;
 use crate::error::RowError;
 use crate::keys::{self, Key};
+use crate::stored::{stored, stored_len, verified};
 
 /// A row that would become longer is divided.
 const LONGEST_BYTES: usize = 2_048;
@@ -103,7 +103,7 @@ fn signed(len: usize) -> i64 {
 
 /// Length of a row with its key.
 fn row_len(key: &[u8], value: &[u8]) -> i64 {
-    signed(key.len() + Base::stored_len(value))
+    signed(key.len() + stored_len(value))
 }
 
 /// The row that is being changed.
@@ -165,7 +165,7 @@ impl Open {
         let (row, old) = match found.transpose()? {
             None => (None, Vec::new()),
             Some((key, value)) => {
-                let entries = unpack(key.value(), base::verified(key.value(), value.value())?)?;
+                let entries = unpack(key.value(), verified(key.value(), value.value())?)?;
                 (Some(Key::from_slice(key.value())), entries)
             }
         };
@@ -222,7 +222,7 @@ impl Open {
             Some(_) => 0,
             None => self.remove_row(rows)?,
         };
-        let before = rows.insert(first.as_slice(), base::stored(&first, &value).as_slice())?;
+        let before = rows.insert(first.as_slice(), stored(&first, &value).as_slice())?;
         let replaced = replaced + before.map_or(0, |stored| signed(first.len() + stored.value().len()));
         Ok(row_len(&first, &value) - replaced)
     }
@@ -261,10 +261,11 @@ mod tests {
     use segno_testkit::seeded::Random;
 
     use super::*;
-    use crate::base::{Durable, Size, Snapshot};
+    use crate::base::{Base, Durable, Size};
     use crate::directory::Directory;
     use crate::files::Files;
     use crate::full_disk::FullDisk;
+    use crate::stored::Snapshot;
 
     /// Rows that are there in any case.
     const FACTS: usize = 2;
@@ -326,7 +327,7 @@ mod tests {
                 write(&base, changes.clone());
                 let snapshot = base.snapshot().unwrap();
                 let mut size = Size::default();
-                expected.iter().for_each(|key| size.add(key, Base::stored_len(&[])));
+                expected.iter().for_each(|key| size.add(key, stored_len(&[])));
                 let stored = base.size().stored_bytes();
                 assert_eq!(Size { saved: 0, ..base.size() }, size);
                 assert_eq!(stored, snapshot.stored_bytes());

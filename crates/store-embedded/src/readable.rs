@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::base::{Base, MaybeRow, Snapshot};
+use crate::base::Base;
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::full_disk::FullDisk;
 use crate::keys::Key;
+use crate::stored::{MaybeRow, Snapshot};
 use crate::untouched::Untouched;
 
 /// A damaged stretch is cut in half this many times in a row without finding a row in it, then it is given up.

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::base::Snapshot;
 use crate::codec::Undecodable;
 use crate::error::RowError;
 use crate::keys::Key;
 use crate::overlay::Overlay;
+use crate::stored::Snapshot;
 
 /// Three layers of rows.
 #[derive(Debug)]

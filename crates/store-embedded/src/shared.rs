@@ -10,7 +10,6 @@ use segno::store::memory::wishes::{AllWaiters, Fetches, Wish};
 use segno::store::{ErrorKind, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
-use crate::base::Snapshot;
 use crate::batch::Batch;
 use crate::committing::Left;
 use crate::facts::Facts;
@@ -21,6 +20,7 @@ use crate::overlay::Overlay;
 use crate::pace::Pace;
 use crate::snapshot::Taken;
 use crate::state::State;
+use crate::stored::Snapshot;
 use crate::tail::Tail;
 
 /// Why the store does not write.

@@ -6,8 +6,8 @@ use std::sync::MutexGuard;
 use segno::store::ProviderError;
 use tokio::sync::oneshot;
 
-use crate::base::Snapshot;
 use crate::shared::{Core, Refusal, Shared};
+use crate::stored::Snapshot;
 
 /// The rows of one moment.
 #[derive(Debug)]

@@ -8,7 +8,6 @@ use bytes::Bytes;
 use segno::store::memory::peek_lock::Standing;
 use segno::store::{HistoryPage, HistoryQuery, OrchestratorMessage, StoredEvent, WorkerMessage};
 
-use crate::base::Snapshot;
 use crate::batch::{self, Batch, Logged};
 use crate::error::RowError;
 use crate::facts::{FACTS, Facts};
@@ -17,6 +16,7 @@ use crate::keys::{self, Key, Table};
 use crate::queue_row::{self, RecordRow};
 use crate::recent::Recent;
 use crate::rows::{Later, Rows};
+use crate::stored::Snapshot;
 
 /// All tables.
 #[derive(Debug)]

@@ -493,3 +493,19 @@ pub(super) fn parent_of(history: &[Event]) -> Option<ParentLink> {
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much memory the future of a function takes.
+    fn future_bytes<A, B, Fut>(_: impl FnOnce(A, B) -> Fut) -> usize {
+        size_of::<Fut>()
+    }
+
+    #[test]
+    fn a_turn_takes_little_memory() {
+        let bytes = future_bytes::<&'static Shared, OrchestrationItem, _>(process);
+        assert!(bytes <= 3 * 1024, "{bytes} bytes");
+    }
+}

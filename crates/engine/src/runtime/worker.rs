@@ -357,3 +357,19 @@ async fn not_registered(shared: &Shared, item: &ActivityExecute, token: LockToke
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How much memory the future of a function takes.
+    fn future_bytes<A, B, Fut>(_: impl FnOnce(A, B) -> Fut) -> usize {
+        size_of::<Fut>()
+    }
+
+    #[test]
+    fn an_activity_takes_little_memory() {
+        let bytes = future_bytes::<&'static Shared, LockedWorkItem, _>(process);
+        assert!(bytes <= 3 * 1024, "{bytes} bytes");
+    }
+}

@@ -17,6 +17,7 @@ mod message;
 mod provider;
 mod records;
 mod transfer;
+mod watch_until;
 
 pub use admin::{
     DeleteInstanceResult, ExecutionInfo, HistoryPage, HistoryQuery, InstanceCursor, InstanceFilter,
@@ -35,7 +36,7 @@ pub use message::{
 pub use provider::{
     AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, ExecutionMetadata, ExecutionPosition,
     ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockedWorkItem,
-    OrchestrationItem, Provider, ResidentExecutions, WatchUntil,
+    OrchestrationItem, Provider, ResidentExecutions,
 };
 pub use records::{DueRecords, Expect, ListRecords, Record, RecordBatch, RecordWrite, Records};
 pub use transfer::{
@@ -47,3 +48,4 @@ pub use transfer::{
 pub trait Store: Provider + ProviderAdmin + Records + Transfer {}
 
 impl<T: Provider + ProviderAdmin + Records + Transfer> Store for T {}
+pub use watch_until::WatchUntil;

@@ -15,6 +15,7 @@ use super::message::{
     WorkerMessage,
 };
 use super::records::RecordWrite;
+use super::watch_until::WatchUntil;
 
 /// State of an execution, as the runtime computes it. A store keeps it and knows only what is terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -291,33 +292,6 @@ pub struct AckWorkItem {
     pub completion: Option<OrchestratorMessage>,
     /// Records to write in the same commit.
     pub records: Vec<RecordWrite>,
-}
-
-/// When a watch answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WatchUntil {
-    /// When the instance has ended.
-    Terminal,
-    /// When the custom status has a higher version than this, or the instance has ended.
-    CustomStatusAfter(u64),
-    /// When anything has been committed beyond this revision.
-    RevisionAfter(u64),
-}
-
-impl WatchUntil {
-    /// Whether an instance in this state answers the watch.
-    pub fn is_met(self, info: &InstanceInfo) -> bool {
-        self.is_met_by(info.status, info.custom_status_version, info.revision)
-    }
-
-    /// Whether an instance of which this is known answers the watch.
-    pub fn is_met_by(self, status: ExecutionStatus, custom_status_version: u64, revision: u64) -> bool {
-        match self {
-            WatchUntil::Terminal => status.is_terminal(),
-            WatchUntil::CustomStatusAfter(seen) => custom_status_version > seen || status.is_terminal(),
-            WatchUntil::RevisionAfter(seen) => revision > seen,
-        }
-    }
 }
 
 /// Durable queues and histories: what a runtime needs of a store.

@@ -61,6 +61,20 @@ fn every_store_that_was_ever_written_opens_and_shows_what_it_did() {
     assert!(found >= 6, "{found} stores");
 }
 
+#[test]
+fn a_store_of_an_older_format_goes_on_as_one_of_the_present() {
+    for name in ["v1-closed", "v1-killed", "v1-log-only"] {
+        let directory = copied(&golden().join(name));
+        for seed in [31, 32] {
+            write(directory.path(), seed, EmbeddedStore::close);
+            let report = segno_embedded::check(directory.path(), |_| {}).unwrap();
+            assert!(report.is_sound(), "{name}: {:?}", report.findings);
+        }
+        let store = open(directory.path(), &VirtualClock::new());
+        assert_eq!(block_on(store.info()).unwrap().format_version, 2, "{name}");
+    }
+}
+
 fn copied(path: &Path) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     copy(path, directory.path());

@@ -3,6 +3,10 @@
 //! One caller at a time is at work on the state. Those who come meanwhile leave their operations to that one: the state
 //! stays with one processor then, and nobody waits for it who could do something else. When a caller has been left enough,
 //! those who come after wait for the state themselves, so that it gets to its own answer.
+//!
+//! With a large crowd, operations are left even when nobody is at work: whoever leaves the last one of a group does them all,
+//! so that code and state are fetched into the processor's caches once for all of them. The writer does what is left of a
+//! group before it takes the batch, so nothing waits for a group that does not get full.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,6 +21,10 @@ use crate::waiting::durable;
 
 /// Most operations that are left to one caller.
 const MOST_LEFT: usize = 256;
+
+/// How many a batch must have answered for operations to be done in groups, and how many are a group.
+pub const CROWD: usize = 64;
+const GROUP: usize = 32;
 
 /// Most of them that are done before others who want the state get hold of it.
 const MOST_AT_ONCE: usize = 16;
@@ -54,6 +62,8 @@ type Job = Box<dyn FnOnce(&Core, &mut Shared, u64) + Send>;
 #[derive(Default)]
 pub struct Left {
     is_somebody_at_work: bool,
+    /// Whether the writer does what is left before it takes the next batch.
+    is_writer_coming: bool,
     /// How many were left to them, those included that are done.
     count: usize,
     jobs: Vec<Job>,
@@ -80,10 +90,7 @@ impl AtWork<'_> {
             while rest.peek().is_some() {
                 let mut shared = self.0.lock_after_others();
                 let now_ms = self.0.clock.now_ms();
-                for job in rest.by_ref().take(MOST_AT_ONCE) {
-                    // Whoever left a job that panics hears of it by an answer that does not come.
-                    drop(catch_unwind(AssertUnwindSafe(|| job(self.0, &mut shared, now_ms))));
-                }
+                rest.by_ref().take(MOST_AT_ONCE).for_each(|job| self.0.do_job(job, &mut shared, now_ms));
                 shared.wake(now_ms);
                 self.0.release(shared);
             }
@@ -180,7 +187,7 @@ impl Core {
         T: Send + 'static,
     {
         let mut left = self.left();
-        if left.is_somebody_at_work && left.count < MOST_LEFT {
+        if (left.is_somebody_at_work || left.is_writer_coming) && left.count < MOST_LEFT {
             let (slot, (answer, outcome)) = (Arc::new(Slot(Mutex::new(None))), oneshot::channel());
             let place = Arc::clone(&slot);
             left.count += 1;
@@ -189,6 +196,11 @@ impl Core {
                 *place.lock() = Some(ran);
                 shared.tell(batch, answer);
             }));
+            if !left.is_somebody_at_work && left.jobs.len() >= GROUP {
+                left.is_somebody_at_work = true;
+                drop(left);
+                AtWork(self).work_off();
+            }
             return Submitted::Left(slot, outcome);
         }
         let is_at_work = !std::mem::replace(&mut left.is_somebody_at_work, true);
@@ -215,6 +227,38 @@ impl Core {
         shared.wake(now_ms);
         self.release(shared);
         (ran, outcome)
+    }
+
+    /// With a large crowd, lets operations be left that the writer does at the latest. It is sure to come: somebody waits
+    /// for the batch that is being filled.
+    pub fn leave_to_writer(&self, shared: &mut Shared) {
+        let is_sure = shared.state.unsynced.is_wanted() && shared.refusal.is_none();
+        if shared.is_crowd && is_sure && !shared.is_left_to_writer {
+            shared.is_left_to_writer = true;
+            self.left().is_writer_coming = true;
+        }
+    }
+
+    /// Does what was left to the writer. Whatever comes from now on is not.
+    pub fn do_left(&self, shared: &mut Shared, now_ms: u64) {
+        if !std::mem::take(&mut shared.is_left_to_writer) {
+            return;
+        }
+        let jobs = {
+            let mut left = self.left();
+            left.is_writer_coming = false;
+            if !left.is_somebody_at_work {
+                left.count = 0;
+            }
+            std::mem::take(&mut left.jobs)
+        };
+        jobs.into_iter().for_each(|job| self.do_job(job, shared, now_ms));
+        shared.wake(now_ms);
+    }
+
+    fn do_job(&self, job: Job, shared: &mut Shared, now_ms: u64) {
+        // Whoever left a job that panics hears of it by an answer that does not come.
+        drop(catch_unwind(AssertUnwindSafe(|| job(self, shared, now_ms))));
     }
 
     fn left(&self) -> MutexGuard<'_, Left> {
@@ -348,13 +392,71 @@ mod tests {
         assert!(!store.core().left().is_somebody_at_work);
     }
 
+    /// Has operations left to the writer, which cannot come as long as the state is held.
+    fn with_writer_coming(store: &Arc<EmbeddedStore>) -> MutexGuard<'_, Shared> {
+        let mut shared = store.core().lock();
+        shared.is_crowd = true;
+        shared.state.touch();
+        shared.state.unsynced.want();
+        store.core().leave_to_writer(&mut shared);
+        shared
+    }
+
+    fn leave(store: &EmbeddedStore, count: usize) -> Vec<impl Future<Output = Result<u32, ProviderError>>> {
+        (0..count).map(|_| store.core().commit("left", |state, _| touch(state, 2))).collect()
+    }
+
+    #[test]
+    fn the_writer_does_what_is_left_of_a_group() {
+        let (_directory, store) = open();
+        let hold = with_writer_coming(&store);
+        let left = leave(&store, GROUP - 1);
+        assert_eq!(store.core().left().jobs.len(), GROUP - 1, "nobody is in a hurry");
+        store.core().release(hold);
+        left.into_iter().for_each(|left| assert_eq!(block_on(left), Ok(2)));
+        assert!(!store.core().left().is_writer_coming);
+    }
+
+    #[test]
+    fn whoever_leaves_the_last_of_a_group_does_it() {
+        let (_directory, store) = open();
+        let hold = with_writer_coming(&store);
+        let left = leave(&store, GROUP - 1);
+        let leaves = Arc::clone(&store);
+        let last = thread::spawn(move || block_on(leaves.core().commit("last", |state, _| touch(state, 3))));
+        while !store.core().left().is_somebody_at_work {
+            thread::yield_now();
+        }
+        store.core().release(hold);
+        assert_eq!(last.join().expect("the thread has not panicked"), Ok(3));
+        left.into_iter().for_each(|left| assert_eq!(block_on(left), Ok(2)));
+        assert_eq!(store.core().left().count, 0);
+    }
+
+    #[test]
+    fn what_is_left_to_a_writer_that_gives_up_is_refused() {
+        let (_directory, store) = open();
+        let hold = with_writer_coming(&store);
+        let left = leave(&store, 2);
+        // The state is not let go in between, so the writer, which would do them, does not come first.
+        let mut shared = hold;
+        shared.refusal = Some(Refusal::failed("a test"));
+        store.core().do_left(&mut shared, 0);
+        drop(shared);
+        for left in left {
+            assert_eq!(block_on(left).map_err(|error| error.kind()), Err(ErrorKind::Unavailable));
+        }
+        let late = store.core().commit("late", |state, _| touch(state, 3));
+        assert_eq!(block_on(late).map_err(|error| error.kind()), Err(ErrorKind::Unavailable));
+        assert!(store.core().left().jobs.is_empty(), "nothing is left to a writer that does not come");
+    }
+
     #[test]
     fn a_caller_has_its_answer_however_many_come() {
         let (_directory, store) = open();
         let hold = store.core().lock();
         let first = at_work(&store);
-        let left: Vec<_> =
-            (0..MOST_LEFT).map(|_| store.core().commit("left", |state, _| touch(state, 2))).collect();
+        let left = leave(&store, MOST_LEFT);
         assert_eq!(store.core().left().jobs.len(), MOST_LEFT);
         let waits = Arc::clone(&store);
         let last = thread::spawn(move || block_on(waits.core().commit("last", |state, _| touch(state, 3))));

@@ -11,7 +11,7 @@ use segno::store::{ErrorKind, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
 use crate::batch::Batch;
-use crate::committing::Left;
+use crate::committing::{CROWD, Left};
 use crate::facts::Facts;
 use crate::full_disk::FullDisk;
 use crate::instance_row::InstanceRow;
@@ -105,6 +105,10 @@ pub struct Shared {
     pub snapshots: Vec<oneshot::Sender<Taken>>,
     /// How many must wait for a batch before the writer, which sleeps, is called; `None` when it does not sleep.
     call_writer_at: Option<usize>,
+    /// Whether the last batch has answered a large crowd.
+    pub is_crowd: bool,
+    /// Whether there may be operations that were left to the writer.
+    pub is_left_to_writer: bool,
 }
 
 impl Shared {
@@ -248,6 +252,8 @@ impl Core {
             imports: 0,
             snapshots: Vec::new(),
             call_writer_at: None,
+            is_crowd: false,
+            is_left_to_writer: false,
         };
         let room = Arc::clone(&full_disk.room);
         let (to_writer, calm) = (Condvar::new(), Condvar::new());
@@ -308,6 +314,7 @@ impl Core {
     /// Ends an operation, and calls the writer if it sleeps and as many wait for the batch as it wishes. It is called
     /// when the lock is free: called earlier, it would wake up only to sleep again at the lock.
     pub fn release(&self, mut shared: MutexGuard<'_, Shared>) {
+        self.leave_to_writer(&mut shared);
         let enough = |at: usize| shared.state.unsynced.is_wanted() && shared.filling.len() >= at;
         let is_called = shared.call_writer_at.is_some_and(enough);
         if is_called {
@@ -336,6 +343,7 @@ impl Core {
             shared.call_writer_at = None;
         }
         let now_ms = self.clock.now_ms();
+        self.do_left(&mut shared, now_ms);
         let is_snapshot_due = !shared.snapshots.is_empty() && !shared.state.tables.rows.is_frozen();
         if is_snapshot_due {
             shared.state.store_attempts_of_locked(now_ms);
@@ -452,6 +460,7 @@ impl Core {
         waiting.append(&mut shared.filling);
         shared.refusal = Some(refusal.clone());
         shared.snapshots.clear();
+        self.do_left(&mut shared, self.clock.now_ms());
         drop(shared);
         answer(waiting, &Err(refusal));
         self.room.notify_waiters();
@@ -466,8 +475,9 @@ impl Core {
         shared.state.synced(watched, now_ms);
         shared.wake(now_ms);
         let waiting = std::mem::take(&mut shared.writing);
-        drop(shared);
         let answered = waiting.len();
+        shared.is_crowd = answered >= CROWD;
+        drop(shared);
         answer(waiting, &Ok(()));
         self.room.notify_waiters();
         answered

@@ -15,7 +15,8 @@ use crate::{block_on, cases};
 const DIRECTORY: &str = "SEGNO_KILL_DIRECTORY";
 /// Tells the child which round it is in, so that its ids are new.
 const ROUND: &str = "SEGNO_KILL_ROUND";
-const WRITERS: u64 = 8;
+/// How many write at once, in turns: a few, and so many that their operations are done in groups.
+const WRITERS: [u64; 2] = [8, 300];
 const ROUNDS_PER_LOOK: u64 = 10;
 const KIND: &str = "written";
 
@@ -27,7 +28,8 @@ fn child_that_is_killed() {
     let store = EmbeddedStore::open_with(directory, options).unwrap();
     block_on(async {
         let mut writers = tokio::task::JoinSet::new();
-        for writer in 0..WRITERS {
+        let writers_now = WRITERS[round.parse::<usize>().unwrap() % WRITERS.len()];
+        for writer in 0..writers_now {
             let (store, round) = (Arc::clone(&store), round.clone());
             writers.spawn(async move {
                 for number in 0.. {

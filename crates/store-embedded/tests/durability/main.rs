@@ -8,11 +8,13 @@
 //! * `model`: the memory store as the oracle, with reopening at random points.
 //! * `filling`: crash images of a store that is being filled.
 //! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits.
+//! * `crowd`: very many callers at once, also when the disk refuses or the store is closed.
 //! * `kill`: a real process, killed. `engine`: an orchestration that continues. `size`: many finished instances.
 //! * `tail`: how much there is to read again. `space`: giving it back. `golden`: stores that must open for ever.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod crowd;
 mod damage;
 mod disk;
 mod early;

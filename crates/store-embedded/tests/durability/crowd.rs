@@ -1,0 +1,125 @@
+//! Very many callers at once. Their operations are done in groups, some by the writer; every caller has its answer, whatever
+//! happens meanwhile, and what was acknowledged is there after reopening.
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use segno::store::{Expect, ProviderAdmin, ProviderError, RecordBatch, RecordWrite, Records};
+use segno_embedded::{EmbeddedStore, OpenOptions};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use crate::block_on;
+use crate::disk::{Disk, Fault};
+
+const CALLERS: u64 = 300;
+const CALLS_EACH: u64 = 20;
+const KIND: &str = "called";
+
+fn open(disk: &Arc<Disk>) -> Arc<EmbeddedStore> {
+    let options = OpenOptions::default()
+        .files(disk.mount())
+        .checkpoint_bytes(200_000)
+        .retry_full_disk_after(Duration::from_millis(1));
+    EmbeddedStore::open_with("", options).unwrap()
+}
+
+fn batch(id: &str) -> RecordBatch {
+    let write = RecordWrite::Put {
+        kind: KIND.to_owned(),
+        id: id.to_owned(),
+        expect: Expect::Absent,
+        due_at_ms: None,
+        time_to_live: None,
+        body: Bytes::copy_from_slice(id.as_bytes()),
+    };
+    RecordBatch { writes: vec![write], ..RecordBatch::default() }
+}
+
+/// Calls and says which calls were acknowledged; the others were refused.
+async fn call(
+    store: Arc<EmbeddedStore>,
+    caller: u64,
+    answered: Arc<Semaphore>,
+) -> (Vec<String>, Vec<ProviderError>) {
+    let (mut acknowledged, mut refused) = (Vec::new(), Vec::new());
+    for number in 0..CALLS_EACH {
+        let id = format!("{caller}-{number}");
+        match store.commit_records(batch(&id)).await {
+            Ok(_) => acknowledged.push(id),
+            Err(error) => refused.push(error),
+        }
+        answered.add_permits(1);
+    }
+    (acknowledged, refused)
+}
+
+/// Has everybody call, lets something happen in the middle, and checks what was acknowledged. Returns why others were not.
+async fn crowd(happens: impl FnOnce(&Disk, &EmbeddedStore)) -> Vec<ProviderError> {
+    let disk = Disk::empty();
+    let store = open(&disk);
+    let (mut callers, answered) = (JoinSet::new(), Arc::new(Semaphore::new(0)));
+    for caller in 0..CALLERS {
+        callers.spawn(call(Arc::clone(&store), caller, Arc::clone(&answered)));
+    }
+    drop(answered.acquire_many((CALLERS * CALLS_EACH / 2) as u32).await.unwrap());
+    happens(&disk, &store);
+    let (mut acknowledged, mut refused) = (Vec::new(), Vec::new());
+    while let Some(called) = callers.join_next().await {
+        let (more_acknowledged, more_refused) = called.unwrap();
+        acknowledged.extend(more_acknowledged);
+        refused.extend(more_refused);
+    }
+    assert_eq!((acknowledged.len() + refused.len()) as u64, CALLERS * CALLS_EACH, "everybody has an answer");
+    drop(store);
+    disk.fail(None);
+    let store = open(&disk);
+    for id in &acknowledged {
+        let record = store.get_record(KIND, id).await.unwrap();
+        assert_eq!(record.map(|record| record.body), Some(Bytes::copy_from_slice(id.as_bytes())), "{id}");
+    }
+    assert!(store.get_system_metrics().await.is_ok());
+    refused
+}
+
+#[test]
+fn everybody_is_served() {
+    assert_eq!(block_on(crowd(|_, _| {})), []);
+}
+
+#[test]
+fn everybody_hears_of_a_disk_that_fails() {
+    let fails = |disk: &Disk, _: &EmbeddedStore| {
+        let at = disk.done();
+        disk.fail(Some(Fault { at, error: ErrorKind::Other, lasts: true, short: false, on: "log-" }));
+    };
+    let refused = block_on(crowd(fails));
+    assert!(!refused.is_empty());
+    for error in refused {
+        assert_eq!(error.kind(), segno::store::ErrorKind::Unavailable, "{error}");
+    }
+}
+
+#[test]
+fn everybody_hears_of_a_full_disk_and_goes_on() {
+    let is_full_once = |disk: &Disk, _: &EmbeddedStore| {
+        let at = disk.done();
+        disk.fail(Some(Fault { at, error: ErrorKind::StorageFull, lasts: false, short: true, on: "log-" }));
+    };
+    let refused = block_on(crowd(is_full_once));
+    assert!(!refused.is_empty() && refused.len() as u64 <= CALLERS * CALLS_EACH / 2);
+    for error in refused {
+        assert_eq!(error.kind(), segno::store::ErrorKind::Unavailable, "{error}");
+    }
+}
+
+#[test]
+fn everybody_hears_that_the_store_is_closed() {
+    let refused = block_on(crowd(|_, store| store.close()));
+    assert!(!refused.is_empty());
+    for error in refused {
+        assert_eq!(error.kind(), segno::store::ErrorKind::Closed, "{error}");
+    }
+}

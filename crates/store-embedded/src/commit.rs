@@ -17,10 +17,10 @@ use crate::state::State;
 use crate::unsynced::HELD_MS;
 
 /// What a commit changes of an instance.
-struct InstanceCommit {
+struct InstanceCommit<'a> {
     execution_id: u64,
-    events: Vec<StoredEvent>,
-    metadata: ExecutionMetadata,
+    events: &'a [StoredEvent],
+    metadata: &'a ExecutionMetadata,
     now_ms: u64,
 }
 
@@ -59,7 +59,7 @@ type OldRecords = Vec<Option<RecordRow>>;
 
 impl State {
     /// Commits a turn.
-    pub fn ack_turn(&mut self, turn: AckOrchestrationItem, now_ms: u64) -> Result<(), ProviderError> {
+    pub fn ack_turn(&mut self, turn: &AckOrchestrationItem, now_ms: u64) -> Result<(), ProviderError> {
         const OPERATION: &str = "ack_orchestration_item";
         let locked = self.orchestrations.locked_instance(turn.lock_token);
         let instance = Arc::clone(locked.ok_or_else(|| ProviderError::lock_lost(OPERATION))?);
@@ -73,30 +73,30 @@ impl State {
         self.forget_messages(consumed.expect("the token was found to hold at the start of this commit"));
         let commit = InstanceCommit {
             execution_id: turn.execution_id,
-            events: turn.history_delta,
-            metadata: turn.metadata,
+            events: &turn.history_delta,
+            metadata: &turn.metadata,
             now_ms,
         };
         let row = self.commit_instance(&instance, found, commit);
-        for message in turn.worker_items {
-            self.enqueue_work(message, now_ms);
+        for message in &turn.worker_items {
+            self.enqueue_work(message.clone(), now_ms);
         }
-        for (message, target) in turn.orchestrator_items.into_iter().zip(targets) {
+        for (message, target) in turn.orchestrator_items.iter().zip(targets) {
             let is_own = message.instance == *instance;
             let target = if is_own { Target::from(row.as_deref()) } else { target };
             // A second start is left out, because starting twice is starting once.
-            let _left_out = self.enqueue_for(message, target, Showing::WhenDurable, now_ms);
+            let _left_out = self.enqueue_for(message.clone(), target, Showing::WhenDurable, now_ms);
         }
         // Cancelling comes last, so that it also reaches what the same turn scheduled.
         for activity in &turn.cancelled_activities {
             let cancelled = self.work.cancel(activity);
             self.forget_items(cancelled);
         }
-        for timer in turn.cancelled_timers {
+        for &timer in &turn.cancelled_timers {
             let cancelled = self.orchestrations.cancel_timer(&instance, timer);
             self.forget_messages(cancelled);
         }
-        self.apply_records(turn.records, old_records, now_ms);
+        self.apply_records(turn.records.clone(), old_records, now_ms);
         Ok(())
     }
 
@@ -110,7 +110,7 @@ impl State {
     ) -> Result<(), ProviderError> {
         let found = self.find("append_with_execution", instance, execution_id, &events)?;
         let metadata = ExecutionMetadata::default();
-        let commit = InstanceCommit { execution_id, events, metadata, now_ms };
+        let commit = InstanceCommit { execution_id, events: &events, metadata: &metadata, now_ms };
         self.commit_instance(&Arc::from(instance), found, commit);
         Ok(())
     }
@@ -149,10 +149,10 @@ impl State {
         &mut self,
         instance: &Arc<str>,
         found: Found,
-        commit: InstanceCommit,
+        commit: InstanceCommit<'_>,
     ) -> Option<Arc<InstanceRow>> {
-        let InstanceCommit { execution_id, events, mut metadata, now_ms } = commit;
-        let stores_something = !events.is_empty() || metadata != ExecutionMetadata::default();
+        let InstanceCommit { execution_id, events, metadata, now_ms } = commit;
+        let stores_something = !events.is_empty() || *metadata != ExecutionMetadata::default();
         if found.instance.is_none() && !stores_something {
             return None;
         }
@@ -175,9 +175,9 @@ impl State {
             execution.event_count += events.len() as u64;
             let newest = events.iter().map(|event| event.event_id).max().unwrap_or(0);
             execution.last_event_id = execution.last_event_id.max(newest);
-            execution.apply(&mut metadata, now_ms);
+            execution.apply(metadata, now_ms);
             row.event_count += events.len() as u64;
-            self.tables.insert_events(instance, execution_id, &events);
+            self.tables.insert_events(instance, execution_id, events);
             if let Some(earlier) = &earlier {
                 self.tables.put_execution(instance, earlier);
             }
@@ -301,7 +301,7 @@ impl State {
         let old_records = self.check_records(OPERATION, &batch.writes, now_ms)?;
         let targets = self.targets(OPERATION, &batch.orchestrator_items)?;
         for (message, target) in batch.orchestrator_items.into_iter().zip(targets) {
-            let _left_out = self.enqueue_for(message, target, Showing::WhenDurable, now_ms);
+            let _left_out = self.enqueue_for(message.clone(), target, Showing::WhenDurable, now_ms);
         }
         for message in batch.worker_items {
             self.enqueue_work(message, now_ms);

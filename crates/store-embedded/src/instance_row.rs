@@ -82,16 +82,16 @@ impl ExecutionRow {
     }
 
     /// Takes what belongs to the execution out of the metadata.
-    pub fn apply(&mut self, metadata: &mut ExecutionMetadata, now_ms: u64) {
+    pub fn apply(&mut self, metadata: &ExecutionMetadata, now_ms: u64) {
         if let Some(status) = metadata.status {
             self.status = status;
             self.completed_at_ms = self.has_ended().then_some(now_ms);
         }
-        if let Some(output) = metadata.output.take() {
-            self.output = Some(output);
+        if metadata.output.is_some() {
+            self.output.clone_from(&metadata.output);
         }
-        if let Some(version) = metadata.pinned_version.take() {
-            self.pinned_version = Some(version);
+        if metadata.pinned_version.is_some() {
+            self.pinned_version.clone_from(&metadata.pinned_version);
         }
         if metadata.incarnation.is_some() {
             self.incarnation = metadata.incarnation;
@@ -167,23 +167,23 @@ impl InstanceRow {
     }
 
     /// Stores what belongs to the instance whatever its execution.
-    pub fn apply(&mut self, metadata: ExecutionMetadata) {
+    pub fn apply(&mut self, metadata: &ExecutionMetadata) {
         if metadata.orchestration_name.is_some() {
-            self.name = metadata.orchestration_name;
+            self.name.clone_from(&metadata.orchestration_name);
         }
         if metadata.orchestration_version.is_some() {
-            self.version = metadata.orchestration_version;
+            self.version.clone_from(&metadata.orchestration_version);
         }
         if metadata.parent_instance_id.is_some() {
-            self.parent = metadata.parent_instance_id;
+            self.parent.clone_from(&metadata.parent_instance_id);
         }
-        if let Some(labels) = metadata.labels {
-            self.labels = labels;
+        if let Some(labels) = &metadata.labels {
+            self.labels.clone_from(labels);
         }
-        if let Some(change) = metadata.custom_status {
+        if let Some(change) = &metadata.custom_status {
             self.custom_status_version += 1;
             self.custom_status = match change {
-                CustomStatusChange::Set(status) => Some(status),
+                CustomStatusChange::Set(status) => Some(status.clone()),
                 CustomStatusChange::Clear => None,
             };
         }
@@ -350,7 +350,7 @@ mod tests {
 
     fn row() -> InstanceRow {
         let mut row = InstanceRow::new(3, 1_000);
-        row.apply(ExecutionMetadata {
+        row.apply(&ExecutionMetadata {
             orchestration_name: Some("Flow".to_owned()),
             parent_instance_id: Some("root".to_owned()),
             custom_status: Some(CustomStatusChange::Set(Bytes::from_static(b"half"))),

@@ -1,5 +1,6 @@
 //! The first facet: the two queues, histories, the turn commit, and watches.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -58,8 +59,8 @@ impl Provider for EmbeddedStore {
         Ok(turns.await?.into_iter().map(FetchedTurn::read).collect())
     }
 
-    async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
-        self.core().commit("ack_orchestration_item", move |state, now_ms| state.ack_turn(turn, now_ms)).await
+    async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError> {
+        self.core().commit("ack_orchestration_item", move |state, now_ms| state.ack_turn(&turn, now_ms)).await
     }
 
     async fn abandon_orchestration_item(

@@ -1,5 +1,7 @@
 //! What a process wants committed: one item per call of the store's interface.
 
+use std::sync::Arc;
+
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, ErrorKind, LockToken, OrchestratorMessage, ProviderError, RecordBatch,
     RecordWrite, StartGuard, StoredEvent, WorkerMessage,
@@ -9,7 +11,7 @@ use segno::store::{
 #[derive(Debug)]
 pub(crate) enum Item {
     /// A turn.
-    Turn(Box<AckOrchestrationItem>),
+    Turn(Arc<AckOrchestrationItem>),
     /// The end of an activity.
     Work(AckWorkItem),
     /// A message for the orchestrator queue, shown after a delay if there is one.

@@ -1,6 +1,7 @@
 //! The first facet: the two queues, histories, the turn commit, and watches.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -191,9 +192,9 @@ impl Provider for PostgresStore {
         Ok(lease.take().into_iter().zip(residents).map(with_history).collect())
     }
 
-    async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
+    async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError> {
         check_keys("ack_orchestration_item", &turn.records)?;
-        self.commit(Item::Turn(Box::new(turn))).await
+        self.commit(Item::Turn(turn)).await
     }
 
     async fn abandon_orchestration_item(

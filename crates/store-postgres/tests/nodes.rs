@@ -89,7 +89,7 @@ async fn a_watch_on_one_node_is_answered_by_a_commit_on_another() {
     };
     one.enqueue_for_orchestrator(OrchestratorMessage::new("i1", "go"), None).await.unwrap();
     let item = one.fetch_orchestration_item(LONG, Duration::ZERO, None).await.unwrap().unwrap();
-    one.ack_orchestration_item(turn(item.lock_token, ExecutionStatus::Completed)).await.unwrap();
+    one.ack_orchestration_item(Arc::new(turn(item.lock_token, ExecutionStatus::Completed))).await.unwrap();
     assert_eq!(soon(watching).await.unwrap().unwrap().status, ExecutionStatus::Completed);
 }
 
@@ -129,7 +129,7 @@ async fn the_work_of_a_dead_node_is_taken_over_after_its_lock_and_its_late_commi
     assert!(!fetching.is_finished());
     clock.advance(Duration::from_millis(1)).await;
     assert_eq!(soon(fetching).await.unwrap(), ["i1"]);
-    let late = one.ack_orchestration_item(turn(held.lock_token, ExecutionStatus::Completed)).await;
+    let late = one.ack_orchestration_item(Arc::new(turn(held.lock_token, ExecutionStatus::Completed))).await;
     assert_eq!(late.unwrap_err().kind(), ErrorKind::LockLost);
     assert!(one.list_instances().await.unwrap().is_empty(), "a late commit changes nothing");
 }

@@ -9,13 +9,13 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::Client;
+use super::{Client, ResultCall};
 use crate::clock::duration_ms;
 use crate::error::{Code, Error};
 use crate::handles::Orchestration;
 use crate::names;
 use crate::payload::Payload;
-use crate::store::{ErrorKind, OrchestratorMessage};
+use crate::store::{ErrorKind, OrchestratorMessage, ProviderError};
 use crate::work_item::{StartOrchestration, WorkItem};
 
 /// What a start does when an instance of its id exists.
@@ -44,8 +44,10 @@ pub struct StartedInstance {
 pub struct StartCall<O> {
     client: Client,
     id: Option<String>,
-    input: Result<Payload, Error>,
-    start: StartOrchestration,
+    /// Boxed, because it is handed on several times.
+    start: Box<StartOrchestration>,
+    /// What is wrong with the input.
+    refusal: Option<Box<Error>>,
     delay: Option<Duration>,
     on_conflict: OnConflict,
     output: PhantomData<fn() -> O>,
@@ -54,19 +56,24 @@ pub struct StartCall<O> {
 impl Client {
     /// Starts an orchestration. Once this has answered, the start is stored and will happen.
     pub fn start<I: Serialize, O>(&self, orchestration: Orchestration<I, O>, input: I) -> StartCall<O> {
+        let (input, refusal) = match Payload::encode(&input) {
+            Ok(input) => (input, None),
+            Err(error) => (Payload::null(), Some(Box::new(error))),
+        };
+        let start = StartOrchestration {
+            orchestration: orchestration.name().to_owned(),
+            input,
+            version: orchestration.version().map(str::to_owned),
+            parent: None,
+            labels: BTreeMap::new(),
+            start_at_ms: None,
+            traceparent: None,
+        };
         StartCall {
             client: self.clone(),
             id: None,
-            input: Payload::encode(&input),
-            start: StartOrchestration {
-                orchestration: orchestration.name().to_owned(),
-                input: Payload::null(),
-                version: orchestration.version().map(str::to_owned),
-                parent: None,
-                labels: BTreeMap::new(),
-                start_at_ms: None,
-                traceparent: None,
-            },
+            start: Box::new(start),
+            refusal,
             delay: None,
             on_conflict: OnConflict::default(),
             output: PhantomData,
@@ -118,7 +125,12 @@ impl<O> StartCall<O> {
     /// # Errors
     /// Those of a start: `invalid-instance-id`, `invalid-label`, `payload-too-large` and the like.
     pub async fn message(self) -> Result<OrchestratorMessage, Error> {
-        let StartCall { client, id, input, mut start, delay, .. } = self;
+        Ok(self.prepare().await?.1)
+    }
+
+    /// The message, and the client that sends it.
+    async fn prepare(self) -> Result<(Client, OrchestratorMessage), Error> {
+        let StartCall { client, id, mut start, refusal, delay, .. } = self;
         let instance = id.unwrap_or_else(|| client.ids.new_uuid().to_string());
         names::check_instance_id(&instance)?;
         names::check_name("orchestration name", &start.orchestration)?;
@@ -129,57 +141,55 @@ impl<O> StartCall<O> {
         if let Some(traceparent) = &start.traceparent {
             names::check_name("traceparent", traceparent)?;
         }
-        start.input = input?;
+        if let Some(refusal) = refusal {
+            return Err(*refusal);
+        }
         if let Some(delay) = delay {
             start.start_at_ms = Some(client.store.now_ms().await?.saturating_add(duration_ms(delay)));
         }
-        Ok(WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(instance))
+        Ok((client, WorkItem::StartOrchestration(start).for_orchestrator(instance)))
     }
 
-    async fn send(self) -> Result<StartedInstance, Error> {
-        let (client, on_conflict) = (self.client.clone(), self.on_conflict);
-        client.enqueue_start(self.message().await?, on_conflict).await
+    async fn send(self) -> Result<(Client, StartedInstance), Error> {
+        let on_conflict = self.on_conflict;
+        let (client, message) = self.prepare().await?;
+        let instance = message.instance.clone();
+        let kept = (on_conflict == OnConflict::Replace).then(|| message.clone());
+        let created = match client.store.enqueue_for_orchestrator(message, None).await {
+            Ok(()) => true,
+            Err(error) if error.kind() == ErrorKind::Conflict => match (on_conflict, kept) {
+                (OnConflict::UseExisting, _) => false,
+                (OnConflict::Replace, Some(message)) => Box::pin(client.replace(message)).await?,
+                (OnConflict::Reject | OnConflict::Replace, _) => return Err(refused(&instance, &error)),
+            },
+            Err(error) => return Err(error.into()),
+        };
+        Ok((client, StartedInstance { instance, created }))
     }
 }
 
 impl Client {
-    async fn enqueue_start(
-        &self,
-        message: OrchestratorMessage,
-        on_conflict: OnConflict,
-    ) -> Result<StartedInstance, Error> {
+    /// Deletes the instance that is in the way of a start, and starts.
+    async fn replace(&self, message: OrchestratorMessage) -> Result<bool, Error> {
         let instance = message.instance.clone();
-        let kept = (on_conflict == OnConflict::Replace).then(|| message.clone());
-        let first = self.store.enqueue_for_orchestrator(message, None).await;
-        let conflict = match first {
-            Ok(()) => return Ok(StartedInstance { instance, created: true }),
-            Err(error) if error.kind() == ErrorKind::Conflict => error,
-            Err(error) => return Err(error.into()),
-        };
-        match (on_conflict, kept) {
-            (OnConflict::UseExisting, _) => Ok(StartedInstance { instance, created: false }),
-            (OnConflict::Replace, Some(message)) => {
-                let tree = self.store.get_instance_tree(&instance).await?;
-                self.store.delete_instances_atomic(&tree.all_ids, true).await?;
-                match self.store.enqueue_for_orchestrator(message, None).await {
-                    Ok(()) => Ok(StartedInstance { instance, created: true }),
-                    Err(error) if error.kind() == ErrorKind::Conflict => {
-                        let message =
-                            format!("another start made {instance:?} first; try again to replace that one");
-                        Err(Error::new(Code::InstanceExists, message))
-                    }
-                    Err(error) => Err(error.into()),
-                }
-            }
-            (OnConflict::Reject | OnConflict::Replace, _) => {
-                tracing::debug!(instance, %conflict, "start refused");
-                let message = format!(
-                    "an instance with the id {instance:?} exists already; choose another id, or say on_conflict"
-                );
+        let tree = self.store.get_instance_tree(&instance).await?;
+        self.store.delete_instances_atomic(&tree.all_ids, true).await?;
+        match self.store.enqueue_for_orchestrator(message, None).await {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                let message = format!("another start made {instance:?} first; try again to replace that one");
                 Err(Error::new(Code::InstanceExists, message))
             }
+            Err(error) => Err(error.into()),
         }
     }
+}
+
+fn refused(instance: &str, conflict: &ProviderError) -> Error {
+    tracing::debug!(instance, %conflict, "start refused");
+    let message =
+        format!("an instance with the id {instance:?} exists already; choose another id, or say on_conflict");
+    Error::new(Code::InstanceExists, message)
 }
 
 impl<O: DeserializeOwned + 'static> StartCall<O> {
@@ -188,10 +198,8 @@ impl<O: DeserializeOwned + 'static> StartCall<O> {
     /// # Errors
     /// Those of the start, and those of [`Client::result`].
     pub async fn result(self) -> Result<O, Error> {
-        let client = self.client.clone();
-        let orchestration = Orchestration::<(), O>::named(self.start.orchestration.clone());
-        let started = self.send().await?;
-        client.result(orchestration, started.instance).await
+        let (client, started) = self.send().await?;
+        ResultCall::new(client, started.instance).wait().await
     }
 }
 
@@ -200,6 +208,6 @@ impl<O: 'static> IntoFuture for StartCall<O> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(self.send())
+        Box::pin(async move { Ok(self.send().await?.1) })
     }
 }

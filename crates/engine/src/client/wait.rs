@@ -25,8 +25,7 @@ impl Client {
         _orchestration: Orchestration<I, O>,
         instance: impl Into<String>,
     ) -> ResultCall<O> {
-        let instance = instance.into();
-        ResultCall { client: self.clone(), instance, timeout: Duration::MAX, output: PhantomData }
+        ResultCall::new(self.clone(), instance.into())
     }
 
     /// Waits until the custom status has a version above `seen`, or the instance has ended.
@@ -78,10 +77,28 @@ pub struct ResultCall<O> {
 }
 
 impl<O> ResultCall<O> {
+    pub(super) fn new(client: Client, instance: String) -> Self {
+        ResultCall { client, instance, timeout: Duration::MAX, output: PhantomData }
+    }
+
     /// Waits at most this long; for ever by default.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
+    }
+}
+
+impl<O: DeserializeOwned> ResultCall<O> {
+    pub(super) async fn wait(self) -> Result<O, Error> {
+        let instance = self.client.watch(&self.instance, WatchUntil::Terminal, self.timeout).await?;
+        match instance.output {
+            Some(Output::Completed(result)) => result.decode(),
+            Some(Output::Failed(failure)) => Err(Error::failed(&self.instance, failure)),
+            other => {
+                let message = format!("instance {:?} ended without a result: {other:?}", self.instance);
+                Err(Error::new(Code::StoredDataUnreadable, message))
+            }
+        }
     }
 }
 
@@ -90,17 +107,7 @@ impl<O: DeserializeOwned + 'static> IntoFuture for ResultCall<O> {
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {
-        Box::pin(async move {
-            let instance = self.client.watch(&self.instance, WatchUntil::Terminal, self.timeout).await?;
-            match instance.output {
-                Some(Output::Completed(result)) => result.decode(),
-                Some(Output::Failed(failure)) => Err(Error::failed(&self.instance, failure)),
-                other => {
-                    let message = format!("instance {:?} ended without a result: {other:?}", self.instance);
-                    Err(Error::new(Code::StoredDataUnreadable, message))
-                }
-            }
-        })
+        Box::pin(self.wait())
     }
 }
 

@@ -277,14 +277,13 @@ impl Execution {
 
     /// How the code ended and what it wants written together with that, if it does.
     pub(crate) fn epilogue(&self) -> Option<(MakeEpilogue, Result<Payload, Failure>)> {
-        let outcome = match self.ended.as_ref()? {
-            EventKind::OrchestrationCompleted { output } => Ok(output.clone()),
-            EventKind::OrchestrationFailed { failure } => Err(failure.clone()),
+        let make = self.shared.epilogue.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        match self.ended.as_ref()? {
+            EventKind::OrchestrationCompleted { output } => Some((make, Ok(output.clone()))),
+            EventKind::OrchestrationFailed { failure } => Some((make, Err(failure.clone()))),
             // It has not ended: the next execution goes on.
-            _ => return None,
-        };
-        let make = self.shared.epilogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Some((make?, outcome))
+            _ => None,
+        }
     }
 
     fn enter(&self) {

@@ -1,5 +1,7 @@
 //! Turning a plan into a commit, and seeing the commit through.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::Shared;
@@ -19,7 +21,7 @@ pub(super) fn to_ack(
     plan: TurnPlan,
     token: LockToken,
     now_ms: u64,
-) -> Box<AckOrchestrationItem> {
+) -> AckOrchestrationItem {
     let mut metadata = ExecutionMetadata::default();
     if let Some((status, output)) = plan.status {
         metadata.status = Some(status);
@@ -47,7 +49,7 @@ pub(super) fn to_ack(
         let body = item.for_orchestrator(instance.as_str()).body;
         DeadLetter::of_orchestrator(&*shared.ids, instance, body, reason, now_ms).to_write()
     });
-    Box::new(AckOrchestrationItem {
+    AckOrchestrationItem {
         lock_token: token,
         execution_id: execution.id().execution_id,
         history_delta: plan.events,
@@ -58,19 +60,19 @@ pub(super) fn to_ack(
         cancelled_timers: plan.cancelled_timers,
         records: parked.collect(),
         after: AfterAck::Release,
-    })
+    }
 }
 
 /// Commits a turn. An error of the store never fails an instance: it is tried again for as long as the lock holds.
 pub(super) async fn ack(
     shared: &Shared,
     instance: &str,
-    turn: Box<AckOrchestrationItem>,
+    turn: Arc<AckOrchestrationItem>,
 ) -> Result<(), ProviderError> {
     let counts = Counts::of(&turn);
     let commit = |tries| {
         let is_repeated_part = tries > 0 && is_part(&turn);
-        let answer = shared.store.ack_orchestration_item((*turn).clone());
+        let answer = shared.store.ack_orchestration_item(Arc::clone(&turn));
         async move {
             match answer.await {
                 // The first try was not answered, and had worked: nobody else can have written its events.

@@ -1,6 +1,7 @@
 //! The commit that ends an execution, with the records that its code wants changed together with that.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -9,7 +10,6 @@ use super::turn::{Stop, Turn};
 use crate::epilogue::{Epilogue, MakeEpilogue};
 use crate::failure::{self, Failure};
 use crate::payload::Payload;
-use crate::replay::Execution;
 use crate::store::{AckOrchestrationItem, ErrorKind};
 
 /// How often it is tried at once when others change the same records. Each try that fails is a change that went ahead.
@@ -19,35 +19,19 @@ const MAX_TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl Turn<'_> {
-    /// Commits the end of an execution.
-    pub(super) async fn commit_end(
+    /// Commits the end of an execution, with what its code wants written then.
+    pub(super) async fn commit_with_epilogue(
         &self,
-        execution: Box<Execution>,
-        turn: Box<AckOrchestrationItem>,
+        turn: Arc<AckOrchestrationItem>,
+        (make, outcome): (MakeEpilogue, Result<Payload, Failure>),
     ) -> Result<(), Stop> {
-        let (instance, epilogue) = (execution.id().instance.clone(), execution.epilogue());
-        drop(execution);
-        match epilogue {
-            None => Ok(self.commit(&instance, turn).await?),
-            Some((make, outcome)) => {
-                Box::pin(self.commit_with_epilogue(&instance, turn, &make, &outcome)).await
-            }
-        }
-    }
-
-    async fn commit_with_epilogue(
-        &self,
-        instance: &str,
-        turn: Box<AckOrchestrationItem>,
-        make: &MakeEpilogue,
-        outcome: &Result<Payload, Failure>,
-    ) -> Result<(), Stop> {
+        let instance = self.instance;
         for _ in 0..MAX_TRIES {
-            let Epilogue { writes, committed } = make_epilogue(make, outcome.clone()).await?;
+            let Epilogue { writes, committed } = make_epilogue(&make, outcome.clone()).await?;
             let has_writes = !writes.is_empty();
-            let mut turn = turn.clone();
+            let mut turn = AckOrchestrationItem::clone(&turn);
             turn.records.extend(writes);
-            match self.commit(instance, turn).await {
+            match self.commit(Arc::new(turn)).await {
                 Err(error) if has_writes && error.kind() == ErrorKind::Conflict => {
                     tracing::debug!(instance, %error, "a record has changed; its end is written once more");
                 }

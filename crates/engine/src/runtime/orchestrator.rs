@@ -11,7 +11,7 @@ use crate::store::FetchOrchestrationItems;
 use crate::telemetry;
 
 /// Most instances locked by one fetch.
-const MAX_FETCHED_TURNS: usize = 256;
+const MAX_FETCHED_TURNS: usize = 64;
 
 pub(super) async fn run(shared: Arc<Shared>) {
     let slots = Arc::new(Semaphore::new(shared.options.orchestration_concurrency));
@@ -40,7 +40,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
                 for item in items {
                     // A store that returns more than it was asked for only strains the node.
                     let permit = permits.split(1);
-                    let shared = shared.clone();
+                    let (shared, item) = (shared.clone(), Box::new(item));
                     // Boxed, because spawning moves a future several times and wants more of an allocator for a large one.
                     turns.spawn(Box::pin(async move {
                         turn::process(&shared, item).await;

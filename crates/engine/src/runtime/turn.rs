@@ -1,20 +1,27 @@
 //! One turn: from a locked batch of messages to its commit.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, Aborted, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use semver::Version;
 use tracing::Instrument;
 
 use super::begin::Begin;
 use super::options::OnNondeterminism;
+use super::resident::Confirmation;
 use super::{Shared, Stage, commit, unstarted};
 use crate::dead_letter::DeadLetter;
+use crate::epilogue::MakeEpilogue;
 use crate::event::{Event, EventKind, ParentLink};
 use crate::failure::{self, Category, Failure};
-use crate::replay::{Execution, ExecutionId, Nondeterminism, RecordedStep, RunnableStep, find_started};
+use crate::payload::Payload;
+use crate::replay::{
+    Execution, ExecutionId, Nondeterminism, OrchestrationHandler, RecordedStep, RunnableStep, find_started,
+};
 use crate::store::{
     AckOrchestrationItem, AfterAck, ErrorKind, ExecutionStatus, FetchedHistory, LockToken, OrchestrationItem,
     OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier,
@@ -49,11 +56,12 @@ impl From<ProviderError> for Stop {
 }
 
 /// Runs one turn to its end. Whatever happens, the lock is released, given back or left to expire.
-pub(super) async fn process(shared: &Shared, item: OrchestrationItem) {
+pub(super) async fn process(shared: &Shared, item: Box<OrchestrationItem>) {
     let _held = shared.leases.hold_turn(item.lock_token);
     let (token, instance) = (item.lock_token, item.instance.clone());
     let started_ns = shared.clock.monotonic_ns();
-    let turn = Turn { started_ns, fetched_at_ms: item.fetched_at_ms, shared, token };
+    let fetched_at_ms = item.fetched_at_ms;
+    let turn = Turn { shared, token, instance: &instance, started_ns, fetched_at_ms };
     let span = tracing::debug_span!(
         "segno.turn",
         instance,
@@ -138,6 +146,7 @@ enum Beginning {
 pub(super) struct Turn<'a> {
     pub(super) shared: &'a Shared,
     pub(super) token: LockToken,
+    pub(super) instance: &'a str,
     started_ns: u64,
     fetched_at_ms: u64,
 }
@@ -153,37 +162,70 @@ impl Turn<'_> {
         Duration::from_nanos(self.shared.clock.monotonic_ns().saturating_sub(self.started_ns))
     }
 
-    /// The ways that few turns go are boxed: the future of a turn is moved when it is spawned, so it is kept small.
-    async fn run(&self, item: OrchestrationItem) -> Result<(), Stop> {
+    /// Most turns go on with an execution that is in memory, or begin one. The other ways are boxed: the future of a turn
+    /// is written as a whole when it is spawned, so it is kept small.
+    async fn run(&self, item: Box<OrchestrationItem>) -> Result<(), Stop> {
+        let is_usual = self.is_usual(&item);
+        let resident = match item.history {
+            FetchedHistory::Resident if is_usual => {
+                self.shared.resident.take(&item.instance, item.execution_id, item.last_event_id).await
+            }
+            _ => None,
+        };
         let mut batch = self.read(&item);
+        let execution = match resident {
+            Some(execution) => {
+                metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "resident").increment(1);
+                Some(execution)
+            }
+            None if is_usual => self.begin_at_once(&item, &mut batch),
+            None => None,
+        };
+        let Some(execution) = execution else {
+            return Box::pin(self.run_otherwise(item, batch)).await;
+        };
+        drop(item);
+        self.go_on(execution, batch).await
+    }
+
+    /// Whether the current execution, if there is one, goes on.
+    fn is_usual(&self, item: &OrchestrationItem) -> bool {
+        let has_ended = item.status.is_some_and(ExecutionStatus::is_terminal);
+        let has_continued = item.status == Some(ExecutionStatus::ContinuedAsNew);
+        !has_ended && !has_continued && item.attempt_count <= self.shared.options.max_attempts
+    }
+
+    /// The first execution of an instance that nothing has come to before its start.
+    fn begin_at_once(&self, item: &OrchestrationItem, batch: &mut Batch) -> Option<Box<Execution>> {
+        let is_new = matches!(&item.history, FetchedHistory::Events(events) if events.is_empty());
+        let fits = |start: &&StartOrchestration| {
+            is_new && !unstarted::is_repeated_start(item, start) && !self.is_too_early(start)
+        };
+        let start = batch.start.as_deref().filter(fits)?;
+        let code = self.shared.registry.orchestration(&start.orchestration, start.version.as_deref())?;
+        let begin = Begin::first(*batch.start.take()?, item.execution_id, self.shared.ids.new_seed());
+        Some(self.begin_with(item, &[], begin, code))
+    }
+
+    async fn run_otherwise(&self, item: Box<OrchestrationItem>, mut batch: Batch) -> Result<(), Stop> {
         // First of all: whatever else is the matter, an end is never followed by another one.
         if item.status.is_some_and(ExecutionStatus::is_terminal) {
             return Box::pin(self.refuse_all(&item, batch)).await;
         }
         if item.attempt_count > self.shared.options.max_attempts {
-            return Box::pin(self.poison(item, batch)).await;
+            return Box::pin(self.poison(*item, batch)).await;
         }
         if item.status == Some(ExecutionStatus::ContinuedAsNew) {
             return Box::pin(self.next_execution(&item, batch)).await;
-        }
-        let resident = match item.history {
-            FetchedHistory::Resident => {
-                self.shared.resident.take(&item.instance, item.execution_id, item.last_event_id).await
-            }
-            _ => None,
-        };
-        if let Some(execution) = resident {
-            metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "resident").increment(1);
-            return self.go_on(execution, batch).await;
         }
         let history = self.history(&item).await?;
         let Some((_, started)) = find_started(&history) else {
             let start = batch.take_start(|start| !unstarted::is_repeated_start(&item, start));
             return match (start, batch.continuation.take()) {
-                (Some(start), _) => match self.begin_first(&item, &history, start) {
-                    Beginning::Begun(execution) => self.go_on(execution, batch).await,
-                    other => Box::pin(self.go_on_with(&item, &history, other, batch)).await,
-                },
+                (Some(start), _) => {
+                    let beginning = self.begin_first(&item, &history, start);
+                    Box::pin(self.go_on_with(&item, &history, beginning, batch)).await
+                }
                 (None, Some(next)) => Box::pin(self.begin_next(&item, &history, *next, batch)).await,
                 (None, None) => Box::pin(self.keep_early(&item, &history, batch)).await,
             };
@@ -251,10 +293,14 @@ impl Turn<'_> {
         early: &[Event],
         start: Box<StartOrchestration>,
     ) -> Beginning {
-        if start.start_at_ms.is_some_and(|at_ms| at_ms > self.now_ms()) {
+        if self.is_too_early(&start) {
             return Beginning::TooEarly(start);
         }
         self.begin(item, early, Begin::first(*start, item.execution_id, self.shared.ids.new_seed()))
+    }
+
+    fn is_too_early(&self, start: &StartOrchestration) -> bool {
+        start.start_at_ms.is_some_and(|at_ms| at_ms > self.now_ms())
     }
 
     pub(super) async fn begin_next(
@@ -268,16 +314,23 @@ impl Turn<'_> {
         self.go_on_with(item, early, beginning, batch).await
     }
 
-    fn begin(&self, item: &OrchestrationItem, early: &[Event], mut begin: Begin) -> Beginning {
-        let version = begin.version.as_deref();
-        let Some((version, handler)) = self.shared.registry.orchestration(&begin.started.name, version)
-        else {
-            return Beginning::Unregistered(Box::new(begin));
-        };
+    fn begin(&self, item: &OrchestrationItem, early: &[Event], begin: Begin) -> Beginning {
+        match self.shared.registry.orchestration(&begin.started.name, begin.version.as_deref()) {
+            Some(code) => Beginning::Begun(self.begin_with(item, early, begin, code)),
+            None => Beginning::Unregistered(Box::new(begin)),
+        }
+    }
+
+    fn begin_with(
+        &self,
+        item: &OrchestrationItem,
+        early: &[Event],
+        mut begin: Begin,
+        (version, handler): (Version, OrchestrationHandler),
+    ) -> Box<Execution> {
         begin.started.version = version.to_string();
         let id = ExecutionId { instance: item.instance.clone(), execution_id: begin.execution_id };
-        let execution = Execution::begin(id, early, begin.started, &handler, self.now_ms());
-        Beginning::Begun(Box::new(execution))
+        Box::new(Execution::begin(id, early, begin.started, &handler, self.now_ms()))
     }
 
     async fn go_on_with(
@@ -294,16 +347,31 @@ impl Turn<'_> {
         }
     }
 
-    /// Feeds the messages to the execution, runs inline steps, and commits.
-    async fn go_on(&self, mut execution: Box<Execution>, batch: Batch) -> Result<(), Stop> {
+    /// Feeds the messages to the execution, runs inline steps, and commits. What can be decided at once is, before there is
+    /// a future that would have room for all of it.
+    fn go_on(&self, mut execution: Box<Execution>, batch: Batch) -> impl Future<Output = Result<(), Stop>> {
+        let extras = self.feed(&mut execution, batch);
+        let concluded = if execution.has_runnable_steps() {
+            Err(Box::pin(self.go_on_with_steps(execution, extras)))
+        } else {
+            Ok(self.conclude(execution, extras))
+        };
+        async move {
+            match concluded {
+                Ok(conclusion) => self.commit_conclusion(conclusion).await,
+                Err(goes_on) => goes_on.await,
+            }
+        }
+    }
+
+    fn feed(&self, execution: &mut Execution, batch: Batch) -> Extras {
         let started = execution.started();
         tracing::Span::current()
             .record("orchestration", &started.name)
             .record("traceparent", started.traceparent.as_deref());
-        let replies = batch.answer_starts(&execution.id().instance, started.parent.as_ref());
-        let mut now_ms = self.now_ms();
+        let replies = batch.answer_starts(self.instance, started.parent.as_ref());
         for message in batch.others {
-            now_ms = self.now_ms();
+            let now_ms = self.now_ms();
             if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
                 let late_ms = now_ms.saturating_sub(*fire_at_ms);
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
@@ -311,43 +379,48 @@ impl Turn<'_> {
             execution.handle(message, now_ms);
             execution.enforce_event_limit(now_ms);
         }
-        let mut extras =
-            Extras { records: batch.parked, orchestrator_items: replies, cancelled_timers: Vec::new() };
-        if execution.has_runnable_steps() {
-            Box::pin(self.run_steps(&mut execution, &mut extras)).await?;
-            now_ms = self.now_ms();
-        }
+        Extras { records: batch.parked, orchestrator_items: replies, cancelled_timers: Vec::new() }
+    }
+
+    async fn go_on_with_steps(&self, mut execution: Box<Execution>, mut extras: Extras) -> Result<(), Stop> {
+        self.run_steps(&mut execution, &mut extras).await?;
+        let conclusion = self.conclude(execution, extras);
+        self.commit_conclusion(conclusion).await
+    }
+
+    /// What is left to do for an execution that rests or has ended: the commit.
+    fn conclude(&self, mut execution: Box<Execution>, mut extras: Extras) -> Conclusion {
+        let now_ms = self.now_ms();
         execution.settle(now_ms);
-        let turn = self.next_ack(&mut execution, &mut extras, now_ms);
+        let turn = Arc::new(self.next_ack(&mut execution, &mut extras, now_ms));
         if execution.has_ended() {
-            return self.commit_end(execution, turn).await;
+            let epilogue = execution.epilogue().map(Box::new);
+            return Conclusion { turn, confirmation: None, epilogue };
         }
-        let instance = execution.id().instance.clone();
-        let confirmation = self.shared.resident.put(execution);
-        self.commit(&instance, turn).await?;
-        confirmation.confirm();
+        let confirmation = Some(self.shared.resident.put(execution));
+        Conclusion { turn, confirmation, epilogue: None }
+    }
+
+    async fn commit_conclusion(&self, conclusion: Conclusion) -> Result<(), Stop> {
+        let Conclusion { turn, confirmation, epilogue } = conclusion;
+        if let Some(epilogue) = epilogue {
+            return Box::pin(self.commit_with_epilogue(turn, *epilogue)).await;
+        }
+        self.commit(turn).await?;
+        confirmation.into_iter().for_each(Confirmation::confirm);
         Ok(())
     }
 
-    pub(super) async fn commit(
-        &self,
-        instance: &str,
-        turn: Box<AckOrchestrationItem>,
-    ) -> Result<(), ProviderError> {
+    pub(super) async fn commit(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError> {
         let begins = turn.metadata.pinned_version.is_some().then_some(turn.execution_id);
-        commit::ack(self.shared, instance, turn).await?;
+        commit::ack(self.shared, self.instance, turn).await?;
         if let Some(execution_id) = begins {
-            self.shared.begun.note(instance, execution_id);
+            self.shared.begun.note(self.instance, execution_id);
         }
         Ok(())
     }
 
-    fn next_ack(
-        &self,
-        execution: &mut Execution,
-        extras: &mut Extras,
-        now_ms: u64,
-    ) -> Box<AckOrchestrationItem> {
+    fn next_ack(&self, execution: &mut Execution, extras: &mut Extras, now_ms: u64) -> AckOrchestrationItem {
         let plan = execution.take_plan();
         let mut turn = commit::to_ack(self.shared, execution, plan, self.token, now_ms);
         turn.records.append(&mut extras.records);
@@ -381,7 +454,7 @@ impl Turn<'_> {
                         turn.orchestrator_items.push(wake_up.clone());
                         wake_up_queued = true;
                     }
-                    self.commit(&execution.id().instance, turn).await?;
+                    self.commit(Arc::new(turn)).await?;
                 }
                 for step in steps {
                     let number = step.step;
@@ -469,6 +542,14 @@ impl Turn<'_> {
     }
 }
 
+/// How a turn ends.
+struct Conclusion {
+    turn: Arc<AckOrchestrationItem>,
+    /// Of an execution that stays in memory.
+    confirmation: Option<Confirmation>,
+    epilogue: Option<Box<(MakeEpilogue, Result<Payload, Failure>)>>,
+}
+
 /// What goes into the first commit of a turn beside the plan of its execution.
 struct Extras {
     records: Vec<RecordWrite>,
@@ -505,7 +586,7 @@ mod tests {
 
     #[test]
     fn a_turn_takes_little_memory() {
-        let bytes = future_bytes::<&'static Shared, OrchestrationItem, _>(process);
-        assert!(bytes <= 3 * 1024, "{bytes} bytes");
+        let bytes = future_bytes::<&'static Shared, Box<OrchestrationItem>, _>(process);
+        assert!(bytes <= 1024, "{bytes} bytes");
     }
 }

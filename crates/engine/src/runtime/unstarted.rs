@@ -1,6 +1,7 @@
 //! Turns that do not run code: instances before their start, after their end, or whose code cannot be run.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::begin::Begin;
@@ -53,7 +54,7 @@ impl Turn<'_> {
         let letters = sent.map(|message| self.letter(&item.instance, message, HAD_ENDED));
         turn.records = letters.collect();
         turn.records.extend(batch.parked);
-        Ok(commit::ack(self.shared, &item.instance, Box::new(turn)).await?)
+        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
     }
 
     fn letter(&self, instance: &str, message: &WorkItem, reason: impl Into<String>) -> RecordWrite {
@@ -106,7 +107,7 @@ impl Turn<'_> {
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.records = batch.parked;
         turn.records.extend(self.park_refused(log));
-        Ok(commit::ack(self.shared, &item.instance, Box::new(turn)).await?)
+        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
     }
 
     /// Messages that the instance could not keep are parked where they can be seen.
@@ -144,7 +145,7 @@ impl Turn<'_> {
             let cancel = WorkItem::CancelInstance { reason };
             turn.orchestrator_items.push(cancel.for_orchestrator(item.instance.clone()));
         }
-        Ok(commit::ack(self.shared, &item.instance, Box::new(turn)).await?)
+        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
     }
 
     /// The code of a running execution is not registered here.
@@ -264,7 +265,7 @@ impl Turn<'_> {
         turn.metadata.status = Some(status_of(&failure));
         turn.metadata.output = Some(Output::Failed(failure).encode());
         turn.records = batch.parked;
-        Ok(commit::ack(self.shared, &log.instance, Box::new(turn)).await?)
+        Ok(commit::ack(self.shared, &log.instance, Arc::new(turn)).await?)
     }
 
     /// Pauses an instance whose code does not fit its history. Its messages come back later, unread.
@@ -307,7 +308,7 @@ impl Turn<'_> {
             .chain(batch.answer_starts(&item.instance, own_parent.as_ref()))
             .collect();
         turn.records = batch.parked;
-        Ok(commit::ack(self.shared, &item.instance, Box::new(turn)).await?)
+        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
     }
 
     /// As much of the history as can be read.

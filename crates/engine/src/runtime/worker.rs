@@ -1,7 +1,9 @@
 //! The worker dispatcher: one fetcher, many activities.
 
-use std::pin::Pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -26,7 +28,7 @@ use crate::work::{ending, progress};
 use crate::work_item::ActivityExecute;
 
 /// Most activities locked by one fetch.
-const MAX_FETCHED_ACTIVITIES: usize = 256;
+const MAX_FETCHED_ACTIVITIES: usize = 64;
 /// Shortest time between two stored heartbeats of one attempt.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -58,7 +60,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
                 for item in items {
                     // A store that returns more than it was asked for only strains the node.
                     let permit = permits.split(1);
-                    let shared = shared.clone();
+                    let (shared, item) = (shared.clone(), Box::new(item));
                     shared.sessions.touch(item.message.session_id.as_deref());
                     // Boxed for the same reason as turns are.
                     activities.spawn(Box::pin(async move {
@@ -105,12 +107,24 @@ enum Ended {
     Released,
 }
 
-async fn process(shared: &Shared, locked: LockedWorkItem) {
+/// What came back from the code of an activity, a panic included.
+type Returned = std::thread::Result<Result<Payload, Failure>>;
+
+impl Ended {
+    fn returned(name: &str, result: Returned) -> Self {
+        Ended::Result(match result {
+            Ok(result) => result,
+            Err(panic) => Err(failure::from_panic(&format!("activity {name:?}"), &*panic)),
+        })
+    }
+}
+
+async fn process(shared: &Shared, locked: Box<LockedWorkItem>) {
     let item = match delivery::judge(&locked, shared.options.max_attempts, &*shared.ids) {
         Delivery::Work(item) => item,
         Delivery::Refused(refusal) => return Box::pin(refuse(shared, refusal)).await,
     };
-    let LockedWorkItem { lock_token, attempt_count, .. } = locked;
+    let LockedWorkItem { lock_token, attempt_count, .. } = *locked;
     let Some(handler) = shared.registry.activity(&item.name) else {
         return Box::pin(not_registered(shared, &item, lock_token)).await;
     };
@@ -139,26 +153,28 @@ async fn attempt(
         client: shared.client.clone(),
     };
     let started_ns = shared.clock.monotonic_ns();
-    let input = item.input.clone();
-    let name = item.name.clone();
-    let work = async move {
+    let mut progress = StoredProgress { shared, key: &item.idempotency_key, version: None, at_ms: 0 };
+    let ended = {
+        let input = item.input.clone();
         // The handler itself may panic before it gives a future, so it is called inside.
         let work = std::panic::AssertUnwindSafe(async move { handler(ctx, input).await }).catch_unwind();
-        match work.await {
-            Ok(result) => result,
-            Err(panic) => Err(failure::from_panic(&format!("activity {name:?}"), &*panic)),
+        let span = tracing::debug_span!(
+            "segno.activity",
+            instance = item.instance,
+            activity = item.name,
+            attempt = item.attempt,
+            traceparent = item.traceparent.as_deref(),
+        );
+        let mut work = pin!(work.instrument(span));
+        // An activity that ends at once needs nobody to watch it.
+        match poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+            Poll::Ready(result) => Ended::returned(&item.name, result),
+            Poll::Pending => {
+                let watch = Watch { shared, item: &item, cancellation, heartbeat: &heartbeat };
+                Box::pin(watch.run(work, &mut progress)).await
+            }
         }
     };
-    let watch = Watch { shared, item: &item, cancellation, heartbeat: &heartbeat };
-    let mut progress = StoredProgress { shared, key: &item.idempotency_key, version: None, at_ms: 0 };
-    let span = tracing::debug_span!(
-        "segno.activity",
-        instance = item.instance,
-        activity = item.name,
-        attempt = item.attempt,
-        traceparent = item.traceparent.as_deref(),
-    );
-    let ended = watch.run(work.instrument(span), &mut progress).await;
     let seconds = shared.clock.monotonic_ns().saturating_sub(started_ns) as f64 / 1e9;
     metrics::histogram!(telemetry::ACTIVITY_SECONDS).record(seconds);
     shared.sessions.touch(item.options.session.as_deref());
@@ -190,11 +206,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    async fn run(
-        mut self,
-        work: impl Future<Output = Result<Payload, Failure>>,
-        progress: &mut StoredProgress<'_>,
-    ) -> Ended {
+    async fn run(mut self, work: impl Future<Output = Returned>, progress: &mut StoredProgress<'_>) -> Ended {
         tokio::pin!(work);
         let clock = &*self.shared.clock;
         let options = &self.item.options;
@@ -204,7 +216,7 @@ impl Watch<'_> {
         loop {
             tokio::select! {
                 biased;
-                result = &mut work => return Ended::Result(result),
+                result = &mut work => return Ended::returned(&self.item.name, result),
                 reason = self.cancellation.cancelled() => {
                     // The activity hears of it as well; it may end by itself within the grace time.
                     let grace = self.shared.options.cancellation_grace;
@@ -369,7 +381,7 @@ mod tests {
 
     #[test]
     fn an_activity_takes_little_memory() {
-        let bytes = future_bytes::<&'static Shared, LockedWorkItem, _>(process);
-        assert!(bytes <= 3 * 1024, "{bytes} bytes");
+        let bytes = future_bytes::<&'static Shared, Box<LockedWorkItem>, _>(process);
+        assert!(bytes <= 1_536, "{bytes} bytes");
     }
 }

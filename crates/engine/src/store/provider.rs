@@ -1,6 +1,7 @@
 //! The first facet of a store: two queues with peek-lock, histories, and the atomic turn commit.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -332,8 +333,9 @@ pub trait Provider: Send + Sync + 'static {
     /// # Errors
     /// `LockLost` when the token does not hold any more, `Conflict` when an event id is not above all of its
     /// execution or a record expectation fails. Nothing is changed by a failed commit. After `Unavailable` the outcome is unknown:
-    /// a repeat then answers `LockLost` (or `Conflict` under [`AfterAck::KeepLock`]) if the first one had worked.
-    async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError>;
+    /// a repeat then answers `LockLost` (or `Conflict` under [`AfterAck::KeepLock`]) if the first one had worked. The turn
+    /// is shared so that whoever may have to repeat it need not copy it.
+    async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError>;
 
     /// Gives the batch back: clears the lock and shows the messages again, after `delay` if given, in their order.
     /// The delay holds for the whole instance: messages that arrived under the lock or come later wait as well, so that

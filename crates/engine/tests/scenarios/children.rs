@@ -1,5 +1,7 @@
 //! Children and detached starts.
 
+use std::sync::Arc;
+
 use segno::event::ParentLink;
 use segno::runtime::OnNondeterminism;
 use segno::store::{AckOrchestrationItem, ExecutionStatus, OrchestratorMessage, Provider};
@@ -394,7 +396,7 @@ async fn a_child_with_the_id_of_a_delayed_start_fails_the_call_and_the_start_hap
     let mut swap = AckOrchestrationItem::empty(due.lock_token, due.execution_id);
     let delayed = OrchestratorMessage::new("later", due.messages[0].body.clone());
     swap.orchestrator_items = vec![start_of_child("later"), delayed];
-    world.store.ack_orchestration_item(swap).await.unwrap();
+    world.store.ack_orchestration_item(Arc::new(swap)).await.unwrap();
     let _node = world.node(&registry).await;
     assert_eq!(world.output::<u32>("later").await, 7);
 }

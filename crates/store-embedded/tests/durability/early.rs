@@ -110,7 +110,8 @@ fn nothing_gets_out_before_the_sync() {
             let held = disk.hold_syncs();
             let enqueue = waits!(store.enqueue_for_orchestrator(message("a", "start"), None));
             let item = fetch_turn(&store).await.unwrap().expect("a message is shown before it is durable");
-            let ack = waits!(store.ack_orchestration_item(AckOrchestrationItem { after, ..turn(&item) }));
+            let ack =
+                waits!(store.ack_orchestration_item(Arc::new(AckOrchestrationItem { after, ..turn(&item) })));
             assert_eq!(fetch_work(&store).await.unwrap(), None, "an activity");
             assert_eq!(fetch_turn(&store).await.unwrap(), None, "a message to another instance");
             let watch = waits!(store.watch_instance("a", WatchUntil::Terminal, Duration::MAX));
@@ -233,7 +234,7 @@ async fn left_by_power_cuts(in_one_batch: bool) -> BTreeSet<Left> {
     let enqueue = waits!(store.enqueue_for_orchestrator(message("a", "start"), None));
     held.wait_for_sync();
     let item = fetch_turn(&store).await.unwrap().expect("a message is shown before it is durable");
-    let ack = waits!(store.ack_orchestration_item(turn(&item)));
+    let ack = waits!(store.ack_orchestration_item(Arc::new(turn(&item))));
     drop(held);
     enqueue.await.unwrap();
     ack.await.unwrap();
@@ -274,13 +275,13 @@ fn after_a_failed_sync_nothing_is_handed_out_and_nothing_of_the_turn_is_left() {
         let enqueue = waits!(store.enqueue_for_orchestrator(message("a", "start"), None));
         held.wait_for_sync();
         let item = fetch_turn(&store).await.unwrap().expect("a message is shown before it is durable");
-        let ack = waits!(store.ack_orchestration_item(turn(&item)));
+        let ack = waits!(store.ack_orchestration_item(Arc::new(turn(&item))));
         let error = io::ErrorKind::Other;
         disk.fail(Some(Fault { at: disk.done(), error, lasts: true, short: false, on: "" }));
         drop(held);
         assert!(is_unavailable(enqueue.await));
         assert!(is_unavailable(ack.await));
-        assert!(is_unavailable(store.ack_orchestration_item(turn(&item)).await));
+        assert!(is_unavailable(store.ack_orchestration_item(Arc::new(turn(&item))).await));
         assert!(is_unavailable(store.abandon_orchestration_item(item.lock_token, None, false).await));
         assert!(is_unavailable(fetch_turn(&store).await));
         assert!(is_unavailable(fetch_work(&store).await));
@@ -308,11 +309,11 @@ fn a_turn_that_meets_a_full_disk_is_committed_when_there_is_room() {
         drop(held);
         before.await.unwrap();
         assert!(is_unavailable(enqueue.await));
-        assert!(is_unavailable(store.ack_orchestration_item(turn(&item)).await));
+        assert!(is_unavailable(store.ack_orchestration_item(Arc::new(turn(&item))).await));
         assert!(is_unavailable(fetch_turn(&store).await));
         assert!(is_unavailable(fetch_work(&store).await));
         disk.fail(None);
-        while let Err(error) = store.ack_orchestration_item(turn(&item)).await {
+        while let Err(error) = store.ack_orchestration_item(Arc::new(turn(&item))).await {
             assert_eq!(error.kind(), ErrorKind::Unavailable);
             tokio::task::yield_now().await;
         }

@@ -177,7 +177,7 @@ async fn run_turn(random: &mut Random, store: &dyn Store, now_ms: u64) -> String
         let delay = random.chance(1, 2).then(|| Duration::from_millis(random.below(100)));
         store.abandon_orchestration_item(token, delay, random.chance(1, 2)).await
     } else {
-        let outcome = store.ack_orchestration_item(turn(random, &item, now_ms)).await;
+        let outcome = store.ack_orchestration_item(Arc::new(turn(random, &item, now_ms))).await;
         if outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::Conflict) {
             let _ = store.abandon_orchestration_item(token, None, false).await;
         }

@@ -39,7 +39,7 @@ async fn finish_all(store: &Arc<EmbeddedStore>) {
                 },
                 ..AckOrchestrationItem::empty(item.lock_token, item.execution_id)
             };
-            store.ack_orchestration_item(turn).await.unwrap();
+            store.ack_orchestration_item(Arc::new(turn)).await.unwrap();
         });
     }
     turns.join_all().await;

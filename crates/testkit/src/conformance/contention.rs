@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::future::join_all;
@@ -319,7 +320,7 @@ pub(super) async fn a_deletion_and_a_turn_leave_nothing_behind(env: Env) {
             ..AckOrchestrationItem::empty(item.lock_token, 1)
         };
         let (acking, deleting) = (env.clone(), env.clone());
-        let ack = tokio::spawn(async move { acking.ack_orchestration_item(turn).await });
+        let ack = tokio::spawn(async move { acking.ack_orchestration_item(Arc::new(turn)).await });
         let delete = tokio::spawn(async move { deleting.delete_instances_atomic(&[id], true).await });
         if let Err(error) = ack.await.unwrap() {
             assert_eq!(error.kind(), ErrorKind::LockLost);

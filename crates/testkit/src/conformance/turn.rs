@@ -1,6 +1,7 @@
 //! A turn in the making: every part that a commit can have, as a step.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use segno::store::{
@@ -111,6 +112,6 @@ impl Turn {
 
     /// Commits.
     pub(crate) async fn try_ack(self) -> Result<(), ProviderError> {
-        self.env.ack_orchestration_item(self.ack).await
+        self.env.ack_orchestration_item(Arc::new(self.ack)).await
     }
 }

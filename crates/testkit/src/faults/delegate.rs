@@ -1,5 +1,6 @@
 //! The four facets, each method handed on through the gate of its store.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -35,7 +36,7 @@ impl Provider for FaultStore {
         self.read("fetch_orchestration_items", self.inner.fetch_orchestration_items(request)).await
     }
 
-    async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
+    async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError> {
         self.commit("ack_orchestration_item", self.inner.ack_orchestration_item(turn)).await
     }
 

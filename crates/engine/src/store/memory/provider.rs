@@ -1,5 +1,6 @@
 //! The first facet: the two queues, histories, the turn commit, and watches.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -45,7 +46,8 @@ impl Provider for MemoryStore {
         Ok(self.wait_for(wish, request.poll_timeout, fetch).await)
     }
 
-    async fn ack_orchestration_item(&self, turn: AckOrchestrationItem) -> Result<(), ProviderError> {
+    async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError> {
+        let turn = Arc::unwrap_or_clone(turn);
         self.change(|state, now_ms| state.ack_turn(turn, now_ms))
     }
 

@@ -178,7 +178,7 @@ async fn a_watch_on_a_future_instance_is_answered_by_the_commit_that_ends_it() {
         let item = store.fetch_orchestration_items(waiting_fetch()).await.unwrap().remove(0);
         let metadata = ExecutionMetadata { status: Some(status), ..ExecutionMetadata::default() };
         let turn = AckOrchestrationItem { metadata, ..AckOrchestrationItem::empty(item.lock_token, 1) };
-        store.ack_orchestration_item(turn).await.unwrap();
+        store.ack_orchestration_item(Arc::new(turn)).await.unwrap();
     }
     assert_eq!(ended.await.unwrap().unwrap().status, ExecutionStatus::Failed);
     clock.now_ms.send_replace(30);
@@ -201,6 +201,6 @@ async fn a_guarded_start_is_accepted_once_and_again_after_deletion() {
     let deleted = store.delete_instances_atomic(&["a".to_owned()], false).await.unwrap();
     assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (0, 1));
     let late = AckOrchestrationItem::empty(item.lock_token, 1);
-    assert_eq!(kind(store.ack_orchestration_item(late).await), Some(ErrorKind::LockLost));
+    assert_eq!(kind(store.ack_orchestration_item(Arc::new(late)).await), Some(ErrorKind::LockLost));
     assert_eq!(kind(store.enqueue_for_orchestrator(start(), None).await), None);
 }

@@ -11,7 +11,7 @@ use crate::store::FetchOrchestrationItems;
 use crate::telemetry;
 
 /// Most instances locked by one fetch.
-const MAX_FETCHED_TURNS: usize = 64;
+const MAX_FETCHED_TURNS: usize = 256;
 
 pub(super) async fn run(shared: Arc<Shared>) {
     let slots = Arc::new(Semaphore::new(shared.options.orchestration_concurrency));

@@ -28,7 +28,7 @@ use crate::work::{ending, progress};
 use crate::work_item::ActivityExecute;
 
 /// Most activities locked by one fetch.
-const MAX_FETCHED_ACTIVITIES: usize = 64;
+const MAX_FETCHED_ACTIVITIES: usize = 256;
 /// Shortest time between two stored heartbeats of one attempt.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
 

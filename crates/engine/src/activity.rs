@@ -1,10 +1,11 @@
 //! What activity code holds: who it works for, how to be told to stop, and how to show that it lives.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use crate::client::Client;
 use crate::error::Error;
@@ -16,25 +17,56 @@ use crate::work_item::ActivityExecute;
 
 /// Tells an activity to stop. Cheap to clone; hand it to whatever the activity calls.
 #[derive(Debug, Clone)]
-pub struct CancellationToken {
-    reason: watch::Receiver<Option<String>>,
+pub struct CancellationToken(Arc<Cancellation>);
+
+#[derive(Debug, Default)]
+struct Cancellation {
+    reason: OnceLock<&'static str>,
+    said: Notify,
 }
 
+/// Stops an activity. Dropped, it says that the attempt has ended.
+#[derive(Debug)]
+pub(crate) struct Stop(Arc<Cancellation>);
+
+/// The reason that whatever outlives an attempt hears.
+const ENDED: &str = "the attempt has ended";
+
 impl CancellationToken {
-    pub(crate) fn new() -> (watch::Sender<Option<String>>, Self) {
-        let (sender, reason) = watch::channel(None);
-        (sender, CancellationToken { reason })
+    pub(crate) fn new() -> (Stop, Self) {
+        let cancellation = Arc::<Cancellation>::default();
+        (Stop(Arc::clone(&cancellation)), CancellationToken(cancellation))
     }
 
     /// Whether the activity should stop.
     pub fn is_cancelled(&self) -> bool {
-        self.reason.borrow().is_some() || self.reason.has_changed().is_err()
+        self.0.reason.get().is_some()
     }
 
     /// Waits until the activity should stop, and gives the reason. Whatever outlives the attempt hears of its end.
-    pub async fn cancelled(&mut self) -> String {
-        let reason = self.reason.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
-        reason.unwrap_or_else(|| "the attempt has ended".to_owned())
+    pub async fn cancelled(&self) -> String {
+        let mut said = pin!(self.0.said.notified());
+        // It listens before it looks, or it would miss what is said in between.
+        said.as_mut().enable();
+        if !self.is_cancelled() {
+            said.await;
+        }
+        (*self.0.reason.get().unwrap_or(&ENDED)).to_owned()
+    }
+}
+
+impl Stop {
+    /// Tells the activity to stop. The first reason stays.
+    pub(crate) fn stop(&self, reason: &'static str) {
+        if self.0.reason.set(reason).is_ok() {
+            self.0.said.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.stop(ENDED);
     }
 }
 
@@ -159,7 +191,7 @@ impl ActivityContext {
 
     /// Waits until the activity should stop, and gives the reason.
     pub async fn cancelled(&self) -> String {
-        self.cancellation.clone().cancelled().await
+        self.cancellation.cancelled().await
     }
 
     /// A token to hand on.

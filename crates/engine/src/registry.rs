@@ -38,7 +38,8 @@ enum VersionPolicy {
 
 #[derive(Default)]
 struct Versions {
-    handlers: BTreeMap<Version, OrchestrationHandler>,
+    /// By version, which is there as text as well: every execution that begins records it.
+    handlers: BTreeMap<Version, (Box<str>, OrchestrationHandler)>,
     policy: VersionPolicy,
     exact: Option<Version>,
 }
@@ -56,20 +57,19 @@ impl Registry {
         RegistryBuilder::default()
     }
 
-    /// The handler for a name and, if given, a version; else by the policy of the name.
+    /// The version and handler for a name and, if given, a version; else by the policy of the name.
     pub(crate) fn orchestration(
         &self,
         name: &str,
         version: Option<&str>,
-    ) -> Option<(Version, OrchestrationHandler)> {
-        let versions = self.orchestrations.get(name)?;
-        let wanted = match version {
-            Some(version) => Some(Version::parse(version).ok()?),
-            None if versions.policy == VersionPolicy::Exact => versions.exact.clone(),
-            None => versions.handlers.last_key_value().map(|(version, _)| version.clone()),
-        }?;
-        let handler = versions.handlers.get(&wanted)?;
-        Some((wanted, handler.clone()))
+    ) -> Option<(&str, &OrchestrationHandler)> {
+        let Versions { handlers, policy, exact } = self.orchestrations.get(name)?;
+        let (version, handler) = match version {
+            Some(version) => handlers.get(&Version::parse(version).ok()?)?,
+            None if *policy == VersionPolicy::Exact => handlers.get(exact.as_ref()?)?,
+            None => handlers.last_key_value()?.1,
+        };
+        Some((version, handler))
     }
 
     /// Replays a recorded history of one execution against the registered code: the check to run in CI before code goes
@@ -87,7 +87,7 @@ impl Registry {
             return Err(Error::new(Code::NotFound, message));
         };
         let id = ExecutionId { instance: instance.to_owned(), execution_id };
-        match Execution::replay(id, history.to_vec(), &handler) {
+        match Execution::replay(id, history.to_vec(), handler) {
             Ok(_) => Ok(()),
             Err(error) => Err(Error::new(Code::Nondeterminism, error.to_string())),
         }
@@ -154,7 +154,7 @@ impl RegistryBuilder {
             return self.fail(error);
         }
         let versions = self.orchestrations.entry(handle.name().to_owned()).or_default();
-        if versions.handlers.insert(version.clone(), handler).is_some() {
+        if versions.handlers.insert(version.clone(), (version.to_string().into(), handler)).is_some() {
             let message = format!("orchestration {:?} {version} is registered twice", handle.name());
             return self.fail(Error::new(Code::DuplicateRegistration, message));
         }

@@ -301,7 +301,7 @@ impl State {
         let old_records = self.check_records(OPERATION, &batch.writes, now_ms)?;
         let targets = self.targets(OPERATION, &batch.orchestrator_items)?;
         for (message, target) in batch.orchestrator_items.into_iter().zip(targets) {
-            let _left_out = self.enqueue_for(message.clone(), target, Showing::WhenDurable, now_ms);
+            let _left_out = self.enqueue_for(message, target, Showing::WhenDurable, now_ms);
         }
         for message in batch.worker_items {
             self.enqueue_work(message, now_ms);

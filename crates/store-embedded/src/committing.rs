@@ -22,9 +22,8 @@ use crate::waiting::durable;
 /// Most operations that are left to one caller.
 const MOST_LEFT: usize = 256;
 
-/// How many a batch must have answered for operations to be done in groups, and how many are a group.
-pub const CROWD: usize = 64;
-const GROUP: usize = 32;
+/// How many operations a large crowd does at a time.
+pub const GROUP: usize = 32;
 
 /// Most of them that are done before others who want the state get hold of it.
 const MOST_AT_ONCE: usize = 16;
@@ -180,7 +179,8 @@ impl Core {
         }
     }
 
-    /// Runs an operation, unless somebody is at work: then it is left to them if they have not been left enough.
+    /// Runs an operation, unless somebody is at work or the writer is sure to come: then it is left to them, if they have not
+    /// been left enough.
     fn submit<T, F>(&self, operation: &'static str, change: F) -> Submitted<T, F>
     where
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
@@ -233,7 +233,7 @@ impl Core {
     /// for the batch that is being filled.
     pub fn leave_to_writer(&self, shared: &mut Shared) {
         let is_sure = shared.state.unsynced.is_wanted() && shared.refusal.is_none();
-        if shared.is_crowd && is_sure && !shared.is_left_to_writer {
+        if shared.is_processor_short && is_sure && !shared.is_left_to_writer {
             shared.is_left_to_writer = true;
             self.left().is_writer_coming = true;
         }
@@ -247,9 +247,11 @@ impl Core {
         let jobs = {
             let mut left = self.left();
             left.is_writer_coming = false;
-            if !left.is_somebody_at_work {
-                left.count = 0;
+            if left.is_somebody_at_work {
+                // They are in good hands.
+                return;
             }
+            left.count = 0;
             std::mem::take(&mut left.jobs)
         };
         jobs.into_iter().for_each(|job| self.do_job(job, shared, now_ms));
@@ -395,7 +397,7 @@ mod tests {
     /// Has operations left to the writer, which cannot come as long as the state is held.
     fn with_writer_coming(store: &Arc<EmbeddedStore>) -> MutexGuard<'_, Shared> {
         let mut shared = store.core().lock();
-        shared.is_crowd = true;
+        shared.is_processor_short = true;
         shared.state.touch();
         shared.state.unsynced.want();
         store.core().leave_to_writer(&mut shared);

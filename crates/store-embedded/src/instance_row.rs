@@ -81,7 +81,7 @@ impl ExecutionRow {
         self.status.is_terminal() || self.status == ExecutionStatus::ContinuedAsNew
     }
 
-    /// Takes what belongs to the execution out of the metadata.
+    /// Takes over what belongs to the execution.
     pub fn apply(&mut self, metadata: &ExecutionMetadata, now_ms: u64) {
         if let Some(status) = metadata.status {
             self.status = status;

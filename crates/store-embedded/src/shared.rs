@@ -11,7 +11,7 @@ use segno::store::{ErrorKind, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
 use crate::batch::Batch;
-use crate::committing::{CROWD, Left};
+use crate::committing::{GROUP, Left};
 use crate::facts::Facts;
 use crate::full_disk::FullDisk;
 use crate::instance_row::InstanceRow;
@@ -105,8 +105,8 @@ pub struct Shared {
     pub snapshots: Vec<oneshot::Sender<Taken>>,
     /// How many must wait for a batch before the writer, which sleeps, is called; `None` when it does not sleep.
     call_writer_at: Option<usize>,
-    /// Whether the last batch has answered a large crowd.
-    pub is_crowd: bool,
+    /// Whether there are so many callers, and the disk is so fast, that it is the processor that is short.
+    pub is_processor_short: bool,
     /// Whether there may be operations that were left to the writer.
     pub is_left_to_writer: bool,
 }
@@ -252,7 +252,7 @@ impl Core {
             imports: 0,
             snapshots: Vec::new(),
             call_writer_at: None,
-            is_crowd: false,
+            is_processor_short: false,
             is_left_to_writer: false,
         };
         let room = Arc::clone(&full_disk.room);
@@ -335,7 +335,11 @@ impl Core {
             let covered = shared.state.unsynced.last();
             return Some(Task::Checkpoint(shared.freeze(covered, self.clock.now_ms())));
         }
-        if let Some((enough, patience)) = pace.wish(shared.filling.len()) {
+        shared.is_processor_short = pace.is_processor_short();
+        // What is left of a group waits for the writer, not the writer for it.
+        let left = if shared.is_processor_short { GROUP - 1 } else { 0 };
+        if let Some((enough, patience)) = pace.wish(shared.filling.len() + left) {
+            let enough = enough.saturating_sub(left);
             shared.call_writer_at = Some(enough);
             let waiting = |shared: &mut Shared| shared.call_writer_at.is_some() && !shared.is_closing;
             let waited = self.to_writer.wait_timeout_while(shared, patience, waiting);
@@ -475,9 +479,8 @@ impl Core {
         shared.state.synced(watched, now_ms);
         shared.wake(now_ms);
         let waiting = std::mem::take(&mut shared.writing);
-        let answered = waiting.len();
-        shared.is_crowd = answered >= CROWD;
         drop(shared);
+        let answered = waiting.len();
         answer(waiting, &Ok(()));
         self.room.notify_waiters();
         answered
@@ -486,6 +489,7 @@ impl Core {
     /// Asks the threads to end and refuses everything from now on. What waits is still written.
     pub fn close(&self) {
         let mut shared = self.lock();
+        self.do_left(&mut shared, self.clock.now_ms());
         shared.is_closing = true;
         shared.call_writer_at = None;
         drop(shared);

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use hashbrown::HashSet;
 use segno::clock::duration_ms;
 use segno::store::memory::orchestrator_queue::{FetchedBatch, OrchestratorQueue};
-use segno::store::memory::peek_lock::{Attempt, Depths, Sequence, Standing};
+use segno::store::memory::peek_lock::{Attempt, Sequence, Standing};
 use segno::store::memory::watch::Watches;
 use segno::store::memory::worker_queue::{WorkWanted, WorkerQueue};
 use segno::store::{
@@ -28,12 +28,6 @@ const TOKEN_BLOCK: u64 = 1 << 32;
 
 /// Most expired records that one call removes, so that no call pays for a crowd that expires together.
 const MAX_EXPIRED_PER_SWEEP: usize = 64;
-
-/// How many a fetch finds at most. Its list is made as long as that and not longer: one that grows asks the allocator for
-/// large pieces of memory, which come from the system and go back to it every time.
-fn most_found(asked: usize, depths: Depths) -> usize {
-    asked.min(usize::try_from(depths.visible).unwrap_or(usize::MAX))
-}
 
 /// Everything that the store holds.
 #[derive(Debug)]
@@ -205,7 +199,10 @@ impl State {
         depends_on: &mut Option<u64>,
     ) -> Vec<FetchedTurn> {
         let until_ms = now_ms.saturating_add(duration_ms(request.lock_timeout));
-        let mut items = Vec::with_capacity(most_found(request.max_items, self.orchestrations.depths()));
+        // As long as it gets, at once: a list that grows asks the allocator for large pieces of memory, which come from the
+        // system and go back to it every time.
+        let ready = self.orchestrations.ready_count(request.filter);
+        let mut items = Vec::with_capacity(request.max_items.min(ready));
         while items.len() < request.max_items
             && let Some(batch) = self.orchestrations.take_next(request.filter, until_ms, &mut self.tokens)
         {
@@ -269,7 +266,7 @@ impl State {
     ) -> Vec<LockedWorkItem> {
         let until_ms = now_ms.saturating_add(duration_ms(request.lock_timeout));
         let wanted = WorkWanted { tags: request.tag_filter, session: request.session };
-        let mut items = Vec::with_capacity(most_found(request.max_items, self.work.depths()));
+        let mut items = Vec::with_capacity(request.max_items.min(self.work.ready_count(&wanted)));
         while items.len() < request.max_items
             && let Some(item) = self.work.take_next(&wanted, until_ms, now_ms, &mut self.tokens)
         {

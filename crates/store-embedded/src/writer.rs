@@ -1,4 +1,4 @@
-//! The writer: takes everything that waits as one batch, appends it to the log, syncs once, answers all. While it
+//! The writer: does what was left to it, takes everything that waits as one batch, appends it to the log, syncs once, answers all. While it
 //! does so, the next batch is being filled.
 
 use std::sync::Arc;

@@ -81,7 +81,7 @@ impl Functions {
                 let (clients, clock) = (&inner.clients, &*inner.clock);
                 let idempotency_key = ctx.idempotency_key();
                 let request = HttpCall { settings, clients, idempotency_key, timeout, clock };
-                let mut cancellation = ctx.cancellation_token();
+                let cancellation = ctx.cancellation_token();
                 tokio::select! {
                     biased;
                     reason = cancellation.cancelled() => Err(Failure::cancelled(reason)),

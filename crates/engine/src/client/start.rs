@@ -159,7 +159,10 @@ impl<O> StartCall<O> {
             Ok(()) => true,
             Err(error) if error.kind() == ErrorKind::Conflict => match (on_conflict, kept) {
                 (OnConflict::UseExisting, _) => false,
-                (OnConflict::Replace, Some(message)) => Box::pin(client.replace(message)).await?,
+                (OnConflict::Replace, Some(message)) => {
+                    Box::pin(client.replace(message)).await?;
+                    true
+                }
                 (OnConflict::Reject | OnConflict::Replace, _) => return Err(refused(&instance, &error)),
             },
             Err(error) => return Err(error.into()),
@@ -170,12 +173,12 @@ impl<O> StartCall<O> {
 
 impl Client {
     /// Deletes the instance that is in the way of a start, and starts.
-    async fn replace(&self, message: OrchestratorMessage) -> Result<bool, Error> {
+    async fn replace(&self, message: OrchestratorMessage) -> Result<(), Error> {
         let instance = message.instance.clone();
         let tree = self.store.get_instance_tree(&instance).await?;
         self.store.delete_instances_atomic(&tree.all_ids, true).await?;
         match self.store.enqueue_for_orchestrator(message, None).await {
-            Ok(()) => Ok(true),
+            Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 let message = format!("another start made {instance:?} first; try again to replace that one");
                 Err(Error::new(Code::InstanceExists, message))

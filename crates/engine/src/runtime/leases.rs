@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use hashbrown::HashMap;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
+use crate::activity::Stop;
 use crate::clock::{self, Clock, duration_ms};
 use crate::store::{ErrorKind, LockToken, ScheduledActivityIdentifier, Store};
 use crate::telemetry;
@@ -18,10 +19,9 @@ pub(super) const LOCK_LOST: &str = "the lock on the activity was lost";
 /// Told to an activity that its orchestration no longer wants.
 pub(super) const NOT_WANTED: &str = "the orchestration no longer waits for the activity";
 
-#[derive(Clone)]
 enum Kind {
     Turn,
-    Activity { identifier: ScheduledActivityIdentifier, stop: watch::Sender<Option<String>> },
+    Activity { identifier: ScheduledActivityIdentifier, stop: Stop },
 }
 
 struct Lease {
@@ -94,7 +94,7 @@ impl Leases {
         self: &Arc<Self>,
         token: LockToken,
         identifier: ScheduledActivityIdentifier,
-        stop: watch::Sender<Option<String>>,
+        stop: Stop,
     ) -> Held {
         self.hold(token, Kind::Activity { identifier, stop }, self.activity_lock)
     }
@@ -124,7 +124,7 @@ impl Leases {
         for identifier in identifiers {
             let lease = state.by_activity.get(identifier).and_then(|token| state.leases.get(token));
             if let Some(Lease { kind: Kind::Activity { stop, .. }, .. }) = lease {
-                stop.send_replace(Some(NOT_WANTED.to_owned()));
+                stop.stop(NOT_WANTED);
             }
         }
     }
@@ -187,7 +187,7 @@ impl Leases {
             Err(error) if error.kind() == ErrorKind::LockLost => {
                 lease.renew_at_ms = u64::MAX;
                 if let Kind::Activity { stop, .. } = &lease.kind {
-                    stop.send_replace(Some(LOCK_LOST.to_owned()));
+                    stop.stop(LOCK_LOST);
                 }
             }
             Err(error) => {
@@ -219,7 +219,7 @@ impl Leases {
                 let state = self.state();
                 for token in lost {
                     if let Some(Lease { kind: Kind::Activity { stop, .. }, .. }) = state.leases.get(&token) {
-                        stop.send_replace(Some(NOT_WANTED.to_owned()));
+                        stop.stop(NOT_WANTED);
                     }
                 }
             }

@@ -7,7 +7,6 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::{AbortHandle, Aborted, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use semver::Version;
 use tracing::Instrument;
 
 use super::begin::Begin;
@@ -236,7 +235,7 @@ impl Turn<'_> {
         };
         metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "replayed").increment(1);
         let id = ExecutionId { instance: item.instance.clone(), execution_id: item.execution_id };
-        match Execution::replay(id, history, &handler) {
+        match Execution::replay(id, history, handler) {
             Ok(execution) => self.go_on(Box::new(execution), batch).await,
             Err(error) => {
                 // Replay has used the history up. This is rare, so it is read once more.
@@ -326,11 +325,11 @@ impl Turn<'_> {
         item: &OrchestrationItem,
         early: &[Event],
         mut begin: Begin,
-        (version, handler): (Version, OrchestrationHandler),
+        (version, handler): (&str, &OrchestrationHandler),
     ) -> Box<Execution> {
-        begin.started.version = version.to_string();
+        begin.started.version = version.to_owned();
         let id = ExecutionId { instance: item.instance.clone(), execution_id: begin.execution_id };
-        Box::new(Execution::begin(id, early, begin.started, &handler, self.now_ms()))
+        Box::new(Execution::begin(id, early, begin.started, handler, self.now_ms()))
     }
 
     async fn go_on_with(

@@ -15,7 +15,7 @@ use super::leases::LOCK_LOST;
 use super::unregistered::Verdict;
 use super::{Shared, Stage, backoff};
 use crate::activity::{ActivityContext, CancellationToken, Heartbeat};
-use crate::clock::{self, Clock, duration_ms};
+use crate::clock::{self, duration_ms};
 use crate::failure::{self, Failure};
 use crate::payload::Payload;
 use crate::registry::ActivityHandler;
@@ -166,12 +166,19 @@ async fn attempt(
             traceparent = item.traceparent.as_deref(),
         );
         let mut work = pin!(work.instrument(span));
+        let (timeout, silence) =
+            (sleep_ms(shared, item.options.timeout_ms), sleep_ms(shared, item.options.heartbeat_timeout_ms));
+        let watch = Watch { shared, item: &item, cancellation, heartbeat: &heartbeat, timeout, silence };
         // An activity that ends at once needs nobody to watch it.
         match poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
             Poll::Ready(result) => Ended::returned(&item.name, result),
             Poll::Pending => {
-                let watch = Watch { shared, item: &item, cancellation, heartbeat: &heartbeat };
-                Box::pin(watch.run(work, &mut progress)).await
+                let mut was_just_polled = true;
+                let rest = poll_fn(move |cx| match std::mem::take(&mut was_just_polled) {
+                    true => Poll::Pending,
+                    false => work.as_mut().poll(cx),
+                });
+                Box::pin(watch.run(rest, &mut progress)).await
             }
         }
     };
@@ -203,15 +210,19 @@ struct Watch<'a> {
     item: &'a ActivityExecute,
     cancellation: CancellationToken,
     heartbeat: &'a Heartbeat,
+    timeout: Sleep,
+    /// Ends when there was no heartbeat for too long.
+    silence: Sleep,
 }
+
+/// A wait for a time, or for ever.
+type Sleep = Option<Pin<Box<dyn Future<Output = ()> + Send>>>;
 
 impl Watch<'_> {
     async fn run(mut self, work: impl Future<Output = Returned>, progress: &mut StoredProgress<'_>) -> Ended {
         tokio::pin!(work);
         let clock = &*self.shared.clock;
         let options = &self.item.options;
-        let mut timeout = options.timeout_ms.map(|ms| sleep_ms(clock, ms));
-        let mut silence = options.heartbeat_timeout_ms.map(|ms| sleep_ms(clock, ms));
         let mut beats = 0;
         loop {
             tokio::select! {
@@ -223,15 +234,15 @@ impl Watch<'_> {
                     let _ = clock::timeout(clock, grace, work).await;
                     return Ended::Stopped(reason);
                 }
-                () = wait(&mut timeout) => {
+                () = wait(&mut self.timeout) => {
                     let ms = options.timeout_ms.unwrap_or_default();
                     return Ended::Result(Err(ending::attempt_timeout(&self.item.name, ms)));
                 }
-                () = wait(&mut silence) => {
+                () = wait(&mut self.silence) => {
                     let ms = options.heartbeat_timeout_ms.unwrap_or_default();
                     if self.heartbeat.latest().count > beats {
                         beats = self.heartbeat.latest().count;
-                        silence = Some(sleep_ms(clock, ms));
+                        self.silence = sleep_ms(self.shared, options.heartbeat_timeout_ms);
                     } else {
                         let message = format!("activity {:?} gave no heartbeat for {ms} ms", self.item.name);
                         return Ended::Result(Err(Failure::timeout("heartbeat-timeout", message)));
@@ -240,7 +251,7 @@ impl Watch<'_> {
                 () = self.heartbeat.beaten.notified() => {
                     let beat = self.heartbeat.latest();
                     beats = beat.count;
-                    silence = options.heartbeat_timeout_ms.map(|ms| sleep_ms(clock, ms));
+                    self.silence = sleep_ms(self.shared, options.heartbeat_timeout_ms);
                     Box::pin(progress.store(beat.progress)).await;
                 }
                 () = self.shared.reached(Stage::Releasing) => return Ended::Released,
@@ -249,12 +260,13 @@ impl Watch<'_> {
     }
 }
 
-/// A wait of so many milliseconds; one that is longer than time itself never ends.
-fn sleep_ms(clock: &dyn Clock, ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
-    clock.sleep_until_ms(clock.now_ms().saturating_add(ms))
+/// A wait of so many milliseconds, if any; one that is longer than time itself never ends.
+fn sleep_ms(shared: &Shared, ms: Option<u64>) -> Sleep {
+    let clock = &*shared.clock;
+    ms.map(|ms| clock.sleep_until_ms(clock.now_ms().saturating_add(ms)))
 }
 
-async fn wait(sleep: &mut Option<Pin<Box<dyn Future<Output = ()> + Send>>>) {
+async fn wait(sleep: &mut Sleep) {
     match sleep {
         Some(sleep) => sleep.await,
         None => std::future::pending().await,

@@ -661,7 +661,7 @@ async fn a_helper_task_that_holds_the_token_hears_that_the_attempt_timed_out() {
         move |ctx: ActivityContext, _| {
             let hears = hears.clone();
             async move {
-                let mut token = ctx.cancellation_token();
+                let token = ctx.cancellation_token();
                 tokio::spawn(async move {
                     token.cancelled().await;
                     assert!(token.is_cancelled());

@@ -118,7 +118,7 @@ impl Tool<'_> {
     ) -> Ended {
         let mut pump = pin!(captured.pump(pipes, input.as_str().as_bytes()));
         let mut expired = pin!(expired);
-        let mut cancellation = self.ctx.cancellation_token();
+        let cancellation = self.ctx.cancellation_token();
         let mut pumping = true;
         let ended = loop {
             tokio::select! {

@@ -652,6 +652,27 @@ async fn an_activity_that_nobody_registers_fails_as_configuration_in_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_activity_that_waits_is_not_run_again_before_it_is_woken() {
+    let world = World::resident();
+    let registry = registry(
+        async |ctx: Context, n| ctx.activity(WORK, n).await,
+        async |_: ActivityContext, _| {
+            let mut polls = 0;
+            let mut elsewhere = tokio::spawn(tokio::task::yield_now());
+            let polled = std::future::poll_fn(|cx| {
+                polls += 1;
+                std::pin::Pin::new(&mut elsewhere).poll(cx)
+            });
+            polled.await.unwrap();
+            Ok(polls.to_string())
+        },
+    );
+    let _node = world.node(&registry).await;
+    world.client.start(MAIN, 1).id("a").await.unwrap();
+    assert_eq!(world.output::<String>("a").await, "2");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_helper_task_that_holds_the_token_hears_that_the_attempt_timed_out() {
     let world = World::resident();
     let heard = Arc::new(AtomicU32::new(0));

@@ -66,6 +66,8 @@ pub struct Left {
     /// How many were left to them, those included that are done.
     count: usize,
     jobs: Vec<Job>,
+    /// What the writer wants done before all of them.
+    first: Option<Job>,
 }
 
 /// Is at work on the state. Should that end in a panic, whoever has left something hears that no answer will come.
@@ -74,25 +76,26 @@ struct AtWork<'a>(&'a Core);
 impl AtWork<'_> {
     /// Does what others have left.
     fn work_off(self) {
-        let mut jobs = Vec::new();
+        let mut jobs = Vec::new().into_iter();
         loop {
-            {
+            let first = {
                 let mut left = self.0.left();
-                if left.jobs.is_empty() {
-                    left.end();
-                    std::mem::forget(self);
-                    return;
+                if jobs.len() == 0 {
+                    if left.jobs.is_empty() && left.first.is_none() {
+                        left.end();
+                        std::mem::forget(self);
+                        return;
+                    }
+                    jobs = std::mem::take(&mut left.jobs).into_iter();
                 }
-                std::mem::swap(&mut left.jobs, &mut jobs);
-            }
-            let mut rest = jobs.drain(..).peekable();
-            while rest.peek().is_some() {
-                let mut shared = self.0.lock_after_others();
-                let now_ms = self.0.clock.now_ms();
-                rest.by_ref().take(MOST_AT_ONCE).for_each(|job| self.0.do_job(job, &mut shared, now_ms));
-                shared.wake(now_ms);
-                self.0.release(shared);
-            }
+                left.first.take()
+            };
+            let mut shared = self.0.lock_after_others();
+            let now_ms = self.0.clock.now_ms();
+            let now = first.into_iter().chain(jobs.by_ref().take(MOST_AT_ONCE));
+            now.for_each(|job| self.0.do_job(job, &mut shared, now_ms));
+            shared.wake(now_ms);
+            self.0.release(shared);
         }
     }
 }
@@ -109,7 +112,9 @@ impl Left {
     fn end(&mut self) -> Vec<Job> {
         self.is_somebody_at_work = false;
         self.count = 0;
-        std::mem::take(&mut self.jobs)
+        let mut jobs = std::mem::take(&mut self.jobs);
+        jobs.extend(self.first.take());
+        jobs
     }
 }
 
@@ -256,6 +261,32 @@ impl Core {
         };
         jobs.into_iter().for_each(|job| self.do_job(job, shared, now_ms));
         shared.wake(now_ms);
+    }
+
+    /// Does something with the state before anybody else does. If somebody is at work, it is left to them: whoever wants a lock
+    /// that another takes again and again is woken up in vain most of the time. `None` when it has panicked. It blocks, so it
+    /// is for the writer only.
+    pub fn do_first<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Core, &mut Shared, u64) -> T + Send + 'static,
+    ) -> Option<T> {
+        let mut left = self.left();
+        if left.is_somebody_at_work {
+            let (answer, output) = oneshot::channel();
+            left.first = Some(Box::new(move |core, shared, now_ms| {
+                // The writer waits for it.
+                let _heard = answer.send(work(core, shared, now_ms));
+            }));
+            drop(left);
+            return output.blocking_recv().ok();
+        }
+        drop(left);
+        let mut shared = self.lock();
+        let now_ms = self.clock.now_ms();
+        let output = work(self, &mut shared, now_ms);
+        shared.wake(now_ms);
+        self.release(shared);
+        Some(output)
     }
 
     fn do_job(&self, job: Job, shared: &mut Shared, now_ms: u64) {
@@ -406,6 +437,48 @@ mod tests {
 
     fn leave(store: &EmbeddedStore, count: usize) -> Vec<impl Future<Output = Result<u32, ProviderError>>> {
         (0..count).map(|_| store.core().commit("left", |state, _| touch(state, 2))).collect()
+    }
+
+    #[test]
+    fn the_writer_comes_before_all_that_is_left() {
+        let (_directory, store) = open();
+        let hold = store.core().lock();
+        let first = at_work(&store);
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let note = |who: &'static str| {
+            let order = Arc::clone(&order);
+            move || order.lock().expect("nobody has panicked").push(who)
+        };
+        let (left, writer) = (note("left"), note("writer"));
+        let left = store.core().commit("left", move |state, _| {
+            left();
+            touch(state, 2)
+        });
+        let waits = Arc::clone(&store);
+        let writer = thread::spawn(move || waits.core().do_first(move |_, _, _| writer()));
+        while store.core().left().first.is_none() {
+            thread::yield_now();
+        }
+        drop(hold);
+        assert_eq!(writer.join().expect("the thread has not panicked"), Some(()));
+        assert_eq!(block_on(left), Ok(2));
+        assert_eq!(first.join().expect("the thread has not panicked"), Ok(1));
+        assert_eq!(*order.lock().expect("nobody has panicked"), ["writer", "left"]);
+    }
+
+    #[test]
+    fn the_writer_hears_that_its_wish_has_panicked() {
+        let (_directory, store) = open();
+        let hold = store.core().lock();
+        let first = at_work(&store);
+        let waits = Arc::clone(&store);
+        let writer = thread::spawn(move || waits.core().do_first::<()>(|_, _, _| panic!("a defect")));
+        while store.core().left().first.is_none() {
+            thread::yield_now();
+        }
+        drop(hold);
+        assert_eq!(writer.join().expect("the thread has not panicked"), None);
+        assert_eq!(first.join().expect("the thread has not panicked"), Ok(1));
     }
 
     #[test]

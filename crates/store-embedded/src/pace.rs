@@ -24,7 +24,7 @@ const LONGEST: Duration = Duration::from_millis(2);
 const SHORTEST: Duration = Duration::from_micros(200);
 
 /// What the last batches were like.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Copy)]
 pub struct Pace {
     answered: usize,
     sync: Duration,

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::Duration;
 
 use segno::clock::Clock;
 use segno::store::memory::wishes::{AllWaiters, Fetches, Wish};
@@ -156,6 +157,15 @@ impl Shared {
         Frozen { changes: tables.rows.freeze(), facts, at_ms, snapshots }
     }
 
+    /// For how many callers, and how long, the batch that is being filled is kept open; `None` when it goes at once.
+    fn wish(&mut self, pace: &Pace) -> Option<(usize, Duration)> {
+        self.is_processor_short = pace.is_processor_short();
+        // What is left of a group waits for the writer, not the writer for it.
+        let left = if self.is_processor_short { GROUP - 1 } else { 0 };
+        let (enough, patience) = pace.wish(self.filling.len() + left)?;
+        Some((enough.saturating_sub(left), patience))
+    }
+
     /// Where the outcome of a batch arrives; `None` when it is durable already.
     pub fn outcome_of(&mut self, sequence: u64) -> Option<oneshot::Receiver<Outcome>> {
         if self.refusal.is_none() && self.is_durable(sequence) {
@@ -201,6 +211,16 @@ pub struct Writing {
     pub watched: Vec<(Arc<str>, Arc<InstanceRow>)>,
     /// Set when a checkpoint is to follow.
     pub frozen: Option<Frozen>,
+}
+
+/// What came of a batch that is durable.
+pub struct Synced {
+    /// How many it has answered.
+    pub answered: usize,
+    pub pace: Pace,
+    pub spare: Batch,
+    /// The next one.
+    pub next: Option<Writing>,
 }
 
 /// What a checkpoint writes.
@@ -335,11 +355,7 @@ impl Core {
             let covered = shared.state.unsynced.last();
             return Some(Task::Checkpoint(shared.freeze(covered, self.clock.now_ms())));
         }
-        shared.is_processor_short = pace.is_processor_short();
-        // What is left of a group waits for the writer, not the writer for it.
-        let left = if shared.is_processor_short { GROUP - 1 } else { 0 };
-        if let Some((enough, patience)) = pace.wish(shared.filling.len() + left) {
-            let enough = enough.saturating_sub(left);
+        if let Some((enough, patience)) = shared.wish(pace) {
             shared.call_writer_at = Some(enough);
             let waiting = |shared: &mut Shared| shared.call_writer_at.is_some() && !shared.is_closing;
             let waited = self.to_writer.wait_timeout_while(shared, patience, waiting);
@@ -347,7 +363,18 @@ impl Core {
             shared.call_writer_at = None;
         }
         let now_ms = self.clock.now_ms();
-        self.do_left(&mut shared, now_ms);
+        Some(Task::Write(self.take_batch(&mut shared, spare, is_checkpoint_due, now_ms)))
+    }
+
+    /// Takes what is being filled.
+    fn take_batch(
+        &self,
+        shared: &mut Shared,
+        spare: &mut Batch,
+        is_checkpoint_due: bool,
+        now_ms: u64,
+    ) -> Writing {
+        self.do_left(shared, now_ms);
         let is_snapshot_due = !shared.snapshots.is_empty() && !shared.state.tables.rows.is_frozen();
         if is_snapshot_due {
             shared.state.store_attempts_of_locked(now_ms);
@@ -365,7 +392,7 @@ impl Core {
             || shared.tail.is_due(rows.active(), &self.limits.tail, now_ms);
         // The overlay holds exactly what the log has up to and including this batch.
         let frozen = (is_due && !rows.is_frozen()).then(|| shared.freeze(sequence, now_ms));
-        Some(Task::Write(Writing { sequence, batch, watched, frozen }))
+        Writing { sequence, batch, watched, frozen }
     }
 
     /// Waits until somebody wants a batch, or until it is time for a checkpoint.
@@ -470,20 +497,29 @@ impl Core {
         self.room.notify_waiters();
     }
 
-    /// A batch is durable: shows what it did and answers whoever waits for it. Returns how many that were.
-    pub fn synced(&self, watched: &[(Arc<str>, Arc<InstanceRow>)]) -> usize {
-        let mut shared = self.lock();
-        let now_ms = self.clock.now_ms();
-        shared.refusal.take_if(|refusal| refusal.passes);
-        shared.state.advance(now_ms);
-        shared.state.synced(watched, now_ms);
-        shared.wake(now_ms);
-        let waiting = std::mem::take(&mut shared.writing);
-        drop(shared);
-        let answered = waiting.len();
+    /// A batch became durable in so much time: shows what it did, answers whoever waits for it, and takes the next one if it need
+    /// not wait. `None` when that has panicked.
+    pub fn synced(
+        &self,
+        watched: Vec<(Arc<str>, Arc<InstanceRow>)>,
+        took: Duration,
+        mut pace: Pace,
+        mut spare: Batch,
+    ) -> Option<Synced> {
+        let (waiting, synced) = self.do_first(move |core, shared, now_ms| {
+            shared.refusal.take_if(|refusal| refusal.passes);
+            shared.state.advance(now_ms);
+            shared.state.synced(&watched, now_ms);
+            let waiting = std::mem::take(&mut shared.writing);
+            let answered = waiting.len();
+            pace.written(answered, took);
+            let is_next = shared.state.unsynced.is_wanted() && shared.wish(&pace).is_none();
+            let next = is_next.then(|| core.take_batch(shared, &mut spare, false, now_ms));
+            (waiting, Synced { answered, pace, spare, next })
+        })?;
         answer(waiting, &Ok(()));
         self.room.notify_waiters();
-        answered
+        Some(synced)
     }
 
     /// Asks the threads to end and refuses everything from now on. What waits is still written.

@@ -11,13 +11,14 @@ use crate::batch::Batch;
 use crate::checkpointer::Order;
 use crate::log::{AppendError, Log};
 use crate::pace::Pace;
-use crate::shared::{Core, Refusal, Task, Writing};
+use crate::shared::{Core, Refusal, Synced, Task, Writing};
 
 /// Runs until the store is closed or the disk fails.
 pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
     let mut pace = Pace::default();
     let mut spare = Batch::default();
-    while let Some(task) = core.next_task(&pace, &mut spare) {
+    let mut next = None;
+    while let Some(task) = next.take().map(Task::Write).or_else(|| core.next_task(&pace, &mut spare)) {
         let frozen = match task {
             Task::Checkpoint(frozen) => frozen,
             Task::Write(mut writing) => {
@@ -27,10 +28,11 @@ pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
                 }
                 let took = Duration::from_nanos(core.clock.monotonic_ns().saturating_sub(started_ns));
                 let Writing { watched, frozen, batch, .. } = writing;
-                let answered = core.synced(&watched);
-                pace.written(answered, took);
-                telemetry::store_committed(took, answered);
-                spare = batch.recycled();
+                let Some(synced) = core.synced(watched, took, pace, batch.recycled()) else {
+                    return core.refuse(Refusal::failed("showing what was written has panicked"));
+                };
+                telemetry::store_committed(took, synced.answered);
+                Synced { pace, spare, next, .. } = synced;
                 let Some(frozen) = frozen else { continue };
                 frozen
             }

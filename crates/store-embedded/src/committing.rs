@@ -270,20 +270,30 @@ impl Core {
         &self,
         work: impl FnOnce(&Core, &mut Shared, u64) -> T + Send + 'static,
     ) -> Option<T> {
+        let wish = Arc::new(Mutex::new(Some(work)));
+        let take = |wish: &Mutex<Option<_>>| wish.lock().unwrap_or_else(PoisonError::into_inner).take();
         let mut left = self.left();
         if left.is_somebody_at_work {
             let (answer, output) = oneshot::channel();
+            let left_wish = Arc::clone(&wish);
             left.first = Some(Box::new(move |core, shared, now_ms| {
-                // The writer waits for it.
-                let _heard = answer.send(work(core, shared, now_ms));
+                if let Some(work) = take(&left_wish) {
+                    // The writer waits for it.
+                    let _heard = answer.send(work(core, shared, now_ms));
+                }
             }));
             drop(left);
-            return output.blocking_recv().ok();
+            if let Ok(output) = output.blocking_recv() {
+                return Some(output);
+            }
+        } else {
+            drop(left);
         }
-        drop(left);
+        // It was left to nobody, or to somebody who panicked before they got to it.
+        let work = take(&wish)?;
         let mut shared = self.lock();
         let now_ms = self.clock.now_ms();
-        let output = work(self, &mut shared, now_ms);
+        let output = catch_unwind(AssertUnwindSafe(|| work(self, &mut shared, now_ms))).ok()?;
         shared.wake(now_ms);
         self.release(shared);
         Some(output)
@@ -467,6 +477,27 @@ mod tests {
     }
 
     #[test]
+    fn a_panic_of_whoever_is_at_work_does_not_hold_the_writer_up() {
+        let (_directory, store) = open();
+        let hold = store.core().lock();
+        let panics = Arc::clone(&store);
+        let at_work =
+            thread::spawn(move || drop(panics.core().commit::<(), _>("first", |_, _| panic!("a defect"))));
+        while !store.core().left().is_somebody_at_work {
+            thread::yield_now();
+        }
+        let waits = Arc::clone(&store);
+        let writer = thread::spawn(move || waits.core().do_first(|_, _, _| 7));
+        while store.core().left().first.is_none() {
+            thread::yield_now();
+        }
+        drop(hold);
+        assert!(at_work.join().is_err());
+        assert_eq!(writer.join().expect("the thread has not panicked"), Some(7));
+        assert_eq!(block_on(store.core().commit("later", |state, _| touch(state, 5))), Ok(5));
+    }
+
+    #[test]
     fn the_writer_hears_that_its_wish_has_panicked() {
         let (_directory, store) = open();
         let hold = store.core().lock();
@@ -524,6 +555,15 @@ mod tests {
         let late = store.core().commit("late", |state, _| touch(state, 3));
         assert_eq!(block_on(late).map_err(|error| error.kind()), Err(ErrorKind::Unavailable));
         assert!(store.core().left().jobs.is_empty(), "nothing is left to a writer that does not come");
+    }
+
+    #[test]
+    fn a_full_disk_does_not_heal_a_store_that_only_reads() {
+        let (_directory, store) = open();
+        let failed = Refusal::failed("a test");
+        store.core().refuse(failed.clone());
+        store.core().refuse(Refusal::full(&"a test"));
+        assert_eq!(store.core().lock().refusal, Some(failed));
     }
 
     #[test]

@@ -157,11 +157,10 @@ impl Shared {
         Frozen { changes: tables.rows.freeze(), facts, at_ms, snapshots }
     }
 
-    /// For how many callers, and how long, the batch that is being filled is kept open; `None` when it goes at once.
-    fn wish(&mut self, pace: &Pace) -> Option<(usize, Duration)> {
+    /// For how many callers, and how long, the batch that is being filled is kept open; `None` when it goes at once. So many
+    /// more may have left something.
+    fn wish(&mut self, pace: &Pace, left: usize) -> Option<(usize, Duration)> {
         self.is_processor_short = pace.is_processor_short();
-        // What is left of a group waits for the writer, not the writer for it.
-        let left = if self.is_processor_short { GROUP - 1 } else { 0 };
         let (enough, patience) = pace.wish(self.filling.len() + left)?;
         Some((enough.saturating_sub(left), patience))
     }
@@ -306,8 +305,7 @@ impl Core {
         self.wanted.load(Ordering::Relaxed)
     }
 
-    /// Takes the lock that the caller may just have had, but lets others have it first who try for it. The writer, which
-    /// sleeps, is not among them: it gets its turn when callers wait for it.
+    /// Takes the lock that the caller may just have had, but lets others have it first who try for it.
     pub fn lock_after_others(&self) -> MutexGuard<'_, Shared> {
         for _ in 0..SPINS {
             if self.wanted.load(Ordering::Relaxed) == 0 {
@@ -355,7 +353,9 @@ impl Core {
             let covered = shared.state.unsynced.last();
             return Some(Task::Checkpoint(shared.freeze(covered, self.clock.now_ms())));
         }
-        if let Some((enough, patience)) = shared.wish(pace) {
+        // What is left of a group waits for the writer, not the writer for it.
+        let left = if pace.is_processor_short() { GROUP - 1 } else { 0 };
+        if let Some((enough, patience)) = shared.wish(pace, left) {
             shared.call_writer_at = Some(enough);
             let waiting = |shared: &mut Shared| shared.call_writer_at.is_some() && !shared.is_closing;
             let waited = self.to_writer.wait_timeout_while(shared, patience, waiting);
@@ -489,6 +489,8 @@ impl Core {
         let mut shared = self.lock();
         let mut waiting = std::mem::take(&mut shared.writing);
         waiting.append(&mut shared.filling);
+        // A store that only reads does so until it is reopened, even if its disk is full as well.
+        let refusal = shared.refusal.take().filter(|standing| !standing.passes).unwrap_or(refusal);
         shared.refusal = Some(refusal.clone());
         shared.snapshots.clear();
         self.do_left(&mut shared, self.clock.now_ms());
@@ -513,7 +515,7 @@ impl Core {
             let waiting = std::mem::take(&mut shared.writing);
             let answered = waiting.len();
             pace.written(answered, took);
-            let is_next = shared.state.unsynced.is_wanted() && shared.wish(&pace).is_none();
+            let is_next = shared.state.unsynced.is_wanted() && shared.wish(&pace, 0).is_none();
             let next = is_next.then(|| core.take_batch(shared, &mut spare, false, now_ms));
             (waiting, Synced { answered, pace, spare, next })
         })?;

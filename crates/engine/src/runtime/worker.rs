@@ -172,14 +172,7 @@ async fn attempt(
         // An activity that ends at once needs nobody to watch it.
         match poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
             Poll::Ready(result) => Ended::returned(&item.name, result),
-            Poll::Pending => {
-                let mut was_just_polled = true;
-                let rest = poll_fn(move |cx| match std::mem::take(&mut was_just_polled) {
-                    true => Poll::Pending,
-                    false => work.as_mut().poll(cx),
-                });
-                Box::pin(watch.run(rest, &mut progress)).await
-            }
+            Poll::Pending => Box::pin(watch.run(work, &mut progress)).await,
         }
     };
     let seconds = shared.clock.monotonic_ns().saturating_sub(started_ns) as f64 / 1e9;

@@ -652,24 +652,42 @@ async fn an_activity_that_nobody_registers_fails_as_configuration_in_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_activity_that_waits_is_not_run_again_before_it_is_woken() {
+async fn an_activity_that_uses_up_its_share_of_the_processor_goes_on() {
     let world = World::resident();
     let registry = registry(
         async |ctx: Context, n| ctx.activity(WORK, n).await,
         async |_: ActivityContext, _| {
-            let mut polls = 0;
-            let mut elsewhere = tokio::spawn(tokio::task::yield_now());
-            let polled = std::future::poll_fn(|cx| {
-                polls += 1;
-                std::pin::Pin::new(&mut elsewhere).poll(cx)
-            });
-            polled.await.unwrap();
-            Ok(polls.to_string())
+            for _ in 0..1_000 {
+                tokio::task::consume_budget().await;
+            }
+            Ok("done".to_owned())
         },
     );
     let _node = world.node(&registry).await;
     world.client.start(MAIN, 1).id("a").await.unwrap();
-    assert_eq!(world.output::<String>("a").await, "2");
+    assert_eq!(world.output::<String>("a").await, "done");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_moments_of_an_activity_count_for_its_timeout() {
+    let world = World::resident();
+    let clock = world.clock.clone();
+    let registry = registry(
+        async |ctx: Context, n| ctx.activity(WORK, n).timeout(secs(5)).await,
+        move |_: ActivityContext, _| {
+            let clock = clock.clone();
+            async move {
+                // Time that passes without an await, as when code works on the spot.
+                clock.advance(secs(6));
+                tokio::task::yield_now().await;
+                tokio::task::yield_now().await;
+                Ok("too late".to_owned())
+            }
+        },
+    );
+    let _node = world.node(&registry).await;
+    world.client.start(MAIN, 1).id("a").await.unwrap();
+    assert!(world.failure("a").await.has_code("attempt-timeout"));
 }
 
 #[tokio::test(start_paused = true)]

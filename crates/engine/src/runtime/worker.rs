@@ -169,7 +169,8 @@ async fn attempt(
         let (timeout, silence) =
             (sleep_ms(shared, item.options.timeout_ms), sleep_ms(shared, item.options.heartbeat_timeout_ms));
         let watch = Watch { shared, item: &item, cancellation, heartbeat: &heartbeat, timeout, silence };
-        // An activity that ends at once needs nobody to watch it.
+        // An activity that ends at once needs nobody to watch it. One that waits is polled once more when the watch begins:
+        // leaving that out would lose a wake-up when the task has used up its share of the processor.
         match poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
             Poll::Ready(result) => Ended::returned(&item.name, result),
             Poll::Pending => Box::pin(watch.run(work, &mut progress)).await,

@@ -182,7 +182,7 @@ impl Base {
     pub fn spoil(&self, key: &[u8]) {
         let transaction = self.database.begin_write().expect("a transaction");
         let mut table = transaction.open_table(ROWS).expect("the table");
-        table.insert(key, [0; 4].as_slice()).expect("a row").expect("a row that is there");
+        table.insert(key, vec![0; stored_len(&[])].as_slice()).expect("a row").expect("a row that is there");
         drop(table);
         transaction.commit().expect("a commit");
     }

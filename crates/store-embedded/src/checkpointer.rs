@@ -15,7 +15,8 @@ use crate::files::Files;
 use crate::giving_way::GivingWay;
 use crate::keys::{self, Key};
 use crate::log::Segments;
-use crate::shared::{Core, Frozen, Refusal};
+use crate::refusal::Refusal;
+use crate::shared::{Core, Frozen};
 use crate::snapshot::Taken;
 use crate::untouched::Untouched;
 

@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use segno::store::{ErrorKind, ProviderError};
 use tokio::sync::oneshot;
 
-use crate::shared::{Core, Outcome, Refusal, Shared};
+use crate::refusal::{Outcome, Refusal};
+use crate::shared::{Core, Shared};
 use crate::state::State;
 use crate::waiting::durable;
 

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `store` | opening, closing, the two threads |
 //! | `provider`, `admin`, `records`, `import` with `export` | the four facets |
-//! | `shared`, `committing`, `waiting`, `unsynced` | how an operation runs and what it waits for |
+//! | `shared`, `committing`, `waiting`, `unsynced`, `refusal` | how an operation runs and what it waits for |
 //! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `removal`, `listing`, `record_index`, `expiries` | what operations do |
 //! | `tables`, `recent`, `rows`, `overlay`, `base`, `stored`, `packed`, `facts` | rows in layers: changes in memory over redb |
@@ -63,6 +63,7 @@ mod recent;
 mod record_index;
 mod records;
 mod recovery;
+mod refusal;
 mod removal;
 mod rows;
 mod salvage;

@@ -7,8 +7,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use segno::clock::Clock;
+use segno::store::ProviderError;
 use segno::store::memory::wishes::{AllWaiters, Fetches, Wish};
-use segno::store::{ErrorKind, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
 use crate::batch::Batch;
@@ -19,55 +19,11 @@ use crate::instance_row::InstanceRow;
 use crate::options::Limits;
 use crate::overlay::Overlay;
 use crate::pace::Pace;
+use crate::refusal::{Outcome, Refusal};
 use crate::snapshot::Taken;
 use crate::state::State;
 use crate::stored::Snapshot;
 use crate::tail::Tail;
-
-/// Why the store does not write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    kind: ErrorKind,
-    message: String,
-    /// Whether the next batch that is written is its end.
-    passes: bool,
-}
-
-impl Refusal {
-    /// No room on the disk; goes away by itself.
-    pub fn full(error: &dyn std::fmt::Display) -> Self {
-        let message = format!(
-            "the disk is full ({error}); what was not acknowledged is written when there is room, make some"
-        );
-        Refusal { kind: ErrorKind::Unavailable, message, passes: true }
-    }
-
-    /// A write or sync failed, so what is on the disk is not known.
-    pub fn failed(what: &str) -> Self {
-        let message =
-            format!("the store is read-only since a write failed ({what}); check the disk and reopen it");
-        Refusal { kind: ErrorKind::Unavailable, message, passes: false }
-    }
-
-    /// What a checkpoint has to change is damaged, so that nothing can be written any more.
-    pub fn damaged(what: &str) -> Self {
-        let message = format!(
-            "the store is read-only since damage was met ({what}); check the store, and salvage it or restore a backup"
-        );
-        Refusal { kind: ErrorKind::Corrupt, message, passes: false }
-    }
-
-    /// The store is being closed.
-    pub fn closed() -> Self {
-        let message = "the store has been closed".to_owned();
-        Refusal { kind: ErrorKind::Closed, message, passes: false }
-    }
-
-    /// The error of an operation that was refused.
-    pub fn at(&self, operation: &'static str) -> ProviderError {
-        ProviderError::new(self.kind, operation, self.message.clone())
-    }
-}
 
 /// How often the lock is tried before whoever wants it sleeps. It is held for some microseconds, or some tens of them when
 /// several operations are done at once, and waking up takes longer.
@@ -75,9 +31,6 @@ const SPINS: u32 = 400;
 
 /// The operation that goes on while a store is being filled.
 pub const IMPORT: &str = "import";
-
-/// What became of a batch.
-pub type Outcome = Result<(), Refusal>;
 
 /// What the mutex guards.
 #[derive(Debug)]
@@ -108,7 +61,7 @@ pub struct Shared {
     call_writer_at: Option<usize>,
     /// Whether there are so many callers, and the disk is so fast, that it is the processor that is short.
     pub is_processor_short: bool,
-    /// Whether there may be operations that were left to the writer.
+    /// Whether operations may be left to the writer: what [`Left`] says too, known here without its lock.
     pub is_left_to_writer: bool,
 }
 
@@ -541,5 +494,25 @@ fn answer(waiting: Vec<oneshot::Sender<Outcome>>, outcome: &Outcome) {
     for caller in waiting {
         // A caller that has gone away meanwhile is no error.
         let _ = caller.send(outcome.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::EmbeddedStore;
+
+    #[test]
+    fn the_writer_does_not_wait_for_what_is_left_to_it() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let store = EmbeddedStore::open(directory.path()).expect("an empty directory");
+        let mut shared = store.core().lock();
+        let mut pace = Pace::default();
+        pace.written(100, Duration::from_micros(100));
+        let enough = |shared: &mut Shared, left| shared.wish(&pace, left).map(|(enough, _)| enough);
+        assert_eq!(enough(&mut shared, 0), Some(100));
+        assert_eq!(enough(&mut shared, GROUP - 1), Some(100 - (GROUP - 1)));
+        assert_eq!(enough(&mut shared, 100), None, "all of them may be there");
+        assert!(shared.is_processor_short);
     }
 }

@@ -6,7 +6,8 @@ use std::sync::MutexGuard;
 use segno::store::ProviderError;
 use tokio::sync::oneshot;
 
-use crate::shared::{Core, Refusal, Shared};
+use crate::refusal::Refusal;
+use crate::shared::{Core, Shared};
 use crate::stored::Snapshot;
 
 /// The rows of one moment.

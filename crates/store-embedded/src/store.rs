@@ -19,7 +19,8 @@ use crate::files::Files;
 use crate::full_disk::FullDisk;
 use crate::options::{ControlSocket, OpenOptions};
 use crate::recovery::{Recovered, recover};
-use crate::shared::{Core, Refusal};
+use crate::refusal::Refusal;
+use crate::shared::Core;
 use crate::writer;
 
 /// Orders that may wait for the checkpointer: one checkpoint and some wishes to compact.

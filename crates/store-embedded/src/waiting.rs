@@ -14,7 +14,8 @@ use segno::store::{InstanceInfo, LockToken, ProviderError, WatchUntil};
 use tokio::sync::{Notify, oneshot};
 
 use crate::error::RowError;
-use crate::shared::{Core, Outcome, Refusal, Shared};
+use crate::refusal::{Outcome, Refusal};
+use crate::shared::{Core, Shared};
 use crate::state::State;
 
 /// Waits for the outcome of a batch.

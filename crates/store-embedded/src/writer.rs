@@ -11,7 +11,8 @@ use crate::batch::Batch;
 use crate::checkpointer::Order;
 use crate::log::{AppendError, Log};
 use crate::pace::Pace;
-use crate::shared::{Core, Refusal, Synced, Task, Writing};
+use crate::refusal::Refusal;
+use crate::shared::{Core, Synced, Task, Writing};
 
 /// Runs until the store is closed or the disk fails.
 pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {

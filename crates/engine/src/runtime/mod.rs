@@ -13,6 +13,7 @@ mod orchestrator;
 mod resident;
 mod retention;
 mod sessions;
+mod steps;
 mod turn;
 mod unregistered;
 mod unstarted;
@@ -254,4 +255,10 @@ impl Shared {
             std::future::pending::<()>().await;
         }
     }
+}
+
+/// How much memory the future of a function takes.
+#[cfg(test)]
+fn future_bytes<A, B, Fut>(_: impl FnOnce(A, B) -> Fut) -> usize {
+    size_of::<Fut>()
 }

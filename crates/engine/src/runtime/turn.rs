@@ -1,37 +1,26 @@
 //! One turn: from a locked batch of messages to its commit.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::{AbortHandle, Aborted, abortable};
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use tracing::Instrument;
 
 use super::begin::Begin;
 use super::options::OnNondeterminism;
 use super::resident::Confirmation;
-use super::{Shared, Stage, commit, unstarted};
+use super::{Shared, commit, unstarted};
 use crate::dead_letter::DeadLetter;
 use crate::epilogue::MakeEpilogue;
 use crate::event::{Event, EventKind, ParentLink};
-use crate::failure::{self, Category, Failure};
+use crate::failure::{Category, Failure};
 use crate::payload::Payload;
-use crate::replay::{
-    Execution, ExecutionId, Nondeterminism, OrchestrationHandler, RecordedStep, RunnableStep, find_started,
-};
+use crate::replay::{Execution, ExecutionId, Nondeterminism, OrchestrationHandler, find_started};
 use crate::store::{
-    AckOrchestrationItem, AfterAck, ErrorKind, ExecutionStatus, FetchedHistory, LockToken, OrchestrationItem,
+    AckOrchestrationItem, ErrorKind, ExecutionStatus, FetchedHistory, LockToken, OrchestrationItem,
     OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier,
 };
 use crate::telemetry;
-use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem, steps_left};
-
-/// Most inline steps of one turn.
-const MAX_STEPS_PER_TURN: usize = 1_000;
-/// How long a turn goes on starting inline steps.
-const MAX_TURN_OF_STEPS: Duration = Duration::from_millis(500);
+use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem};
 
 /// How a turn that was not committed goes on.
 pub(super) enum Stop {
@@ -142,6 +131,14 @@ enum Beginning {
     Unregistered(Box<Begin>),
 }
 
+/// Why the current execution, if there is one, does not go on.
+enum Obstacle {
+    Ended,
+    TooManyDeliveries,
+    /// It continued as new.
+    Continued,
+}
+
 pub(super) struct Turn<'a> {
     pub(super) shared: &'a Shared,
     pub(super) token: LockToken,
@@ -157,16 +154,16 @@ impl Turn<'_> {
         self.fetched_at_ms + passed_ns / 1_000_000
     }
 
-    fn age(&self) -> Duration {
+    pub(super) fn age(&self) -> Duration {
         Duration::from_nanos(self.shared.clock.monotonic_ns().saturating_sub(self.started_ns))
     }
 
     /// Most turns go on with an execution that is in memory, or begin one. The other ways are boxed: the future of a turn
     /// is written as a whole when it is spawned, so it is kept small.
     async fn run(&self, item: Box<OrchestrationItem>) -> Result<(), Stop> {
-        let is_usual = self.is_usual(&item);
+        let obstacle = self.obstacle(&item);
         let resident = match item.history {
-            FetchedHistory::Resident if is_usual => {
+            FetchedHistory::Resident if obstacle.is_none() => {
                 self.shared.resident.take(&item.instance, item.execution_id, item.last_event_id).await
             }
             _ => None,
@@ -177,21 +174,24 @@ impl Turn<'_> {
                 metrics::counter!(telemetry::EXECUTIONS_LOADED, "path" => "resident").increment(1);
                 Some(execution)
             }
-            None if is_usual => self.begin_at_once(&item, &mut batch),
+            None if obstacle.is_none() => self.begin_at_once(&item, &mut batch),
             None => None,
         };
         let Some(execution) = execution else {
-            return Box::pin(self.run_otherwise(item, batch)).await;
+            return Box::pin(self.run_otherwise(item, obstacle, batch)).await;
         };
         drop(item);
         self.go_on(execution, batch).await
     }
 
-    /// Whether the current execution, if there is one, goes on.
-    fn is_usual(&self, item: &OrchestrationItem) -> bool {
-        let has_ended = item.status.is_some_and(ExecutionStatus::is_terminal);
-        let has_continued = item.status == Some(ExecutionStatus::ContinuedAsNew);
-        !has_ended && !has_continued && item.attempt_count <= self.shared.options.max_attempts
+    fn obstacle(&self, item: &OrchestrationItem) -> Option<Obstacle> {
+        match item.status {
+            // First of all: whatever else is the matter, an end is never followed by another one.
+            Some(status) if status.is_terminal() => Some(Obstacle::Ended),
+            _ if item.attempt_count > self.shared.options.max_attempts => Some(Obstacle::TooManyDeliveries),
+            Some(ExecutionStatus::ContinuedAsNew) => Some(Obstacle::Continued),
+            _ => None,
+        }
     }
 
     /// The first execution of an instance that nothing has come to before its start.
@@ -206,16 +206,17 @@ impl Turn<'_> {
         Some(self.begin_with(item, &[], begin, code))
     }
 
-    async fn run_otherwise(&self, item: Box<OrchestrationItem>, mut batch: Batch) -> Result<(), Stop> {
-        // First of all: whatever else is the matter, an end is never followed by another one.
-        if item.status.is_some_and(ExecutionStatus::is_terminal) {
-            return Box::pin(self.refuse_all(&item, batch)).await;
-        }
-        if item.attempt_count > self.shared.options.max_attempts {
-            return Box::pin(self.poison(*item, batch)).await;
-        }
-        if item.status == Some(ExecutionStatus::ContinuedAsNew) {
-            return Box::pin(self.next_execution(&item, batch)).await;
+    async fn run_otherwise(
+        &self,
+        item: Box<OrchestrationItem>,
+        obstacle: Option<Obstacle>,
+        mut batch: Batch,
+    ) -> Result<(), Stop> {
+        match obstacle {
+            Some(Obstacle::Ended) => return Box::pin(self.refuse_all(&item, batch)).await,
+            Some(Obstacle::TooManyDeliveries) => return Box::pin(self.poison(*item, batch)).await,
+            Some(Obstacle::Continued) => return Box::pin(self.next_execution(&item, batch)).await,
+            None => {}
         }
         let history = self.history(&item).await?;
         let Some((_, started)) = find_started(&history) else {
@@ -419,81 +420,18 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn next_ack(&self, execution: &mut Execution, extras: &mut Extras, now_ms: u64) -> AckOrchestrationItem {
+    pub(super) fn next_ack(
+        &self,
+        execution: &mut Execution,
+        extras: &mut Extras,
+        now_ms: u64,
+    ) -> AckOrchestrationItem {
         let plan = execution.take_plan();
         let mut turn = commit::to_ack(self.shared, execution, plan, self.token, now_ms);
         turn.records.append(&mut extras.records);
         turn.orchestrator_items.append(&mut extras.orchestrator_items);
         turn.cancelled_timers.append(&mut extras.cancelled_timers);
         turn
-    }
-
-    /// Runs the steps that the code asks for until it asks for no more. Whatever came before a step is committed before
-    /// the step runs, so a result that a step may depend on is never made anew.
-    ///
-    /// A turn that has run its share of steps ends and wakes itself up again, so that a cancellation, a pause or a
-    /// message gets through to code that only ever runs steps. The same message is queued from the first commit
-    /// on, which consumes those that brought the turn: without it nothing would come back to the steps after a crash.
-    async fn run_steps(&self, execution: &mut Box<Execution>, extras: &mut Extras) -> Result<(), Stop> {
-        let mut running = FuturesUnordered::new();
-        let mut stops = BTreeMap::new();
-        let execution_id = execution.id().execution_id;
-        let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(execution.id().instance.clone());
-        let (mut steps_run, mut wake_up_queued) = (0, false);
-        loop {
-            let share_used =
-                steps_run >= MAX_STEPS_PER_TURN || (steps_run > 0 && self.age() >= MAX_TURN_OF_STEPS);
-            let steps = if share_used { Vec::new() } else { execution.take_steps() };
-            if !steps.is_empty() {
-                steps_run += steps.len();
-                if execution.has_uncommitted_events() {
-                    let mut turn = self.next_ack(execution, extras, self.now_ms());
-                    turn.after = AfterAck::KeepLock;
-                    if !wake_up_queued {
-                        turn.orchestrator_items.push(wake_up.clone());
-                        wake_up_queued = true;
-                    }
-                    self.commit(Arc::new(turn)).await?;
-                }
-                for step in steps {
-                    let number = step.step;
-                    let (work, stop) = abortable(run_step(step));
-                    stops.insert(number, stop);
-                    running.push(work);
-                }
-            }
-            let finished = tokio::select! {
-                biased;
-                finished = running.next() => finished,
-                () = self.shared.reached(Stage::Releasing), if !running.is_empty() => {
-                    let reason = "the node shuts down while a step runs".to_owned();
-                    return Err(Stop::NotHere { delay: Duration::ZERO, reason });
-                }
-            };
-            match finished {
-                Some(Ok(step)) => {
-                    stops.remove(&step.step);
-                    execution.finish_step(step, self.now_ms());
-                    execution.enforce_event_limit(self.now_ms());
-                    // Losers of races hold nobody up.
-                    for dropped in execution.take_dropped_steps() {
-                        stops.remove(&dropped).iter().for_each(AbortHandle::abort);
-                    }
-                    if execution.has_ended() {
-                        running.clear();
-                    }
-                }
-                Some(Err(Aborted)) => {}
-                None => {
-                    match (execution.has_runnable_steps(), wake_up_queued) {
-                        (true, false) => extras.orchestrator_items.push(wake_up),
-                        (false, true) => extras.cancelled_timers.push(steps_left(execution_id)),
-                        (true, true) | (false, false) => {}
-                    }
-                    return Ok(());
-                }
-            }
-        }
     }
 
     /// The code does not fit its history.
@@ -550,20 +488,10 @@ struct Conclusion {
 }
 
 /// What goes into the first commit of a turn beside the plan of its execution.
-struct Extras {
+pub(super) struct Extras {
     records: Vec<RecordWrite>,
-    orchestrator_items: Vec<OrchestratorMessage>,
-    cancelled_timers: Vec<TimerIdentifier>,
-}
-
-async fn run_step(step: RunnableStep) -> RecordedStep {
-    metrics::counter!(telemetry::STEPS_RUN).increment(1);
-    let RunnableStep { step, name, run } = step;
-    let result = std::panic::AssertUnwindSafe(run).catch_unwind().await;
-    let result = result
-        .unwrap_or_else(|panic| Err(failure::from_panic(&format!("step {name:?}"), &*panic)))
-        .map_err(Failure::bounded);
-    RecordedStep { step, name, result }
+    pub(super) orchestrator_items: Vec<OrchestratorMessage>,
+    pub(super) cancelled_timers: Vec<TimerIdentifier>,
 }
 
 /// The parent that a history names, if its start can be read.
@@ -577,11 +505,7 @@ pub(super) fn parent_of(history: &[Event]) -> Option<ParentLink> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// How much memory the future of a function takes.
-    fn future_bytes<A, B, Fut>(_: impl FnOnce(A, B) -> Fut) -> usize {
-        size_of::<Fut>()
-    }
+    use crate::runtime::future_bytes;
 
     #[test]
     fn a_turn_takes_little_memory() {

@@ -379,11 +379,7 @@ async fn not_registered(shared: &Shared, item: &ActivityExecute, token: LockToke
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// How much memory the future of a function takes.
-    fn future_bytes<A, B, Fut>(_: impl FnOnce(A, B) -> Fut) -> usize {
-        size_of::<Fut>()
-    }
+    use crate::runtime::future_bytes;
 
     #[test]
     fn an_activity_takes_little_memory() {

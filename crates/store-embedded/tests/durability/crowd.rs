@@ -1,17 +1,18 @@
 //! Very many callers at once. Their operations are done in groups, some by the writer; every caller has its answer, whatever
 //! happens meanwhile, and what was acknowledged is there after reopening.
 
-use std::io::ErrorKind;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use segno::store::{Expect, ProviderAdmin, ProviderError, RecordBatch, RecordWrite, Records};
+use segno::store::{ErrorKind, ProviderAdmin, ProviderError, RecordBatch, Records};
 use segno_embedded::{EmbeddedStore, OpenOptions};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::disk::{Disk, Fault};
+use crate::new_record;
 
 const CALLERS: u64 = 300;
 const CALLS_EACH: u64 = 20;
@@ -26,14 +27,7 @@ fn open(disk: &Arc<Disk>) -> Arc<EmbeddedStore> {
 }
 
 fn batch(id: &str) -> RecordBatch {
-    let write = RecordWrite::Put {
-        kind: KIND.to_owned(),
-        id: id.to_owned(),
-        expect: Expect::Absent,
-        due_at_ms: None,
-        time_to_live: None,
-        body: Bytes::copy_from_slice(id.as_bytes()),
-    };
+    let write = new_record(KIND, id, Bytes::copy_from_slice(id.as_bytes()));
     RecordBatch { writes: vec![write], ..RecordBatch::default() }
 }
 
@@ -104,37 +98,29 @@ fn everybody_is_served() {
     assert_eq!(crowd(|_, _| {}, GoesOn::Yes), []);
 }
 
+/// From now on the log cannot be written.
+fn refuse_writes(disk: &Disk, error: io::ErrorKind, short: bool) {
+    disk.fail(Some(Fault { at: disk.done(), error, lasts: true, short, on: "log-" }));
+}
+
+fn assert_refused(refused: &[ProviderError], kind: ErrorKind) {
+    assert!(!refused.is_empty());
+    refused.iter().for_each(|error| assert_eq!(error.kind(), kind, "{error}"));
+}
+
 #[test]
 fn everybody_hears_of_a_disk_that_fails() {
-    let fails = |disk: &Disk, _: &EmbeddedStore| {
-        let at = disk.done();
-        disk.fail(Some(Fault { at, error: ErrorKind::Other, lasts: true, short: false, on: "log-" }));
-    };
-    let refused = crowd(fails, GoesOn::No);
-    assert!(!refused.is_empty());
-    for error in refused {
-        assert_eq!(error.kind(), segno::store::ErrorKind::Unavailable, "{error}");
-    }
+    let refused = crowd(|disk, _| refuse_writes(disk, io::ErrorKind::Other, false), GoesOn::No);
+    assert_refused(&refused, ErrorKind::Unavailable);
 }
 
 #[test]
 fn everybody_hears_of_a_full_disk_and_goes_on() {
-    let is_full = |disk: &Disk, _: &EmbeddedStore| {
-        let at = disk.done();
-        disk.fail(Some(Fault { at, error: ErrorKind::StorageFull, lasts: true, short: true, on: "log-" }));
-    };
-    let refused = crowd(is_full, GoesOn::Yes);
-    assert!(!refused.is_empty());
-    for error in refused {
-        assert_eq!(error.kind(), segno::store::ErrorKind::Unavailable, "{error}");
-    }
+    let refused = crowd(|disk, _| refuse_writes(disk, io::ErrorKind::StorageFull, true), GoesOn::Yes);
+    assert_refused(&refused, ErrorKind::Unavailable);
 }
 
 #[test]
 fn everybody_hears_that_the_store_is_closed() {
-    let refused = crowd(|_, store| store.close(), GoesOn::No);
-    assert!(!refused.is_empty());
-    for error in refused {
-        assert_eq!(error.kind(), segno::store::ErrorKind::Closed, "{error}");
-    }
+    assert_refused(&crowd(|_, store| store.close(), GoesOn::No), ErrorKind::Closed);
 }

@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use segno::store::{Expect, OrchestratorMessage, RecordBatch, RecordWrite, Records};
+use segno::store::{OrchestratorMessage, RecordBatch, Records};
 use segno_embedded::{EmbeddedStore, OpenOptions};
 use segno_testkit::seeded::Random;
 
-use crate::{block_on, cases};
+use crate::{block_on, cases, new_record};
 
 /// Tells the child where to write.
 const DIRECTORY: &str = "SEGNO_KILL_DIRECTORY";
@@ -45,14 +45,7 @@ fn child_that_is_killed() {
 }
 
 fn batch(id: &str) -> RecordBatch {
-    let write = RecordWrite::Put {
-        kind: KIND.to_owned(),
-        id: id.to_owned(),
-        expect: Expect::Absent,
-        due_at_ms: None,
-        time_to_live: None,
-        body: Bytes::from(id.repeat(20)),
-    };
+    let write = new_record(KIND, id, Bytes::from(id.repeat(20)));
     let message = OrchestratorMessage::new(id, Bytes::from_static(b"go"));
     RecordBatch { writes: vec![write], orchestrator_items: vec![message], ..RecordBatch::default() }
 }

@@ -31,9 +31,24 @@ mod size;
 mod space;
 mod tail;
 
+use bytes::Bytes;
+use segno::store::{Expect, RecordWrite};
+
 /// How many cases to run: the number in the environment variable, or this many.
 fn cases(variable: &str, normally: u64) -> u64 {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(normally)
+}
+
+/// A record that is not there yet.
+fn new_record(kind: &str, id: &str, body: Bytes) -> RecordWrite {
+    RecordWrite::Put {
+        kind: kind.to_owned(),
+        id: id.to_owned(),
+        expect: Expect::Absent,
+        due_at_ms: None,
+        time_to_live: None,
+        body,
+    }
 }
 
 /// Runs a test's future on one thread.

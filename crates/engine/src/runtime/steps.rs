@@ -1,0 +1,106 @@
+//! Inline steps: code that runs within a turn.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::{AbortHandle, Aborted, abortable};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+
+use super::Stage;
+use super::turn::{Extras, Stop, Turn};
+use crate::failure::{self, Failure};
+use crate::replay::{Execution, RecordedStep, RunnableStep};
+use crate::store::AfterAck;
+use crate::telemetry;
+use crate::work_item::{WorkItem, steps_left};
+
+/// Most inline steps of one turn.
+const MAX_STEPS_PER_TURN: usize = 1_000;
+/// How long a turn goes on starting inline steps.
+const MAX_TURN_OF_STEPS: Duration = Duration::from_millis(500);
+
+impl Turn<'_> {
+    /// Runs the steps that the code asks for until it asks for no more. Whatever came before a step is committed before
+    /// the step runs, so a result that a step may depend on is never made anew.
+    ///
+    /// A turn that has run its share of steps ends and wakes itself up again, so that a cancellation, a pause or a
+    /// message gets through to code that only ever runs steps. The same message is queued from the first commit
+    /// on, which consumes those that brought the turn: without it nothing would come back to the steps after a crash.
+    pub(super) async fn run_steps(
+        &self,
+        execution: &mut Box<Execution>,
+        extras: &mut Extras,
+    ) -> Result<(), Stop> {
+        let mut running = FuturesUnordered::new();
+        let mut stops = BTreeMap::new();
+        let execution_id = execution.id().execution_id;
+        let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(execution.id().instance.clone());
+        let (mut steps_run, mut wake_up_queued) = (0, false);
+        loop {
+            let share_used =
+                steps_run >= MAX_STEPS_PER_TURN || (steps_run > 0 && self.age() >= MAX_TURN_OF_STEPS);
+            let steps = if share_used { Vec::new() } else { execution.take_steps() };
+            if !steps.is_empty() {
+                steps_run += steps.len();
+                if execution.has_uncommitted_events() {
+                    let mut turn = self.next_ack(execution, extras, self.now_ms());
+                    turn.after = AfterAck::KeepLock;
+                    if !wake_up_queued {
+                        turn.orchestrator_items.push(wake_up.clone());
+                        wake_up_queued = true;
+                    }
+                    self.commit(Arc::new(turn)).await?;
+                }
+                for step in steps {
+                    let number = step.step;
+                    let (work, stop) = abortable(run_step(step));
+                    stops.insert(number, stop);
+                    running.push(work);
+                }
+            }
+            let finished = tokio::select! {
+                biased;
+                finished = running.next() => finished,
+                () = self.shared.reached(Stage::Releasing), if !running.is_empty() => {
+                    let reason = "the node shuts down while a step runs".to_owned();
+                    return Err(Stop::NotHere { delay: Duration::ZERO, reason });
+                }
+            };
+            match finished {
+                Some(Ok(step)) => {
+                    stops.remove(&step.step);
+                    execution.finish_step(step, self.now_ms());
+                    execution.enforce_event_limit(self.now_ms());
+                    // Losers of races hold nobody up.
+                    for dropped in execution.take_dropped_steps() {
+                        stops.remove(&dropped).iter().for_each(AbortHandle::abort);
+                    }
+                    if execution.has_ended() {
+                        running.clear();
+                    }
+                }
+                Some(Err(Aborted)) => {}
+                None => {
+                    match (execution.has_runnable_steps(), wake_up_queued) {
+                        (true, false) => extras.orchestrator_items.push(wake_up),
+                        (false, true) => extras.cancelled_timers.push(steps_left(execution_id)),
+                        (true, true) | (false, false) => {}
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+async fn run_step(step: RunnableStep) -> RecordedStep {
+    metrics::counter!(telemetry::STEPS_RUN).increment(1);
+    let RunnableStep { step, name, run } = step;
+    let result = std::panic::AssertUnwindSafe(run).catch_unwind().await;
+    let result = result
+        .unwrap_or_else(|panic| Err(failure::from_panic(&format!("step {name:?}"), &*panic)))
+        .map_err(Failure::bounded);
+    RecordedStep { step, name, result }
+}

@@ -1,0 +1,51 @@
+//! Why a store does not write, and what callers hear of it.
+
+use segno::store::{ErrorKind, ProviderError};
+
+/// What became of a batch.
+pub type Outcome = Result<(), Refusal>;
+
+/// Why the store does not write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    kind: ErrorKind,
+    message: String,
+    /// Whether the next batch that is written is its end.
+    pub passes: bool,
+}
+
+impl Refusal {
+    /// No room on the disk; goes away by itself.
+    pub fn full(error: &dyn std::fmt::Display) -> Self {
+        let message = format!(
+            "the disk is full ({error}); what was not acknowledged is written when there is room, make some"
+        );
+        Refusal { kind: ErrorKind::Unavailable, message, passes: true }
+    }
+
+    /// A write or sync failed, so what is on the disk is not known.
+    pub fn failed(what: &str) -> Self {
+        let message =
+            format!("the store is read-only since a write failed ({what}); check the disk and reopen it");
+        Refusal { kind: ErrorKind::Unavailable, message, passes: false }
+    }
+
+    /// What a checkpoint has to change is damaged, so that nothing can be written any more.
+    pub fn damaged(what: &str) -> Self {
+        let message = format!(
+            "the store is read-only since damage was met ({what}); check the store, and salvage it or restore a backup"
+        );
+        Refusal { kind: ErrorKind::Corrupt, message, passes: false }
+    }
+
+    /// The store is being closed.
+    pub fn closed() -> Self {
+        let message = "the store has been closed".to_owned();
+        Refusal { kind: ErrorKind::Closed, message, passes: false }
+    }
+
+    /// The error of an operation that was refused.
+    pub fn at(&self, operation: &'static str) -> ProviderError {
+        ProviderError::new(self.kind, operation, self.message.clone())
+    }
+}

@@ -67,7 +67,7 @@ impl Group {
     }
 
     /// Kills the group and what has left it, and waits for the tool's end.
-    pub(super) async fn kill(mut self) {
+    pub(super) async fn kill(&mut self) {
         let _ = self.child.start_kill();
         let marker = self.marker.clone();
         let _ = tokio::task::spawn_blocking(move || kill_marked(&marker)).await;

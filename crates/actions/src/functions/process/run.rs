@@ -6,6 +6,7 @@ use std::pin::pin;
 use std::process::ExitStatus;
 use std::time::Duration;
 
+use futures_util::future::maybe_done;
 use segno::clock::{self, Clock, duration_ms};
 use segno::store::Store;
 use segno::{ActivityContext, Category, Failure, Payload};
@@ -62,7 +63,9 @@ pub(crate) async fn run(tool: Tool<'_>, input: &Payload) -> Result<Payload, Fail
     let ended = tool.watch(&mut group, pipes, &mut captured, input, expired).await;
     match &ended {
         Ended::Exited(_) => group.sweep(),
-        _ => group.kill().await,
+        Ended::TooMuchOutput => group.kill().await,
+        // Killed already, before what was left in its pipes was read.
+        Ended::TimedOut | Ended::Cancelled(_) => {}
     }
     let log = redactor.text(&captured.log.text());
     tool.keep_log(&captured, &log).await;
@@ -141,8 +144,12 @@ impl Tool<'_> {
             Ended::TooMuchOutput => ended,
             Ended::TimedOut | Ended::Cancelled(_) => {
                 group.terminate();
-                let orderly = async { tokio::join!(rest, group.ended()) };
+                let mut rest = pin!(maybe_done(rest));
+                let orderly = async { tokio::join!(rest.as_mut(), group.ended()) };
                 let _ = clock::timeout(self.clock, self.settings.stop_grace.get(), orderly).await;
+                group.kill().await;
+                // What it wrote before its end may still be in the pipes.
+                let _ = clock::timeout(self.clock, DRAIN, rest).await;
                 ended
             }
         }

@@ -284,7 +284,6 @@ impl crate::shared::Core {
         shared.state.restart(restored);
         shared.state.answer_watches();
         shared.is_filling = false;
-        shared.wake(now_ms);
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use segno::store::{
 
 use crate::state::{FetchedTurn, State};
 use crate::store::EmbeddedStore;
-use crate::waiting::{Found, Taken, Watched, durable};
+use crate::waiting::{Fetch, Fetched, Found, Taken, Watched, durable};
 
 fn after(now_ms: u64, duration: Duration) -> u64 {
     now_ms.saturating_add(duration_ms(duration))
@@ -47,16 +47,22 @@ impl Provider for EmbeddedStore {
         if request.max_items == 0 {
             return Ok(Vec::new());
         }
-        let wish = || TurnWish { filter: request.filter.cloned() };
-        let fetch = |state: &mut State, now_ms| {
-            let mut depends_on = None;
-            let items = state.fetch_turns(&request, now_ms, &mut depends_on);
-            Ok(Found { items, depends_on })
+        let FetchOrchestrationItems { max_items, lock_timeout, poll_timeout, filter, resident } = request;
+        let (filter, resident) = (filter.cloned(), resident.cloned());
+        let fetch = Fetch {
+            operation: "fetch_orchestration_items",
+            wish: TurnWish { filter: filter.clone() },
+            poll_timeout,
+            attempt: move |state: &mut State, now_ms| {
+                let (filter, resident) = (filter.as_ref(), resident.as_ref());
+                let request =
+                    FetchOrchestrationItems { max_items, lock_timeout, poll_timeout, filter, resident };
+                let mut depends_on = None;
+                let items = state.fetch_turns(&request, now_ms, &mut depends_on);
+                Ok(Found { items, depends_on })
+            },
         };
-        let give_back = |turn: &FetchedTurn| Some(Taken::Turn(turn.lock_token()));
-        let turns =
-            self.core().wait_for("fetch_orchestration_items", wish, request.poll_timeout, fetch, give_back);
-        Ok(turns.await?.into_iter().map(FetchedTurn::read).collect())
+        Ok(self.core().wait_for(fetch).await?.into_iter().map(FetchedTurn::read).collect())
     }
 
     async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError> {
@@ -150,14 +156,21 @@ impl Provider for EmbeddedStore {
         if request.max_items == 0 {
             return Ok(Vec::new());
         }
-        let wish = || WorkWish { tags: request.tag_filter.clone(), session: request.session.cloned() };
-        let fetch = |state: &mut State, now_ms| {
-            let mut depends_on = None;
-            let items = state.fetch_work(&request, now_ms, &mut depends_on);
-            Ok(Found { items, depends_on })
+        let FetchWorkItems { max_items, lock_timeout, poll_timeout, session, tag_filter } = request;
+        let (session, tags) = (session.cloned(), tag_filter.clone());
+        let fetch = Fetch {
+            operation: "fetch_work_items",
+            wish: WorkWish { tags: tags.clone(), session: session.clone() },
+            poll_timeout,
+            attempt: move |state: &mut State, now_ms| {
+                let (session, tag_filter) = (session.as_ref(), &tags);
+                let request = FetchWorkItems { max_items, lock_timeout, poll_timeout, session, tag_filter };
+                let mut depends_on = None;
+                let items = state.fetch_work(&request, now_ms, &mut depends_on);
+                Ok(Found { items, depends_on })
+            },
         };
-        let give_back = |item: &LockedWorkItem| Some(Taken::Work(item.lock_token));
-        self.core().wait_for("fetch_work_items", wish, request.poll_timeout, fetch, give_back).await
+        self.core().wait_for(fetch).await
     }
 
     async fn ack_work_item(&self, ack: AckWorkItem) -> Result<(), ProviderError> {
@@ -236,7 +249,7 @@ impl Provider for EmbeddedStore {
     ) -> Result<Option<InstanceInfo>, ProviderError> {
         const OPERATION: &str = "watch_instance";
         let deadline_ms = after(self.core().clock.now_ms(), timeout);
-        let (id, answer) = match self.core().watch(OPERATION, instance, until)? {
+        let (id, answer) = match self.core().watch(OPERATION, Arc::from(instance), until).await? {
             Watched::Met { info, outcome } => {
                 durable(OPERATION, outcome).await?;
                 return Ok(Some(*info));
@@ -253,6 +266,18 @@ impl Provider for EmbeddedStore {
             }
             () = sleep_until(&*self.core().clock, deadline_ms) => Ok(None),
         }
+    }
+}
+
+impl Fetched for FetchedTurn {
+    fn taken(&self) -> Option<Taken> {
+        Some(Taken::Turn(self.lock_token()))
+    }
+}
+
+impl Fetched for LockedWorkItem {
+    fn taken(&self) -> Option<Taken> {
+        Some(Taken::Work(self.lock_token))
     }
 }
 

@@ -7,7 +7,7 @@ use segno::store::{DueRecords, ListRecords, ProviderError, Record, RecordBatch, 
 use crate::listing::DueQuery;
 use crate::state::State;
 use crate::store::EmbeddedStore;
-use crate::waiting::Found;
+use crate::waiting::{Fetch, Fetched, Found, Taken};
 
 #[async_trait]
 impl Records for EmbeddedStore {
@@ -30,18 +30,20 @@ impl Records for EmbeddedStore {
         if limit == 0 {
             return Ok(Vec::new());
         }
-        let due = |state: &State, due_by_ms, now_ms| {
+        let due = move |state: &State, kind: &str, due_by_ms, now_ms| {
             state.tables.due_records(&state.records, &DueQuery { kind, due_by_ms, limit }, now_ms)
         };
         if let Some(due_by_ms) = request.now_ms {
-            return self.core().look(OPERATION, |state, now_ms| due(state, due_by_ms, now_ms)).await;
+            return self.core().look(OPERATION, |state, now_ms| due(state, kind, due_by_ms, now_ms)).await;
         }
-        let wish = || DueWish { kind: kind.to_owned() };
-        let attempt = |state: &mut State, now_ms| {
-            let items = due(state, now_ms, now_ms)?;
+        let wish = DueWish { kind: kind.to_owned() };
+        let kind = wish.kind.clone();
+        let attempt = move |state: &mut State, now_ms| {
+            let items = due(state, &kind, now_ms, now_ms)?;
             Ok(Found { items, depends_on: state.unsynced.newest() })
         };
-        self.core().wait_for(OPERATION, wish, request.poll_timeout, attempt, |_| None).await
+        let fetch = Fetch { operation: OPERATION, wish, poll_timeout: request.poll_timeout, attempt };
+        self.core().wait_for(fetch).await
     }
 
     async fn next_due_ms(&self, kind: &str) -> Result<Option<u64>, ProviderError> {
@@ -50,5 +52,11 @@ impl Records for EmbeddedStore {
 
     async fn commit_records(&self, batch: RecordBatch) -> Result<Vec<u64>, ProviderError> {
         self.core().commit("commit_records", move |state, now_ms| state.commit_records(batch, now_ms)).await
+    }
+}
+
+impl Fetched for Record {
+    fn taken(&self) -> Option<Taken> {
+        None
     }
 }

@@ -1,8 +1,6 @@
 //! A snapshot of the whole store: the rows of a checkpoint that is made for it. Nothing is held up meanwhile, and nothing
 //! that happens later shows.
 
-use std::sync::MutexGuard;
-
 use segno::store::ProviderError;
 use tokio::sync::oneshot;
 
@@ -29,7 +27,7 @@ impl Core {
             }
             let (answer, taken) = oneshot::channel();
             shared.snapshots.push(answer);
-            self.want_batch(shared);
+            Self::want_batch(&mut shared);
             taken
         };
         taken.await.map_err(|_| {
@@ -40,19 +38,18 @@ impl Core {
 
     /// Has a checkpoint made for whoever asked while one was being made already.
     pub fn go_on_with_snapshots(&self) {
-        let shared = self.lock();
+        let mut shared = self.lock();
         if !shared.snapshots.is_empty() {
-            self.want_batch(shared);
+            Self::want_batch(&mut shared);
         }
     }
 
     /// Has the writer write a batch, with which a checkpoint is made.
-    fn want_batch(&self, mut shared: MutexGuard<'_, Shared>) {
+    fn want_batch(shared: &mut Shared) {
         // A batch is never empty.
         shared.state.touch();
         let sequence = shared.state.unsynced.want();
         // The writer is called for those who wait for the batch, so one of them must be there; the answer comes otherwise.
         drop(shared.outcome_of(sequence));
-        self.release(shared);
     }
 }

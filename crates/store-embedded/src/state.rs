@@ -100,7 +100,7 @@ impl FetchedTurn {
 }
 
 /// Whether whoever fetches has the execution in memory.
-fn is_resident(instance: &str, row: &InstanceRow, resident: Option<&dyn ResidentExecutions>) -> bool {
+fn is_resident(instance: &str, row: &InstanceRow, resident: Option<&Arc<dyn ResidentExecutions>>) -> bool {
     let current = &row.current;
     let position = ExecutionPosition {
         instance,
@@ -225,7 +225,7 @@ impl State {
     fn fetched_turn(
         &self,
         batch: FetchedBatch,
-        resident: Option<&dyn ResidentExecutions>,
+        resident: Option<&Arc<dyn ResidentExecutions>>,
         now_ms: u64,
     ) -> FetchedTurn {
         let instance = batch.instance.as_ref();

@@ -1,6 +1,7 @@
 //! Operations that change no rows, answered when what they have seen is durable; and the loop in which every fetch waits.
 
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +12,10 @@ use segno::store::memory::waiters::{Seat, others_first};
 use segno::store::memory::wishes::{Queues, Wish};
 use segno::store::memory::worker_queue::WorkerQueue;
 use segno::store::{InstanceInfo, LockToken, ProviderError, WatchUntil};
+use tokio::sync::oneshot::error::TryRecvError;
 use tokio::sync::{Notify, oneshot};
 
+use crate::committing::panicked;
 use crate::error::RowError;
 use crate::refusal::{Outcome, Refusal};
 use crate::shared::{Core, Shared};
@@ -39,6 +42,32 @@ async fn decided(outcome: Option<oneshot::Receiver<Outcome>>) {
     }
 }
 
+/// What came of something that was asked of the state, and can be undone when nobody hears of it.
+pub trait Answer: Send + 'static {
+    fn undo(self, state: &mut Shared, now_ms: u64);
+}
+
+/// Hears what came of something that was left to whoever is at work.
+struct Asked<'a, T: Answer> {
+    core: &'a Core,
+    answer: oneshot::Receiver<T>,
+}
+
+impl<T: Answer> Drop for Asked<'_, T> {
+    fn drop(&mut self) {
+        // What was asked may hold the last reference to something of the caller, which must not be dropped by whoever is at
+        // work. So the caller sees to it that it is done first.
+        let unheard = loop {
+            match self.answer.try_recv() {
+                Ok(unheard) => break unheard,
+                Err(TryRecvError::Closed) => return,
+                Err(TryRecvError::Empty) => drop(self.core.lock()),
+            }
+        };
+        self.core.change_shared(|shared, now_ms| unheard.undo(shared, now_ms));
+    }
+}
+
 /// What came of a watch on an instance.
 pub enum Watched {
     /// The instance is as wished. It may be told once its last commit is durable.
@@ -47,21 +76,79 @@ pub enum Watched {
     Waits { id: u64, answer: oneshot::Receiver<InstanceInfo> },
 }
 
+impl Answer for (Arc<str>, Result<Watched, ProviderError>) {
+    fn undo(self, shared: &mut Shared, _now_ms: u64) {
+        if let (instance, Ok(Watched::Waits { id, .. })) = self {
+            shared.state.watches.remove(&instance, id);
+        }
+    }
+}
+
 /// What a fetch found, and the batch that must be durable before it may be handed out.
 pub struct Found<T> {
     pub items: Vec<T>,
     pub depends_on: Option<u64>,
 }
 
+/// Something that a fetch hands out.
+pub trait Fetched: Send + 'static {
+    /// The lock that was taken for it.
+    fn taken(&self) -> Option<Taken>;
+}
+
+/// A fetch: what it waits for, and how it tries.
+pub struct Fetch<W, A> {
+    pub operation: &'static str,
+    pub wish: W,
+    pub poll_timeout: Duration,
+    pub attempt: A,
+}
+
+/// What came of a try.
+enum Tried<W: Wish, T: Fetched> {
+    Ended(Vec<T>, Option<oneshot::Receiver<Outcome>>),
+    /// It sleeps until it is woken, or until this time.
+    Parked(Place<W>, u64),
+}
+
+impl<W: Wish + 'static, T: Fetched> Answer for Result<Tried<W, T>, ProviderError> {
+    fn undo(self, shared: &mut Shared, now_ms: u64) {
+        match self {
+            Ok(Tried::Ended(items, _)) => {
+                let taken = items.iter().filter_map(Fetched::taken);
+                taken.for_each(|lock| shared.state.give_back(lock, now_ms));
+            }
+            Ok(Tried::Parked(place, _)) => place.leave(shared),
+            Err(_) => {}
+        }
+    }
+}
+
+/// A place among the waiters.
+struct Place<W> {
+    seat: Seat,
+    /// Keeps a signal that comes before the fetch listens.
+    signal: Arc<Notify>,
+    wish: PhantomData<fn() -> W>,
+}
+
+impl<W: Wish> Place<W> {
+    fn leave(&self, shared: &mut Shared) {
+        W::waiters(&mut shared.waiters).leave(self.seat);
+    }
+}
+
 impl Core {
     /// Runs an operation that changes no rows: locks, leases, watches.
     pub fn change<T>(&self, operation: impl FnOnce(&mut State, u64) -> T) -> T {
+        self.change_shared(|shared, now_ms| operation(&mut shared.state, now_ms))
+    }
+
+    fn change_shared<T>(&self, operation: impl FnOnce(&mut Shared, u64) -> T) -> T {
         let mut shared = self.lock();
         let now_ms = self.clock.now_ms();
         shared.state.advance(now_ms);
-        let output = operation(&mut shared.state, now_ms);
-        shared.wake(now_ms);
-        output
+        operation(&mut shared, now_ms)
     }
 
     /// Reads, and answers when everything that could be seen is durable.
@@ -83,82 +170,155 @@ impl Core {
         output.map_err(|error| error.at(operation))
     }
 
-    /// Watches an instance unless it is already as wished. Nothing is told of the instance until it is, so whoever
-    /// waits need not wait for what others commit meanwhile.
-    pub fn watch(
+    /// Has something done with the state that changes no rows: at once, or by whoever is at work.
+    async fn ask<T: Answer>(
         &self,
         operation: &'static str,
-        instance: &str,
+        work: impl FnOnce(&mut Shared, u64) -> T + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        let answer = match self.try_lock() {
+            Ok(mut shared) => {
+                let now_ms = self.clock.now_ms();
+                return Ok(work(&mut shared, now_ms));
+            }
+            Err(leaving) => {
+                let (heard, answer) = oneshot::channel();
+                leaving.ask(Box::new(move |_, shared, now_ms| {
+                    // Whoever asked hears it, even if only to undo it.
+                    let _heard = heard.send(work(shared, now_ms));
+                }));
+                answer
+            }
+        };
+        let mut asked = Asked { core: self, answer };
+        (&mut asked.answer).await.map_err(|_| panicked(operation))
+    }
+
+    /// Watches an instance unless it is already as wished. Nothing is told of the instance until it is, so whoever
+    /// waits need not wait for what others commit meanwhile.
+    pub async fn watch(
+        &self,
+        operation: &'static str,
+        instance: Arc<str>,
         until: WatchUntil,
     ) -> Result<Watched, ProviderError> {
-        let mut shared = self.lock();
-        shared.check_open(operation)?;
-        let row = shared.state.tables.busy_instance(instance).map_err(|error| error.at(operation))?;
-        let info = row.filter(|row| row.meets(until)).map(|row| row.info(instance));
-        Ok(match info {
-            Some(info) => {
-                let batch = shared.state.unsynced.of_instance(instance);
-                let outcome = batch.and_then(|sequence| shared.outcome_of(sequence));
-                Watched::Met { info: Box::new(info), outcome }
-            }
-            None => {
-                let (id, answer) = shared.state.watches.add(instance, until);
-                Watched::Waits { id, answer }
-            }
-        })
+        let watch = move |shared: &mut Shared, _| {
+            let watched = shared.watch(operation, &instance, until);
+            (instance, watched)
+        };
+        self.ask(operation, watch).await?.1
     }
 
     /// Tries until something comes of it or the time is up. Between tries it sleeps until it is woken by a
     /// commit or, as its group's timekeeper, by the clock.
-    pub async fn wait_for<W: Wish, T>(
-        &self,
-        operation: &'static str,
-        wish: impl Fn() -> W,
-        poll_timeout: Duration,
-        mut attempt: impl FnMut(&mut State, u64) -> Result<Found<T>, RowError>,
-        give_back: impl Fn(&T) -> Option<Taken>,
-    ) -> Result<Vec<T>, ProviderError> {
-        let mut deadline_ms = None;
-        let mut ticket: Option<Ticket<'_, W>> = None;
+    pub async fn wait_for<W, T, A>(&self, fetch: Fetch<W, A>) -> Result<Vec<T>, ProviderError>
+    where
+        W: Wish + Clone + Send + Sync + 'static,
+        T: Fetched,
+        A: Fn(&mut State, u64) -> Result<Found<T>, RowError> + Send + Sync + 'static,
+    {
+        let operation = fetch.operation;
+        let deadline_ms = self.clock.now_ms().saturating_add(duration_ms(fetch.poll_timeout));
+        let fetch = Arc::new(fetch);
+        let mut ticket: Ticket<'_, W> = Ticket { core: self, place: None };
         let (items, outcome) = loop {
-            let (sleep_until_ms, signal) = {
-                let mut shared = self.lock();
-                shared.check_open(operation)?;
-                shared.check_fetch::<W>(operation)?;
-                let now_ms = self.clock.now_ms();
-                let deadline_ms =
-                    *deadline_ms.get_or_insert_with(|| now_ms.saturating_add(duration_ms(poll_timeout)));
-                shared.state.advance(now_ms);
-                let found = attempt(&mut shared.state, now_ms).map_err(|error| error.at(operation))?;
-                if !found.items.is_empty() || now_ms >= deadline_ms {
-                    let outcome = found.depends_on.and_then(|sequence| shared.outcome_of(sequence));
-                    shared.wake(now_ms);
-                    self.release(shared);
-                    break (found.items, outcome);
+            let (place, fetch) = (ticket.place.take(), Arc::clone(&fetch));
+            let attempt =
+                move |shared: &mut Shared, now_ms: u64| shared.try_fetch(&fetch, place, deadline_ms, now_ms);
+            let sleep_until_ms = match self.ask(operation, attempt).await?? {
+                Tried::Ended(items, outcome) => break (items, outcome),
+                Tried::Parked(place, until_ms) => {
+                    ticket.place = Some(place);
+                    until_ms
                 }
-                let Shared { state, waiters, .. } = &mut *shared;
-                let waiters = W::waiters(waiters);
-                let ticket = ticket.get_or_insert_with(|| Ticket::new(self, waiters.join(wish())));
-                let change_ms =
-                    waiters.park(ticket.seat, &ticket.signal, |wish| wish.next_change_ms(&*state, now_ms));
-                shared.wake(now_ms);
-                (change_ms.map_or(deadline_ms, |change_ms| change_ms.min(deadline_ms)), &ticket.signal)
             };
+            let Some(place) = &ticket.place else { continue };
             tokio::select! {
                 biased;
                 // One fetch then takes what all of them enqueue.
-                () = signal.notified() => others_first().await,
+                () = place.signal.notified() => others_first().await,
                 () = sleep_until(&*self.clock, sleep_until_ms) => {}
             }
         };
-        drop(ticket);
         if outcome.is_some() {
-            let taken = items.iter().filter_map(&give_back).collect();
+            let taken = items.iter().filter_map(Fetched::taken).collect();
             let mut unanswered = Unanswered { core: self, taken };
             durable(operation, outcome).await?;
             unanswered.taken.clear();
         }
         Ok(items)
+    }
+}
+
+impl Shared {
+    fn watch(
+        &mut self,
+        operation: &'static str,
+        instance: &str,
+        until: WatchUntil,
+    ) -> Result<Watched, ProviderError> {
+        self.check_open(operation)?;
+        let row = self.state.tables.busy_instance(instance).map_err(|error| error.at(operation))?;
+        let info = row.filter(|row| row.meets(until)).map(|row| row.info(instance));
+        Ok(match info {
+            Some(info) => {
+                let batch = self.state.unsynced.of_instance(instance);
+                let outcome = batch.and_then(|sequence| self.outcome_of(sequence));
+                Watched::Met { info: Box::new(info), outcome }
+            }
+            None => {
+                let (id, answer) = self.state.watches.add(instance, until);
+                Watched::Waits { id, answer }
+            }
+        })
+    }
+
+    /// Tries a fetch once. A place among the waiters is kept only if it has to go on waiting.
+    fn try_fetch<W, T, A>(
+        &mut self,
+        fetch: &Fetch<W, A>,
+        place: Option<Place<W>>,
+        deadline_ms: u64,
+        now_ms: u64,
+    ) -> Result<Tried<W, T>, ProviderError>
+    where
+        W: Wish + Clone,
+        T: Fetched,
+        A: Fn(&mut State, u64) -> Result<Found<T>, RowError>,
+    {
+        let found = catch_unwind(AssertUnwindSafe(|| self.find(fetch, now_ms))).unwrap_or_else(|panic| {
+            place.iter().for_each(|place| place.leave(self));
+            resume_unwind(panic)
+        });
+        if let Ok(found) = &found
+            && found.items.is_empty()
+            && now_ms < deadline_ms
+        {
+            let waiters = W::waiters(&mut self.waiters);
+            let place = place.unwrap_or_else(|| Place {
+                seat: waiters.join(fetch.wish.clone()),
+                signal: Arc::new(Notify::new()),
+                wish: PhantomData,
+            });
+            let state = &self.state;
+            let change_ms =
+                waiters.park(place.seat, &place.signal, |wish| wish.next_change_ms(state, now_ms));
+            let until_ms = change_ms.map_or(deadline_ms, |change_ms| change_ms.min(deadline_ms));
+            return Ok(Tried::Parked(place, until_ms));
+        }
+        place.iter().for_each(|place| place.leave(self));
+        let Found { items, depends_on } = found?;
+        Ok(Tried::Ended(items, depends_on.and_then(|sequence| self.outcome_of(sequence))))
+    }
+
+    fn find<W: Wish, T, A>(&mut self, fetch: &Fetch<W, A>, now_ms: u64) -> Result<Found<T>, ProviderError>
+    where
+        A: Fn(&mut State, u64) -> Result<Found<T>, RowError>,
+    {
+        self.check_open(fetch.operation)?;
+        self.check_fetch::<W>(fetch.operation)?;
+        self.state.advance(now_ms);
+        (fetch.attempt)(&mut self.state, now_ms).map_err(|error| error.at(fetch.operation))
     }
 }
 
@@ -181,37 +341,31 @@ impl Drop for Unanswered<'_> {
             return;
         }
         let taken = std::mem::take(&mut self.taken);
-        self.core.change(|state, now_ms| {
-            for lock in taken {
-                match lock {
-                    Taken::Turn(token) => state.abandon_turn(token, now_ms, Attempt::Ignored, now_ms),
-                    Taken::Work(token) => state.abandon_work(token, now_ms, Attempt::Ignored, now_ms),
-                };
-            }
-        });
+        self.core.change(|state, now_ms| taken.into_iter().for_each(|lock| state.give_back(lock, now_ms)));
     }
 }
 
-/// A place among the waiters that is given up when the fetch ends or is dropped.
+/// A place among the waiters that is given up when the fetch is dropped.
 struct Ticket<'a, W: Wish> {
     core: &'a Core,
-    seat: Seat,
-    /// Keeps a signal that comes before the fetch listens.
-    signal: Arc<Notify>,
-    wish: PhantomData<fn() -> W>,
-}
-
-impl<'a, W: Wish> Ticket<'a, W> {
-    fn new(core: &'a Core, seat: Seat) -> Self {
-        Ticket { core, seat, signal: Arc::new(Notify::new()), wish: PhantomData }
-    }
+    place: Option<Place<W>>,
 }
 
 impl<W: Wish> Drop for Ticket<'_, W> {
     fn drop(&mut self) {
-        let mut shared = self.core.lock();
-        W::waiters(&mut shared.waiters).leave(self.seat);
-        shared.wake(self.core.clock.now_ms());
+        if let Some(place) = self.place.take() {
+            place.leave(&mut self.core.lock());
+        }
+    }
+}
+
+impl State {
+    /// Gives a lock back that was taken but not handed out.
+    fn give_back(&mut self, lock: Taken, now_ms: u64) {
+        match lock {
+            Taken::Turn(token) => self.abandon_turn(token, now_ms, Attempt::Ignored, now_ms),
+            Taken::Work(token) => self.abandon_work(token, now_ms, Attempt::Ignored, now_ms),
+        };
     }
 }
 

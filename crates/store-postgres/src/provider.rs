@@ -65,7 +65,7 @@ fn session_wish(config: &SessionFetchConfig) -> SessionWish {
 }
 
 impl LockedTurn {
-    fn is_resident(&self, resident: Option<&dyn ResidentExecutions>) -> bool {
+    fn is_resident(&self, resident: Option<&Arc<dyn ResidentExecutions>>) -> bool {
         self.last_event_id > 0
             && resident.is_some_and(|resident| {
                 resident.holds(&ExecutionPosition {

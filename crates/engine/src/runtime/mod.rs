@@ -57,7 +57,7 @@ struct Shared {
     ids: Arc<dyn IdSource>,
     node_id: Arc<str>,
     client: Client,
-    resident: resident::Resident,
+    resident: Arc<resident::Resident>,
     leases: Arc<leases::Leases>,
     sessions: Arc<sessions::Sessions>,
     unregistered: unregistered::Unregistered,
@@ -189,7 +189,7 @@ impl RuntimeBuilder {
         let shared = Arc::new(Shared {
             begun,
             observer: self.observer,
-            resident: resident::Resident::new(self.options.resident_executions),
+            resident: Arc::new(resident::Resident::new(self.options.resident_executions)),
             unregistered: unregistered::Unregistered::new(self.options.unregistered_timeout),
             store: self.store,
             registry: self.registry,

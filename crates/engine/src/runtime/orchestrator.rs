@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::{Shared, Stage, backoff, turn};
 use crate::clock;
-use crate::store::FetchOrchestrationItems;
+use crate::store::{FetchOrchestrationItems, ResidentExecutions};
 use crate::telemetry;
 
 /// Most instances locked by one fetch.
@@ -15,6 +15,7 @@ const MAX_FETCHED_TURNS: usize = 256;
 
 pub(super) async fn run(shared: Arc<Shared>) {
     let slots = Arc::new(Semaphore::new(shared.options.orchestration_concurrency));
+    let resident: Arc<dyn ResidentExecutions> = shared.resident.clone();
     let mut turns = JoinSet::new();
     let mut failed_fetches = 0;
     loop {
@@ -27,7 +28,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
             lock_timeout: shared.options.orchestrator_lock_timeout,
             poll_timeout: std::time::Duration::MAX,
             filter: Some(&shared.options.capabilities),
-            resident: Some(&shared.resident),
+            resident: Some(&resident),
         };
         let fetched = tokio::select! {
             biased;

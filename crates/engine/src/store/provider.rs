@@ -112,7 +112,7 @@ pub struct FetchOrchestrationItems<'a> {
     /// Only executions that the runtime can replay; `None` takes all.
     pub filter: Option<&'a DispatcherCapabilityFilter>,
     /// Histories that need not be loaded.
-    pub resident: Option<&'a dyn ResidentExecutions>,
+    pub resident: Option<&'a Arc<dyn ResidentExecutions>>,
 }
 
 impl FetchOrchestrationItems<'_> {

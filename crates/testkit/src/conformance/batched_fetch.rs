@@ -1,6 +1,6 @@
 //! One fetch can lock many instances, and leaves out histories that the runtime holds already.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use segno::store::{
     ExecutionPosition, FetchOrchestrationItems, FetchedHistory, LockToken, OrchestrationItem,
@@ -17,8 +17,8 @@ struct Holding {
 }
 
 impl Holding {
-    fn new(held: &[(&'static str, u64, u64)]) -> Self {
-        Holding { held: held.to_vec(), asked: Mutex::default(), incarnations: Mutex::default() }
+    fn new(held: &[(&'static str, u64, u64)]) -> Arc<Self> {
+        Arc::new(Holding { held: held.to_vec(), asked: Mutex::default(), incarnations: Mutex::default() })
     }
 }
 
@@ -31,7 +31,8 @@ impl ResidentExecutions for Holding {
     }
 }
 
-async fn fetch_holding(env: &Env, resident: &dyn ResidentExecutions) -> Vec<OrchestrationItem> {
+async fn fetch_holding(env: &Env, holding: &Arc<Holding>) -> Vec<OrchestrationItem> {
+    let resident: &Arc<dyn ResidentExecutions> = &(Arc::clone(holding) as _);
     let request = FetchOrchestrationItems {
         max_items: 9,
         resident: Some(resident),

@@ -353,7 +353,8 @@ pub(super) async fn an_execution_goes_on_in_the_target(env: Env) {
     env.fill_from(&other).await;
     let work = env.work().await;
     env.complete(work.lock_token, "i1").await.unwrap();
-    let holds = Holds(ExecutionPositionOwned("i1".to_owned(), 1, Some(5), 2));
+    let holds: Arc<dyn ResidentExecutions> =
+        Arc::new(Holds(ExecutionPositionOwned("i1".to_owned(), 1, Some(5), 2)));
     let request = FetchOrchestrationItems { resident: Some(&holds), ..FetchOrchestrationItems::one(LOCK) };
     let item = env.fetch_orchestration_items(request).await.unwrap().remove(0);
     assert_eq!(item.history, FetchedHistory::Resident, "the incarnation moved");

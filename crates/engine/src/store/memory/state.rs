@@ -57,14 +57,14 @@ impl State {
     fn orchestration_item(
         &self,
         batch: FetchedBatch,
-        resident: Option<&dyn ResidentExecutions>,
+        resident: Option<&Arc<dyn ResidentExecutions>>,
         now_ms: u64,
     ) -> OrchestrationItem {
         let info = self.instances.info(&batch.instance);
         let execution = self.instances.current_execution(&batch.instance);
         let execution_id = info.map_or(1, |info| info.current_execution_id);
         let last_event_id = execution.map_or(0, |execution| execution.last_event_id());
-        let held = |resident: &dyn ResidentExecutions| {
+        let held = |resident: &Arc<dyn ResidentExecutions>| {
             let incarnation = execution.and_then(|execution| execution.incarnation);
             let instance = &*batch.instance;
             last_event_id > 0

@@ -134,10 +134,9 @@ pub async fn others_first() {
     .await;
 }
 
-#[cfg(test)]
 impl<W> Waiters<W> {
     /// Whether nobody waits.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 }

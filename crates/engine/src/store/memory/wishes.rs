@@ -32,18 +32,15 @@ impl AllWaiters {
         wake(&mut self.work, queues, now_ms);
         wake(&mut self.due, queues, now_ms);
     }
+
+    /// Whether nobody waits.
+    pub fn is_empty(&self) -> bool {
+        self.turns.is_empty() && self.work.is_empty() && self.due.is_empty()
+    }
 }
 
 fn wake<W: Wish>(waiters: &mut Waiters<W>, queues: &impl Queues, now_ms: u64) {
     waiters.wake(|wish| wish.ready_count(queues, now_ms), |wish| wish.next_change_ms(queues, now_ms));
-}
-
-#[cfg(test)]
-impl AllWaiters {
-    /// Whether nobody waits.
-    pub(super) fn is_empty(&self) -> bool {
-        self.turns.is_empty() && self.work.is_empty() && self.due.is_empty()
-    }
 }
 
 /// What comes of a fetch.
@@ -71,7 +68,7 @@ pub trait Wish: PartialEq + Sized {
 }
 
 /// Turns of instances that a runtime can replay.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TurnWish {
     /// What the runtime can replay; `None` for everything.
     pub filter: Option<DispatcherCapabilityFilter>,
@@ -94,7 +91,7 @@ impl Wish for TurnWish {
 }
 
 /// Activities by tag and session.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct WorkWish {
     /// Which tags are taken.
     pub tags: TagFilter,
@@ -120,7 +117,7 @@ impl Wish for WorkWish {
 }
 
 /// Due records of a kind.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DueWish {
     /// The kind.
     pub kind: String,

@@ -20,18 +20,25 @@ thread_local! {
     static SCRATCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// Encodes a stored value.
-pub(crate) fn encode<T: Serialize>(value: &T) -> Bytes {
+/// Encodes something in a buffer that is used again and again.
+pub(crate) fn with_scratch<T>(encode: impl FnOnce(&mut Vec<u8>) -> T) -> T {
     let mut scratch = SCRATCH.take();
     scratch.clear();
-    scratch.push(FORMAT_MESSAGEPACK);
-    rmp_serde::encode::write_named(&mut scratch, value)
-        .expect("stored types are plain data and a Vec takes any number of bytes");
-    let bytes = Bytes::copy_from_slice(&scratch);
+    let encoded = encode(&mut scratch);
     if scratch.capacity() <= LONGEST_KEPT_BYTES {
         SCRATCH.set(scratch);
     }
-    bytes
+    encoded
+}
+
+/// Encodes a stored value.
+pub(crate) fn encode<T: Serialize>(value: &T) -> Bytes {
+    with_scratch(|scratch| {
+        scratch.push(FORMAT_MESSAGEPACK);
+        rmp_serde::encode::write_named(scratch, value)
+            .expect("stored types are plain data and a Vec takes any number of bytes");
+        Bytes::copy_from_slice(scratch)
+    })
 }
 
 /// Decodes a stored value; the error says why it cannot be read.

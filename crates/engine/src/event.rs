@@ -5,6 +5,7 @@
 //! Names of kinds and fields are stored; they are never renamed or reused. Golden files hold us to it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -164,7 +165,7 @@ pub struct Started {
 #[non_exhaustive]
 pub enum EventKind {
     /// The execution began.
-    OrchestrationStarted(Box<Started>),
+    OrchestrationStarted(Arc<Started>),
     /// Command, last: the code returned a result.
     OrchestrationCompleted {
         /// The result.

@@ -3,10 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use crate::codec;
 use crate::error::{Code, Error};
 use crate::limits::MAX_PAYLOAD_BYTES;
 
@@ -20,13 +21,15 @@ impl Payload {
     /// # Errors
     /// `payload-too-large` beyond [`MAX_PAYLOAD_BYTES`], `payload-not-json` when the value has no JSON form.
     pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Self, Error> {
-        let text = serde_json::to_string(value).map_err(|error| {
-            Error::new(
-                Code::PayloadNotJson,
-                format!("a {} has no JSON form: {error}", std::any::type_name::<T>()),
-            )
-        })?;
-        Self::checked(text)
+        codec::with_scratch(|scratch| {
+            serde_json::to_writer(&mut *scratch, value).map_err(|error| {
+                Error::new(
+                    Code::PayloadNotJson,
+                    format!("a {} has no JSON form: {error}", std::any::type_name::<T>()),
+                )
+            })?;
+            Self::checked(std::str::from_utf8(scratch).expect("JSON is written as UTF-8"))
+        })
     }
 
     /// Takes JSON text from outside.
@@ -37,11 +40,11 @@ impl Payload {
         let text = text.into();
         serde_json::from_str::<&RawValue>(&text)
             .map_err(|error| Error::new(Code::PayloadNotJson, format!("the text is not JSON: {error}")))?;
-        Self::checked(text)
+        Self::checked(&text)
     }
 
-    fn checked(text: String) -> Result<Self, Error> {
-        check_size(&text)?;
+    fn checked(text: &str) -> Result<Self, Error> {
+        check_size(text)?;
         Ok(Payload(text.into()))
     }
 
@@ -110,8 +113,22 @@ impl<'de> Deserialize<'de> for Payload {
             let raw = Box::<RawValue>::deserialize(deserializer)?;
             Ok(Payload(raw.get().into()))
         } else {
-            let text = String::deserialize(deserializer).map_err(D::Error::custom)?;
-            Ok(Payload(text.into()))
+            deserializer.deserialize_str(TextVisitor)
         }
+    }
+}
+
+/// Takes text as it lies in the input, which saves memory in between.
+struct TextVisitor;
+
+impl Visitor<'_> for TextVisitor {
+    type Value = Payload;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON as text")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Payload, E> {
+        Ok(Payload(text.into()))
     }
 }

@@ -86,7 +86,7 @@ impl Registry {
             let message = format!("orchestration {:?} {} is not registered", started.name, started.version);
             return Err(Error::new(Code::NotFound, message));
         };
-        let id = ExecutionId { instance: instance.to_owned(), execution_id };
+        let id = ExecutionId { instance: instance.into(), execution_id };
         match Execution::replay(id, history.to_vec(), handler) {
             Ok(_) => Ok(()),
             Err(error) => Err(Error::new(Code::Nondeterminism, error.to_string())),

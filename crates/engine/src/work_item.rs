@@ -252,18 +252,46 @@ pub(crate) fn steps_left(execution_id: u64) -> TimerIdentifier {
     TimerIdentifier { execution_id, timer_id: 0 }
 }
 
-impl ActivityExecute {
+/// What is written as an [`ActivityExecute`], borrowed: whoever queues one does not keep it.
+#[derive(Serialize)]
+pub(crate) struct QueuedActivity<'a> {
+    pub(crate) instance: &'a str,
+    pub(crate) execution_id: u64,
+    pub(crate) id: u64,
+    pub(crate) name: &'a str,
+    pub(crate) input: &'a Payload,
+    pub(crate) attempt: u32,
+    pub(crate) idempotency_key: &'a str,
+    pub(crate) options: &'a ActivityOptions,
+    pub(crate) orchestration: &'a str,
+    pub(crate) version: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) traceparent: Option<&'a str>,
+}
+
+impl QueuedActivity<'_> {
     /// The message for the worker queue, not before a time if given.
-    pub fn for_worker(self, visible_at_ms: Option<u64>) -> WorkerMessage {
+    pub(crate) fn for_worker(&self, visible_at_ms: Option<u64>) -> WorkerMessage {
+        /// Has the name of the variant.
+        #[derive(Serialize)]
+        enum Item<'a> {
+            ActivityExecute(&'a QueuedActivity<'a>),
+        }
         WorkerMessage {
-            activity: self.identifier(),
+            activity: ScheduledActivityIdentifier {
+                instance: self.instance.to_owned(),
+                execution_id: self.execution_id,
+                activity_id: self.id,
+            },
             session_id: self.options.session.clone(),
             tag: self.options.tag.clone(),
             visible_at_ms,
-            body: codec::encode(&WorkItem::ActivityExecute(Box::new(self))),
+            body: codec::encode(&Item::ActivityExecute(self)),
         }
     }
+}
 
+impl ActivityExecute {
     /// Which activity it is.
     pub fn identifier(&self) -> ScheduledActivityIdentifier {
         ScheduledActivityIdentifier {
@@ -271,5 +299,46 @@ impl ActivityExecute {
             execution_id: self.execution_id,
             activity_id: self.id,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_activity_is_queued_as_what_workers_read() {
+        let read = ActivityExecute {
+            instance: "order-1".to_owned(),
+            execution_id: 2,
+            id: 7,
+            name: "charge".to_owned(),
+            input: Payload::from_json(r#"{"cents":100}"#).expect("JSON"),
+            attempt: 3,
+            idempotency_key: "a-key".to_owned(),
+            options: ActivityOptions { tag: Some("gpu".to_owned()), ..ActivityOptions::default() },
+            orchestration: "Order".to_owned(),
+            version: "1.0.0".to_owned(),
+            traceparent: Some("00-1-2-01".to_owned()),
+        };
+        let queued = QueuedActivity {
+            instance: &read.instance,
+            execution_id: read.execution_id,
+            id: read.id,
+            name: &read.name,
+            input: &read.input,
+            attempt: read.attempt,
+            idempotency_key: &read.idempotency_key,
+            options: &read.options,
+            orchestration: &read.orchestration,
+            version: &read.version,
+            traceparent: read.traceparent.as_deref(),
+        };
+        let message = queued.for_worker(Some(5));
+        assert_eq!(message.activity, read.identifier());
+        assert_eq!((message.visible_at_ms, message.tag.as_deref()), (Some(5), Some("gpu")));
+        let item = WorkItem::ActivityExecute(Box::new(read));
+        assert_eq!(message.body, codec::encode(&item), "byte for byte");
+        assert_eq!(WorkItem::decode(&message.body), Ok(item));
     }
 }

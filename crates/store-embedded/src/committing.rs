@@ -1,41 +1,32 @@
 //! Operations that change rows: each runs on the state of this moment and is answered when what it depends on is durable.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use segno::store::{ErrorKind, ProviderError};
 use tokio::sync::oneshot;
 
 use crate::desk::AtWork;
+use crate::left_commit::{self, Left};
 use crate::refusal::{Outcome, Refusal};
 use crate::shared::{Core, Shared};
 use crate::state::State;
 use crate::waiting::durable;
 
 /// What came of trying an operation.
-enum Tried<T, F> {
+pub enum Tried<T, F> {
     Run(Result<T, ProviderError>),
     /// There is too much in memory already.
     Crowded(Box<F>),
 }
 
-type Ran<T, F> = Result<Tried<T, F>, ProviderError>;
+pub type Ran<T, F> = Result<Tried<T, F>, ProviderError>;
 
 /// What became of an operation at first.
 enum Submitted<T, F> {
     /// It was tried. The batch that it depends on is still to be heard of.
     Ran(Ran<T, F>, Option<oneshot::Receiver<Outcome>>),
-    /// Somebody else tries it and says so together with what became of the batch.
-    Left(Arc<Slot<T, F>>, oneshot::Receiver<Outcome>),
-}
-
-/// Where whoever tries an operation for somebody else puts what came of it.
-struct Slot<T, F>(Mutex<Option<Ran<T, F>>>);
-
-impl<T, F> Slot<T, F> {
-    fn lock(&self) -> MutexGuard<'_, Option<Ran<T, F>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+    /// Somebody else tries it.
+    Left(Left<T, F>),
 }
 
 impl Core {
@@ -59,13 +50,7 @@ impl Core {
                     durable(operation, outcome).await?;
                     ran
                 }
-                Submitted::Left(slot, outcome) => {
-                    let outcome = outcome.await;
-                    let ran = slot.lock().take().ok_or_else(|| panicked(operation))?;
-                    let outcome = outcome.unwrap_or_else(|_| Err(Refusal::closed()));
-                    outcome.map_err(|refusal| refusal.at(operation))?;
-                    ran
-                }
+                Submitted::Left(left) => left.await,
             };
             match ran? {
                 Tried::Run(output) => output,
@@ -117,14 +102,9 @@ impl Core {
             }
             Err(leaving) => leaving,
         };
-        let (slot, (answer, outcome)) = (Arc::new(Slot(Mutex::new(None))), oneshot::channel());
-        let place = Arc::clone(&slot);
-        leaving.commit(Box::new(move |core, shared, now_ms| {
-            let (ran, batch) = core.run(shared, now_ms, operation, change);
-            *place.lock() = Some(ran);
-            shared.tell(batch, answer);
-        }));
-        Submitted::Left(slot, outcome)
+        let (commit, left) = left_commit::leave(operation, change);
+        leaving.commit(commit);
+        Submitted::Left(left)
     }
 
     /// Runs an operation.
@@ -144,7 +124,7 @@ impl Core {
     }
 
     /// Runs an operation if there is room for what it changes. Returns the batch that it depends on as well.
-    fn run<T, F>(
+    pub fn run<T, F>(
         &self,
         shared: &mut Shared,
         now_ms: u64,

@@ -9,10 +9,11 @@
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
+use crate::left_commit::LeftCommit;
 use crate::shared::{Core, Shared};
 
 /// How many commits a large crowd does at a time.
@@ -24,8 +25,14 @@ const MOST_AT_ONCE: usize = 16;
 /// Most commits that one caller does for others.
 const MOST_LEFT: usize = 256;
 
+/// Something to be done with the state that changes no rows.
+pub type Ask = Box<dyn FnOnce(&Core, &mut Shared, u64) + Send>;
+
 /// Something to be done with the state.
-pub type Job = Box<dyn FnOnce(&Core, &mut Shared, u64) + Send>;
+enum Job {
+    Ask(Ask),
+    Commit(Arc<dyn LeftCommit>),
+}
 
 /// The state, who is at work on it, and what is left to them.
 pub struct Desk {
@@ -46,8 +53,8 @@ struct Left {
     /// Whether commits may wait until a group of them is there. The writer is sure to come if there is none.
     is_writer_coming: bool,
     /// What is done first.
-    asks: VecDeque<Job>,
-    commits: VecDeque<Job>,
+    asks: VecDeque<Ask>,
+    commits: VecDeque<Arc<dyn LeftCommit>>,
     /// How many of the commits are not to wait for more of them.
     due: usize,
     /// Whether a batch was taken without those that wait, and none was done since.
@@ -55,7 +62,7 @@ struct Left {
 }
 
 impl Left {
-    fn push(&mut self, commit: Job) {
+    fn push(&mut self, commit: Arc<dyn LeftCommit>) {
         self.commits.push_back(commit);
         if !self.is_writer_coming || self.commits.len() - self.due >= GROUP {
             self.due = self.commits.len();
@@ -67,7 +74,8 @@ impl Left {
         let commits = self.due.min(most_commits);
         self.due -= commits;
         self.is_passed_over &= commits == 0;
-        round.extend(self.asks.drain(..).chain(self.commits.drain(..commits)));
+        round.extend(self.asks.drain(..).map(Job::Ask));
+        round.extend(self.commits.drain(..commits).map(Job::Commit));
     }
 }
 
@@ -117,13 +125,13 @@ pub struct Leaving<'a> {
 
 impl Leaving<'_> {
     /// It is done soon.
-    pub fn ask(mut self, job: Job) {
-        self.left.asks.push_back(job);
+    pub fn ask(mut self, ask: Ask) {
+        self.left.asks.push_back(ask);
     }
 
     /// It is done in time. If it makes a group full and nobody is at work, the group is done at once.
-    pub fn commit(mut self, job: Job) {
-        self.left.push(job);
+    pub fn commit(mut self, commit: Arc<dyn LeftCommit>) {
+        self.left.push(commit);
         if !self.left.is_taken && self.left.due > 0 {
             drop(self.core.take(self.left));
         }
@@ -235,7 +243,7 @@ impl Core {
             std::mem::take(&mut left.commits)
         };
         let now_ms = self.clock.now_ms();
-        commits.into_iter().for_each(|commit| self.do_job(commit, shared, now_ms));
+        commits.into_iter().for_each(|commit| self.do_job(Job::Commit(commit), shared, now_ms));
     }
 
     /// Whether the commits that are left have been there when this was asked the last time, and none was done since.
@@ -268,7 +276,10 @@ impl Core {
 
     fn do_job(&self, job: Job, shared: &mut Shared, now_ms: u64) {
         // Whoever left a job that panics hears of it by an answer that does not come.
-        drop(catch_unwind(AssertUnwindSafe(|| job(self, shared, now_ms))));
+        drop(catch_unwind(AssertUnwindSafe(|| match job {
+            Job::Ask(ask) => ask(self, shared, now_ms),
+            Job::Commit(commit) => commit.run(self, shared, now_ms),
+        })));
     }
 }
 

@@ -4,6 +4,7 @@
 //! one execution, which most are, is one row.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use semver::Version;
@@ -34,8 +35,8 @@ pub struct InstanceRow {
     pub created_at_ms: u64,
     pub updated_at_ms: u64,
     pub revision: u64,
-    pub name: Option<String>,
-    pub version: Option<String>,
+    pub name: Option<Arc<str>>,
+    pub version: Option<Arc<str>>,
     pub parent: Option<String>,
     pub custom_status: Option<Bytes>,
     pub custom_status_version: u64,
@@ -311,8 +312,8 @@ impl InstanceRow {
             created_at_ms: row.u64()?,
             updated_at_ms: row.u64()?,
             revision: row.u64()?,
-            name: row.option(Decoder::text)?,
-            version: row.option(Decoder::text)?,
+            name: row.option(Decoder::text)?.map(Arc::from),
+            version: row.option(Decoder::text)?.map(Arc::from),
             parent: row.option(Decoder::text)?,
             custom_status: row.option(Decoder::kept_bytes)?,
             custom_status_version: row.u64()?,
@@ -351,7 +352,7 @@ mod tests {
     fn row() -> InstanceRow {
         let mut row = InstanceRow::new(3, 1_000);
         row.apply(&ExecutionMetadata {
-            orchestration_name: Some("Flow".to_owned()),
+            orchestration_name: Some("Flow".into()),
             parent_instance_id: Some("root".to_owned()),
             custom_status: Some(CustomStatusChange::Set(Bytes::from_static(b"half"))),
             labels: Some(BTreeMap::from([("team".to_owned(), "a".to_owned())])),

@@ -52,6 +52,7 @@ mod info;
 mod instance_row;
 mod key;
 mod keys;
+mod left_commit;
 mod listing;
 mod log;
 mod options;

@@ -225,7 +225,10 @@ fn in_order(mut found: Vec<InstanceInfo>, order: Order, most: usize) -> Vec<Inst
 fn matches(query: &InstanceQuery, info: &InstanceInfo) -> bool {
     query.id_prefix.as_ref().is_none_or(|prefix| info.instance_id.starts_with(prefix.as_str()))
         && query.status.is_none_or(|status| info.status == status)
-        && query.orchestration_name.as_ref().is_none_or(|name| info.orchestration_name.as_ref() == Some(name))
+        && query
+            .orchestration_name
+            .as_deref()
+            .is_none_or(|name| info.orchestration_name.as_deref() == Some(name))
         && query.label.as_ref().is_none_or(|(label, value)| info.labels.get(label) == Some(value))
         && query.parent_instance_id.as_ref().is_none_or(|id| info.parent_instance_id.as_ref() == Some(id))
         && query.created_from_ms.is_none_or(|from_ms| info.created_at_ms >= from_ms)

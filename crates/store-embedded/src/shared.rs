@@ -14,6 +14,7 @@ use crate::bell::Bell;
 use crate::desk::Desk;
 use crate::facts::Facts;
 use crate::full_disk::FullDisk;
+use crate::left_commit::Unanswered;
 use crate::options::Limits;
 use crate::overlay::Overlay;
 use crate::pace::Pace;
@@ -26,14 +27,29 @@ use crate::tail::Tail;
 /// The operation that goes on while a store is being filled.
 pub const IMPORT: &str = "import";
 
+/// How whoever waits for a batch hears what became of it. Without an answer, it hears that the store has been closed.
+pub enum Answer {
+    ToCaller(oneshot::Sender<Outcome>),
+    ToCommit(Unanswered),
+}
+
+impl Answer {
+    fn send(self, outcome: Outcome) {
+        match self {
+            // A caller that has gone away meanwhile is no error.
+            Answer::ToCaller(caller) => drop(caller.send(outcome)),
+            Answer::ToCommit(commit) => commit.tell(outcome),
+        }
+    }
+}
+
 /// What one caller at a time is at work on.
-#[derive(Debug)]
 pub struct Shared {
     pub state: State,
     pub waiters: AllWaiters,
     /// Whoever waits for the batch that is being filled, and for the one that is being written.
-    pub filling: Vec<oneshot::Sender<Outcome>>,
-    pub writing: Vec<oneshot::Sender<Outcome>>,
+    pub filling: Vec<Answer>,
+    pub writing: Vec<Answer>,
     /// Why nothing is written, if so.
     pub refusal: Option<Refusal>,
     pub is_closing: bool,
@@ -133,20 +149,19 @@ impl Shared {
             return None;
         }
         let (answer, outcome) = oneshot::channel();
-        self.tell(Some(sequence), answer);
+        self.tell(Some(sequence), Answer::ToCaller(answer));
         Some(outcome)
     }
 
     /// Has somebody told what becomes of a batch.
-    pub fn tell(&mut self, batch: Option<u64>, answer: oneshot::Sender<Outcome>) {
-        // A caller that has gone away meanwhile is no error.
+    pub fn tell(&mut self, batch: Option<u64>, answer: Answer) {
         match (batch, &self.refusal) {
-            (Some(_), Some(refusal)) => drop(answer.send(Err(refusal.clone()))),
+            (Some(_), Some(refusal)) => answer.send(Err(refusal.clone())),
             (Some(sequence), None) if !self.is_durable(sequence) => {
                 let is_writing = self.state.unsynced.writing() == Some(sequence);
                 if is_writing { self.writing.push(answer) } else { self.filling.push(answer) }
             }
-            _ => drop(answer.send(Ok(()))),
+            _ => answer.send(Ok(())),
         }
     }
 
@@ -283,9 +298,6 @@ impl Core {
 }
 
 /// Tells everybody what became of a batch.
-pub fn answer(waiting: Vec<oneshot::Sender<Outcome>>, outcome: &Outcome) {
-    for caller in waiting {
-        // A caller that has gone away meanwhile is no error.
-        let _ = caller.send(outcome.clone());
-    }
+pub fn answer(waiting: Vec<Answer>, outcome: &Outcome) {
+    waiting.into_iter().for_each(|caller| caller.send(outcome.clone()));
 }

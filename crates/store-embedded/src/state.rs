@@ -207,14 +207,14 @@ impl State {
             && let Some(batch) = self.orchestrations.take_next(request.filter, until_ms, &mut self.tokens)
         {
             let mut depends = self.unsynced.of_instance(&batch.instance);
-            let fetched: Vec<(u64, u32)> = self.orchestrations.fetched(batch.lock_token).collect();
-            for (id, attempts) in fetched {
-                if self.messages.must_store(id, attempts) {
-                    let standing = Standing { id, visible_at_ms: now_ms, attempts };
-                    self.messages.stored.insert(id);
-                    self.tables.put_standing(Table::OrchestratorStanding, standing);
-                    depends = Some(self.unsynced.want());
-                }
+            let fetched = self.orchestrations.fetched(batch.lock_token);
+            let unstored: Vec<_> =
+                fetched.filter(|(id, attempts)| self.messages.must_store(*id, *attempts)).collect();
+            for (id, attempts) in unstored {
+                let standing = Standing { id, visible_at_ms: now_ms, attempts };
+                self.messages.stored.insert(id);
+                self.tables.put_standing(Table::OrchestratorStanding, standing);
+                depends = Some(self.unsynced.want());
             }
             *depends_on = depends.max(*depends_on);
             items.push(self.fetched_turn(batch, request.resident, now_ms));
@@ -242,7 +242,7 @@ impl State {
         let row = row.ok().flatten();
         let current = row.as_ref().map(|row| &row.current);
         let item = OrchestrationItem {
-            instance: instance.to_owned(),
+            instance: Arc::clone(&batch.instance),
             execution_id: current.map_or(1, |current| current.execution_id),
             status: current.map(|current| current.status),
             last_event_id: current.map_or(0, |current| current.last_event_id),

@@ -1,6 +1,7 @@
 //! What the database answers to an exchange: rows with a section number that share their columns.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use segno::store::{
@@ -162,8 +163,8 @@ pub(crate) fn instance_info(row: &Row, at: usize) -> Result<InstanceInfo, Provid
         updated_at_ms: unsigned(get(row, at + 3)?),
         completed_at_ms: get::<Option<i64>>(row, at + 4)?.map(unsigned),
         instance_id: get(row, at + 5)?,
-        orchestration_name: get(row, at + 6)?,
-        orchestration_version: get(row, at + 7)?,
+        orchestration_name: get::<Option<&str>>(row, at + 6)?.map(Arc::from),
+        orchestration_version: get::<Option<&str>>(row, at + 7)?.map(Arc::from),
         parent_instance_id: get(row, at + 8)?,
         pinned_version,
         output: optional_body(row, at + 10)?,

@@ -1,6 +1,7 @@
 //! Giving out everything that the store holds: cursors in one transaction, which sees one moment.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -239,8 +240,8 @@ impl Cursor {
 fn instance(row: &Row) -> Result<ContentItem, ProviderError> {
     Ok(ContentItem::Instance(Box::new(InstanceContent {
         instance_id: get(row, 0)?,
-        orchestration_name: get(row, 1)?,
-        orchestration_version: get(row, 2)?,
+        orchestration_name: get::<Option<&str>>(row, 1)?.map(Arc::from),
+        orchestration_version: get::<Option<&str>>(row, 2)?.map(Arc::from),
         parent_instance_id: get(row, 3)?,
         current_execution_id: unsigned(get(row, 4)?),
         created_at_ms: unsigned(get(row, 5)?),

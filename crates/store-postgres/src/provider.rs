@@ -79,9 +79,9 @@ impl LockedTurn {
 
     fn with_history(self, history: FetchedHistory) -> OrchestrationItem {
         OrchestrationItem {
-            instance: self.instance,
-            orchestration_name: self.orchestration_name,
-            version: self.version,
+            instance: self.instance.into(),
+            orchestration_name: self.orchestration_name.map(Arc::from),
+            version: self.version.map(Arc::from),
             execution_id: self.execution_id,
             status: self.status,
             last_event_id: self.last_event_id,

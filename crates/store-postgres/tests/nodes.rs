@@ -47,7 +47,7 @@ fn fetch(store: &Arc<PostgresStore>) -> JoinHandle<Vec<String>> {
     tokio::spawn(async move {
         let request = FetchOrchestrationItems { poll_timeout: LONG, ..FetchOrchestrationItems::one(LONG) };
         let items = store.fetch_orchestration_items(request).await.unwrap();
-        items.into_iter().map(|item| item.instance).collect()
+        items.into_iter().map(|item| item.instance.to_string()).collect()
     })
 }
 
@@ -62,7 +62,7 @@ fn turn(token: segno::store::LockToken, status: ExecutionStatus) -> AckOrchestra
         history_delta: vec![StoredEvent { event_id: 1, data: Bytes::from_static(b"e") }],
         metadata: ExecutionMetadata {
             status: Some(status),
-            orchestration_name: Some("Flow".to_owned()),
+            orchestration_name: Some("Flow".into()),
             ..ExecutionMetadata::default()
         },
         ..AckOrchestrationItem::empty(token, 1)

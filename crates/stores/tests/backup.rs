@@ -34,8 +34,8 @@ fn content() -> Vec<ContentItem> {
     let instance = |id: &str, current_execution_id| {
         ContentItem::Instance(Box::new(InstanceContent {
             instance_id: id.to_owned(),
-            orchestration_name: Some("Flow".to_owned()),
-            orchestration_version: Some("1".to_owned()),
+            orchestration_name: Some("Flow".into()),
+            orchestration_version: Some("1".into()),
             parent_instance_id: None,
             current_execution_id,
             created_at_ms: 1_000,

@@ -1,17 +1,17 @@
 //! What a new message means for an execution, and what a new event asks of the store.
 
+use uuid::Uuid;
+
 use crate::event::{CarriedMessage, Channel, Event, EventKind, Output, ParentLink};
 use crate::failure::Failure;
 use crate::ids::derived_uuid;
 use crate::limits::MAX_UNREAD_MESSAGES;
 use crate::payload::Payload;
 use crate::store::{ExecutionStatus, ScheduledActivityIdentifier, TimerIdentifier};
-use crate::work_item::{
-    ANY_ATTEMPT, ActivityExecute, ContinueAsNew, HAD_ENDED, StartOrchestration, WorkItem,
-};
+use crate::work_item::{ANY_ATTEMPT, ContinueAsNew, HAD_ENDED, QueuedActivity, StartOrchestration, WorkItem};
 
 use super::execution::Execution;
-use super::operations::{AttemptVerdict, Hold, OpenActivity, Operation};
+use super::operations::{AttemptVerdict, Call, Hold, OpenActivity, Operation};
 use super::plan::TurnPlan;
 
 impl Execution {
@@ -184,7 +184,7 @@ impl Execution {
             | WorkItem::CancelChild { .. }
             | WorkItem::PauseInstance { .. }
             | WorkItem::ResumeInstance => {
-                self.plan.orchestrator_items.push(item.for_orchestrator(self.id().instance.clone()));
+                self.plan.orchestrator_items.push(item.for_orchestrator(&*self.id().instance));
             }
             _ => {}
         }
@@ -209,8 +209,7 @@ impl Execution {
             EventKind::OrchestrationStarted(_) if self.paused => {}
             EventKind::OrchestrationStarted(_) => self.plan.status = Some((ExecutionStatus::Running, None)),
             EventKind::ActivityScheduled { name, input, options } => {
-                let activity = OpenActivity::new(name, input, options);
-                self.plan_attempt(event.event_id, &activity, 1, None);
+                self.plan_attempt(event.event_id, Call { name, input, options }, 1, None);
                 if let Some(at_ms) = options.deadline_at_ms {
                     self.plan_timer(event.event_id, at_ms);
                 }
@@ -219,7 +218,7 @@ impl Execution {
                 if !self.paused =>
             {
                 if let Some(Operation::Activity(activity)) = self.operations.get(source).cloned() {
-                    self.plan_attempt(*source, &activity, attempt + 1, Some(*at_ms));
+                    self.plan_attempt(*source, activity.call(), attempt + 1, Some(*at_ms));
                 }
             }
             EventKind::ActivityCompleted { source, .. } => self.plan_deadline_cancelled(*source),
@@ -232,7 +231,7 @@ impl Execution {
             }
             EventKind::SubOrchestrationScheduled { name, version, instance, input } => {
                 let parent = ParentLink {
-                    instance: self.id().instance.clone(),
+                    instance: self.id().instance.to_string(),
                     execution_id: self.id().execution_id,
                     event_id: event.event_id,
                 };
@@ -258,27 +257,29 @@ impl Execution {
         }
     }
 
-    fn plan_attempt(&mut self, id: u64, activity: &OpenActivity, attempt: u32, visible_at_ms: Option<u64>) {
+    fn plan_attempt(&mut self, id: u64, call: Call<'_>, attempt: u32, visible_at_ms: Option<u64>) {
         let started = &self.shared.started;
-        let item = ActivityExecute {
-            instance: self.id().instance.clone(),
-            execution_id: self.id().execution_id,
+        let mut key = Uuid::encode_buffer();
+        let activity = QueuedActivity {
+            instance: &self.shared.id.instance,
+            execution_id: self.shared.id.execution_id,
             id,
-            name: activity.name.clone(),
-            input: activity.input.clone(),
+            name: call.name,
+            input: call.input,
             attempt,
-            idempotency_key: derived_uuid(started.seed, id).to_string(),
-            options: activity.options.clone(),
-            orchestration: started.name.clone(),
-            version: started.version.clone(),
-            traceparent: started.traceparent.clone(),
+            idempotency_key: derived_uuid(started.seed, id).hyphenated().encode_lower(&mut key),
+            options: call.options,
+            orchestration: &started.name,
+            version: &started.version,
+            traceparent: started.traceparent.as_deref(),
         };
-        self.plan.worker_items.push(item.for_worker(visible_at_ms));
+        let message = activity.for_worker(visible_at_ms);
+        self.plan.worker_items.push(message);
     }
 
     fn plan_timer(&mut self, id: u64, fire_at_ms: u64) {
         let item = WorkItem::TimerFired { execution_id: self.id().execution_id, id, fire_at_ms };
-        let message = item.for_orchestrator(self.id().instance.clone());
+        let message = item.for_orchestrator(&*self.id().instance);
         self.plan.orchestrator_items.push(message);
     }
 
@@ -308,7 +309,7 @@ impl Execution {
         match self.operations.get(&source) {
             Some(Operation::Activity(_)) => {
                 self.plan.cancelled_activities.push(ScheduledActivityIdentifier {
-                    instance: self.id().instance.clone(),
+                    instance: self.id().instance.to_string(),
                     execution_id: self.id().execution_id,
                     activity_id: source,
                 });
@@ -317,7 +318,7 @@ impl Execution {
             Some(Operation::Timer) => self.plan.cancelled_timers.push(timer),
             Some(Operation::Child { instance }) => {
                 let parent = ParentLink {
-                    instance: self.id().instance.clone(),
+                    instance: self.id().instance.to_string(),
                     execution_id: self.id().execution_id,
                     event_id: source,
                 };
@@ -353,7 +354,7 @@ impl Execution {
             .collect();
         for (id, activity) in held {
             if let Some((attempt, at_ms)) = activity.attempt_on_resume() {
-                self.plan_attempt(id, &activity, attempt, at_ms);
+                self.plan_attempt(id, activity.call(), attempt, at_ms);
             }
         }
     }
@@ -421,7 +422,7 @@ impl Execution {
             labels,
             traceparent: started.traceparent.clone(),
         }));
-        plan.orchestrator_items.insert(0, item.for_orchestrator(self.id().instance.clone()));
+        plan.orchestrator_items.insert(0, item.for_orchestrator(&*self.id().instance));
     }
 }
 

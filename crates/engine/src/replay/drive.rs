@@ -132,7 +132,10 @@ impl Execution {
         // A panic in a destructor of user code must not reach the engine.
         let future = self.future.take();
         if catch_unwind(AssertUnwindSafe(|| drop(future))).is_err() {
-            tracing::warn!(instance = self.shared.id.instance, "a destructor of the orchestration panicked");
+            tracing::warn!(
+                instance = &*self.shared.id.instance,
+                "a destructor of the orchestration panicked"
+            );
         }
     }
 }

@@ -29,14 +29,14 @@ pub(crate) type OrchestrationHandler = Arc<dyn Fn(Arc<Shared>, Payload) -> Orche
 /// Which execution this is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ExecutionId {
-    pub(crate) instance: String,
+    pub(crate) instance: Arc<str>,
     pub(crate) execution_id: u64,
 }
 
 /// What the code's `Context` and the engine share.
 pub(crate) struct Shared {
     pub(crate) id: ExecutionId,
-    pub(crate) started: Started,
+    pub(crate) started: Arc<Started>,
     journal: Mutex<Journal>,
     /// What the code wants written together with its end.
     epilogue: Mutex<Option<MakeEpilogue>>,
@@ -89,17 +89,18 @@ impl Execution {
         handler: &OrchestrationHandler,
         now_ms: u64,
     ) -> Self {
-        let mut execution = Self::new(id, started.clone(), handler);
+        let started = Arc::new(started);
+        let mut execution = Self::new(id, Arc::clone(&started), handler);
         execution.shared.journal().mode = Mode::Live;
         execution.enter();
         execution.take_early(early);
-        execution.record(EventKind::OrchestrationStarted(Box::new(started)), now_ms);
+        execution.record(EventKind::OrchestrationStarted(started), now_ms);
         execution.flush(now_ms);
         execution.leave();
         execution
     }
 
-    pub(super) fn new(id: ExecutionId, started: Started, handler: &OrchestrationHandler) -> Self {
+    pub(super) fn new(id: ExecutionId, started: Arc<Started>, handler: &OrchestrationHandler) -> Self {
         let mut journal = Journal::new(&id.instance, id.execution_id, started.seed);
         journal.custom_status = started.custom_status.clone();
         journal.labels = started.labels.clone();
@@ -210,7 +211,7 @@ impl Execution {
             self.fail(Failure::configuration("non-durable-await", message), now_ms);
         } else if self.root.woken_from_outside.swap(false, Ordering::Relaxed) {
             tracing::warn!(
-                instance = self.shared.id.instance,
+                instance = &*self.shared.id.instance,
                 "the orchestration was woken from outside the engine: it awaits something that is not durable and \
                  that will be lost on replay; do it in an activity or in ctx.run"
             );
@@ -457,9 +458,9 @@ fn finish_step(journal: &mut Journal, step: u64, result: Result<Payload, Failure
 }
 
 /// The start of an execution in its history, and where it is.
-pub(crate) fn find_started(history: &[Event]) -> Option<(usize, &Started)> {
+pub(crate) fn find_started(history: &[Event]) -> Option<(usize, &Arc<Started>)> {
     history.iter().enumerate().find_map(|(at, event)| match &event.kind {
-        EventKind::OrchestrationStarted(started) => Some((at, &**started)),
+        EventKind::OrchestrationStarted(started) => Some((at, started)),
         _ => None,
     })
 }

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
 
 use crate::clock::duration_ms;
@@ -140,12 +141,12 @@ pub(crate) struct Journal {
     waiting: usize,
     last_step: u64,
     children: u64,
-    instance: String,
+    instance: Arc<str>,
     execution_id: u64,
 }
 
 impl Journal {
-    pub(crate) fn new(instance: &str, execution_id: u64, seed: u64) -> Self {
+    pub(crate) fn new(instance: &Arc<str>, execution_id: u64, seed: u64) -> Self {
         Journal {
             mode: Mode::Replaying,
             closed: false,
@@ -169,7 +170,7 @@ impl Journal {
             waiting: 0,
             last_step: 0,
             children: 0,
-            instance: instance.to_owned(),
+            instance: Arc::clone(instance),
             execution_id,
         }
     }

@@ -1,6 +1,7 @@
 //! Replay proper: recorded events go through the code, and its commands must be the recorded ones.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::event::{Event, EventKind};
@@ -22,7 +23,7 @@ impl Execution {
             recorded: "a history without OrchestrationStarted".to_owned(),
             requested: "an orchestration".to_owned(),
         })?;
-        let mut execution = Self::new(id, started.clone(), handler);
+        let mut execution = Self::new(id, Arc::clone(started), handler);
         execution.shared.journal().recorded_patches = recorded_patches(&history);
         execution.take_early(&history[..at]);
         execution.root.engine_at_work.store(true, Ordering::Relaxed);

@@ -7,6 +7,14 @@ use crate::failure::Failure;
 use crate::ids::derive;
 use crate::payload::Payload;
 
+/// What an orchestration wants of an activity.
+#[derive(Clone, Copy)]
+pub(crate) struct Call<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) input: &'a Payload,
+    pub(crate) options: &'a ActivityOptions,
+}
+
 /// An activity without an end.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenActivity {
@@ -43,6 +51,10 @@ impl OpenActivity {
             first_attempt: 1,
             hold: Hold::None,
         }
+    }
+
+    pub(crate) fn call(&self) -> Call<'_> {
+        Call { name: &self.name, input: &self.input, options: &self.options }
     }
 
     /// Number and time of the attempt that a resume starts, if it starts one.

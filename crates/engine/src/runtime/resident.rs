@@ -1,7 +1,7 @@
 //! Executions that stay in memory between turns, least recently used out first.
 
 use std::num::NonZeroUsize;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lru::LruCache;
 use tokio::sync::oneshot;
@@ -29,7 +29,7 @@ struct Entry {
 /// An execution is put in just before its turn is committed, so that it is there when the next message follows at
 /// once, and counts only after the commit has been confirmed.
 pub(super) struct Resident {
-    entries: Option<Mutex<LruCache<String, Entry>>>,
+    entries: Option<Mutex<LruCache<Arc<str>, Entry>>>,
 }
 
 impl Resident {
@@ -37,7 +37,7 @@ impl Resident {
         Resident { entries: NonZeroUsize::new(capacity).map(|capacity| Mutex::new(LruCache::new(capacity))) }
     }
 
-    fn lock(entries: &Mutex<LruCache<String, Entry>>) -> MutexGuard<'_, LruCache<String, Entry>> {
+    fn lock(entries: &Mutex<LruCache<Arc<str>, Entry>>) -> MutexGuard<'_, LruCache<Arc<str>, Entry>> {
         entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

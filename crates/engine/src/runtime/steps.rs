@@ -36,7 +36,7 @@ impl Turn<'_> {
         let mut running = FuturesUnordered::new();
         let mut stops = BTreeMap::new();
         let execution_id = execution.id().execution_id;
-        let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(execution.id().instance.clone());
+        let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(&*execution.id().instance);
         let (mut steps_run, mut wake_up_queued) = (0, false);
         loop {
             let share_used =

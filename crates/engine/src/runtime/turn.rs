@@ -52,7 +52,7 @@ pub(super) async fn process(shared: &Shared, item: Box<OrchestrationItem>) {
     let turn = Turn { shared, token, instance: &instance, started_ns, fetched_at_ms };
     let span = tracing::debug_span!(
         "segno.turn",
-        instance,
+        instance = &*instance,
         messages = item.messages.len(),
         orchestration = tracing::field::Empty,
         traceparent = tracing::field::Empty,
@@ -64,15 +64,15 @@ pub(super) async fn process(shared: &Shared, item: Box<OrchestrationItem>) {
         }
         Err(Stop::Lost(error)) => {
             shared.resident.remove(&instance);
-            tracing::debug!(instance, %error, "the turn was lost to another holder");
+            tracing::debug!(instance = &*instance, %error, "the turn was lost to another holder");
         }
         Err(Stop::Abandon { delay, reason }) => {
             shared.resident.remove(&instance);
-            tracing::warn!(instance, reason, ?delay, "the turn is given back");
+            tracing::warn!(instance = &*instance, reason, ?delay, "the turn is given back");
             Box::pin(commit::abandon(shared, token, delay, false)).await;
         }
         Err(Stop::NotHere { delay, reason }) => {
-            tracing::warn!(instance, reason, ?delay, "the turn is left to another node");
+            tracing::warn!(instance = &*instance, reason, ?delay, "the turn is left to another node");
             Box::pin(commit::abandon(shared, token, delay, true)).await;
         }
     }
@@ -257,7 +257,7 @@ impl Turn<'_> {
                 Ok(other) => batch.others.push(other),
                 Err(reason) => {
                     tracing::error!(
-                        instance = item.instance,
+                        instance = &*item.instance,
                         reason,
                         "a message cannot be read; it is parked"
                     );
@@ -442,7 +442,7 @@ impl Turn<'_> {
         error: &Nondeterminism,
         batch: Batch,
     ) -> Result<(), Stop> {
-        tracing::error!(instance = item.instance, %error, "code and history part");
+        tracing::error!(instance = &*item.instance, %error, "code and history part");
         match self.shared.options.on_nondeterminism {
             OnNondeterminism::Fail => {
                 let failure = Failure::configuration("nondeterminism", error.to_string());

@@ -130,20 +130,20 @@ impl Turn<'_> {
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         turn.orchestrator_items = batch.answer_starts(&item.instance, start.parent.as_ref());
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
-        turn.metadata.orchestration_name = Some(start.orchestration.clone());
-        turn.metadata.orchestration_version = start.version.clone();
+        turn.metadata.orchestration_name = Some(start.orchestration.as_str().into());
+        turn.metadata.orchestration_version = start.version.as_deref().map(Arc::from);
         turn.metadata.parent_instance_id = start.parent.as_ref().map(|parent| parent.instance.clone());
         turn.metadata.labels = Some(start.labels.clone()).filter(|labels| !labels.is_empty());
         log.write_status(&mut turn);
         turn.records = batch.parked;
         turn.records.extend(self.park_refused(log));
         let visible_at_ms = start.start_at_ms;
-        let again = WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(item.instance.clone());
+        let again = WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(&*item.instance);
         turn.orchestrator_items.push(OrchestratorMessage { visible_at_ms, guard: StartGuard::None, ..again });
         if let Some(reason) = cancelled {
             // The cancellation comes back in a turn of its own, when the instance is known.
             let cancel = WorkItem::CancelInstance { reason };
-            turn.orchestrator_items.push(cancel.for_orchestrator(item.instance.clone()));
+            turn.orchestrator_items.push(cancel.for_orchestrator(&*item.instance));
         }
         Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
     }
@@ -213,13 +213,13 @@ impl Turn<'_> {
             log.last_event_id = 0;
         }
         let mut turn = AckOrchestrationItem::empty(self.token, execution_id);
-        turn.metadata.orchestration_name = Some(started.name.clone());
-        turn.metadata.orchestration_version = Some(started.version.clone());
+        turn.metadata.orchestration_name = Some(started.name.as_str().into());
+        turn.metadata.orchestration_version = Some(started.version.as_str().into());
         turn.metadata.parent_instance_id = started.parent.as_ref().map(|parent| parent.instance.clone());
         turn.metadata.labels = Some(started.labels.clone()).filter(|labels| !labels.is_empty());
         turn.metadata.pinned_version = Some(engine_version());
         let parent = started.parent.clone();
-        log.push(EventKind::OrchestrationStarted(Box::new(started)));
+        log.push(EventKind::OrchestrationStarted(Arc::new(started)));
         self.end_with(turn, log, parent, failure, batch).await
     }
 
@@ -303,7 +303,7 @@ impl Turn<'_> {
         let visible_at_ms = Some(self.now_ms() + PAUSED_REDELIVERY.as_millis() as u64);
         let others = batch.others.iter().filter(|message| !matches!(message, WorkItem::ResumeInstance));
         turn.orchestrator_items = others
-            .map(|message| message.for_orchestrator(item.instance.clone()))
+            .map(|message| message.for_orchestrator(&*item.instance))
             .map(|message| OrchestratorMessage { visible_at_ms, ..message })
             .chain(batch.answer_starts(&item.instance, own_parent.as_ref()))
             .collect();
@@ -367,7 +367,7 @@ impl EarlyLog {
         });
         let messages: Vec<Option<String>> = messages.collect();
         EarlyLog {
-            instance: item.instance.clone(),
+            instance: item.instance.to_string(),
             events: Vec::new(),
             last_event_id: item.last_event_id,
             at_ms: history.last().map_or(now_ms, |event| now_ms.max(event.at_ms)),
@@ -453,7 +453,7 @@ fn take_back_open(item: &OrchestrationItem, history: &[Event], turn: &mut AckOrc
         match &event.kind {
             EventKind::ActivityScheduled { options, .. } => {
                 turn.cancelled_activities.push(ScheduledActivityIdentifier {
-                    instance: item.instance.clone(),
+                    instance: item.instance.to_string(),
                     execution_id,
                     activity_id: event.event_id,
                 });
@@ -465,8 +465,11 @@ fn take_back_open(item: &OrchestrationItem, history: &[Event], turn: &mut AckOrc
                 turn.cancelled_timers.push(TimerIdentifier { execution_id, timer_id: event.event_id });
             }
             EventKind::SubOrchestrationScheduled { instance, .. } => {
-                let parent =
-                    ParentLink { instance: item.instance.clone(), execution_id, event_id: event.event_id };
+                let parent = ParentLink {
+                    instance: item.instance.to_string(),
+                    execution_id,
+                    event_id: event.event_id,
+                };
                 let reason = format!("the parent {:?} failed", item.instance);
                 let cancel = WorkItem::CancelChild { reason, parent };
                 turn.orchestrator_items.push(cancel.for_orchestrator(instance.clone()));

@@ -21,6 +21,7 @@ use crate::payload::Payload;
 use crate::registry::ActivityHandler;
 use crate::store::{
     AckWorkItem, ErrorKind, Expect, FetchWorkItems, LockToken, LockedWorkItem, ProviderError, RecordWrite,
+    ScheduledActivityIdentifier,
 };
 use crate::telemetry;
 use crate::work::delivery::{self, Delivery, Refusal};
@@ -124,23 +125,31 @@ async fn process(shared: &Shared, locked: Box<LockedWorkItem>) {
         Delivery::Work(item) => item,
         Delivery::Refused(refusal) => return Box::pin(refuse(shared, refusal)).await,
     };
-    let LockedWorkItem { lock_token, attempt_count, .. } = *locked;
+    let LockedWorkItem { lock_token, attempt_count, message, .. } = *locked;
     let Some(handler) = shared.registry.activity(&item.name) else {
         return Box::pin(not_registered(shared, &item, lock_token)).await;
     };
-    attempt(shared, item, lock_token, attempt_count, handler).await;
+    let held = Holding { token: lock_token, activity: message.activity, delivery: attempt_count };
+    attempt(shared, item, held, handler).await;
+}
+
+/// The lock on an activity.
+struct Holding {
+    token: LockToken,
+    activity: ScheduledActivityIdentifier,
+    /// How often it was handed out, this time included.
+    delivery: u32,
 }
 
 /// Runs one attempt and commits its end.
 async fn attempt(
     shared: &Shared,
     item: Box<ActivityExecute>,
-    token: LockToken,
-    delivery: u32,
+    Holding { token, activity, delivery }: Holding,
     handler: ActivityHandler,
 ) {
     let (stop, cancellation) = CancellationToken::new();
-    let _held = shared.leases.hold_activity(token, item.identifier(), stop);
+    let _held = shared.leases.hold_activity(token, activity, stop);
     let item: Arc<ActivityExecute> = Arc::from(item);
     let heartbeat = Arc::new(Heartbeat::default());
     let ctx = ActivityContext {
@@ -321,10 +330,10 @@ async fn finish(
     result: Result<Payload, Failure>,
     records: Vec<RecordWrite>,
 ) {
-    let outcome = ending::outcome(&result);
+    let succeeded = result.is_ok();
     let end = || item.held_by(token).ended(result.clone(), records.clone());
     if ack(shared, token, end).await {
-        metrics::counter!(telemetry::ACTIVITY_ATTEMPTS, "outcome" => outcome).increment(1);
+        ending::count(succeeded);
     }
 }
 

@@ -1,6 +1,7 @@
 //! The second facet of a store: listing, reading, counting, deleting and pruning.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -16,9 +17,9 @@ pub struct InstanceInfo {
     /// The instance.
     pub instance_id: String,
     /// Orchestration name; `None` while only early messages are there.
-    pub orchestration_name: Option<String>,
+    pub orchestration_name: Option<Arc<str>>,
     /// Orchestration version.
-    pub orchestration_version: Option<String>,
+    pub orchestration_version: Option<Arc<str>>,
     /// Highest execution id.
     pub current_execution_id: u64,
     /// State of the current execution.

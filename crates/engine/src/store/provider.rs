@@ -143,11 +143,11 @@ pub enum FetchedHistory {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrchestrationItem {
     /// The locked instance.
-    pub instance: String,
+    pub instance: Arc<str>,
     /// Name of its orchestration; `None` before the first named turn.
-    pub orchestration_name: Option<String>,
+    pub orchestration_name: Option<Arc<str>>,
     /// Version of its orchestration, if set.
-    pub version: Option<String>,
+    pub version: Option<Arc<str>>,
     /// Current execution; 1 for a new instance.
     pub execution_id: u64,
     /// State of the current execution; `None` for a new instance.
@@ -183,9 +183,9 @@ pub struct ExecutionMetadata {
     /// Result, failure or next input, as the runtime encodes it; opaque.
     pub output: Option<Bytes>,
     /// Orchestration name; makes the instance exist for guarded starts and listings by name.
-    pub orchestration_name: Option<String>,
+    pub orchestration_name: Option<Arc<str>>,
     /// Orchestration version.
-    pub orchestration_version: Option<String>,
+    pub orchestration_version: Option<Arc<str>>,
     /// Parent instance, for trees and cascading deletion.
     pub parent_instance_id: Option<String>,
     /// Engine version that the execution is pinned to; stored unconditionally when given.

@@ -84,10 +84,10 @@ impl WorkQueue {
         result: Result<Payload, Failure>,
         record: Option<RecordWrite>,
     ) -> Result<(), Error> {
-        let outcome = ending::outcome(&result);
+        let succeeded = result.is_ok();
         let ack = lease.held().ended(result, record.into_iter().collect());
         self.store.ack_work_item(ack).await.map_err(|error| refused(lease, error))?;
-        metrics::counter!(telemetry::ACTIVITY_ATTEMPTS, "outcome" => outcome).increment(1);
+        ending::count(succeeded);
         // By two clocks, the store's and ours; nothing but this figure depends on their difference.
         let took_ms = self.clock.now_ms().saturating_sub(lease.fetched_at_ms);
         metrics::histogram!(telemetry::ACTIVITY_SECONDS).record(took_ms as f64 / 1e3);

@@ -215,7 +215,7 @@ impl Hub {
             ChangeKind::Cancelled => ExecutionStatus::Cancelled,
             ChangeKind::StatusChanged => info.status,
         };
-        let (orchestration, labels) = (info.orchestration_name, info.labels);
+        let (orchestration, labels) = (info.orchestration_name.as_deref().map(str::to_owned), info.labels);
         Ok(Some(Known { instance, execution, kind, at_ms, status, orchestration, labels }))
     }
 

@@ -127,7 +127,7 @@ fn nothing_gets_out_before_the_sync() {
             assert!(record.await.unwrap().is_some());
             assert_eq!(conflict.await.unwrap_err().kind(), ErrorKind::Conflict);
             assert!(fetch_work(&store).await.unwrap().is_some());
-            assert_eq!(fetch_turn(&store).await.unwrap().unwrap().instance, "other");
+            assert_eq!(&*fetch_turn(&store).await.unwrap().unwrap().instance, "other");
         });
     }
 }
@@ -257,7 +257,7 @@ async fn found_in(disk: &Arc<Disk>) -> Left {
     }
     let has_activity = fetch_work(&store).await.unwrap().is_some();
     let has_record = store.get_record("probe", "of the turn").await.unwrap().is_some();
-    let instances: Vec<&str> = instances.iter().map(String::as_str).collect();
+    let instances: Vec<&str> = instances.iter().map(|id| &**id).collect();
     match (events, &instances[..], has_activity, has_record) {
         (0, [], false, false) => Left::Nothing,
         (0, ["a"], false, false) => Left::Message,

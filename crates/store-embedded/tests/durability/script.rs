@@ -82,7 +82,7 @@ fn metadata(random: &mut Random) -> ExecutionMetadata {
         metadata.output = random.chance(1, 2).then(|| body(random));
     }
     if random.chance(1, 2) {
-        metadata.orchestration_name = Some(format!("Flow{}", random.below(2)));
+        metadata.orchestration_name = Some(format!("Flow{}", random.below(2)).into());
         metadata.pinned_version = Some(semver::Version::new(1, random.below(2), 0));
         metadata.incarnation = Some(random.below(9));
     }

@@ -32,7 +32,7 @@ async fn finish_all(store: &Arc<EmbeddedStore>) {
             let turn = AckOrchestrationItem {
                 history_delta: (1..=5).map(event).collect(),
                 metadata: ExecutionMetadata {
-                    orchestration_name: Some("Flow".to_owned()),
+                    orchestration_name: Some("Flow".into()),
                     status: Some(ExecutionStatus::Completed),
                     output: Some(Bytes::from(vec![1; 100])),
                     ..ExecutionMetadata::default()

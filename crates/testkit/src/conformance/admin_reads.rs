@@ -38,7 +38,7 @@ pub(super) async fn an_unknown_instance_has_no_executions_and_no_children(env: E
 pub(super) async fn an_instance_is_described_in_full(env: Env) {
     let turn =
         env.turn_of("i1").await.named("Flow").parent("p").pinned("1.2.3").output("o").label("team", "blue");
-    turn.metadata(|metadata| metadata.orchestration_version = Some("7".to_owned()))
+    turn.metadata(|metadata| metadata.orchestration_version = Some("7".into()))
         .custom_status("s")
         .ack()
         .await;

@@ -31,7 +31,7 @@ pub(super) async fn a_turn_stores_all_its_parts(env: Env) {
     assert_eq!(env.info("i1").await.status, ExecutionStatus::Paused);
     assert_eq!(env.info("i1").await.labels["team"], "blue");
     assert_eq!(env.work().await.message, job(2));
-    assert_eq!(env.fetch().await.instance, "other");
+    assert_eq!(&*env.fetch().await.instance, "other");
     assert!(env.record("r").await.is_some());
 }
 

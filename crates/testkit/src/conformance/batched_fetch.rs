@@ -77,7 +77,7 @@ pub(super) async fn instances_of_a_batch_end_independently(env: Env) {
     env.turn(&items[0]).event(1).ack().await;
     env.abandon_orchestration_item(items[1].lock_token, None, false).await.unwrap();
     let next = env.fetch().await;
-    assert_eq!((next.instance.as_str(), next.attempt_count), (items[1].instance.as_str(), 2));
+    assert_eq!((&*next.instance, next.attempt_count), (&*items[1].instance, 2));
     env.nothing_to_fetch().await;
 }
 

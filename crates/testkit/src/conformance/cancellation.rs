@@ -202,7 +202,7 @@ pub(super) async fn the_same_timer_of_another_instance_stays(env: Env) {
     env.post(timer("i2", 2, soon(&env).await)).await;
     env.turn_of("i1").await.cancel_timer(2).ack().await;
     env.advance_span().await;
-    assert_eq!(env.fetch().await.instance, "i2");
+    assert_eq!(&*env.fetch().await.instance, "i2");
 }
 
 pub(super) async fn the_same_timer_of_another_execution_stays(env: Env) {

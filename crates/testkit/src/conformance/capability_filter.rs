@@ -92,7 +92,7 @@ pub(super) async fn an_empty_filter_takes_only_what_has_no_pin(env: Env) {
 pub(super) async fn no_filter_takes_everything(env: Env) {
     pinned(&env, "i1", "99.0.0").await;
     env.send("i1", "go").await;
-    assert_eq!(env.fetch().await.instance, "i1");
+    assert_eq!(&*env.fetch().await.instance, "i1");
 }
 
 pub(super) async fn what_is_passed_over_blocks_nobody(env: Env) {

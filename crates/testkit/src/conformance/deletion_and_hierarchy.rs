@@ -238,7 +238,7 @@ pub(super) async fn a_deletion_leaves_other_instances_alone(env: Env) {
     env.write([put("i1")]).await;
     env.delete_instance("i1", false).await.unwrap();
     assert_eq!(env.read("i10").await.unwrap(), [event(1)]);
-    assert_eq!(env.fetch().await.instance, "i10");
+    assert_eq!(&*env.fetch().await.instance, "i10");
     assert_eq!(env.work().await.message, job_of("i10", 1));
     assert!(env.record("i1").await.is_some());
 }

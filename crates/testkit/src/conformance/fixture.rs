@@ -108,7 +108,7 @@ impl Env {
     pub(crate) async fn turn_of(&self, instance: &str) -> Turn {
         self.send(instance, "go").await;
         let item = self.fetch().await;
-        assert_eq!(item.instance, instance);
+        assert_eq!(&*item.instance, instance);
         self.turn(&item)
     }
 
@@ -455,7 +455,7 @@ pub(crate) fn bodies(item: &OrchestrationItem) -> Vec<&str> {
 
 /// Instances of a batch, sorted.
 pub(crate) fn instances(items: &[OrchestrationItem]) -> Vec<&str> {
-    let mut ids: Vec<&str> = items.iter().map(|item| item.instance.as_str()).collect();
+    let mut ids: Vec<&str> = items.iter().map(|item| &*item.instance).collect();
     ids.sort_unstable();
     ids
 }

@@ -14,7 +14,7 @@ pub(super) async fn a_locked_instance_does_not_block_others(env: Env) {
     env.send("i1", "go").await;
     env.fetch().await;
     env.send("i2", "go").await;
-    assert_eq!(env.fetch().await.instance, "i2");
+    assert_eq!(&*env.fetch().await.instance, "i2");
 }
 
 pub(super) async fn a_message_for_a_locked_instance_waits_for_the_lock(env: Env) {
@@ -74,14 +74,14 @@ pub(super) async fn a_batch_holds_every_visible_message_of_its_instance(env: Env
 pub(super) async fn a_new_instance_comes_empty(env: Env) {
     env.send("i1", "go").await;
     let item = env.fetch().await;
-    assert_eq!((item.instance.as_str(), item.execution_id, item.last_event_id), ("i1", 1, 0));
+    assert_eq!((&*item.instance, item.execution_id, item.last_event_id), ("i1", 1, 0));
     assert_eq!((item.orchestration_name, item.version, item.status), (None, None, None));
     assert_eq!(item.history, FetchedHistory::Events(Vec::new()));
 }
 
 pub(super) async fn a_known_instance_comes_with_its_state(env: Env) {
     let turn = env.turn_of("i1").await.named("Flow").event(1).event(2).status(ExecutionStatus::Paused);
-    turn.metadata(|metadata| metadata.orchestration_version = Some("2.1".to_owned())).ack().await;
+    turn.metadata(|metadata| metadata.orchestration_version = Some("2.1".into())).ack().await;
     env.send("i1", "go").await;
     let item = env.fetch().await;
     assert_eq!(item.orchestration_name.as_deref(), Some("Flow"));

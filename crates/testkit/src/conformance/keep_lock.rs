@@ -26,7 +26,7 @@ pub(super) async fn each_part_is_visible_at_once(env: Env) {
         .await;
     assert_eq!(env.read("i1").await.unwrap(), [event(1)]);
     assert_eq!(env.work().await.message, job(1));
-    assert_eq!(env.fetch().await.instance, "i2");
+    assert_eq!(&*env.fetch().await.instance, "i2");
     assert!(env.record("r").await.is_some());
 }
 

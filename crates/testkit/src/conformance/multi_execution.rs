@@ -106,7 +106,7 @@ pub(super) async fn what_belongs_to_the_instance_outlives_an_execution(env: Env)
 pub(super) async fn a_new_execution_may_have_another_name_and_version(env: Env) {
     env.start("i1").await;
     let turn = env.turn_of("i1").await.execution(2).named("Flow2");
-    turn.metadata(|metadata| metadata.orchestration_version = Some("2.0".to_owned())).ack().await;
+    turn.metadata(|metadata| metadata.orchestration_version = Some("2.0".into())).ack().await;
     env.send("i1", "go").await;
     let item = env.fetch().await;
     assert_eq!((item.orchestration_name.as_deref(), item.version.as_deref()), (Some("Flow2"), Some("2.0")));

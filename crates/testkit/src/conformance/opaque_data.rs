@@ -164,7 +164,7 @@ pub(super) async fn odd_names_tags_sessions_and_labels_are_kept(env: Env) {
         env.turn_of("i1").await.named(&text).label(&text, &text).work(message.clone()).ack().await;
         assert_eq!(env.take(ask().owner(&text)).await[0].message, message);
         let info = env.info("i1").await;
-        assert_eq!(info.orchestration_name.as_ref(), Some(&text));
+        assert_eq!(info.orchestration_name.as_deref(), Some(text.as_str()));
         assert_eq!(info.labels.get(&text), Some(&text));
     }
 }

@@ -205,6 +205,6 @@ pub(super) async fn a_delay_of_one_instance_holds_up_no_other(env: Env) {
     let item = env.fetch().await;
     env.abandon_orchestration_item(item.lock_token, Some(LOCK), false).await.unwrap();
     env.send("i2", "1").await;
-    assert_eq!(env.fetch().await.instance, "i2");
+    assert_eq!(&*env.fetch().await.instance, "i2");
     env.nothing_to_fetch().await;
 }

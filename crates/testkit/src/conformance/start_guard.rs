@@ -123,8 +123,8 @@ pub(super) async fn a_turn_leaves_out_a_start_that_waits_already(env: Env) {
     start(&env, "child").await.unwrap();
     env.send("i1", "go").await;
     let items = env.fetch_many(9).await;
-    let parent = items.iter().find(|item| item.instance == "i1").unwrap();
-    let child = items.iter().find(|item| item.instance == "child").unwrap();
+    let parent = items.iter().find(|item| &*item.instance == "i1").unwrap();
+    let child = items.iter().find(|item| &*item.instance == "child").unwrap();
     env.turn(parent).post(guarded_start("child")).ack().await;
     env.turn(child).named("Flow").ack().await;
     nothing_queued(&env).await;
@@ -138,7 +138,7 @@ pub(super) async fn a_turn_with_the_same_start_twice_starts_once(env: Env) {
 pub(super) async fn a_turn_that_starts_an_absent_instance_enqueues_the_start(env: Env) {
     env.turn_of("i1").await.post(guarded_start("child")).ack().await;
     conflict(start(&env, "child").await);
-    assert_eq!(env.fetch().await.instance, "child");
+    assert_eq!(&*env.fetch().await.instance, "child");
 }
 
 pub(super) async fn a_record_commit_leaves_out_a_start_of_an_existing_instance(env: Env) {

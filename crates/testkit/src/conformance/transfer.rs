@@ -71,7 +71,7 @@ impl Env {
             .await
             .named("Flow")
             .metadata(|metadata| {
-                metadata.orchestration_version = Some("1.2.3".to_owned());
+                metadata.orchestration_version = Some("1.2.3".into());
                 metadata.incarnation = Some(77);
                 metadata.custom_status = Some(CustomStatusChange::Set("half".into()));
             })
@@ -98,7 +98,7 @@ impl Env {
         self.send_later("delayed", "later", LOCK).await;
         self.send("held", "first").await;
         let locked = self.fetch_many(10).await;
-        let held = locked.iter().find(|item| item.instance == "held").unwrap();
+        let held = locked.iter().find(|item| &*item.instance == "held").unwrap();
         self.abandon_orchestration_item(held.lock_token, Some(LOCK), true).await.unwrap();
         self.send("held", "second").await;
         self.write([put_of("a", "z").due(later_ms), put_of("b", "a").living(LOCK), put("x")]).await;
@@ -256,7 +256,7 @@ pub(super) async fn queues_keep_their_order(env: Env) {
     env.send("i1", "four").await;
     env.queue(job(9)).await;
     let items = env.fetch_many(2).await;
-    assert_eq!(items[0].instance, "i1", "the oldest message comes first");
+    assert_eq!(&*items[0].instance, "i1", "the oldest message comes first");
     assert_eq!(bodies(&items[0]), ["one", "two", "three", "four"]);
     assert_eq!(env.take_ids(ask().max(10)).await, [3, 1, 2, 9]);
 }
@@ -419,7 +419,7 @@ pub(super) async fn a_pinned_execution_is_fetched_by_those_who_can_replay_it(env
     let filter = segno::store::DispatcherCapabilityFilter::for_current_build();
     let none = env.fetch_orchestration_item(LOCK, Duration::ZERO, Some(&filter)).await.unwrap();
     assert_eq!(none, None, "this build cannot replay version 9");
-    assert_eq!(env.fetch().await.instance, "i1");
+    assert_eq!(&*env.fetch().await.instance, "i1");
 }
 
 pub(super) async fn what_was_put_can_be_read_back_before_it_counts(env: Env) {

@@ -46,7 +46,7 @@ impl Turn {
 
     pub(crate) fn named(self, name: &str) -> Self {
         let name = name.to_owned();
-        self.metadata(|metadata| metadata.orchestration_name = Some(name))
+        self.metadata(|metadata| metadata.orchestration_name = Some(name.into()))
     }
 
     pub(crate) fn parent(self, parent: &str) -> Self {

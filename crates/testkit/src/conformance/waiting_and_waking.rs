@@ -33,14 +33,14 @@ pub(super) async fn a_fetch_waits_out_its_poll_timeout(env: Env) {
 pub(super) async fn a_fetch_is_woken_by_an_enqueue(env: Env) {
     let fetch = env.waiting_fetch().await;
     env.send("i1", "go").await;
-    assert_eq!(fetch.answer().await[0].instance, "i1");
+    assert_eq!(&*fetch.answer().await[0].instance, "i1");
 }
 
 pub(super) async fn a_fetch_is_woken_by_a_turn_of_another_instance(env: Env) {
     let turn = env.turn_of("i1").await;
     let fetch = env.waiting_fetch().await;
     turn.post(message("i2", "go")).ack().await;
-    assert_eq!(fetch.answer().await[0].instance, "i2");
+    assert_eq!(&*fetch.answer().await[0].instance, "i2");
 }
 
 pub(super) async fn a_fetch_is_woken_by_a_finished_activity(env: Env) {
@@ -55,7 +55,7 @@ pub(super) async fn a_fetch_is_woken_by_a_record_commit(env: Env) {
     let fetch = env.waiting_fetch().await;
     let batch = RecordBatch { orchestrator_items: vec![message("i1", "go")], ..RecordBatch::default() };
     env.commit_records(batch).await.unwrap();
-    assert_eq!(fetch.answer().await[0].instance, "i1");
+    assert_eq!(&*fetch.answer().await[0].instance, "i1");
 }
 
 pub(super) async fn a_fetch_is_woken_by_an_abandon(env: Env) {
@@ -104,7 +104,7 @@ pub(super) async fn a_fetch_that_waits_for_a_later_time_is_woken_for_an_earlier_
     let fetch = env.waiting_fetch().await;
     env.send_later("near", "x", env.span()).await;
     env.advance_span().await;
-    assert_eq!(fetch.answer().await[0].instance, "near");
+    assert_eq!(&*fetch.answer().await[0].instance, "near");
 }
 
 pub(super) async fn a_fetch_is_woken_by_the_expiry_of_a_lock(env: Env) {
@@ -153,7 +153,7 @@ pub(super) async fn a_dropped_fetch_takes_nothing_with_it(env: Env) {
     dropped.give_up().await;
     env.send("i1", "go").await;
     let items = kept.answer().await;
-    assert_eq!((items[0].instance.as_str(), items[0].attempt_count), ("i1", 1));
+    assert_eq!((&*items[0].instance, items[0].attempt_count), ("i1", 1));
 }
 
 pub(super) async fn a_fetch_waits_on_while_only_others_work_arrives(env: Env) {
@@ -176,7 +176,7 @@ pub(super) async fn a_fetch_waits_on_while_only_others_work_arrives(env: Env) {
     env.settle().await;
     fetch.still_waits();
     env.send("i2", "fits").await;
-    assert_eq!(fetch.answer().await[0].instance, "i2");
+    assert_eq!(&*fetch.answer().await[0].instance, "i2");
 }
 
 pub(super) async fn a_worker_waits_out_its_poll_timeout(env: Env) {

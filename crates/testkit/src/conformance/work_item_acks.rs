@@ -17,14 +17,14 @@ pub(super) async fn a_completion_reaches_its_instance(env: Env) {
     let work = env.work().await;
     env.complete(work.lock_token, "i1").await.unwrap();
     let item = env.fetch().await;
-    assert_eq!((item.instance.as_str(), bodies(&item)), ("i1", vec!["done"]));
+    assert_eq!((&*item.instance, bodies(&item)), ("i1", vec!["done"]));
 }
 
 pub(super) async fn a_completion_may_be_for_another_instance(env: Env) {
     env.queue(job(1)).await;
     let work = env.work().await;
     env.complete(work.lock_token, "parent").await.unwrap();
-    assert_eq!(env.fetch().await.instance, "parent");
+    assert_eq!(&*env.fetch().await.instance, "parent");
 }
 
 pub(super) async fn an_activity_without_a_completion_tells_nobody(env: Env) {

@@ -18,7 +18,7 @@ pub(super) struct InstanceIndex {
     all: ByAge,
     ids: BTreeSet<Arc<str>>,
     by_status: BTreeMap<ExecutionStatus, ByAge>,
-    by_name: BTreeMap<String, ByAge>,
+    by_name: BTreeMap<Arc<str>, ByAge>,
     by_label: BTreeMap<(String, String), ByAge>,
     by_parent: BTreeMap<String, ByAge>,
     /// Instances that have ended, by completion time.
@@ -199,7 +199,7 @@ impl InstanceIndex {
         let mut smallest = &self.all;
         let mut candidates: Vec<Option<&ByAge>> = Vec::with_capacity(4);
         candidates.extend(query.status.map(|status| self.by_status.get(&status)));
-        candidates.extend(query.orchestration_name.as_ref().map(|name| self.by_name.get(name)));
+        candidates.extend(query.orchestration_name.as_ref().map(|name| self.by_name.get(name.as_str())));
         candidates.extend(query.label.as_ref().map(|label| self.by_label.get(label)));
         candidates.extend(query.parent_instance_id.as_ref().map(|parent| self.by_parent.get(parent)));
         for candidate in candidates {
@@ -240,7 +240,10 @@ fn age(created_at_ms: u64, id: &str) -> Age {
 pub(super) fn matches(query: &InstanceQuery, info: &InstanceInfo) -> bool {
     query.id_prefix.as_ref().is_none_or(|prefix| info.instance_id.starts_with(prefix.as_str()))
         && query.status.is_none_or(|status| info.status == status)
-        && query.orchestration_name.as_ref().is_none_or(|name| info.orchestration_name.as_ref() == Some(name))
+        && query
+            .orchestration_name
+            .as_deref()
+            .is_none_or(|name| info.orchestration_name.as_deref() == Some(name))
         && query.label.as_ref().is_none_or(|(label, value)| info.labels.get(label) == Some(value))
         && query.parent_instance_id.as_ref().is_none_or(|id| info.parent_instance_id.as_ref() == Some(id))
         && query.created_from_ms.is_none_or(|from_ms| info.created_at_ms >= from_ms)

@@ -21,8 +21,7 @@ fn status(status: ExecutionStatus) -> ExecutionMetadata {
 fn the_row_shows_the_highest_execution() {
     use ExecutionStatus::{Completed, ContinuedAsNew, Failed, Running};
     let mut table = InstanceTable::default();
-    let named =
-        ExecutionMetadata { orchestration_name: Some("n".to_owned()), ..ExecutionMetadata::default() };
+    let named = ExecutionMetadata { orchestration_name: Some("n".into()), ..ExecutionMetadata::default() };
     commit(&mut table, "a", 1, ExecutionMetadata::default(), 0);
     assert!(table.info("a").is_none(), "a commit that stores nothing creates nothing");
     for (execution_id, metadata, now_ms, expected) in [
@@ -96,7 +95,7 @@ fn mixed_table() -> InstanceTable {
     for number in 0..40_u64 {
         let metadata = ExecutionMetadata {
             status: Some(ExecutionStatus::ALL[number as usize % 3]),
-            orchestration_name: (number % 4 != 0).then(|| format!("name{}", number % 4)),
+            orchestration_name: (number % 4 != 0).then(|| format!("name{}", number % 4).into()),
             parent_instance_id: (number % 5 == 0).then(|| "t/0".to_owned()),
             labels: Some(BTreeMap::from([("l".to_owned(), (number % 2).to_string())])),
             ..ExecutionMetadata::default()

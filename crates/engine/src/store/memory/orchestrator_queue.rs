@@ -244,7 +244,11 @@ impl OrchestratorQueue {
     }
 
     /// Removes the fetched messages, and the lock unless it is kept. Returns their ids; `None` when the token does not hold.
-    pub fn consume(&mut self, token: LockToken, after: AfterAck) -> Option<Vec<u64>> {
+    pub fn consume(
+        &mut self,
+        token: LockToken,
+        after: AfterAck,
+    ) -> Option<impl Iterator<Item = u64> + use<>> {
         let instance = Arc::clone(self.locks.get(&token)?);
         let fetched = match after {
             AfterAck::Release => self.unlock(token)?.1,
@@ -260,7 +264,7 @@ impl OrchestratorQueue {
             queue.forget(message_id, message.timer);
         }
         self.settle(&instance);
-        Some(fetched.ids().collect())
+        Some(fetched.into_iter().map(|(message_id, _)| message_id))
     }
 
     /// Gives the fetched messages back, visible at `visible_at_ms`. `None` when the token does not hold.

@@ -69,7 +69,7 @@ fn messages_that_arrive_under_a_lock_wait_for_the_next_fetch() {
     let (_, token) = queue.send("a", "1").taken();
     assert_eq!(queue.send("a", "2").taken().0, "-");
     assert_eq!(queue.depths(), (1, 0, 1));
-    queue.queue.consume(token, AfterAck::Release).unwrap();
+    drop(queue.queue.consume(token, AfterAck::Release).unwrap());
     assert_eq!(queue.taken().0, "a:2*1");
 }
 
@@ -77,11 +77,11 @@ fn messages_that_arrive_under_a_lock_wait_for_the_next_fetch() {
 fn a_kept_lock_lets_the_holder_ack_again_and_nothing_new_is_lost() {
     let mut queue = Fixture::new();
     let (_, token) = queue.send("a", "1").taken();
-    queue.queue.consume(token, AfterAck::KeepLock).unwrap();
+    drop(queue.queue.consume(token, AfterAck::KeepLock).unwrap());
     queue.send("a", "2");
     assert_eq!(queue.taken().0, "-");
-    queue.queue.consume(token, AfterAck::Release).unwrap();
-    assert_eq!(queue.queue.consume(token, AfterAck::Release), None);
+    drop(queue.queue.consume(token, AfterAck::Release).unwrap());
+    assert!(queue.queue.consume(token, AfterAck::Release).is_none());
     assert_eq!(queue.taken().0, "a:2*1");
 }
 
@@ -103,7 +103,7 @@ fn a_lock_ends_at_its_millisecond_and_the_attempt_stays_counted() {
 fn an_expired_kept_lock_leaves_no_trace() {
     let mut queue = Fixture::new();
     let (_, token) = queue.send("a", "1").taken();
-    queue.queue.consume(token, AfterAck::KeepLock).unwrap();
+    drop(queue.queue.consume(token, AfterAck::KeepLock).unwrap());
     queue.at(LOCK_MS);
     assert!(queue.queue.instances.is_empty() && queue.queue.locks.is_empty());
     assert_eq!(queue.queue.next_change_ms(), None);
@@ -167,7 +167,7 @@ fn a_removed_instance_loses_its_messages_lock_and_pending_start() {
     assert!(queue.queue.has_guarded_start("a"), "fetched is still queued");
     queue.send("a", "2").send_at("a", "3", Some(50));
     assert_eq!(queue.queue.remove_instance("a").len(), 3);
-    assert_eq!(queue.queue.consume(token, AfterAck::Release), None);
+    assert!(queue.queue.consume(token, AfterAck::Release).is_none());
     assert!(!queue.queue.has_guarded_start("a"));
     assert_eq!(queue.depths(), (0, 0, 0));
     assert_eq!(queue.at(100).taken().0, "-");

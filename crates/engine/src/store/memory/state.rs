@@ -76,7 +76,7 @@ impl State {
             FetchedHistory::Events(execution.map_or_else(Vec::new, |execution| execution.events.clone()))
         };
         OrchestrationItem {
-            instance: batch.instance.as_ref().to_owned(),
+            instance: Arc::clone(&batch.instance),
             orchestration_name: info.and_then(|info| info.orchestration_name.clone()),
             version: info.and_then(|info| info.orchestration_version.clone()),
             execution_id,
@@ -101,9 +101,8 @@ impl State {
 
         // The messages of the turn go before new ones come, so that a start that this turn consumes does not stand in
         // the way of one that it enqueues.
-        self.orchestrations
-            .consume(turn.lock_token, turn.after)
-            .expect("the token was found to hold at the start of this commit");
+        let consumed = self.orchestrations.consume(turn.lock_token, turn.after);
+        drop(consumed.expect("the token was found to hold at the start of this commit"));
         self.commit_instance(InstanceCommit {
             instance: &instance,
             execution_id,

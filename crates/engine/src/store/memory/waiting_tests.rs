@@ -59,7 +59,7 @@ async fn a_waiting_fetch_is_woken_by_a_commit_by_a_delayed_message_and_by_an_exp
     let mut fetch = Box::pin(store.fetch_orchestration_items(waiting_fetch()));
     assert!(fetch.as_mut().now_or_never().is_none());
     store.enqueue_for_orchestrator(OrchestratorMessage::new("a", "1"), None).await.unwrap();
-    assert_eq!(fetch.await.unwrap()[0].instance, "a");
+    assert_eq!(&*fetch.await.unwrap()[0].instance, "a");
 
     let mut fetch = Box::pin(store.fetch_orchestration_items(waiting_fetch()));
     assert!(fetch.as_mut().now_or_never().is_none());
@@ -67,14 +67,14 @@ async fn a_waiting_fetch_is_woken_by_a_commit_by_a_delayed_message_and_by_an_exp
     clock.now_ms.send_replace(9);
     assert!(fetch.as_mut().now_or_never().is_none());
     clock.now_ms.send_replace(10);
-    assert_eq!(fetch.await.unwrap()[0].instance, "b");
+    assert_eq!(&*fetch.await.unwrap()[0].instance, "b");
 
     let mut fetch = Box::pin(store.fetch_orchestration_items(waiting_fetch()));
     clock.now_ms.send_replace(29);
     assert!(fetch.as_mut().now_or_never().is_none());
     clock.now_ms.send_replace(30);
     let item = fetch.await.unwrap().remove(0);
-    assert_eq!((item.instance.as_str(), item.attempt_count), ("a", 2));
+    assert_eq!((&*item.instance, item.attempt_count), ("a", 2));
 }
 
 #[tokio::test]
@@ -100,7 +100,7 @@ async fn work_reaches_a_second_waiter_when_the_woken_one_is_dropped() {
     drop(first);
     assert!(second.as_mut().now_or_never().is_none());
     clock.now_ms.send_replace(10);
-    assert_eq!(second.await.unwrap()[0].instance, "a");
+    assert_eq!(&*second.await.unwrap()[0].instance, "a");
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn several_messages_that_become_due_together_reach_as_many_waiters() {
         instances.push(fetch.await.unwrap());
     }
     instances.sort();
-    assert_eq!(instances, ["a", "b", "c"]);
+    assert_eq!(instances, ["a", "b", "c"].map(Arc::from));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use semver::Version;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::content::{
     ContentHeader, ContentItem, ExecutionContent, InstanceContent, MessageContent, WorkItemContent,
@@ -168,8 +169,8 @@ fn read<T: DeserializeOwned>(fields: &[u8]) -> Result<T, ProviderError> {
 fn decode_instance(fields: &[u8]) -> Result<ContentItem, ProviderError> {
     type Fields = (
         String,
-        Option<String>,
-        Option<String>,
+        Option<Arc<str>>,
+        Option<Arc<str>>,
         Option<String>,
         u64,
         u64,

@@ -14,7 +14,7 @@ fn items() -> Vec<ContentItem> {
         }),
         ContentItem::Instance(Box::new(InstanceContent {
             instance_id: "order/1".to_owned(),
-            orchestration_name: Some("Flow".to_owned()),
+            orchestration_name: Some("Flow".into()),
             orchestration_version: None,
             parent_instance_id: Some(String::new()),
             current_execution_id: 2,

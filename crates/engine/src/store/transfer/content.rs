@@ -1,6 +1,7 @@
 //! What a store holds, item by item.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use semver::Version;
@@ -48,9 +49,9 @@ pub struct InstanceContent {
     /// The instance.
     pub instance_id: String,
     /// Orchestration name; `None` while only early messages are there.
-    pub orchestration_name: Option<String>,
+    pub orchestration_name: Option<Arc<str>>,
     /// Orchestration version.
-    pub orchestration_version: Option<String>,
+    pub orchestration_version: Option<Arc<str>>,
     /// Parent instance.
     pub parent_instance_id: Option<String>,
     /// Highest execution id.

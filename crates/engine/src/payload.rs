@@ -1,19 +1,19 @@
 //! User data at rest: JSON text of bounded size.
 
 use std::fmt;
-use std::sync::Arc;
 
 use serde::de::{DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
+use smol_str::SmolStr;
 
 use crate::codec;
 use crate::error::{Code, Error};
 use crate::limits::MAX_PAYLOAD_BYTES;
 
-/// JSON text. Cheap to clone; opaque to stores.
+/// JSON text. Cheap to clone, and as long as it is very short it takes no memory of its own; opaque to stores.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Payload(Arc<str>);
+pub struct Payload(SmolStr);
 
 impl Payload {
     /// Encodes a value.

@@ -1,6 +1,7 @@
 //! The messages that flow through the two queues.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +26,7 @@ pub enum WorkItem {
     /// Start an instance.
     StartOrchestration(Box<StartOrchestration>),
     /// Run an activity.
-    ActivityExecute(Box<ActivityExecute>),
+    ActivityExecute(Arc<ActivityExecute>),
     /// An activity succeeded.
     ActivityCompleted {
         /// Execution that scheduled it.
@@ -337,7 +338,7 @@ mod tests {
         let message = queued.for_worker(Some(5));
         assert_eq!(message.activity, read.identifier());
         assert_eq!((message.visible_at_ms, message.tag.as_deref()), (Some(5), Some("gpu")));
-        let item = WorkItem::ActivityExecute(Box::new(read));
+        let item = WorkItem::ActivityExecute(Arc::new(read));
         assert_eq!(message.body, codec::encode(&item), "byte for byte");
         assert_eq!(WorkItem::decode(&message.body), Ok(item));
     }

@@ -43,7 +43,32 @@ impl Core {
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
     {
-        let submitted = self.submit(operation, change);
+        self.finish(operation, self.submit(operation, false, change))
+    }
+
+    /// The same for whoever need not hear of it before something else that follows from it: once it has worked it is ready,
+    /// and nobody is woken for that.
+    pub fn commit_quietly<T, F>(
+        &self,
+        operation: &'static str,
+        change: F,
+    ) -> impl Future<Output = Result<T, ProviderError>>
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
+        T: Send + 'static,
+    {
+        self.finish(operation, self.submit(operation, true, change))
+    }
+
+    fn finish<T, F>(
+        &self,
+        operation: &'static str,
+        submitted: Submitted<T, F>,
+    ) -> impl Future<Output = Result<T, ProviderError>>
+    where
+        F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
+        T: Send + 'static,
+    {
         async move {
             let ran = match submitted {
                 Submitted::Ran(ran, outcome) => {
@@ -90,7 +115,7 @@ impl Core {
     }
 
     /// Runs an operation, or leaves it to whoever is at work.
-    fn submit<T, F>(&self, operation: &'static str, change: F) -> Submitted<T, F>
+    fn submit<T, F>(&self, operation: &'static str, is_quiet: bool, change: F) -> Submitted<T, F>
     where
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
@@ -102,7 +127,7 @@ impl Core {
             }
             Err(leaving) => leaving,
         };
-        let (commit, left) = left_commit::leave(operation, change);
+        let (commit, left) = left_commit::leave(operation, is_quiet, change);
         leaving.commit(commit);
         Submitted::Left(left)
     }

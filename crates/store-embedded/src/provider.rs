@@ -10,9 +10,10 @@ use segno::store::memory::peek_lock::Attempt;
 use segno::store::memory::wishes::{TurnWish, WorkWish};
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
-    LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderError, StoredEvent, WatchUntil,
-    WorkerMessage,
+    LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderError, StartGuard, StoredEvent,
+    WatchUntil, WorkerMessage,
 };
+use tokio::sync::oneshot;
 
 use crate::state::{FetchedTurn, State};
 use crate::store::EmbeddedStore;
@@ -267,6 +268,47 @@ impl Provider for EmbeddedStore {
             () = sleep_until(&*self.core().clock, deadline_ms) => Ok(None),
         }
     }
+
+    async fn start_and_watch(&self, start: OrchestratorMessage) -> Result<InstanceInfo, ProviderError> {
+        let instance: Arc<str> = Arc::from(start.instance.as_str());
+        // Dropped after the place of the answer, so that it finds nobody waiting there.
+        let mut watching = WatchingStart { store: self, instance: Some(Arc::clone(&instance)) };
+        let (answer, mut ended) = oneshot::channel();
+        let watched = Arc::clone(&instance);
+        // Without the guard the instance may have ended before.
+        let is_new = start.guard == StartGuard::IfAbsent;
+        let started = self.core().commit_quietly("start_and_watch", move |state, now_ms| {
+            state.enqueue(start, now_ms)?;
+            if is_new && !answer.is_closed() {
+                state.watches.add_answer(watched, WatchUntil::Terminal, answer);
+            }
+            Ok(())
+        });
+        tokio::pin!(started);
+        let info = tokio::select! {
+            biased;
+            info = &mut ended => match info {
+                // An end comes after the start, which is durable then.
+                Ok(info) => Some(info),
+                Err(_) => started.await.map(|()| None)?,
+            },
+            started = &mut started => {
+                started?;
+                ended.await.ok()
+            }
+        };
+        if let Some(info) = info {
+            // Whoever answers has taken the watch out.
+            watching.instance = None;
+            return Ok(info);
+        }
+        // There was no watch, or it went away without an answer because the store is being closed.
+        loop {
+            if let Some(info) = self.watch_instance(&instance, WatchUntil::Terminal, Duration::MAX).await? {
+                return Ok(info);
+            }
+        }
+    }
 }
 
 impl Fetched for FetchedTurn {
@@ -278,6 +320,21 @@ impl Fetched for FetchedTurn {
 impl Fetched for LockedWorkItem {
     fn taken(&self) -> Option<Taken> {
         Some(Taken::Work(self.lock_token))
+    }
+}
+
+/// Takes the watch of a start out of the store when its caller stops waiting, whatever the reason.
+struct WatchingStart<'a> {
+    store: &'a EmbeddedStore,
+    /// `None` when it has been taken out.
+    instance: Option<Arc<str>>,
+}
+
+impl Drop for WatchingStart<'_> {
+    fn drop(&mut self) {
+        if let Some(instance) = &self.instance {
+            self.store.core().lock().state.watches.remove_unheard(instance);
+        }
     }
 }
 

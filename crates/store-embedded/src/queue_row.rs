@@ -30,7 +30,7 @@ pub fn encode_message(message: &OrchestratorMessage, visible_at_ms: u64) -> Byte
         StartGuard::IfPresent => 2,
     });
     row.bytes(&message.body);
-    row.finish()
+    row.finish_beside_others()
 }
 
 pub fn decode_message(bytes: &Bytes) -> Result<OrchestratorMessage, Undecodable> {
@@ -60,7 +60,7 @@ pub fn encode_activity(message: &WorkerMessage, visible_at_ms: u64) -> Bytes {
     row.option(message.visible_at_ms, Encoder::u64);
     row.u64(visible_at_ms);
     row.bytes(&message.body);
-    row.finish()
+    row.finish_beside_others()
 }
 
 pub fn decode_activity(bytes: &Bytes) -> Result<(WorkerMessage, u64), Undecodable> {

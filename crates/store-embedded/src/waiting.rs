@@ -254,7 +254,7 @@ impl Shared {
     fn watch(
         &mut self,
         operation: &'static str,
-        instance: &str,
+        instance: &Arc<str>,
         until: WatchUntil,
     ) -> Result<Watched, ProviderError> {
         self.check_open(operation)?;
@@ -267,7 +267,7 @@ impl Shared {
                 Watched::Met { info: Box::new(info), outcome }
             }
             None => {
-                let (id, answer) = self.state.watches.add(instance, until);
+                let (id, answer) = self.state.watches.add(Arc::clone(instance), until);
                 Watched::Waits { id, answer }
             }
         })

@@ -387,7 +387,7 @@ impl Provider for PostgresStore {
                 return Err(closed("watch_instance"));
             }
             waiting.begin_watch(instance, until);
-            waiting.watches.add(instance, until)
+            waiting.watches.add(Arc::from(instance), until)
         };
         let _watching = Watching { core, instance, until, id };
         core.wake.notify_one();

@@ -9,7 +9,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Client, ResultCall};
+use super::wait::result_of;
+use super::{Client, Instance, ResultCall};
 use crate::clock::duration_ms;
 use crate::error::{Code, Error};
 use crate::handles::Orchestration;
@@ -201,6 +202,19 @@ impl<O: DeserializeOwned + 'static> StartCall<O> {
     /// # Errors
     /// Those of the start, and those of [`Client::result`].
     pub async fn result(self) -> Result<O, Error> {
+        if self.on_conflict != OnConflict::Reject {
+            return Box::pin(self.send_and_wait()).await;
+        }
+        let (client, message) = self.prepare().await?;
+        let instance = message.instance.clone();
+        match client.store.start_and_watch(message).await {
+            Ok(info) => result_of(&instance, Instance::from_info(info)?.output),
+            Err(error) if error.kind() == ErrorKind::Conflict => Err(refused(&instance, &error)),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn send_and_wait(self) -> Result<O, Error> {
         let (client, started) = self.send().await?;
         ResultCall::new(client, started.instance).wait().await
     }

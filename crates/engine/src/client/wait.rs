@@ -91,13 +91,18 @@ impl<O> ResultCall<O> {
 impl<O: DeserializeOwned> ResultCall<O> {
     pub(super) async fn wait(self) -> Result<O, Error> {
         let instance = self.client.watch(&self.instance, WatchUntil::Terminal, self.timeout).await?;
-        match instance.output {
-            Some(Output::Completed(result)) => result.decode(),
-            Some(Output::Failed(failure)) => Err(Error::failed(&self.instance, failure)),
-            other => {
-                let message = format!("instance {:?} ended without a result: {other:?}", self.instance);
-                Err(Error::new(Code::StoredDataUnreadable, message))
-            }
+        result_of(&self.instance, instance.output)
+    }
+}
+
+/// The result of an instance that has ended.
+pub(super) fn result_of<O: DeserializeOwned>(instance: &str, output: Option<Output>) -> Result<O, Error> {
+    match output {
+        Some(Output::Completed(result)) => result.decode(),
+        Some(Output::Failed(failure)) => Err(Error::failed(instance, failure)),
+        other => {
+            let message = format!("instance {instance:?} ended without a result: {other:?}");
+            Err(Error::new(Code::StoredDataUnreadable, message))
         }
     }
 }

@@ -144,13 +144,12 @@ struct Holding {
 /// Runs one attempt and commits its end.
 async fn attempt(
     shared: &Shared,
-    item: Box<ActivityExecute>,
+    item: Arc<ActivityExecute>,
     Holding { token, activity, delivery }: Holding,
     handler: ActivityHandler,
 ) {
     let (stop, cancellation) = CancellationToken::new();
     let _held = shared.leases.hold_activity(token, activity, stop);
-    let item: Arc<ActivityExecute> = Arc::from(item);
     let heartbeat = Arc::new(Heartbeat::default());
     let ctx = ActivityContext {
         item: item.clone(),

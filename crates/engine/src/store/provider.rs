@@ -465,6 +465,22 @@ pub trait Provider: Send + Sync + 'static {
         timeout: Duration,
     ) -> Result<Option<InstanceInfo>, ProviderError>;
 
+    /// Puts a start into the orchestrator queue and waits until its instance has ended: the same as
+    /// [`Provider::enqueue_for_orchestrator`] and then [`Provider::watch_instance`], for a store that does both at once.
+    /// Nothing is to be told of the start alone, so its caller need not hear of it unless it fails.
+    ///
+    /// # Errors
+    /// Those of the two. After `Unavailable` the instance may have been started.
+    async fn start_and_watch(&self, start: OrchestratorMessage) -> Result<InstanceInfo, ProviderError> {
+        let instance = start.instance.clone();
+        self.enqueue_for_orchestrator(start, None).await?;
+        loop {
+            if let Some(info) = self.watch_instance(&instance, WatchUntil::Terminal, Duration::MAX).await? {
+                return Ok(info);
+            }
+        }
+    }
+
     /// One item, as [`Provider::fetch_orchestration_items`].
     async fn fetch_orchestration_item(
         &self,

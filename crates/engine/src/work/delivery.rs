@@ -1,6 +1,8 @@
 //! What to do with a locked activity before anybody runs it. Pure, and the same for a node's own worker and for workers
 //! elsewhere.
 
+use std::sync::Arc;
+
 use super::ending::HeldAttempt;
 use crate::dead_letter::DeadLetter;
 use crate::failure::{Category, Failure};
@@ -12,7 +14,7 @@ use crate::work_item::{ANY_ATTEMPT, ActivityExecute, WorkItem};
 /// A locked activity, judged.
 pub(crate) enum Delivery {
     /// It can be run.
-    Work(Box<ActivityExecute>),
+    Work(Arc<ActivityExecute>),
     /// Nobody can run it.
     Refused(Refusal),
 }

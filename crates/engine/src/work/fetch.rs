@@ -1,6 +1,7 @@
 //! Handing out activities.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -97,7 +98,7 @@ impl WorkQueue {
     /// Makes a locked activity ready to be handed out; `None` when nobody is to run it.
     async fn offer(&self, locked: LockedWorkItem, asked: Duration) -> Option<LeasedActivity> {
         let activity = match delivery::judge(&locked, self.max_deliveries, &*self.ids) {
-            Delivery::Work(activity) => *activity,
+            Delivery::Work(activity) => Arc::unwrap_or_clone(activity),
             Delivery::Refused(refusal) => {
                 self.refuse(refusal).await;
                 return None;

@@ -177,6 +177,10 @@ macro_rules! __for_each_case {
                 a_watch_of_the_custom_status_ends_with_the_instance,
                 a_watch_of_the_revision_is_woken_by_any_commit,
                 every_watch_of_an_instance_is_woken,
+                a_watched_start_answers_with_the_end,
+                a_watched_start_of_an_instance_that_exists_is_refused,
+                a_watched_message_to_an_instance_that_has_ended_answers_at_once,
+                a_watched_start_that_nobody_waits_for_has_started,
             }
             attempt_counts One {
                 every_fetch_of_a_message_counts,

@@ -1,6 +1,8 @@
 //! A watch waits for an instance to reach a state and is woken by the commit that takes it there.
 
-use segno::store::{ExecutionStatus, WatchUntil};
+use segno::store::{
+    ErrorKind, ExecutionStatus, InstanceInfo, OrchestratorMessage, ProviderError, WatchUntil,
+};
 
 use super::fixture::*;
 use super::wait::Waiting;
@@ -107,4 +109,44 @@ pub(super) async fn every_watch_of_an_instance_is_woken(env: Env) {
     for watch in watches {
         assert!(watch.answer().await.is_some());
     }
+}
+
+async fn watched_start(
+    env: &Env,
+    start: OrchestratorMessage,
+) -> Waiting<Result<InstanceInfo, ProviderError>> {
+    let env_of_start = env.clone();
+    Waiting::start(env, async move { env_of_start.start_and_watch(start).await }).await
+}
+
+pub(super) async fn a_watched_start_answers_with_the_end(env: Env) {
+    let start = watched_start(&env, guarded_start("i1")).await;
+    start.still_waits();
+    env.turn(&env.fetch().await).named("Flow").event(1).ack().await;
+    env.settle().await;
+    start.still_waits();
+    env.turn_of("i1").await.status(ExecutionStatus::Completed).output("42").ack().await;
+    assert_eq!(start.answer().await.unwrap(), env.info("i1").await);
+}
+
+pub(super) async fn a_watched_start_of_an_instance_that_exists_is_refused(env: Env) {
+    env.start("i1").await;
+    let refused = env.start_and_watch(guarded_start("i1")).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    env.nothing_to_fetch().await;
+}
+
+pub(super) async fn a_watched_message_to_an_instance_that_has_ended_answers_at_once(env: Env) {
+    env.start_and_end("i1").await;
+    let info = env.start_and_watch(message("i1", "late")).await.unwrap();
+    assert_eq!(info, env.info("i1").await);
+    assert_eq!(bodies(&env.fetch().await), ["late"]);
+}
+
+pub(super) async fn a_watched_start_that_nobody_waits_for_has_started(env: Env) {
+    let start = watched_start(&env, guarded_start("i1")).await;
+    start.still_waits();
+    start.give_up().await;
+    env.turn(&env.fetch().await).named("Flow").status(ExecutionStatus::Completed).ack().await;
+    assert!(env.watch_instance("i1", WatchUntil::Terminal, NO_WAIT).await.unwrap().is_some());
 }

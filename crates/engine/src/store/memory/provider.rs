@@ -206,7 +206,7 @@ impl Provider for MemoryStore {
     ) -> Result<Option<InstanceInfo>, ProviderError> {
         let deadline_ms = after(self.clock().now_ms(), timeout);
         let (id, answer) = self.change(|state, _| {
-            let watch = state.watches.add(instance, until);
+            let watch = state.watches.add(Arc::from(instance), until);
             if let Some(info) = state.instances.info(instance) {
                 state.watches.answer(info);
             }

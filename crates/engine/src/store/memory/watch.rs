@@ -1,5 +1,7 @@
 //! Watches on instances: each is answered by the first commit that meets it, with the state of that commit.
 
+use std::sync::Arc;
+
 use hashbrown::HashMap;
 use tokio::sync::oneshot;
 
@@ -11,7 +13,7 @@ use crate::store::{InstanceInfo, WatchUntil};
 pub struct Watches {
     ids: Sequence,
     /// With their ids, ascending.
-    by_instance: HashMap<String, Vec<(u64, Watch)>>,
+    by_instance: HashMap<Arc<str>, Vec<(u64, Watch)>>,
 }
 
 #[derive(Debug)]
@@ -22,11 +24,23 @@ struct Watch {
 
 impl Watches {
     /// Adds a watch, also on an instance that does not exist. Returns its id and where the answer arrives.
-    pub fn add(&mut self, instance: &str, until: WatchUntil) -> (u64, oneshot::Receiver<InstanceInfo>) {
+    pub fn add(&mut self, instance: Arc<str>, until: WatchUntil) -> (u64, oneshot::Receiver<InstanceInfo>) {
         let (answer, receiver) = oneshot::channel();
+        (self.add_answer(instance, until, answer), receiver)
+    }
+
+    /// The same for whoever has somewhere to be answered. Returns its id.
+    pub fn add_answer(
+        &mut self,
+        instance: Arc<str>,
+        until: WatchUntil,
+        answer: oneshot::Sender<InstanceInfo>,
+    ) -> u64 {
         let id = self.ids.take();
-        self.by_instance.entry(instance.to_owned()).or_default().push((id, Watch { until, answer }));
-        (id, receiver)
+        // Most are watched by one.
+        let watches = self.by_instance.entry(instance).or_insert_with(|| Vec::with_capacity(1));
+        watches.push((id, Watch { until, answer }));
+        id
     }
 
     /// Forgets a watch, answered or not.
@@ -35,6 +49,15 @@ impl Watches {
         if let Ok(place) = watches.binary_search_by_key(&id, |(id, _)| *id) {
             watches.remove(place);
         }
+        if watches.is_empty() {
+            self.by_instance.remove(instance);
+        }
+    }
+
+    /// Forgets the watches on an instance whose answers nobody waits for any more.
+    pub fn remove_unheard(&mut self, instance: &str) {
+        let Some(watches) = self.by_instance.get_mut(instance) else { return };
+        watches.retain(|(_, watch)| !watch.answer.is_closed());
         if watches.is_empty() {
             self.by_instance.remove(instance);
         }
@@ -72,7 +95,7 @@ impl Watches {
     }
 
     /// The instances that somebody watches.
-    pub fn watched(&self) -> Vec<String> {
+    pub fn watched(&self) -> Vec<Arc<str>> {
         self.by_instance.keys().cloned().collect()
     }
 

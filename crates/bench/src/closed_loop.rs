@@ -1,6 +1,7 @@
 //! Clients in a closed loop: each starts an instance, waits for its result, and starts the next.
 
 use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -13,7 +14,7 @@ use crate::workload::{Bench, Measured, new_histogram, record_ns};
 /// Nothing is counted before caches are warm and the first instances have gone through.
 const WARM_UP: Duration = Duration::from_millis(500);
 
-/// What one client saw.
+/// What the clients saw. They share it: a histogram for each would be some hundred kilobytes, and none of them in a cache.
 struct Seen {
     latency_us: Histogram<u64>,
     runs: u64,
@@ -28,23 +29,22 @@ where
 {
     let from_ns = SystemClock.monotonic_ns() + nanos(WARM_UP);
     let to_ns = from_ns + nanos(bench.duration);
+    let all = Arc::new(Mutex::new(Seen { latency_us: new_histogram(), runs: 0, errors: 0 }));
     let mut clients = JoinSet::new();
     for number in 0..bench.concurrency {
-        let (client, run) = (bench.nodes.client(number), run.clone());
-        clients.spawn(async move { loop_until(to_ns, from_ns, || run(client.clone())).await });
+        let (client, run, all) = (bench.nodes.client(number), run.clone(), Arc::clone(&all));
+        clients.spawn(async move { loop_until(to_ns, from_ns, &all, || run(client.clone())).await });
     }
     segno::clock::sleep(&SystemClock, WARM_UP).await;
     let meter = bench.nodes.meter()?;
     segno::clock::sleep(&SystemClock, bench.duration).await;
     let spent = meter.read()?;
 
-    let mut all = Seen { latency_us: new_histogram(), runs: 0, errors: 0 };
-    while let Some(seen) = clients.join_next().await {
-        let seen = seen?;
-        all.latency_us.add(&seen.latency_us)?;
-        all.runs += seen.runs;
-        all.errors += seen.errors;
+    while let Some(ended) = clients.join_next().await {
+        ended?;
     }
+    let Some(all) = Arc::into_inner(all) else { anyhow::bail!("a client is still there") };
+    let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(Measured {
         concurrency: bench.concurrency,
         runs: all.runs,
@@ -58,15 +58,15 @@ where
     })
 }
 
-async fn loop_until<Fut>(to_ns: u64, from_ns: u64, run: impl Fn() -> Fut) -> Seen
+async fn loop_until<Fut>(to_ns: u64, from_ns: u64, all: &Mutex<Seen>, run: impl Fn() -> Fut)
 where
     Fut: Future<Output = Result<(), segno::Error>>,
 {
-    let mut seen = Seen { latency_us: new_histogram(), runs: 0, errors: 0 };
     let mut began_ns = SystemClock.monotonic_ns();
     while began_ns < to_ns {
         let result = run().await;
         let ended_ns = SystemClock.monotonic_ns();
+        let mut seen = all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Err(error) = result {
             if seen.errors == 0 {
                 eprintln!("a run failed: {error}");
@@ -78,7 +78,6 @@ where
         }
         began_ns = ended_ns;
     }
-    seen
 }
 
 fn nanos(duration: Duration) -> u64 {

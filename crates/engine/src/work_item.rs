@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::codec;
 use crate::event::{ActivityOptions, CarriedMessage, Channel, ParentLink};
@@ -26,7 +26,7 @@ pub enum WorkItem {
     /// Start an instance.
     StartOrchestration(Box<StartOrchestration>),
     /// Run an activity.
-    ActivityExecute(Arc<ActivityExecute>),
+    ActivityExecute(#[serde(deserialize_with = "shared")] Arc<ActivityExecute>),
     /// An activity succeeded.
     ActivityCompleted {
         /// Execution that scheduled it.
@@ -121,6 +121,11 @@ pub enum WorkItem {
     },
     /// Begin the next execution.
     ContinueAsNew(Box<ContinueAsNew>),
+}
+
+/// Reads a value into shared memory. By itself serde would read it into memory of its own first.
+fn shared<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Arc<T>, D::Error> {
+    T::deserialize(deserializer).map(Arc::new)
 }
 
 /// What a start carries.

@@ -60,6 +60,7 @@ impl Core {
         self.finish(operation, self.submit(operation, true, change))
     }
 
+    #[expect(clippy::manual_async_fn, reason = "the future of an async fn has room for its arguments twice")]
     fn finish<T, F>(
         &self,
         operation: &'static str,

@@ -1,6 +1,9 @@
 //! The first facet: the two queues, histories, the turn commit, and watches.
 
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -285,26 +288,32 @@ impl Provider for EmbeddedStore {
             Ok(())
         });
         tokio::pin!(started);
-        let info = tokio::select! {
-            biased;
-            info = &mut ended => match info {
-                // An end comes after the start, which is durable then.
-                Ok(info) => Some(info),
-                Err(_) => started.await.map(|()| None)?,
-            },
-            started = &mut started => {
-                started?;
-                ended.await.ok()
+        let mut has_started = false;
+        // An end comes after the start, which is durable then.
+        let answered = poll_fn(|context| {
+            if let Poll::Ready(info) = Pin::new(&mut ended).poll(context) {
+                return Poll::Ready(Ok(info.ok()));
             }
-        };
-        if let Some(info) = info {
+            if !has_started && let Poll::Ready(outcome) = started.as_mut().poll(context) {
+                has_started = true;
+                if let Err(error) = outcome {
+                    return Poll::Ready(Err(error));
+                }
+            }
+            Poll::Pending
+        });
+        if let Some(info) = answered.await? {
             // Whoever answers has taken the watch out.
             watching.instance = None;
             return Ok(info);
         }
+        if !has_started {
+            started.await?;
+        }
         // There was no watch, or it went away without an answer because the store is being closed.
         loop {
-            if let Some(info) = self.watch_instance(&instance, WatchUntil::Terminal, Duration::MAX).await? {
+            let watch = self.watch_instance(&instance, WatchUntil::Terminal, Duration::MAX);
+            if let Some(info) = watch.await? {
                 return Ok(info);
             }
         }

@@ -274,6 +274,10 @@ impl Execution {
             traceparent: started.traceparent.as_deref(),
         };
         let message = activity.for_worker(visible_at_ms);
+        if self.plan.worker_items.capacity() == 0 {
+            // Most often there is one at a time.
+            self.plan.worker_items.reserve_exact(1);
+        }
         self.plan.worker_items.push(message);
     }
 

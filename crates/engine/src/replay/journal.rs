@@ -289,6 +289,10 @@ impl Journal {
     /// the engine then fails the execution for having asked for too much.
     fn give(&mut self, token: Option<Token>, kind: EventKind) {
         self.count_taken();
+        if self.commands.capacity() == 0 {
+            // Most often there is one at a time.
+            self.commands.reserve_exact(1);
+        }
         self.commands.push_back(Command { token, kind });
     }
 
@@ -522,6 +526,10 @@ impl Journal {
             self.slots[token] = slot;
             token
         } else {
+            if self.slots.capacity() == 0 {
+                // Most often there is one at a time.
+                self.slots.reserve_exact(1);
+            }
             self.slots.push(slot);
             self.slots.len() - 1
         }

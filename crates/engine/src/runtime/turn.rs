@@ -254,7 +254,13 @@ impl Turn<'_> {
                 Ok(WorkItem::StartOrchestration(start)) if batch.start.is_none() => batch.start = Some(start),
                 Ok(WorkItem::StartOrchestration(start)) => batch.repeated_starts.push(*start),
                 Ok(WorkItem::ContinueAsNew(next)) => batch.continuation = Some(next),
-                Ok(other) => batch.others.push(other),
+                Ok(other) => {
+                    if batch.others.capacity() == 0 {
+                        // As many as there may be: left to itself, a list begins with room for four.
+                        batch.others.reserve_exact(item.messages.len());
+                    }
+                    batch.others.push(other);
+                }
                 Err(reason) => {
                     tracing::error!(
                         instance = &*item.instance,

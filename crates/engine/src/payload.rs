@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::de::{DeserializeOwned, Visitor};
+use serde::de::{DeserializeOwned, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use smol_str::SmolStr;
@@ -125,10 +125,17 @@ impl Visitor<'_> for TextVisitor {
     type Value = Payload;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON as text")
+        f.write_str("a string")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Payload, E> {
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Payload, E> {
         Ok(Payload(text.into()))
+    }
+
+    fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Payload, E> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.visit_str(text),
+            Err(_) => Err(E::invalid_value(Unexpected::Bytes(bytes), &self)),
+        }
     }
 }

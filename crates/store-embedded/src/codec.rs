@@ -102,8 +102,8 @@ impl Encoder {
         }
     }
 
-    /// The same for a row that mostly stays until the next checkpoint: a short one shares its memory with others. See
-    /// [`Decoder::kept_bytes`].
+    /// The same for a row that goes with the next checkpoint at the latest: a short one shares its memory with others, which stays
+    /// until the last of them is gone. See [`Decoder::kept_bytes`].
     pub fn finish_beside_others(self) -> Bytes {
         if !self.long.is_empty() {
             return self.finish();

@@ -6,7 +6,7 @@ use segno::store::{ErrorKind, ProviderError};
 use tokio::sync::oneshot;
 
 use crate::desk::AtWork;
-use crate::left_commit::{self, Left};
+use crate::left_commit::{self, IsQuiet, LeftBehind};
 use crate::refusal::{Outcome, Refusal};
 use crate::shared::{Core, Shared};
 use crate::state::State;
@@ -26,7 +26,7 @@ enum Submitted<T, F> {
     /// It was tried. The batch that it depends on is still to be heard of.
     Ran(Ran<T, F>, Option<oneshot::Receiver<Outcome>>),
     /// Somebody else tries it.
-    Left(Left<T, F>),
+    Left(LeftBehind<T, F>),
 }
 
 impl Core {
@@ -43,21 +43,22 @@ impl Core {
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
     {
-        self.finish(operation, self.submit(operation, false, change))
+        self.finish(operation, self.submit(operation, |_| false, change))
     }
 
-    /// The same for whoever need not hear of it before something else that follows from it: once it has worked it is ready,
-    /// and nobody is woken for that.
+    /// The same for whoever is woken by something that follows from it: if what came of it is quiet, its caller need not be woken
+    /// when it is durable. It may be all the same. Whoever awaits this alone may wait for ever.
     pub fn commit_quietly<T, F>(
         &self,
         operation: &'static str,
+        is_quiet: IsQuiet<T>,
         change: F,
     ) -> impl Future<Output = Result<T, ProviderError>>
     where
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
     {
-        self.finish(operation, self.submit(operation, true, change))
+        self.finish(operation, self.submit(operation, is_quiet, change))
     }
 
     #[expect(clippy::manual_async_fn, reason = "the future of an async fn has room for its arguments twice")]
@@ -116,7 +117,7 @@ impl Core {
     }
 
     /// Runs an operation, or leaves it to whoever is at work.
-    fn submit<T, F>(&self, operation: &'static str, is_quiet: bool, change: F) -> Submitted<T, F>
+    fn submit<T, F>(&self, operation: &'static str, is_quiet: IsQuiet<T>, change: F) -> Submitted<T, F>
     where
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
@@ -128,8 +129,8 @@ impl Core {
             }
             Err(leaving) => leaving,
         };
-        let (commit, left) = left_commit::leave(operation, is_quiet, change);
-        leaving.commit(commit);
+        let (caller, left) = left_commit::leave(operation, is_quiet, change);
+        leaving.commit(caller);
         Submitted::Left(left)
     }
 

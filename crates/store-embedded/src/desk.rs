@@ -9,11 +9,11 @@
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::left_commit::LeftCommit;
+use crate::left_commit::UntoldCaller;
 use crate::shared::{Core, Shared};
 
 /// How many commits a large crowd does at a time.
@@ -25,13 +25,13 @@ const MOST_AT_ONCE: usize = 16;
 /// Most commits that one caller does for others.
 const MOST_LEFT: usize = 256;
 
-/// Something to be done with the state that changes no rows.
+/// Something to be done with the state before any commit that is left.
 pub type Ask = Box<dyn FnOnce(&Core, &mut Shared, u64) + Send>;
 
 /// Something to be done with the state.
 enum Job {
     Ask(Ask),
-    Commit(Arc<dyn LeftCommit>),
+    Commit(UntoldCaller),
 }
 
 /// The state, who is at work on it, and what is left to them.
@@ -54,7 +54,7 @@ struct Left {
     is_writer_coming: bool,
     /// What is done first.
     asks: VecDeque<Ask>,
-    commits: VecDeque<Arc<dyn LeftCommit>>,
+    commits: VecDeque<UntoldCaller>,
     /// How many of the commits are not to wait for more of them.
     due: usize,
     /// Whether a batch was taken without those that wait, and none was done since.
@@ -62,7 +62,7 @@ struct Left {
 }
 
 impl Left {
-    fn push(&mut self, commit: Arc<dyn LeftCommit>) {
+    fn push(&mut self, commit: UntoldCaller) {
         self.commits.push_back(commit);
         if !self.is_writer_coming || self.commits.len() - self.due >= GROUP {
             self.due = self.commits.len();
@@ -130,7 +130,7 @@ impl Leaving<'_> {
     }
 
     /// It is done in time. If it makes a group full and nobody is at work, the group is done at once.
-    pub fn commit(mut self, commit: Arc<dyn LeftCommit>) {
+    pub fn commit(mut self, commit: UntoldCaller) {
         self.left.push(commit);
         if !self.left.is_taken && self.left.due > 0 {
             drop(self.core.take(self.left));
@@ -275,7 +275,7 @@ impl Core {
     }
 
     fn do_job(&self, job: Job, shared: &mut Shared, now_ms: u64) {
-        // Whoever left a job that panics hears of it by an answer that does not come.
+        // Whoever left a job that panics hears of it: by an answer that does not come, or by one that says so.
         drop(catch_unwind(AssertUnwindSafe(|| match job {
             Job::Ask(ask) => ask(self, shared, now_ms),
             Job::Commit(commit) => commit.run(self, shared, now_ms),

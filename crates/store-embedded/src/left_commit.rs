@@ -9,22 +9,30 @@ use segno::store::ProviderError;
 
 use crate::committing::{Ran, Tried, panicked};
 use crate::refusal::{Outcome, Refusal};
-use crate::shared::{Answer, Core, Shared};
+use crate::shared::{Core, Shared, Waiter};
 use crate::state::State;
 
 /// A commit, as whoever does it and whoever answers it sees it.
-pub trait LeftCommit: Send + Sync {
+trait LeftCommit: Send + Sync {
     /// Runs the operation and has its caller told what becomes of its batch.
-    fn run(self: Arc<Self>, core: &Core, shared: &mut Shared, now_ms: u64);
+    fn run(&self, caller: UntoldCaller, core: &Core, shared: &mut Shared, now_ms: u64);
 
     /// Tells its caller what became of its batch.
     fn tell(&self, outcome: Outcome);
 }
 
-/// A commit that must be answered: dropped, it is answered that the store has been closed.
-pub struct Unanswered(Option<Arc<dyn LeftCommit>>);
+/// The caller of a commit that was left. It is told what became of it, whatever happens: dropped untold, it hears that the store
+/// has been closed, or that the operation has panicked.
+pub struct UntoldCaller(Option<Arc<dyn LeftCommit>>);
 
-impl Unanswered {
+impl UntoldCaller {
+    /// Runs its operation.
+    pub fn run(self, core: &Core, shared: &mut Shared, now_ms: u64) {
+        if let Some(commit) = self.0.clone() {
+            commit.run(self, core, shared, now_ms);
+        }
+    }
+
     pub fn tell(mut self, outcome: Outcome) {
         if let Some(commit) = self.0.take() {
             commit.tell(outcome);
@@ -32,7 +40,7 @@ impl Unanswered {
     }
 }
 
-impl Drop for Unanswered {
+impl Drop for UntoldCaller {
     fn drop(&mut self) {
         if let Some(commit) = self.0.take() {
             commit.tell(Err(Refusal::closed()));
@@ -40,11 +48,13 @@ impl Drop for Unanswered {
     }
 }
 
+/// Whether whoever waits for a commit that has come to this need not be woken.
+pub type IsQuiet<T> = fn(&T) -> bool;
+
 /// A commit and what became of it so far.
 struct Commit<T, F> {
     operation: &'static str,
-    /// Whether its caller hears only of a failure.
-    is_quiet: bool,
+    is_quiet: IsQuiet<T>,
     progress: Mutex<Progress<T, F>>,
 }
 
@@ -67,41 +77,47 @@ where
     F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
     T: Send + 'static,
 {
-    fn run(self: Arc<Self>, core: &Core, shared: &mut Shared, now_ms: u64) {
-        // Its caller hears of a panic as well.
-        let answer = Unanswered(Some(Arc::clone(&self) as Arc<dyn LeftCommit>));
+    fn run(&self, caller: UntoldCaller, core: &Core, shared: &mut Shared, now_ms: u64) {
         let Some(change) = self.lock().change.take() else { return };
         let (ran, batch) = core.run(shared, now_ms, self.operation, change);
         self.lock().ran = Some(ran);
-        shared.tell(batch, Answer::ToCommit(answer));
+        shared.tell(batch, Waiter::Commit(caller));
     }
 
     fn tell(&self, outcome: Outcome) {
         let waker = {
             let mut progress = self.lock();
-            let has_worked = outcome.is_ok() && matches!(progress.ran, Some(Ok(Tried::Run(Ok(_)))));
+            let is_quiet = match &progress.ran {
+                Some(Ok(Tried::Run(Ok(output)))) => outcome.is_ok() && (self.is_quiet)(output),
+                _ => false,
+            };
             progress.outcome = Some(outcome);
-            progress.waker.take_if(|_| !(self.is_quiet && has_worked))
+            progress.waker.take_if(|_| !is_quiet)
         };
         waker.into_iter().for_each(Waker::wake);
     }
 }
 
-/// The future of a commit that was left.
-pub struct Left<T, F>(Arc<Commit<T, F>>);
+/// What will come of a commit that was left.
+pub struct LeftBehind<T, F>(Arc<Commit<T, F>>);
 
-/// A commit, and the future of what becomes of it. It must be run. A quiet one does not wake its caller when it has worked.
-pub fn leave<T, F>(operation: &'static str, is_quiet: bool, change: F) -> (Arc<dyn LeftCommit>, Left<T, F>)
+/// A commit, and what will come of it.
+pub fn leave<T, F>(
+    operation: &'static str,
+    is_quiet: IsQuiet<T>,
+    change: F,
+) -> (UntoldCaller, LeftBehind<T, F>)
 where
     F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
     T: Send + 'static,
 {
     let progress = Progress { change: Some(change), ran: None, outcome: None, waker: None };
     let commit = Arc::new(Commit { operation, is_quiet, progress: Mutex::new(progress) });
-    (Arc::clone(&commit) as Arc<dyn LeftCommit>, Left(commit))
+    let caller = UntoldCaller(Some(Arc::clone(&commit) as Arc<dyn LeftCommit>));
+    (caller, LeftBehind(commit))
 }
 
-impl<T, F> Future for Left<T, F> {
+impl<T, F> Future for LeftBehind<T, F> {
     /// What came of the operation, once its batch is durable.
     type Output = Ran<T, F>;
 
@@ -124,9 +140,6 @@ impl<T, F> Future for Left<T, F> {
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::task::Wake;
-    use std::time::Duration;
-
-    use segno::store::{OrchestratorMessage, Provider, StartGuard};
 
     use super::*;
     use crate::store::EmbeddedStore;
@@ -140,33 +153,22 @@ mod tests {
         }
     }
 
-    fn open() -> (tempfile::TempDir, Arc<EmbeddedStore>) {
+    /// Has something done with a commit that somebody waits for and that is quiet from 5 on. Says how often that one was
+    /// woken, and what it heard.
+    fn heard(
+        change: impl FnOnce(&mut State, u64) -> Result<u32, ProviderError> + Send + 'static,
+        what: impl FnOnce(UntoldCaller, &Core, &mut Shared),
+    ) -> (u32, Result<u32, ProviderError>) {
         let directory = tempfile::tempdir().expect("a directory");
         let store = EmbeddedStore::open(directory.path()).expect("an empty directory");
-        while store.core().lock().call_writer_at.is_none() {
-            // The writer is at work itself before it sleeps.
-            std::thread::yield_now();
-        }
-        (directory, store)
-    }
-
-    /// Runs a commit that somebody waits for. Says how often that one was woken, and what it heard.
-    fn outcome(
-        is_quiet: bool,
-        outcome: Outcome,
-        change: impl FnOnce(&mut State, u64) -> Result<u32, ProviderError> + Send + 'static,
-    ) -> (u32, Result<u32, ProviderError>) {
-        let (_directory, store) = open();
-        let (commit, mut left) = leave("test", is_quiet, change);
+        let (caller, mut left) = leave("test", |output| *output >= 5, change);
         let counter = Arc::new(Counter::default());
         let waker = Waker::from(Arc::clone(&counter));
         let mut context = Context::from_waker(&waker);
         assert!(Pin::new(&mut left).poll(&mut context).is_pending());
         let mut shared = store.core().lock();
-        shared.refusal = outcome.err();
-        // It changes nothing, so that it is answered at once.
-        let run = std::panic::AssertUnwindSafe(|| commit.run(store.core(), &mut shared, 1));
-        drop(std::panic::catch_unwind(run));
+        let what = std::panic::AssertUnwindSafe(|| what(caller, store.core(), &mut shared));
+        drop(std::panic::catch_unwind(what));
         drop(shared);
         let heard = match Pin::new(&mut left).poll(&mut context) {
             Poll::Ready(Ok(Tried::Run(output))) => output,
@@ -179,35 +181,25 @@ mod tests {
 
     #[test]
     fn a_quiet_commit_wakes_its_caller_only_when_it_fails() {
-        let refused = || ProviderError::lock_lost("test");
-        assert_eq!(outcome(false, Ok(()), |_, _| Ok(7)), (1, Ok(7)));
-        assert_eq!(outcome(true, Ok(()), |_, _| Ok(7)), (0, Ok(7)));
-        assert_eq!(outcome(true, Ok(()), move |_, _| Err(refused())), (1, Err(refused())));
-        let closed = Refusal::closed();
-        let (woken, heard) = outcome(true, Err(closed.clone()), |_, _| Ok(7));
-        assert_eq!((woken, heard), (1, Err(closed.at("test"))));
-        let (woken, heard) = outcome(true, Ok(()), |_, _| panic!("a defect"));
-        assert_eq!((woken, heard), (1, Err(panicked("test"))));
+        // It changes nothing, so that it is answered at once.
+        let run = |caller: UntoldCaller, core: &Core, shared: &mut Shared| caller.run(core, shared, 1);
+        let lost = || ProviderError::lock_lost("test");
+        assert_eq!(heard(|_, _| Ok(4), run), (1, Ok(4)));
+        assert_eq!(heard(|_, _| Ok(5), run), (0, Ok(5)));
+        assert_eq!(heard(move |_, _| Err(lost()), run), (1, Err(lost())));
+        assert_eq!(heard(|_, _| panic!("a defect"), run), (1, Err(panicked("test"))));
+        let refused = heard(
+            |_, _| Ok(5),
+            |caller, core, shared| {
+                shared.refusal = Some(Refusal::failed("a test"));
+                caller.run(core, shared, 1);
+            },
+        );
+        assert_eq!(refused, (1, Err(Refusal::failed("a test").at("test"))));
     }
 
     #[test]
-    fn a_watched_start_that_is_given_up_leaves_no_watch() {
-        let (_directory, store) = open();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-        runtime.expect("a runtime").block_on(async {
-            let start = OrchestratorMessage {
-                guard: StartGuard::IfAbsent,
-                ..OrchestratorMessage::new("i1", "start")
-            };
-            let mut watching = Box::pin(store.start_and_watch(start));
-            let polled = std::future::poll_fn(|context| Poll::Ready(watching.as_mut().poll(context)));
-            assert!(polled.await.is_pending());
-            assert_eq!(store.core().lock().state.watches.watched(), [Arc::from("i1")]);
-            drop(watching);
-            assert!(store.core().lock().state.watches.watched().is_empty());
-            let fetched =
-                store.fetch_orchestration_item(Duration::from_secs(9), Duration::from_secs(9), None);
-            assert!(fetched.await.expect("a store that works").is_some(), "it was started all the same");
-        });
+    fn a_commit_that_nobody_does_is_answered_all_the_same() {
+        assert_eq!(heard(|_, _| Ok(5), |caller, _, _| drop(caller)), (1, Err(panicked("test"))));
     }
 }

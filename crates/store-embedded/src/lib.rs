@@ -72,6 +72,7 @@ mod rows;
 mod salvage;
 mod shared;
 mod snapshot;
+mod starting;
 mod state;
 mod store;
 mod stored;

@@ -1,9 +1,6 @@
 //! The first facet: the two queues, histories, the turn commit, and watches.
 
-use std::future::{Future, poll_fn};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,11 +10,11 @@ use segno::store::memory::peek_lock::Attempt;
 use segno::store::memory::wishes::{TurnWish, WorkWish};
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
-    LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderError, StartGuard, StoredEvent,
-    WatchUntil, WorkerMessage,
+    LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderError, StoredEvent, WatchUntil,
+    WorkerMessage,
 };
-use tokio::sync::oneshot;
 
+use crate::refusal::Refusal;
 use crate::state::{FetchedTurn, State};
 use crate::store::EmbeddedStore;
 use crate::waiting::{Fetch, Fetched, Found, Taken, Watched, durable};
@@ -266,7 +263,7 @@ impl Provider for EmbeddedStore {
             info = answer => {
                 // Whoever answers has taken the watch out.
                 watching.id = None;
-                Ok(info.ok())
+                info.map(Some).map_err(|_| Refusal::closed().at(OPERATION))
             }
             () = sleep_until(&*self.core().clock, deadline_ms) => Ok(None),
         }
@@ -274,43 +271,9 @@ impl Provider for EmbeddedStore {
 
     async fn start_and_watch(&self, start: OrchestratorMessage) -> Result<InstanceInfo, ProviderError> {
         let instance: Arc<str> = Arc::from(start.instance.as_str());
-        // Dropped after the place of the answer, so that it finds nobody waiting there.
-        let mut watching = WatchingStart { store: self, instance: Some(Arc::clone(&instance)) };
-        let (answer, mut ended) = oneshot::channel();
-        let watched = Arc::clone(&instance);
-        // Without the guard the instance may have ended before.
-        let is_new = start.guard == StartGuard::IfAbsent;
-        let started = self.core().commit_quietly("start_and_watch", move |state, now_ms| {
-            state.enqueue(start, now_ms)?;
-            if is_new && !answer.is_closed() {
-                state.watches.add_answer(watched, WatchUntil::Terminal, answer);
-            }
-            Ok(())
-        });
-        tokio::pin!(started);
-        let mut has_started = false;
-        // An end comes after the start, which is durable then.
-        let answered = poll_fn(|context| {
-            if let Poll::Ready(info) = Pin::new(&mut ended).poll(context) {
-                return Poll::Ready(Ok(info.ok()));
-            }
-            if !has_started && let Poll::Ready(outcome) = started.as_mut().poll(context) {
-                has_started = true;
-                if let Err(error) = outcome {
-                    return Poll::Ready(Err(error));
-                }
-            }
-            Poll::Pending
-        });
-        if let Some(info) = answered.await? {
-            // Whoever answers has taken the watch out.
-            watching.instance = None;
+        if let Some(info) = self.core().start(&instance, start).await? {
             return Ok(info);
         }
-        if !has_started {
-            started.await?;
-        }
-        // There was no watch, or it went away without an answer because the store is being closed.
         loop {
             let watch = self.watch_instance(&instance, WatchUntil::Terminal, Duration::MAX);
             if let Some(info) = watch.await? {
@@ -329,21 +292,6 @@ impl Fetched for FetchedTurn {
 impl Fetched for LockedWorkItem {
     fn taken(&self) -> Option<Taken> {
         Some(Taken::Work(self.lock_token))
-    }
-}
-
-/// Takes the watch of a start out of the store when its caller stops waiting, whatever the reason.
-struct WatchingStart<'a> {
-    store: &'a EmbeddedStore,
-    /// `None` when it has been taken out.
-    instance: Option<Arc<str>>,
-}
-
-impl Drop for WatchingStart<'_> {
-    fn drop(&mut self) {
-        if let Some(instance) = &self.instance {
-            self.store.core().lock().state.watches.remove_unheard(instance);
-        }
     }
 }
 

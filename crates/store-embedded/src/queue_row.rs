@@ -45,7 +45,7 @@ pub fn decode_message(bytes: &Bytes) -> Result<OrchestratorMessage, Undecodable>
             2 => StartGuard::IfPresent,
             _ => return Err(Undecodable("unknown guard")),
         },
-        body: row.bytes()?,
+        body: row.kept_bytes()?,
     })
 }
 
@@ -70,7 +70,7 @@ pub fn decode_activity(bytes: &Bytes) -> Result<(WorkerMessage, u64), Undecodabl
         ScheduledActivityIdentifier { instance, execution_id: row.u64()?, activity_id: row.u64()? };
     let (session_id, tag) = (row.option(Decoder::text)?, row.option(Decoder::text)?);
     let (own_visible_at_ms, visible_at_ms) = (row.option(Decoder::u64)?, row.u64()?);
-    let body = row.bytes()?;
+    let body = row.kept_bytes()?;
     Ok((WorkerMessage { activity, session_id, tag, visible_at_ms: own_visible_at_ms, body }, visible_at_ms))
 }
 

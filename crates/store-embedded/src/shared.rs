@@ -14,7 +14,7 @@ use crate::bell::Bell;
 use crate::desk::Desk;
 use crate::facts::Facts;
 use crate::full_disk::FullDisk;
-use crate::left_commit::Unanswered;
+use crate::left_commit::UntoldCaller;
 use crate::options::Limits;
 use crate::overlay::Overlay;
 use crate::pace::Pace;
@@ -27,18 +27,18 @@ use crate::tail::Tail;
 /// The operation that goes on while a store is being filled.
 pub const IMPORT: &str = "import";
 
-/// How whoever waits for a batch hears what became of it. Without an answer, it hears that the store has been closed.
-pub enum Answer {
-    ToCaller(oneshot::Sender<Outcome>),
-    ToCommit(Unanswered),
+/// Whoever waits for a batch. Dropped, it hears that the store has been closed.
+pub enum Waiter {
+    Caller(oneshot::Sender<Outcome>),
+    Commit(UntoldCaller),
 }
 
-impl Answer {
-    fn send(self, outcome: Outcome) {
+impl Waiter {
+    fn tell(self, outcome: Outcome) {
         match self {
             // A caller that has gone away meanwhile is no error.
-            Answer::ToCaller(caller) => drop(caller.send(outcome)),
-            Answer::ToCommit(commit) => commit.tell(outcome),
+            Waiter::Caller(caller) => drop(caller.send(outcome)),
+            Waiter::Commit(caller) => caller.tell(outcome),
         }
     }
 }
@@ -48,8 +48,8 @@ pub struct Shared {
     pub state: State,
     pub waiters: AllWaiters,
     /// Whoever waits for the batch that is being filled, and for the one that is being written.
-    pub filling: Vec<Answer>,
-    pub writing: Vec<Answer>,
+    pub filling: Vec<Waiter>,
+    pub writing: Vec<Waiter>,
     /// Why nothing is written, if so.
     pub refusal: Option<Refusal>,
     pub is_closing: bool,
@@ -149,19 +149,19 @@ impl Shared {
             return None;
         }
         let (answer, outcome) = oneshot::channel();
-        self.tell(Some(sequence), Answer::ToCaller(answer));
+        self.tell(Some(sequence), Waiter::Caller(answer));
         Some(outcome)
     }
 
     /// Has somebody told what becomes of a batch.
-    pub fn tell(&mut self, batch: Option<u64>, answer: Answer) {
+    pub fn tell(&mut self, batch: Option<u64>, waiter: Waiter) {
         match (batch, &self.refusal) {
-            (Some(_), Some(refusal)) => answer.send(Err(refusal.clone())),
+            (Some(_), Some(refusal)) => waiter.tell(Err(refusal.clone())),
             (Some(sequence), None) if !self.is_durable(sequence) => {
                 let is_writing = self.state.unsynced.writing() == Some(sequence);
-                if is_writing { self.writing.push(answer) } else { self.filling.push(answer) }
+                if is_writing { self.writing.push(waiter) } else { self.filling.push(waiter) }
             }
-            _ => answer.send(Ok(())),
+            _ => waiter.tell(Ok(())),
         }
     }
 
@@ -298,6 +298,6 @@ impl Core {
 }
 
 /// Tells everybody what became of a batch.
-pub fn answer(waiting: Vec<Answer>, outcome: &Outcome) {
-    waiting.into_iter().for_each(|caller| caller.send(outcome.clone()));
+pub fn answer(waiting: Vec<Waiter>, outcome: &Outcome) {
+    waiting.into_iter().for_each(|waiter| waiter.tell(outcome.clone()));
 }

@@ -29,6 +29,15 @@ const TOKEN_BLOCK: u64 = 1 << 32;
 /// Most expired records that one call removes, so that no call pays for a crowd that expires together.
 const MAX_EXPIRED_PER_SWEEP: usize = 64;
 
+/// A watched instance as a commit left it.
+#[derive(Debug)]
+pub struct Met {
+    instance: Arc<str>,
+    row: Arc<InstanceRow>,
+    /// Later watches are not on this state of the instance.
+    newest_watch: u64,
+}
+
 /// Everything that the store holds.
 #[derive(Debug)]
 pub struct State {
@@ -39,7 +48,7 @@ pub struct State {
     pub versions: Sequence,
     pub watches: Watches,
     /// Watched instances that the next batch changes, as the commit left them.
-    pub watched: Vec<(Arc<str>, Arc<InstanceRow>)>,
+    pub watched: Vec<Met>,
     pub unsynced: Unsynced,
     tokens: Sequence,
     tokens_reserved: u64,
@@ -348,12 +357,13 @@ impl State {
         self.orchestrations.set_pin(instance, row.current.pinned_version.as_ref());
         // Whoever comes later looks at the row.
         if self.watches.has_met(instance, |until| row.meets(until)) {
-            self.watched.push((Arc::clone(instance), Arc::clone(row)));
+            let newest_watch = self.watches.newest();
+            self.watched.push(Met { instance: Arc::clone(instance), row: Arc::clone(row), newest_watch });
         }
     }
 
     /// A batch became durable: shows what it enqueued and answers whoever watched for it.
-    pub fn synced(&mut self, watched: &[(Arc<str>, Arc<InstanceRow>)], now_ms: u64) {
+    pub fn synced(&mut self, watched: &[Met], now_ms: u64) {
         let Some(stage) = self.unsynced.end_write() else { return };
         for (message_id, visible_at_ms) in stage.messages {
             self.orchestrations.reschedule(message_id, HELD_MS, visible_at_ms, now_ms);
@@ -361,8 +371,8 @@ impl State {
         for (item_id, visible_at_ms) in stage.items {
             self.work.reschedule(item_id, HELD_MS, visible_at_ms, now_ms);
         }
-        for (instance, row) in watched {
-            self.watches.answer_met(instance, |until| row.meets(until), || row.info(instance));
+        for Met { instance, row, newest_watch } in watched {
+            self.watches.answer_met(instance, *newest_watch, |until| row.meets(until), || row.info(instance));
         }
     }
 

@@ -118,8 +118,11 @@ impl EmbeddedStore {
                 // A thread that panicked has said so already.
                 let _ = thread.join();
             }
-            // Nobody is left to take one.
-            self.core.lock().snapshots.clear();
+            // Nobody is left to take one, or to commit what somebody waits for.
+            let mut shared = self.core.lock();
+            shared.snapshots.clear();
+            shared.state.watches.clear();
+            drop(shared);
             drop(control);
             drop(lock);
         }

@@ -10,11 +10,11 @@ use segno::telemetry;
 use crate::batch::Batch;
 use crate::checkpointer::Order;
 use crate::desk::{AtWork, GROUP};
-use crate::instance_row::InstanceRow;
 use crate::log::{AppendError, Log};
 use crate::pace::Pace;
 use crate::refusal::Refusal;
 use crate::shared::{Core, Frozen, Shared, answer};
+use crate::state::Met;
 
 /// What the writer has to do.
 enum Task {
@@ -52,7 +52,7 @@ impl Step {
 struct Writing {
     sequence: u64,
     batch: Batch,
-    watched: Vec<(Arc<str>, Arc<InstanceRow>)>,
+    watched: Vec<Met>,
     /// Set when a checkpoint is to follow.
     frozen: Option<Frozen>,
 }
@@ -232,13 +232,7 @@ impl Core {
 
     /// A batch became durable in so much time: shows what it did, answers whoever waits for it, and takes the next one if it need
     /// not wait. `None` when that has panicked.
-    fn synced(
-        &self,
-        watched: Vec<(Arc<str>, Arc<InstanceRow>)>,
-        took: Duration,
-        mut pace: Pace,
-        mut spare: Batch,
-    ) -> Option<Synced> {
+    fn synced(&self, watched: Vec<Met>, took: Duration, mut pace: Pace, mut spare: Batch) -> Option<Synced> {
         let ((waiting, synced), at_work) = self.do_first(move |core, shared, now_ms| {
             shared.refusal.take_if(|refusal| refusal.passes);
             shared.state.advance(now_ms);

@@ -125,11 +125,10 @@ async fn process(shared: &Shared, locked: Box<LockedWorkItem>) {
         Delivery::Work(item) => item,
         Delivery::Refused(refusal) => return Box::pin(refuse(shared, refusal)).await,
     };
-    let LockedWorkItem { lock_token, attempt_count, message, .. } = *locked;
+    let held = Holding::of(*locked);
     let Some(handler) = shared.registry.activity(&item.name) else {
-        return Box::pin(not_registered(shared, &item, lock_token)).await;
+        return Box::pin(not_registered(shared, &item, held.token)).await;
     };
-    let held = Holding { token: lock_token, activity: message.activity, delivery: attempt_count };
     attempt(shared, item, held, handler).await;
 }
 
@@ -139,6 +138,14 @@ struct Holding {
     activity: ScheduledActivityIdentifier,
     /// How often it was handed out, this time included.
     delivery: u32,
+}
+
+impl Holding {
+    /// What is left of an item that has been read.
+    fn of(locked: LockedWorkItem) -> Self {
+        let LockedWorkItem { lock_token, attempt_count, message, .. } = locked;
+        Holding { token: lock_token, activity: message.activity, delivery: attempt_count }
+    }
 }
 
 /// Runs one attempt and commits its end.

@@ -65,13 +65,20 @@ impl Watches {
 
     /// Answers every watch on the instance that its new state meets.
     pub fn answer(&mut self, info: &InstanceInfo) {
-        self.answer_met(&info.instance_id, |until| until.is_met(info), || info.clone());
+        self.answer_met(&info.instance_id, self.newest(), |until| until.is_met(info), || info.clone());
     }
 
-    /// The same, for a state that is put into words only if somebody wants to hear it.
+    /// The id of the newest watch so far, for [`Watches::answer_met`].
+    pub fn newest(&self) -> u64 {
+        self.ids.last()
+    }
+
+    /// The same for a state of some time ago, when `newest` was the newest watch, that is put into words only if somebody wants to
+    /// hear it. Later watches may be on another instance of the same id.
     pub fn answer_met(
         &mut self,
         instance: &str,
+        newest: u64,
         is_met: impl Fn(WatchUntil) -> bool,
         info: impl Fn() -> InstanceInfo,
     ) {
@@ -79,7 +86,7 @@ impl Watches {
             return;
         }
         let Some(watches) = self.by_instance.get_mut(instance) else { return };
-        for (_, watch) in watches.extract_if(.., |(_, watch)| is_met(watch.until)) {
+        for (_, watch) in watches.extract_if(.., |(id, watch)| *id <= newest && is_met(watch.until)) {
             // A watcher that has gone away meanwhile is no error.
             let _ = watch.answer.send(info());
         }
@@ -92,6 +99,11 @@ impl Watches {
     pub fn has_met(&self, instance: &str, is_met: impl Fn(WatchUntil) -> bool) -> bool {
         !self.by_instance.is_empty()
             && self.by_instance.get(instance).is_some_and(|all| all.iter().any(|(_, one)| is_met(one.until)))
+    }
+
+    /// Gives up all watches; whoever waits hears that no answer comes.
+    pub fn clear(&mut self) {
+        self.by_instance.clear();
     }
 
     /// The instances that somebody watches.

@@ -295,19 +295,10 @@ mod tests {
     };
 
     use super::*;
+    use crate::at_rest::open;
     use crate::refusal::Refusal;
     use crate::state::State;
     use crate::store::EmbeddedStore;
-
-    fn open() -> (tempfile::TempDir, Arc<EmbeddedStore>) {
-        let directory = tempfile::tempdir().expect("a directory");
-        let store = EmbeddedStore::open(directory.path()).expect("an empty directory");
-        while store.core().lock().call_writer_at.is_none() {
-            // The writer asks for something itself before it sleeps.
-            thread::yield_now();
-        }
-        (directory, store)
-    }
 
     fn touch(state: &mut State, said: u32) -> Result<u32, ProviderError> {
         state.touch();

@@ -26,6 +26,8 @@
 
 mod admin;
 mod agreement;
+#[cfg(test)]
+mod at_rest;
 mod base;
 mod batch;
 mod bell;

@@ -27,7 +27,7 @@ impl Core {
         let is_quiet = |is_watched: &bool| *is_watched;
         let started = self.commit_quietly("enqueue_for_orchestrator", is_quiet, move |state, now_ms| {
             state.enqueue(start, now_ms)?;
-            state.watch_start(watched, answer)
+            Ok(state.watch_start(watched, answer))
         });
         tokio::pin!(started);
         let mut has_started = false;
@@ -59,18 +59,14 @@ impl Core {
 
 impl State {
     /// Watches an instance that was just started, if somebody waits for it and it has not ended before.
-    fn watch_start(
-        &mut self,
-        instance: Arc<str>,
-        answer: oneshot::Sender<InstanceInfo>,
-    ) -> Result<bool, ProviderError> {
+    fn watch_start(&mut self, instance: Arc<str>, answer: oneshot::Sender<InstanceInfo>) -> bool {
         // It cannot fail: the start has looked at the row. A row without a name may have an end.
         let row = self.tables.busy_instance(&instance).ok().flatten();
         let is_watched = !answer.is_closed() && !row.is_some_and(|row| row.meets(WatchUntil::Terminal));
         if is_watched {
             self.watches.add_answer(instance, WatchUntil::Terminal, answer);
         }
-        Ok(is_watched)
+        is_watched
     }
 }
 
@@ -98,20 +94,11 @@ mod tests {
     use segno::store::{AckOrchestrationItem, ExecutionStatus, Provider, StartGuard};
 
     use super::*;
+    use crate::at_rest::open;
     use crate::removal::Unended;
     use crate::store::EmbeddedStore;
 
     const LONG: Duration = Duration::from_secs(60);
-
-    fn open() -> (tempfile::TempDir, Arc<EmbeddedStore>) {
-        let directory = tempfile::tempdir().expect("a directory");
-        let store = EmbeddedStore::open(directory.path()).expect("an empty directory");
-        while store.core().lock().call_writer_at.is_none() {
-            // The writer is at work itself before it sleeps.
-            thread::yield_now();
-        }
-        (directory, store)
-    }
 
     fn start() -> OrchestratorMessage {
         OrchestratorMessage { guard: StartGuard::IfAbsent, ..OrchestratorMessage::new("i1", "start") }
@@ -227,18 +214,12 @@ mod tests {
             block_on(async {
                 let hold = is_left.then(|| store.core().lock());
                 let started = begin(store.start_and_watch(start())).await;
-                let watch = (!is_left).then(|| store.watch_instance("i1", WatchUntil::Terminal, LONG));
-                let watch = match watch {
-                    Some(watch) => Some(begin(watch).await),
-                    None => None,
-                };
+                let watch = begin(store.watch_instance("i1", WatchUntil::Terminal, LONG)).await;
                 drop(hold);
                 store.close();
                 let closed = Err(ErrorKind::Closed);
                 assert_eq!(started.await.map(|_| ()).map_err(|error| error.kind()), closed);
-                if let Some(watch) = watch {
-                    assert_eq!(watch.await.map(|_| ()).map_err(|error| error.kind()), closed);
-                }
+                assert_eq!(watch.await.map(|_| ()).map_err(|error| error.kind()), closed);
             });
         }
     }

@@ -3,13 +3,11 @@
 use std::future::Future;
 
 use segno::store::{ErrorKind, ProviderError};
-use tokio::sync::oneshot;
 
-use crate::desk::AtWork;
-use crate::left_commit::{self, IsQuiet, LeftBehind};
-use crate::refusal::{Outcome, Refusal};
+use crate::refusal::Refusal;
 use crate::shared::{Core, Shared};
 use crate::state::State;
+use crate::submitted::{IsQuiet, submit};
 use crate::waiting::durable;
 
 /// What came of trying an operation.
@@ -20,14 +18,6 @@ pub enum Tried<T, F> {
 }
 
 pub type Ran<T, F> = Result<Tried<T, F>, ProviderError>;
-
-/// What became of an operation at first.
-enum Submitted<T, F> {
-    /// It was tried. The batch that it depends on is still to be heard of.
-    Ran(Ran<T, F>, Option<oneshot::Receiver<Outcome>>),
-    /// Somebody else tries it.
-    Left(LeftBehind<T, F>),
-}
 
 impl Core {
     /// Runs an operation that may change rows, and answers when they are durable.
@@ -43,7 +33,7 @@ impl Core {
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
     {
-        self.finish(operation, self.submit(operation, |_| false, change))
+        self.commit_quietly(operation, |_| false, change)
     }
 
     /// The same for whoever is woken by something that follows from it: if what came of it is quiet, its caller need not be woken
@@ -58,28 +48,13 @@ impl Core {
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
         T: Send + 'static,
     {
-        self.finish(operation, self.submit(operation, is_quiet, change))
-    }
-
-    #[expect(clippy::manual_async_fn, reason = "the future of an async fn has room for its arguments twice")]
-    fn finish<T, F>(
-        &self,
-        operation: &'static str,
-        submitted: Submitted<T, F>,
-    ) -> impl Future<Output = Result<T, ProviderError>>
-    where
-        F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
-        T: Send + 'static,
-    {
+        let (caller, submitted) = submit(operation, is_quiet, change);
+        match self.try_lock() {
+            Ok(mut shared) => caller.run(self, &mut shared, self.clock.now_ms()),
+            Err(leaving) => leaving.commit(caller),
+        }
         async move {
-            let ran = match submitted {
-                Submitted::Ran(ran, outcome) => {
-                    durable(operation, outcome).await?;
-                    ran
-                }
-                Submitted::Left(left) => left.await,
-            };
-            match ran? {
+            match submitted.await? {
                 Tried::Run(output) => output,
                 Tried::Crowded(change) => Box::pin(self.commit_when_there_is_room(operation, *change)).await,
             }
@@ -104,7 +79,11 @@ impl Core {
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
     {
         loop {
-            let (ran, outcome) = self.run_at_work(self.lock(), operation, change);
+            let (ran, outcome) = {
+                let mut shared = self.lock();
+                let (ran, batch) = self.run(&mut shared, self.clock.now_ms(), operation, change);
+                (ran, batch.and_then(|sequence| shared.outcome_of(sequence)))
+            };
             match ran? {
                 Tried::Run(output) => {
                     durable(operation, outcome).await?;
@@ -114,40 +93,6 @@ impl Core {
             }
             self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
         }
-    }
-
-    /// Runs an operation, or leaves it to whoever is at work.
-    fn submit<T, F>(&self, operation: &'static str, is_quiet: IsQuiet<T>, change: F) -> Submitted<T, F>
-    where
-        F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
-        T: Send + 'static,
-    {
-        let leaving = match self.try_lock_to_commit() {
-            Ok(shared) => {
-                let (ran, outcome) = self.run_at_work(shared, operation, change);
-                return Submitted::Ran(ran, outcome);
-            }
-            Err(leaving) => leaving,
-        };
-        let (caller, left) = left_commit::leave(operation, is_quiet, change);
-        leaving.commit(caller);
-        Submitted::Left(left)
-    }
-
-    /// Runs an operation.
-    fn run_at_work<T, F>(
-        &self,
-        mut shared: AtWork<'_>,
-        operation: &'static str,
-        change: F,
-    ) -> (Ran<T, F>, Option<oneshot::Receiver<Outcome>>)
-    where
-        F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
-    {
-        let now_ms = self.clock.now_ms();
-        let (ran, batch) = self.run(&mut shared, now_ms, operation, change);
-        let outcome = batch.and_then(|sequence| shared.outcome_of(sequence));
-        (ran, outcome)
     }
 
     /// Runs an operation if there is room for what it changes. Returns the batch that it depends on as well.

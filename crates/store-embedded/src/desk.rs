@@ -1,10 +1,6 @@
 //! Who is at work on the state. One caller at a time is; what others want meanwhile they leave to that one, so that the state
 //! stays with one processor and nobody waits for it who could do something else. Only threads of the store and seldom
 //! operations wait, and it is handed to them directly.
-//!
-//! With a large crowd, commits are left even when nobody is at work: whoever leaves the last one of a group does them all, so
-//! that code and state are fetched into the processor's caches once for all of them. A group that does not get full is done by
-//! the writer: when it has nothing to write, has waited for more, or has passed the group over once.
 
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
@@ -13,11 +9,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::left_commit::UntoldCaller;
 use crate::shared::{Core, Shared};
-
-/// How many commits a large crowd does at a time.
-pub const GROUP: usize = 32;
+use crate::submitted::UntoldCaller;
 
 /// Most commits that are done before others who want the state get hold of it.
 const MOST_AT_ONCE: usize = 16;
@@ -50,30 +43,15 @@ struct Left {
     /// How many threads wait for the state, and whether it has been given to one of them.
     blocked: usize,
     is_handed: bool,
-    /// Whether commits may wait until a group of them is there. The writer is sure to come if there is none.
-    is_writer_coming: bool,
     /// What is done first.
     asks: VecDeque<Ask>,
     commits: VecDeque<UntoldCaller>,
-    /// How many of the commits are not to wait for more of them.
-    due: usize,
-    /// Whether a batch was taken without those that wait, and none was done since.
-    is_passed_over: bool,
 }
 
 impl Left {
-    fn push(&mut self, commit: UntoldCaller) {
-        self.commits.push_back(commit);
-        if !self.is_writer_coming || self.commits.len() - self.due >= GROUP {
-            self.due = self.commits.len();
-        }
-    }
-
     /// Moves what is to be done next.
     fn take_round(&mut self, round: &mut Vec<Job>, most_commits: usize) {
-        let commits = self.due.min(most_commits);
-        self.due -= commits;
-        self.is_passed_over &= commits == 0;
+        let commits = self.commits.len().min(most_commits);
         round.extend(self.asks.drain(..).map(Job::Ask));
         round.extend(self.commits.drain(..commits).map(Job::Commit));
     }
@@ -119,7 +97,6 @@ impl Drop for AtWork<'_> {
 
 /// Leaves something to whoever is at work.
 pub struct Leaving<'a> {
-    core: &'a Core,
     left: MutexGuard<'a, Left>,
 }
 
@@ -129,12 +106,9 @@ impl Leaving<'_> {
         self.left.asks.push_back(ask);
     }
 
-    /// It is done in time. If it makes a group full and nobody is at work, the group is done at once.
+    /// It is done in time.
     pub fn commit(mut self, commit: UntoldCaller) {
-        self.left.push(commit);
-        if !self.left.is_taken && self.left.due > 0 {
-            drop(self.core.take(self.left));
-        }
+        self.left.commits.push_back(commit);
     }
 }
 
@@ -180,14 +154,7 @@ impl Core {
     /// The state, if nobody is at work on it.
     pub fn try_lock(&self) -> Result<AtWork<'_>, Leaving<'_>> {
         let left = self.desk.left();
-        if left.is_taken { Err(Leaving { core: self, left }) } else { Ok(self.take(left)) }
-    }
-
-    /// The state, if nobody is at work on it and commits do not wait for others.
-    pub fn try_lock_to_commit(&self) -> Result<AtWork<'_>, Leaving<'_>> {
-        let left = self.desk.left();
-        let must_leave = left.is_taken || left.is_writer_coming;
-        if must_leave { Err(Leaving { core: self, left }) } else { Ok(self.take(left)) }
+        if left.is_taken { Err(Leaving { left }) } else { Ok(self.take(left)) }
     }
 
     /// Does what others have left, at most so many commits, and gives the state to whoever waits for it.
@@ -198,7 +165,6 @@ impl Core {
             shared.wake(self.clock.now_ms());
             let mut is_called = shared.call_writer();
             let mut left = self.desk.left();
-            left.is_writer_coming |= shared.can_leave_to_writer();
             // A writer that has ended does not come for the rest.
             let is_enough = done >= most_left && shared.has_writer();
             if done == 0 || left.blocked == 0 {
@@ -206,8 +172,8 @@ impl Core {
             }
             if round.is_empty() {
                 let is_handed = left.blocked > 0;
-                if left.due > 0 && !is_handed {
-                    // Whoever comes next does what is due, the writer at the latest. If it is awake, it comes by itself.
+                if !left.commits.is_empty() && !is_handed {
+                    // Whoever comes next does the rest, the writer at the latest. If it is awake, it comes by itself.
                     is_called |= shared.call_writer_at.take().is_some();
                 }
                 drop(shared);
@@ -233,23 +199,11 @@ impl Core {
         }
     }
 
-    /// Does all commits that wait for others. From now on they do not, until it is sure again that somebody comes.
+    /// Does all commits that are left.
     pub fn do_left(&self, shared: &mut Shared) {
-        let commits = {
-            let mut left = self.desk.left();
-            left.is_writer_coming = false;
-            left.is_passed_over = false;
-            left.due = 0;
-            std::mem::take(&mut left.commits)
-        };
+        let commits = std::mem::take(&mut self.desk.left().commits);
         let now_ms = self.clock.now_ms();
         commits.into_iter().for_each(|commit| self.do_job(Job::Commit(commit), shared, now_ms));
-    }
-
-    /// Whether the commits that are left have been there when this was asked the last time, and none was done since.
-    pub fn are_passed_over(&self) -> bool {
-        let mut left = self.desk.left();
-        !left.commits.is_empty() && std::mem::replace(&mut left.is_passed_over, true)
     }
 
     /// Does something with the state before what others have left, or has it done by whoever is at work. In the first case the
@@ -457,7 +411,7 @@ mod tests {
         let asked = as_writer(&store, || 7);
         hold.let_go();
         assert_eq!(asked.join().expect("the thread has not panicked"), Some(7), "it cannot wait");
-        assert_eq!(store.core().desk.left().due, 3);
+        assert_eq!(store.core().desk.left().commits.len(), 3);
         store.core().lock().call_writer_at = call_writer_at;
         left.into_iter().for_each(|left| assert_eq!(block_on(left), Ok(2)));
     }
@@ -469,8 +423,7 @@ mod tests {
         let left = leave(&store, 2 * MOST_LEFT);
         drop(hold);
         left.into_iter().for_each(|left| assert_eq!(block_on(left), Ok(2)));
-        let left = store.core().desk.left();
-        assert_eq!((left.due, left.commits.len()), (0, 0));
+        assert!(store.core().desk.left().commits.is_empty());
     }
 
     #[test]
@@ -497,50 +450,16 @@ mod tests {
         }
     }
 
-    /// Lets commits wait for others. The writer cannot come as long as somebody is at work.
-    fn with_writer_coming(store: &Arc<EmbeddedStore>) -> AtWork<'_> {
-        let mut shared = store.core().lock();
-        shared.is_processor_short = true;
-        shared.state.touch();
-        let sequence = shared.state.unsynced.want();
-        drop(shared.outcome_of(sequence));
-        store.core().desk.left().is_writer_coming = true;
-        shared
-    }
-
     #[test]
-    fn commits_of_a_crowd_wait_for_a_group_or_the_writer() {
+    fn what_is_left_when_the_writer_gives_up_is_refused() {
         let (_directory, store) = open();
-        let hold = with_writer_coming(&store);
-        let due = || store.core().desk.left().due;
-        let mut left = leave(&store, GROUP - 1);
-        assert_eq!(due(), 0, "nobody is in a hurry");
-        left.extend(leave(&store, 1));
-        assert_eq!(due(), GROUP);
-        left.extend(leave(&store, GROUP - 1));
-        assert_eq!(due(), GROUP, "the next group is not full");
+        let mut hold = store.core().lock();
+        let left = leave(&store, 2 * MOST_LEFT);
+        hold.refusal = Some(Refusal::failed("a test"));
         drop(hold);
-        left.into_iter().for_each(|left| assert_eq!(block_on(left), Ok(2)));
-        assert!(store.core().desk.left().commits.is_empty());
-    }
-
-    #[test]
-    fn what_is_left_to_a_writer_that_gives_up_is_refused() {
-        let (_directory, store) = open();
-        let mut shared = with_writer_coming(&store);
-        let left = leave(&store, 2);
-        shared.refusal = Some(Refusal::failed("a test"));
-        store.core().do_left(&mut shared);
-        drop(shared);
         for left in left {
             assert_eq!(block_on(left).map_err(|error| error.kind()), Err(ErrorKind::Unavailable));
         }
-        let late = store.core().commit("late", |state, _| touch(state, 3));
-        assert_eq!(block_on(late).map_err(|error| error.kind()), Err(ErrorKind::Unavailable));
-        assert!(
-            store.core().desk.left().commits.is_empty(),
-            "nothing is left to a writer that does not come"
-        );
     }
 
     #[test]

@@ -13,10 +13,6 @@ const LEAST_CROWD: usize = 4;
 /// From this many callers at a time on, the processor is short.
 const LARGE_CROWD: usize = 32;
 
-/// From this many callers at a time on, and with syncs no longer than this, it pays to do operations in groups.
-const CROWD_FOR_GROUPS: usize = 64;
-const SHORT_SYNC: Duration = Duration::from_millis(1);
-
 /// Longest wait, however slow the disk is.
 const LONGEST: Duration = Duration::from_millis(2);
 
@@ -41,12 +37,6 @@ impl Pace {
         is_worth_it.then(|| (enough, patience.clamp(SHORTEST, LONGEST)))
     }
 
-    /// Whether there are so many callers, and the disk is so fast, that it is the processor that is short. With a slow disk it
-    /// is better to do every operation at once, so that what follows from it is in the same batch.
-    pub fn is_processor_short(&self) -> bool {
-        self.answered >= CROWD_FOR_GROUPS && self.sync <= SHORT_SYNC
-    }
-
     /// A batch was written in so much time and has answered so many.
     pub fn written(&mut self, answered: usize, took: Duration) {
         self.answered = answered;
@@ -65,19 +55,6 @@ mod tests {
         for _ in 0..10 {
             pace.written(2 * LEAST_CROWD - 1, Duration::from_secs(1));
             assert_eq!(pace.wish(1), None);
-        }
-    }
-
-    #[test]
-    fn the_processor_is_short_with_a_large_crowd_on_a_fast_disk() {
-        for (crowd, sync, expected) in [
-            (CROWD_FOR_GROUPS, SHORT_SYNC, true),
-            (CROWD_FOR_GROUPS - 1, SHORT_SYNC, false),
-            (1_000, SHORT_SYNC * 2, false),
-        ] {
-            let mut pace = Pace::default();
-            (0..100).for_each(|_| pace.written(crowd, sync));
-            assert_eq!(pace.is_processor_short(), expected, "{crowd} callers, syncs of {sync:?}");
         }
     }
 

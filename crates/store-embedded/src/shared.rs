@@ -3,7 +3,6 @@
 //! One caller at a time is [at work](crate::desk) on it, and never across an await or a write to disk.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use segno::clock::Clock;
 use segno::store::ProviderError;
@@ -14,14 +13,13 @@ use crate::bell::Bell;
 use crate::desk::Desk;
 use crate::facts::Facts;
 use crate::full_disk::FullDisk;
-use crate::left_commit::UntoldCaller;
 use crate::options::Limits;
 use crate::overlay::Overlay;
-use crate::pace::Pace;
 use crate::refusal::{Outcome, Refusal};
 use crate::snapshot::Taken;
 use crate::state::State;
 use crate::stored::Snapshot;
+use crate::submitted::UntoldCaller;
 use crate::tail::Tail;
 
 /// The operation that goes on while a store is being filled.
@@ -69,8 +67,6 @@ pub struct Shared {
     pub snapshots: Vec<oneshot::Sender<Taken>>,
     /// How many must wait for a batch before the writer, which sleeps, is called; `None` when it does not sleep.
     pub call_writer_at: Option<usize>,
-    /// Whether there are so many callers, and the disk is so fast, that it is the processor that is short.
-    pub is_processor_short: bool,
 }
 
 impl Shared {
@@ -102,11 +98,6 @@ impl Shared {
         self.call_writer_at.take_if(|at| is_wanted && filling >= *at).is_some()
     }
 
-    /// Whether commits may wait for others: with a large crowd, while somebody waits for the batch that is being filled.
-    pub fn can_leave_to_writer(&self) -> bool {
-        self.is_processor_short && self.state.unsynced.is_wanted() && self.has_writer()
-    }
-
     /// Whether the writer is there, and sure to come for what is left.
     pub fn has_writer(&self) -> bool {
         self.refusal.is_none() && !self.is_closing
@@ -133,14 +124,6 @@ impl Shared {
         let tables = &mut self.state.tables;
         let facts = Facts { covered, ..tables.facts };
         Frozen { changes: tables.rows.freeze(), facts, at_ms, snapshots }
-    }
-
-    /// For how many callers, and how long, the batch that is being filled is kept open; `None` when it goes at once. So many
-    /// more may have left something.
-    pub fn wish(&mut self, pace: &Pace, left: usize) -> Option<(usize, Duration)> {
-        self.is_processor_short = pace.is_processor_short();
-        let (enough, patience) = pace.wish(self.filling.len() + left)?;
-        Some((enough.saturating_sub(left), patience))
     }
 
     /// Where the outcome of a batch arrives; `None` when it is durable already.
@@ -215,7 +198,6 @@ impl Core {
             imports: 0,
             snapshots: Vec::new(),
             call_writer_at: None,
-            is_processor_short: false,
         };
         let room = Arc::clone(&full_disk.room);
         Core { clock, limits, desk: Desk::new(shared), to_writer: Bell::default(), full_disk, room }
@@ -279,7 +261,6 @@ impl Core {
         let refusal = shared.refusal.take().filter(|standing| !standing.passes).unwrap_or(refusal);
         shared.refusal = Some(refusal.clone());
         shared.snapshots.clear();
-        self.do_left(&mut shared);
         drop(shared);
         answer(waiting, &Err(refusal));
         self.room.notify_waiters();
@@ -287,10 +268,7 @@ impl Core {
 
     /// Asks the threads to end and refuses everything from now on. What waits is still written.
     pub fn close(&self) {
-        let mut shared = self.lock();
-        self.do_left(&mut shared);
-        shared.is_closing = true;
-        drop(shared);
+        self.lock().is_closing = true;
         self.full_disk.give_up();
         self.to_writer.call();
         self.room.notify_waiters();

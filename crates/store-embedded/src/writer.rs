@@ -9,7 +9,7 @@ use segno::telemetry;
 
 use crate::batch::Batch;
 use crate::checkpointer::Order;
-use crate::desk::{AtWork, GROUP};
+use crate::desk::AtWork;
 use crate::log::{AppendError, Log};
 use crate::pace::Pace;
 use crate::refusal::Refusal;
@@ -163,15 +163,9 @@ impl Core {
         shared.call_writer_at = None;
         // Whatever the writer was called for is in the state by now.
         self.to_writer.mute();
-        // While a crowd comes, what is left of a group is the beginning of the next one.
-        let is_crowd = shared.state.unsynced.is_wanted() && pace.is_processor_short();
-        if is_up || !is_crowd || self.are_passed_over() {
-            self.do_left(shared);
-        }
+        self.do_left(shared);
         if shared.state.unsynced.is_wanted() {
-            // What is left of a group waits for the writer, not the writer for it.
-            let left = if pace.is_processor_short() { GROUP - 1 } else { 0 };
-            if let Some((enough, patience)) = shared.wish(pace, left)
+            if let Some((enough, patience)) = pace.wish(shared.filling.len())
                 && !is_up
                 && !shared.is_closing
             {
@@ -264,25 +258,5 @@ impl Core {
             self.to_writer.wait(Some(self.limits.retry_full_disk_after));
         }
         !self.lock().is_closing
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::EmbeddedStore;
-
-    #[test]
-    fn the_writer_does_not_wait_for_what_is_left_to_it() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let store = EmbeddedStore::open(directory.path()).expect("an empty directory");
-        let mut shared = store.core().lock();
-        let mut pace = Pace::default();
-        pace.written(100, Duration::from_micros(100));
-        let enough = |shared: &mut Shared, left| shared.wish(&pace, left).map(|(enough, _)| enough);
-        assert_eq!(enough(&mut shared, 0), Some(100));
-        assert_eq!(enough(&mut shared, GROUP - 1), Some(100 - (GROUP - 1)));
-        assert_eq!(enough(&mut shared, 100), None, "all of them may be there");
-        assert!(shared.is_processor_short);
     }
 }

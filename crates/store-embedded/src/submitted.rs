@@ -1,4 +1,5 @@
-//! A commit that is left to whoever is at work: one piece of memory for what is to be done, what came of it, and who waits for it.
+//! A commit from the wish to the answer: one piece of memory for what is to be done, what came of it, and who waits for it. Whoever
+//! is at work on the state runs it; its caller need not be that one.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +14,7 @@ use crate::shared::{Core, Shared, Waiter};
 use crate::state::State;
 
 /// A commit, as whoever does it and whoever answers it sees it.
-trait LeftCommit: Send + Sync {
+trait Submission: Send + Sync {
     /// Runs the operation and has its caller told what becomes of its batch.
     fn run(&self, caller: UntoldCaller, core: &Core, shared: &mut Shared, now_ms: u64);
 
@@ -21,9 +22,9 @@ trait LeftCommit: Send + Sync {
     fn tell(&self, outcome: Outcome);
 }
 
-/// The caller of a commit that was left. It is told what became of it, whatever happens: dropped untold, it hears that the store
+/// The caller of a commit. It is told what became of it, whatever happens: dropped untold, it hears that the store
 /// has been closed, or that the operation has panicked.
-pub struct UntoldCaller(Option<Arc<dyn LeftCommit>>);
+pub struct UntoldCaller(Option<Arc<dyn Submission>>);
 
 impl UntoldCaller {
     /// Runs its operation.
@@ -72,7 +73,7 @@ impl<T, F> Commit<T, F> {
     }
 }
 
-impl<T, F> LeftCommit for Commit<T, F>
+impl<T, F> Submission for Commit<T, F>
 where
     F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
     T: Send + 'static,
@@ -98,26 +99,26 @@ where
     }
 }
 
-/// What will come of a commit that was left.
-pub struct LeftBehind<T, F>(Arc<Commit<T, F>>);
+/// What will come of a commit.
+pub struct Submitted<T, F>(Arc<Commit<T, F>>);
 
 /// A commit, and what will come of it.
-pub fn leave<T, F>(
+pub fn submit<T, F>(
     operation: &'static str,
     is_quiet: IsQuiet<T>,
     change: F,
-) -> (UntoldCaller, LeftBehind<T, F>)
+) -> (UntoldCaller, Submitted<T, F>)
 where
     F: FnOnce(&mut State, u64) -> Result<T, ProviderError> + Send + 'static,
     T: Send + 'static,
 {
     let progress = Progress { change: Some(change), ran: None, outcome: None, waker: None };
     let commit = Arc::new(Commit { operation, is_quiet, progress: Mutex::new(progress) });
-    let caller = UntoldCaller(Some(Arc::clone(&commit) as Arc<dyn LeftCommit>));
-    (caller, LeftBehind(commit))
+    let caller = UntoldCaller(Some(Arc::clone(&commit) as Arc<dyn Submission>));
+    (caller, Submitted(commit))
 }
 
-impl<T, F> Future for LeftBehind<T, F> {
+impl<T, F> Future for Submitted<T, F> {
     /// What came of the operation, once its batch is durable.
     type Output = Ran<T, F>;
 
@@ -161,7 +162,7 @@ mod tests {
     ) -> (u32, Result<u32, ProviderError>) {
         let directory = tempfile::tempdir().expect("a directory");
         let store = EmbeddedStore::open(directory.path()).expect("an empty directory");
-        let (caller, mut left) = leave("test", |output| *output >= 5, change);
+        let (caller, mut left) = submit("test", |output| *output >= 5, change);
         let counter = Arc::new(Counter::default());
         let waker = Waker::from(Arc::clone(&counter));
         let mut context = Context::from_waker(&waker);

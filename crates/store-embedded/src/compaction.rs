@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::base::{Base, Durable, NEW_NAME};
+use crate::base::{Base, Durable, NEW_NAME, Row};
 use crate::error::{OpenError, RowError};
 use crate::files::Files;
 use crate::full_disk::FullDisk;
@@ -130,11 +130,7 @@ impl Compaction {
         self.write(copied.into_iter(), bytes)
     }
 
-    fn write<'a>(
-        &mut self,
-        rows: impl Iterator<Item = (Cow<'a, Key>, Option<Cow<'a, [u8]>>)>,
-        bytes: usize,
-    ) -> Result<(), Failed> {
+    fn write<'a>(&mut self, rows: impl Iterator<Item = Row<'a>>, bytes: usize) -> Result<(), Failed> {
         self.unsynced_bytes += bytes;
         let durable = if self.unsynced_bytes >= SYNC_BYTES { Durable::Now } else { Durable::Later };
         if durable == Durable::Now {

@@ -266,7 +266,7 @@ impl Core {
         self.room.notify_waiters();
     }
 
-    /// Asks the threads to end and refuses everything from now on. What waits is still written.
+    /// Asks the threads to end and refuses everything from now on, what is left included. What waits for a batch is still written.
     pub fn close(&self) {
         self.lock().is_closing = true;
         self.full_disk.give_up();

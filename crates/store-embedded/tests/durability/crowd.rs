@@ -1,4 +1,4 @@
-//! Very many callers at once. Their operations are done in groups, some by the writer; every caller has its answer, whatever
+//! Very many callers at once. They leave their operations to each other and to the writer; every caller has its answer, whatever
 //! happens meanwhile, and what was acknowledged is there after reopening.
 
 use std::io;

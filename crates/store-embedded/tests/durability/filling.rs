@@ -6,7 +6,7 @@ use std::sync::Arc;
 use segno::clock::Clock;
 use segno::store::memory::MemoryStore;
 use segno::store::{ContentItem, Export, ProviderAdmin, ProviderError, Transfer};
-use segno_embedded::{EmbeddedStore, OpenError, OpenOptions};
+use segno_embedded::{EmbeddedStore, OpenError, OpenOptions, check_files};
 use segno_testkit::clock::VirtualClock;
 use segno_testkit::seeded::Random;
 
@@ -121,6 +121,21 @@ async fn look(image: Contents, clock: &Arc<VirtualClock>, content: &[ContentItem
             assert_eq!(content_of(&*again).await[1..], content[1..], "{what}: filled again and opened");
             Found::Refused
         }
+    }
+}
+
+#[test]
+fn a_store_that_was_filled_is_sound() {
+    for seed in 0..10 {
+        let disk = Disk::empty();
+        block_on(async {
+            let (content, clock) = source(seed).await;
+            let store = EmbeddedStore::open_with("", options(&disk, &clock)).unwrap();
+            fill(&store, &content).await;
+            store.close();
+        });
+        let report = check_files(&disk.mount(), &mut |_| {}).unwrap();
+        assert!(report.is_sound(), "seed {seed}: {report:?}");
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{block_on, cases, new_record};
 const DIRECTORY: &str = "SEGNO_KILL_DIRECTORY";
 /// Tells the child which round it is in, so that its ids are new.
 const ROUND: &str = "SEGNO_KILL_ROUND";
-/// How many write at once, in turns: a few, and so many that their operations are done in groups.
+/// How many write at once, in turns: a few, and so many that they leave their operations to each other.
 const WRITERS: [u64; 2] = [8, 300];
 const ROUNDS_PER_LOOK: u64 = 10;
 const KIND: &str = "written";

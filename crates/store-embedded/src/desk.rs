@@ -457,9 +457,15 @@ mod tests {
         let left = leave(&store, 2 * MOST_LEFT);
         hold.refusal = Some(Refusal::failed("a test"));
         drop(hold);
+        let late = store.core().commit("late", |state, _| touch(state, 3));
+        assert_eq!(block_on(late).map_err(|error| error.kind()), Err(ErrorKind::Unavailable));
         for left in left {
             assert_eq!(block_on(left).map_err(|error| error.kind()), Err(ErrorKind::Unavailable));
         }
+        assert!(
+            store.core().desk.left().commits.is_empty(),
+            "nothing is left to a writer that does not come"
+        );
     }
 
     #[test]

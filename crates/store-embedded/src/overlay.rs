@@ -8,6 +8,7 @@ use std::ops::{Bound, RangeBounds};
 
 use bytes::Bytes;
 
+use crate::base::Row;
 use crate::keys::{self, Key, Table};
 use crate::queue_row;
 
@@ -194,7 +195,7 @@ impl Overlay {
 
     /// All changes in key order, as a checkpoint stores them; those without a row are removed. New rows of events that
     /// follow each other in one execution become one row, because what a checkpoint costs is its number of rows.
-    pub fn to_store(&self) -> impl Iterator<Item = (Cow<'_, Key>, Option<Cow<'_, [u8]>>)> {
+    pub fn to_store(&self) -> impl Iterator<Item = Row<'_>> {
         let mut changes = self.from(Bound::Unbounded).peekable();
         iter::from_fn(move || {
             let (key, change) = changes.next()?;

@@ -244,9 +244,11 @@ impl Saved {
             }
         }
         let instances: BTreeSet<&str> = broken.keys().map(String::as_str).collect();
-        let mut queued = self.queued_for(&instances)?;
-        queued.extend(self.standings_without_entry()?);
-        for key in queued {
+        for key in self.queued_for(&instances)? {
+            self.remove(key)?;
+        }
+        // Also of entries that have just gone.
+        for key in self.standings_without_entry()? {
             self.remove(key)?;
         }
         for (instance, (row, why)) in broken {

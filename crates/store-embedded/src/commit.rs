@@ -6,7 +6,7 @@ use segno::clock::duration_ms;
 use segno::store::memory::peek_lock::Standing;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, ErrorKind, ExecutionMetadata, Expect, OrchestratorMessage,
-    ProviderError, RecordBatch, RecordWrite, StartGuard, StoredEvent, WorkerMessage,
+    ProviderError, RecordBatch, RecordWrite, StartGuard, StoredEvent, TurnLock, WorkerMessage,
 };
 use semver::Version;
 
@@ -61,7 +61,10 @@ impl State {
     /// Commits a turn.
     pub fn ack_turn(&mut self, turn: &AckOrchestrationItem, now_ms: u64) -> Result<(), ProviderError> {
         const OPERATION: &str = "ack_orchestration_item";
-        let locked = self.orchestrations.locked_instance(turn.lock_token);
+        let locked = match turn.lock {
+            TurnLock::Instance => self.orchestrations.locked_instance(turn.lock_token),
+            TurnLock::Activity { .. } => self.joined_instance(turn, now_ms),
+        };
         let instance = Arc::clone(locked.ok_or_else(|| ProviderError::lock_lost(OPERATION))?);
         let found = self.find(OPERATION, &instance, turn.execution_id, &turn.history_delta)?;
         let old_records = self.check_records(OPERATION, &turn.records, now_ms)?;
@@ -69,8 +72,16 @@ impl State {
 
         // The messages of the turn go before new ones come, so that a start that this turn consumes does not stand in
         // the way of one that it enqueues.
-        let consumed = self.orchestrations.consume(turn.lock_token, turn.after);
-        self.forget_messages(consumed.expect("the token was found to hold at the start of this commit"));
+        match turn.lock {
+            TurnLock::Instance => {
+                let consumed = self.orchestrations.consume(turn.lock_token, turn.after);
+                self.forget_messages(consumed.into_iter().flatten());
+            }
+            TurnLock::Activity { .. } => {
+                let finished = self.work.finish(turn.lock_token, now_ms);
+                self.forget_items(finished);
+            }
+        }
         let commit = InstanceCommit {
             execution_id: turn.execution_id,
             events: &turn.history_delta,
@@ -98,6 +109,18 @@ impl State {
         }
         self.apply_records(turn.records.clone(), old_records, now_ms);
         Ok(())
+    }
+
+    /// The instance of the activity that a turn joins, if it may; see [`TurnLock::Activity`]. Not while something of the instance is on
+    /// its way, by the same rule as for messages.
+    fn joined_instance(&self, turn: &AckOrchestrationItem, now_ms: u64) -> Option<&Arc<str>> {
+        let (instance, attempts) = self.work.locked_activity(turn.lock_token)?;
+        let row = self.tables.busy_instance(instance).ok()??;
+        let joins = attempts == 1
+            && turn.goes_on_from(&row.position(instance))
+            && self.orchestrations.is_at_rest(instance, now_ms)
+            && !self.unsynced.concerns(instance);
+        joins.then_some(instance)
     }
 
     /// Appends events outside a turn.

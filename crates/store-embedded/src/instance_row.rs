@@ -11,7 +11,8 @@ use semver::Version;
 use smallvec::{SmallVec, smallvec};
 
 use segno::store::{
-    CustomStatusChange, ExecutionInfo, ExecutionMetadata, ExecutionStatus, InstanceInfo, WatchUntil,
+    CustomStatusChange, ExecutionInfo, ExecutionMetadata, ExecutionPosition, ExecutionStatus, InstanceInfo,
+    WatchUntil,
 };
 
 use crate::codec::{Decoder, Encoder, Undecodable};
@@ -198,6 +199,12 @@ impl InstanceRow {
     /// Whether this is what a watch waits for.
     pub fn meets(&self, until: WatchUntil) -> bool {
         until.is_met_by(self.current.status, self.custom_status_version, self.revision)
+    }
+
+    /// Where its current execution stands.
+    pub fn position<'a>(&self, instance: &'a str) -> ExecutionPosition<'a> {
+        let ExecutionRow { execution_id, incarnation, last_event_id, .. } = self.current;
+        ExecutionPosition { instance, execution_id, incarnation, last_event_id }
     }
 
     /// What callers see of it.

@@ -70,6 +70,10 @@ impl Provider for EmbeddedStore {
         self.core().commit("ack_orchestration_item", move |state, now_ms| state.ack_turn(&turn, now_ms)).await
     }
 
+    fn joins_turns(&self) -> bool {
+        true
+    }
+
     async fn abandon_orchestration_item(
         &self,
         lock_token: LockToken,

@@ -12,8 +12,8 @@ use segno::store::memory::peek_lock::{Attempt, Sequence, Standing};
 use segno::store::memory::watch::Watches;
 use segno::store::memory::worker_queue::{WorkWanted, WorkerQueue};
 use segno::store::{
-    ExecutionPosition, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockToken, LockedWorkItem,
-    OrchestrationItem, QueueDepths, ResidentExecutions,
+    FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockToken, LockedWorkItem, OrchestrationItem,
+    QueueDepths, ResidentExecutions,
 };
 
 use crate::facts::TOKENS;
@@ -110,14 +110,7 @@ impl FetchedTurn {
 
 /// Whether whoever fetches has the execution in memory.
 fn is_resident(instance: &str, row: &InstanceRow, resident: Option<&Arc<dyn ResidentExecutions>>) -> bool {
-    let current = &row.current;
-    let position = ExecutionPosition {
-        instance,
-        execution_id: current.execution_id,
-        incarnation: current.incarnation,
-        last_event_id: current.last_event_id,
-    };
-    current.last_event_id > 0 && resident.is_some_and(|resident| resident.holds(&position))
+    row.current.last_event_id > 0 && resident.is_some_and(|resident| resident.holds(&row.position(instance)))
 }
 
 impl State {

@@ -45,9 +45,11 @@ impl Outside {
 /// What a crash test did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CrashReport {
-    /// Commits of the undisturbed run.
+    /// Commits of the undisturbed run in which the end of every activity is one.
     pub commits: u64,
-    /// Runs with a crash: two for each commit.
+    /// Commits of the undisturbed run in which turns join their activities.
+    pub joined_commits: u64,
+    /// Runs with a crash: two for each commit of both.
     pub runs: u64,
 }
 
@@ -57,6 +59,13 @@ pub struct CrashTest<S> {
     scenario: S,
     options: RuntimeOptions,
     any_order: bool,
+}
+
+/// Whether turns join their activities, where they can.
+#[derive(Debug, Clone, Copy)]
+enum Joins {
+    Never,
+    Always,
 }
 
 /// What a run came to.
@@ -104,19 +113,23 @@ impl<S> CrashTest<S> {
         F: Future<Output = T>,
         T: PartialEq + Debug,
     {
-        let (expected, commits) = self.run_once(None, "without a crash");
+        let (expected, commits) = self.run_once(Joins::Never, None, "without a crash");
         assert!(commits > 0, "the scenario makes its node commit nothing, so there is nothing to crash");
-        for number in 1..=commits {
-            for fault in [Fault::CrashBefore, Fault::CrashAfter] {
-                let what = format!("{fault:?} at commit {number} of {commits}");
-                let (outcome, _) = self.run_once(Some((number, fault)), &what);
-                assert_eq!(outcome, expected, "{what} changed the outcome");
+        let (outcome, joined_commits) = self.run_once(Joins::Always, None, "with joined turns");
+        assert_eq!(outcome, expected, "turns that join their activities changed the outcome");
+        for (joins, commits) in [(Joins::Never, commits), (Joins::Always, joined_commits)] {
+            for number in 1..=commits {
+                for fault in [Fault::CrashBefore, Fault::CrashAfter] {
+                    let what = format!("{fault:?} at commit {number} of {commits}, turns join {joins:?}");
+                    let (outcome, _) = self.run_once(joins, Some((number, fault)), &what);
+                    assert_eq!(outcome, expected, "{what} changed the outcome");
+                }
             }
         }
-        CrashReport { commits, runs: 2 * commits }
+        CrashReport { commits, joined_commits, runs: 2 * (commits + joined_commits) }
     }
 
-    fn run_once<T, F>(&self, crash: Option<(u64, Fault)>, what: &str) -> (Outcome<T>, u64)
+    fn run_once<T, F>(&self, joins: Joins, crash: Option<(u64, Fault)>, what: &str) -> (Outcome<T>, u64)
     where
         S: Fn(Outside) -> F,
         F: Future<Output = T>,
@@ -130,7 +143,11 @@ impl<S> CrashTest<S> {
                 let (store, clock, nodes) = (store.clone(), clock.clone(), nodes.clone());
                 move |node: usize| {
                     let plan = faults::script(crash.filter(|_| node == 0));
-                    let faulty = FaultStore::new(store.clone(), clock.clone(), plan);
+                    let make_store = match joins {
+                        Joins::Never => FaultStore::without_joins,
+                        Joins::Always => FaultStore::new,
+                    };
+                    let faulty = make_store(store.clone(), clock.clone(), plan);
                     nodes.lock().unwrap_or_else(PoisonError::into_inner).push(faulty.clone());
                     faulty as Arc<dyn Store>
                 }

@@ -73,6 +73,7 @@ pub struct FaultStore {
     clock: Arc<dyn Clock>,
     decider: Mutex<Decider>,
     gate: watch::Sender<Gate>,
+    joins_turns: bool,
 }
 
 struct Decider {
@@ -83,8 +84,18 @@ struct Decider {
 impl FaultStore {
     /// A store with faults by a plan.
     pub fn new(inner: Arc<dyn Store>, clock: Arc<dyn Clock>, plan: Plan) -> Arc<FaultStore> {
+        let joins_turns = inner.joins_turns();
+        Self::make(inner, clock, plan, joins_turns)
+    }
+
+    /// The same, and no turn joins its activity: the end of every activity is a commit of its own.
+    pub fn without_joins(inner: Arc<dyn Store>, clock: Arc<dyn Clock>, plan: Plan) -> Arc<FaultStore> {
+        Self::make(inner, clock, plan, false)
+    }
+
+    fn make(inner: Arc<dyn Store>, clock: Arc<dyn Clock>, plan: Plan, joins_turns: bool) -> Arc<FaultStore> {
         let decider = Mutex::new(Decider { plan, commits: 0 });
-        Arc::new(FaultStore { inner, clock, decider, gate: watch::Sender::new(Gate::Open) })
+        Arc::new(FaultStore { inner, clock, decider, gate: watch::Sender::new(Gate::Open), joins_turns })
     }
 
     /// How many commit points there were.

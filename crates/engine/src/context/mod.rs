@@ -121,8 +121,8 @@ impl Context {
     /// Makes changes of records part of the commit that ends this instance: both are there, or neither. The last call
     /// counts.
     ///
-    /// `make` is told how the instance ends. It is called in the turn that ends it, and again when the store says that a
-    /// record is not as expected, so it must read what it relies on each time. Its error keeps the instance from ending: it
+    /// `make` is told how the instance ends. It is called in the turn that ends it, and again when that turn cannot be committed because
+    /// a record is not as expected or something else happened to the instance, so it must read what it relies on each time. Its error keeps the instance from ending: it
     /// is called again every second until it gives none. A panic, or changes that the store finds invalid, are a turn that cannot be
     /// committed, of which there may be so many. It is not called for an execution that continues as new, nor when the engine ends
     /// an instance whose code it cannot run.

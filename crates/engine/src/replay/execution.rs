@@ -7,12 +7,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
+use uuid::Uuid;
+
 use crate::epilogue::MakeEpilogue;
 use crate::event::{CarriedMessage, Event, EventKind, Started};
 use crate::failure::Failure;
+use crate::ids::derived_uuid;
 use crate::limits::MAX_EVENTS_PER_EXECUTION;
 use crate::payload::Payload;
-use crate::work_item::WorkItem;
+use crate::work_item::{ActivityExecute, WorkItem};
 
 use super::drive::RootWake;
 use super::journal::{Journal, Mode, StepFuture};
@@ -73,6 +76,8 @@ pub(crate) struct Execution {
     pub(super) seen_message_ids: SeenMessageIds,
     pub(super) last_event_id: u64,
     last_at_ms: u64,
+    /// How many events were replayed to get here.
+    pub(super) replayed_events: u64,
     /// The last event, once the execution has ended.
     pub(super) ended: Option<EventKind>,
     /// Messages that came after the end by continue-as-new; the next execution gets them.
@@ -124,6 +129,7 @@ impl Execution {
             seen_message_ids,
             last_event_id: 0,
             last_at_ms: 0,
+            replayed_events: 0,
             ended: None,
             late_messages: Vec::new(),
             plan: TurnPlan::default(),
@@ -270,6 +276,18 @@ impl Execution {
 
     pub(crate) fn last_event_id(&self) -> u64 {
         self.last_event_id
+    }
+
+    /// Whether an activity of this very execution is all that is open, and a turn may be lost without much harm: a long history that
+    /// had to be replayed must have grown by an eighth since, so that replays take a bounded share of all work however often
+    /// turns are lost.
+    pub(crate) fn waits_only_for(&self, activity: &ActivityExecute) -> bool {
+        let key = derived_uuid(self.started().seed, activity.id);
+        self.operations.len() == 1
+            && self.operations.contains_key(&activity.id)
+            && Uuid::try_parse(&activity.idempotency_key) == Ok(key)
+            && self.last_event_id >= self.replayed_events + self.replayed_events / 8
+            && !self.has_runnable_steps()
     }
 
     pub(crate) fn has_ended(&self) -> bool {

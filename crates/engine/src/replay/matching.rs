@@ -33,6 +33,7 @@ impl Execution {
         execution.expect_no_commands_left()?;
         execution.root.engine_at_work.store(false, Ordering::Relaxed);
         execution.shared.journal().mode = Mode::Live;
+        execution.replayed_events = execution.last_event_id;
         Ok(execution)
     }
 

@@ -10,7 +10,7 @@ use crate::dead_letter::{DEAD_LETTER_KIND, DeadLetter};
 use crate::replay::{Execution, TurnPlan};
 use crate::store::{
     AckOrchestrationItem, AfterAck, CustomStatusChange, ErrorKind, ExecutionMetadata, ExecutionStatus,
-    LockToken, ProviderError, engine_version,
+    LockToken, ProviderError, TurnLock, engine_version,
 };
 use crate::telemetry;
 
@@ -51,6 +51,7 @@ pub(super) fn to_ack(
     });
     AckOrchestrationItem {
         lock_token: token,
+        lock: TurnLock::Instance,
         execution_id: execution.id().execution_id,
         history_delta: plan.events,
         worker_items: plan.worker_items,
@@ -93,7 +94,8 @@ pub(super) async fn ack(
                 }
             }
         }
-        Err(error) if error.kind() == ErrorKind::LockLost => {
+        // A turn that could not join its activity had no lock to lose.
+        Err(error) if error.kind() == ErrorKind::LockLost && turn.lock == TurnLock::Instance => {
             metrics::counter!(telemetry::LOCKS_LOST, "what" => "turn").increment(1);
         }
         Err(_) => {}

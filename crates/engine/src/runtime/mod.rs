@@ -6,6 +6,7 @@ mod backoff;
 mod begin;
 mod commit;
 mod end;
+mod join;
 mod leases;
 mod observer;
 mod options;

@@ -20,7 +20,8 @@ pub enum OnNondeterminism {
 /// Settings of a runtime. Every default is meant for production.
 #[derive(Debug, Clone)]
 pub struct RuntimeOptions {
-    /// Turns at once; 0 makes a node that runs activities only.
+    /// Turns at once; 0 makes a node that runs activities only. A turn that is committed together with the end of its activity
+    /// runs in the place of that one.
     pub orchestration_concurrency: usize,
     /// Activities at once; 0 makes a node that runs orchestrations only.
     pub worker_concurrency: usize,

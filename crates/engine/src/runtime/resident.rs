@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 
 use crate::replay::Execution;
 use crate::store::{ExecutionPosition, ResidentExecutions};
+use crate::work_item::ActivityExecute;
 
 /// Says that the commit that made an execution what it is went through. Dropped unsaid, it did not.
 pub(super) struct Confirmation(oneshot::Sender<()>);
@@ -66,6 +67,17 @@ impl Resident {
         let fits = entry.execution.id().execution_id == execution_id
             && entry.execution.last_event_id() == last_event_id;
         (fits && entry.confirmed.await.is_ok()).then_some(entry.execution)
+    }
+
+    /// Takes an execution out if an activity that has ended is all that it waits for.
+    pub(super) async fn take_waiting(&self, activity: &ActivityExecute) -> Option<Box<Execution>> {
+        let instance = activity.instance.as_str();
+        let entry = {
+            let mut entries = Self::lock(self.entries.as_ref()?);
+            let waits = entries.peek(instance)?.execution.waits_only_for(activity);
+            waits.then(|| entries.pop(instance)).flatten()?
+        };
+        entry.confirmed.await.is_ok().then_some(entry.execution)
     }
 
     pub(super) fn remove(&self, instance: &str) {

@@ -11,8 +11,8 @@ use futures_util::stream::{FuturesUnordered, StreamExt};
 use super::Stage;
 use super::turn::{Extras, Stop, Turn};
 use crate::failure::{self, Failure};
-use crate::replay::{Execution, RecordedStep, RunnableStep};
-use crate::store::AfterAck;
+use crate::replay::{Execution, ExecutionId, RecordedStep, RunnableStep};
+use crate::store::{AfterAck, OrchestratorMessage};
 use crate::telemetry;
 use crate::work_item::{WorkItem, steps_left};
 
@@ -36,7 +36,7 @@ impl Turn<'_> {
         let mut running = FuturesUnordered::new();
         let mut stops = BTreeMap::new();
         let execution_id = execution.id().execution_id;
-        let wake_up = WorkItem::StepsLeft { execution_id }.for_orchestrator(&*execution.id().instance);
+        let wake_up = wake_up(execution);
         let (mut steps_run, mut wake_up_queued) = (0, false);
         loop {
             let share_used =
@@ -93,6 +93,12 @@ impl Turn<'_> {
             }
         }
     }
+}
+
+/// The message that brings an instance back to its steps.
+pub(super) fn wake_up(execution: &Execution) -> OrchestratorMessage {
+    let ExecutionId { instance, execution_id } = execution.id();
+    WorkItem::StepsLeft { execution_id: *execution_id }.for_orchestrator(&**instance)
 }
 
 async fn run_step(step: RunnableStep) -> RecordedStep {

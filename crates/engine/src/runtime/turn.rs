@@ -8,7 +8,7 @@ use tracing::Instrument;
 use super::begin::Begin;
 use super::options::OnNondeterminism;
 use super::resident::Confirmation;
-use super::{Shared, commit, unstarted};
+use super::{Shared, commit, steps, unstarted};
 use crate::dead_letter::DeadLetter;
 use crate::epilogue::MakeEpilogue;
 use crate::event::{Event, EventKind, ParentLink};
@@ -17,7 +17,7 @@ use crate::payload::Payload;
 use crate::replay::{Execution, ExecutionId, Nondeterminism, OrchestrationHandler, find_started};
 use crate::store::{
     AckOrchestrationItem, ErrorKind, ExecutionStatus, FetchedHistory, LockToken, OrchestrationItem,
-    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier,
+    OrchestratorMessage, ProviderError, RecordWrite, StoredEvent, TimerIdentifier, TurnLock,
 };
 use crate::telemetry;
 use crate::work_item::{ContinueAsNew, StartOrchestration, WorkItem};
@@ -47,21 +47,10 @@ impl From<ProviderError> for Stop {
 pub(super) async fn process(shared: &Shared, item: Box<OrchestrationItem>) {
     let _held = shared.leases.hold_turn(item.lock_token);
     let (token, instance) = (item.lock_token, item.instance.clone());
-    let started_ns = shared.clock.monotonic_ns();
-    let fetched_at_ms = item.fetched_at_ms;
-    let turn = Turn { shared, token, instance: &instance, started_ns, fetched_at_ms };
-    let span = tracing::debug_span!(
-        "segno.turn",
-        instance = &*instance,
-        messages = item.messages.len(),
-        orchestration = tracing::field::Empty,
-        traceparent = tracing::field::Empty,
-    );
+    let turn = Turn::new(shared, token, &instance, item.fetched_at_ms);
+    let span = turn.span(item.messages.len());
     match turn.run(item).instrument(span).await {
-        Ok(()) => {
-            let nanos = shared.clock.monotonic_ns().saturating_sub(started_ns);
-            metrics::histogram!(telemetry::TURN_SECONDS).record(nanos as f64 / 1e9);
-        }
+        Ok(()) => turn.note_duration(),
         Err(Stop::Lost(error)) => {
             shared.resident.remove(&instance);
             tracing::debug!(instance = &*instance, %error, "the turn was lost to another holder");
@@ -86,8 +75,10 @@ pub(super) struct Batch {
     /// Starts beyond the first.
     pub(super) repeated_starts: Vec<StartOrchestration>,
     pub(super) others: Vec<WorkItem>,
-    /// Messages that cannot be read, parked in the same commit.
-    pub(super) parked: Vec<RecordWrite>,
+    /// Written in the same commit: messages that cannot be read are parked.
+    pub(super) records: Vec<RecordWrite>,
+    /// What the first commit holds by its token.
+    pub(super) lock: TurnLock,
 }
 
 impl Batch {
@@ -147,7 +138,26 @@ pub(super) struct Turn<'a> {
     fetched_at_ms: u64,
 }
 
-impl Turn<'_> {
+impl<'a> Turn<'a> {
+    pub(super) fn new(shared: &'a Shared, token: LockToken, instance: &'a str, fetched_at_ms: u64) -> Self {
+        Turn { shared, token, instance, started_ns: shared.clock.monotonic_ns(), fetched_at_ms }
+    }
+
+    pub(super) fn span(&self, messages: usize) -> tracing::Span {
+        tracing::debug_span!(
+            "segno.turn",
+            instance = self.instance,
+            messages,
+            orchestration = tracing::field::Empty,
+            traceparent = tracing::field::Empty,
+        )
+    }
+
+    /// Adds a turn that was committed to the metrics.
+    pub(super) fn note_duration(&self) {
+        metrics::histogram!(telemetry::TURN_SECONDS).record(self.age().as_secs_f64());
+    }
+
     /// Time of this turn: the store's clock at the fetch, moved on by what has passed here since.
     pub(super) fn now_ms(&self) -> u64 {
         let passed_ns = self.shared.clock.monotonic_ns().saturating_sub(self.started_ns);
@@ -271,7 +281,7 @@ impl Turn<'_> {
                     let body = message.body.clone();
                     let letter =
                         DeadLetter::of_orchestrator(ids, &item.instance, body, reason, item.fetched_at_ms);
-                    batch.parked.push(letter.to_write());
+                    batch.records.push(letter.to_write());
                 }
             }
         }
@@ -355,12 +365,20 @@ impl Turn<'_> {
 
     /// Feeds the messages to the execution, runs inline steps, and commits. What can be decided at once is, before there is
     /// a future that would have room for all of it.
-    fn go_on(&self, mut execution: Box<Execution>, batch: Batch) -> impl Future<Output = Result<(), Stop>> {
-        let extras = self.feed(&mut execution, batch);
-        let concluded = if execution.has_runnable_steps() {
-            Err(Box::pin(self.go_on_with_steps(execution, extras)))
-        } else {
-            Ok(self.conclude(execution, extras))
+    pub(super) fn go_on(
+        &self,
+        mut execution: Box<Execution>,
+        batch: Batch,
+    ) -> impl Future<Output = Result<(), Stop>> {
+        let mut extras = self.feed(&mut execution, batch);
+        let concluded = match (execution.has_runnable_steps(), extras.lock) {
+            (false, _) => Ok(self.conclude(execution, extras)),
+            (true, TurnLock::Instance) => Err(Box::pin(self.go_on_with_steps(execution, extras))),
+            // Steps run under a lock on the instance, and there is none. The next turn has it.
+            (true, TurnLock::Activity { .. }) => {
+                extras.orchestrator_items.push(steps::wake_up(&execution));
+                Ok(self.conclude(execution, extras))
+            }
         };
         async move {
             match concluded {
@@ -385,7 +403,8 @@ impl Turn<'_> {
             execution.handle(message, now_ms);
             execution.enforce_event_limit(now_ms);
         }
-        Extras { records: batch.parked, orchestrator_items: replies, cancelled_timers: Vec::new() }
+        let Batch { records, lock, .. } = batch;
+        Extras { lock, records, orchestrator_items: replies, cancelled_timers: Vec::new() }
     }
 
     async fn go_on_with_steps(&self, mut execution: Box<Execution>, mut extras: Extras) -> Result<(), Stop> {
@@ -434,6 +453,7 @@ impl Turn<'_> {
     ) -> AckOrchestrationItem {
         let plan = execution.take_plan();
         let mut turn = commit::to_ack(self.shared, execution, plan, self.token, now_ms);
+        turn.lock = std::mem::take(&mut extras.lock);
         turn.records.append(&mut extras.records);
         turn.orchestrator_items.append(&mut extras.orchestrator_items);
         turn.cancelled_timers.append(&mut extras.cancelled_timers);
@@ -495,6 +515,7 @@ struct Conclusion {
 
 /// What goes into the first commit of a turn beside the plan of its execution.
 pub(super) struct Extras {
+    lock: TurnLock,
     records: Vec<RecordWrite>,
     pub(super) orchestrator_items: Vec<OrchestratorMessage>,
     pub(super) cancelled_timers: Vec<TimerIdentifier>,

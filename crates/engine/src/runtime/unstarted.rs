@@ -53,7 +53,7 @@ impl Turn<'_> {
         let sent = batch.others.iter().filter(|message| message.is_from_a_sender());
         let letters = sent.map(|message| self.letter(&item.instance, message, HAD_ENDED));
         turn.records = letters.collect();
-        turn.records.extend(batch.parked);
+        turn.records.extend(batch.records);
         Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
     }
 
@@ -105,7 +105,7 @@ impl Turn<'_> {
             log.write_status(&mut turn);
         }
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
-        turn.records = batch.parked;
+        turn.records = batch.records;
         turn.records.extend(self.park_refused(log));
         Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
     }
@@ -135,7 +135,7 @@ impl Turn<'_> {
         turn.metadata.parent_instance_id = start.parent.as_ref().map(|parent| parent.instance.clone());
         turn.metadata.labels = Some(start.labels.clone()).filter(|labels| !labels.is_empty());
         log.write_status(&mut turn);
-        turn.records = batch.parked;
+        turn.records = batch.records;
         turn.records.extend(self.park_refused(log));
         let visible_at_ms = start.start_at_ms;
         let again = WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(&*item.instance);
@@ -264,7 +264,7 @@ impl Turn<'_> {
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.metadata.status = Some(status_of(&failure));
         turn.metadata.output = Some(Output::Failed(failure).encode());
-        turn.records = batch.parked;
+        turn.records = batch.records;
         Ok(commit::ack(self.shared, &log.instance, Arc::new(turn)).await?)
     }
 
@@ -307,7 +307,7 @@ impl Turn<'_> {
             .map(|message| OrchestratorMessage { visible_at_ms, ..message })
             .chain(batch.answer_starts(&item.instance, own_parent.as_ref()))
             .collect();
-        turn.records = batch.parked;
+        turn.records = batch.records;
         Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
     }
 

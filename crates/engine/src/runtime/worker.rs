@@ -13,7 +13,7 @@ use tracing::Instrument;
 
 use super::leases::LOCK_LOST;
 use super::unregistered::Verdict;
-use super::{Shared, Stage, backoff};
+use super::{Shared, Stage, backoff, join};
 use crate::activity::{ActivityContext, CancellationToken, Heartbeat};
 use crate::clock::{self, duration_ms};
 use crate::failure::{self, Failure};
@@ -197,6 +197,12 @@ async fn attempt(
     match ended {
         Ended::Result(result) => {
             let records = progress.end(result.is_ok(), heartbeat.latest().progress);
+            if let Some(execution) = join::waiting_execution(shared, &item, delivery).await {
+                let end = ending::completion((item.execution_id, item.id), item.attempt, result.clone());
+                if Box::pin(join::run(shared, execution, token, end, records.clone())).await {
+                    return ending::count(result.is_ok());
+                }
+            }
             finish(shared, &item, token, result, records).await;
         }
         Ended::Stopped(reason) => {

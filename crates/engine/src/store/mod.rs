@@ -36,7 +36,7 @@ pub use message::{
 pub use provider::{
     AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, ExecutionMetadata, ExecutionPosition,
     ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockedWorkItem,
-    OrchestrationItem, Provider, ResidentExecutions,
+    OrchestrationItem, Provider, ResidentExecutions, TurnLock,
 };
 pub use records::{DueRecords, Expect, ListRecords, Record, RecordBatch, RecordWrite, Records};
 pub use transfer::{

@@ -209,6 +209,31 @@ pub enum AfterAck {
     KeepLock,
 }
 
+/// What the token of a turn is a lock on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TurnLock {
+    /// Its instance, which was fetched.
+    #[default]
+    Instance,
+    /// A running activity of its instance. The turn *joins* the activity: it is what the end of the activity brings, so the
+    /// commit removes the activity, and no message of that end is ever queued. Only for stores that say
+    /// [`Provider::joins_turns`].
+    ///
+    /// The commit fails with `LockLost`, and changes nothing, unless
+    /// * the activity is locked by the token, and its attempt count is 1,
+    /// * the instance is at rest: it is not locked, no message for it is visible, and it was not given back with a delay that
+    ///   still lasts,
+    /// * the turn goes on with the current execution of the instance: that has the number and the incarnation of the turn, and the
+    ///   turn has events, the first of which is the next one,
+    /// * it is a whole turn: there is no lock that [`AfterAck::KeepLock`] could keep.
+    ///
+    /// A store may refuse in other cases too; the activity is ended by itself then.
+    Activity {
+        /// The incarnation of the execution that the turn goes on with; see [`ExecutionMetadata::incarnation`].
+        incarnation: u64,
+    },
+}
+
 /// One turn, to be committed all or nothing.
 ///
 /// A turn without events and metadata only consumes messages: it makes no instance and no execution. A new execution
@@ -217,6 +242,8 @@ pub enum AfterAck {
 pub struct AckOrchestrationItem {
     /// Token of the fetched item; the commit fails with `LockLost` unless it still holds.
     pub lock_token: LockToken,
+    /// What the token is a lock on.
+    pub lock: TurnLock,
     /// Execution that the events belong to; created if it is new, and then the current one.
     pub execution_id: u64,
     /// New events, ascending. An event id that is not above all that the execution has fails the whole commit with
@@ -239,10 +266,20 @@ pub struct AckOrchestrationItem {
 }
 
 impl AckOrchestrationItem {
+    /// Whether a turn that joins an activity goes on with an execution as it stands; see [`TurnLock::Activity`].
+    pub fn goes_on_from(&self, current: &ExecutionPosition<'_>) -> bool {
+        let TurnLock::Activity { incarnation } = self.lock else { return false };
+        self.after == AfterAck::Release
+            && self.execution_id == current.execution_id
+            && Some(incarnation) == current.incarnation
+            && self.history_delta.first().is_some_and(|event| event.event_id == current.last_event_id + 1)
+    }
+
     /// An ack that only consumes the fetched messages.
     pub fn empty(lock_token: LockToken, execution_id: u64) -> Self {
         AckOrchestrationItem {
             lock_token,
+            lock: TurnLock::Instance,
             execution_id,
             history_delta: Vec::new(),
             worker_items: Vec::new(),
@@ -336,6 +373,11 @@ pub trait Provider: Send + Sync + 'static {
     /// a repeat then answers `LockLost` (or `Conflict` under [`AfterAck::KeepLock`]) if the first one had worked. The turn
     /// is shared so that whoever may have to repeat it need not copy it.
     async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError>;
+
+    /// Whether turns may join the activity whose end brings them; see [`TurnLock::Activity`].
+    fn joins_turns(&self) -> bool {
+        false
+    }
 
     /// Gives the batch back: clears the lock and shows the messages again, after `delay` if given, in their order.
     /// The delay holds for the whole instance: messages that arrived under the lock or come later wait as well, so that

@@ -16,16 +16,22 @@ pub(crate) struct HeldAttempt {
 impl HeldAttempt {
     /// The commit that ends the attempt: the item goes, and its orchestration hears of it.
     pub(crate) fn ended(self, result: Result<Payload, Failure>, records: Vec<RecordWrite>) -> AckWorkItem {
-        let ScheduledActivityIdentifier { instance, execution_id, activity_id: id } = self.activity;
-        let completion = match result {
-            Ok(result) => WorkItem::ActivityCompleted { execution_id, id, result },
-            Err(failure) => {
-                let details = failure.bounded();
-                WorkItem::ActivityFailed { execution_id, id, attempt: self.attempt, details }
-            }
-        };
+        let ScheduledActivityIdentifier { instance, execution_id, activity_id } = self.activity;
+        let completion = completion((execution_id, activity_id), self.attempt, result);
         let completion = Some(completion.for_orchestrator(instance));
         AckWorkItem { lock_token: self.lock_token, completion, records }
+    }
+}
+
+/// What the execution of an activity hears of the end of an attempt.
+pub(crate) fn completion(
+    (execution_id, id): (u64, u64),
+    attempt: u32,
+    result: Result<Payload, Failure>,
+) -> WorkItem {
+    match result {
+        Ok(result) => WorkItem::ActivityCompleted { execution_id, id, result },
+        Err(failure) => WorkItem::ActivityFailed { execution_id, id, attempt, details: failure.bounded() },
     }
 }
 

@@ -60,8 +60,8 @@ async fn counters_tell_what_happened() {
         (telemetry::ATTEMPTS_QUEUED, "[]", 100),
         (telemetry::ACTIVITY_ATTEMPTS, r#"["completed"]"#, 100),
         (telemetry::STEPS_RUN, "[]", 20),
-        // Each execution: start, five activities (the fifth runs the step as well), the timer.
-        (telemetry::TURNS, "[]", 1 + 20 * 7),
+        // Each execution: start, five activities, the step, the timer.
+        (telemetry::TURNS, "[]", 1 + 20 * 8),
     ];
     for (name, labels, count) in expected {
         assert_eq!(counters.get(&format!("{name}{labels}")), Some(&count), "{name}{labels} of {counters:#?}");

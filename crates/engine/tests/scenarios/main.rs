@@ -15,6 +15,7 @@ mod client;
 mod continue_as_new;
 mod determinism;
 mod epilogues;
+mod joined_turns;
 mod limits;
 mod messages;
 mod pause;

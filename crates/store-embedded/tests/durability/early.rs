@@ -32,7 +32,7 @@ fn open(disk: &Arc<Disk>) -> Arc<EmbeddedStore> {
 }
 
 /// Polls a call once: it has begun then, and what it says is `None` while it waits.
-async fn begun<F: Future>(mut call: Pin<&mut F>) -> Option<F::Output> {
+pub async fn begun<F: Future>(mut call: Pin<&mut F>) -> Option<F::Output> {
     let mut poll = |context: &mut std::task::Context<'_>| match call.as_mut().poll(context) {
         Poll::Ready(output) => Poll::Ready(Some(output)),
         Poll::Pending => Poll::Ready(None),
@@ -44,10 +44,12 @@ async fn begun<F: Future>(mut call: Pin<&mut F>) -> Option<F::Output> {
 macro_rules! waits {
     ($call:expr) => {{
         let mut call = Box::pin($call);
-        assert!(begun(call.as_mut()).await.is_none(), "answered before it is durable: {}", stringify!($call));
+        let answer = $crate::early::begun(call.as_mut()).await;
+        assert!(answer.is_none(), "answered before it is durable: {}", stringify!($call));
         call
     }};
 }
+pub(crate) use waits;
 
 fn message(instance: &str, body: &'static str) -> OrchestratorMessage {
     OrchestratorMessage::new(instance.to_owned(), Bytes::from_static(body.as_bytes()))

@@ -24,7 +24,9 @@ fn open(disk: &Arc<Disk>, clock: &Arc<VirtualClock>) -> Arc<EmbeddedStore> {
 
 #[test]
 fn every_answer_is_the_oracles_also_across_reopening() {
-    for seed in 0..cases("SEGNO_MODEL_SEQUENCES", 100) {
+    let sequences = cases("SEGNO_MODEL_SEQUENCES", 100);
+    let mut joined = 0;
+    for seed in 0..sequences {
         block_on(async {
             let (mut random, disk) = (Random::new(seed), Disk::empty());
             let (oracle_clock, clock) = (VirtualClock::new(), VirtualClock::new());
@@ -33,6 +35,7 @@ fn every_answer_is_the_oracles_also_across_reopening() {
             for (number, step) in script::script(seed, STEPS).iter().enumerate() {
                 let expected = script::run(step, &*oracle, &oracle_clock).await;
                 let answer = script::run(step, &*store, &clock).await;
+                joined += u64::from(answer.ends_with("joined"));
                 assert_eq!(answer, expected, "seed {seed}, step {number}");
                 if random.chance(1, 6) {
                     drop(store);
@@ -48,4 +51,5 @@ fn every_answer_is_the_oracles_also_across_reopening() {
             assert_eq!(script::show_all(&*store, &clock, end_ms).await, expected, "seed {seed}, at the end");
         });
     }
+    assert!(joined >= sequences / 10, "{joined} turns were joined to activities in {sequences} sequences");
 }

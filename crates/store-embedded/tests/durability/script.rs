@@ -84,8 +84,8 @@ fn metadata(random: &mut Random) -> ExecutionMetadata {
     if random.chance(1, 2) {
         metadata.orchestration_name = Some(format!("Flow{}", random.below(2)).into());
         metadata.pinned_version = Some(semver::Version::new(1, random.below(2), 0));
-        metadata.incarnation = Some(random.below(9));
     }
+    metadata.incarnation = random.chance(4, 5).then(|| incarnation(random));
     if random.chance(1, 4) {
         metadata.parent_instance_id = Some(instance(random));
     }
@@ -101,23 +101,38 @@ fn metadata(random: &mut Random) -> ExecutionMetadata {
     metadata
 }
 
+/// Mostly the same one, so that a turn that guesses it can join an activity.
+fn incarnation(random: &mut Random) -> u64 {
+    u64::from(random.chance(1, 8))
+}
+
 fn turn(random: &mut Random, item: &OrchestrationItem, now_ms: u64) -> AckOrchestrationItem {
     let next = item.last_event_id > 0 && random.chance(1, 5);
     let execution_id = item.execution_id + u64::from(next);
     let first = if next { 1 } else { item.last_event_id + 1 };
+    let ack = AckOrchestrationItem::empty(item.lock_token, execution_id);
+    fill(random, ack, &item.instance, first, now_ms)
+}
+
+/// Puts something random into every part of a turn whose first event has this id.
+fn fill(
+    random: &mut Random,
+    turn: AckOrchestrationItem,
+    instance: &str,
+    first: u64,
+    now_ms: u64,
+) -> AckOrchestrationItem {
     let events =
         (first..first + random.below(4)).map(|event_id| StoredEvent { event_id, data: body(random) });
     AckOrchestrationItem {
         history_delta: events.collect(),
-        worker_items: (0..random.below(3)).map(|_| activity(random, &item.instance, now_ms)).collect(),
+        worker_items: (0..random.below(3)).map(|_| activity(random, instance, now_ms)).collect(),
         orchestrator_items: (0..random.below(3)).map(|_| message(random, now_ms)).collect(),
         metadata: metadata(random),
-        cancelled_activities: (0..random.below(2))
-            .map(|_| activity(random, &item.instance, 0).activity)
-            .collect(),
+        cancelled_activities: (0..random.below(2)).map(|_| activity(random, instance, 0).activity).collect(),
         cancelled_timers: vec![TimerIdentifier { execution_id: 1, timer_id: random.below(3) }],
         records: if random.chance(1, 3) { vec![write(random)] } else { Vec::new() },
-        ..AckOrchestrationItem::empty(item.lock_token, execution_id)
+        ..turn
     }
 }
 
@@ -141,7 +156,7 @@ pub async fn run(step: &Step, store: &dyn Store, clock: &Arc<VirtualClock>) -> S
     match random.below(16) {
         0..=2 => said(store.enqueue_for_orchestrator(message(random, now_ms), None).await),
         3..=7 => run_turn(random, store, now_ms).await,
-        8..=10 => run_work(random, store).await,
+        8..=10 => run_work(random, store, now_ms).await,
         11 | 12 => {
             let batch = RecordBatch {
                 writes: (0..=random.below(2)).map(|_| write(random)).collect(),
@@ -186,7 +201,7 @@ async fn run_turn(random: &mut Random, store: &dyn Store, now_ms: u64) -> String
     format!("{:?} {}", OrchestrationItem { lock_token: LockToken(0), ..item }, said(outcome))
 }
 
-async fn run_work(random: &mut Random, store: &dyn Store) -> String {
+async fn run_work(random: &mut Random, store: &dyn Store, now_ms: u64) -> String {
     let fetched = store.fetch_work_item(LOCK, Duration::ZERO, Some(&session()), &TagFilter::Any).await;
     let item = match fetched {
         Ok(Some(item)) => item,
@@ -194,6 +209,14 @@ async fn run_work(random: &mut Random, store: &dyn Store) -> String {
         Err(error) => return format!("{:?}", error.kind()),
     };
     let lock_token = item.lock_token;
+    if random.chance(1, 2) {
+        match join(&mut random.fork(), store, &item, now_ms).await {
+            Ok(()) => return format!("{:?} joined", LockedWorkItem { lock_token: LockToken(0), ..item }),
+            Err(error) if error.kind() == ErrorKind::Unavailable => return said::<()>(Err(error)),
+            // It is ended by itself.
+            Err(_) => {}
+        }
+    }
     let outcome = if random.chance(1, 5) {
         store.abandon_work_item(lock_token, None, random.chance(1, 2)).await
     } else {
@@ -202,6 +225,23 @@ async fn run_work(random: &mut Random, store: &dyn Store) -> String {
         store.ack_work_item(AckWorkItem { lock_token, completion, records: Vec::new() }).await
     };
     format!("{:?} {}", LockedWorkItem { lock_token: LockToken(0), ..item }, said(outcome))
+}
+
+/// Ends an activity with a turn of its instance.
+async fn join(
+    random: &mut Random,
+    store: &dyn Store,
+    item: &LockedWorkItem,
+    now_ms: u64,
+) -> Result<(), ProviderError> {
+    let instance = &item.message.activity.instance;
+    let current = store.get_instance_info(instance).await?.current_execution_id;
+    let last_event_id = store.read(instance).await?.last().map_or(0, |event| event.event_id);
+    let lock = TurnLock::Activity { incarnation: incarnation(random) };
+    let empty = AckOrchestrationItem::empty(item.lock_token, current);
+    let turn = AckOrchestrationItem { lock, ..empty };
+    let turn = fill(random, turn, instance, last_event_id + 1, now_ms);
+    store.ack_orchestration_item(Arc::new(turn)).await
 }
 
 /// Everything that a store shows, without changing it.

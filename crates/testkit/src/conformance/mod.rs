@@ -31,6 +31,7 @@ mod deletion_and_hierarchy;
 mod due_records;
 mod instance_locks;
 mod instance_queries;
+mod joined_turns;
 mod keep_lock;
 mod lock_expiry_and_fencing;
 mod multi_execution;

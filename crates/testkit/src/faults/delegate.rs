@@ -40,6 +40,10 @@ impl Provider for FaultStore {
         self.commit("ack_orchestration_item", self.inner.ack_orchestration_item(turn)).await
     }
 
+    fn joins_turns(&self) -> bool {
+        self.joins_turns
+    }
+
     async fn abandon_orchestration_item(
         &self,
         lock_token: LockToken,

@@ -55,7 +55,8 @@ async fn keep(site: Site, node: u64, mut random: Random) {
     for life in 0_u64.. {
         let options = options(&mut random, format!("node-{node}-{life}"));
         let plan = faults(random.fork(), one_in, budget.clone());
-        let store = FaultStore::new(site.store.clone(), site.clock.clone(), plan);
+        let make_store = if random.chance(1, 3) { FaultStore::without_joins } else { FaultStore::new };
+        let store = make_store(site.store.clone(), site.clock.clone(), plan);
         let runtime = Runtime::builder(store.clone())
             .registry(site.registry.clone())
             .options(options)

@@ -243,6 +243,13 @@ impl OrchestratorQueue {
         self.locks.get(&token)
     }
 
+    /// Whether an instance has no lock, and nothing that a fetch could take or has to wait for.
+    pub fn is_at_rest(&self, instance: &str, now_ms: u64) -> bool {
+        self.instances.get(instance).is_none_or(|queue| {
+            queue.lock.is_none() && queue.visible.is_empty() && queue.not_before_ms <= now_ms
+        })
+    }
+
     /// Removes the fetched messages, and the lock unless it is kept. Returns their ids; `None` when the token does not hold.
     pub fn consume(
         &mut self,

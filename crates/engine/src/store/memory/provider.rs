@@ -51,6 +51,10 @@ impl Provider for MemoryStore {
         self.change(|state, now_ms| state.ack_turn(turn, now_ms))
     }
 
+    fn joins_turns(&self) -> bool {
+        true
+    }
+
     async fn abandon_orchestration_item(
         &self,
         lock_token: LockToken,

@@ -15,7 +15,7 @@ use crate::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, ErrorKind, ExecutionMetadata, ExecutionPosition,
     FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceFilter, LockedWorkItem,
     OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    RecordBatch, ResidentExecutions, StartGuard, StoredEvent,
+    RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
 };
 
 /// Everything that the store holds.
@@ -93,7 +93,10 @@ impl State {
     /// Commits a turn.
     pub(super) fn ack_turn(&mut self, turn: AckOrchestrationItem, now_ms: u64) -> Result<(), ProviderError> {
         const OPERATION: &str = "ack_orchestration_item";
-        let locked = self.orchestrations.locked_instance(turn.lock_token);
+        let locked = match turn.lock {
+            TurnLock::Instance => self.orchestrations.locked_instance(turn.lock_token),
+            TurnLock::Activity { .. } => self.joined_instance(&turn, now_ms),
+        };
         let instance = Arc::clone(locked.ok_or_else(|| ProviderError::lock_lost(OPERATION))?);
         let execution_id = turn.execution_id;
         self.instances.check_new_events(OPERATION, &instance, execution_id, &turn.history_delta)?;
@@ -101,8 +104,10 @@ impl State {
 
         // The messages of the turn go before new ones come, so that a start that this turn consumes does not stand in
         // the way of one that it enqueues.
-        let consumed = self.orchestrations.consume(turn.lock_token, turn.after);
-        drop(consumed.expect("the token was found to hold at the start of this commit"));
+        match turn.lock {
+            TurnLock::Instance => drop(self.orchestrations.consume(turn.lock_token, turn.after)),
+            TurnLock::Activity { .. } => drop(self.work.finish(turn.lock_token, now_ms)),
+        }
         self.commit_instance(InstanceCommit {
             instance: &instance,
             execution_id,
@@ -125,6 +130,21 @@ impl State {
         }
         self.records.apply(turn.records, now_ms);
         Ok(())
+    }
+
+    /// The instance of the activity that a turn joins, if it may; see [`TurnLock::Activity`].
+    fn joined_instance(&self, turn: &AckOrchestrationItem, now_ms: u64) -> Option<&Arc<str>> {
+        let (instance, attempts) = self.work.locked_activity(turn.lock_token)?;
+        let execution = self.instances.current_execution(instance)?;
+        let current = ExecutionPosition {
+            instance,
+            execution_id: self.instances.info(instance)?.current_execution_id,
+            incarnation: execution.incarnation,
+            last_event_id: execution.last_event_id(),
+        };
+        let joins =
+            attempts == 1 && turn.goes_on_from(&current) && self.orchestrations.is_at_rest(instance, now_ms);
+        joins.then_some(instance)
     }
 
     /// Appends events outside a turn.

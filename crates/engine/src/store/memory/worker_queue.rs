@@ -182,6 +182,13 @@ impl WorkerQueue {
         self.items.get(&item_id).map(|item| (item_id, item.attempts))
     }
 
+    /// The instance of the item that the token holds, and the attempts of the item, this fetch included.
+    pub fn locked_activity(&self, token: LockToken) -> Option<(&Arc<str>, u32)> {
+        let item = self.items.get(self.locks.get(&token)?)?;
+        let (instance, _) = self.by_instance.get_key_value(item.message.activity.instance.as_str())?;
+        Some((instance, item.attempts))
+    }
+
     /// Removes the item that the token holds and returns its id. `None` when it holds none.
     pub fn finish(&mut self, token: LockToken, now_ms: u64) -> Option<u64> {
         let item_id = *self.locks.get(&token)?;

@@ -282,10 +282,10 @@ impl Execution {
     /// had to be replayed must have grown by an eighth since, so that replays take a bounded share of all work however often
     /// turns are lost.
     pub(crate) fn waits_only_for(&self, activity: &ActivityExecute) -> bool {
-        let key = derived_uuid(self.started().seed, activity.id);
+        let key = || derived_uuid(self.started().seed, activity.id);
         self.operations.len() == 1
             && self.operations.contains_key(&activity.id)
-            && Uuid::try_parse(&activity.idempotency_key) == Ok(key)
+            && Uuid::try_parse(&activity.idempotency_key) == Ok(key())
             && self.last_event_id >= self.replayed_events + self.replayed_events / 8
             && !self.has_runnable_steps()
     }

@@ -41,10 +41,11 @@ async fn fetch_work(store: &EmbeddedStore) -> Option<LockedWorkItem> {
     store.fetch_work_item(LOCK, Duration::ZERO, None, &TagFilter::Any).await.unwrap()
 }
 
-/// Makes an instance with one event, which schedules activity 1.
-async fn start(store: &EmbeddedStore) {
+/// A store with an instance of one event, whose activity 1 is locked.
+async fn running(disk: &Arc<Disk>) -> (Arc<EmbeddedStore>, LockedWorkItem) {
+    let store = open(disk);
     store.enqueue_for_orchestrator(OrchestratorMessage::new("a", "start"), None).await.unwrap();
-    let item = fetch_turn(store).await.unwrap();
+    let item = fetch_turn(&store).await.unwrap();
     let metadata = ExecutionMetadata { incarnation: Some(INCARNATION), ..ExecutionMetadata::default() };
     let turn = AckOrchestrationItem {
         history_delta: vec![event(1)],
@@ -53,6 +54,8 @@ async fn start(store: &EmbeddedStore) {
         ..AckOrchestrationItem::empty(item.lock_token, 1)
     };
     store.ack_orchestration_item(Arc::new(turn)).await.unwrap();
+    let work = fetch_work(&store).await.unwrap();
+    (store, work)
 }
 
 /// A turn that joins activity 1 and schedules activity 2.
@@ -82,9 +85,7 @@ async fn left_in(disk: &Arc<Disk>) -> Left {
 fn a_power_cut_leaves_the_activity_or_the_turn_that_joins_it() {
     block_on(async {
         let disk = Disk::empty();
-        let store = open(&disk);
-        start(&store).await;
-        let work = fetch_work(&store).await.unwrap();
+        let (store, work) = running(&disk).await;
         let before = disk.done();
         store.ack_orchestration_item(joining(&work)).await.unwrap();
         let acknowledged = disk.done();
@@ -106,9 +107,7 @@ fn a_power_cut_leaves_the_activity_or_the_turn_that_joins_it() {
 fn nothing_of_a_joined_turn_gets_out_before_the_sync() {
     block_on(async {
         let disk = Disk::empty();
-        let store = open(&disk);
-        start(&store).await;
-        let work = fetch_work(&store).await.unwrap();
+        let (store, work) = running(&disk).await;
         let held = disk.hold_syncs();
         let ack = waits!(store.ack_orchestration_item(joining(&work)));
         assert_eq!(fetch_work(&store).await, None, "the next activity");
@@ -128,9 +127,7 @@ fn nothing_of_a_joined_turn_gets_out_before_the_sync() {
 fn nothing_joins_while_something_of_the_instance_is_on_its_way() {
     block_on(async {
         let disk = Disk::empty();
-        let store = open(&disk);
-        start(&store).await;
-        let work = fetch_work(&store).await.unwrap();
+        let (store, work) = running(&disk).await;
         store.enqueue_for_orchestrator(OrchestratorMessage::new("a", "go"), None).await.unwrap();
         let item = fetch_turn(&store).await.unwrap();
         let held = disk.hold_syncs();

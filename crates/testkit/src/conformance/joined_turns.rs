@@ -1,6 +1,8 @@
 //! A turn may be committed together with the end of the activity that brings it. For stores that join turns; others pass.
 
-use segno::store::{AckOrchestrationItem, ExecutionStatus, Expect, LockedWorkItem, TurnLock, WatchUntil};
+use segno::store::{
+    AckOrchestrationItem, ExecutionStatus, Expect, LockedWorkItem, TurnLock, WatchUntil, WorkerMessage,
+};
 
 use super::fixture::*;
 
@@ -8,16 +10,16 @@ const INCARNATION: u64 = 7;
 
 /// Makes `i1` with one event and an activity, and locks the activity. `None` when the store does not join turns.
 async fn running(env: &Env) -> Option<LockedWorkItem> {
-    schedule(env).await?;
+    schedule(env, job(1)).await?;
     Some(env.work().await)
 }
 
-/// Makes `i1` with one event and an activity.
-async fn schedule(env: &Env) -> Option<()> {
+/// Makes `i1` with one event and this activity.
+async fn schedule(env: &Env, job: WorkerMessage) -> Option<()> {
     if !env.joins_turns() {
         return None;
     }
-    let turn = env.turn_of("i1").await.named("Flow").event(1).work(job(1));
+    let turn = env.turn_of("i1").await.named("Flow").event(1).work(job);
     turn.metadata(|metadata| metadata.incarnation = Some(INCARNATION)).ack().await;
     Some(())
 }
@@ -158,11 +160,9 @@ pub(super) async fn a_joined_turn_may_name_its_activity_among_the_cancelled(env:
 }
 
 pub(super) async fn a_joined_turn_keeps_the_session_of_its_activity(env: Env) {
-    if !env.joins_turns() {
+    if schedule(&env, session_job("s", 1)).await.is_none() {
         return;
     }
-    let turn = env.turn_of("i1").await.named("Flow").event(1).work(session_job("s", 1));
-    turn.metadata(|metadata| metadata.incarnation = Some(INCARNATION)).ack().await;
     let work = env.take(ask().owner("a")).await.remove(0);
     joining(&env, &work).event(2).work(session_job("s", 2)).ack().await;
     assert_eq!(env.take_ids(ask().owner("b")).await, [0; 0], "the session is another's");
@@ -178,7 +178,7 @@ pub(super) async fn nothing_joins_an_earlier_execution(env: Env) {
 }
 
 pub(super) async fn nothing_joins_an_activity_that_was_delivered_before(env: Env) {
-    if schedule(&env).await.is_none() {
+    if schedule(&env, job(1)).await.is_none() {
         return;
     }
     let given_back = env.work().await;
@@ -188,7 +188,7 @@ pub(super) async fn nothing_joins_an_activity_that_was_delivered_before(env: Env
 }
 
 pub(super) async fn nothing_joins_under_a_lock_that_is_lost(env: Env) {
-    if schedule(&env).await.is_none() {
+    if schedule(&env, job(1)).await.is_none() {
         return;
     }
     let work = env.work_for(env.span()).await;

@@ -99,6 +99,8 @@ async fn who_comes_back_misses_nothing_or_is_told() {
     let mut stream = client.changes(&all(), Some(&listening.id)).await.unwrap();
     assert_eq!(next(&mut stream).await.id, listening.id);
     assert_eq!(next_change(&mut stream).await.change, ChangeKind::Started);
+    // Its end is told after the caller has heard the result.
+    while next_change(&mut stream).await.change != ChangeKind::Completed {}
 
     let mut stream = client.changes(&all(), Some("anothernode-17")).await.unwrap();
     assert_eq!(next(&mut stream).await.name, "listening");

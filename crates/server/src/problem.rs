@@ -48,6 +48,8 @@ macro_rules! codes {
 codes! {
     /// The request cannot be read, or a field of it is wrong.
     InvalidRequest = "invalid-request", BAD_REQUEST, "The request is wrong";
+    /// The orchestration is one that only Segno itself starts.
+    BuiltInOrchestration = "built-in-orchestration", BAD_REQUEST, "The orchestration cannot be started from outside";
     /// No key, or one that does not work.
     Unauthorized = "unauthorized", UNAUTHORIZED, "A valid API key is needed";
     /// The key does not allow this.
@@ -116,6 +118,14 @@ impl Refusal {
         let mut refusal = Self::new(Code::InvalidRequest, format!("{}: {}", error.field, error.detail));
         refusal.errors.push(error);
         refusal
+    }
+
+    /// The caller names an orchestration that only Segno itself starts.
+    pub fn built_in(orchestration: &str) -> Self {
+        let detail = format!(
+            "{orchestration:?} is part of Segno and is not started by its name; call a function by POST /v1/invocations"
+        );
+        Self::new(Code::BuiltInOrchestration, detail)
     }
 
     /// Nothing of this name is there, or not for this caller: the two cannot be told apart.

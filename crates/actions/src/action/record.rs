@@ -68,6 +68,9 @@ pub(crate) fn decode(record: &Record) -> Result<StoredAction, ActionError> {
         return Err(unreadable(format!("its format is {}, this version reads {FORMAT}", body.format)));
     }
     let scope = Scope { namespace: body.namespace, tenant: body.tenant };
+    if record.id != record_id(&scope, body.action.id) {
+        return Err(unreadable(format!("it is that of action {}{}", scope.id_prefix(), body.action.id)));
+    }
     Ok(StoredAction { scope, version: record.version, action: body.action })
 }
 

@@ -1,7 +1,7 @@
 //! A call that is ready to be started: where it goes and all that bounds it. What is decided here is stored, and holds
 //! whatever becomes of the declaration later.
 
-use segno::{Payload, Retry};
+use segno::{Category, Failure, Payload, Retry};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -100,6 +100,36 @@ pub struct Call {
     /// Whether what a node has begun and lost is given up rather than begun again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gives_up_when_lost: bool,
+}
+
+impl Call {
+    /// Whose function it is.
+    pub fn scope(&self) -> Scope {
+        Scope { namespace: self.namespace.clone(), tenant: self.tenant.clone() }
+    }
+
+    /// Refuses a call of another scope than the one that its instance belongs to.
+    ///
+    /// # Errors
+    /// A configuration failure with the code `scope-mismatch`.
+    pub fn check_instance(&self, instance: &str) -> Result<(), Failure> {
+        check_instance(&self.scope(), instance)
+    }
+}
+
+/// Refuses work that carries another scope than the instance that it runs in belongs to. Data can be written by hand; the
+/// id was checked by whatever started the instance.
+pub(super) fn check_instance(scope: &Scope, instance: &str) -> Result<(), Failure> {
+    if scope.owns(instance) {
+        return Ok(());
+    }
+    let message = format!(
+        "the call is for namespace {:?}, tenant {:?}, and its instance {instance:?} does not belong there; start \
+         invoke under an id of invocation_id",
+        scope.namespace.as_str(),
+        scope.tenant.as_str()
+    );
+    Err(Failure::new(Category::Configuration, message).code("scope-mismatch"))
 }
 
 /// The routing tag of calls that a worker elsewhere takes: `remote:{namespace}/{tenant}/{function}`, and `#{tag}` behind

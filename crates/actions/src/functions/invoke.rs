@@ -14,7 +14,7 @@ use super::catalogue::{Functions, Inner, Origin};
 use super::error::FunctionError;
 use super::function::{Executor, Function};
 use super::http::{self, HttpCall};
-use super::invocation::{Call, Invocation, Route};
+use super::invocation::{Call, Invocation, Route, check_instance};
 use super::names::{FunctionName, Scope};
 use super::process::{self, Tool};
 use crate::action::RECOVERED;
@@ -26,12 +26,24 @@ pub const INVOKE: Orchestration<Invocation, Payload> = Orchestration::new("invok
 /// The activity that runs one attempt of a function.
 pub const FUNCTION: Activity<Call, Payload> = Activity::new("function");
 
+/// Orchestrations that only Segno itself starts. Their inputs are made here, after all checks; an input from outside
+/// would get around them. Every door that takes the name of an orchestration refuses these.
+const BUILT_IN: [&str; 1] = ["invoke"];
+
+/// Name of the change that has `invoke` compare its scope with its instance. Recorded executions went past it.
+const CHECKS_SCOPE: &str = "checks-scope";
+
 /// How much longer than its own timeout the engine gives an attempt that a node runs: the executor ends it by itself, in
 /// order and with a better message. This is for one that does not.
 const TIMEOUT_MARGIN: Duration = Duration::from_secs(90);
 
 /// Pause before a store that did not answer is asked again.
 pub(super) const STORE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Whether an orchestration of this name is one that only Segno itself starts.
+pub fn is_built_in(orchestration: &str) -> bool {
+    BUILT_IN.contains(&orchestration)
+}
 
 impl Functions {
     /// Adds the orchestration `invoke` and the activity `function` to a registry.
@@ -51,23 +63,28 @@ impl Functions {
     /// The orchestration. Whatever asked for the call is told how it ended, also when it was cancelled.
     async fn invoke(&self, ctx: Context, mut invocation: Invocation) -> Result<Payload, Failure> {
         let (scope, settle) = (invocation.scope(), invocation.settle.take());
-        if let Some(target) = settle {
+        let checked = check_instance(&scope, ctx.instance_id());
+        if let (Ok(()), Some(target)) = (&checked, settle) {
             let (store, clock) = (self.inner.store.clone(), self.inner.clock.clone());
             settle::at_end(&ctx, Settling { store, clock, scope, target });
+        }
+        // An execution that was recorded before goes on as recorded; the activity refuses what it asks for.
+        if checked.is_err() && ctx.patched(CHECKS_SCOPE) {
+            checked?;
         }
         call(&ctx, invocation).await
     }
 
     /// Runs one attempt of a call.
     async fn run(&self, ctx: ActivityContext, call: Call) -> Result<Payload, Failure> {
+        call.check_instance(ctx.instance_id())?;
         if call.gives_up_when_lost {
             let begun = self.inner.begin_once(&ctx).await.map_err(|error| failure(&error.into()))?;
             if !begun {
                 return Err(Failure::application(RECOVERED).non_retryable());
             }
         }
-        let scope = Scope { namespace: call.namespace.clone(), tenant: call.tenant.clone() };
-        let function = self.function_of(&scope, &call.function).await?;
+        let function = self.function_of(&call.scope(), &call.function).await?;
         let inner = &self.inner;
         let timeout = call.timeout_ms.map(Duration::from_millis);
         match &function.executor {

@@ -43,7 +43,7 @@ pub use duration::HumanDuration;
 pub use error::FunctionError;
 pub use function::{Executor, Function, RetryPolicy};
 pub use invocation::{Call, Invocation, Route, invocation_id, push_tag, remote_tag};
-pub use invoke::{FUNCTION, INVOKE};
+pub use invoke::{FUNCTION, INVOKE, is_built_in};
 pub use names::{FunctionName, HookName, Namespace, Scope, Tag, Tenant};
 pub use policy::StoredPolicy;
 pub use prepare::InvokeRequest;

@@ -121,6 +121,11 @@ impl Scope {
     pub fn id_prefix(&self) -> String {
         format!("{}/{}/", self.namespace, self.tenant)
     }
+
+    /// Whether an instance or record of this id belongs to this scope.
+    pub fn owns(&self, id: &str) -> bool {
+        id.starts_with(&self.id_prefix())
+    }
 }
 
 impl Default for Scope {
@@ -163,5 +168,8 @@ mod tests {
         assert!(error.contains("cannot be a function name"), "{error}");
         assert!(Tag::new("x".repeat(48)).is_ok() && Tag::new("x".repeat(49)).is_err());
         assert_eq!(Scope::default().id_prefix(), "default/default/");
+        for (id, is_owned) in [("eu/acme/x", true), ("eu/acme/", true), ("eu/acme2/x", false), ("x", false)] {
+            assert_eq!(Scope::new("eu", "acme").unwrap().owns(id), is_owned, "{id}");
+        }
     }
 }

@@ -53,7 +53,32 @@ impl InvokeRequest {
     }
 }
 
+/// What a call that is made again takes from the recorded one. All else in that is another time's decision, or text that a
+/// caller once wrote.
+#[derive(Deserialize)]
+struct Recorded {
+    function: FunctionName,
+    input: Payload,
+}
+
 impl Functions {
+    /// Makes an invocation of the input of an `invoke` that was started before: the same function with the same input, and
+    /// everything else as the declaration has it now.
+    ///
+    /// # Errors
+    /// Those of [`Functions::prepare`], and `invalid-invocation` when what was recorded is no call.
+    pub async fn prepare_again(
+        &self,
+        scope: &Scope,
+        recorded: &Payload,
+    ) -> Result<Invocation, FunctionError> {
+        let recorded: Recorded = recorded.decode().map_err(|error| FunctionError::InvalidInvocation {
+            field: "input",
+            problem: format!("what was recorded is no call of a function: {error}"),
+        })?;
+        self.prepare(scope, InvokeRequest::new(recorded.function, recorded.input)).await
+    }
+
     /// Makes an invocation of a request; start [`crate::functions::INVOKE`] with it.
     ///
     /// # Errors

@@ -74,7 +74,12 @@ pub(crate) fn dedup_id(scope: &Scope, key: &str) -> String {
 }
 
 pub(crate) fn decode(record: &Record) -> Result<StoredRecurring, ActionError> {
-    Ok(StoredRecurring { version: record.version, action: read(record)? })
+    let action: RecurringAction = read(record)?;
+    let id = record_id(&action.scope(), &action.id);
+    if record.id != id {
+        return Err(unreadable(record, format!("it is that of recurring action {id}")));
+    }
+    Ok(StoredRecurring { version: record.version, action })
 }
 
 pub(crate) fn decode_history(record: &Record) -> Result<HistoryEntry, ActionError> {
@@ -86,16 +91,17 @@ pub(crate) fn decode_count(record: &Record) -> Result<u64, ActionError> {
 }
 
 fn read<T: DeserializeOwned>(record: &Record) -> Result<T, ActionError> {
-    let unreadable = |reason: String| ActionError::Unreadable {
-        what: format!("the record {:?} of kind {:?}", record.id, record.kind),
-        reason,
-    };
     let body: Body<T> =
-        serde_json::from_slice(&record.body).map_err(|error| unreadable(error.to_string()))?;
+        serde_json::from_slice(&record.body).map_err(|error| unreadable(record, error.to_string()))?;
     if body.format != FORMAT {
-        return Err(unreadable(format!("its format is {}, this version reads {FORMAT}", body.format)));
+        let reason = format!("its format is {}, this version reads {FORMAT}", body.format);
+        return Err(unreadable(record, reason));
     }
     Ok(body.value)
+}
+
+fn unreadable(record: &Record, reason: String) -> ActionError {
+    ActionError::Unreadable { what: format!("the record {:?} of kind {:?}", record.id, record.kind), reason }
 }
 
 fn write<T: Serialize>(value: &T) -> Result<bytes::Bytes, ActionError> {

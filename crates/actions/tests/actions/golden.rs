@@ -221,6 +221,18 @@ fn golden_histories_replay_and_tell_how_they_ended() {
     }
 }
 
+#[test]
+fn a_history_replays_that_was_recorded_under_an_id_of_no_scope() {
+    let text = std::fs::read_to_string(golden("histories/invoke-action.jsonl")).unwrap();
+    let mut history = History::from_json_lines(&text).unwrap();
+    "order-7".clone_into(&mut history.instance);
+    segno_testkit::run(async {
+        let world = World::idle().await;
+        let replayed = world.env.registry().replay(&history.instance, 1, &history.events);
+        replayed.unwrap();
+    });
+}
+
 /// Whether everything that was stored is there when it is read and written again.
 fn survives(stored: &Value, again: &Value, place: &str) {
     match (stored, again) {

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use segno::client::OnConflict;
+use segno::client::{OnConflict, StartCall};
 use segno::store::memory::MemoryStore;
 use segno::store::{ErrorKind, Store};
 use segno::work::{FetchWork, WorkQueue};
-use segno::{ActivityContext, Category, Client, Failure, Payload, Registry};
+use segno::{ActivityContext, Category, Client, Context, Failure, Orchestration, Payload, Registry};
 use segno_actions::functions::{
     Call, FUNCTION, Function, FunctionError, Functions, FunctionsBuilder, HumanDuration, INVOKE, Invocation,
-    InvokeRequest, RetryPolicy, Route, Scope, Tag, invocation_id, remote_tag,
+    InvokeRequest, RetryPolicy, Route, Scope, Tag, invocation_id, is_built_in, remote_tag,
 };
 use segno_testkit::TestEnv;
 use segno_testkit::clock::VirtualClock;
@@ -25,6 +25,7 @@ use crate::support::{declaration, name};
 struct World {
     env: TestEnv,
     functions: Functions,
+    calls: AtomicU32,
 }
 
 impl World {
@@ -35,16 +36,23 @@ impl World {
         let functions = declare(builder).build().unwrap();
         let registry = functions.register(Registry::builder()).build().unwrap();
         let env = TestEnv::builder(registry).store(store, clock).start().await;
-        World { env, functions }
+        World { env, functions, calls: AtomicU32::new(0) }
     }
 
     async fn prepare(&self, request: InvokeRequest) -> Result<Invocation, FunctionError> {
         self.functions.prepare(&Scope::default(), request).await
     }
 
+    /// A start under a key of its own.
+    fn calling(&self, invocation: Invocation) -> StartCall<Payload> {
+        let key = self.calls.fetch_add(1, Ordering::SeqCst).to_string();
+        let id = invocation_id(&invocation.scope(), &key);
+        self.env.client().start(INVOKE, invocation).id(id)
+    }
+
     async fn call(&self, function: &str, input: Value) -> Result<Value, Failure> {
         let invocation = self.prepare(request(function, input)).await.unwrap();
-        let result = self.env.client().start(INVOKE, invocation).result().await;
+        let result = self.calling(invocation).result().await;
         result
             .map(|payload| payload.decode().unwrap())
             .map_err(|error| error.failure().cloned().unwrap_or_else(|| panic!("{error}")))
@@ -108,7 +116,7 @@ fn failures_are_tried_again_as_declared_or_asked() {
         let retry = Some(RetryPolicy::attempts(5));
         let asked = InvokeRequest { retry, ..request("flaky", json!(5)) };
         let invocation = world.prepare(asked).await.unwrap();
-        let result = world.env.client().start(INVOKE, invocation).result().await.unwrap();
+        let result = world.calling(invocation).result().await.unwrap();
         assert_eq!(result.as_str(), "5");
     });
 }
@@ -188,7 +196,7 @@ fn a_remote_call_waits_under_its_tag_for_a_worker() {
         let (scope, gpu) = (Scope::new("eu", "acme").unwrap(), Tag::new("gpu").unwrap());
         let asked = InvokeRequest { tag: Some(gpu.clone()), ..request("far", json!({ "n": 1 })) };
         let invocation = world.functions.prepare(&scope, asked).await.unwrap();
-        let instance = client.start(INVOKE, invocation).await.unwrap().instance;
+        let instance = world.calling(invocation).await.unwrap().instance;
         let queue = WorkQueue::builder(world.env.store().clone()).clock(clock).build().unwrap();
         let fetch = FetchWork {
             tags: BTreeSet::from([remote_tag(&scope, &name("far"), Some(&gpu))]),
@@ -216,12 +224,98 @@ fn a_function_that_is_gone_when_its_turn_comes_fails_for_good() {
         let asked = InvokeRequest { retry: Some(RetryPolicy::attempts(9)), ..request("hook", json!(1)) };
         let invocation = world.prepare(asked).await.unwrap();
         world.functions.delete(&scope, &name("hook"), None).await.unwrap();
-        let error = world.env.client().start(INVOKE, invocation.clone()).result().await.unwrap_err();
+        let error = world.calling(invocation.clone()).result().await.unwrap_err();
         let failure = error.failure().unwrap();
         assert!(failure.has_code("unknown-function") && !failure.retryable, "{failure:?}");
         world.functions.create(&scope, &name("hook"), &declaration("executor = \"remote\"")).await.unwrap();
-        let error = world.env.client().start(INVOKE, invocation).result().await.unwrap_err();
+        let error = world.calling(invocation).result().await.unwrap_err();
         assert!(error.failure().unwrap().has_code("function-is-remote"), "{error}");
+    });
+}
+
+#[test]
+fn a_call_of_another_scope_than_its_instance_is_refused_and_nothing_of_it_runs() {
+    segno_testkit::run(async {
+        let runs = Arc::new(AtomicU32::new(0));
+        let counted = runs.clone();
+        let count = move |_: ActivityContext, (): ()| {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async move { Ok::<_, Failure>(()) }
+        };
+        let world = World::start(|builder| builder.rust("count", count)).await;
+        let client = world.env.client();
+        let scope = Scope::new("eu", "acme").unwrap();
+        let invocation = world.functions.prepare(&scope, request("count", Value::Null)).await.unwrap();
+        for id in ["order-7", "default/default/invoke:k", "eu/acme2/invoke:k", "eu/acme"] {
+            let error = client.start(INVOKE, invocation.clone()).id(id).result().await.unwrap_err();
+            let failure = error.failure().unwrap();
+            assert!(failure.has_code("scope-mismatch") && !failure.retryable, "{id}: {failure:?}");
+            assert_eq!(failure.category, Category::Configuration);
+            let history = client.history(id).await.unwrap();
+            let asked = history.iter().any(|event| event.kind.name() == "ActivityScheduled");
+            assert!(!asked, "{id}: {history:?}");
+        }
+        assert_eq!(runs.load(Ordering::SeqCst), 0);
+        client.start(INVOKE, invocation).id("eu/acme/anything").result().await.unwrap();
+        assert_eq!(runs.load(Ordering::SeqCst), 1);
+    });
+}
+
+#[test]
+fn an_attempt_of_another_scope_than_its_instance_is_refused() {
+    const RELAY: Orchestration<Call, Payload> = Orchestration::new("relay");
+    segno_testkit::run(async {
+        let clock = VirtualClock::auto();
+        let store: Arc<dyn Store> = MemoryStore::with_clock(clock.clone());
+        let functions = Functions::builder(store.clone()).clock(clock.clone()).rust("double", double);
+        let functions = functions.build().unwrap();
+        let relay = |ctx: Context, call: Call| async move { ctx.activity(FUNCTION, call).await };
+        let registry = functions.register(Registry::builder()).orchestration(RELAY, relay).build().unwrap();
+        let env = TestEnv::builder(registry).store(store, clock).start().await;
+        let call = json!({ "namespace": "eu", "tenant": "acme", "function": "double", "input": 21 });
+        let call: Call = serde_json::from_value(call).unwrap();
+        let error = env.client().start(RELAY, call.clone()).id("eu/other/x").result().await.unwrap_err();
+        assert!(error.failure().unwrap().has_code("scope-mismatch"), "{error}");
+        let doubled = env.client().start(RELAY, call).id("eu/acme/x").result().await.unwrap();
+        assert_eq!(doubled.as_str(), "42");
+    });
+}
+
+#[test]
+fn what_is_called_again_is_decided_afresh_in_the_scope_of_the_caller() {
+    segno_testkit::run(async {
+        let declared = "executor = \"rust\"\ntimeout = \"5s\"\ninput_schema = { type = \"integer\" }";
+        let world = World::start(|builder| {
+            builder.rust("double", double).declare(name("double"), declaration(declared))
+        })
+        .await;
+        let scope = Scope::new("eu", "acme").unwrap();
+        let written = json!({
+            "namespace": "other", "tenant": "other", "function": "double", "input": 21,
+            "route": { "remote": {} }, "retry": { "max": 9, "first": 0, "factor": 1.0, "cap": 0, "jitter": 0.0 },
+            "gives_up_when_lost": true, "settle": { "kind": "action", "id": "x", "keep_ms": 1 },
+        });
+        let again = world.functions.prepare_again(&scope, &Payload::encode(&written).unwrap()).await.unwrap();
+        assert_eq!(again, world.functions.prepare(&scope, request("double", json!(21))).await.unwrap());
+        for (wrong, code) in [
+            (json!({ "function": "double", "input": "x" }), "invalid-input"),
+            (json!({ "function": "treble", "input": 1 }), "unknown-function"),
+            (json!({ "name": "Ada" }), "invalid-invocation"),
+        ] {
+            let wrong = Payload::encode(&wrong).unwrap();
+            assert_eq!(world.functions.prepare_again(&scope, &wrong).await.unwrap_err().code(), code);
+        }
+    });
+}
+
+#[test]
+fn every_orchestration_of_ours_is_known_as_built_in() {
+    segno_testkit::run(async {
+        let world = World::start(|builder| builder).await;
+        let registered = world.functions.register(Registry::builder()).build().unwrap();
+        let names = registered.orchestration_names();
+        assert!(!names.is_empty() && names.iter().all(|(name, _)| is_built_in(name)), "{names:?}");
+        assert!(!is_built_in("greet"));
     });
 }
 

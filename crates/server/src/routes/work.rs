@@ -12,7 +12,7 @@ use axum::http::StatusCode;
 use segno::limits::{MAX_LEASE, MIN_LEASE};
 use segno::work::{self as engine, LeasedActivity};
 use segno::{Category, Failure};
-use segno_actions::functions::{Call, FunctionName, Tag, remote_tag};
+use segno_actions::functions::{FunctionName, Tag, remote_tag};
 use segno_api::work::{
     CompleteWork, FailWork, FailureCategory, FetchWork, FetchedWork, Heartbeat, HeartbeatAction,
     HeartbeatAnswer, ReleaseWork, WorkItem,
@@ -24,7 +24,7 @@ use crate::app::App;
 use crate::extract::{Body, wait_of};
 use crate::problem::Refusal;
 use crate::scope::{Scope, ScopeParameters};
-use crate::work::{HeldLease, fetch as fetch_for_caller, item};
+use crate::work::{HeldLease, call_of, fetch as fetch_for_caller, item, no_call};
 
 /// Most functions that one fetch names.
 const MAX_FUNCTIONS: usize = 32;
@@ -130,22 +130,21 @@ fn lease_of(field: &str, ms: u64) -> Result<Duration, Refusal> {
 
 /// A call for the worker to see. One that cannot be read fails, as trying again would not help.
 async fn hand_out(app: &App, scope: &Scope, worker: &str, leased: LeasedActivity) -> Option<WorkItem> {
-    let read = leased.activity.input.decode::<Call>().map_err(|error| error.to_string());
-    let shown = read.and_then(|call| {
-        let held = HeldLease::new(&scope.for_functions(), Some(worker), leased.lease.clone());
-        item(&leased, &call, app.seal.seal(&held)).map_err(|error| error.to_string())
+    let owner = scope.for_functions();
+    let shown = call_of(&leased).and_then(|call| {
+        if call.scope() != owner {
+            return Err(no_call("it was queued for workers of another namespace and tenant"));
+        }
+        let held = HeldLease::new(&owner, Some(worker), leased.lease.clone());
+        item(&leased, &call, app.seal.seal(&held)).map_err(no_call)
     });
     match shown {
         Ok(item) => {
             app.presence.holds(scope, worker, &leased.lease);
             Some(item)
         }
-        Err(reason) => {
-            let failure =
-                Failure::new(Category::Configuration, format!("this is no call of a function: {reason}"));
-            if let Err(error) =
-                app.work.fail(&leased.lease, failure.code(segno::Code::PayloadMismatch.as_str())).await
-            {
+        Err(failure) => {
+            if let Err(error) = app.work.fail(&leased.lease, failure).await {
                 tracing::warn!(%error, "work that is no call could not be given up; it will be delivered again");
             }
             None

@@ -1,12 +1,28 @@
 //! A leased call as it goes over the wire.
 
-use segno::Payload;
 use segno::work::LeasedActivity;
+use segno::{Category, Failure, Payload};
 use segno_actions::functions::Call;
 use segno_api::Json;
 use segno_api::work::WorkItem;
 
 use crate::access::timestamp;
+
+/// The call that was leased.
+///
+/// # Errors
+/// What it fails with when it cannot be read, or is not of the scope that its instance belongs to.
+pub fn call_of(leased: &LeasedActivity) -> Result<Call, Failure> {
+    let call: Call = leased.activity.input.decode().map_err(no_call)?;
+    call.check_instance(&leased.activity.instance)?;
+    Ok(call)
+}
+
+/// What work fails with that is no call, or cannot be shown as one. Trying again would not help.
+pub fn no_call(reason: impl std::fmt::Display) -> Failure {
+    Failure::new(Category::Configuration, format!("this is no call of a function: {reason}"))
+        .code(segno::Code::PayloadMismatch.as_str())
+}
 
 /// A call with its lease as text, for the worker to see.
 ///

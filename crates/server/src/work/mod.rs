@@ -15,7 +15,7 @@ mod push;
 mod seal;
 
 pub use fetch::fetch;
-pub use item::item;
+pub use item::{call_of, item, no_call};
 pub use presence::Presence;
 pub use push::Pusher;
 pub use seal::{HeldLease, LeaseSeal};

@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::seal::{HeldLease, LeaseSeal};
-use super::{fetch, item};
+use super::{call_of, fetch, item};
 use crate::listen::until_stopped;
 
 /// Calls that a node sends at once.
@@ -100,15 +100,11 @@ impl Pusher {
         under_way: UnderWay,
         _place: Option<OwnedSemaphorePermit>,
     ) {
-        let call: Call = match leased.activity.input.decode() {
+        let call = match call_of(&leased) {
             Ok(call) => call,
-            Err(error) => {
-                let failure =
-                    Failure::new(Category::Configuration, format!("this is no call of a function: {error}"));
-                return self.answer(&leased, Err(failure.code(error.code().as_str()))).await;
-            }
+            Err(failure) => return self.answer(&leased, Err(failure)).await,
         };
-        let scope = FunctionScope { namespace: call.namespace.clone(), tenant: call.tenant.clone() };
+        let scope = call.scope();
         let Some(_turn) = under_way.begin(format!("{}{}", scope.id_prefix(), call.function)) else {
             if let Err(error) = self.queue.release(&leased.lease, Some(WAIT_FOR_OTHERS)).await {
                 tracing::debug!(%error, "a call that has to wait comes again when its lease ends");

@@ -8,6 +8,7 @@
 
 mod access;
 mod actions;
+mod built_in;
 mod changes;
 mod examples;
 mod functions;

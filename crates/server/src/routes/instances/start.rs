@@ -6,6 +6,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use segno::event::EventKind;
 use segno::{Orchestration, Payload};
+use segno_actions::functions::{INVOKE, is_built_in};
 use segno_api::instance::{OnConflict, Restart, StartInstance, Started};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -45,6 +46,9 @@ pub async fn start(
     Body(request): Body<StartInstance>,
 ) -> Result<Response, Refusal> {
     let wait = wait_of(query.wait_ms)?;
+    if is_built_in(&request.orchestration) {
+        return Err(Refusal::built_in(&request.orchestration));
+    }
     let input = view::payload("input", &request.input)?;
     let mut orchestration = Orchestration::<Payload, Payload>::named(request.orchestration.clone());
     if let Some(version) = request.version {
@@ -71,7 +75,8 @@ pub async fn start(
     answer(&app, &scope, id, started.created || made_up, wait).await
 }
 
-/// Starts an instance again with its first input.
+/// Starts an instance again with its first input. A call of a function is checked as a new one is, and made as the function is
+/// declared now.
 #[utoipa::path(post, path = "/v1/instances/{id}/restart", tag = "instances", params(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
     ("traceparent" = Option<String>, Header, description = "W3C trace context, handed on to the instance"),
@@ -106,12 +111,18 @@ pub async fn restart(
         true => segno::client::OnConflict::Replace,
         false => segno::client::OnConflict::Reject,
     };
+    let input = match begun.name.as_str() {
+        name if name == INVOKE.name() => {
+            let prepared = app.functions.prepare_again(&scope.for_functions(), &begun.input).await;
+            let invocation = prepared.map_err(|error| Refusal::from_function(&error, &scope))?;
+            Payload::encode(&invocation).map_err(refused)?
+        }
+        name if is_built_in(name) => return Err(Refusal::built_in(name)),
+        _ => begun.input.clone(),
+    };
     let orchestration = Orchestration::<Payload, Payload>::named(begun.name.clone());
-    let mut call = app
-        .client
-        .start(orchestration, begun.input.clone())
-        .id(scope.stored_new(&target)?)
-        .on_conflict(on_conflict);
+    let mut call =
+        app.client.start(orchestration, input).id(scope.stored_new(&target)?).on_conflict(on_conflict);
     for (key, value) in &begun.labels {
         call = call.label(key, value);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -47,7 +47,6 @@ struct Waiting {
 
 /// The log.
 pub struct AuditLog {
-    store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     retention: Duration,
@@ -65,8 +64,8 @@ impl AuditLog {
         retention: Duration,
     ) -> Self {
         let (queue, waiting) = mpsc::channel(MAX_WAITING);
-        tokio::spawn(write_down(store.clone(), waiting));
-        AuditLog { store, clock, ids, retention, count: AtomicU64::new(0), queue }
+        tokio::spawn(write_down(store, waiting));
+        AuditLog { clock, ids, retention, count: AtomicU64::new(0), queue }
     }
 
     async fn add(&self, scope: &Scope, entry: StoredEntry) -> Result<(), Refusal> {
@@ -87,37 +86,36 @@ impl AuditLog {
         self.queue.send(Waiting { write, done }).await.map_err(|_| failed())?;
         if committed.await.unwrap_or(false) { Ok(()) } else { Err(failed()) }
     }
+}
 
-    /// A page of entries of a scope, newest first.
-    ///
-    /// # Errors
-    /// When the store is away.
-    pub async fn list(
-        &self,
-        scope: &Scope,
-        after_id: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<AuditEntry>, Refusal> {
-        let after = after_id.map(|id| scope.stored(id));
-        let request =
-            ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id: after.as_deref(), limit };
-        let records = self.store.list_records(request).await?;
-        let entries = records.iter().filter_map(|record| {
-            let entry: StoredEntry = serde_json::from_slice(&record.body).ok()?;
-            Some(AuditEntry {
-                id: scope.shown(&record.id)?.to_owned(),
-                at: timestamp(entry.at_ms),
-                key: entry.key,
-                operation: entry.operation,
-                path: entry.path,
-                namespace: scope.namespace().to_owned(),
-                tenant: scope.tenant().to_owned(),
-                status: entry.status,
-                request_id: entry.request_id,
-            })
-        });
-        Ok(entries.collect())
-    }
+/// A page of entries of a scope, newest first.
+///
+/// # Errors
+/// When the store is away.
+pub async fn list(
+    store: &dyn Store,
+    scope: &Scope,
+    after_id: Option<&str>,
+    limit: usize,
+) -> Result<Vec<AuditEntry>, Refusal> {
+    let after = after_id.map(|id| scope.stored(id));
+    let request = ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id: after.as_deref(), limit };
+    let records = store.list_records(request).await?;
+    let entries = records.iter().filter_map(|record| {
+        let entry: StoredEntry = serde_json::from_slice(&record.body).ok()?;
+        Some(AuditEntry {
+            id: scope.shown(&record.id)?.to_owned(),
+            at: timestamp(entry.at_ms),
+            key: entry.key,
+            operation: entry.operation,
+            path: entry.path,
+            namespace: scope.namespace().to_owned(),
+            tenant: scope.tenant().to_owned(),
+            status: entry.status,
+            request_id: entry.request_id,
+        })
+    });
+    Ok(entries.collect())
 }
 
 /// Ids ascend from new to old, so that a listing by id begins with the newest.
@@ -152,7 +150,7 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
     let path = request.uri().path().to_owned();
     let key = request.extensions().get::<Caller>().and_then(|caller| caller.key_id().map(str::to_owned));
     let (mut parts, body) = request.into_parts();
-    let scope = match Scope::from_request_parts(&mut parts, &app).await {
+    let scope = match Scope::of_request(&mut parts).await {
         Ok(scope) => scope,
         Err(refusal) => return refusal.into_response(),
     };

@@ -17,12 +17,12 @@
 //! | `request_id` | an id for every request |
 //! | `trace` | a span for every request, and the trace that instances go on with |
 //! | `listen` | connections, TLS, time limits |
-//! | `app` | what every route needs |
+//! | `app` | what every route needs, and the ways from routes to data: `Tenant`, `System`, `Keys`, `Ingress` |
 //! | `work` | work for workers elsewhere: leases, long polls, presence, pushing |
 //! | `samples` | what `segno dev` has to play with |
 //!
-//! **Invariants.** Deny by default: only the public group of routes has no guard. The store is reached through the caller's
-//! scope, so no id of one tenant can name a thing of another. An answer leaves when what it says is on the disk.
+//! **Invariants.** Deny by default: only the public group of routes has no guard. A tenant's routes reach
+//! data through `Tenant` alone, so no id of one tenant can name a thing of another. An answer leaves when what it says is on the disk.
 
 mod access;
 mod app;

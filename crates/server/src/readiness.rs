@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use segno::clock;
-use segno::store::{Expect, RecordBatch, RecordWrite};
+use segno::clock::{Clock, timeout};
+use segno::store::{Expect, RecordBatch, RecordWrite, Store};
 use tokio::sync::Mutex;
 
-use crate::app::AppState;
 use crate::problem::{Code, Refusal};
 
 /// Kind of the record that is written.
@@ -29,9 +28,9 @@ impl Readiness {
     ///
     /// # Errors
     /// `unavailable` when it does not.
-    pub async fn check(&self, app: &AppState) -> Result<(), Refusal> {
+    pub async fn check(&self, store: &dyn Store, clock: &dyn Clock, node: &str) -> Result<(), Refusal> {
         let mut last = self.last.lock().await;
-        let now_ms = app.clock.now_ms();
+        let now_ms = clock.now_ms();
         if let Some((at_ms, outcome)) = &*last
             && now_ms.saturating_sub(*at_ms) < GOOD_FOR_MS
         {
@@ -39,14 +38,14 @@ impl Readiness {
         }
         let write = RecordWrite::Put {
             kind: KIND.to_owned(),
-            id: app.node.clone(),
+            id: node.to_owned(),
             expect: Expect::Anything,
             due_at_ms: None,
             time_to_live: Some(Duration::from_secs(60)),
             body: now_ms.to_string().into(),
         };
-        let commit = app.store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() });
-        let outcome = match clock::timeout(&*app.clock, PATIENCE, commit).await {
+        let commit = store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() });
+        let outcome = match timeout(clock, PATIENCE, commit).await {
             Some(Ok(_)) => Ok(()),
             Some(Err(error)) => Err(error.into()),
             None => Err(Refusal::new(

@@ -152,6 +152,20 @@ impl Scope {
         Ok(scope)
     }
 
+    /// The scope of a request.
+    ///
+    /// # Errors
+    /// Those of [`Scope::named`].
+    pub async fn of_request(parts: &mut Parts) -> Result<Self, Refusal> {
+        if let Some(scope) = parts.extensions.get::<Scope>() {
+            return Ok(scope.clone());
+        }
+        let in_path = namespace_in_path(parts).await;
+        let scope = Scope::named(parts, in_path, None)?;
+        parts.extensions.insert(scope.clone());
+        Ok(scope)
+    }
+
     /// Whether a grant covers this scope.
     pub fn is_covered_by(&self, grant: &Grant) -> bool {
         let covers = |granted: &str, wanted: &str| granted == "*" || granted == wanted;
@@ -179,20 +193,6 @@ pub fn check_slug(field: &str, text: &str) -> Result<(), Refusal> {
          {MAX_SLUG_BYTES} characters"
     );
     Err(Refusal::field(field, rule))
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for Scope {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Refusal> {
-        if let Some(scope) = parts.extensions.get::<Scope>() {
-            return Ok(scope.clone());
-        }
-        let in_path = namespace_in_path(parts).await;
-        let scope = Scope::named(parts, in_path, None)?;
-        parts.extensions.insert(scope.clone());
-        Ok(scope)
-    }
 }
 
 /// The namespace of a path that has one, as in `/v1/hooks/{namespace}/{route}`.

@@ -22,12 +22,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::KeyStore;
-use crate::app::{App, AppState};
+use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
 use crate::events::{Hub, Relay};
 use crate::idempotency::Idempotency;
 use crate::listen::{self, Limits, Serving, TlsError};
-use crate::readiness::Readiness;
 use crate::routes::{self, HookRates};
 use crate::settings::{Authentication, Role, Settings, SettingsError};
 use crate::trace::CurrentTrace;
@@ -209,31 +208,34 @@ impl ServerBuilder {
             background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
-        let app: App = Arc::new(AppState {
-            client: Client::builder(self.store.clone()).ids(self.ids.clone()).build(),
-            audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
-            idempotency: Idempotency::new(self.store.clone()),
-            readiness: Readiness::default(),
-            hub,
-            streams: Arc::new(Semaphore::new(self.settings.server.max_streams)),
-            store: self.store,
-            clock: self.clock.clone(),
-            ids: self.ids,
-            node,
-            orchestrations,
+        let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
+        let resources = ResourceParts {
+            store: self.store.clone(),
+            client: client.clone(),
             functions,
-            hook_rates: HookRates::new(self.settings.hooks.requests_per_second),
             hooks,
             recurring,
             work,
             seal,
             presence,
+            hub,
             keys,
+        };
+        let app: App = Arc::new(AppState {
+            audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
+            idempotency: Idempotency::new(self.store),
+            streams: Arc::new(Semaphore::new(self.settings.server.max_streams)),
+            clock: self.clock.clone(),
+            ids: self.ids,
+            node,
+            orchestrations,
+            hook_rates: HookRates::new(self.settings.hooks.requests_per_second),
             trusts_any_host: self.insecure,
             metrics: self.metrics,
             current_trace: self.current_trace,
             stopping: stopping.clone(),
             settings: self.settings,
+            resources: resources.into(),
         });
         let (router, _) = routes::router(&app);
         let serving = Serving {
@@ -248,7 +250,7 @@ impl ServerBuilder {
         };
         let serves = app.settings.has(Role::Api);
         let serving = serves.then(|| tokio::spawn(serving.run(listener)));
-        Ok(Server { address, app, runtime, serving, background, stopping, first_key })
+        Ok(Server { address, app, client, runtime, serving, background, stopping, first_key })
     }
 }
 
@@ -256,6 +258,7 @@ impl ServerBuilder {
 pub struct Server {
     address: SocketAddr,
     app: App,
+    client: Client,
     runtime: Option<Runtime>,
     serving: Option<JoinHandle<()>>,
     background: Vec<JoinHandle<()>>,
@@ -287,7 +290,7 @@ impl Server {
 
     /// A client on its store.
     pub fn client(&self) -> &Client {
-        &self.app.client
+        &self.client
     }
 
     /// The administrator's key that was made because the store had no key at all; to be shown once.

@@ -21,10 +21,7 @@ pub async fn guard(State((app, need)): State<(App, Need)>, mut request: Request,
 }
 
 async fn admit(app: &App, need: Need, headers: &HeaderMap) -> Result<Caller, Refusal> {
-    let caller = match &app.keys {
-        None => Caller::anonymous(),
-        Some(keys) => keys.verify(bearer(headers)?).await?,
-    };
+    let caller = app.caller_of(|| bearer(headers).map(str::to_owned)).await?;
     if caller.may(need) {
         return Ok(caller);
     }
@@ -58,7 +55,7 @@ fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
 /// On a server without keys: refuses what a foreign web page sends through a browser on the same machine, by its own
 /// origin or under a name that it made resolve to this machine.
 pub async fn same_origin_only(State(app): State<App>, request: Request, next: Next) -> Response {
-    if app.keys.is_none() && !is_local(request.headers(), app.trusts_any_host) {
+    if !app.needs_keys() && !is_local(request.headers(), app.trusts_any_host) {
         let detail =
             "this server has no keys, so it answers only requests to a local address that no web page sent";
         return Refusal::new(Code::Forbidden, detail).into_response();

@@ -7,7 +7,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno::Payload;
-use segno_actions::action::{self as core, ActionDb, ActionError};
+use segno_actions::action::{self as core, ActionError};
 use segno_actions::functions::{FunctionError, InvokeRequest};
 use segno_api::action::{
     Action, ActionList, ActionStatus, ActionStatusName, ActionTrigger, CreateAction, OnRestart, PatchAction,
@@ -20,11 +20,11 @@ use uuid::Uuid;
 use super::paging::{Row, limit, search};
 use super::partial::{not_clearable, partial};
 use crate::access::{Caller, Need, timestamp};
-use crate::app::App;
+use crate::app::{App, Tenant};
 use crate::extract::{Body, Path, Query};
 use crate::idempotency::RepeatSafe;
 use crate::problem::{Code, Refusal};
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// Which actions.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -54,7 +54,7 @@ enum Bodies {
 ))]
 pub async fn create(
     State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     repeat: RepeatSafe,
     Body(request): Body<CreateAction>,
 ) -> Result<Response, Refusal> {
@@ -71,14 +71,14 @@ pub async fn create(
         OnRestart::Fail => core::OnRestart::Fail,
         OnRestart::Resume => core::OnRestart::Resume,
     };
-    check_call(&app, &scope, &action).await?;
-    match db(&app, &scope).insert(&action).await {
+    check_call(&tenant, &action).await?;
+    match tenant.actions().insert(&action).await {
         // The same request had been worked on and was cut off.
         Err(ActionError::Exists { .. }) if repeat.id().is_some() => {}
-        inserted => inserted.map_err(|error| Refusal::from_action(&error, &scope))?,
+        inserted => inserted.map_err(|error| tenant.refused(error))?,
     }
     let location = format!("/v1/actions/{id}");
-    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(&scope, action, Bodies::Shown)?))
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(shown(&tenant, action, Bodies::Shown)?))
         .into_response())
 }
 
@@ -86,22 +86,18 @@ pub async fn create(
 #[utoipa::path(get, path = "/v1/actions", tag = "actions", params(ScopeParameters, ActionQuery), responses(
     (status = 200, body = ActionList),
 ))]
-pub async fn list(
-    State(app): State<App>,
-    scope: Scope,
-    Query(query): Query<ActionQuery>,
-) -> Result<Json<ActionList>, Refusal> {
+pub async fn list(tenant: Tenant, Query(query): Query<ActionQuery>) -> Result<Json<ActionList>, Refusal> {
     let rows = limit(query.limit)?;
     let status = query.status.map(status_name);
-    let db = db(&app, &scope);
-    let (db, scope) = (&db, &scope);
+    let db = tenant.actions();
+    let (db, tenant) = (&db, &tenant);
     let read = |after: Option<String>| async move {
         let after = after.map(|cursor| parse_cursor(&cursor)).transpose()?;
         let page = match query.status {
             Some(ActionStatusName::Running) => db.page_running(after, rows).await,
             _ => db.page(after, rows).await,
         };
-        page.map_err(|error| Refusal::from_action(&error, scope))
+        page.map_err(|error| tenant.refused(error))
     };
     let row = |action: &core::Action| Row {
         cursor: action.id.to_string(),
@@ -109,7 +105,7 @@ pub async fn list(
     };
     let (found, next_cursor) = search(rows, query.cursor, read, row).await?;
     let actions =
-        found.into_iter().map(|action| shown(scope, action, Bodies::Hidden)).collect::<Result<_, _>>()?;
+        found.into_iter().map(|action| shown(tenant, action, Bodies::Hidden)).collect::<Result<_, _>>()?;
     Ok(Json(ActionList { actions, next_cursor }))
 }
 
@@ -118,14 +114,13 @@ pub async fn list(
     ("id" = String, Path, description = "Id of the action"), ScopeParameters,
 ), responses((status = 200, body = Action)))]
 pub async fn get(
-    State(app): State<App>,
     Extension(caller): Extension<Caller>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
 ) -> Result<Json<Action>, Refusal> {
-    let found = db(&app, &scope).get(parse_id(&id)?).await;
+    let found = tenant.actions().get(parse_id(&id)?).await;
     let bodies = if caller.may(Need::Operate) { Bodies::Shown } else { Bodies::Hidden };
-    Ok(Json(shown(&scope, found.map_err(|error| Refusal::from_action(&error, &scope))?, bodies)?))
+    Ok(Json(shown(&tenant, found.map_err(|error| tenant.refused(error))?, bodies)?))
 }
 
 /// Changes an action. What is left out stays; `recurrence_secs: null` ends the recurrence.
@@ -133,8 +128,7 @@ pub async fn get(
     ("id" = String, Path, description = "Id of the action"), ScopeParameters,
 ), request_body = PatchAction, responses((status = 200, body = Action)))]
 pub async fn patch(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Body(body): Body<Map<String, Value>>,
 ) -> Result<Json<Action>, Refusal> {
@@ -155,22 +149,18 @@ pub async fn patch(
         }
         Ok(())
     };
-    let changed = db(&app, &scope).update(parse_id(&id)?, change).await;
-    let changed = changed.map_err(|error| Refusal::from_action(&error, &scope))?;
-    Ok(Json(shown(&scope, changed, Bodies::Shown)?))
+    let changed = tenant.actions().update(parse_id(&id)?, change).await;
+    let changed = changed.map_err(|error| tenant.refused(error))?;
+    Ok(Json(shown(&tenant, changed, Bodies::Shown)?))
 }
 
 /// Deletes an action. What runs of it goes on. Deleting what is not there is fine.
 #[utoipa::path(delete, path = "/v1/actions/{id}", tag = "actions", params(
     ("id" = String, Path, description = "Id of the action"), ScopeParameters,
 ), responses((status = 204, description = "It is not there")))]
-pub async fn delete(
-    State(app): State<App>,
-    scope: Scope,
-    Path(id): Path<String>,
-) -> Result<StatusCode, Refusal> {
-    let deleted = db(&app, &scope).delete(parse_id(&id)?).await;
-    deleted.map_err(|error| Refusal::from_action(&error, &scope))?;
+pub async fn delete(tenant: Tenant, Path(id): Path<String>) -> Result<StatusCode, Refusal> {
+    let deleted = tenant.actions().delete(parse_id(&id)?).await;
+    deleted.map_err(|error| tenant.refused(error))?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -178,14 +168,10 @@ pub async fn delete(
 #[utoipa::path(post, path = "/v1/actions/{id}/cancel", tag = "actions", params(
     ("id" = String, Path, description = "Id of the action"), ScopeParameters,
 ), responses((status = 200, body = Action)))]
-pub async fn cancel(
-    State(app): State<App>,
-    scope: Scope,
-    Path(id): Path<String>,
-) -> Result<Json<Action>, Refusal> {
-    let cancelled = db(&app, &scope).cancel(parse_id(&id)?, "cancelled").await;
-    let cancelled = cancelled.map_err(|error| Refusal::from_action(&error, &scope))?;
-    Ok(Json(shown(&scope, cancelled, Bodies::Shown)?))
+pub async fn cancel(tenant: Tenant, Path(id): Path<String>) -> Result<Json<Action>, Refusal> {
+    let cancelled = tenant.actions().cancel(parse_id(&id)?, "cancelled").await;
+    let cancelled = cancelled.map_err(|error| tenant.refused(error))?;
+    Ok(Json(shown(&tenant, cancelled, Bodies::Shown)?))
 }
 
 /// Runs an action now. One that waits does so no more; one that has ended is done once more, as a new one.
@@ -197,12 +183,12 @@ pub async fn cancel(
 ))]
 pub async fn run(
     State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     repeat: RepeatSafe,
     Path(id): Path<String>,
 ) -> Result<Response, Refusal> {
-    let refused = |error: ActionError| Refusal::from_action(&error, &scope);
-    let (db, id) = (db(&app, &scope), parse_id(&id)?);
+    let refused = |error: ActionError| tenant.refused(error);
+    let (db, id) = (tenant.actions(), parse_id(&id)?);
     let now = timestamp(app.clock.now_ms());
     let trigger = core::ActionTrigger::Scheduled { next_tick_at: now };
     let found = db.get(id).await.map_err(refused)?;
@@ -217,7 +203,7 @@ pub async fn run(
             Err(ActionError::Exists { .. }) if repeat.id().is_some() => {}
             inserted => inserted.map_err(refused)?,
         }
-        return Ok((StatusCode::CREATED, Json(shown(&scope, again, Bodies::Shown)?)).into_response());
+        return Ok((StatusCode::CREATED, Json(shown(&tenant, again, Bodies::Shown)?)).into_response());
     }
     let change = |action: &mut core::Action| {
         must_be_pending(action, "be started again")?;
@@ -225,14 +211,7 @@ pub async fn run(
         Ok(())
     };
     let changed = db.update(id, change).await.map_err(refused)?;
-    Ok(Json(shown(&scope, changed, Bodies::Shown)?).into_response())
-}
-
-fn db(app: &App, scope: &Scope) -> ActionDb {
-    ActionDb::new(app.store.clone())
-        .scope(scope.for_functions())
-        .clock(app.clock.clone())
-        .keep_finished(app.settings.action_options().keep_finished)
+    Ok(Json(shown(&tenant, changed, Bodies::Shown)?).into_response())
 }
 
 fn must_be_pending(action: &core::Action, what: &str) -> Result<(), ActionError> {
@@ -246,14 +225,13 @@ fn must_be_pending(action: &core::Action, what: &str) -> Result<(), ActionError>
 }
 
 /// Refuses an action whose call could not be made.
-async fn check_call(app: &App, scope: &Scope, action: &core::Action) -> Result<(), Refusal> {
-    let refused = |error: ActionError| Refusal::from_action(&error, scope);
-    let input = Payload::encode(&action.tool_input).map_err(|error| Refusal::from_engine(&error, scope))?;
-    let request = InvokeRequest::new(action.function().map_err(refused)?, input);
-    match app.functions.prepare(&scope.for_functions(), request).await {
+async fn check_call(tenant: &Tenant, action: &core::Action) -> Result<(), Refusal> {
+    let input = Payload::encode(&action.tool_input).map_err(|error| tenant.refused(error))?;
+    let function = action.function().map_err(|error| tenant.refused(error))?;
+    match tenant.prepare(InvokeRequest::new(function, input)).await {
         Ok(_) => Ok(()),
         Err(error @ FunctionError::Unknown { .. }) => Err(Refusal::field("tool_name", error.to_string())),
-        Err(error) => Err(Refusal::from_function(&error, scope)),
+        Err(error) => Err(tenant.refused(error)),
     }
 }
 
@@ -289,7 +267,7 @@ fn status_name(status: ActionStatusName) -> &'static str {
     }
 }
 
-fn shown(scope: &Scope, action: core::Action, bodies: Bodies) -> Result<Action, Refusal> {
+fn shown(tenant: &Tenant, action: core::Action, bodies: Bodies) -> Result<Action, Refusal> {
     use base64::Engine as _;
     use base64::engine::general_purpose::STANDARD;
     Ok(Action {
@@ -320,6 +298,6 @@ fn shown(scope: &Scope, action: core::Action, bodies: Bodies) -> Result<Action, 
             core::OnRestart::Fail => OnRestart::Fail,
             core::OnRestart::Resume => OnRestart::Resume,
         },
-        instance: action.instance.and_then(|instance| scope.shown(&instance).map(str::to_owned)),
+        instance: tenant.shown_instance(action.instance.as_deref()),
     })
 }

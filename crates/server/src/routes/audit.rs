@@ -1,26 +1,21 @@
 //! Who changed what.
 
 use axum::Json;
-use axum::extract::State;
 use segno_api::audit::AuditList;
 
 use super::paging::{Page, cut, limit};
-use crate::app::App;
+use crate::app::Tenant;
 use crate::extract::Query;
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// Changes in a namespace and tenant, newest first.
 #[utoipa::path(get, path = "/v1/audit", tag = "keys", params(ScopeParameters, Page), responses(
     (status = 200, body = AuditList),
 ))]
-pub async fn list(
-    State(app): State<App>,
-    scope: Scope,
-    Query(page): Query<Page>,
-) -> Result<Json<AuditList>, Refusal> {
+pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<AuditList>, Refusal> {
     let rows = limit(page.limit)?;
-    let found = app.audit.list(&scope, page.cursor.as_deref(), rows + 1).await?;
+    let found = tenant.audit(page.cursor.as_deref(), rows + 1).await?;
     let (entries, next_cursor) = cut(found, rows, |entry| entry.id.clone());
     Ok(Json(AuditList { entries, next_cursor }))
 }

@@ -12,16 +12,17 @@ use segno::runtime::ChangeKind;
 use segno::store::ExecutionStatus;
 use segno_api::change::{self as wire, Change, FollowChanges};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
 
 use super::instances::{list, view};
 use super::sse;
 use crate::access::timestamp;
-use crate::app::App;
-use crate::events::{Heard, Known, Listener, Position};
+use crate::app::{App, Tenant, TenantChange, TenantListener};
+use crate::events::{Known, Position};
 use crate::extract::Query;
 use crate::listen::until_stopped;
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// What happens to instances, as it happens: from now on, or from the event after `Last-Event-ID` if the server still has
 /// it.
@@ -37,25 +38,26 @@ use crate::scope::{Scope, ScopeParameters};
 ))]
 pub async fn events(
     State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Query(request): Query<FollowChanges>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let after = sse::last_event(&headers, |text| text.parse::<Position>().ok())?;
     let filter = Filter {
-        prefix: scope.stored(request.prefix.as_deref().unwrap_or_default()),
+        prefix: request.prefix.unwrap_or_default(),
         status: request.status.map(view::engine_status),
         orchestration: request.orchestration,
         label: request.label.as_deref().map(|label| list::parse_label("label", label)).transpose()?,
     };
     let place = sse::place(&app)?;
-    let listener = app.hub.listen(after);
+    let listener = tenant.changes(after);
     let listening = SseEvent::default().id(listener.place().to_string()).event("listening").data("{}");
-    let follower = Follower { app, scope, filter, listener, ready: [listening].into(), _place: place };
+    let stopping = app.stopping.clone();
+    let follower = Follower { stopping, filter, listener, ready: [listening].into(), _place: place };
     Ok(sse::answer(follower.stream()))
 }
 
-/// Which changes. The prefix has the tenant in it.
+/// Which changes.
 struct Filter {
     prefix: String,
     status: Option<ExecutionStatus>,
@@ -64,8 +66,8 @@ struct Filter {
 }
 
 impl Filter {
-    fn lets_through(&self, change: &Known) -> bool {
-        change.instance.starts_with(&self.prefix)
+    fn lets_through(&self, id: &str, change: &Known) -> bool {
+        id.starts_with(&self.prefix)
             && self.status.is_none_or(|status| change.status == status)
             && self.orchestration.as_ref().is_none_or(|name| change.orchestration.as_ref() == Some(name))
             && self.label.as_ref().is_none_or(|(key, value)| change.labels.get(key) == Some(value))
@@ -73,10 +75,9 @@ impl Filter {
 }
 
 struct Follower {
-    app: App,
-    scope: Scope,
+    stopping: CancellationToken,
     filter: Filter,
-    listener: Listener,
+    listener: TenantListener,
     ready: VecDeque<SseEvent>,
     _place: OwnedSemaphorePermit,
 }
@@ -88,7 +89,7 @@ impl Follower {
                 if let Some(event) = follower.ready.pop_front() {
                     return Some((Ok(event), follower));
                 }
-                let stopping = follower.app.stopping.clone();
+                let stopping = follower.stopping.clone();
                 let heard = until_stopped(&stopping, follower.listener.hear()).await?;
                 // The caller connects again and goes on after the last event.
                 follower.ready = follower.shown(heard).ok()?;
@@ -96,29 +97,26 @@ impl Follower {
         })
     }
 
-    fn shown(&self, heard: Heard) -> Result<VecDeque<SseEvent>, Refusal> {
+    fn shown(&self, heard: Result<Vec<TenantChange>, Position>) -> Result<VecDeque<SseEvent>, Refusal> {
         match heard {
-            Heard::Lagged(place) => {
+            Err(place) => {
                 let lagged = SseEvent::default().id(place.to_string()).event("lagged");
                 let lagged =
                     lagged.data(r#"{"detail":"changes are missing here; list the instances again"}"#);
                 Ok([lagged].into())
             }
-            Heard::Changes(changes) => {
-                let ours = changes.iter().filter(|(_, change)| self.filter.lets_through(change));
-                let shown = ours.filter_map(|(place, change)| {
-                    let id = self.scope.shown(&change.instance)?;
-                    Some(event(place, change, id))
-                });
-                shown.collect()
+            Ok(changes) => {
+                let wanted =
+                    changes.into_iter().filter(|change| self.filter.lets_through(&change.id, &change.known));
+                wanted.map(event).collect()
             }
         }
     }
 }
 
-fn event(place: &Position, known: &Known, id: &str) -> Result<SseEvent, Refusal> {
+fn event(TenantChange { place, id, known }: TenantChange) -> Result<SseEvent, Refusal> {
     let change = Change {
-        id: id.to_owned(),
+        id,
         change: kind(known.kind),
         at: timestamp(known.at_ms),
         execution: known.execution,

@@ -1,7 +1,6 @@
 //! Functions: those of the configuration, and stored ones.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -10,27 +9,22 @@ use segno_api::function::{Function, FunctionList, FunctionOrigin};
 
 use super::paging::{Page, cut, limit};
 use super::versions::{Expected, expected, version};
-use crate::app::App;
+use crate::app::Tenant;
 use crate::extract::{Body, Path, Query};
 use crate::problem::{Code, Refusal};
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// Functions, by name.
 #[utoipa::path(get, path = "/v1/functions", tag = "functions", params(ScopeParameters, Page), responses(
     (status = 200, body = FunctionList),
 ))]
-pub async fn list(
-    State(app): State<App>,
-    scope: Scope,
-    Query(page): Query<Page>,
-) -> Result<Json<FunctionList>, Refusal> {
-    let refused = |error: FunctionError| Refusal::from_function(&error, &scope);
+pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<FunctionList>, Refusal> {
+    let refused = |error: FunctionError| tenant.refused(error);
     let rows = limit(page.limit)?;
     let after = page.cursor.map(FunctionName::new).transpose().map_err(|_| {
         Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
     })?;
-    let found =
-        app.functions.list(&scope.for_functions(), after.as_ref(), rows + 1).await.map_err(refused)?;
+    let found = tenant.functions(after.as_ref(), rows + 1).await.map_err(refused)?;
     let (found, next_cursor) = cut(found, rows, |function| function.name.to_string());
     let functions = found.iter().map(shown).collect::<Result<_, _>>()?;
     Ok(Json(FunctionList { functions, next_cursor }))
@@ -42,14 +36,10 @@ pub async fn list(
 ), responses(
     (status = 200, body = Function, headers(("etag" = String, description = "The version; only of stored functions"))),
 ))]
-pub async fn get(
-    State(app): State<App>,
-    scope: Scope,
-    Path(name): Path<String>,
-) -> Result<Response, Refusal> {
-    let refused = |error: FunctionError| Refusal::from_function(&error, &scope);
+pub async fn get(tenant: Tenant, Path(name): Path<String>) -> Result<Response, Refusal> {
+    let refused = |error: FunctionError| tenant.refused(error);
     let name = FunctionName::new(name).map_err(refused)?;
-    let found = app.functions.find(&scope.for_functions(), &name).await.map_err(refused)?;
+    let found = tenant.function(&name).await.map_err(refused)?;
     answer(StatusCode::OK, &found)
 }
 
@@ -64,23 +54,21 @@ pub async fn get(
     (status = 200, body = Function, description = "It was replaced"),
 ))]
 pub async fn put(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(name): Path<String>,
     headers: HeaderMap,
     Body(function): Body<catalogue::Function>,
 ) -> Result<Response, Refusal> {
-    let refused = |error: FunctionError| Refusal::from_function(&error, &scope);
+    let refused = |error: FunctionError| tenant.refused(error);
     let name = FunctionName::new(name).map_err(refused)?;
-    let owner = scope.for_functions();
     let (status, version) = match expected(&headers)? {
-        Expected::Absent => match app.functions.create(&owner, &name, &function).await {
+        Expected::Absent => match tenant.create_function(&name, &function).await {
             Ok(version) => (StatusCode::CREATED, version),
-            Err(error) => return Err(not_created(&app, &scope, &name, &error).await),
+            Err(error) => return Err(not_created(&tenant, &name, &error).await),
         },
         Expected::Version(version) => {
-            let replaced = app.functions.replace(&owner, &name, &function, version).await;
-            (StatusCode::OK, replaced.map_err(|error| not_as_expected(&error, &scope))?)
+            let replaced = tenant.replace_function(&name, &function, version).await;
+            (StatusCode::OK, replaced.map_err(|error| not_as_expected(&error, &tenant))?)
         }
     };
     answer(status, &VersionedFunction { name, origin: Origin::Stored { version }, function })
@@ -94,38 +82,37 @@ pub async fn put(
     (status = 204, description = "It is removed"),
 ))]
 pub async fn delete(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(name): Path<String>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Refusal> {
-    let name = FunctionName::new(name).map_err(|error| Refusal::from_function(&error, &scope))?;
-    let deleted = app.functions.delete(&scope.for_functions(), &name, version(&headers)?).await;
+    let name = FunctionName::new(name).map_err(|error| tenant.refused(error))?;
+    let deleted = tenant.delete_function(&name, version(&headers)?).await;
     deleted.map_err(|error| match error {
-        FunctionError::Unknown { .. } => Refusal::from_function(&error, &scope),
-        _ => not_as_expected(&error, &scope),
+        FunctionError::Unknown { .. } => tenant.refused(error),
+        _ => not_as_expected(&error, &tenant),
     })?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// A function that is not as the caller expects is told as HTTP has it.
-fn not_as_expected(error: &FunctionError, scope: &Scope) -> Refusal {
+fn not_as_expected(error: &FunctionError, tenant: &Tenant) -> Refusal {
     match error {
         FunctionError::Changed { .. } | FunctionError::Unknown { .. } => {
             Refusal::new(Code::PreconditionFailed, error.to_string())
         }
-        _ => Refusal::from_function(error, scope),
+        _ => tenant.refused(error),
     }
 }
 
 /// A name that is taken is not as the caller expects, unless the configuration has taken it: then no version would do.
-async fn not_created(app: &App, scope: &Scope, name: &FunctionName, error: &FunctionError) -> Refusal {
+async fn not_created(tenant: &Tenant, name: &FunctionName, error: &FunctionError) -> Refusal {
     let is_taken = matches!(error, FunctionError::Exists { .. });
-    let found = app.functions.find(&scope.for_functions(), name).await;
+    let found = tenant.function(name).await;
     if is_taken && !found.is_ok_and(|found| found.origin == Origin::Configured) {
         return Refusal::new(Code::PreconditionFailed, error.to_string());
     }
-    Refusal::from_function(error, scope)
+    tenant.refused(error)
 }
 
 fn answer(status: StatusCode, found: &VersionedFunction) -> Result<Response, Refusal> {

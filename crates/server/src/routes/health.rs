@@ -7,7 +7,7 @@ use axum::response::{IntoResponse, Response};
 use segno_api::Problem;
 use segno_api::system::Health;
 
-use crate::app::App;
+use crate::app::{App, System};
 use crate::problem::{Code, Refusal};
 
 /// Whether the process is up.
@@ -25,7 +25,7 @@ pub async fn readyz(State(app): State<App>) -> Result<Json<Health>, Refusal> {
     if app.stopping.is_cancelled() {
         return Err(Refusal::new(Code::Unavailable, "the server is stopping"));
     }
-    app.readiness.check(&app).await?;
+    app.check_ready().await?;
     Ok(Json(Health { status: "ok".to_owned() }))
 }
 
@@ -33,11 +33,11 @@ pub async fn readyz(State(app): State<App>) -> Result<Json<Health>, Refusal> {
 #[utoipa::path(get, path = "/metrics", tag = "health", responses(
     (status = 200, content_type = "text/plain", body = String),
 ))]
-pub async fn metrics(State(app): State<App>) -> Result<Response, Refusal> {
+pub async fn metrics(State(app): State<App>, stored: System) -> Result<Response, Refusal> {
     let Some(metrics) = &app.metrics else {
         return Err(Refusal::new(Code::NotFound, "this server does not collect metrics"));
     };
-    let depths = app.store.get_queue_depths().await?;
+    let depths = stored.queue_depths().await?;
     for (queue, length) in [
         ("orchestrator", depths.orchestrator_queue),
         ("worker", depths.worker_queue),

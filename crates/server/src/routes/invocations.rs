@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use axum::extract::State;
 use axum::response::Response;
-use segno::client::OnConflict;
 use segno::event::EventKind;
 use segno_actions::functions::{
-    FunctionError, HumanDuration, INVOKE, Invocation, InvokeRequest, RetryPolicy, Tag, invocation_id,
+    FunctionError, HumanDuration, INVOKE, Invocation, InvokeRequest, RetryPolicy, Tag,
 };
 use segno_api::instance::Started;
 use segno_api::invocation::{self as wire, Invoke};
@@ -15,11 +14,11 @@ use serde_json::Value;
 
 use super::instances::start::{WaitForEnd, answer};
 use super::instances::view;
-use crate::app::App;
+use crate::app::{App, Tenant};
 use crate::extract::{Body, Query, wait_of};
 use crate::idempotency::RepeatSafe;
 use crate::problem::{Code, Refusal};
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 use crate::trace::TraceContext;
 
 /// How long a call that has just been made is waited for, to be compared with one of the same key.
@@ -35,7 +34,7 @@ const WAIT_FOR_FIRST_TURN: Duration = Duration::from_secs(5);
 ))]
 pub async fn invoke(
     State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     repeat: RepeatSafe,
     Query(query): Query<WaitForEnd>,
     trace: TraceContext,
@@ -46,26 +45,18 @@ pub async fn invoke(
     // A repeated request must find what its first try made, so its key follows from the idempotency key.
     let key = request.key.clone().or_else(|| repeat.id().map(str::to_owned));
     let key = key.unwrap_or_else(|| app.ids.new_uuid().to_string());
-    let owner = scope.for_functions();
-    let prepared = app.functions.prepare(&owner, read(request, &scope)?).await;
-    let invocation = prepared.map_err(|error| Refusal::from_function(&error, &scope))?;
-    let stored = invocation_id(&owner, &key);
-    let mut call =
-        app.client.start(INVOKE, invocation.clone()).id(stored.clone()).on_conflict(OnConflict::UseExisting);
-    for (key, value) in labels {
-        call = call.label(key, value);
-    }
-    let started = trace.hand_to(call).await.map_err(|error| Refusal::from_engine(&error, &scope))?;
+    let prepared = tenant.prepare(read(request, &tenant)?).await;
+    let invocation = prepared.map_err(|error| tenant.refused(error))?;
+    let started = tenant.call(&key, invocation.clone(), labels, trace).await?;
     if !started.created {
-        check_same(&app, &scope, &stored, &invocation).await?;
+        check_same(&tenant, &started.instance, &invocation).await?;
     }
-    let id = scope.shown(&stored).unwrap_or(&stored).to_owned();
-    answer(&app, &scope, id, started.created || made_up, wait).await
+    answer(&tenant, started.instance, started.created || made_up, wait).await
 }
 
 /// The request as the catalogue takes it.
-fn read(request: Invoke, scope: &Scope) -> Result<InvokeRequest, Refusal> {
-    let refused = |error: FunctionError| Refusal::from_function(&error, scope);
+fn read(request: Invoke, tenant: &Tenant) -> Result<InvokeRequest, Refusal> {
+    let refused = |error: FunctionError| tenant.refused(error);
     Ok(InvokeRequest {
         input: view::payload("input", &request.input)?,
         function: request.function.parse().map_err(refused)?,
@@ -94,17 +85,15 @@ fn duration(field: &str, text: Option<String>) -> Result<Option<HumanDuration>, 
 }
 
 /// Refuses a key that stands for another call. A call that no node has begun yet cannot be compared, and is taken for the same.
-async fn check_same(app: &App, scope: &Scope, stored: &str, invocation: &Invocation) -> Result<(), Refusal> {
-    let refused = |error: segno::Error| Refusal::from_engine(&error, scope);
-    let mut found = app.client.instance(stored).await.map_err(refused)?;
+async fn check_same(tenant: &Tenant, id: &str, invocation: &Invocation) -> Result<(), Refusal> {
+    let mut found = tenant.instance(id).await?;
     if found.orchestration.is_none() {
-        match app.client.wait_for_revision(stored, found.revision, WAIT_FOR_FIRST_TURN).await {
-            Ok(begun) => found = begun,
-            Err(error) if error.code() == segno::Code::WaitTimedOut => return Ok(()),
-            Err(error) => return Err(refused(error)),
+        match tenant.changed(id, found.revision, WAIT_FOR_FIRST_TURN).await? {
+            Some(begun) => found = begun,
+            None => return Ok(()),
         }
     }
-    let history = app.client.history_of_execution(stored, found.execution_id).await.map_err(refused)?;
+    let history = tenant.whole_history(id, found.execution_id).await?;
     let first = history.into_iter().find_map(|event| match event.kind {
         EventKind::OrchestrationStarted(begun) => Some(begun),
         _ => None,

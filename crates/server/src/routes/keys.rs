@@ -1,30 +1,22 @@
 //! API keys.
 
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::{Extension, Json};
 use segno_api::key::{CreateKey, CreatedKey, KeyList};
 
 use super::paging::{Page, cut, limit};
-use crate::access::KeyStore;
-use crate::app::App;
+use crate::app::Keys;
 use crate::extract::{Body, Path, Query};
 use crate::idempotency::KeptInstead;
-use crate::problem::{Code, Refusal};
-
-fn keys(app: &App) -> Result<&KeyStore, Refusal> {
-    app.keys
-        .as_ref()
-        .ok_or_else(|| Refusal::new(Code::Conflict, "this server works without keys (auth.mode = \"none\")"))
-}
+use crate::problem::Refusal;
 
 /// All keys, without their secrets.
 #[utoipa::path(get, path = "/v1/keys", tag = "keys", params(Page), responses(
     (status = 200, body = KeyList),
 ))]
-pub async fn list(State(app): State<App>, Query(page): Query<Page>) -> Result<Json<KeyList>, Refusal> {
+pub async fn list(keys: Keys, Query(page): Query<Page>) -> Result<Json<KeyList>, Refusal> {
     let rows = limit(page.limit)?;
-    let found = keys(&app)?.list(page.cursor.as_deref(), rows + 1).await?;
+    let found = keys.list(page.cursor.as_deref(), rows + 1).await?;
     let (keys, next_cursor) = cut(found, rows, |key| key.id.clone());
     Ok(Json(KeyList { keys, next_cursor }))
 }
@@ -37,10 +29,10 @@ const SHOWN_ONCE: &str = "shown once, in the first answer";
     (status = 201, body = CreatedKey),
 ))]
 pub async fn create(
-    State(app): State<App>,
+    keys: Keys,
     Body(request): Body<CreateKey>,
 ) -> Result<(StatusCode, Extension<KeptInstead>, Json<CreatedKey>), Refusal> {
-    let made = keys(&app)?.create(request).await?;
+    let made = keys.create(request).await?;
     let instead = CreatedKey { secret: SHOWN_ONCE.to_owned(), key: made.key.clone() };
     let instead = serde_json::to_vec(&instead).unwrap_or_default();
     let answer = CreatedKey { secret: made.secret, key: made.key };
@@ -53,7 +45,7 @@ pub async fn create(
 ), responses(
     (status = 204, description = "It is revoked"),
 ))]
-pub async fn revoke(State(app): State<App>, Path(id): Path<String>) -> Result<StatusCode, Refusal> {
-    keys(&app)?.revoke(&id).await?;
+pub async fn revoke(keys: Keys, Path(id): Path<String>) -> Result<StatusCode, Refusal> {
+    keys.revoke(&id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

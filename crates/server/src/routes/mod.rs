@@ -147,7 +147,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         };
         let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));
         let group = refusing(group);
-        all = all.merge(if app.keys.is_some() { needing_a_key(group) } else { group });
+        all = all.merge(if app.needs_keys() { needing_a_key(group) } else { group });
     }
     let (router, document) = all.split_for_parts();
     let page = SwaggerUi::new("/docs").url("/openapi.json", document.clone());

@@ -6,15 +6,15 @@ use axum::Json;
 use axum::extract::State;
 use segno_api::system::{Counts, Queues, System};
 
-use crate::app::App;
+use crate::app::{self, App};
 use crate::problem::Refusal;
 
 /// The node that answers, and counts over the whole store.
 #[utoipa::path(get, path = "/v1/system", tag = "system", responses(
     (status = 200, body = System),
 ))]
-pub async fn system(State(app): State<App>) -> Result<Json<System>, Refusal> {
-    let counts = app.store.get_system_metrics().await?;
+pub async fn system(State(app): State<App>, stored: app::System) -> Result<Json<System>, Refusal> {
+    let counts = stored.counts().await?;
     let mut orchestrations = BTreeMap::<String, Vec<String>>::new();
     for (name, version) in &app.orchestrations {
         orchestrations.entry(name.clone()).or_default().push(version.clone());
@@ -23,7 +23,7 @@ pub async fn system(State(app): State<App>) -> Result<Json<System>, Refusal> {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         node: app.node.clone(),
         roles: app.settings.server.roles.iter().map(|role| role.as_str().to_owned()).collect(),
-        store: app.store.name().to_owned(),
+        store: stored.store_name().to_owned(),
         orchestrations,
         counts: Counts {
             instances: counts.total_instances,
@@ -43,8 +43,8 @@ pub async fn system(State(app): State<App>) -> Result<Json<System>, Refusal> {
 #[utoipa::path(get, path = "/v1/queues", tag = "system", responses(
     (status = 200, body = Queues),
 ))]
-pub async fn queues(State(app): State<App>) -> Result<Json<Queues>, Refusal> {
-    let depths = app.store.get_queue_depths().await?;
+pub async fn queues(stored: app::System) -> Result<Json<Queues>, Refusal> {
+    let depths = stored.queue_depths().await?;
     Ok(Json(Queues {
         orchestrator: depths.orchestrator_queue,
         worker: depths.worker_queue,

@@ -22,4 +22,5 @@ mod recurring;
 mod requests;
 mod stand;
 mod streams;
+mod tenancy;
 mod work;

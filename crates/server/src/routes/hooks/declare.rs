@@ -1,7 +1,6 @@
 //! Routes: listed, read, declared, changed, deleted.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use segno_actions::hooks::{Hook, HookError, HookName, Route};
@@ -11,26 +10,21 @@ use serde_json::{Map, Value};
 use super::super::paging::{Page, cut, limit};
 use super::super::versions::{Expected, expected, version};
 use super::view;
-use crate::app::App;
+use crate::app::Tenant;
 use crate::extract::{Body, Path, Query};
 use crate::problem::{Code, Refusal};
-use crate::scope::{Scope, ScopeParameters, TenantParameter};
+use crate::scope::{ScopeParameters, TenantParameter};
 
 /// Webhook routes, by name.
 #[utoipa::path(get, path = "/v1/hooks", tag = "hooks", params(ScopeParameters, Page), responses(
     (status = 200, body = wire::HookList),
 ))]
-pub async fn list(
-    State(app): State<App>,
-    scope: Scope,
-    Query(page): Query<Page>,
-) -> Result<Json<wire::HookList>, Refusal> {
+pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<wire::HookList>, Refusal> {
     let rows = limit(page.limit)?;
     let after = page.cursor.map(HookName::new).transpose().map_err(|_| {
         Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
     })?;
-    let found = app.hooks.list(&scope.for_functions(), after.as_ref(), rows + 1).await;
-    let found = found.map_err(|error| Refusal::from_hook(&error, &scope))?;
+    let found = tenant.hooks(after.as_ref(), rows + 1).await.map_err(|error| tenant.refused(error))?;
     let (found, next_cursor) = cut(found, rows, |route| route.name.to_string());
     let hooks = found.iter().map(view::hook).collect::<Result<_, _>>()?;
     Ok(Json(wire::HookList { hooks, next_cursor }))
@@ -43,12 +37,8 @@ pub async fn list(
 ), responses(
     (status = 200, body = wire::Hook, headers(("etag" = String, description = "The version"))),
 ))]
-pub async fn get(
-    State(app): State<App>,
-    scope: Scope,
-    Path((_, route)): Path<(String, String)>,
-) -> Result<Response, Refusal> {
-    view::answer(StatusCode::OK, &find(&app, &scope, &route).await?)
+pub async fn get(tenant: Tenant, Path((_, route)): Path<(String, String)>) -> Result<Response, Refusal> {
+    view::answer(StatusCode::OK, &find(&tenant, &route).await?)
 }
 
 /// Creates or replaces a webhook route. `If-None-Match: *` creates it; `If-Match` with the `ETag` of a version replaces that
@@ -63,21 +53,17 @@ pub async fn get(
     (status = 200, body = wire::Hook, description = "It was replaced"),
 ))]
 pub async fn put(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path((_, route)): Path<(String, String)>,
     headers: HeaderMap,
     Body(hook): Body<Hook>,
 ) -> Result<Response, Refusal> {
-    let (owner, name) = (scope.for_functions(), view::name(&route, &scope)?);
-    let (status, version) = match expected(&headers)? {
-        Expected::Absent => (StatusCode::CREATED, app.hooks.create(&owner, &name, &hook).await),
-        Expected::Version(version) => {
-            (StatusCode::OK, app.hooks.replace(&owner, &name, &hook, version).await)
-        }
+    let name = view::name(&route, &tenant)?;
+    let (status, stored) = match expected(&headers)? {
+        Expected::Absent => (StatusCode::CREATED, tenant.create_hook(name, hook).await),
+        Expected::Version(version) => (StatusCode::OK, tenant.replace_hook(name, hook, version).await),
     };
-    let version = version.map_err(|error| not_as_expected(&error, &scope))?;
-    view::answer(status, &Route { scope: owner, name, version, hook })
+    view::answer(status, &stored.map_err(|error| not_as_expected(&error, &tenant))?)
 }
 
 /// Changes settings of a webhook route: those that are named; `null` takes one back to its default.
@@ -89,19 +75,16 @@ pub async fn put(
     (status = 200, body = wire::Hook),
 ))]
 pub async fn patch(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path((_, route)): Path<(String, String)>,
     headers: HeaderMap,
     Body(changes): Body<Map<String, Value>>,
 ) -> Result<Response, Refusal> {
     let known = version(&headers)?;
-    let mut found = find(&app, &scope, &route).await?;
-    found.hook = changed(&found.hook, changes)?;
-    let replaced =
-        app.hooks.replace(&found.scope, &found.name, &found.hook, known.unwrap_or(found.version)).await;
-    found.version = replaced.map_err(|error| not_as_expected(&error, &scope))?;
-    view::answer(StatusCode::OK, &found)
+    let found = find(&tenant, &route).await?;
+    let hook = changed(&found.hook, changes)?;
+    let replaced = tenant.replace_hook(found.name, hook, known.unwrap_or(found.version)).await;
+    view::answer(StatusCode::OK, &replaced.map_err(|error| not_as_expected(&error, &tenant))?)
 }
 
 /// Removes a webhook route. Its payloads stay until their time is over.
@@ -113,24 +96,21 @@ pub async fn patch(
     (status = 204, description = "It is removed"),
 ))]
 pub async fn delete(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path((_, route)): Path<(String, String)>,
     headers: HeaderMap,
 ) -> Result<StatusCode, Refusal> {
-    let name = view::name(&route, &scope)?;
-    let deleted = app.hooks.delete(&scope.for_functions(), &name, version(&headers)?).await;
+    let name = view::name(&route, &tenant)?;
+    let deleted = tenant.delete_hook(&name, version(&headers)?).await;
     deleted.map_err(|error| match error {
-        HookError::Unknown { .. } => Refusal::from_hook(&error, &scope),
-        _ => not_as_expected(&error, &scope),
+        HookError::Unknown { .. } => tenant.refused(error),
+        _ => not_as_expected(&error, &tenant),
     })?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn find(app: &App, scope: &Scope, route: &str) -> Result<Route, Refusal> {
-    let name = view::name(route, scope)?;
-    let found = app.hooks.find(&scope.for_functions(), &name).await;
-    found.map_err(|error| Refusal::from_hook(&error, scope))
+async fn find(tenant: &Tenant, route: &str) -> Result<Route, Refusal> {
+    tenant.hook(&view::name(route, tenant)?).await.map_err(|error| tenant.refused(error))
 }
 
 /// A declaration with some settings changed. Only whole settings are: an input template may have a null of its own.
@@ -152,11 +132,11 @@ fn changed(hook: &Hook, changes: Map<String, Value>) -> Result<Hook, Refusal> {
 }
 
 /// A route that is not as the caller expects is told as HTTP has it.
-fn not_as_expected(error: &HookError, scope: &Scope) -> Refusal {
+fn not_as_expected(error: &HookError, tenant: &Tenant) -> Refusal {
     match error {
         HookError::Exists { .. } | HookError::Changed { .. } | HookError::Unknown { .. } => {
             Refusal::new(Code::PreconditionFailed, error.to_string())
         }
-        _ => Refusal::from_hook(error, scope),
+        _ => tenant.refused(error),
     }
 }

@@ -1,27 +1,22 @@
 //! What became of what came in.
 
 use axum::Json;
-use axum::extract::State;
 use segno_actions::hooks::{HookName, ListEvents};
 use segno_api::hook as wire;
 
 use super::super::paging::{Page, cut, limit};
 use super::view;
-use crate::app::App;
+use crate::app::Tenant;
 use crate::extract::{Path, Query};
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters, TenantParameter};
+use crate::scope::{ScopeParameters, TenantParameter};
 
 /// What became of requests at all routes of a namespace and tenant, newest first. The last 500 or so are kept.
 #[utoipa::path(get, path = "/v1/hooks/events", tag = "hooks", params(ScopeParameters, Page), responses(
     (status = 200, body = wire::HookEventList),
 ))]
-pub async fn list(
-    State(app): State<App>,
-    scope: Scope,
-    Query(page): Query<Page>,
-) -> Result<Json<wire::HookEventList>, Refusal> {
-    events(&app, &scope, None, page).await
+pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<wire::HookEventList>, Refusal> {
+    events(&tenant, None, page).await
 }
 
 /// What became of requests at one route, newest first.
@@ -32,25 +27,22 @@ pub async fn list(
     (status = 200, body = wire::HookEventList),
 ))]
 pub async fn list_of_route(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path((_, route)): Path<(String, String)>,
     Query(page): Query<Page>,
 ) -> Result<Json<wire::HookEventList>, Refusal> {
-    events(&app, &scope, Some(view::name(&route, &scope)?), page).await
+    events(&tenant, Some(view::name(&route, &tenant)?), page).await
 }
 
 async fn events(
-    app: &App,
-    scope: &Scope,
+    tenant: &Tenant,
     route: Option<HookName>,
     page: Page,
 ) -> Result<Json<wire::HookEventList>, Refusal> {
     let rows = limit(page.limit)?;
     let after = page.cursor.as_deref().map(|cursor| view::id("cursor", cursor)).transpose()?;
     let request = ListEvents { route: route.as_ref(), after, limit: rows + 1 };
-    let found = app.hooks.events(&scope.for_functions(), &request).await;
-    let found = found.map_err(|error| Refusal::from_hook(&error, scope))?;
+    let found = tenant.hook_events(&request).await.map_err(|error| tenant.refused(error))?;
     let (found, next_cursor) = cut(found, rows, |event| event.id.to_string());
     Ok(Json(wire::HookEventList { events: found.into_iter().map(view::event).collect(), next_cursor }))
 }

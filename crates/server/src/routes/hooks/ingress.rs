@@ -12,14 +12,14 @@ use axum::extract::{Request, State};
 use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use lru::LruCache;
-use segno_actions::hooks::{Accepted, Headers, HookError, HookName, Incoming, Refused, Route};
+use segno_actions::hooks::{Accepted, Headers, HookName, Incoming, Refused, Route};
 use segno_api::hook::Received;
 
-use crate::app::App;
+use crate::app::{App, FoundRoute, Ingress};
 use crate::bucket::Bucket;
 use crate::extract::{self, Path};
 use crate::problem::{Code, Refusal};
-use crate::scope::{DEFAULT, SCOPE_PARAMETERS, Scope};
+use crate::scope::{DEFAULT, SCOPE_PARAMETERS};
 
 /// Counter: requests that senders posted.
 const RECEIVED: &str = "segno_hooks_received_total";
@@ -78,11 +78,12 @@ impl Rejected {
 ))]
 pub async fn receive(
     State(app): State<App>,
+    ingress: Ingress,
     Path((namespace, route)): Path<(String, String)>,
     request: Request,
 ) -> Result<(StatusCode, Json<Received>), Refusal> {
     metrics::counter!(RECEIVED).increment(1);
-    match take(&app, &namespace, &route, request).await {
+    match take(&app, &ingress, (&namespace, &route), request).await {
         Ok(accepted) => {
             let outcome = accepted.outcome.name();
             metrics::counter!(ACCEPTED, "outcome" => outcome).increment(1);
@@ -97,21 +98,28 @@ pub async fn receive(
     }
 }
 
-async fn take(app: &App, namespace: &str, route: &str, request: Request) -> Result<Accepted, Rejected> {
+async fn take(
+    app: &App,
+    ingress: &Ingress,
+    (namespace, route): (&str, &str),
+    request: Request,
+) -> Result<Accepted, Rejected> {
     let (tenant, params) = parameters(request.uri())?;
-    let (scope, route) = find(app, namespace, tenant.as_deref().unwrap_or(DEFAULT), route).await?;
-    if !app.hook_rates.take(&route, app.clock.now_ms()) {
+    let found = ingress.find(namespace, tenant.as_deref().unwrap_or(DEFAULT), route).await;
+    let found = found.map_err(|refusal| Rejected::new("error", refusal))?;
+    let found = found.ok_or_else(|| Rejected::new("no_route", no_route(route)))?;
+    if !app.hook_rates.take(&found.route, app.clock.now_ms()) {
         let refusal = Refusal::new(Code::RateLimited, "the hook gets more requests than it may; slow down");
         return Err(Rejected::new("rate_limited", refusal));
     }
-    let refuse = |refused: Refused| Rejected::new(refused.reason(), refusal_of(&refused, &scope, &route));
+    let refuse = |refused: Refused| Rejected::new(refused.reason(), refusal_of(&refused, &found));
     let (announced, content_type) = announced(request.headers());
-    app.hooks.admit(&route, announced, content_type.as_deref()).map_err(refuse)?;
+    ingress.admit(&found, announced, content_type.as_deref()).map_err(refuse)?;
     let headers: Headers =
         request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let body = extract::read(request, app).await.map_err(|refusal| Rejected::new("unreadable", refusal))?;
     let bytes = body.len();
-    let accepted = app.hooks.receive(&route, Incoming { headers, params, body }).await.map_err(refuse)?;
+    let accepted = ingress.receive(&found, Incoming { headers, params, body }).await.map_err(refuse)?;
     metrics::histogram!(BODY_BYTES).record(bytes as f64);
     Ok(accepted)
 }
@@ -131,18 +139,6 @@ fn parameters(uri: &Uri) -> Result<(Option<String>, BTreeMap<String, String>), R
     Ok((tenant, params))
 }
 
-/// The route. Names that no route can have are those of no route.
-async fn find(app: &App, namespace: &str, tenant: &str, route: &str) -> Result<(Scope, Route), Rejected> {
-    let nobody = || Rejected::new("no_route", no_route(route));
-    let scope = Scope::new(namespace, tenant).map_err(|_| nobody())?;
-    let name = HookName::new(route).map_err(|_| nobody())?;
-    match app.hooks.find(&scope.for_functions(), &name).await {
-        Ok(found) => Ok((scope, found)),
-        Err(HookError::Unknown { .. }) => Err(nobody()),
-        Err(error) => Err(Rejected::new("error", Refusal::from_hook(&error, &scope))),
-    }
-}
-
 /// What the headers say about the body.
 fn announced(headers: &HeaderMap) -> (Option<u64>, Option<String>) {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
@@ -153,15 +149,15 @@ fn no_route(name: &str) -> Refusal {
     Refusal::told(StatusCode::NOT_FOUND, "unknown-hook", format!("there is no hook {name:?}"))
 }
 
-fn refusal_of(refused: &Refused, scope: &Scope, route: &Route) -> Refusal {
+fn refusal_of(refused: &Refused, found: &FoundRoute) -> Refusal {
     match refused {
         // Whoever sends to it need not know more than that nobody takes it.
-        Refused::Disabled => no_route(route.name.as_str()),
+        Refused::Disabled => no_route(found.route.name.as_str()),
         Refused::TooLarge { .. } => Refusal::new(Code::BodyTooLarge, refused.to_string()),
         Refused::WrongType { .. } => Refusal::new(Code::UnsupportedMediaType, refused.to_string()),
         Refused::Unverified(_) => Refusal::new(Code::HookRefused, refused.to_string()),
         Refused::SecretUnavailable => Refusal::new(Code::Unavailable, refused.to_string()),
-        Refused::Error(error) => Refusal::from_hook(error, scope),
+        Refused::Error(error) => found.refused(error),
     }
 }
 

@@ -9,8 +9,8 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use segno_actions::action::{ActionDb, ActionError};
-use segno_actions::hooks::ListPayloads;
+use segno_actions::action::ActionError;
+use segno_actions::hooks::{HookError, ListPayloads};
 use segno_api::hook as wire;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
@@ -19,11 +19,11 @@ use uuid::Uuid;
 
 use super::super::paging::limit;
 use super::view;
-use crate::app::App;
+use crate::app::{App, Tenant};
 use crate::extract::{Path, Query};
 use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
-use crate::scope::{Scope, TenantParameter};
+use crate::scope::TenantParameter;
 
 /// Payloads of a page when a request does not say.
 const DEFAULT_ROWS: usize = 100;
@@ -52,8 +52,7 @@ pub struct Which {
     (status = 200, body = wire::HookPayloadList),
 ))]
 pub async fn list(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path((_, route)): Path<(String, String)>,
     Query(which): Query<Which>,
 ) -> Result<Json<wire::HookPayloadList>, Refusal> {
@@ -63,8 +62,8 @@ pub async fn list(
         after: which.cursor.as_deref().map(|cursor| view::id("cursor", cursor)).transpose()?,
         limit: limit(which.limit.or(Some(DEFAULT_ROWS)))?,
     };
-    let page = app.hooks.payloads(&scope.for_functions(), &view::name(&route, &scope)?, &request).await;
-    let page = page.map_err(|error| Refusal::from_hook(&error, &scope))?;
+    let page = tenant.payloads(&view::name(&route, &tenant)?, &request).await;
+    let page = page.map_err(|error| tenant.refused(error))?;
     let next_cursor = page.payloads.last().filter(|_| page.more).map(|payload| payload.id.to_string());
     Ok(Json(wire::HookPayloadList {
         payloads: page.payloads.iter().map(view::payload).collect(),
@@ -81,22 +80,20 @@ pub async fn list(
     (status = 200, body = wire::HookPayloadDetail),
 ))]
 pub async fn get(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path((_, route, id)): Path<(String, String, String)>,
 ) -> Result<Json<wire::HookPayloadDetail>, Refusal> {
-    let owner = scope.for_functions();
-    let found = app.hooks.payload(&owner, &view::name(&route, &scope)?, view::id("id", &id)?).await;
-    let (payload, body) = found.map_err(|error| Refusal::from_hook(&error, &scope))?;
-    let db = ActionDb::new(app.store.clone()).scope(owner).clock(app.clock.clone());
+    let found = tenant.payload(&view::name(&route, &tenant)?, view::id("id", &id)?).await;
+    let (payload, body) = found.map_err(|error| tenant.refused(error))?;
+    let db = tenant.actions();
     let mut actions = Vec::new();
     for id in &payload.actions {
         let action = match db.get(*id).await {
             Ok(action) => Some(action),
             Err(ActionError::Unknown { .. }) => None,
-            Err(error) => return Err(Refusal::from_hook(&error.into(), &scope)),
+            Err(error) => return Err(tenant.refused(HookError::from(error))),
         };
-        actions.push(view::action(*id, action, &scope)?);
+        actions.push(view::action(*id, action, &tenant)?);
     }
     Ok(Json(wire::HookPayloadDetail {
         body_base64: STANDARD.encode(body),
@@ -117,15 +114,15 @@ pub async fn get(
 ))]
 pub async fn replay(
     State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     repeat: RepeatSafe,
     Path((_, route, id)): Path<(String, String, String)>,
 ) -> Result<(StatusCode, Json<wire::Replayed>), Refusal> {
     // A repeated request must find what its first try made, so its action follows from the idempotency key.
     let action = repeat.id().map_or_else(|| app.ids.new_uuid(), action_of);
-    let (name, payload) = (view::name(&route, &scope)?, view::id("id", &id)?);
-    let replayed = app.hooks.replay(&scope.for_functions(), &name, payload, action).await;
-    replayed.map_err(|error| Refusal::from_hook(&error, &scope))?;
+    let (name, payload) = (view::name(&route, &tenant)?, view::id("id", &id)?);
+    let replayed = tenant.replay_payload(&name, payload, action).await;
+    replayed.map_err(|error| tenant.refused(error))?;
     Ok((StatusCode::ACCEPTED, Json(wire::Replayed { id: payload.to_string(), action: action.to_string() })))
 }
 
@@ -138,13 +135,11 @@ pub async fn replay(
     (status = 204, description = "It is deleted"),
 ))]
 pub async fn delete(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path((_, route, id)): Path<(String, String, String)>,
 ) -> Result<StatusCode, Refusal> {
-    let (name, id) = (view::name(&route, &scope)?, view::id("id", &id)?);
-    let deleted = app.hooks.delete_payload(&scope.for_functions(), &name, id).await;
-    deleted.map_err(|error| Refusal::from_hook(&error, &scope))?;
+    let (name, id) = (view::name(&route, &tenant)?, view::id("id", &id)?);
+    tenant.delete_payload(&name, id).await.map_err(|error| tenant.refused(error))?;
     Ok(StatusCode::NO_CONTENT)
 }
 

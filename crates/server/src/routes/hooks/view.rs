@@ -8,8 +8,9 @@ use segno_actions::hooks::{HookEvent, HookName, Outcome, Payload, Route};
 use segno_api::hook as wire;
 use uuid::Uuid;
 
+use crate::app::Tenant;
 use crate::problem::{Code, Refusal};
-use crate::scope::{DEFAULT, Scope};
+use crate::scope::DEFAULT;
 
 /// A route.
 ///
@@ -71,7 +72,7 @@ pub fn payload(payload: &Payload) -> wire::HookPayload {
 ///
 /// # Errors
 /// When its result has no JSON form.
-pub fn action(id: Uuid, action: Option<Action>, scope: &Scope) -> Result<wire::HookAction, Refusal> {
+pub fn action(id: Uuid, action: Option<Action>, tenant: &Tenant) -> Result<wire::HookAction, Refusal> {
     let mut shown = wire::HookAction {
         id: id.to_string(),
         status: "unknown".to_owned(),
@@ -81,10 +82,10 @@ pub fn action(id: Uuid, action: Option<Action>, scope: &Scope) -> Result<wire::H
     };
     let Some(action) = action else { return Ok(shown) };
     action.status.name().clone_into(&mut shown.status);
-    shown.instance = action.instance.as_deref().and_then(|id| scope.shown(id)).map(str::to_owned);
+    shown.instance = tenant.shown_instance(action.instance.as_deref());
     match &action.status {
         ActionStatus::Completed { result } => shown.result = Some(json(result)?),
-        ActionStatus::Failed { reason } => shown.reason = Some(scope.hide_prefix(reason)),
+        ActionStatus::Failed { reason } => shown.reason = Some(tenant.shown_text(reason)),
         ActionStatus::Pending | ActionStatus::Running => {}
     }
     Ok(shown)
@@ -108,8 +109,8 @@ pub fn event(event: HookEvent) -> wire::HookEvent {
 ///
 /// # Errors
 /// When it cannot be one.
-pub fn name(text: &str, scope: &Scope) -> Result<HookName, Refusal> {
-    HookName::new(text).map_err(|error| Refusal::from_function(&error, scope))
+pub fn name(text: &str, tenant: &Tenant) -> Result<HookName, Refusal> {
+    HookName::new(text).map_err(|error| tenant.refused(error))
 }
 
 /// The id of a payload or event in a request.

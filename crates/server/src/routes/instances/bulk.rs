@@ -1,26 +1,23 @@
 //! One thing for many instances.
 
 use axum::Json;
-use axum::extract::State;
 use segno::limits::MAX_BULK_INSTANCES;
-use segno::store::InstanceQuery;
 use segno_api::instance::{Bulk, BulkAction, BulkFilter, BulkResult};
 
 use super::{list, view};
-use crate::app::App;
+use crate::app::{BulkChange, InstanceFilter, Tenant};
 use crate::extract::Body;
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
+
+/// What is written into histories when a caller gives no reason.
+const NO_REASON: &str = "asked for through the API, together with others";
 
 /// Cancels, pauses, resumes or deletes all instances that match, or counts them (`dry_run`).
 #[utoipa::path(post, path = "/v1/instances/bulk", tag = "instances", params(ScopeParameters), request_body = Bulk, responses(
     (status = 200, body = BulkResult),
 ))]
-pub async fn bulk(
-    State(app): State<App>,
-    scope: Scope,
-    Body(request): Body<Bulk>,
-) -> Result<Json<BulkResult>, Refusal> {
+pub async fn bulk(tenant: Tenant, Body(request): Body<Bulk>) -> Result<Json<BulkResult>, Refusal> {
     if request.filter == BulkFilter::default() {
         return Err(Refusal::field(
             "filter",
@@ -32,30 +29,29 @@ pub async fn bulk(
         Some(limit) if (1..=MAX_BULK_INSTANCES).contains(&limit) => limit,
         Some(_) => return Err(Refusal::field("limit", format!("must be 1 to {MAX_BULK_INSTANCES}"))),
     };
-    let mut query = query(&scope, request.filter)?;
-    query.cursor = request.cursor.as_deref().map(|cursor| list::decode_cursor(&scope, cursor)).transpose()?;
-    let bulk = app.client.bulk(query).limit(limit);
-    let reason = request.reason.as_deref().unwrap_or("asked for through the API, together with others");
-    let done = match request.action {
-        _ if request.dry_run => bulk.count().await,
-        BulkAction::Cancel => bulk.cancel(reason).await,
-        BulkAction::Pause => bulk.pause(reason).await,
-        BulkAction::Resume => bulk.resume().await,
-        BulkAction::Delete => bulk.delete(request.force).await,
+    let cursor = request.cursor.as_deref().map(list::decode_cursor).transpose()?;
+    let filter = InstanceFilter { cursor, limit, ..filter(request.filter)? };
+    let reason = request.reason.unwrap_or_else(|| NO_REASON.to_owned());
+    let change = match request.action {
+        _ if request.dry_run => BulkChange::Count,
+        BulkAction::Cancel => BulkChange::Cancel { reason },
+        BulkAction::Pause => BulkChange::Pause { reason },
+        BulkAction::Resume => BulkChange::Resume,
+        BulkAction::Delete => BulkChange::Delete { force: request.force },
     };
-    let done = done.map_err(|error| Refusal::from_engine(&error, &scope))?;
-    let next_cursor = done.next.map(|cursor| list::encode_cursor(&scope, &cursor));
+    let done = tenant.bulk(filter, change).await?;
+    let next_cursor = done.next.map(|cursor| list::encode_cursor(&cursor));
     Ok(Json(BulkResult { matched: done.matched, changed: done.done, next_cursor }))
 }
 
-fn query(scope: &Scope, filter: BulkFilter) -> Result<InstanceQuery, Refusal> {
-    Ok(InstanceQuery {
-        id_prefix: Some(scope.stored(filter.prefix.as_deref().unwrap_or_default())),
+fn filter(filter: BulkFilter) -> Result<InstanceFilter, Refusal> {
+    Ok(InstanceFilter {
+        prefix: filter.prefix,
         status: filter.status.map(view::engine_status),
-        orchestration_name: filter.orchestration,
+        orchestration: filter.orchestration,
         label: filter.label.as_deref().map(|label| list::parse_label("filter.label", label)).transpose()?,
         created_from_ms: filter.created_from.map(list::unix_ms),
         created_before_ms: filter.created_before.map(list::unix_ms),
-        ..InstanceQuery::default()
+        ..InstanceFilter::default()
     })
 }

@@ -1,44 +1,42 @@
 //! Listing.
 
 use axum::Json;
-use axum::extract::State;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use segno::store::{InstanceCursor, InstanceQuery};
+use segno::store::InstanceCursor;
 use segno_api::instance::{InstanceList, ListInstances};
 
 use super::super::paging::limit;
 use super::view;
-use crate::app::App;
+use crate::app::{InstanceFilter, Tenant};
 use crate::extract::Query;
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// Instances, newest first.
 #[utoipa::path(get, path = "/v1/instances", tag = "instances", params(ScopeParameters, ListInstances), responses(
     (status = 200, body = InstanceList),
 ))]
 pub async fn list(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Query(request): Query<ListInstances>,
 ) -> Result<Json<InstanceList>, Refusal> {
     let limit = limit(request.limit)?;
-    let query = InstanceQuery {
-        id_prefix: Some(scope.stored(request.prefix.as_deref().unwrap_or_default())),
+    let filter = InstanceFilter {
+        prefix: request.prefix,
         status: request.status.map(view::engine_status),
-        orchestration_name: request.orchestration,
+        orchestration: request.orchestration,
         label: request.label.as_deref().map(|label| parse_label("label", label)).transpose()?,
-        parent_instance_id: request.parent.map(|parent| scope.stored(&parent)),
+        parent: request.parent,
         created_from_ms: request.created_from.map(unix_ms),
         created_before_ms: request.created_before.map(unix_ms),
-        cursor: request.cursor.as_deref().map(|cursor| decode_cursor(&scope, cursor)).transpose()?,
+        cursor: request.cursor.as_deref().map(decode_cursor).transpose()?,
         limit,
     };
-    let page = app.client.list(query).await.map_err(|error| Refusal::from_engine(&error, &scope))?;
-    let instances = page.instances.into_iter().map(|found| view::instance(&scope, found));
+    let page = tenant.instances(filter).await?;
+    let instances = page.instances.into_iter().map(|found| view::instance(&tenant, found));
     let instances = instances.collect::<Result<_, _>>()?;
-    let next_cursor = page.next.map(|cursor| encode_cursor(&scope, &cursor));
+    let next_cursor = page.next.map(|cursor| encode_cursor(&cursor));
     Ok(Json(InstanceList { instances, next_cursor }))
 }
 
@@ -57,20 +55,19 @@ pub fn unix_ms(at: jiff::Timestamp) -> u64 {
 }
 
 /// A cursor as text that callers give back.
-pub fn encode_cursor(scope: &Scope, cursor: &InstanceCursor) -> String {
-    let id = scope.shown(&cursor.instance_id).unwrap_or_default();
-    URL_SAFE_NO_PAD.encode(format!("{} {id}", cursor.created_at_ms))
+pub fn encode_cursor(cursor: &InstanceCursor) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{} {}", cursor.created_at_ms, cursor.instance_id))
 }
 
 /// A cursor that a caller gave back.
 ///
 /// # Errors
 /// When it is not one.
-pub fn decode_cursor(scope: &Scope, cursor: &str) -> Result<InstanceCursor, Refusal> {
+pub fn decode_cursor(cursor: &str) -> Result<InstanceCursor, Refusal> {
     let decoded = URL_SAFE_NO_PAD.decode(cursor).ok().and_then(|bytes| String::from_utf8(bytes).ok());
     let parts = decoded.as_deref().and_then(|text| {
         let (created_at_ms, id) = text.split_once(' ')?;
-        Some(InstanceCursor { created_at_ms: created_at_ms.parse().ok()?, instance_id: scope.stored(id) })
+        Some(InstanceCursor { created_at_ms: created_at_ms.parse().ok()?, instance_id: id.to_owned() })
     });
     parts.ok_or_else(|| {
         Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")

@@ -1,17 +1,15 @@
 //! What the tools of an instance wrote.
 
 use axum::Json;
-use axum::extract::State;
 use segno_api::function::{FunctionLog, FunctionLogList};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::super::paging::limit;
-use super::find::find;
-use crate::app::App;
+use crate::app::Tenant;
 use crate::extract::{Path, Query};
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// How many.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -30,22 +28,18 @@ pub struct Most {
     (status = 200, body = FunctionLogList),
 ))]
 pub async fn logs(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Query(query): Query<Most>,
 ) -> Result<Json<FunctionLogList>, Refusal> {
-    let stored = scope.stored(&id);
     let rows = limit(query.limit)?;
-    find(&app, &scope, &id).await?;
-    let logs = app.functions.list_logs(&stored, rows).await;
-    let logs =
-        logs.map_err(|error| Refusal::from_function(&error, &scope))?.into_iter().map(|log| FunctionLog {
-            call: log.key.call,
-            attempt: log.key.attempt,
-            total_bytes: log.total_bytes,
-            is_cut: log.is_cut,
-            text: log.text,
-        });
+    tenant.instance(&id).await?;
+    let logs = tenant.logs(&id, rows).await?.into_iter().map(|log| FunctionLog {
+        call: log.key.call,
+        attempt: log.key.attempt,
+        total_bytes: log.total_bytes,
+        is_cut: log.is_cut,
+        text: log.text,
+    });
     Ok(Json(FunctionLogList { logs: logs.collect() }))
 }

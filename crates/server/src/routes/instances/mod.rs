@@ -1,7 +1,6 @@
 //! Instances, one file per group of routes.
 
 pub mod bulk;
-mod find;
 pub mod list;
 pub mod logs;
 pub mod read;

@@ -1,7 +1,6 @@
 //! Reading one instance.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 use segno::limits::MAX_PAGE_ROWS;
@@ -12,13 +11,12 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::super::paging::limit;
-use super::find::find;
 use super::view;
 use crate::access::timestamp;
-use crate::app::App;
+use crate::app::Tenant;
 use crate::extract::{Path, Query, wait_of};
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// How long to wait.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -37,25 +35,19 @@ pub struct Wait {
     (status = 200, body = Instance, headers(("etag" = String, description = "The revision"))),
 ))]
 pub async fn get(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Query(query): Query<Wait>,
 ) -> Result<Response, Refusal> {
-    let stored = scope.stored(&id);
     let wait = wait_of(query.wait_ms)?;
-    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    let mut found = find(&app, &scope, &id).await?;
+    let mut found = tenant.instance(&id).await?;
     if !wait.is_zero() && !found.has_ended() {
-        found = match app.client.wait_until_ended(&stored, wait).await {
-            Ok(ended) => ended,
-            Err(error) if error.code() == segno::Code::WaitTimedOut => {
-                app.client.instance(&stored).await.map_err(refused)?
-            }
-            Err(error) => return Err(refused(error)),
+        found = match tenant.ended(&id, wait).await? {
+            Some(ended) => ended,
+            None => tenant.instance(&id).await?,
         };
     }
-    let shown = view::instance(&scope, found)?;
+    let shown = view::instance(&tenant, found)?;
     let tag = format!("\"{}\"", shown.revision);
     Ok(([(ETAG, tag)], Json(shown)).into_response())
 }
@@ -82,8 +74,7 @@ pub struct HistoryPage {
     (status = 200, body = History),
 ))]
 pub async fn history(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Query(page): Query<HistoryPage>,
 ) -> Result<Json<History>, Refusal> {
@@ -93,18 +84,17 @@ pub async fn history(
     };
     let execution = match page.execution {
         Some(execution) => execution,
-        None => find(&app, &scope, &id).await?.execution_id,
+        None => tenant.instance(&id).await?.execution_id,
     };
     let query = HistoryQuery {
-        instance_id: scope.stored(&id),
+        instance_id: id,
         execution_id: execution,
         after_event_id: page.after.unwrap_or(0),
         limit,
     };
-    let list = app.client.history_page(query).await;
-    let list = list.map_err(|error| Refusal::from_engine(&error, &scope))?;
-    let events = list.events.iter().map(view::event).collect::<Result<_, _>>()?;
-    Ok(Json(History { execution, events, next_after: list.next }))
+    let (events, next_after) = tenant.history(query).await?;
+    let events = events.iter().map(view::event).collect::<Result<_, _>>()?;
+    Ok(Json(History { execution, events, next_after }))
 }
 
 /// All executions of an instance.
@@ -113,17 +103,11 @@ pub async fn history(
 ), responses(
     (status = 200, body = ExecutionList),
 ))]
-pub async fn executions(
-    State(app): State<App>,
-    scope: Scope,
-    Path(id): Path<String>,
-) -> Result<Json<ExecutionList>, Refusal> {
-    let stored = scope.stored(&id);
-    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    find(&app, &scope, &id).await?;
+pub async fn executions(tenant: Tenant, Path(id): Path<String>) -> Result<Json<ExecutionList>, Refusal> {
+    tenant.instance(&id).await?;
     let mut executions = Vec::new();
-    for number in app.client.executions(&stored).await.map_err(refused)? {
-        let info = app.client.execution(&stored, number).await.map_err(refused)?;
+    for number in tenant.executions(&id).await? {
+        let info = tenant.execution(&id, number).await?;
         executions.push(Execution {
             execution: number,
             status: view::status(info.status),
@@ -141,17 +125,10 @@ pub async fn executions(
 ), responses(
     (status = 200, body = Tree),
 ))]
-pub async fn tree(
-    State(app): State<App>,
-    scope: Scope,
-    Path(id): Path<String>,
-) -> Result<Json<Tree>, Refusal> {
-    let stored = scope.stored(&id);
-    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    find(&app, &scope, &id).await?;
-    let tree = app.client.tree(&stored).await.map_err(refused)?;
-    let ids = tree.all_ids.iter().filter_map(|id| scope.shown(id)).map(str::to_owned);
-    Ok(Json(Tree { root: id, ids: ids.collect() }))
+pub async fn tree(tenant: Tenant, Path(id): Path<String>) -> Result<Json<Tree>, Refusal> {
+    tenant.instance(&id).await?;
+    let ids = tenant.tree(&id).await?;
+    Ok(Json(Tree { root: id, ids }))
 }
 
 /// Which change of the status.
@@ -173,23 +150,16 @@ pub struct StatusAfter {
     (status = 200, body = CustomStatus),
 ))]
 pub async fn status(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Query(query): Query<StatusAfter>,
 ) -> Result<Json<CustomStatus>, Refusal> {
-    let stored = scope.stored(&id);
-    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
     let wait = wait_of(query.wait_ms)?;
     let after = query.after.unwrap_or(0);
-    let mut found = find(&app, &scope, &id).await?;
+    let mut found = tenant.instance(&id).await?;
     if !wait.is_zero() && found.custom_status_version <= after && !found.has_ended() {
-        match app.client.status_change(&stored, after).timeout(wait).await {
-            Ok(_) => {}
-            Err(error) if error.code() == segno::Code::WaitTimedOut => {}
-            Err(error) => return Err(refused(error)),
-        }
-        found = app.client.instance(&stored).await.map_err(refused)?;
+        tenant.status_changed(&id, after, wait).await?;
+        found = tenant.instance(&id).await?;
     }
     Ok(Json(CustomStatus {
         ended: found.has_ended(),

@@ -1,21 +1,17 @@
 //! Talking to one instance: signals, messages, cancel, pause, resume, delete.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
-use segno::client::SendCall;
-use segno::{Mailbox, Payload, Signal};
 use segno_api::instance::{Accepted, Deleted, Reason, Send};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::find::find;
 use super::view;
-use crate::app::App;
+use crate::app::{Sent, Tenant};
 use crate::extract::{Body, OptionalBody, Path, Query};
 use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// What is written into the history when a caller gives no reason.
 const NO_REASON: &str = "asked for through the API";
@@ -26,14 +22,11 @@ fn accepted(id: String) -> Taken {
     Ok((StatusCode::ACCEPTED, Json(Accepted { id })))
 }
 
-/// Sends a message under the id that makes it safe to repeat.
-async fn send(call: SendCall, message_id: Option<&str>, scope: &Scope, id: String) -> Taken {
-    let call = match message_id {
-        Some(message_id) => call.message_id(message_id),
-        None => call,
-    };
-    call.only_if_present().await.map_err(|error| Refusal::from_engine(&error, scope))?;
-    accepted(id)
+/// A message under the id that makes it safe to repeat.
+fn sent(request: Send, repeat: &RepeatSafe) -> Result<Sent, Refusal> {
+    let data = view::payload("data", &request.data)?;
+    let message_id = request.id.or_else(|| repeat.id().map(str::to_owned));
+    Ok(Sent { name: request.name, data, message_id })
 }
 
 /// Raises a signal.
@@ -43,15 +36,13 @@ async fn send(call: SendCall, message_id: Option<&str>, scope: &Scope, id: Strin
     (status = 202, body = Accepted, description = "It is stored and will be delivered"),
 ))]
 pub async fn raise(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     repeat: RepeatSafe,
     Path(id): Path<String>,
     Body(request): Body<Send>,
 ) -> Taken {
-    let data = view::payload("data", &request.data)?;
-    let call = app.client.raise(scope.stored(&id), Signal::<Payload>::named(request.name), data);
-    send(call, request.id.as_deref().or(repeat.id()), &scope, id).await
+    tenant.raise(&id, sent(request, &repeat)?).await?;
+    accepted(id)
 }
 
 /// Puts a message into a mailbox.
@@ -61,15 +52,13 @@ pub async fn raise(
     (status = 202, body = Accepted, description = "It is stored and will be delivered"),
 ))]
 pub async fn enqueue(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     repeat: RepeatSafe,
     Path(id): Path<String>,
     Body(request): Body<Send>,
 ) -> Taken {
-    let data = view::payload("data", &request.data)?;
-    let call = app.client.enqueue(scope.stored(&id), Mailbox::<Payload>::named(request.name), data);
-    send(call, request.id.as_deref().or(repeat.id()), &scope, id).await
+    tenant.enqueue(&id, sent(request, &repeat)?).await?;
+    accepted(id)
 }
 
 /// Cancels an instance with its children. One that has ended stays as it is.
@@ -79,16 +68,12 @@ pub async fn enqueue(
     (status = 202, body = Accepted, description = "It is stored and will be done"),
 ))]
 pub async fn cancel(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<Reason>,
 ) -> Taken {
-    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    let stored = scope.stored(&id);
-    if !find(&app, &scope, &id).await?.has_ended() {
-        let reason = request.reason.unwrap_or_else(|| NO_REASON.to_owned());
-        if_running(app.client.cancel(&stored, reason).await).map_err(refused)?;
+    if !tenant.instance(&id).await?.has_ended() {
+        tenant.cancel(&id, request.reason.unwrap_or_else(|| NO_REASON.to_owned())).await?;
     }
     accepted(id)
 }
@@ -100,15 +85,11 @@ pub async fn cancel(
     (status = 202, body = Accepted, description = "It is stored and will be done"),
 ))]
 pub async fn pause(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<Reason>,
 ) -> Taken {
-    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    let stored = scope.stored(&id);
-    let reason = request.reason.unwrap_or_else(|| NO_REASON.to_owned());
-    app.client.pause(&stored, reason).await.map_err(refused)?;
+    tenant.pause(&id, request.reason.unwrap_or_else(|| NO_REASON.to_owned())).await?;
     accepted(id)
 }
 
@@ -118,10 +99,8 @@ pub async fn pause(
 ), responses(
     (status = 202, body = Accepted, description = "It is stored and will be done"),
 ))]
-pub async fn resume(State(app): State<App>, scope: Scope, Path(id): Path<String>) -> Taken {
-    let refused = |error: segno::Error| Refusal::from_engine(&error, &scope);
-    let stored = scope.stored(&id);
-    app.client.resume(&stored).await.map_err(refused)?;
+pub async fn resume(tenant: Tenant, Path(id): Path<String>) -> Taken {
+    tenant.resume(&id).await?;
     accepted(id)
 }
 
@@ -142,24 +121,14 @@ pub struct Force {
     (status = 200, body = Deleted),
 ))]
 pub async fn delete(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Query(query): Query<Force>,
 ) -> Result<Json<Deleted>, Refusal> {
-    let deleted = app.client.delete(&scope.stored(&id), query.force).await;
-    let deleted = deleted.map_err(|error| Refusal::from_engine(&error, &scope))?;
+    let deleted = tenant.delete(&id, query.force).await?;
     Ok(Json(Deleted {
         instances: deleted.instances_deleted,
         events: deleted.events_deleted,
         queued_messages: deleted.queue_messages_deleted,
     }))
-}
-
-/// It may have ended between the look and the call, which is as good.
-fn if_running(outcome: Result<(), segno::Error>) -> Result<(), segno::Error> {
-    match outcome {
-        Err(error) if error.code() == segno::Code::InstanceEnded => Ok(()),
-        outcome => outcome,
-    }
 }

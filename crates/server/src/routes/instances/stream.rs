@@ -4,22 +4,22 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::extract::State;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::response::sse::Event as SseEvent;
 use futures_util::stream::{self, Stream};
 use segno::client::Instance;
-use segno::store::{ErrorKind, HistoryQuery};
+use segno::store::HistoryQuery;
 use tokio::sync::OwnedSemaphorePermit;
+use tokio_util::sync::CancellationToken;
 
 use super::super::sse;
-use super::find::{find, find_stored};
 use super::view;
-use crate::app::App;
+use crate::app::{App, Tenant};
 use crate::extract::Path;
 use crate::listen::until_stopped;
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// Between two looks when nothing happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -39,18 +39,17 @@ const PAGE_EVENTS: usize = 100;
 ))]
 pub async fn events(
     State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
-    let instance = scope.stored(&id);
-    let found = find(&app, &scope, &id).await?;
+    let found = tenant.instance(&id).await?;
     let seen = sse::last_event(&headers, parse_id)?.unwrap_or((found.execution_id, 0));
     let place = sse::place(&app)?;
     let follower = Follower {
-        app,
-        scope,
-        instance,
+        stopping: app.stopping.clone(),
+        tenant,
+        id,
         seen,
         latest: found,
         looked: false,
@@ -67,9 +66,9 @@ fn parse_id(text: &str) -> Option<(u64, u64)> {
 }
 
 struct Follower {
-    app: App,
-    scope: Scope,
-    instance: String,
+    stopping: CancellationToken,
+    tenant: Tenant,
+    id: String,
     /// Execution and event that were sent last.
     seen: (u64, u64),
     /// The instance as it was when it was last looked at.
@@ -92,7 +91,7 @@ impl Follower {
                 if follower.ended {
                     return None;
                 }
-                let stopping = follower.app.stopping.clone();
+                let stopping = follower.stopping.clone();
                 match until_stopped(&stopping, follower.look()).await {
                     Some(Ok(())) => {}
                     // The caller connects again and goes on after the last event.
@@ -105,40 +104,36 @@ impl Follower {
     /// Reads a page of what is new, and waits for it first if everything was sent.
     async fn look(&mut self) -> Result<(), Refusal> {
         if self.looked {
-            let wait = self.app.client.wait_for_revision(&self.instance, self.latest.revision, LOOK_AGAIN);
-            match wait.await {
-                Ok(found) => self.latest = found,
-                Err(error) if error.code() == segno::Code::WaitTimedOut => {
-                    // Whoever waits for something that was deleted should know.
-                    return find_stored(&self.app, &self.scope, &self.instance).await.map(drop);
-                }
-                Err(error) => return Err(self.refused(&error)),
+            match self.tenant.changed(&self.id, self.latest.revision, LOOK_AGAIN).await? {
+                Some(found) => self.latest = found,
+                // A caller that waits for something that was deleted should know.
+                None => return self.tenant.instance(&self.id).await.map(drop),
             }
             self.looked = false;
         }
         let (execution, after) = self.seen;
         let query = HistoryQuery {
-            instance_id: self.instance.clone(),
+            instance_id: self.id.clone(),
             execution_id: execution,
             after_event_id: after,
             limit: PAGE_EVENTS,
         };
-        let (mut ready, is_last_page) = match self.app.client.history_page(query).await {
-            Ok(page) => {
-                self.seen.1 = page.events.last().map_or(after, |event| event.event_id);
-                let shown = page.events.iter().map(|event| shown(execution, event));
-                (shown.collect::<Result<Vec<_>, _>>()?, page.next.is_none())
+        let (mut ready, is_last_page) = match self.tenant.history(query).await {
+            Ok((events, next)) => {
+                self.seen.1 = events.last().map_or(after, |event| event.event_id);
+                let shown = events.iter().map(|event| shown(execution, event));
+                (shown.collect::<Result<Vec<_>, _>>()?, next.is_none())
             }
             // Not begun yet, or pruned.
-            Err(error) if error.kind() == ErrorKind::NotFound => (Vec::new(), true),
-            Err(error) => return Err(self.refused(&error)),
+            Err(refusal) if refusal.status() == StatusCode::NOT_FOUND => (Vec::new(), true),
+            Err(refusal) => return Err(refusal),
         };
         if is_last_page && execution < self.latest.execution_id {
             self.seen = (self.execution_after(execution).await?, 0);
         } else if is_last_page {
             self.looked = true;
             if self.latest.has_ended() {
-                let instance = view::instance(&self.scope, self.latest.clone())?;
+                let instance = view::instance(&self.tenant, self.latest.clone())?;
                 ready.push(sse::with_data(SseEvent::default().event("end"), &instance)?);
                 self.ended = true;
             }
@@ -153,13 +148,8 @@ impl Follower {
         if execution + 1 == self.latest.execution_id {
             return Ok(self.latest.execution_id);
         }
-        let stored = self.app.client.executions(&self.instance).await;
-        let stored = stored.map_err(|error| self.refused(&error))?;
+        let stored = self.tenant.executions(&self.id).await?;
         Ok(stored.into_iter().find(|next| *next > execution).unwrap_or(self.latest.execution_id))
-    }
-
-    fn refused(&self, error: &segno::Error) -> Refusal {
-        Refusal::from_engine(error, &self.scope)
     }
 }
 

@@ -9,19 +9,17 @@ use segno_api::instance::{self as wire, Status};
 use serde_json::Value;
 
 use crate::access::timestamp;
+use crate::app::Tenant;
 use crate::problem::{Code, Refusal};
-use crate::scope::Scope;
 
 /// An instance.
 ///
 /// # Errors
-/// `not-found` when it belongs to somebody else.
-pub fn instance(scope: &Scope, found: segno::client::Instance) -> Result<wire::Instance, Refusal> {
-    let id = scope.shown(&found.id).ok_or_else(|| Refusal::not_found("instance", &found.id))?;
+/// When what is stored is not JSON.
+pub fn instance(tenant: &Tenant, found: segno::client::Instance) -> Result<wire::Instance, Refusal> {
     Ok(wire::Instance {
-        namespace: scope.namespace().to_owned(),
-        tenant: scope.tenant().to_owned(),
-        id: id.to_owned(),
+        namespace: tenant.namespace().to_owned(),
+        tenant: tenant.name().to_owned(),
         status: status(found.status),
         execution: found.execution_id,
         result: found.result().map(json).transpose()?,
@@ -29,11 +27,12 @@ pub fn instance(scope: &Scope, found: segno::client::Instance) -> Result<wire::I
         pause_reason: found.pause_reason().map(str::to_owned),
         custom_status: found.custom_status.as_ref().map(json).transpose()?,
         custom_status_version: found.custom_status_version,
-        parent: found.parent.as_deref().and_then(|parent| scope.shown(parent)).map(str::to_owned),
         created_at: timestamp(found.created_at_ms),
         updated_at: timestamp(found.updated_at_ms),
         completed_at: found.completed_at_ms.map(timestamp),
         revision: found.revision,
+        id: found.id,
+        parent: found.parent,
         orchestration: found.orchestration,
         version: found.version,
         labels: found.labels,

@@ -16,10 +16,10 @@ use utoipa::IntoParams;
 use super::super::paging::{Page, cut, limit};
 use super::{fields, view};
 use crate::access::timestamp;
-use crate::app::App;
+use crate::app::{App, Tenant};
 use crate::extract::{Body, Path, Query};
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// Times of a preview when a request does not say.
 const DEFAULT_TIMES: usize = 10;
@@ -56,8 +56,7 @@ pub struct ExplainQuery {
     ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters, Page,
 ), responses((status = 200, body = RecurringHistory)))]
 pub async fn history(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Query(page): Query<Page>,
 ) -> Result<Json<RecurringHistory>, Refusal> {
@@ -65,10 +64,10 @@ pub async fn history(
     let earlier_than = page.cursor.map(|cursor| cursor.parse::<Timestamp>()).transpose().map_err(|_| {
         Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
     })?;
-    let found = app.recurring.history(&scope.for_functions(), &id, earlier_than, rows + 1).await;
-    let found = found.map_err(|error| Refusal::from_action(&error, &scope))?;
+    let found = tenant.recurring_history(&id, earlier_than, rows + 1).await;
+    let found = found.map_err(|error| tenant.refused(error))?;
     let (found, next_cursor) = cut(found, rows, |entry| entry.time.to_string());
-    let entries = found.into_iter().map(|entry| view::entry(&scope, entry)).collect();
+    let entries = found.into_iter().map(view::entry).collect();
     Ok(Json(RecurringHistory { entries, next_cursor }))
 }
 
@@ -77,18 +76,17 @@ pub async fn history(
     ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters, ExplainQuery,
 ), responses((status = 200, body = RecurringExplanation)))]
 pub async fn explain(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Query(query): Query<ExplainQuery>,
 ) -> Result<Json<RecurringExplanation>, Refusal> {
-    let explained = app.recurring.explain(&scope.for_functions(), &id, query.time).await;
-    let explained = explained.map_err(|error| Refusal::from_action(&error, &scope))?;
+    let explained = tenant.explain_recurring(&id, query.time).await;
+    let explained = explained.map_err(|error| tenant.refused(error))?;
     Ok(Json(RecurringExplanation {
         time: explained.time,
         runs: explained.runs,
         text: explained.text,
-        entry: explained.entry.map(|entry| view::entry(&scope, entry)),
+        entry: explained.entry.map(view::entry),
     }))
 }
 
@@ -98,14 +96,14 @@ pub async fn explain(
 ), responses((status = 200, body = RecurringPreview)))]
 pub async fn preview(
     State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Query(query): Query<PreviewQuery>,
 ) -> Result<Json<RecurringPreview>, Refusal> {
-    let refused = |error: ActionError| Refusal::from_action(&error, &scope);
-    let action = app.recurring.get(&scope.for_functions(), &id).await.map_err(refused)?;
-    let schedule = app.recurring.schedule_of(&action).map_err(refused)?;
-    shown(&app, &schedule, query)
+    let refused = |error: ActionError| tenant.refused(error);
+    let action = tenant.recurring(&id).await.map_err(refused)?;
+    let schedule = tenant.schedule_of(&action).map_err(refused)?;
+    shown(&tenant, app.clock.now_ms(), &schedule, query)
 }
 
 /// The next times of a schedule that is not stored. A field that a creation refuses is refused; what is called may be left
@@ -114,17 +112,16 @@ pub async fn preview(
     request_body = RecurringFields, responses((status = 200, body = RecurringPreview)))]
 pub async fn preview_unsaved(
     State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Query(query): Query<PreviewQuery>,
     Body(request): Body<RecurringFields>,
 ) -> Result<Json<RecurringPreview>, Refusal> {
-    let owner = scope.for_functions();
     let schedule = match fields::names_a_call(&request) {
-        true => app.recurring.check_new(&owner, fields::new(request)?).await,
-        false => app.recurring.check_schedule(&owner, fields::draft(request)?),
+        true => tenant.check_new_recurring(fields::new(request)?).await,
+        false => tenant.check_schedule(fields::draft(request)?),
     };
-    let schedule = schedule.map_err(|error| Refusal::from_action(&error, &scope))?;
-    shown(&app, &schedule, query)
+    let schedule = schedule.map_err(|error| tenant.refused(error))?;
+    shown(&tenant, app.clock.now_ms(), &schedule, query)
 }
 
 /// Runs what lies in the past and was not run.
@@ -132,8 +129,7 @@ pub async fn preview_unsaved(
     ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
 ), request_body = BackfillRecurring, responses((status = 200, body = Backfilled)))]
 pub async fn backfill(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Body(request): Body<BackfillRecurring>,
 ) -> Result<Json<Backfilled>, Refusal> {
@@ -143,17 +139,22 @@ pub async fn backfill(
         limit: request.limit.unwrap_or(DEFAULT_BACKFILL),
         dry_run: request.dry_run,
     };
-    let lines = app.recurring.backfill(&scope.for_functions(), &id, backfill).await;
-    let lines = lines.map_err(|error| Refusal::from_action(&error, &scope))?;
-    Ok(Json(view::backfilled(&scope, id, lines)))
+    let lines = tenant.backfill_recurring(&id, backfill).await;
+    let lines = lines.map_err(|error| tenant.refused(error))?;
+    Ok(Json(view::backfilled(id, lines)))
 }
 
-fn shown(app: &App, schedule: &Schedule, query: PreviewQuery) -> Result<Json<RecurringPreview>, Refusal> {
+fn shown(
+    tenant: &Tenant,
+    now_ms: u64,
+    schedule: &Schedule,
+    query: PreviewQuery,
+) -> Result<Json<RecurringPreview>, Refusal> {
     let count = query.count.unwrap_or(DEFAULT_TIMES);
     if !(1..=MAX_TIMES).contains(&count) {
         return Err(Refusal::field("count", format!("must be 1 to {MAX_TIMES}")));
     }
-    let from = query.from.unwrap_or_else(|| timestamp(app.clock.now_ms()));
+    let from = query.from.unwrap_or_else(|| timestamp(now_ms));
     let times = times_of(schedule, from, count).into_iter().map(|line| PreviewTime {
         time: line.time,
         local: line.local,
@@ -161,7 +162,7 @@ fn shown(app: &App, schedule: &Schedule, query: PreviewQuery) -> Result<Json<Rec
     });
     Ok(Json(RecurringPreview {
         schedule: schedule.describe(),
-        zones: app.recurring.zones().version().to_owned(),
+        zones: tenant.zones().version().to_owned(),
         times: times.collect(),
     }))
 }

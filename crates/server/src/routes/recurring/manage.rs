@@ -1,7 +1,6 @@
 //! Creating, reading, changing, pausing and deleting recurring actions.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use segno_actions::action::ActionError;
@@ -16,11 +15,11 @@ use utoipa::IntoParams;
 use super::super::paging::{Row, limit, search};
 use super::super::partial::partial;
 use super::{fields, view};
-use crate::app::App;
+use crate::app::Tenant;
 use crate::extract::{Body, OptionalBody, Path, Query};
 use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
-use crate::scope::{Scope, ScopeParameters};
+use crate::scope::ScopeParameters;
 
 /// Which recurring actions.
 #[derive(Debug, Default, Deserialize, IntoParams)]
@@ -41,23 +40,20 @@ pub struct RecurringQuery {
     (status = 201, body = RecurringCreated),
 ))]
 pub async fn create(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     repeat: RepeatSafe,
     Body(request): Body<RecurringFields>,
 ) -> Result<Response, Refusal> {
     let mut new = fields::new(request)?;
     new.id = repeat.uuid();
-    let created = match app.recurring.create(&scope.for_functions(), new).await {
+    let created = match tenant.create_recurring(new).await {
         // The same request had been worked on and was cut off.
-        Err(ActionError::Exists { id, .. }) if repeat.id().is_some() => {
-            app.recurring.get(&scope.for_functions(), &id).await
-        }
+        Err(ActionError::Exists { id, .. }) if repeat.id().is_some() => tenant.recurring(&id).await,
         created => created,
     };
-    let created = created.map_err(|error| Refusal::from_action(&error, &scope))?;
+    let created = created.map_err(|error| tenant.refused(error))?;
     let location = format!("/v1/recurring/{}", created.id);
-    let body = Json(view::created(&created, app.recurring.zones()));
+    let body = Json(view::created(&created, tenant.zones()));
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
 }
 
@@ -66,24 +62,21 @@ pub async fn create(
     (status = 200, body = RecurringList),
 ))]
 pub async fn list(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Query(query): Query<RecurringQuery>,
 ) -> Result<Json<RecurringList>, Refusal> {
     let rows = limit(query.limit)?;
-    let owner = scope.for_functions();
-    let (recurring, owner, scope) = (&app.recurring, &owner, &scope);
+    let tenant = &tenant;
     let read = |after: Option<String>| async move {
-        let page = recurring.page(owner, after.as_deref(), rows).await;
-        page.map_err(|error| Refusal::from_action(&error, scope))
+        let page = tenant.recurring_page(after.as_deref(), rows).await;
+        page.map_err(|error| tenant.refused(error))
     };
     let row = |action: &Stored| Row {
         cursor: action.id.clone(),
         matches: query.enabled.is_none_or(|enabled| enabled == action.enabled),
     };
     let (found, next_cursor) = search(rows, query.cursor.clone(), read, row).await?;
-    let zones = recurring.zones();
-    let recurring_actions = found.iter().map(|action| view::summary(action, zones)).collect();
+    let recurring_actions = found.iter().map(|action| view::summary(action, tenant.zones())).collect();
     Ok(Json(RecurringList { recurring_actions, next_cursor }))
 }
 
@@ -91,13 +84,9 @@ pub async fn list(
 #[utoipa::path(get, path = "/v1/recurring/{id}", tag = "recurring", params(
     ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
 ), responses((status = 200, body = RecurringAction)))]
-pub async fn get(
-    State(app): State<App>,
-    scope: Scope,
-    Path(id): Path<String>,
-) -> Result<Json<RecurringAction>, Refusal> {
-    let found = app.recurring.get(&scope.for_functions(), &id).await;
-    whole(&app, &scope, found)
+pub async fn get(tenant: Tenant, Path(id): Path<String>) -> Result<Json<RecurringAction>, Refusal> {
+    let found = tenant.recurring(&id).await;
+    whole(&tenant, found)
 }
 
 /// Changes a recurring action. What is left out stays; `null` clears a field. If the schedule changes, the next time is
@@ -106,8 +95,7 @@ pub async fn get(
     ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
 ), request_body = RecurringFields, responses((status = 200, body = RecurringAction)))]
 pub async fn update(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     Body(mut body): Body<Map<String, Value>>,
 ) -> Result<Json<RecurringAction>, Refusal> {
@@ -116,8 +104,8 @@ pub async fn update(
     }
     let (changes, cleared) = partial::<RecurringFields>(body)?;
     // What is wrong with the request itself is found here, in the words of the request.
-    let before = app.recurring.get(&scope.for_functions(), &id).await;
-    let before = before.map_err(|error| Refusal::from_action(&error, &scope))?;
+    let before = tenant.recurring(&id).await;
+    let before = before.map_err(|error| tenant.refused(error))?;
     fields::apply(changes.clone(), &cleared, &mut fields::draft_of(&before))?;
     let change = |action: &mut Stored| {
         let mut draft = fields::draft_of(action);
@@ -126,21 +114,17 @@ pub async fn update(
         fields::put_back(draft, action);
         Ok(())
     };
-    let updated = app.recurring.update(&scope.for_functions(), &id, change).await;
-    whole(&app, &scope, updated)
+    let updated = tenant.update_recurring(&id, change).await;
+    whole(&tenant, updated)
 }
 
 /// Deletes a recurring action. What runs of it goes on.
 #[utoipa::path(delete, path = "/v1/recurring/{id}", tag = "recurring", params(
     ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
 ), responses((status = 204, description = "It is deleted")))]
-pub async fn delete(
-    State(app): State<App>,
-    scope: Scope,
-    Path(id): Path<String>,
-) -> Result<StatusCode, Refusal> {
-    let deleted = app.recurring.delete(&scope.for_functions(), &id).await;
-    deleted.map_err(|error| Refusal::from_action(&error, &scope))?;
+pub async fn delete(tenant: Tenant, Path(id): Path<String>) -> Result<StatusCode, Refusal> {
+    let deleted = tenant.delete_recurring(&id).await;
+    deleted.map_err(|error| tenant.refused(error))?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -149,34 +133,25 @@ pub async fn delete(
     ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
 ), request_body(content = Option<PauseRecurring>), responses((status = 200, body = RecurringState)))]
 pub async fn pause(
-    State(app): State<App>,
-    scope: Scope,
+    tenant: Tenant,
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<PauseRecurring>,
 ) -> Result<Json<RecurringState>, Refusal> {
     let pause = Pause { note: request.note, resumes_at: request.resumes_at };
-    let paused = app.recurring.pause(&scope.for_functions(), &id, pause).await;
-    Ok(Json(view::state(paused.map_err(|error| Refusal::from_action(&error, &scope))?)))
+    let paused = tenant.pause_recurring(&id, pause).await;
+    Ok(Json(view::state(paused.map_err(|error| tenant.refused(error))?)))
 }
 
 /// Lets a paused recurring action go on, from the next occurrence after now. Resuming again is fine.
 #[utoipa::path(post, path = "/v1/recurring/{id}/resume", tag = "recurring", params(
     ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
 ), responses((status = 200, body = RecurringState)))]
-pub async fn resume(
-    State(app): State<App>,
-    scope: Scope,
-    Path(id): Path<String>,
-) -> Result<Json<RecurringState>, Refusal> {
-    let resumed = app.recurring.resume(&scope.for_functions(), &id).await;
-    Ok(Json(view::state(resumed.map_err(|error| Refusal::from_action(&error, &scope))?)))
+pub async fn resume(tenant: Tenant, Path(id): Path<String>) -> Result<Json<RecurringState>, Refusal> {
+    let resumed = tenant.resume_recurring(&id).await;
+    Ok(Json(view::state(resumed.map_err(|error| tenant.refused(error))?)))
 }
 
-fn whole(
-    app: &App,
-    scope: &Scope,
-    found: Result<Stored, ActionError>,
-) -> Result<Json<RecurringAction>, Refusal> {
-    let found = found.map_err(|error| Refusal::from_action(&error, scope))?;
-    Ok(Json(view::whole(scope, found, app.recurring.zones())?))
+fn whole(tenant: &Tenant, found: Result<Stored, ActionError>) -> Result<Json<RecurringAction>, Refusal> {
+    let found = found.map_err(|error| tenant.refused(error))?;
+    Ok(Json(view::whole(tenant, found)?))
 }

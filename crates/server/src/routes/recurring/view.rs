@@ -8,8 +8,8 @@ use segno_actions::schedule::{Gap, Overlap, Zones};
 use segno_api::recurring as wire;
 
 use super::super::actions::json;
+use crate::app::Tenant;
 use crate::problem::Refusal;
-use crate::scope::Scope;
 
 /// The schedule in plain English; empty when it cannot be read any more.
 fn schedule(action: &RecurringAction, zones: &Zones) -> String {
@@ -68,14 +68,10 @@ pub fn summary(action: &RecurringAction, zones: &Zones) -> wire::RecurringSummar
 }
 
 /// All of it.
-pub fn whole(
-    scope: &Scope,
-    action: RecurringAction,
-    zones: &Zones,
-) -> Result<wire::RecurringAction, Refusal> {
+pub fn whole(tenant: &Tenant, action: RecurringAction) -> Result<wire::RecurringAction, Refusal> {
     let (template, policy, spec) = (&action.action_template, &action.policy, &action.schedule);
     Ok(wire::RecurringAction {
-        schedule: schedule(&action, zones),
+        schedule: schedule(&action, tenant.zones()),
         status: status(&action),
         namespace: action.namespace.to_string(),
         tenant: action.tenant.to_string(),
@@ -122,11 +118,7 @@ pub fn whole(
         max_executions: policy.max_executions,
         pause_after_failures: policy.pause_after_failures,
         dedup_window: policy.dedup_window.to_string(),
-        last_execution_id: action
-            .last_execution_id
-            .as_deref()
-            .and_then(|id| scope.shown(id))
-            .map(str::to_owned),
+        last_execution_id: action.last_execution_id,
         id: action.id,
         name: action.name,
         enabled: action.enabled,
@@ -148,7 +140,7 @@ pub fn whole(
 }
 
 /// What became of an occurrence.
-pub fn entry(scope: &Scope, entry: HistoryEntry) -> wire::RecurringEntry {
+pub fn entry(entry: HistoryEntry) -> wire::RecurringEntry {
     let decision = match entry.decision {
         Decision::Fired => "fired",
         Decision::Skipped => "skipped",
@@ -167,7 +159,7 @@ pub fn entry(scope: &Scope, entry: HistoryEntry) -> wire::RecurringEntry {
         reason: entry.reason.map(|reason| reason.as_str().to_owned()),
         detail: entry.detail,
         note: entry.note.map(|note| note.to_string()),
-        instance: entry.instance.as_deref().and_then(|id| scope.shown(id)).map(str::to_owned),
+        instance: entry.instance,
         outcome,
         ended_at: entry.ended_at,
         until: entry.until,
@@ -176,7 +168,7 @@ pub fn entry(scope: &Scope, entry: HistoryEntry) -> wire::RecurringEntry {
 }
 
 /// What became of a backfill.
-pub fn backfilled(scope: &Scope, id: String, lines: Vec<BackfillLine>) -> wire::Backfilled {
+pub fn backfilled(id: String, lines: Vec<BackfillLine>) -> wire::Backfilled {
     let dispatched = lines.iter().filter(|line| line.outcome == BackfillOutcome::Started).count();
     let results = lines.into_iter().map(|line| {
         let outcome = match line.outcome {
@@ -196,7 +188,7 @@ pub fn backfilled(scope: &Scope, id: String, lines: Vec<BackfillLine>) -> wire::
             outcome: outcome.to_owned(),
             excluded_by,
             error,
-            instance: line.instance.as_deref().and_then(|id| scope.shown(id)).map(str::to_owned),
+            instance: line.instance,
         }
     });
     let results: Vec<_> = results.collect();

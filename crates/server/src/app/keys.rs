@@ -1,0 +1,54 @@
+//! Keys, for administrators.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use segno_api::key::{CreateKey, Key};
+
+use super::App;
+use super::system::may;
+use crate::access::{KeyStore, Need, NewKey};
+use crate::problem::{Code, Refusal};
+
+/// The keys of the store.
+pub struct Keys(App);
+
+impl Keys {
+    /// A page of keys, ascending by id.
+    ///
+    /// # Errors
+    /// When the store is away, or the server works without keys.
+    pub async fn list(&self, after: Option<&str>, limit: usize) -> Result<Vec<Key>, Refusal> {
+        self.store()?.list(after, limit).await
+    }
+
+    /// Makes a key.
+    ///
+    /// # Errors
+    /// `invalid-request` when a field is wrong.
+    pub async fn create(&self, request: CreateKey) -> Result<NewKey, Refusal> {
+        self.store()?.create(request).await
+    }
+
+    /// Revokes a key.
+    ///
+    /// # Errors
+    /// `not-found` when there is none.
+    pub async fn revoke(&self, id: &str) -> Result<(), Refusal> {
+        self.store()?.revoke(id).await
+    }
+
+    fn store(&self) -> Result<&KeyStore, Refusal> {
+        self.0.resources.keys.as_ref().ok_or_else(|| {
+            Refusal::new(Code::Conflict, "this server works without keys (auth.mode = \"none\")")
+        })
+    }
+}
+
+impl FromRequestParts<App> for Keys {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
+        may(parts, Need::Admin)?;
+        Ok(Keys(app.clone()))
+    }
+}

@@ -1,0 +1,158 @@
+//! What routes are made of, and the ways from them to stored data.
+//!
+//! **Invariant.** A route reaches data through one of the extractors here and in no other way: the fields of [`Resources`] are
+//! private to this module.
+//!
+//! | extractor | for routes that |
+//! |---|---|
+//! | [`Tenant`] | belong to a namespace and tenant; ids are those of the caller, in and out |
+//! | [`System`] | concern all tenants: counts, queues |
+//! | [`Keys`] | manage keys |
+//! | [`Ingress`] | senders of webhooks post to, without a key |
+
+mod ingress;
+mod keys;
+mod system;
+mod tenant;
+
+use std::sync::Arc;
+
+use metrics_exporter_prometheus::PrometheusHandle;
+use segno::Client;
+use segno::clock::Clock;
+use segno::ids::IdSource;
+use segno::store::Store;
+use segno::work::WorkQueue;
+use segno_actions::functions::Functions;
+use segno_actions::hooks::Hooks;
+use segno_actions::recurring::RecurringActions;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use crate::access::{Caller, KeyStore};
+use crate::audit::AuditLog;
+use crate::events::Hub;
+use crate::idempotency::Idempotency;
+use crate::problem::Refusal;
+use crate::readiness::Readiness;
+use crate::routes::HookRates;
+use crate::settings::Settings;
+use crate::trace::CurrentTrace;
+use crate::work::{LeaseSeal, Presence};
+
+pub use ingress::{FoundRoute, Ingress};
+pub use keys::Keys;
+pub use system::System;
+pub use tenant::{BulkChange, InstanceFilter, NewInstance, Sent, Tenant, TenantChange, TenantListener};
+
+/// What every route needs. Cheap to clone.
+pub type App = Arc<AppState>;
+
+/// The parts of a server.
+pub struct AppState {
+    /// The clock.
+    pub clock: Arc<dyn Clock>,
+    /// Fresh ids.
+    pub ids: Arc<dyn IdSource>,
+    /// The settings in force.
+    pub settings: Settings,
+    /// Name of this node.
+    pub node: String,
+    /// Orchestrations that this node knows, with versions.
+    pub orchestrations: Vec<(String, String)>,
+    /// How many requests each route of webhooks may still take.
+    pub hook_rates: HookRates,
+    /// Whether requests under any host name are taken without keys (`--insecure`).
+    pub trusts_any_host: bool,
+    /// Answers that are kept for repeated requests.
+    pub idempotency: Idempotency,
+    /// Who changed what.
+    pub audit: AuditLog,
+    /// Metrics in Prometheus' format, if they are collected.
+    pub metrics: Option<PrometheusHandle>,
+    /// Tells the trace context of the current span, if spans are exported.
+    pub current_trace: Option<CurrentTrace>,
+    /// Places for live streams.
+    pub streams: Arc<Semaphore>,
+    /// Cancelled when the server stops: streams end and readiness is over.
+    pub stopping: CancellationToken,
+    /// Stored data of all tenants.
+    pub resources: Resources,
+}
+
+/// Stored data of all tenants, and all that works on it.
+pub struct Resources {
+    store: Arc<dyn Store>,
+    client: Client,
+    functions: Functions,
+    hooks: Hooks,
+    recurring: RecurringActions,
+    work: WorkQueue,
+    seal: LeaseSeal,
+    presence: Arc<Presence>,
+    hub: Arc<Hub>,
+    keys: Option<KeyStore>,
+    readiness: Readiness,
+}
+
+/// What [`Resources`] are made of.
+pub struct ResourceParts {
+    /// The store.
+    pub store: Arc<dyn Store>,
+    /// A client on it.
+    pub client: Client,
+    /// Functions, configured and stored.
+    pub functions: Functions,
+    /// Webhooks.
+    pub hooks: Hooks,
+    /// Recurring actions.
+    pub recurring: RecurringActions,
+    /// Work for workers elsewhere.
+    pub work: WorkQueue,
+    /// Leases as text.
+    pub seal: LeaseSeal,
+    /// Which workers there are.
+    pub presence: Arc<Presence>,
+    /// What happens to instances.
+    pub hub: Arc<Hub>,
+    /// API keys; `None` on a server without authentication.
+    pub keys: Option<KeyStore>,
+}
+
+impl From<ResourceParts> for Resources {
+    fn from(parts: ResourceParts) -> Self {
+        let ResourceParts { store, client, functions, hooks, recurring, work, seal, presence, hub, keys } =
+            parts;
+        let readiness = Readiness::default();
+        Resources { store, client, functions, hooks, recurring, work, seal, presence, hub, keys, readiness }
+    }
+}
+
+impl AppState {
+    /// Whether requests need a key.
+    pub fn needs_keys(&self) -> bool {
+        self.resources.keys.is_some()
+    }
+
+    /// The caller who holds a key. On a server without keys that is anybody.
+    ///
+    /// # Errors
+    /// `unauthorized` when the key does not work, `rate-limited` when it is used too often.
+    pub async fn caller_of(
+        &self,
+        token: impl FnOnce() -> Result<String, Refusal>,
+    ) -> Result<Caller, Refusal> {
+        match &self.resources.keys {
+            None => Ok(Caller::anonymous()),
+            Some(keys) => keys.verify(&token()?).await,
+        }
+    }
+
+    /// Whether the store takes writes.
+    ///
+    /// # Errors
+    /// `unavailable` when it does not.
+    pub async fn check_ready(&self) -> Result<(), Refusal> {
+        self.resources.readiness.check(&*self.resources.store, &*self.clock, &self.node).await
+    }
+}

@@ -1,0 +1,50 @@
+//! What happens to instances of a tenant, as it happens.
+
+use std::sync::Arc;
+
+use super::Tenant;
+use crate::events::{Heard, Known, Listener, Position};
+
+/// Hears of changes of one tenant.
+pub struct TenantListener {
+    tenant: Tenant,
+    listener: Listener,
+}
+
+/// A change, with the caller's id of the instance.
+pub struct TenantChange {
+    /// Its place.
+    pub place: Position,
+    /// The instance.
+    pub id: String,
+    /// What happened.
+    pub known: Arc<Known>,
+}
+
+impl Tenant {
+    /// Listens from now on, or after a place.
+    pub fn changes(&self, after: Option<Position>) -> TenantListener {
+        TenantListener { tenant: self.clone(), listener: self.resources().hub.listen(after) }
+    }
+}
+
+impl TenantListener {
+    /// Where it is.
+    pub fn place(&self) -> &Position {
+        self.listener.place()
+    }
+
+    /// Waits for changes; an error is the place after some that are gone.
+    pub async fn hear(&mut self) -> Result<Vec<TenantChange>, Position> {
+        match self.listener.hear().await {
+            Heard::Lagged(place) => Err(place),
+            Heard::Changes(changes) => {
+                let ours = changes.into_iter().filter_map(|(place, known)| {
+                    let id = self.tenant.shown_instance(Some(&known.instance))?;
+                    Some(TenantChange { place, id, known })
+                });
+                Ok(ours.collect())
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Functions of a tenant.
+
+use segno_actions::functions::{Function, FunctionError, FunctionName, VersionedFunction};
+
+use super::Tenant;
+
+impl Tenant {
+    /// Functions by name, after this one.
+    ///
+    /// # Errors
+    /// Those of the catalogue.
+    pub async fn functions(
+        &self,
+        after: Option<&FunctionName>,
+        limit: usize,
+    ) -> Result<Vec<VersionedFunction>, FunctionError> {
+        self.resources().functions.list(&self.owner(), after, limit).await
+    }
+
+    /// One function.
+    ///
+    /// # Errors
+    /// `unknown-function` when there is none.
+    pub async fn function(&self, name: &FunctionName) -> Result<VersionedFunction, FunctionError> {
+        self.resources().functions.find(&self.owner(), name).await
+    }
+
+    /// Stores a new function; its version.
+    ///
+    /// # Errors
+    /// `function-exists`, and those of a declaration.
+    pub async fn create_function(
+        &self,
+        name: &FunctionName,
+        function: &Function,
+    ) -> Result<u64, FunctionError> {
+        self.resources().functions.create(&self.owner(), name, function).await
+    }
+
+    /// Replaces a version of a function; the new version.
+    ///
+    /// # Errors
+    /// `function-changed`, and those of a declaration.
+    pub async fn replace_function(
+        &self,
+        name: &FunctionName,
+        function: &Function,
+        version: u64,
+    ) -> Result<u64, FunctionError> {
+        self.resources().functions.replace(&self.owner(), name, function, version).await
+    }
+
+    /// Removes a function, or only this version of it.
+    ///
+    /// # Errors
+    /// `unknown-function`, `function-changed`.
+    pub async fn delete_function(
+        &self,
+        name: &FunctionName,
+        version: Option<u64>,
+    ) -> Result<(), FunctionError> {
+        self.resources().functions.delete(&self.owner(), name, version).await
+    }
+}

@@ -1,0 +1,292 @@
+//! Instances of a tenant.
+
+use std::time::Duration;
+
+use segno::client::{BulkResult, Instance, InstanceList};
+use segno::event::Event;
+use segno::store::{
+    DeleteInstanceResult, ExecutionInfo, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery,
+};
+use segno::{Mailbox, Payload, Signal};
+use segno_actions::functions::FunctionLog;
+
+use super::Tenant;
+use crate::problem::Refusal;
+
+/// Which instances, in the caller's ids.
+#[derive(Debug, Default)]
+pub struct InstanceFilter {
+    /// Ids that begin so.
+    pub prefix: Option<String>,
+    /// In this state.
+    pub status: Option<ExecutionStatus>,
+    /// Of this orchestration.
+    pub orchestration: Option<String>,
+    /// With this label.
+    pub label: Option<(String, String)>,
+    /// Children of this instance.
+    pub parent: Option<String>,
+    /// Not created before this time.
+    pub created_from_ms: Option<u64>,
+    /// Created before this time.
+    pub created_before_ms: Option<u64>,
+    /// After this place.
+    pub cursor: Option<InstanceCursor>,
+    /// At most this many.
+    pub limit: usize,
+}
+
+/// A message to an instance.
+pub struct Sent {
+    /// The signal or mailbox.
+    pub name: String,
+    /// What is sent.
+    pub data: Payload,
+    /// What makes it safe to send again.
+    pub message_id: Option<String>,
+}
+
+/// What is done to many instances.
+pub enum BulkChange {
+    /// They are counted.
+    Count,
+    /// They are cancelled.
+    Cancel {
+        /// Why.
+        reason: String,
+    },
+    /// They are paused.
+    Pause {
+        /// Why.
+        reason: String,
+    },
+    /// They are resumed.
+    Resume,
+    /// They are deleted.
+    Delete {
+        /// Also those that have not ended.
+        force: bool,
+    },
+}
+
+impl Tenant {
+    /// One instance.
+    ///
+    /// # Errors
+    /// `not-found` when the tenant has none of this id.
+    pub async fn instance(&self, id: &str) -> Result<Instance, Refusal> {
+        let found = self.resources().client.instance(&self.stored(id)).await;
+        self.shown(found.map_err(|error| self.refused(error))?)
+    }
+
+    /// A page of instances, newest first.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn instances(&self, filter: InstanceFilter) -> Result<InstanceList, Refusal> {
+        let page = self.resources().client.list(self.query(filter)).await;
+        let page = page.map_err(|error| self.refused(error))?;
+        let instances = page.instances.into_iter().map(|found| self.shown(found));
+        Ok(InstanceList { instances: instances.collect::<Result<_, _>>()?, next: self.next(page.next) })
+    }
+
+    /// Waits for the end of an instance; `None` when it did not come in time.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn ended(&self, id: &str, wait: Duration) -> Result<Option<Instance>, Refusal> {
+        let ended = self.resources().client.wait_until_ended(&self.stored(id), wait).await;
+        self.in_time(ended)?.map(|ended| self.shown(ended)).transpose()
+    }
+
+    /// Waits for a change of an instance; `None` when there was none in time.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn changed(&self, id: &str, seen: u64, wait: Duration) -> Result<Option<Instance>, Refusal> {
+        let changed = self.resources().client.wait_for_revision(&self.stored(id), seen, wait).await;
+        self.in_time(changed)?.map(|changed| self.shown(changed)).transpose()
+    }
+
+    /// Waits for a change of the status that the code of an instance sets, at most so long.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn status_changed(&self, id: &str, seen: u64, wait: Duration) -> Result<(), Refusal> {
+        let changed = self.resources().client.status_change(self.stored(id), seen).timeout(wait).await;
+        self.in_time(changed).map(drop)
+    }
+
+    /// A page of a history, and where the next one begins. `query` has the caller's id.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such execution.
+    pub async fn history(&self, query: HistoryQuery) -> Result<(Vec<Event>, Option<u64>), Refusal> {
+        let query = HistoryQuery { instance_id: self.stored(&query.instance_id), ..query };
+        let page = self.resources().client.history_page(query).await;
+        let page = page.map_err(|error| self.refused(error))?;
+        Ok((page.events, page.next))
+    }
+
+    /// The whole history of an execution.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such execution.
+    pub async fn whole_history(&self, id: &str, execution: u64) -> Result<Vec<Event>, Refusal> {
+        let history = self.resources().client.history_of_execution(&self.stored(id), execution).await;
+        history.map_err(|error| self.refused(error))
+    }
+
+    /// Numbers of the executions that are stored.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn executions(&self, id: &str) -> Result<Vec<u64>, Refusal> {
+        let executions = self.resources().client.executions(&self.stored(id)).await;
+        executions.map_err(|error| self.refused(error))
+    }
+
+    /// One execution.
+    ///
+    /// # Errors
+    /// `not-found` when there is none.
+    pub async fn execution(&self, id: &str, execution: u64) -> Result<ExecutionInfo, Refusal> {
+        let execution = self.resources().client.execution(&self.stored(id), execution).await;
+        execution.map_err(|error| self.refused(error))
+    }
+
+    /// Ids of an instance and all its descendants.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn tree(&self, id: &str) -> Result<Vec<String>, Refusal> {
+        let tree = self.resources().client.tree(&self.stored(id)).await;
+        let tree = tree.map_err(|error| self.refused(error))?;
+        Ok(tree.all_ids.iter().filter_map(|id| self.scope.shown(id)).map(str::to_owned).collect())
+    }
+
+    /// What the tools of an instance wrote.
+    ///
+    /// # Errors
+    /// Those of the catalogue.
+    pub async fn logs(&self, id: &str, limit: usize) -> Result<Vec<FunctionLog>, Refusal> {
+        let logs = self.resources().functions.list_logs(&self.stored(id), limit).await;
+        logs.map_err(|error| self.refused(error))
+    }
+
+    /// Raises a signal.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn raise(&self, id: &str, sent: Sent) -> Result<(), Refusal> {
+        let signal = Signal::<Payload>::named(sent.name);
+        let call = self.resources().client.raise(self.stored(id), signal, sent.data);
+        let call = sent.message_id.into_iter().fold(call, |call, id| call.message_id(id));
+        call.only_if_present().await.map_err(|error| self.refused(error))
+    }
+
+    /// Puts a message into a mailbox.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn enqueue(&self, id: &str, sent: Sent) -> Result<(), Refusal> {
+        let mailbox = Mailbox::<Payload>::named(sent.name);
+        let call = self.resources().client.enqueue(self.stored(id), mailbox, sent.data);
+        let call = sent.message_id.into_iter().fold(call, |call, id| call.message_id(id));
+        call.only_if_present().await.map_err(|error| self.refused(error))
+    }
+
+    /// Cancels an instance. That one has ended meanwhile is as good.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn cancel(&self, id: &str, reason: String) -> Result<(), Refusal> {
+        match self.resources().client.cancel(&self.stored(id), reason).await {
+            Err(error) if error.code() == segno::Code::InstanceEnded => Ok(()),
+            cancelled => cancelled.map_err(|error| self.refused(error)),
+        }
+    }
+
+    /// Pauses an instance.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn pause(&self, id: &str, reason: String) -> Result<(), Refusal> {
+        let paused = self.resources().client.pause(&self.stored(id), reason).await;
+        paused.map_err(|error| self.refused(error))
+    }
+
+    /// Resumes an instance.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn resume(&self, id: &str) -> Result<(), Refusal> {
+        self.resources().client.resume(&self.stored(id)).await.map_err(|error| self.refused(error))
+    }
+
+    /// Deletes an instance with its children.
+    ///
+    /// # Errors
+    /// `instance-running` when it has not ended and is not forced.
+    pub async fn delete(&self, id: &str, force: bool) -> Result<DeleteInstanceResult, Refusal> {
+        let deleted = self.resources().client.delete(&self.stored(id), force).await;
+        deleted.map_err(|error| self.refused(error))
+    }
+
+    /// Does one thing to all instances that match, at most as many as the filter says.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn bulk(&self, filter: InstanceFilter, change: BulkChange) -> Result<BulkResult, Refusal> {
+        let limit = filter.limit;
+        let query = InstanceQuery { limit: 0, ..self.query(filter) };
+        let bulk = self.resources().client.bulk(query).limit(limit);
+        let done = match change {
+            BulkChange::Count => bulk.count().await,
+            BulkChange::Cancel { reason } => bulk.cancel(&reason).await,
+            BulkChange::Pause { reason } => bulk.pause(&reason).await,
+            BulkChange::Resume => bulk.resume().await,
+            BulkChange::Delete { force } => bulk.delete(force).await,
+        };
+        let done = done.map_err(|error| self.refused(error))?;
+        Ok(BulkResult { next: self.next(done.next), ..done })
+    }
+
+    fn query(&self, filter: InstanceFilter) -> InstanceQuery {
+        InstanceQuery {
+            id_prefix: Some(self.stored(filter.prefix.as_deref().unwrap_or_default())),
+            status: filter.status,
+            orchestration_name: filter.orchestration,
+            label: filter.label,
+            parent_instance_id: filter.parent.map(|parent| self.stored(&parent)),
+            created_from_ms: filter.created_from_ms,
+            created_before_ms: filter.created_before_ms,
+            cursor: filter
+                .cursor
+                .map(|cursor| InstanceCursor { instance_id: self.stored(&cursor.instance_id), ..cursor }),
+            limit: filter.limit,
+        }
+    }
+
+    /// An instance with the caller's ids.
+    fn shown(&self, found: Instance) -> Result<Instance, Refusal> {
+        let id = self.scope.shown(&found.id).ok_or_else(|| Refusal::not_found("instance", &found.id))?;
+        let parent = self.shown_instance(found.parent.as_deref());
+        Ok(Instance { id: id.to_owned(), parent, ..found })
+    }
+
+    fn next(&self, cursor: Option<InstanceCursor>) -> Option<InstanceCursor> {
+        let cursor = cursor?;
+        let instance_id = self.scope.shown(&cursor.instance_id)?.to_owned();
+        Some(InstanceCursor { instance_id, ..cursor })
+    }
+
+    /// What came of waiting; `None` when nothing came in time.
+    fn in_time<T>(&self, waited: Result<T, segno::Error>) -> Result<Option<T>, Refusal> {
+        match waited {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.code() == segno::Code::WaitTimedOut => Ok(None),
+            Err(error) => Err(self.refused(error)),
+        }
+    }
+}

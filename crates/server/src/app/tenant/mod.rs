@@ -1,0 +1,132 @@
+//! What one namespace and tenant has: the only way from its routes to data.
+//!
+//! Ids, errors and texts are the caller's here: they are translated on the way in and on the way out, and what belongs to
+//! another tenant is not there. One file per resource.
+
+mod audit;
+mod changes;
+mod functions;
+mod hooks;
+mod instances;
+mod recurring;
+mod starts;
+mod work;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use segno::store::ProviderError;
+use segno_actions::action::{ActionDb, ActionError};
+use segno_actions::functions::{FunctionError, Scope as Owner};
+use segno_actions::hooks::HookError;
+
+use super::{App, Resources};
+use crate::problem::Refusal;
+use crate::scope::Scope;
+
+pub use changes::{TenantChange, TenantListener};
+pub use instances::{BulkChange, InstanceFilter, Sent};
+pub use starts::NewInstance;
+
+/// A namespace and tenant that the caller may enter. Cheap to clone.
+#[derive(Clone)]
+pub struct Tenant {
+    app: App,
+    scope: Scope,
+}
+
+/// An error that is told in the ids of a tenant.
+pub trait Rejected {
+    /// The answer.
+    fn refusal(&self, scope: &Scope) -> Refusal;
+}
+
+impl Tenant {
+    /// The namespace.
+    pub fn namespace(&self) -> &str {
+        self.scope.namespace()
+    }
+
+    /// The tenant.
+    pub fn name(&self) -> &str {
+        self.scope.tenant()
+    }
+
+    /// An error as the caller is told it.
+    pub fn refused(&self, error: impl Rejected) -> Refusal {
+        error.refusal(&self.scope)
+    }
+
+    /// A text with ids in it as the caller knows them.
+    pub fn shown_text(&self, text: &str) -> String {
+        self.scope.hide_prefix(text)
+    }
+
+    /// The id of an instance as the caller knows it; `None` when it belongs to another tenant.
+    pub fn shown_instance(&self, stored: Option<&str>) -> Option<String> {
+        stored.and_then(|id| self.scope.shown(id)).map(str::to_owned)
+    }
+
+    /// The tenant's actions.
+    pub fn actions(&self) -> ActionDb {
+        ActionDb::new(self.resources().store.clone())
+            .scope(self.owner())
+            .clock(self.app.clock.clone())
+            .keep_finished(self.app.settings.action_options().keep_finished)
+    }
+
+    fn resources(&self) -> &Resources {
+        &self.app.resources
+    }
+
+    fn owner(&self) -> Owner {
+        self.scope.for_functions()
+    }
+
+    fn stored(&self, id: &str) -> String {
+        self.scope.stored(id)
+    }
+}
+
+impl FromRequestParts<App> for Tenant {
+    type Rejection = Refusal;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
+        Ok(Tenant { app: app.clone(), scope: Scope::of_request(parts).await? })
+    }
+}
+
+impl Rejected for segno::Error {
+    fn refusal(&self, scope: &Scope) -> Refusal {
+        Refusal::from_engine(self, scope)
+    }
+}
+
+impl Rejected for FunctionError {
+    fn refusal(&self, scope: &Scope) -> Refusal {
+        Refusal::from_function(self, scope)
+    }
+}
+
+impl Rejected for HookError {
+    fn refusal(&self, scope: &Scope) -> Refusal {
+        Refusal::from_hook(self, scope)
+    }
+}
+
+impl Rejected for ActionError {
+    fn refusal(&self, scope: &Scope) -> Refusal {
+        Refusal::from_action(self, scope)
+    }
+}
+
+impl Rejected for ProviderError {
+    fn refusal(&self, _: &Scope) -> Refusal {
+        self.clone().into()
+    }
+}
+
+impl<E: Rejected> Rejected for &E {
+    fn refusal(&self, scope: &Scope) -> Refusal {
+        (**self).refusal(scope)
+    }
+}

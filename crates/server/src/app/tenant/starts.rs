@@ -1,0 +1,106 @@
+//! Starts: of orchestrations by their name, and of calls of functions. Built-in orchestrations are started here with inputs
+//! that were made here, and in no other way.
+
+use std::collections::BTreeMap;
+
+use segno::client::{OnConflict, StartedInstance};
+use segno::{Orchestration, Payload};
+use segno_actions::functions::{
+    FunctionError, INVOKE, Invocation, InvokeRequest, invocation_id, is_built_in,
+};
+
+use super::Tenant;
+use crate::problem::Refusal;
+use crate::trace::TraceContext;
+
+/// An instance to be started.
+pub struct NewInstance {
+    /// Its id, as the caller knows it.
+    pub id: String,
+    /// The orchestration.
+    pub orchestration: String,
+    /// Its version; the node decides without one.
+    pub version: Option<String>,
+    /// Its input.
+    pub input: Payload,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Not before this time.
+    pub start_at_ms: Option<u64>,
+    /// What happens when there is one of this id.
+    pub on_conflict: OnConflict,
+}
+
+impl Tenant {
+    /// Starts an orchestration that a caller names.
+    ///
+    /// # Errors
+    /// `built-in-orchestration`, and those of the engine.
+    pub async fn start(&self, new: NewInstance, trace: TraceContext) -> Result<StartedInstance, Refusal> {
+        if is_built_in(&new.orchestration) {
+            return Err(Refusal::built_in(&new.orchestration));
+        }
+        self.start_as_is(new, trace).await
+    }
+
+    /// Starts what was recorded once more. A call of a function is checked as a new one is, and made as the function is declared
+    /// now: of its recorded input only the function and its input count.
+    ///
+    /// # Errors
+    /// Those of [`Tenant::start`] and of the catalogue.
+    pub async fn start_again(
+        &self,
+        recorded: NewInstance,
+        trace: TraceContext,
+    ) -> Result<StartedInstance, Refusal> {
+        if recorded.orchestration != INVOKE.name() {
+            return self.start(recorded, trace).await;
+        }
+        let prepared = self.resources().functions.prepare_again(&self.owner(), &recorded.input).await;
+        let invocation = prepared.map_err(|error| self.refused(error))?;
+        let input = Payload::encode(&invocation).map_err(|error| self.refused(error))?;
+        self.start_as_is(NewInstance { input, ..recorded }, trace).await
+    }
+
+    async fn start_as_is(&self, new: NewInstance, trace: TraceContext) -> Result<StartedInstance, Refusal> {
+        let mut orchestration = Orchestration::<Payload, Payload>::named(new.orchestration);
+        if let Some(version) = new.version {
+            orchestration = orchestration.at(version);
+        }
+        let id = self.scope.stored_new(&new.id)?;
+        let call =
+            self.resources().client.start(orchestration, new.input).id(id).on_conflict(new.on_conflict);
+        let call = new.labels.into_iter().fold(call, |call, (key, value)| call.label(key, value));
+        let call = new.start_at_ms.into_iter().fold(call, |call, at_ms| call.at_ms(at_ms));
+        let started = trace.hand_to(call).await.map_err(|error| self.refused(error))?;
+        Ok(StartedInstance { instance: new.id, created: started.created })
+    }
+
+    /// A call of a function that is ready to be made.
+    ///
+    /// # Errors
+    /// Those of the catalogue.
+    pub async fn prepare(&self, request: InvokeRequest) -> Result<Invocation, FunctionError> {
+        self.resources().functions.prepare(&self.owner(), request).await
+    }
+
+    /// Makes a call under a key, or finds the one that was made under it.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn call(
+        &self,
+        key: &str,
+        invocation: Invocation,
+        labels: BTreeMap<String, String>,
+        trace: TraceContext,
+    ) -> Result<StartedInstance, Refusal> {
+        let id = invocation_id(&self.owner(), key);
+        let call = self.resources().client.start(INVOKE, invocation).id(id.clone());
+        let call = call.on_conflict(OnConflict::UseExisting);
+        let call = labels.into_iter().fold(call, |call, (key, value)| call.label(key, value));
+        let started = trace.hand_to(call).await.map_err(|error| self.refused(error))?;
+        let instance = self.shown_instance(Some(&id)).unwrap_or(id);
+        Ok(StartedInstance { instance, created: started.created })
+    }
+}

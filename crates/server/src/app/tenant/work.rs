@@ -1,0 +1,163 @@
+//! Work of a tenant, and the workers that take it. A lease is text: one of another tenant is none.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use segno::work::{FetchWork, Heartbeat, LeasedActivity};
+use segno::{Failure, Payload};
+use segno_actions::functions::{FunctionName, Tag, remote_tag};
+use segno_api::work::{HeartbeatAction, HeartbeatAnswer, WorkItem};
+use segno_api::worker::Worker;
+
+use super::Tenant;
+use crate::access::timestamp;
+use crate::problem::Refusal;
+use crate::work::{HeldLease, call_of, fetch, item, no_call};
+
+/// Inputs of one answer have so many bytes in all, unless the first alone has more. Further calls are given back.
+const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+
+impl Tenant {
+    /// Leases calls for a worker, or waits for them.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn fetch_work(&self, worker: &str, request: FetchWork) -> Result<Vec<WorkItem>, Refusal> {
+        let work = &self.resources().work;
+        let fetched = fetch(work, &self.app.clock, &self.app.stopping, request).await;
+        let fetched = fetched.map_err(|error| self.refused(error))?;
+        let mut items = Vec::with_capacity(fetched.len());
+        let mut bytes = 0;
+        for leased in fetched {
+            bytes += leased.activity.input.as_str().len();
+            if bytes > MAX_ANSWER_BYTES && !items.is_empty() {
+                // One of the next fetches gets it.
+                if let Err(error) = work.release(&leased.lease, None).await {
+                    tracing::debug!(%error, "a call that did not fit into an answer comes back when its lease ends");
+                }
+            } else if let Some(item) = self.hand_out(worker, leased).await {
+                items.push(item);
+            }
+        }
+        Ok(items)
+    }
+
+    /// A call for the worker to see. One that cannot be read, or is not this tenant's, fails: trying again would not help.
+    async fn hand_out(&self, worker: &str, leased: LeasedActivity) -> Option<WorkItem> {
+        let owner = self.owner();
+        let shown = call_of(&leased).and_then(|call| {
+            if call.scope() != owner {
+                return Err(no_call("it was queued for workers of another namespace and tenant"));
+            }
+            let held = HeldLease::new(&owner, Some(worker), leased.lease.clone());
+            item(&leased, &call, self.resources().seal.seal(&held)).map_err(no_call)
+        });
+        match shown {
+            Ok(item) => {
+                self.resources().presence.holds(&self.scope, worker, &leased.lease);
+                Some(item)
+            }
+            Err(failure) => {
+                if let Err(error) = self.resources().work.fail(&leased.lease, failure).await {
+                    tracing::warn!(%error, "work that is no call could not be given up; it will be delivered again");
+                }
+                None
+            }
+        }
+    }
+
+    /// The tag under which calls of a function wait for workers of this tenant.
+    pub fn routing_tag(&self, function: &FunctionName, tag: Option<&Tag>) -> String {
+        remote_tag(&self.owner(), function, tag)
+    }
+
+    /// Notes that a worker asks for work.
+    pub fn note_worker(&self, worker: &str, functions: &[String], tags: &[String]) {
+        self.resources().presence.asks(&self.scope, worker, functions, tags);
+    }
+
+    /// Extends a lease, and says whether to go on.
+    ///
+    /// # Errors
+    /// `lease-lost` when it does not hold.
+    pub async fn heartbeat(
+        &self,
+        lease: &str,
+        extend: Duration,
+        progress: Option<Payload>,
+    ) -> Result<HeartbeatAnswer, Refusal> {
+        let held = self.opened(lease)?;
+        match self.resources().work.heartbeat(&held.lease, extend, progress).await {
+            Ok(Heartbeat::GoOn(lease)) => {
+                if let Some(worker) = &held.worker {
+                    self.resources().presence.holds(&self.scope, worker, &lease);
+                }
+                let expires_at: Timestamp = timestamp(lease.expires_at_ms);
+                Ok(HeartbeatAnswer {
+                    action: HeartbeatAction::Continue,
+                    lease: Some(self.resources().seal.seal(&held.extended(lease))),
+                    lease_expires_at: Some(expires_at),
+                    reason: None,
+                })
+            }
+            Ok(Heartbeat::Stop(reason)) => {
+                self.resources().presence.ended(&self.scope, &held);
+                let (action, reason) = (HeartbeatAction::Cancel, Some(reason.to_string()));
+                Ok(HeartbeatAnswer { action, lease: None, lease_expires_at: None, reason })
+            }
+            Err(error) => Err(self.lost(&held, &error)),
+        }
+    }
+
+    /// Answers a call with its result.
+    ///
+    /// # Errors
+    /// `lease-lost` when the lease does not hold.
+    pub async fn complete_work(&self, lease: &str, result: Payload) -> Result<(), Refusal> {
+        let held = self.opened(lease)?;
+        self.answered(&held, self.resources().work.complete(&held.lease, result).await)
+    }
+
+    /// Answers a call with a failure.
+    ///
+    /// # Errors
+    /// `lease-lost` when the lease does not hold.
+    pub async fn fail_work(&self, lease: &str, failure: Failure) -> Result<(), Refusal> {
+        let held = self.opened(lease)?;
+        self.answered(&held, self.resources().work.fail(&held.lease, failure).await)
+    }
+
+    /// Gives a call back.
+    ///
+    /// # Errors
+    /// `lease-lost` when the lease does not hold.
+    pub async fn release_work(&self, lease: &str, delay: Option<Duration>) -> Result<(), Refusal> {
+        let held = self.opened(lease)?;
+        self.answered(&held, self.resources().work.release(&held.lease, delay).await)
+    }
+
+    /// Workers after a cursor, with the cursor of each.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn workers(&self, after: Option<&str>, limit: usize) -> Result<Vec<(String, Worker)>, Refusal> {
+        Ok(self.resources().presence.list(&self.scope, after, limit).await?)
+    }
+
+    fn opened(&self, lease: &str) -> Result<HeldLease, Refusal> {
+        self.resources().seal.open(&self.scope, lease)
+    }
+
+    fn answered(&self, held: &HeldLease, outcome: Result<(), segno::Error>) -> Result<(), Refusal> {
+        outcome.map_err(|error| self.lost(held, &error))?;
+        self.resources().presence.ended(&self.scope, held);
+        Ok(())
+    }
+
+    fn lost(&self, held: &HeldLease, error: &segno::Error) -> Refusal {
+        if error.code() == segno::Code::LeaseLost {
+            self.resources().presence.ended(&self.scope, held);
+        }
+        self.refused(error)
+    }
+}

@@ -1,0 +1,573 @@
+//! A walk over every operation of the served document by a caller of one tenant with the ids, names and bodies of another:
+//! nothing of the other tenant is read, changed or revealed.
+//!
+//! Every request is sent twice: with what the other tenant has, and with what no tenant has. The two answers must be the
+//! same. An operation that the walk does not know fails it: add it to `requests`, with every field that takes an id or name.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use reqwest::Method;
+use segno::store::ListRecords;
+use segno_api::Client;
+use segno_api::client::{Expected, ListPayloads};
+use segno_api::invocation::Invoke;
+use segno_api::key::Role;
+use segno_api::work::{FetchWork, Heartbeat, HeartbeatAction};
+use serde_json::{Value, json};
+
+use crate::stand::{PATIENCE, Stand, greet, json_of};
+
+/// Text that is in the other tenant's data and in no request: in no answer either.
+const SECRET: &str = "for-the-shop-only";
+
+/// Kinds of records that a tenant has, each under ids that begin with its namespace and tenant.
+const KINDS: &[&str] = &[
+    "segno.action",
+    "segno.action-run",
+    "segno.action-dedup",
+    "segno.audit",
+    "segno.function",
+    "segno.function-log",
+    "segno.hook",
+    "segno.hook-body",
+    "segno.hook-event",
+    "segno.hook-key",
+    "segno.hook-payload",
+    "segno.recurring",
+    "segno.recurring-count",
+    "segno.recurring-history",
+];
+
+/// What a tenant has, by what it is called in requests.
+struct Names {
+    namespace: &'static str,
+    tenant: &'static str,
+    instance: String,
+    call: String,
+    action: String,
+    recurring: String,
+    hook: String,
+    payload: String,
+    function: String,
+    lease: String,
+    key: String,
+}
+
+impl Names {
+    fn texts(&self) -> [&str; 11] {
+        [
+            self.namespace,
+            self.tenant,
+            &self.instance,
+            &self.call,
+            &self.action,
+            &self.recurring,
+            &self.hook,
+            &self.payload,
+            &self.function,
+            &self.lease,
+            &self.key,
+        ]
+    }
+
+    /// Names as they are, and with tricks that would lead from one tenant to another if ids were joined carelessly.
+    fn ids(&self, id: &str) -> Vec<String> {
+        let (namespace, tenant) = (self.namespace, self.tenant);
+        vec![
+            id.to_owned(),
+            format!("{namespace}/{tenant}/{id}"),
+            format!("../{tenant}/{id}"),
+            format!("../../{namespace}/{tenant}/{id}"),
+            format!("/{namespace}/{tenant}/{id}"),
+        ]
+    }
+}
+
+/// What no tenant has. Everything is as long as its counterpart and sorts like it.
+fn absent(names: &Names) -> Names {
+    let other = |text: &str| text.replace("b-", "b_");
+    let uuid = |text: &str| text.replace(|c: char| c.is_ascii_hexdigit(), "0");
+    Names {
+        namespace: "b_shop",
+        tenant: "b_eu",
+        instance: other(&names.instance),
+        call: other(&names.call),
+        action: uuid(&names.action),
+        recurring: uuid(&names.recurring),
+        hook: other(&names.hook),
+        payload: uuid(&names.payload),
+        function: other(&names.function),
+        lease: names.lease.chars().rev().collect(),
+        key: uuid(&names.key),
+    }
+}
+
+/// A tenant with one of everything.
+async fn furnish(stand: &Stand, client: &Client) -> Names {
+    let secret = json!({ "name": SECRET, "wait": true });
+    client.start(&greet("b-instance", &secret.to_string()), None, Duration::ZERO).await.unwrap();
+    client.custom_status("b-instance", 0, PATIENCE).await.unwrap();
+    let remote = json_of(&json!({ "executor": "remote", "description": SECRET }));
+    client.put_function("b-function", &remote, Expected::Absent).await.unwrap();
+    let mut call = Invoke::new("b-function", json_of(&json!(SECRET)));
+    call.key = Some("b-call".to_owned());
+    let call = client.invoke(&call, Duration::ZERO).await.unwrap().id;
+    let fetch =
+        FetchWork { wait_ms: 60_000, lease_ms: 600_000, ..FetchWork::new("b-worker", ["b-function"]) };
+    let lease = client.fetch_work(&fetch).await.unwrap().items.remove(0).lease;
+    let action = json!({ "tool_name": "echo", "tool_input": SECRET, "next_tick_at": "2999-01-01T00:00:00Z" });
+    let action = client.create_action(&serde_json::from_value(action).unwrap()).await.unwrap().id;
+    let recurring = json!({ "cron_expr": "0 0 1 1 *", "function": "echo", "input": SECRET });
+    let recurring = client.create_recurring(&serde_json::from_value(recurring).unwrap()).await.unwrap();
+    let hook = json!({ "verification": "none", "store_only": true, "description": SECRET });
+    client.put_hook("b-hook", &json_of(&hook), Expected::Absent).await.unwrap();
+    let posted = reqwest::Client::new().post(stand.url("/v1/hooks/b-shop/b-hook?tenant=b-eu")).body(SECRET);
+    let payload: Value = posted.send().await.unwrap().json().await.unwrap();
+    let keys = stand.client().keys(None).await.unwrap().keys;
+    let key = keys.into_iter().find(|key| key.grants[0].tenant == "b-eu").unwrap().id;
+    Names {
+        namespace: "b-shop",
+        tenant: "b-eu",
+        instance: "b-instance".to_owned(),
+        call,
+        action,
+        recurring: recurring.recurring_id,
+        hook: "b-hook".to_owned(),
+        payload: payload["id"].as_str().unwrap().to_owned(),
+        function: "b-function".to_owned(),
+        lease,
+        key,
+    }
+}
+
+/// All that is stored of a tenant, as far as it does not change by itself.
+async fn state(stand: &Stand, client: &Client, names: &Names) -> BTreeMap<String, String> {
+    let mut state = BTreeMap::new();
+    let store = stand.server.client().store();
+    for kind in KINDS {
+        let request = ListRecords { kind, id_prefix: "b-shop/b-eu/", after_id: None, limit: 1_000 };
+        for record in store.list_records(request).await.unwrap() {
+            let body = String::from_utf8_lossy(&record.body).into_owned();
+            state.insert(
+                format!("{kind} {}", record.id),
+                format!("{} {:?} {body}", record.version, record.due_at_ms),
+            );
+        }
+    }
+    for instance in client.instances(&Default::default()).await.unwrap().instances {
+        let history = client.history(&instance.id, None, 0).await.unwrap();
+        state.insert(format!("instance {}", instance.id), format!("{instance:?} {history:?}"));
+    }
+    let payloads = client.hook_payloads(&names.hook, &ListPayloads::default()).await.unwrap();
+    state.insert("payloads".to_owned(), format!("{payloads:?}"));
+    state.insert("workers".to_owned(), format!("{:?}", client.workers(None).await.unwrap()));
+    let keys = stand.client().keys(None).await.unwrap().keys;
+    let keys: Vec<_> = keys.iter().map(|key| (&key.id, &key.name, &key.grants)).collect();
+    state.insert("keys".to_owned(), format!("{keys:?}"));
+    state
+}
+
+/// A request of the walk.
+#[derive(Debug, Clone)]
+struct Sent {
+    path: String,
+    query: String,
+    headers: Vec<(&'static str, String)>,
+    body: Option<Value>,
+}
+
+fn plain(path: impl Into<String>) -> Sent {
+    Sent { path: path.into(), query: String::new(), headers: Vec::new(), body: None }
+}
+
+impl Sent {
+    fn query(self, query: impl Into<String>) -> Self {
+        Sent { query: query.into(), ..self }
+    }
+
+    fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    fn body(self, body: Value) -> Self {
+        Sent { body: Some(body), ..self }
+    }
+}
+
+/// Everything but letters, digits and `-_.~` escaped.
+fn escaped(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+/// Requests for an operation with names in every place that takes one. Those that make something come with the operation
+/// that a caller may use to make it under a name of its own.
+fn requests(operation: &str, names: &Names) -> Vec<Sent> {
+    let path = operation.split_once(' ').map_or("", |(_, path)| path);
+    let with = |parameter: &str, values: Vec<String>| -> Vec<Sent> {
+        let path = |value: &String| path.replace(parameter, &escaped(value));
+        values.iter().map(|value| plain(path(value))).collect()
+    };
+    let of_instance = || {
+        let values = names.ids(&names.instance).into_iter().chain(names.ids(&names.call)).collect();
+        with("{id}", values)
+    };
+    let all = |sent: Vec<Sent>, change: &dyn Fn(Sent) -> Sent| -> Vec<Sent> {
+        sent.into_iter().map(change).collect()
+    };
+    let of_hook = |payload: &str| {
+        // The namespace of the path is the scope: the caller's own here; the other one is asked for below.
+        let path = path.replace("{namespace}", "lab").replace("{id}", payload);
+        vec![plain(path.replace("{route}", &names.hook))]
+    };
+    let cursor = |id: &str| escaped(&base64(&format!("1 {id}")));
+    match operation {
+        "get /healthz" | "get /readyz" | "get /metrics" | "get /v1/system" | "get /v1/queues" => {
+            vec![plain(path)]
+        }
+        "get /v1/instances" => {
+            let mut sent = Vec::new();
+            for id in names.ids(&names.instance) {
+                for parameter in ["prefix", "parent"] {
+                    sent.push(plain(path).query(format!("{parameter}={}", escaped(&id))));
+                }
+                sent.push(plain(path).query(format!("cursor={}", cursor(&id))));
+            }
+            sent
+        }
+        "get /v1/events" => {
+            let prefixes = names.ids(&names.instance);
+            prefixes.iter().map(|id| plain(path).query(format!("prefix={}", escaped(id)))).collect()
+        }
+        "get /v1/instances/{id}" => all(of_instance(), &|sent| sent.query("wait_ms=1")),
+        "get /v1/instances/{id}/history" => {
+            let first = all(of_instance(), &|sent| sent.query("execution=1"));
+            of_instance().into_iter().chain(first).collect()
+        }
+        "get /v1/instances/{id}/status" => all(of_instance(), &|sent| sent.query("after=0&wait_ms=1")),
+        "get /v1/instances/{id}/executions"
+        | "get /v1/instances/{id}/tree"
+        | "get /v1/instances/{id}/events"
+        | "get /v1/instances/{id}/logs"
+        | "post /v1/instances/{id}/resume" => of_instance(),
+        "delete /v1/instances/{id}" => all(of_instance(), &|sent| sent.query("force=true")),
+        "post /v1/instances/{id}/cancel" | "post /v1/instances/{id}/pause" => {
+            all(of_instance(), &|sent| sent.body(json!({ "reason": "walk" })))
+        }
+        "post /v1/instances/{id}/raise" | "post /v1/instances/{id}/enqueue" => {
+            all(of_instance(), &|sent| sent.body(json!({ "name": "wave", "data": null, "id": "walk" })))
+        }
+        "post /v1/instances/{id}/restart" => {
+            let forced = all(of_instance(), &|sent| sent.body(json!({ "force": true })));
+            let own = plain(path.replace("{id}", "own"));
+            let under = names.ids(&names.instance).into_iter();
+            let under = under.map(|id| own.clone().body(json!({ "new_id": id, "force": true })));
+            forced.into_iter().chain(under).collect()
+        }
+        "post /v1/instances/bulk" => {
+            let mut sent = Vec::new();
+            for id in names.ids(&names.instance) {
+                for action in ["cancel", "pause", "resume", "delete"] {
+                    let filter = json!({ "prefix": id });
+                    sent.push(plain(path).body(json!({ "action": action, "force": true, "filter": filter })));
+                }
+                let cursor = base64(&format!("1 {id}"));
+                let body = json!({ "action": "cancel", "filter": { "prefix": "" }, "cursor": cursor });
+                sent.push(plain(path).body(body));
+            }
+            sent
+        }
+        "post /v1/instances" => {
+            let ids = names.ids(&names.instance).into_iter().chain(names.ids(&names.call));
+            let mut sent: Vec<Sent> = Vec::new();
+            for id in ids {
+                for on_conflict in ["use_existing", "reject", "replace"] {
+                    let input = json!({ "name": "Ada" });
+                    let body = json!({ "orchestration": "greet", "id": id, "input": input, "on_conflict": on_conflict });
+                    sent.push(plain(path).body(body));
+                }
+            }
+            let input = json!({
+                "namespace": names.namespace, "tenant": names.tenant, "function": names.function, "input": 1,
+                "route": { "remote": {} },
+                "retry": { "max": 1, "first": 0, "factor": 1.0, "cap": 0, "jitter": 0.0 },
+                "settle": { "kind": "action", "id": names.action, "keep_ms": 1 },
+            });
+            sent.push(plain(path).body(json!({ "orchestration": "invoke", "input": input })));
+            sent
+        }
+        "post /v1/invocations" => vec![
+            plain(path).body(json!({ "function": names.function, "input": 1 })),
+            plain(path)
+                .query("wait_ms=60000")
+                .body(json!({ "function": "echo", "key": "b-call", "input": 2 })),
+        ],
+        "get /v1/functions" => vec![plain(path), plain(path).query(format!("cursor={}", names.function))],
+        "get /v1/functions/{name}" => with("{name}", names.ids(&names.function)),
+        "delete /v1/functions/{name}" => {
+            let deleted = with("{name}", names.ids(&names.function));
+            deleted
+                .iter()
+                .cloned()
+                .chain(all(deleted.clone(), &|sent| sent.header("if-match", "\"1\"")))
+                .collect()
+        }
+        "put /v1/functions/{name}" => {
+            let declared = all(with("{name}", names.ids(&names.function)), &|sent| {
+                sent.body(json!({ "executor": "remote" }))
+            });
+            let replaced = all(declared.clone(), &|sent| sent.header("if-match", "\"1\""));
+            let created = all(declared, &|sent| sent.header("if-none-match", "*"));
+            replaced.into_iter().chain(created).collect()
+        }
+        "get /v1/hooks" => vec![plain(path), plain(path).query(format!("cursor={}", names.hook))],
+        "get /v1/hooks/events" => vec![plain(path), plain(path).query(format!("cursor={}", names.payload))],
+        "get /v1/hooks/{namespace}/{route}/events" | "get /v1/hooks/{namespace}/{route}" => of_hook(""),
+        "delete /v1/hooks/{namespace}/{route}" => of_hook(""),
+        "patch /v1/hooks/{namespace}/{route}" => {
+            all(of_hook(""), &|sent| sent.body(json!({ "enabled": false })))
+        }
+        "put /v1/hooks/{namespace}/{route}" => {
+            let declared = json!({ "verification": "none", "function": names.function });
+            let stored = json!({ "verification": "none", "store_only": true });
+            let replaced = all(of_hook(""), &|sent| sent.header("if-match", "\"1\"").body(stored.clone()));
+            let created = all(of_hook(""), &|sent| sent.header("if-none-match", "*").body(declared.clone()));
+            replaced.into_iter().chain(created).collect()
+        }
+        "post /v1/hooks/{namespace}/{route}" => all(of_hook(""), &|sent| sent.body(json!({ "from": "lab" }))),
+        "get /v1/hooks/{namespace}/{route}/payloads" => {
+            let next = all(of_hook(""), &|sent| sent.query(format!("cursor={}", names.payload)));
+            of_hook("").into_iter().chain(next).collect()
+        }
+        "get /v1/hooks/{namespace}/{route}/payloads/{id}"
+        | "delete /v1/hooks/{namespace}/{route}/payloads/{id}"
+        | "post /v1/hooks/{namespace}/{route}/payloads/{id}/replay" => of_hook(&names.payload),
+        "get /v1/actions" => vec![plain(path), plain(path).query(format!("cursor={}", names.action))],
+        "get /v1/actions/{id}"
+        | "delete /v1/actions/{id}"
+        | "post /v1/actions/{id}/cancel"
+        | "post /v1/actions/{id}/run" => with("{id}", names.ids(&names.action)),
+        "patch /v1/actions/{id}" => all(with("{id}", names.ids(&names.action)), &|sent| {
+            sent.body(json!({ "next_tick_at": "2999-01-02T00:00:00Z" }))
+        }),
+        "post /v1/actions" => vec![
+            plain(path).body(json!({ "tool_name": names.function })),
+            plain(path)
+                .body(json!({ "tool_name": "echo", "namespace": names.namespace, "tenant": names.tenant })),
+            plain(path).body(json!({ "tool_name": "echo", "tenant": names.tenant })),
+        ],
+        "get /v1/recurring" => vec![plain(path), plain(path).query(format!("cursor={}", names.recurring))],
+        "get /v1/recurring/{id}" | "delete /v1/recurring/{id}" | "post /v1/recurring/{id}/resume" => {
+            with("{id}", names.ids(&names.recurring))
+        }
+        "get /v1/recurring/{id}/history" | "get /v1/recurring/{id}/preview" => {
+            with("{id}", names.ids(&names.recurring))
+        }
+        "get /v1/recurring/{id}/explain" => {
+            all(with("{id}", names.ids(&names.recurring)), &|sent| sent.query("time=2999-01-01T00:00:00Z"))
+        }
+        "put /v1/recurring/{id}" => {
+            let named = json!({ "name": "x", "namespace": names.namespace, "tenant": names.tenant });
+            let changed = with("{id}", names.ids(&names.recurring));
+            let other = all(changed.clone(), &|sent| sent.body(named.clone()));
+            all(changed, &|sent| sent.body(json!({ "name": "x" }))).into_iter().chain(other).collect()
+        }
+        "post /v1/recurring/{id}/pause" => {
+            all(with("{id}", names.ids(&names.recurring)), &|sent| sent.body(json!({ "note": "walk" })))
+        }
+        "post /v1/recurring/{id}/backfill" => all(with("{id}", names.ids(&names.recurring)), &|sent| {
+            sent.body(json!({ "start": "2020-01-01T00:00:00Z", "end": "2024-01-01T00:00:00Z" }))
+        }),
+        "post /v1/recurring" | "post /v1/recurring/preview" => {
+            let fields = json!({ "cron_expr": "0 0 1 1 *", "function": names.function, "input": 1 });
+            let mut other = fields.clone();
+            other["namespace"] = json!(names.namespace);
+            other["tenant"] = json!(names.tenant);
+            vec![plain(path).body(fields), plain(path).body(other)]
+        }
+        "post /v1/work/fetch" => {
+            let functions = json!([names.function]);
+            vec![plain(path).body(json!({ "worker": "walk", "functions": functions, "wait_ms": 0 }))]
+        }
+        "post /v1/work/heartbeat" => {
+            vec![plain(path).body(json!({ "lease": names.lease, "extend_ms": 30_000, "progress": "x" }))]
+        }
+        "post /v1/work/complete" => vec![plain(path).body(json!({ "lease": names.lease, "result": "x" }))],
+        "post /v1/work/fail" => {
+            vec![plain(path).body(json!({ "lease": names.lease, "message": "x", "category": "application" }))]
+        }
+        "post /v1/work/release" => vec![plain(path).body(json!({ "lease": names.lease }))],
+        "get /v1/workers" => vec![plain(path), plain(path).query("cursor=a")],
+        "get /v1/audit" => vec![plain(path)],
+        "get /v1/keys" => vec![plain(path), plain(path).query(format!("cursor={}", names.key))],
+        "post /v1/keys" => {
+            let grant = json!({ "namespace": names.namespace, "tenant": names.tenant });
+            vec![plain(path).body(json!({ "name": "walk", "role": "admin", "grants": [grant] }))]
+        }
+        "delete /v1/keys/{id}" => with("{id}", vec![names.key.clone()]),
+        unknown => panic!("the walk does not know {unknown}: add it to `requests`"),
+    }
+}
+
+fn base64(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(text)
+}
+
+/// Operations that make things under names that the caller chooses. They come last: what they make is the caller's own.
+fn makes_something(operation: &str) -> bool {
+    let making = ["post /v1/instances", "post /v1/invocations", "put /v1/functions/{name}"];
+    making.contains(&operation) || operation == "put /v1/hooks/{namespace}/{route}"
+}
+
+/// A caller of one tenant.
+struct Caller<'a> {
+    stand: &'a Stand,
+    http: reqwest::Client,
+    key: String,
+}
+
+impl Caller<'_> {
+    /// Status and body of an answer, without what differs from one request to the next. Of a stream, its beginning.
+    async fn send(&self, operation: &str, sent: &Sent, scope: (&str, &str)) -> String {
+        let (method, template) = operation.split_once(' ').unwrap();
+        let method = Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
+        let scope = match template.contains("{namespace}") {
+            true => format!("tenant={}", scope.1),
+            false => format!("namespace={}&tenant={}", scope.0, scope.1),
+        };
+        let of_a_tenant =
+            !["/healthz", "/readyz", "/metrics", "/v1/system", "/v1/queues"].contains(&template);
+        let scope = if of_a_tenant && !template.starts_with("/v1/keys") { scope } else { String::new() };
+        let url = self.stand.url(&format!("{}?{scope}&{}", sent.path, sent.query));
+        let mut call = self.http.request(method, url).bearer_auth(&self.key);
+        for (name, value) in &sent.headers {
+            call = call.header(*name, value);
+        }
+        if let Some(body) = &sent.body {
+            call = call.json(body);
+        }
+        let mut answer = call.send().await.unwrap();
+        let status = answer.status().as_u16();
+        let kind = answer.headers().get("content-type").and_then(|kind| kind.to_str().ok());
+        let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
+        let text = match is_stream {
+            true => String::from_utf8(answer.chunk().await.unwrap().unwrap().to_vec()).unwrap(),
+            false => answer.text().await.unwrap(),
+        };
+        assert!(!text.contains(SECRET), "{operation} {sent:?} reveals {text}");
+        format!("{status} {}", normal(&text))
+    }
+}
+
+/// A text without times, numbers, UUIDs and ids of requests.
+fn normal(text: &str) -> String {
+    fn walk(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.remove("request_id");
+                fields.values_mut().for_each(walk);
+            }
+            Value::Array(items) => items.iter_mut().for_each(walk),
+            Value::Number(_) => *value = json!(0),
+            Value::String(text) if text.parse::<uuid::Uuid>().is_ok() => *value = json!("uuid"),
+            Value::String(text) if text.parse::<jiff::Timestamp>().is_ok() => *value = json!("time"),
+            _ => {}
+        }
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(mut value) => {
+            walk(&mut value);
+            value.to_string()
+        }
+        // A stream begins with its place, which has a number and the name of the node.
+        Err(_) => text.lines().filter(|line| !line.starts_with("id:")).collect(),
+    }
+}
+
+/// An answer with the names of one set in place of the other's.
+fn renamed(answer: &str, from: &Names, to: &Names) -> String {
+    let mut answer = answer.to_owned();
+    for (from, to) in from.texts().into_iter().zip(to.texts()) {
+        for (from, to) in [(from.to_owned(), to.to_owned()), (escaped(from), escaped(to))] {
+            answer = answer.replace(&from, &to);
+        }
+    }
+    answer
+}
+
+/// Every operation of the document, what makes something last.
+async fn operations(stand: &Stand) -> Vec<String> {
+    let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        found.extend(item.as_object().unwrap().keys().map(|method| format!("{method} {path}")));
+    }
+    found.sort_by_key(|operation| (makes_something(operation), operation.clone()));
+    assert!(found.len() > 60, "{found:?}");
+    found
+}
+
+#[tokio::test]
+async fn no_operation_reaches_what_another_tenant_has() {
+    let stand = Stand::with_keys().await;
+    let shop = stand.client_with(Role::Admin, "b-shop", "b-eu").await.scope("b-shop", "b-eu");
+    let theirs = furnish(&stand, &shop).await;
+    let nobodys = absent(&theirs);
+    let lab_key = stand.key(Role::Admin, "lab", "us").await;
+    let lab = Client::new(&stand.url("")).unwrap().key(lab_key.clone()).scope("lab", "us");
+    lab.start(&greet("own", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
+    let before = state(&stand, &shop, &theirs).await;
+    let caller = Caller { stand: &stand, http: reqwest::Client::new(), key: lab_key };
+    for operation in operations(&stand).await {
+        let pairs = requests(&operation, &theirs).into_iter().zip(requests(&operation, &nobodys));
+        for (with_theirs, with_nobodys) in pairs {
+            let got = caller.send(&operation, &with_theirs, ("lab", "us")).await;
+            let expected = caller.send(&operation, &with_nobodys, ("lab", "us")).await;
+            assert_eq!(renamed(&got, &theirs, &nobodys), expected, "{operation} {with_theirs:?}");
+            // The other tenant by its name is as forbidden as one that there is not. Anybody may post to a route of webhooks.
+            if operation != "post /v1/hooks/{namespace}/{route}" {
+                let (mut with_theirs, mut with_nobodys) = (with_theirs, with_nobodys);
+                with_theirs.path = with_theirs.path.replace("/hooks/lab/", "/hooks/b-shop/");
+                with_nobodys.path = with_nobodys.path.replace("/hooks/lab/", "/hooks/b_shop/");
+                let got = caller.send(&operation, &with_theirs, ("b-shop", "b-eu")).await;
+                let expected = caller.send(&operation, &with_nobodys, ("b_shop", "b_eu")).await;
+                assert_eq!(renamed(&got, &theirs, &nobodys), expected, "{operation} {with_theirs:?}");
+                let is_public = ["get /healthz", "get /readyz"].contains(&operation.as_str());
+                assert!(
+                    is_public || got.starts_with("403 ") || got.starts_with("400 "),
+                    "{operation}: {got}"
+                );
+            }
+        }
+    }
+    let after = state(&stand, &shop, &theirs).await;
+    for (what, was) in &before {
+        assert_eq!(after.get(what), Some(was), "{what} was changed");
+    }
+    assert_eq!(before.len(), after.len(), "{:?}", after.keys());
+    let beat = Heartbeat { lease: theirs.lease.clone(), extend_ms: 30_000, progress: None };
+    assert_eq!(shop.heartbeat_work(&beat).await.unwrap().action, HeartbeatAction::Continue);
+}
+
+#[tokio::test]
+async fn a_stream_of_changes_has_those_of_its_tenant_only() {
+    let stand = Stand::with_keys().await;
+    let shop = stand.client_with(Role::Operator, "shop", "eu").await.scope("shop", "eu");
+    let lab = stand.client_with(Role::Operator, "lab", "us").await.scope("lab", "us");
+    let mut changes = lab.changes(&Default::default(), None).await.unwrap();
+    assert_eq!(changes.next().await.unwrap().unwrap().name, "listening");
+    shop.start(&greet("theirs", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
+    lab.start(&greet("own", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
+    loop {
+        let change: Value = serde_json::from_str(&changes.next().await.unwrap().unwrap().data).unwrap();
+        assert_eq!(change["id"], "own");
+        if change["change"] == "completed" {
+            break;
+        }
+    }
+}

@@ -15,7 +15,7 @@ use super::names::{FunctionName, Scope};
 use super::policy::StoredPolicy;
 use super::process::{self, FunctionLog, LogKey};
 use super::rust::RustHandler;
-use super::schema::InputSchema;
+use super::schema::{InputSchema, threads};
 use super::secret::SecretReference;
 use super::stored;
 
@@ -121,7 +121,7 @@ impl Functions {
         name: &FunctionName,
         function: &Function,
     ) -> Result<u64, FunctionError> {
-        self.check_stored(scope, name, function)?;
+        self.check_stored(scope, name, function).await?;
         stored::put(&*self.inner.store, scope, name, function, Expect::Absent).await.map_err(|error| {
             let exists = FunctionError::Exists {
                 function: name.to_string(),
@@ -143,7 +143,7 @@ impl Functions {
         function: &Function,
         version: u64,
     ) -> Result<u64, FunctionError> {
-        self.check_stored(scope, name, function)?;
+        self.check_stored(scope, name, function).await?;
         let expect = Expect::Version(version);
         match stored::put(&*self.inner.store, scope, name, function, expect).await {
             Err(error) if error.kind() == ErrorKind::Conflict => Err(self.changed(scope, name).await?),
@@ -206,7 +206,7 @@ impl Functions {
         self.inner.policy.check_secret(scope, field, secret)
     }
 
-    fn check_stored(
+    async fn check_stored(
         &self,
         scope: &Scope,
         name: &FunctionName,
@@ -214,7 +214,8 @@ impl Functions {
     ) -> Result<(), FunctionError> {
         self.check_not_configured(name)?;
         self.inner.policy.check(scope, function)?;
-        function.check().map(|_| ())
+        let function = function.clone();
+        threads::run(move || function.check().map(|_| ())).await?
     }
 
     fn check_not_configured(&self, name: &FunctionName) -> Result<(), FunctionError> {

@@ -47,6 +47,20 @@ pub enum FunctionError {
         /// What does not fit, at most ten.
         violations: Vec<Violation>,
     },
+    /// Checking the input against the function's schema would take too long, or recurse too deep.
+    #[error(
+        "the input is not checked against the schema of function {function}: {problem}; send less, or simplify the \
+         schema [schema-too-costly]"
+    )]
+    TooCostly {
+        /// The function.
+        function: String,
+        /// Which limit it would break.
+        problem: String,
+    },
+    /// Too many inputs and schemas wait to be checked.
+    #[error("too many inputs wait to be checked against their schemas; try again in a moment [unavailable]")]
+    Busy,
     /// There is no such function.
     #[error("there is no function {function:?}; declare it, or check the name [unknown-function]")]
     Unknown {
@@ -102,6 +116,8 @@ impl FunctionError {
             FunctionError::InvalidFunction { .. } => "invalid-function",
             FunctionError::NotPermitted { .. } => "function-not-permitted",
             FunctionError::InvalidInput { .. } => "invalid-input",
+            FunctionError::TooCostly { .. } => "schema-too-costly",
+            FunctionError::Busy => "unavailable",
             FunctionError::Unknown { .. } => "unknown-function",
             FunctionError::Exists { .. } => "function-exists",
             FunctionError::Changed { .. } => "function-changed",
@@ -118,7 +134,9 @@ impl FunctionError {
             | FunctionError::InvalidFunction { .. }
             | FunctionError::NotPermitted { .. }
             | FunctionError::InvalidInput { .. }
+            | FunctionError::TooCostly { .. }
             | FunctionError::InvalidInvocation { .. } => ErrorKind::Invalid,
+            FunctionError::Busy => ErrorKind::Unavailable,
             FunctionError::Unknown { .. } => ErrorKind::NotFound,
             FunctionError::Exists { .. } | FunctionError::Changed { .. } => ErrorKind::Conflict,
             FunctionError::Unreadable { .. } => ErrorKind::Corrupt,

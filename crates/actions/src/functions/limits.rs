@@ -33,6 +33,47 @@ pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 /// Most regular expressions in one schema: each takes memory when it is compiled.
 pub const MAX_SCHEMA_PATTERNS: usize = 32;
 
+/// Longest regular expression in a schema in bytes: translating one takes time in the square of its length.
+pub const MAX_SCHEMA_PATTERN_BYTES: usize = 2 * 1024;
+
+/// Most states of the automata of all regular expressions in one schema, as estimated before they are compiled.
+pub const MAX_SCHEMA_PATTERN_STATES: u64 = 500_000;
+
+/// Deepest nesting of a schema's JSON text. Checking it against its metaschema recurses about five times per level.
+pub const MAX_SCHEMA_LEVELS: usize = 64;
+
+/// Most subschemas in one schema: compiling takes time in the square of their number.
+pub const MAX_SCHEMA_SUBSCHEMAS: usize = 2_000;
+
+/// Most references (`$ref`, `$dynamicRef`) in one schema.
+pub const MAX_SCHEMA_REFERENCES: usize = 500;
+
+/// Longest chain of subschemas that apply to the same value (`$ref` to `$ref`, `allOf` in `allOf`).
+pub const MAX_SCHEMA_CHAIN: usize = 64;
+
+/// Most JSON values in subschemas that are outside the places for subschemas: each is checked against the metaschema
+/// once per level above it.
+pub const MAX_SCHEMA_REVALIDATED: usize = 20_000;
+
+/// Most evaluations that checking one input may take: a subschema with a value is one, and long strings, lists of names
+/// and comparisons count as several.
+pub const MAX_SCHEMA_EVALUATIONS: u64 = 1_000_000;
+
+/// Deepest recursion of checking one input: a subschema with a value is one level.
+pub const MAX_SCHEMA_RECURSION: usize = 200;
+
+/// Most evaluations of an input whose violations are listed one by one: each may be an error in memory.
+pub const MAX_EXPLAINED_EVALUATIONS: u64 = 100_000;
+
+/// Threads that compile schemas and check inputs.
+pub const SCHEMA_THREADS: usize = 2;
+
+/// Stack of such a thread in bytes.
+pub const SCHEMA_STACK_BYTES: usize = 32 * 1024 * 1024;
+
+/// Most checks that wait for such a thread; further ones are refused as `unavailable`.
+pub const MAX_WAITING_CHECKS: usize = 1_024;
+
 /// Most violations that one error lists.
 pub const MAX_VIOLATIONS: usize = 10;
 

@@ -10,7 +10,7 @@ use super::function::{CallLimits, Executor, RetryPolicy};
 use super::invocation::{Invocation, Route};
 use super::names::{FunctionName, Scope, Tag};
 use super::remote::RemoteSettings;
-use super::schema::{InputSchema, Violation};
+use super::schema::{InputSchema, Unchecked, Violation, threads};
 
 /// A wish to run a function. What it leaves out is as the function's declaration says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -82,11 +82,12 @@ impl Functions {
     /// Makes an invocation of a request; start [`crate::functions::INVOKE`] with it.
     ///
     /// # Errors
-    /// `unknown-function`, `invalid-input` with every place that does not fit, `invalid-invocation` for a setting,
+    /// `unknown-function`, `invalid-input` with every place that does not fit, `schema-too-costly` when the input cannot
+    /// be checked within limits, `unavailable` when too many wait to be checked, `invalid-invocation` for a setting,
     /// `function-not-permitted` for a stored function that may not run here, `store` when the store cannot be read.
     pub async fn prepare(&self, scope: &Scope, request: InvokeRequest) -> Result<Invocation, FunctionError> {
         let found = self.find(scope, &request.function).await?;
-        self.check_input(scope, &found, &request.input)?;
+        self.check_input(scope, &found, &request.input).await?;
         let function = found.function;
         let limits = CallLimits {
             retry: request.retry.as_ref(),
@@ -120,22 +121,31 @@ impl Functions {
         })
     }
 
-    fn check_input(
+    /// Compiling and checking are left to the threads for that.
+    async fn check_input(
         &self,
         scope: &Scope,
         found: &VersionedFunction,
         input: &Payload,
     ) -> Result<(), FunctionError> {
+        let (name, input) = (found.name.clone(), input.clone());
         match found.origin {
             Origin::Configured => {
-                let declared = self.inner.configured.get(&found.name);
-                let schema = declared.and_then(|declared| declared.schema.as_ref());
-                schema.map_or(Ok(()), |schema| check_against(schema, &found.name, input))
+                let Some(declared) = self.inner.configured.get(&found.name).cloned() else { return Ok(()) };
+                if declared.schema.is_none() {
+                    return Ok(());
+                }
+                let check = move || {
+                    let schema = declared.schema.as_ref();
+                    schema.map_or(Ok(()), |schema| check_against(schema, &name, &input))
+                };
+                threads::run(check).await?
             }
             Origin::Stored { .. } => {
                 self.inner.policy.check(scope, &found.function)?;
-                let Some(schema) = &found.function.input_schema else { return Ok(()) };
-                check_against(&InputSchema::compile(schema)?, &found.name, input)
+                let Some(schema) = found.function.input_schema.clone() else { return Ok(()) };
+                let check = move || check_against(&InputSchema::compile_here(&schema)?, &name, &input);
+                threads::run(check).await?
             }
         }
     }
@@ -143,7 +153,10 @@ impl Functions {
 
 fn check_against(schema: &InputSchema, name: &FunctionName, input: &Payload) -> Result<(), FunctionError> {
     let violations = match serde_json::from_str(input.as_str()) {
-        Ok(input) => schema.violations(&input),
+        Ok(input) => schema.violations(&input).map_err(|Unchecked { cost }| FunctionError::TooCostly {
+            function: name.to_string(),
+            problem: cost.to_string(),
+        })?,
         Err(error) => vec![Violation { path: String::new(), reason: error.to_string() }],
     };
     if violations.is_empty() {

@@ -10,6 +10,7 @@ mod catalogue;
 mod http;
 mod invoke;
 mod process;
+mod schema;
 mod secrets;
 mod server;
 mod support;

@@ -69,7 +69,7 @@ pub const MAX_EXPLAINED_EVALUATIONS: u64 = 100_000;
 pub const SCHEMA_THREADS: usize = 2;
 
 /// Stack of such a thread in bytes.
-pub const SCHEMA_STACK_BYTES: usize = 32 * 1024 * 1024;
+pub const SCHEMA_STACK_BYTES: usize = 16 * 1024 * 1024;
 
 /// Most checks that wait for such a thread; further ones are refused as `unavailable`.
 pub const MAX_WAITING_CHECKS: usize = 1_024;

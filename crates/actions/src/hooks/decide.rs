@@ -33,8 +33,10 @@ pub(super) enum Decision {
 /// What becomes of a payload that has just come in.
 pub(super) fn decide(hook: &Hook, seen: &Seen<'_>) -> Decision {
     let names = seen.names(&hook.wanted());
-    if hook.filter.as_ref().is_some_and(|filter| !filter.holds(&names.value)) {
-        return Decision::Filtered;
+    match hook.filter.as_ref().map_or(Ok(true), |filter| filter.holds(&names.value)) {
+        Ok(true) => {}
+        Ok(false) => return Decision::Filtered,
+        Err(error) => return Decision::Fail { reason: names.explain("filter", &error) },
     }
     let key = match key(hook, seen, &names) {
         Ok(key) => key,

@@ -17,16 +17,16 @@ use super::path::Path;
 use super::scan::Scanner;
 use super::wanted::Wanted;
 
-/// Something that is true or not of the names. It is always one of the two: a name that is not there is null, and values
-/// that cannot be compared are not equal and not in order.
+/// Something that is true or not of the names. It is one of the two whatever they are: a name that is not there is null,
+/// and values that cannot be compared are not equal and not in order. Only what takes too long to compare has no answer.
 ///
 /// ```
 /// use segno_actions::template::Condition;
 /// use serde_json::json;
 ///
 /// let condition = Condition::parse(r#"payload.action == "opened" and not payload.draft"#)?;
-/// assert!(condition.holds(&json!({ "payload": { "action": "opened", "draft": false } })));
-/// assert!(!condition.holds(&json!({ "payload": { "action": "closed" } })));
+/// assert!(condition.holds(&json!({ "payload": { "action": "opened", "draft": false } }))?);
+/// assert!(!condition.holds(&json!({ "payload": { "action": "closed" } }))?);
 /// # Ok::<_, segno_actions::template::TemplateError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]

@@ -3,9 +3,10 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
+use std::borrow::Cow;
 
 use super::error::{Problem, TemplateError};
-use super::limits::MAX_OUTPUT_BYTES;
+use super::limits::{MAX_FILTERED_BYTES, MAX_OUTPUT_BYTES};
 use super::path::kind_of;
 use super::scan::Scanner;
 
@@ -58,23 +59,50 @@ impl Filter {
         Ok(Filter::Convert(conversion))
     }
 
-    /// What becomes of a value, or of a value that is missing.
-    pub(super) fn apply(&self, value: Result<Value, Problem>) -> Result<Value, Problem> {
+    /// What becomes of a value, or of a value that is missing. A value is read and not copied before it is filtered.
+    pub(super) fn apply<'v>(
+        &'v self,
+        value: Result<Cow<'v, Value>, Problem>,
+        work: &mut Work,
+    ) -> Result<Cow<'v, Value>, Problem> {
         match (self, value) {
-            (Filter::Default(other), Err(_) | Ok(Value::Null)) => Ok(other.clone()),
+            (Filter::Default(other), Err(_)) => Ok(Cow::Borrowed(other)),
+            (Filter::Default(other), Ok(value)) if value.is_null() => Ok(Cow::Borrowed(other)),
             (Filter::Default(_), value) => value,
-            (Filter::Convert(conversion), value) => conversion.apply(value?).map(Value::String),
+            (Filter::Convert(conversion), value) => {
+                conversion.apply(&*value?, work).map(|text| Cow::Owned(Value::String(text)))
+            }
         }
     }
 }
 
+/// What the filters of one rendering may still read.
+pub(super) struct Work {
+    bytes_left: usize,
+}
+
+impl Work {
+    pub(super) fn new() -> Self {
+        Work { bytes_left: MAX_FILTERED_BYTES }
+    }
+
+    fn take(&mut self, bytes: usize) -> Result<(), Problem> {
+        let too_much = || Problem(format!("the filters read more than {MAX_FILTERED_BYTES} bytes"));
+        self.bytes_left = self.bytes_left.checked_sub(bytes).ok_or_else(too_much)?;
+        Ok(())
+    }
+}
+
 impl Conversion {
-    fn apply(self, value: Value) -> Result<String, Problem> {
+    fn apply(self, value: &Value, work: &mut Work) -> Result<String, Problem> {
+        if let Value::String(text) = value {
+            work.take(text.len())?;
+        }
         let text = match self {
-            Conversion::Json => json_text(&value)?,
+            Conversion::Json => json_text(value)?,
             Conversion::String => match value {
-                Value::String(text) => text,
-                other => json_text(&other)?,
+                Value::String(text) => text.clone(),
+                other => json_text(other)?,
             },
             Conversion::Base64 => {
                 let text = wanted_text(value, "base64")?;
@@ -86,6 +114,7 @@ impl Conversion {
             Conversion::Trim => wanted_text(value, "trim")?.trim().to_owned(),
         };
         within_limit(text.len())?;
+        work.take(text.len())?;
         Ok(text)
     }
 }
@@ -103,11 +132,11 @@ fn argument(scanner: &mut Scanner<'_>) -> Result<Value, TemplateError> {
     if scanner.take(")") { Ok(value) } else { Err(scanner.unexpected(")")) }
 }
 
-fn wanted_text(value: Value, filter: &str) -> Result<String, Problem> {
+fn wanted_text<'v>(value: &'v Value, filter: &str) -> Result<&'v str, Problem> {
     match value {
         Value::String(text) => Ok(text),
         other => {
-            let kind = kind_of(&other);
+            let kind = kind_of(other);
             Err(Problem(format!("| {filter} takes a text, and this is {kind}; write | string before it")))
         }
     }
@@ -156,7 +185,8 @@ mod tests {
         let mut scanner = Scanner::new(filter);
         let filter = Filter::scan(&mut scanner).map_err(|error| error.to_string())?;
         let value = if value == json!("missing") { Err(Problem("gone".to_owned())) } else { Ok(value) };
-        filter.apply(value).map_err(|Problem(problem)| problem)
+        let filtered = filter.apply(value.map(Cow::Owned), &mut Work::new());
+        filtered.map(Cow::into_owned).map_err(|Problem(problem)| problem)
     }
 
     #[test]

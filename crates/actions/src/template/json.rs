@@ -4,11 +4,13 @@
 //! There is nothing to quote and nothing that could be quoted wrongly, because values are put into JSON that is read
 //! already.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::error::{Place, TemplateError};
-use super::filter::{json_text, too_long};
+use super::filter::{Work, json_text, too_long};
 use super::limits::{MAX_DEPTH, MAX_JSON_TEMPLATE_BYTES, MAX_OUTPUT_BYTES};
 use super::path::Path;
 use super::placeholder::OPEN;
@@ -59,7 +61,7 @@ impl JsonTemplate {
     /// # Errors
     /// `template-failed` when a name is not there, a value cannot stand in a text, or the result is too large.
     pub fn render(&self, names: &Value) -> Result<Value, TemplateError> {
-        let mut rendering = Rendering { names, left: MAX_OUTPUT_BYTES };
+        let mut rendering = Rendering { names, left: MAX_OUTPUT_BYTES, work: Work::new() };
         rendering.render(&self.node, 0)
     }
 
@@ -142,6 +144,7 @@ fn collect_paths<'t>(node: &'t Node, paths: &mut Vec<&'t Path>) {
 struct Rendering<'n> {
     names: &'n Value,
     left: usize,
+    work: Work,
 }
 
 impl Rendering<'_> {
@@ -166,15 +169,15 @@ impl Rendering<'_> {
     fn text(&mut self, template: &Template, depth: usize) -> Result<Value, TemplateError> {
         let failed = |problem| TemplateError::Failed { place: Place::default(), problem };
         let value = match template.only_placeholder() {
-            Some(placeholder) => placeholder.value(self.names)?.into_owned(),
-            None => Value::String(template.render(self.names)?),
+            Some(placeholder) => placeholder.value(self.names, &mut self.work)?,
+            None => Cow::Owned(Value::String(template.render_within(self.names, &mut self.work)?)),
         };
         if is_deeper(&value, MAX_DEPTH.saturating_sub(depth)) {
             return Err(failed(format!("the result is nested more than {MAX_DEPTH} deep")));
         }
         let bytes = json_text(&value).map_or(usize::MAX, |text| text.len());
         self.left = self.left.checked_sub(bytes).ok_or_else(|| failed(too_long().0))?;
-        Ok(value)
+        Ok(value.into_owned())
     }
 }
 
@@ -257,6 +260,12 @@ mod tests {
         let error = render(json!(many), json!({ "p": "x".repeat(MAX_OUTPUT_BYTES / 4) })).unwrap_err();
         assert!(error.starts_with("/3, column 1: the result has more than"), "{error}");
         assert!(JsonTemplate::parse(&json!("x".repeat(MAX_JSON_TEMPLATE_BYTES))).is_err());
+        // Each result is empty, and each takes reading all of it.
+        let many: Vec<Value> = (0..100).map(|_| json!("{{ p | lower | upper | trim }}")).collect();
+        let names = json!({ "p": " ".repeat(MAX_OUTPUT_BYTES) });
+        let error = render(json!(many), names.clone()).unwrap_err();
+        assert!(error.contains("the filters read more than"), "{error}");
+        assert_eq!(render(json!([many[0]]), names), Ok(json!([""])));
     }
 
     #[test]

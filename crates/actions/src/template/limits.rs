@@ -18,6 +18,12 @@ pub const MAX_PATH_PARTS: usize = 32;
 /// Largest result in bytes, also of every filter on the way: what an input may have.
 pub const MAX_OUTPUT_BYTES: usize = segno::limits::MAX_PAYLOAD_BYTES;
 
+/// Most bytes that all filters of one rendering read: a result can be small where what it was made of is not.
+pub const MAX_FILTERED_BYTES: usize = 16 * MAX_OUTPUT_BYTES;
+
+/// Most steps of one condition: a value that is compared, or 64 bytes of text.
+pub const MAX_CONDITION_STEPS: usize = 2_000_000;
+
 /// Deepest nesting of a JSON template and of what it renders to. JSON readers give up at 128.
 pub const MAX_DEPTH: usize = 100;
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::error::{Place, Problem, TemplateError};
-use super::filter::Filter;
+use super::filter::{Filter, Work};
 use super::limits::MAX_FILTERS;
 use super::path::{Path, kind_of};
 use super::scan::Scanner;
@@ -68,16 +68,18 @@ impl Placeholder {
     ///
     /// # Errors
     /// `template-failed` when it is not there, or a filter cannot be used on it.
-    pub(super) fn value<'v>(&'v self, names: &'v Value) -> Result<Cow<'v, Value>, TemplateError> {
+    pub(super) fn value<'v>(
+        &'v self,
+        names: &'v Value,
+        work: &mut Work,
+    ) -> Result<Cow<'v, Value>, TemplateError> {
         let found = match &self.source {
             Source::Path(path) => path.resolve(names),
             Source::Text(text) => Ok(text),
         };
-        if self.filters.is_empty() {
-            return found.map(Cow::Borrowed).map_err(|problem| problem.at(&self.place));
-        }
-        let filtered = self.filters.iter().fold(found.cloned(), |value, filter| filter.apply(value));
-        filtered.map(Cow::Owned).map_err(|problem| problem.at(&self.place))
+        let found = found.map(Cow::Borrowed);
+        let filtered = self.filters.iter().fold(found, |value, filter| filter.apply(value, work));
+        filtered.map_err(|problem| problem.at(&self.place))
     }
 
     /// The value as it stands in a text.
@@ -85,8 +87,12 @@ impl Placeholder {
     /// # Errors
     /// Those of [`Placeholder::value`], and `template-failed` for null, lists and objects: what they look like in a text
     /// is for the template to say.
-    pub(super) fn text<'v>(&'v self, names: &'v Value) -> Result<Cow<'v, str>, TemplateError> {
-        let kind = match self.value(names)? {
+    pub(super) fn text<'v>(
+        &'v self,
+        names: &'v Value,
+        work: &mut Work,
+    ) -> Result<Cow<'v, str>, TemplateError> {
+        let kind = match self.value(names, work)? {
             Cow::Borrowed(Value::String(text)) => return Ok(Cow::Borrowed(text)),
             Cow::Owned(Value::String(text)) => return Ok(Cow::Owned(text)),
             value if value.is_number() || value.is_boolean() => return Ok(Cow::Owned(value.to_string())),

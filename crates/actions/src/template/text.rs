@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
 use super::error::{Place, TemplateError};
-use super::filter::within_limit;
+use super::filter::{Work, within_limit};
 use super::limits::{MAX_PLACEHOLDERS, MAX_TEMPLATE_BYTES};
 use super::path::Path;
 use super::placeholder::{OPEN, Placeholder};
@@ -71,12 +71,17 @@ impl Template {
     /// # Errors
     /// `template-failed` when a name is not there, a value cannot stand in a text, or the result is too long.
     pub fn render(&self, names: &Value) -> Result<String, TemplateError> {
+        self.render_within(names, &mut Work::new())
+    }
+
+    /// The same as a part of a larger rendering.
+    pub(super) fn render_within(&self, names: &Value, work: &mut Work) -> Result<String, TemplateError> {
         let mut rendered = String::new();
         for part in &self.parts {
             match part {
                 Part::Text(text) => rendered.push_str(text),
                 Part::Placeholder(placeholder) => {
-                    let text = placeholder.text(names)?;
+                    let text = placeholder.text(names, work)?;
                     let bytes = rendered.len().saturating_add(text.len());
                     within_limit(bytes).map_err(|problem| problem.at(&Place::default()))?;
                     rendered.push_str(&text);

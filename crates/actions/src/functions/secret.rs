@@ -1,6 +1,7 @@
 //! Secrets by reference: what is stored and shown is where a secret is, never the secret.
 
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use segno::{Category, Failure, Payload};
@@ -12,6 +13,8 @@ use super::limits::MAX_SECRET_BYTES;
 
 /// Secrets that are shorter are not looked for in output: they would be found everywhere.
 const MIN_REDACTED_BYTES: usize = 6;
+/// A shorter beginning of a secret at the end of a text that was cut is left there: it would be found everywhere.
+const MIN_PARTIAL_BYTES: usize = 4;
 /// What stands in output where a secret was.
 const REDACTED: &str = "[redacted]";
 
@@ -133,7 +136,8 @@ impl fmt::Display for Secret {
 /// Takes the secrets of one run out of whatever the run has to say: a tool or a server may repeat what it was given.
 #[derive(Default)]
 pub(crate) struct Redactor {
-    secrets: Vec<Secret>,
+    /// Everything that is looked for: secrets, their lines, and both as they stand in JSON text.
+    forms: Vec<String>,
 }
 
 impl Redactor {
@@ -142,35 +146,72 @@ impl Redactor {
         let secret = reference.resolve().await?;
         // A key of several lines may be repeated line by line.
         for text in std::iter::once(secret.0.as_str()).chain(secret.0.lines()) {
-            if text.len() >= MIN_REDACTED_BYTES {
-                self.secrets.push(Secret(text.to_owned()));
+            let quoted = Value::from(text).to_string();
+            let quoted = quoted.strip_prefix('"').and_then(|quoted| quoted.strip_suffix('"'));
+            for form in [Some(text), quoted].into_iter().flatten() {
+                if form.len() >= MIN_REDACTED_BYTES {
+                    self.forms.push(form.to_owned());
+                }
             }
         }
-        // The longest first, should one be part of another.
-        self.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.0.len()));
+        self.forms.sort_unstable();
+        self.forms.dedup();
         Ok(secret)
+    }
+
+    /// How many bytes before a cut have to be known, so that no part of a secret is left behind it.
+    pub(crate) fn margin_bytes(&self) -> usize {
+        self.forms.iter().map(String::len).max().unwrap_or_default()
     }
 
     /// The text without secrets, also where they stand as JSON text.
     pub(crate) fn text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.secrets {
-            text = text.replace(&secret.0, REDACTED);
-            let quoted = Value::from(secret.0.as_str()).to_string();
-            text = text.replace(quoted.trim_matches('"'), REDACTED);
-        }
-        text
+        redacted(text, 0, self.spans(text))
+    }
+
+    /// The same of a text whose end may be missing: neither is the beginning of a secret left at its end.
+    pub(crate) fn cut_text(&self, text: &str) -> String {
+        self.tail(text, text.len())
+    }
+
+    /// The end of a text, from a whole character on, without secrets and parts of secrets. It is the text that is cut and
+    /// not what is left of it, so that the text has to have [`Redactor::margin_bytes`] more if it has been cut before.
+    pub(crate) fn tail(&self, text: &str, max_bytes: usize) -> String {
+        let mut spans = self.spans(text);
+        spans.extend(self.partial_at_end(text));
+        let from = text.len().saturating_sub(max_bytes);
+        let from = (from..=text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len());
+        redacted(text, from, spans)
+    }
+
+    fn spans(&self, text: &str) -> Vec<Range<usize>> {
+        let found = |form: &'_ String| {
+            let length = form.len();
+            text.match_indices(form.as_str()).map(move |(at, _)| at..at + length).collect::<Vec<_>>()
+        };
+        self.forms.iter().flat_map(found).collect()
+    }
+
+    /// The longest end of the text that a secret begins with; a character that was cut in two is part of it.
+    fn partial_at_end(&self, text: &str) -> Option<Range<usize>> {
+        let whole = text.trim_end_matches(char::REPLACEMENT_CHARACTER).as_bytes();
+        let partial = |form: &String| {
+            let lengths = (MIN_PARTIAL_BYTES..form.len().min(whole.len() + 1)).rev();
+            lengths.into_iter().find(|length| whole.ends_with(&form.as_bytes()[..*length]))
+        };
+        let longest = self.forms.iter().filter_map(partial).max()?;
+        Some(whole.len() - longest..text.len())
     }
 
     /// The JSON text without secrets. Only texts and names in it are looked at, so that it stays JSON.
     pub(crate) fn json(&self, json: String) -> String {
-        if self.secrets.is_empty() {
+        if self.forms.is_empty() {
             return json;
         }
         match serde_json::from_str(&json) {
             Ok(value) => self.value(value).to_string(),
             // It is nested too deep to be looked through; rather broken than shown.
-            Err(_) => self.text(&json),
+            Err(_) => self.cut_text(&json),
         }
     }
 
@@ -197,6 +238,22 @@ impl Redactor {
             other => other,
         }
     }
+}
+
+/// A text from a place on, without these parts of it; parts may overlap each other and the place.
+fn redacted(text: &str, from: usize, mut spans: Vec<Range<usize>>) -> String {
+    spans.sort_by_key(|span| span.start);
+    let (mut out, mut at, mut redacted_to) = (String::with_capacity(text.len() - from), from, None);
+    for span in spans.into_iter().filter(|span| span.end > from) {
+        if redacted_to.is_none_or(|end| span.start >= end) {
+            out.push_str(text.get(at..span.start).unwrap_or_default());
+            out.push_str(REDACTED);
+        }
+        at = at.max(span.end);
+        redacted_to = Some(at);
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    out
 }
 
 /// Whether a text can name an environment variable.
@@ -255,5 +312,31 @@ mod tests {
         let (_lines_file, lines) = file("BEGIN KEY\nline-of-key\nEND KEY\n");
         redactor.resolve(&lines).await.unwrap();
         assert_eq!(redactor.text("it is line-of-key\n"), "it is [redacted]\n");
+    }
+
+    #[tokio::test]
+    async fn overlapping_secrets_and_the_beginning_of_one_leave_nothing() {
+        let (_one_file, one) = file("abcdef123456");
+        let (_two_file, two) = file("123456xyz\"uvw");
+        let mut redactor = Redactor::default();
+        redactor.resolve(&one).await.unwrap();
+        redactor.resolve(&two).await.unwrap();
+        assert_eq!(redactor.text("<abcdef123456xyz\"uvw>"), "<[redacted]>");
+        assert_eq!(redactor.text("abcdef123456abcdef123456"), "[redacted][redacted]");
+        for (cut, left) in [
+            ("it is abcdef1234", "it is [redacted]"),
+            ("it is 123456xyz\\\"u", "it is [redacted]"),
+            ("abcdef12345", "[redacted]"),
+            ("it is abc", "it is abc"),
+            ("abcdef123456", "[redacted]"),
+        ] {
+            assert_eq!(redactor.cut_text(cut), left);
+        }
+        assert_eq!(redactor.text("it is abcdef1234"), "it is abcdef1234");
+        let text = format!("{}abcdef123456{}", "é".repeat(9), "é".repeat(9));
+        for max_bytes in 0..text.len() {
+            let tail = redactor.tail(&text, max_bytes);
+            assert!(!tail.replace("[redacted]", "").contains(|c: char| c.is_ascii()), "{max_bytes}: {tail}");
+        }
     }
 }

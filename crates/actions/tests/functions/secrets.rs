@@ -83,6 +83,25 @@ async fn a_secret_that_a_tool_repeats_is_written_down_nowhere() {
 }
 
 #[tokio::test]
+async fn a_secret_is_taken_out_of_a_log_before_the_log_is_cut() {
+    let (log, _guard) = Log::listen();
+    let (_file, reference) = secret_file(CANARY);
+    // The log is cut within the secret, in a line that is longer than what is kept.
+    for kept in 1..=CANARY.len() {
+        let text = "printf '%s%s' \"$TOKEN\" ' end' >&2; exit 1";
+        let settings =
+            format!("environment = {{ TOKEN = {reference} }}\nlog_limit = {}", kept + " end".len());
+        let node = Node::with(&script(text, &settings)).await;
+        let instance = node.begin("k", json!(null)).await;
+        let failure = node.end(&instance).await.unwrap_err();
+        assert!(failure.message.ends_with("[redacted] end"), "{kept}: {}", failure.message);
+        let written = node.written_about(&instance).await + &log.text();
+        let end = &CANARY[CANARY.len() - kept..];
+        assert!(kept < 4 || !written.contains(end), "{kept}: {written}");
+    }
+}
+
+#[tokio::test]
 async fn a_secret_that_a_server_repeats_is_written_down_nowhere() {
     let (log, _guard) = Log::listen();
     let (_file, reference) = secret_file(CANARY);

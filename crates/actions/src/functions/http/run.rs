@@ -186,7 +186,7 @@ impl Exchange<'_> {
     }
 
     fn start_of(&self, body: &[u8]) -> String {
-        self.redactor.text(&String::from_utf8_lossy(body)).chars().take(SHOWN_BODY_CHARS).collect()
+        self.redactor.cut_text(&String::from_utf8_lossy(body)).chars().take(SHOWN_BODY_CHARS).collect()
     }
 
     /// Being asked to wait or meeting a server in trouble is worth another try; being told that the request is wrong is not.

@@ -58,7 +58,7 @@ pub(crate) async fn run(tool: Tool<'_>, input: &Payload) -> Result<Payload, Fail
     let ctx = tool.ctx;
     let marker = format!("{}-{}-{}", ctx.idempotency_key(), ctx.attempt(), ctx.delivery());
     let (mut group, pipes) = Group::start(command, marker).map_err(|error| tool.not_started(&error))?;
-    let mut captured = Captured::new(tool.settings.output_limit, tool.settings.log_limit);
+    let mut captured = Captured::new(tool.settings.output_limit, tool.settings.log_limit, &redactor);
     let expired = expiry(tool.clock, expires_at_ms);
     let ended = tool.watch(&mut group, pipes, &mut captured, input, expired).await;
     match &ended {
@@ -67,7 +67,7 @@ pub(crate) async fn run(tool: Tool<'_>, input: &Payload) -> Result<Payload, Fail
         // Killed already, before what was left in its pipes was read.
         Ended::TimedOut | Ended::Cancelled(_) => {}
     }
-    let log = redactor.text(&captured.log.text());
+    let log = captured.log.text(&redactor);
     tool.keep_log(&captured, &log).await;
     let run = Run { tool: &tool, redactor: &redactor, log: end_of(&log, SHOWN_LOG_BYTES) };
     run.result(ended, captured.output)
@@ -242,7 +242,7 @@ impl Run<'_> {
 
     fn output(&self, output: &[u8]) -> Result<Payload, Failure> {
         self.redactor.payload(output).map_err(|reason| {
-            let text = self.redactor.text(&String::from_utf8_lossy(output));
+            let text = self.redactor.cut_text(&String::from_utf8_lossy(output));
             let start: String = text.chars().take(SHOWN_OUTPUT_CHARS).collect();
             let program = self.tool.program();
             let message = format!(
@@ -256,7 +256,7 @@ impl Run<'_> {
 
     fn report(&self, status: ExitStatus, output: &[u8]) -> Result<Payload, Failure> {
         let json = self.redactor.payload(output).ok().and_then(|payload| payload.decode().ok());
-        let text = || Value::String(self.redactor.text(&String::from_utf8_lossy(output)));
+        let text = || Value::String(self.redactor.cut_text(&String::from_utf8_lossy(output)));
         let output = json.unwrap_or_else(text);
         let report = json!({
             "exit_code": status.code(),

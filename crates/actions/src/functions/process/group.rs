@@ -5,14 +5,14 @@
 //! Only one that leaves the group *and* clears its environment gets away; so does everything on systems without `/proc`.
 //! Whatever happens to the run, dropping the group kills it.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::process::{ExitStatus, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop, ProcessGroup};
-use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::process::{ChildStderr, ChildStdout, Command};
 
 /// The variable that is different for every run and the same in all that the run starts.
 pub(super) const MARKER: &str = "SEGNO_RUN";
@@ -27,25 +27,24 @@ pub(super) struct Group {
     stopped: bool,
 }
 
-/// The three ends of a tool's pipes.
+/// The ends of the pipes that a tool writes to.
 pub(super) struct Pipes {
-    pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
     pub(super) stderr: ChildStderr,
 }
 
 impl Group {
-    /// Starts a tool in a group of its own.
-    pub(super) fn start(mut command: Command, marker: String) -> io::Result<(Self, Pipes)> {
+    /// Starts a tool in a group of its own. Its input is a file and not a pipe: it is there as a whole before the tool is, so a
+    /// tool whose node dies never takes a part of its input, or nothing, for all of it.
+    pub(super) fn start(mut command: Command, input: File, marker: String) -> io::Result<(Self, Pipes)> {
         command.env(MARKER, &marker);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::from(input)).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut wrapped = CommandWrap::from(command);
         let mut child = wrapped.wrap(KillOnDrop).wrap(ProcessGroup::leader()).spawn()?;
-        let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        let (Some(stdout), Some(stderr)) = (child.stdout().take(), child.stderr().take()) else {
             return Err(io::Error::other("a pipe to the tool is missing"));
         };
-        Ok((Group { child, marker, stopped: false }, Pipes { stdin, stdout, stderr }))
+        Ok((Group { child, marker, stopped: false }, Pipes { stdout, stderr }))
     }
 
     /// Waits until the tool itself has ended; what it started may live on.

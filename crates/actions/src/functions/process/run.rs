@@ -18,7 +18,7 @@ use super::super::rust::bad_payload;
 use super::super::secret::Redactor;
 use super::group::{Group, Pipes};
 use super::log::{self, FunctionLog, LogKey};
-use super::streams::{Captured, TooMuchOutput};
+use super::streams::{Captured, TooMuchOutput, input_file};
 use super::{ExitCodes, ProcessSettings};
 
 /// How long what is left in the pipes of an ended tool is waited for, should something else hold them open.
@@ -57,10 +57,12 @@ pub(crate) async fn run(tool: Tool<'_>, input: &Payload) -> Result<Payload, Fail
     let command = tool.command(directory.as_ref(), &mut redactor).await?;
     let ctx = tool.ctx;
     let marker = format!("{}-{}-{}", ctx.idempotency_key(), ctx.attempt(), ctx.delivery());
-    let (mut group, pipes) = Group::start(command, marker).map_err(|error| tool.not_started(&error))?;
+    let input = input_file(input.as_str()).await.map_err(|error| tool.not_started(&error))?;
+    let (mut group, pipes) =
+        Group::start(command, input, marker).map_err(|error| tool.not_started(&error))?;
     let mut captured = Captured::new(tool.settings.output_limit, tool.settings.log_limit, &redactor);
     let expired = expiry(tool.clock, expires_at_ms);
-    let ended = tool.watch(&mut group, pipes, &mut captured, input, expired).await;
+    let ended = tool.watch(&mut group, pipes, &mut captured, expired).await;
     match &ended {
         Ended::Exited(_) => group.sweep(),
         Ended::TooMuchOutput => group.kill().await,
@@ -116,10 +118,9 @@ impl Tool<'_> {
         group: &mut Group,
         pipes: Pipes,
         captured: &mut Captured,
-        input: &Payload,
         expired: impl Future<Output = ()>,
     ) -> Ended {
-        let mut pump = pin!(captured.pump(pipes, input.as_str().as_bytes()));
+        let mut pump = pin!(captured.pump(pipes));
         let mut expired = pin!(expired);
         let cancellation = self.ctx.cancellation_token();
         let mut pumping = true;

@@ -1,7 +1,10 @@
-//! Feeding a tool and reading what it says, all at once and within bounds.
+//! The input of a tool, and what it writes, read all at once and within bounds.
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::process::ChildStdin;
+use std::fs::{File, Permissions};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::PermissionsExt;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::super::secret::Redactor;
 use super::group::Pipes;
@@ -28,9 +31,8 @@ impl Captured {
         Captured { output: Vec::new(), output_limit, log }
     }
 
-    /// Writes the input and reads stdout and stderr until both are closed. None of the three waits for another, so a tool
-    /// may read its input late or never.
-    pub(super) async fn pump(&mut self, pipes: Pipes, input: &[u8]) -> Result<(), TooMuchOutput> {
+    /// Reads stdout and stderr until both are closed. Neither waits for the other.
+    pub(super) async fn pump(&mut self, pipes: Pipes) -> Result<(), TooMuchOutput> {
         let Captured { output, output_limit, log } = self;
         let read_output = read(pipes.stdout, |chunk| {
             let room = output_limit.saturating_sub(output.len());
@@ -41,18 +43,21 @@ impl Captured {
             log.push(chunk);
             Ok(())
         });
-        let feed = async {
-            feed(pipes.stdin, input).await;
-            Ok(())
-        };
-        tokio::try_join!(read_output, read_log, feed).map(|_| ())
+        tokio::try_join!(read_output, read_log).map(|_| ())
     }
 }
 
-/// Writes the input and closes the pipe. A tool that does not want it all is fine.
-async fn feed(mut stdin: ChildStdin, input: &[u8]) {
-    let _ = stdin.write_all(input).await;
-    let _ = stdin.shutdown().await;
+/// The input as a file without a name, which only this node and the tool can read, at its beginning.
+pub(super) async fn input_file(input: &str) -> io::Result<File> {
+    let input = input.to_owned();
+    let written = tokio::task::spawn_blocking(move || {
+        let mut file = tempfile::tempfile()?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(input.as_bytes())?;
+        file.rewind()?;
+        Ok(file)
+    });
+    written.await.map_err(io::Error::other)?
 }
 
 /// Hands on what comes until the pipe is closed. A pipe that cannot be read is as good as closed.

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use segno::client::Instance;
 use segno::clock::Clock;
 use segno::store::{ExecutionStatus, Store};
-use segno::{Context, Epilogue, Failure, Payload};
+use segno::{Category, Context, Epilogue, Failure, Payload};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,6 +41,9 @@ pub enum Settle {
     },
 }
 
+/// Reason of runs that are cancelled for the next one.
+pub(crate) const SUPERSEDED: &str = "the next occurrence is due, and overlap_policy is cancel_other";
+
 /// All that is needed to tell somebody how a call ended.
 pub(crate) struct Settling {
     pub(crate) store: Arc<dyn Store>,
@@ -56,13 +59,22 @@ pub(crate) enum Ended {
     Completed(Value),
     /// For this reason.
     Failed(String),
+    /// It was cancelled for the next occurrence of a recurring action.
+    Superseded,
 }
 
 impl Ended {
     fn of(result: &Result<Payload, Failure>) -> Self {
         match result {
             Ok(result) => Ended::Completed(result.decode().unwrap_or_default()),
-            Err(failure) => Ended::Failed(reason(failure)),
+            Err(failure) => Ended::by(failure),
+        }
+    }
+
+    fn by(failure: &Failure) -> Self {
+        match failure.category {
+            Category::Cancelled if failure.message == SUPERSEDED => Ended::Superseded,
+            _ => Ended::Failed(reason(failure)),
         }
     }
 
@@ -71,7 +83,7 @@ impl Ended {
         match (instance.result(), instance.failure()) {
             _ if !instance.has_ended() => None,
             (Some(result), _) => Some(Ended::Completed(result.decode().unwrap_or_default())),
-            (_, Some(failure)) => Some(Ended::Failed(reason(failure))),
+            (_, Some(failure)) => Some(Ended::by(failure)),
             _ if instance.status == ExecutionStatus::Completed => Some(Ended::Completed(Value::Null)),
             _ => Some(Ended::Failed(format!("it ended as {}", instance.status))),
         }
@@ -82,6 +94,7 @@ impl Ended {
         match self {
             Ended::Completed(result) => ActionStatus::Completed { result },
             Ended::Failed(reason) => ActionStatus::Failed { reason },
+            Ended::Superseded => ActionStatus::Failed { reason: SUPERSEDED.to_owned() },
         }
     }
 }

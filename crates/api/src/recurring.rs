@@ -194,6 +194,9 @@ pub struct RecurringCreated {
     pub enabled: bool,
     /// The schedule in plain English.
     pub schedule: String,
+    /// How the schedule reads what other implementations of cron read differently, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// The action that is called.
@@ -241,6 +244,9 @@ pub struct RecurringAction {
     pub daylight: Daylight,
     /// The schedule in plain English.
     pub schedule: String,
+    /// How the schedule reads what other implementations of cron read differently, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Whether it fires.
     pub enabled: bool,
     /// `active`, `paused` or `completed`.
@@ -408,7 +414,7 @@ pub struct RecurringEntry {
     /// The instance of its call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
-    /// `completed` or `failed`; absent while it runs.
+    /// `completed`, `failed`, or `cancelled` for the next occurrence; absent while it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// When its call ended.
@@ -462,6 +468,9 @@ pub struct PreviewTime {
 pub struct RecurringPreview {
     /// The schedule in plain English.
     pub schedule: String,
+    /// How the schedule reads what other implementations of cron read differently, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Version of the zone database.
     pub zones: String,
     /// The times.

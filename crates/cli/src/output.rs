@@ -49,6 +49,14 @@ impl Table {
     }
 }
 
+/// Prints warnings, apart from what a command prints.
+pub fn warn(warnings: &[String]) {
+    for warning in warnings {
+        // A warning that cannot be printed is not a reason to fail.
+        let _ = writeln!(io::stderr(), "warning: {warning}");
+    }
+}
+
 /// Prints what a command has to say.
 pub fn print(format: Format, json: &impl Serialize, table: Table) -> Result<(), Failure> {
     let text = match format {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::decide::{MAX_EXECUTIONS, Step, before, end_of};
+use super::decide::{Step, before, end_of};
+use super::ending::{MAX_EXECUTIONS, after_failures};
 use super::history::SkipReason;
 use super::model::{RecurringAction, RunningOccurrence};
 use super::policy::OverlapPolicy;
@@ -80,6 +81,11 @@ impl RecurringAction {
         self.consecutive_failures = 0;
     }
 
+    /// A call was cancelled for the next one, which says nothing about the function.
+    pub(crate) fn superseded(&mut self, instance: &str) {
+        self.forget(instance);
+    }
+
     /// A call failed, or could not be made. Too many in a row pause the action.
     pub fn failed(&mut self, instance: Option<&str>, error: &str, now: Timestamp) {
         if let Some(instance) = instance {
@@ -91,8 +97,7 @@ impl RecurringAction {
         if self.enabled
             && self.policy.pause_after_failures.is_some_and(|most| self.consecutive_failures >= most)
         {
-            let reason = format!("paused after {} failures in a row", self.consecutive_failures);
-            self.disable(&reason);
+            self.disable(&after_failures(self.consecutive_failures));
             self.paused_at = Some(now);
         }
     }

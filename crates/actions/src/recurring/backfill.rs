@@ -6,14 +6,15 @@ use segno::store::ErrorKind;
 
 use super::book::RecurringActions;
 use super::decide::before;
-use super::dispatch::{Firing, Plan};
+use super::dispatch::Firing;
 use super::history::Decision;
 use super::model::RecurringAction;
+use super::plan::Plan;
 use super::policy::OverlapPolicy;
 use super::record::{RECURRING_HISTORY_KIND, decode_history, history_id};
 use crate::action::ActionError;
 use crate::functions::Scope;
-use crate::schedule::{Note, Occurrence, Schedule};
+use crate::schedule::{Occurrence, Schedule};
 
 /// Most occurrences of one backfill.
 pub const MAX_BACKFILL: usize = 500;
@@ -115,7 +116,7 @@ impl RecurringActions {
                     let outcome = BackfillOutcome::Excluded;
                     BackfillLine { time: from, outcome, detail, instance: None }
                 }
-                Past::Open(past) => self.run_past(&action, past.time, past.note, backfill.dry_run).await?,
+                Past::Open(past) => self.run_past(&action, &schedule, past, backfill.dry_run).await?,
             });
         }
         Ok(lines)
@@ -144,8 +145,8 @@ impl RecurringActions {
     async fn run_past(
         &self,
         action: &RecurringAction,
-        time: Timestamp,
-        note: Option<Note>,
+        schedule: &Schedule,
+        Occurrence { time, note, .. }: Occurrence,
         dry_run: bool,
     ) -> Result<BackfillLine, ActionError> {
         let line = |outcome| BackfillLine { time, outcome, detail: None, instance: None };
@@ -158,12 +159,17 @@ impl RecurringActions {
         for _ in 0..MAX_TRIES {
             let stored = self.read(&action.scope(), &action.id).await?;
             let (mut action, now) = (stored.action, self.now());
-            let mut plan = Plan::default();
+            let (mut plan, before) = (Plan::default(), action.before());
+            plan.split_stretch(&*self.store, &action, schedule, time).await?;
             let firing = Firing { time, note, cancels: false };
             let entry = self.dispatcher().fire(&mut action, firing, now, &mut plan).await?;
-            let batch = plan.into_batch(&action, stored.version, &self.options)?;
+            plan.conclude(&*self.store, before, &action, now).await?;
+            let ended: Vec<_> =
+                plan.entries().filter(|entry| entry.decision == Decision::Disabled).cloned().collect();
+            let batch = plan.into_batch(&action, stored.version, self.options.keep_history)?;
             match self.store.commit_records(batch).await {
                 Ok(_) => {
+                    ended.iter().for_each(|entry| entry.tell(&action.id));
                     let outcome = match entry.decision {
                         Decision::Fired => BackfillOutcome::Started,
                         Decision::Skipped => BackfillOutcome::Deduplicated,

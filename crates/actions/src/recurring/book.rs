@@ -9,8 +9,8 @@ use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
 use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
 
-use super::decide::ALL_EXCLUDED;
 use super::dispatch::Dispatcher;
+use super::ending::ALL_EXCLUDED;
 use super::history::HistoryEntry;
 use super::model::{Progress, RecurringAction, RecurringActionTemplate};
 use super::pausing::Pause;
@@ -27,7 +27,7 @@ use crate::schedule::{Schedule, ScheduleSpec, Zones};
 use crate::telemetry::CurrentTrace;
 
 /// How often a change is tried again when others change the same action. Each try that fails is a change that went ahead.
-const MAX_TRIES: usize = 1_000;
+pub(super) const MAX_TRIES: usize = 1_000;
 
 /// A recurring action that is to be made.
 #[derive(Debug, Clone, PartialEq)]
@@ -287,67 +287,6 @@ impl RecurringActions {
         records.iter().map(|record| decode(record).map(|stored| stored.action)).collect()
     }
 
-    /// Changes the definition of a recurring action. If its schedule changes, the next time is found again, and what was
-    /// decided is not decided again.
-    ///
-    /// # Errors
-    /// `unknown-action` when there is none, `invalid-action` with the field, and what the change says.
-    pub async fn update(
-        &self,
-        scope: &Scope,
-        id: &str,
-        change: impl Fn(&mut RecurringAction) -> Result<(), ActionError> + Send + Sync,
-    ) -> Result<RecurringAction, ActionError> {
-        for _ in 0..MAX_TRIES {
-            let stored = self.read(scope, id).await?;
-            let (mut action, now) = (stored.action.clone(), self.now());
-            let schedule = self.redefine(&mut action, &change, now)?;
-            self.check(&action, &schedule, now).await?;
-            if self.put(&action, stored.version, None).await? {
-                tracing::info!(recurring_id = id, "recurring.update");
-                return Ok(action);
-            }
-        }
-        Err(busy(id))
-    }
-
-    /// Makes a change of the definition, and what follows from it.
-    fn redefine(
-        &self,
-        action: &mut RecurringAction,
-        change: impl Fn(&mut RecurringAction) -> Result<(), ActionError>,
-        now: Timestamp,
-    ) -> Result<Schedule, ActionError> {
-        let before = action.clone();
-        change(action)?;
-        if action.schedule.ends_at != before.schedule.ends_at {
-            check_end(action, now)?;
-        }
-        let schedule = self.schedule_of(action)?;
-        match (before.enabled, action.enabled) {
-            (true, true) if action.schedule != before.schedule => self.rearm(action, &schedule, now)?,
-            (false, true) => self.go_on(action, &schedule, now)?,
-            (true, false) => {
-                action.enabled = true;
-                action.pause(Pause::default(), now);
-            }
-            _ => {}
-        }
-        action.updated_at = now;
-        Ok(schedule)
-    }
-
-    fn rearm(
-        &self,
-        action: &mut RecurringAction,
-        schedule: &Schedule,
-        now: Timestamp,
-    ) -> Result<(), ActionError> {
-        self.zones.version().clone_into(&mut action.progress.zones);
-        action.arm(schedule, now);
-        if action.enabled { Ok(()) } else { Err(never_fires(action)) }
-    }
-
     /// Removes a recurring action. What runs goes on; its history is kept as long as it would have been.
     ///
     /// # Errors
@@ -398,7 +337,7 @@ impl RecurringActions {
     }
 
     /// Checks an action and the call that it would make.
-    async fn check(
+    pub(super) async fn check(
         &self,
         action: &RecurringAction,
         schedule: &Schedule,
@@ -416,49 +355,9 @@ impl RecurringActions {
             }
         }
     }
-
-    /// Makes a change to what is there, whoever else changes it at the same time.
-    pub(super) async fn change(
-        &self,
-        scope: &Scope,
-        id: &str,
-        change: impl Fn(&mut RecurringAction, Timestamp) -> Result<Option<HistoryEntry>, ActionError>,
-    ) -> Result<RecurringAction, ActionError> {
-        for _ in 0..MAX_TRIES {
-            let stored = self.read(scope, id).await?;
-            let mut action = stored.action.clone();
-            let entry = change(&mut action, self.now())?;
-            if action == stored.action {
-                return Ok(action);
-            }
-            if self.put(&action, stored.version, entry.as_ref()).await? {
-                entry.iter().for_each(|entry| entry.tell_skipped(&action.id));
-                return Ok(action);
-            }
-        }
-        Err(busy(id))
-    }
-
-    /// Writes an action over the version that was read. False when somebody else was first.
-    async fn put(
-        &self,
-        action: &RecurringAction,
-        version: u64,
-        entry: Option<&HistoryEntry>,
-    ) -> Result<bool, ActionError> {
-        let mut writes = vec![action.write(Expect::Version(version))?];
-        if let Some(entry) = entry {
-            writes.push(action.history_write(entry, self.options.keep_history)?);
-        }
-        match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
 }
 
-fn check_end(action: &RecurringAction, now: Timestamp) -> Result<(), ActionError> {
+pub(super) fn check_end(action: &RecurringAction, now: Timestamp) -> Result<(), ActionError> {
     match action.schedule.ends_at {
         Some(end) if end <= now => {
             Err(ActionError::invalid("ends_at", "is in the past; choose a later time, or leave it out"))
@@ -478,7 +377,7 @@ pub(super) fn never_fires(action: &RecurringAction) -> ActionError {
     ActionError::invalid(field, format!("it would never fire again: {reason}; change the schedule"))
 }
 
-fn busy(id: &str) -> ActionError {
+pub(super) fn busy(id: &str) -> ActionError {
     ActionError::State {
         problem: format!("recurring action {id} is changed by others all the time; try again"),
     }

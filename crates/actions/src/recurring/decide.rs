@@ -8,8 +8,7 @@
 //! | the first of those that the calendar leaves out before it is due | `LeaveOut` all of them |
 //! | the next occurrence is not due | nothing |
 //! | it is due, and there will be no more executions | `Disable` |
-//! | it is too late, and so are others after it | `SkipRange` |
-//! | it is too late | `Skip`, missed |
+//! | it is too late, or others are due after it: by the missed policy | `Fire`, `Skip` or, of several, `SkipRange`, missed |
 //! | another one runs | by the overlap policy: `Fire`, `Skip`, `Buffer`, or `Fire` with others cancelled |
 //! | else | `Fire` |
 //!
@@ -20,14 +19,11 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::ending::{ALL_EXCLUDED, ENDS_AT, MAX_EXECUTIONS, NO_NEXT, ONCE};
 use super::history::{MAX_COUNTED, SkipReason};
 use super::model::RecurringAction;
 use super::policy::{MissedPolicy, OverlapPolicy};
 use crate::schedule::{Note, Schedule};
-
-/// How late an occurrence may be when the one after it is due as well. Beyond it there is a backlog, and what is to be done
-/// about a backlog is for the missed policy to say.
-const LATE_BESIDE_NEXT: Duration = Duration::from_secs(10);
 
 /// The time at which a decision is taken, and how late is too late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,12 +117,6 @@ pub fn decide(action: &RecurringAction, schedule: &Schedule, moment: Moment) -> 
     })
 }
 
-/// Why an action is over that has fired as often as it may.
-pub(super) const MAX_EXECUTIONS: &str = "max_executions is reached";
-
-/// Why an action is over whose calendar leaves out all that is left.
-pub(super) const ALL_EXCLUDED: &str = "exclude leaves no further occurrence";
-
 /// Why there is no next time.
 pub(super) fn end_of(action: &RecurringAction, schedule: &Schedule) -> &'static str {
     let since = action.progress.decided_until.unwrap_or(action.created_at);
@@ -135,11 +125,11 @@ pub(super) fn end_of(action: &RecurringAction, schedule: &Schedule) -> &'static 
     } else if schedule.following(since).excluded.is_some() {
         ALL_EXCLUDED
     } else if action.schedule.at.is_some() {
-        "its one time has passed"
+        ONCE
     } else if action.schedule.ends_at.is_some() {
-        "ends_at is reached"
+        ENDS_AT
     } else {
-        "the schedule has no further occurrence"
+        NO_NEXT
     }
 }
 
@@ -177,22 +167,28 @@ struct Lateness<'a> {
 }
 
 impl Lateness<'_> {
+    /// Of several that are due, only the last is on time: what becomes of the others is for the missed policy to say.
     fn judge(&self) -> Judgement {
         let policy = &self.action.policy;
-        let late = self.moment.now.duration_since(self.action.fires_at(self.next));
-        let is_too_late = late > signed(self.moment.missed_after);
-        let is_in_backlog = late > signed(LATE_BESIDE_NEXT) && self.next_is_due();
         match policy.missed {
-            _ if !is_too_late && !is_in_backlog => Judgement::OnTime,
+            _ if !self.is_too_late(self.next) && !self.next_is_due() => Judgement::OnTime,
             MissedPolicy::None => Judgement::Missed,
             MissedPolicy::Latest if self.next_is_due() => Judgement::Missed,
             MissedPolicy::Latest => Judgement::CatchUp,
             MissedPolicy::All => {
-                let is_in_window = late <= signed(policy.catch_up_window.get());
+                let is_in_window = self.late(self.next) <= signed(policy.catch_up_window.get());
                 let is_within_limit = self.action.progress.caught_up < policy.catch_up_limit;
                 if is_in_window && is_within_limit { Judgement::CatchUp } else { Judgement::Missed }
             }
         }
+    }
+
+    fn late(&self, time: Timestamp) -> SignedDuration {
+        self.moment.now.duration_since(self.action.fires_at(time))
+    }
+
+    fn is_too_late(&self, time: Timestamp) -> bool {
+        self.late(time) > signed(self.moment.missed_after)
     }
 
     /// Whether the one after it is due as well.
@@ -215,30 +211,33 @@ impl Lateness<'_> {
     /// The first occurrence that might not be missed: nothing before it can be within any bound.
     fn first_that_may_run(&self) -> Option<Timestamp> {
         let policy = &self.action.policy;
-        let bound = match policy.missed {
+        let last = self.last_due()?;
+        // What the calendar leaves out after the last one is not part of the stretch: it is decided when it is due.
+        let following = || self.schedule.next_with_excluded(last);
+        let until = match policy.missed {
+            MissedPolicy::Latest => Some(last),
             MissedPolicy::All if self.action.progress.caught_up < policy.catch_up_limit => {
-                policy.catch_up_window.get()
+                let jitter = policy.jitter.map_or(Duration::ZERO, |jitter| jitter.get());
+                let longest = policy.catch_up_window.get().saturating_add(jitter);
+                let cut = self.moment.now.checked_sub(signed(longest)).unwrap_or(Timestamp::MIN);
+                let first = self.schedule.next_after(before(cut)).map(|occurrence| occurrence.time);
+                // The last one may be on time, however short the window is.
+                first.map_or(Some(last), |first| Some(first.min(last)))
             }
-            _ => LATE_BESIDE_NEXT,
+            MissedPolicy::None | MissedPolicy::All if self.is_too_late(last) => following().or(Some(last)),
+            MissedPolicy::None | MissedPolicy::All => Some(last),
         };
-        let longest = bound.saturating_add(policy.jitter.map_or(Duration::ZERO, |jitter| jitter.get()));
-        let cut = self.moment.now.checked_sub(signed(longest)).unwrap_or(Timestamp::MIN);
-        let first = self.schedule.next_after(before(cut)).map(|occurrence| occurrence.time);
-        // The last one that is due may run although it is late, if none is due after it.
-        let last = self.last_due();
-        match (first, last) {
-            (Some(first), Some(last)) => Some(first.min(last)),
-            (first, last) => first.or(last),
-        }
-        .filter(|until| *until > self.next)
+        until.filter(|until| *until > self.next)
     }
 
-    /// The last occurrence up to now. There is one after a moment that is not after now if and only if that moment is
-    /// before the last one, so halving finds it in a few dozen steps, however many there are.
+    /// The last occurrence that is due. There is one after a moment that is due if and only if that moment is before the
+    /// last one, so halving finds it in a few dozen steps, however many there are.
     fn last_due(&self) -> Option<Timestamp> {
         let now = self.moment.now;
-        let due_after =
-            |time| self.schedule.next_after(time).map(|next| next.time).filter(|next| *next <= now);
+        let due_after = |time| {
+            let next = self.schedule.next_after(time).map(|next| next.time);
+            next.filter(|next| self.action.fires_at(*next) <= now)
+        };
         let (mut last, mut end) = (due_after(before(self.next))?, now);
         while let Some(following) = due_after(last) {
             last = following;

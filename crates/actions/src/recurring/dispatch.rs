@@ -1,24 +1,21 @@
-//! The call that an occurrence becomes, and the commit that it belongs to.
-
-use std::collections::BTreeMap;
-use std::time::Duration;
+//! The call that an occurrence becomes.
 
 use jiff::Timestamp;
 use segno::client::StartCall;
 use segno::clock::duration_ms;
-use segno::store::{ErrorKind, Expect, OrchestratorMessage, RecordBatch, RecordWrite, Store};
+use segno::store::{ErrorKind, OrchestratorMessage, Store};
 use segno::{Client, Payload};
 use serde_json::{Value, json};
 
-use super::advance::later;
 use super::history::{Decision, HistoryEntry, SkipReason};
 use super::model::RecurringAction;
+use super::plan::Plan;
 use super::record::{DEDUP_KIND, dedup_id};
 use crate::action::ActionError;
 use crate::functions::{FunctionName, Functions, INVOKE, InvokeRequest, invocation_id};
 use crate::options::ActionOptions;
 use crate::schedule::Note;
-use crate::settle::Settle;
+use crate::settle::{SUPERSEDED, Settle};
 use crate::telemetry::{self, CurrentTrace};
 use crate::template::Template;
 
@@ -27,52 +24,6 @@ pub(crate) const RECURRING_LABEL: &str = "recurring";
 
 /// Longest error that is kept, in characters.
 const MAX_DETAIL_CHARS: usize = 1_000;
-
-/// All that is decided about a recurring action at one moment: it is committed as one.
-#[derive(Default)]
-pub(crate) struct Plan {
-    /// By time, so that what is decided later about the same occurrence counts.
-    entries: BTreeMap<Timestamp, HistoryEntry>,
-    dedup: BTreeMap<String, RecordWrite>,
-    messages: Vec<OrchestratorMessage>,
-}
-
-impl Plan {
-    /// Notes what became of an occurrence.
-    pub(crate) fn note(&mut self, entry: HistoryEntry) {
-        self.entries.insert(entry.time, entry);
-    }
-
-    /// Notes that an action is disabled, beside what became of an occurrence of the same time.
-    pub(crate) fn note_end(&mut self, reason: &str, now: Timestamp) {
-        let mut time = now;
-        while self.entries.contains_key(&time) {
-            time = later(time, Duration::from_millis(1));
-        }
-        let entry = HistoryEntry::new(time, Decision::Disabled, now);
-        self.note(HistoryEntry { detail: Some(reason.to_owned()), ..entry });
-    }
-
-    /// What became of occurrences.
-    pub(crate) fn entries(&self) -> impl Iterator<Item = &HistoryEntry> {
-        self.entries.values()
-    }
-
-    /// The commit, on condition that the action is as it was read.
-    pub(crate) fn into_batch(
-        self,
-        action: &RecurringAction,
-        version: u64,
-        options: &ActionOptions,
-    ) -> Result<RecordBatch, ActionError> {
-        let mut writes = vec![action.write(Expect::Version(version))?];
-        for entry in self.entries.values() {
-            writes.push(action.history_write(entry, options.keep_history)?);
-        }
-        writes.extend(self.dedup.into_values());
-        Ok(RecordBatch { writes, orchestrator_items: self.messages, ..RecordBatch::default() })
-    }
-}
 
 /// An occurrence that is to be fired.
 #[derive(Debug, Clone)]
@@ -109,7 +60,7 @@ impl Dispatcher<'_> {
                 entry.note = firing.note;
                 if firing.cancels {
                     for running in &action.progress.running {
-                        plan.messages.push(Client::cancel_message(&running.instance, CANCELLED)?);
+                        plan.messages.push(Client::cancel_message(&running.instance, SUPERSEDED)?);
                     }
                 }
                 action.started(time, &start.instance, now);
@@ -174,9 +125,6 @@ impl Dispatcher<'_> {
         Ok(start.label(RECURRING_LABEL, action.id.as_str()))
     }
 }
-
-/// Reason of runs that are cancelled for the next one.
-const CANCELLED: &str = "the next occurrence is due, and overlap_policy is cancel_other";
 
 impl RecurringAction {
     /// The instance of the call of an occurrence.

@@ -136,6 +136,7 @@ fn told(entry: &HistoryEntry) -> (bool, String) {
                 None => "has not ended yet",
                 Some(Outcome::Completed) => "completed",
                 Some(Outcome::Failed) => "failed",
+                Some(Outcome::Cancelled) => "was cancelled",
             };
             (true, format!("it was fired at {}{note} and {end}{detail}", entry.decided_at))
         }
@@ -151,9 +152,13 @@ fn told(entry: &HistoryEntry) -> (bool, String) {
         (Decision::Skipped, Some(SkipReason::Dedup)) => {
             (false, "it was skipped: its dedup key had been seen within the dedup window".to_owned())
         }
-        (Decision::Skipped, Some(SkipReason::Paused)) => (false, format!("it was skipped: it was paused{detail}")),
-        (Decision::Skipped, _) => {
-            (false, "it was skipped: nobody was there in time to fire it, and the policy \"missed\" does not catch up with it".to_owned())
+        (Decision::Skipped, Some(SkipReason::Paused)) => {
+            (false, format!("it was skipped: the action was paused or disabled{detail}"))
         }
+        (Decision::Skipped, _) => (
+            false,
+            "it was skipped: no node fired it in time, and the policy \"missed\" does not catch up with it"
+                .to_owned(),
+        ),
     }
 }

@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::decide::before;
+use super::ending;
 use crate::schedule::{Note, Schedule};
 use crate::telemetry;
 
@@ -31,7 +33,7 @@ pub enum Decision {
 pub enum SkipReason {
     /// The run before had not ended.
     Overlap,
-    /// It was paused.
+    /// It was paused or disabled.
     Paused,
     /// The calendar leaves out its day.
     Calendar,
@@ -60,8 +62,10 @@ impl SkipReason {
 pub enum Outcome {
     /// Well.
     Completed,
-    /// With a failure, or it was cancelled.
+    /// With a failure, or it was cancelled by a user.
     Failed,
+    /// It was cancelled for the next occurrence (`overlap_policy: cancel_other`), which is not a failure.
+    Cancelled,
 }
 
 /// What became of an occurrence, or of a stretch of them.
@@ -133,11 +137,55 @@ impl HistoryEntry {
     }
 
     /// Counts and logs it, once it is committed, if it is about something that was not run.
-    pub(crate) fn tell_skipped(&self, recurring_id: &str) {
+    fn tell_skipped(&self, recurring_id: &str) {
         let Some(reason) = self.reason.map(SkipReason::as_str) else { return };
         let (time, count) = (self.time, self.count.unwrap_or(1));
         metrics::counter!(telemetry::RECURRING_SKIPPED, "reason" => reason).increment(count);
         tracing::info!(recurring_id, %time, count, reason, "recurring.skip");
+    }
+
+    /// What is left of a stretch without one of its occurrences, which has an entry of its own. The stretch itself if that
+    /// is not in it.
+    pub(crate) fn without(&self, time: Timestamp, schedule: &Schedule) -> Vec<HistoryEntry> {
+        let until = self.until.unwrap_or(Timestamp::MAX);
+        if !(self.time..until).contains(&time) {
+            return vec![self.clone()];
+        }
+        let is_calendar = self.reason == Some(SkipReason::Calendar);
+        let count = |from: Timestamp, until: Timestamp| match is_calendar {
+            true => schedule.count_with_excluded(from, until, MAX_COUNTED) as u64,
+            false => schedule.between(before(from), before(until)).take(MAX_COUNTED).count() as u64,
+        };
+        let following = match is_calendar {
+            true => schedule.next_with_excluded(time),
+            false => schedule.next_after(time).map(|next| next.time),
+        };
+        let total = self.count.unwrap_or(1);
+        // The schedule may have been changed since; what was counted then is not counted otherwise now.
+        let is_exact = total < MAX_COUNTED as u64;
+        let earlier = if time == self.time { 0 } else { count(self.time, time).clamp(1, total.max(2) - 1) };
+        let next = following.unwrap_or(until).min(until);
+        let later = if is_exact { total.saturating_sub(earlier + 1) } else { count(next, until) };
+        let piece = |time, until, count| HistoryEntry { time, until, count: Some(count), ..self.clone() };
+        let pieces = [(self.time, Some(time), earlier), (next, self.until, later)];
+        pieces
+            .into_iter()
+            .filter(|(_, _, count)| *count > 0)
+            .map(|(from, to, count)| piece(from, to, count))
+            .collect()
+    }
+
+    /// Counts and logs it, once it is committed, if it is about something that will not run.
+    pub(crate) fn tell(&self, recurring_id: &str) {
+        match self.decision {
+            Decision::Disabled => self.tell_disabled(recurring_id),
+            _ => self.tell_skipped(recurring_id),
+        }
+    }
+
+    fn tell_disabled(&self, recurring_id: &str) {
+        let reason = self.detail.as_deref().unwrap_or_default();
+        tracing::warn!(recurring_id, reason, "{}", ending::event(reason));
     }
 
     /// Whether it is about an occurrence of this time.

@@ -6,27 +6,33 @@
 //! | `check.rs` | what is refused, and with which field |
 //! | `decide.rs` | what to do with the next occurrence: a pure function |
 //! | `advance.rs` | what a decision changes |
-//! | `dispatch.rs` | the call that an occurrence becomes, and the commit that it belongs to |
+//! | `ending.rs` | why one does not fire any more |
+//! | `dispatch.rs` | the call that an occurrence becomes |
+//! | `plan.rs` | all that is decided at one moment, and the commit that it becomes |
 //! | `history.rs` | what became of each occurrence |
 //! | `record.rs` | how all of it is stored |
 //! | `settle.rs` | the end of an occurrence's call, written down |
-//! | `book.rs` | [`RecurringActions`]: creating, finding, changing |
-//! | `pausing.rs` | pausing and going on |
+//! | `book.rs` | [`RecurringActions`]: creating, finding, deleting |
+//! | `change.rs` | changing one that is stored |
+//! | `pausing.rs` | pausing and resuming |
 //! | `explain.rs` | why something did or did not run |
 //! | `backfill.rs` | running what lies in the past |
 
 pub(crate) mod advance;
 mod backfill;
 mod book;
+mod change;
 mod check;
 pub mod decide;
 #[cfg(test)]
 mod decide_tests;
 pub(crate) mod dispatch;
+mod ending;
 mod explain;
 pub(crate) mod history;
 mod model;
 mod pausing;
+pub(crate) mod plan;
 mod policy;
 pub(crate) mod record;
 pub(crate) mod settle;

@@ -47,7 +47,11 @@ impl RecurringActions {
                     "is in the past; choose a later time, or leave it out",
                 ));
             }
+            let before = action.clone();
             action.pause(pause.clone(), now);
+            if *action != before {
+                action.updated_at = now;
+            }
             action.check(&self.schedule_of(action)?, &self.options)?;
             Ok(None)
         });
@@ -68,6 +72,7 @@ impl RecurringActions {
             let schedule = self.schedule_of(action)?;
             let skipped = action.skipped_while_paused(&schedule, now);
             self.go_on(action, &schedule, now)?;
+            action.updated_at = now;
             Ok(skipped)
         });
         let action = changed.await?;

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use segno::Epilogue;
-use segno::store::Expect;
 
 use super::history::{HistoryEntry, Outcome};
 use super::model::RecurringAction;
+use super::plan::Plan;
 use super::record::{RECURRING_HISTORY_KIND, RECURRING_KIND, decode, decode_history, history_id, record_id};
 use crate::action::ActionError;
 use crate::moment::timestamp;
-use crate::settle::{Ended, Settling};
+use crate::settle::{Ended, SUPERSEDED, Settling};
 use crate::telemetry;
 
 /// Longest error that is kept, in characters.
@@ -44,16 +44,19 @@ pub(crate) async fn epilogue(
     let stored = decode(&record)?;
     let mut action = stored.action;
     let mut entry = entry.as_ref().map(decode_history).transpose()?;
+    let before = action.before();
     let now = timestamp(settling.clock.now_ms());
     if !action.end(entry.as_mut(), instance, &ended, now) {
         return Ok(Epilogue::default());
     }
-    let mut writes = vec![action.write(Expect::Version(stored.version))?];
-    if let Some(entry) = &entry {
-        writes.push(action.history_write(entry, occurrence.keep)?);
-    }
+    let mut plan = Plan::default();
+    entry.into_iter().for_each(|entry| plan.note(entry));
+    plan.conclude(&**store, before, &action, now).await?;
+    let news: Vec<HistoryEntry> = plan.entries().filter(|entry| entry.outcome.is_none()).cloned().collect();
+    let writes = plan.into_batch(&action, stored.version, occurrence.keep)?.writes;
     let (id, instance) = (action.id, instance.to_owned());
     let committed = move || {
+        news.iter().for_each(|entry| entry.tell(&id));
         if let Ended::Failed(error) = ended {
             metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
             tracing::error!(recurring_id = id, instance, error, "recurring.dispatch_error");
@@ -79,15 +82,19 @@ impl RecurringAction {
         match ended {
             Ended::Completed(_) => self.succeeded(instance),
             Ended::Failed(error) => self.failed(Some(instance), error, now),
+            Ended::Superseded => self.superseded(instance),
         }
         if let Some(entry) = entry {
             entry.ended_at = Some(now);
             entry.outcome = Some(match ended {
                 Ended::Completed(_) => Outcome::Completed,
                 Ended::Failed(_) => Outcome::Failed,
+                Ended::Superseded => Outcome::Cancelled,
             });
-            if let Ended::Failed(error) = ended {
-                entry.detail = Some(error.chars().take(MAX_DETAIL_CHARS).collect());
+            match ended {
+                Ended::Completed(_) => {}
+                Ended::Failed(error) => entry.detail = Some(error.chars().take(MAX_DETAIL_CHARS).collect()),
+                Ended::Superseded => entry.detail = Some(SUPERSEDED.to_owned()),
             }
         }
         true

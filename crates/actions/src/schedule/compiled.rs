@@ -106,6 +106,11 @@ impl Schedule {
         self.calendar.as_ref()?.reason(self.date(time))
     }
 
+    /// The first moment after this one, whatever the calendar says.
+    pub(crate) fn next_with_excluded(&self, time: Timestamp) -> Option<Timestamp> {
+        self.next_by_rhythm(time).map(|(time, _)| time)
+    }
+
     /// How many moments there are from one up to another that does not count, whatever the calendar says; at most so many
     /// are counted.
     pub fn count_with_excluded(&self, from: Timestamp, until: Timestamp, most: usize) -> usize {
@@ -138,7 +143,9 @@ impl Schedule {
     /// The schedule in plain English, with its zone, as in "At 09:00, Monday through Friday (Europe/Berlin)".
     pub fn describe(&self) -> String {
         let mut text = match &self.rhythm {
-            Rhythm::Cron(cron) => format!("{} ({})", describe::cron(cron.pattern()), self.zone_name()),
+            Rhythm::Cron(cron) => {
+                format!("{} ({})", describe::cron(cron.pattern().expression()), self.zone_name())
+            }
             Rhythm::Every { interval, anchor } => format!("Every {interval}, counted from {anchor}"),
             Rhythm::Once(at) => format!("Once, at {}", self.local(*at)),
         };
@@ -152,6 +159,14 @@ impl Schedule {
             text.push_str(&format!(", {}", calendar.describe()));
         }
         text
+    }
+
+    /// What a user should know who is used to another cron: how the schedule reads what others read differently.
+    pub fn warnings(&self) -> Vec<String> {
+        match &self.rhythm {
+            Rhythm::Cron(cron) => cron.pattern().expression().warning().into_iter().collect(),
+            Rhythm::Every { .. } | Rhythm::Once(_) => Vec::new(),
+        }
     }
 
     /// The name of its zone, spelt as the database spells it.

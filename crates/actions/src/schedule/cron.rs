@@ -1,17 +1,15 @@
 //! A cron expression as a set of local times.
 //!
-//! croner reads the expression and knows which dates match. The walk from one local time to the next is ours: it is
-//! bounded, so that an expression which never matches is found out at once, and it knows no time zones. What the local
-//! times mean is decided in `daylight.rs`.
+//! `expression.rs` reads the text and knows which dates match. The walk from one local time to the next is bounded, so that
+//! an expression which never matches is found out at once, and it knows no time zones. What the local times mean is
+//! decided in `daylight.rs`.
 
 use std::time::Duration;
 
-use croner::parser::{CronParser, Seconds, Year};
-use croner::{Cron, CronPattern, Weekday};
 use jiff::civil::{Date, DateTime, Time};
 
 use super::error::ScheduleError;
-use super::fields;
+use super::expression::{Expression, LAST_YEAR, Values};
 
 /// The longest expression, in bytes.
 const MAX_EXPRESSION_BYTES: usize = 512;
@@ -27,17 +25,10 @@ const COMPARED_DATES: usize = 64;
 
 const SECONDS_PER_DAY: i64 = 86_400;
 
-/// All 24 hours.
-const EVERY_HOUR: u64 = (1 << 24) - 1;
-
 /// A cron expression.
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
-    cron: CronPattern,
-    seconds: Values,
-    minutes: Values,
-    hours: Values,
-    months: Values,
+    expression: Expression,
 }
 
 impl Pattern {
@@ -47,16 +38,9 @@ impl Pattern {
             let problem = format!("it has more than {MAX_EXPRESSION_BYTES} characters; write a shorter one");
             return Err(ScheduleError::new("cron_expr", problem));
         }
-        let Cron { pattern: cron } = parser()
-            .parse(expression)
-            .map_err(|error| ScheduleError::new("cron_expr", fields::explain(expression, &error)))?;
-        let pattern = Pattern {
-            seconds: Values::of(&cron.seconds.values()),
-            minutes: Values::of(&cron.minutes.values()),
-            hours: Values::of(&cron.hours.values()),
-            months: Values::of(&cron.months.values()),
-            cron,
-        };
+        let parsed =
+            Expression::parse(expression).map_err(|problem| ScheduleError::new("cron_expr", problem))?;
+        let pattern = Pattern { expression: parsed };
         if pattern.first_time().is_none() || pattern.date_from(EPOCH).is_none() {
             let problem = format!(
                 "{expression:?} never happens: no date after 1970 has such a day, month, weekday and year; correct one of them"
@@ -68,12 +52,12 @@ impl Pattern {
 
     /// Whether it asks for something in every hour of a day, and so for a distance in time rather than for times of day.
     pub fn is_hourly(&self) -> bool {
-        self.hours == Values(EVERY_HOUR)
+        self.expression.hours == Values::all(0, 23)
     }
 
     /// The parsed expression.
-    pub fn cron(&self) -> &CronPattern {
-        &self.cron
+    pub fn expression(&self) -> &Expression {
+        &self.expression
     }
 
     /// The first local time that is not before this one. Fractions of a second must be zero.
@@ -93,13 +77,14 @@ impl Pattern {
     /// Two neighbours differ first in their second, minute, hour or date; what is below that goes from its last value
     /// to its first.
     pub fn smallest_gap(&self) -> Option<Duration> {
-        let span_of_seconds = self.seconds.span();
-        let span_of_minutes = self.minutes.span() * 60 + span_of_seconds;
-        let span_of_day = self.hours.span() * 3_600 + span_of_minutes;
+        let Expression { seconds, minutes, hours, .. } = &self.expression;
+        let span_of_seconds = span(*seconds);
+        let span_of_minutes = span(*minutes) * 60 + span_of_seconds;
+        let span_of_day = span(*hours) * 3_600 + span_of_minutes;
         let gaps = [
-            self.seconds.smallest_step(),
-            self.minutes.smallest_step().map(|step| step * 60 - span_of_seconds),
-            self.hours.smallest_step().map(|step| step * 3_600 - span_of_minutes),
+            smallest_step(*seconds),
+            smallest_step(*minutes).map(|step| step * 60 - span_of_seconds),
+            smallest_step(*hours).map(|step| step * 3_600 - span_of_minutes),
             self.fewest_days().map(|days| days * SECONDS_PER_DAY - span_of_day),
         ];
         let seconds = gaps.into_iter().flatten().min()?;
@@ -127,16 +112,17 @@ impl Pattern {
 
     /// The first time of day that is not before this one.
     fn time_from(&self, time: Time) -> Option<Time> {
+        let Expression { seconds, minutes, hours, .. } = &self.expression;
         let (hour, minute, second) = (time.hour(), time.minute(), time.second());
-        let in_this_hour = self.hours.has(hour);
-        let in_this_minute = in_this_hour && self.minutes.has(minute);
-        let found = (in_this_minute.then(|| self.seconds.from(second)).flatten())
+        let in_this_hour = hours.has(hour);
+        let in_this_minute = in_this_hour && minutes.has(minute);
+        let found = (in_this_minute.then(|| seconds.from(second)).flatten())
             .map(|second| (hour, minute, second))
             .or_else(|| {
-                let minute = in_this_hour.then(|| self.minutes.from(minute + 1)).flatten()?;
-                Some((hour, minute, self.seconds.from(0)?))
+                let minute = in_this_hour.then(|| minutes.from(minute + 1)).flatten()?;
+                Some((hour, minute, seconds.from(0)?))
             })
-            .or_else(|| Some((self.hours.from(hour + 1)?, self.minutes.from(0)?, self.seconds.from(0)?)));
+            .or_else(|| Some((hours.from(hour + 1)?, minutes.from(0)?, seconds.from(0)?)));
         let (hour, minute, second) = found?;
         Time::new(hour, minute, second, 0).ok()
     }
@@ -144,8 +130,8 @@ impl Pattern {
     /// The first date that is not before this one.
     fn date_from(&self, date: Date) -> Option<Date> {
         let mut matching_years = 0;
-        for year in date.year()..=i16::try_from(croner::YEAR_UPPER_LIMIT).unwrap_or(i16::MAX) {
-            if !self.cron.year_match(year.into()).unwrap_or(false) {
+        for year in date.year()..=i16::try_from(LAST_YEAR).unwrap_or(i16::MAX) {
+            if !self.expression.matches_year(year) {
                 continue;
             }
             matching_years += 1;
@@ -161,67 +147,29 @@ impl Pattern {
     }
 
     fn date_in_year_from(&self, date: Date) -> Option<Date> {
-        let months = (date.month()..=12).filter(|month| self.months.has(*month));
+        let months = (date.month()..=12).filter(|month| self.expression.months.has(*month));
         let firsts = months.filter_map(|month| Date::new(date.year(), month, 1).ok());
         firsts.map(|first| first.max(date)).find_map(|from| {
             let rest_of_month = from.day()..=from.days_in_month();
             rest_of_month
                 .filter_map(|day| Date::new(from.year(), from.month(), day).ok())
-                .find(|date| self.matches_day(*date))
+                .find(|date| self.expression.matches_day(*date))
         })
     }
 
     fn matches(&self, date: Date) -> bool {
-        self.cron.year_match(date.year().into()).unwrap_or(false)
-            && self.months.has(date.month())
-            && self.matches_day(date)
-    }
-
-    fn matches_day(&self, date: Date) -> bool {
-        let unsigned = |number: i8| u32::from(number.unsigned_abs());
-        let weekday = Weekday::from_days_from_sunday(unsigned(date.weekday().to_sunday_zero_offset()));
-        // Only dates that do not exist are errors, and this one does.
-        self.cron
-            .day_match(date.year().into(), unsigned(date.month()), unsigned(date.day()), weekday)
-            .unwrap_or(false)
+        self.expression.matches_year(date.year())
+            && self.expression.months.has(date.month())
+            && self.expression.matches_day(date)
     }
 }
 
-/// How expressions are read.
-pub(super) fn parser() -> CronParser {
-    CronParser::builder().seconds(Seconds::Optional).year(Year::Optional).build()
+/// The smallest difference between two values.
+fn smallest_step(values: Values) -> Option<i64> {
+    values.iter().zip(values.iter().skip(1)).map(|(one, next)| next - one).min()
 }
 
-/// The values of a field that are below 64, as bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Values(u64);
-
-impl Values {
-    fn of(values: &[u16]) -> Self {
-        Values(values.iter().fold(0, |bits, value| bits | 1 << value))
-    }
-
-    fn has(self, value: i8) -> bool {
-        self.0 >> value & 1 == 1
-    }
-
-    /// The first value that is not below this one.
-    fn from(self, value: i8) -> Option<i8> {
-        let rest = self.0 >> value;
-        (rest != 0).then(|| i8::try_from(rest.trailing_zeros()).ok().map(|steps| value + steps)).flatten()
-    }
-
-    fn iter(self) -> impl Iterator<Item = i64> {
-        (0..64).filter(move |value| self.0 >> value & 1 == 1)
-    }
-
-    /// The smallest difference between two values.
-    fn smallest_step(self) -> Option<i64> {
-        self.iter().zip(self.iter().skip(1)).map(|(one, next)| next - one).min()
-    }
-
-    /// From the first value to the last.
-    fn span(self) -> i64 {
-        self.iter().last().unwrap_or(0) - self.iter().next().unwrap_or(0)
-    }
+/// From the first value to the last.
+fn span(values: Values) -> i64 {
+    values.iter().last().unwrap_or(0) - values.iter().next().unwrap_or(0)
 }

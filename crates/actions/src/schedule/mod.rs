@@ -6,8 +6,8 @@
 //! |---|---|
 //! | `spec.rs` | what is sent and stored, and how it is checked |
 //! | `compiled.rs` | a schedule that is ready to answer |
+//! | `expression.rs` | the grammar of cron expressions, and which dates one allows |
 //! | `cron.rs` | a cron expression as a set of local times |
-//! | `fields.rs` | which field of an expression is wrong |
 //! | `daylight.rs` | from local times to moments, where clocks are put forward and back |
 //! | `stretch.rs` | stretches of time with one distance from UTC, and the changes between them |
 //! | `exclusion.rs`, `calendar.rs` | days on which nothing happens: one as it is written, all of them together |
@@ -28,7 +28,7 @@ mod daylight;
 mod describe;
 mod error;
 mod exclusion;
-mod fields;
+mod expression;
 mod jitter;
 mod occurrence;
 mod preview;

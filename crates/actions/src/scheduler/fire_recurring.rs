@@ -13,8 +13,9 @@ use crate::moment::{due_ms, timestamp};
 use crate::recurring::RecurringAction;
 use crate::recurring::advance::later;
 use crate::recurring::decide::{Moment, Step, decide};
-use crate::recurring::dispatch::{Dispatcher, Firing, Plan};
+use crate::recurring::dispatch::{Dispatcher, Firing};
 use crate::recurring::history::{Decision, HistoryEntry, SkipReason};
+use crate::recurring::plan::Plan;
 use crate::recurring::record::{RECURRING_HISTORY_KIND, decode, decode_history, history_id};
 use crate::schedule::Schedule;
 use crate::settle::Ended;
@@ -28,7 +29,7 @@ impl Scheduler {
     pub(super) async fn fire_recurring(&self, record: Record, now_ms: u64) -> Result<Handled, ActionError> {
         let stored = decode(&record)?;
         let (mut action, now) = (stored.action, timestamp(now_ms));
-        let (mut plan, was_enabled) = (Plan::default(), action.enabled);
+        let (mut plan, before) = (Plan::default(), action.before());
         match action.schedule.compile(&self.zones) {
             Ok(schedule) => {
                 action.refresh(&schedule, self.zones.version());
@@ -38,11 +39,9 @@ impl Scheduler {
             // It could be compiled when it was stored; a zone may be gone from the database.
             Err(error) => action.disable(&error.to_string()),
         }
-        if let (true, false, Some(reason)) = (was_enabled, action.enabled, &action.disabled_reason) {
-            plan.note_end(reason, now);
-        }
+        plan.conclude(&*self.store, before, &action, now).await?;
         let entries: Vec<HistoryEntry> = plan.entries().cloned().collect();
-        let batch = plan.into_batch(&action, stored.version, &self.options)?;
+        let batch = plan.into_batch(&action, stored.version, self.options.keep_history)?;
         match self.store.commit_records(batch).await {
             Ok(_) => {
                 report(&action, &entries, now_ms);
@@ -69,7 +68,7 @@ impl Scheduler {
             if step == Step::Resume
                 && let Some(skipped) = action.skipped_while_paused(schedule, now)
             {
-                plan.note(skipped);
+                plan.note_stretch(&*self.store, action, schedule, skipped).await?;
             }
             action.advance(&step, schedule, now);
             match step {
@@ -77,11 +76,13 @@ impl Scheduler {
                 Step::Buffer { time } => plan.note(HistoryEntry::new(time, Decision::Buffered, now)),
                 Step::Skip { time, reason } => plan.note(HistoryEntry::skipped(time, reason, now)),
                 Step::LeaveOut { from, until } => {
-                    plan.note(HistoryEntry::left_out(schedule, from, until, now))
+                    let stretch = HistoryEntry::left_out(schedule, from, until, now);
+                    plan.note_stretch(&*self.store, action, schedule, stretch).await?;
                 }
                 Step::SkipRange { from, until, count } => {
                     let entry = HistoryEntry::skipped(from, SkipReason::Missed, now);
-                    plan.note(HistoryEntry { until: Some(until), count: Some(count), ..entry });
+                    let stretch = HistoryEntry { until: Some(until), count: Some(count), ..entry };
+                    plan.note_stretch(&*self.store, action, schedule, stretch).await?;
                 }
                 Step::Fire { time, note, cancels, .. } => {
                     let dispatcher = Dispatcher {
@@ -143,15 +144,10 @@ fn report(action: &RecurringAction, entries: &[HistoryEntry], now_ms: u64) {
                     .record(lateness_seconds(due_ms(action.fires_at(entry.time)), now_ms));
                 tracing::info!(recurring_id = id, time = %entry.time, instance = entry.instance, "recurring.dispatch");
             }
-            Decision::Skipped => entry.tell_skipped(id),
+            Decision::Skipped | Decision::Disabled => entry.tell(id),
             Decision::Refused => {
                 metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
                 tracing::error!(recurring_id = id, time = %entry.time, error = entry.detail, "recurring.dispatch_error");
-            }
-            Decision::Disabled => {
-                let name =
-                    if action.schedule.ends_at.is_some() { "recurring.expired" } else { "recurring.no_next" };
-                tracing::warn!(recurring_id = id, reason = entry.detail, "{name}");
             }
             _ => {}
         }

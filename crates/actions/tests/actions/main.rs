@@ -8,6 +8,7 @@
 
 mod crash;
 mod golden;
+mod history;
 mod one_shot;
 mod recurring;
 mod support;

@@ -48,7 +48,7 @@ impl Calls {
     }
 }
 
-/// The functions of these tests: `note` remembers its input, `fail` fails, `slow` takes so many seconds, `hang` takes for ever.
+/// The functions of these tests: `note` remembers its input, `fail` fails, `slow` takes so many seconds, `slow_failure` fails after so many, `hang` takes for ever.
 pub fn functions(store: Arc<dyn Store>, clock: Arc<VirtualClock>, calls: &Calls) -> Functions {
     let (noted, slow) = (calls.clone(), calls.clone());
     let (note_clock, slow_clock) = (clock.clone(), clock.clone());
@@ -66,10 +66,20 @@ pub fn functions(store: Arc<dyn Store>, clock: Arc<VirtualClock>, calls: &Calls)
             Ok::<_, Failure>(seconds)
         }
     };
+    let failing_clock = clock.clone();
+    let slow_failure = move |_: ActivityContext, input: Value| {
+        let clock = failing_clock.clone();
+        let seconds = input["payload"]["seconds"].as_u64().unwrap();
+        async move {
+            segno::clock::sleep(&*clock, Duration::from_secs(seconds)).await;
+            Err::<(), _>(Failure::application("it broke at last"))
+        }
+    };
     let hang = |ctx: ActivityContext, _: Value| async move {
         Err::<(), _>(Failure::cancelled(ctx.cancelled().await))
     };
     let builder = Functions::builder(store).clock(clock);
+    let builder = builder.rust("slow_failure", slow_failure);
     builder.rust("note", note).rust("fail", fail).rust("slow", slow).rust("hang", hang).build().unwrap()
 }
 

@@ -9,6 +9,7 @@
 mod calendar;
 mod cron;
 mod daylight;
+mod grammar;
 mod intervals;
 mod oracle;
 mod refusals;

@@ -38,6 +38,17 @@ fn expressions_that_are_none_name_the_wrong_field() {
         ("0 0 * * MON#6", &["cannot be the day of week"]),
         ("99 99 * * *", &["is not a cron expression", "such as \"0 9 * * MON-FRI\""]),
         ("ß ∞ * * *", &["is not a cron expression"]),
+        (", * * * *", &["\",\" cannot be the minute", "a value is missing beside a comma"]),
+        ("0 0 , * *", &["\",\" cannot be the day of month"]),
+        ("1,,2 * * * *", &["\"1,,2\" cannot be the minute", "a value is missing"]),
+        ("1, * * * *", &["a value is missing"]),
+        ("MON * * * *", &["\"MON\" cannot be the minute"]),
+        ("0 0 * * MON,L", &["cannot be the day of week", "L needs a weekday before it"]),
+        ("0 0 15W3 * *", &["\"15W3\" cannot be the day of month"]),
+        ("0 0 * * 5#2L", &["# needs a number from 1 to 5"]),
+        ("0 0 * * FRI-MON", &["a range goes upwards"]),
+        ("5/10 * * * *", &["a step needs * or a range before it"]),
+        ("*,5 * * * *", &["* must stand alone"]),
     ] {
         check(&ScheduleSpec::cron(expression), "cron_expr", words);
     }
@@ -48,15 +59,9 @@ fn expressions_that_are_none_name_the_wrong_field() {
 #[expect(clippy::disallowed_methods, reason = "how long the search takes is what is tested")]
 fn dates_that_never_come_are_refused_at_once() {
     let begun = Instant::now();
-    for expression in [
-        "0 0 30 2 *",
-        "0 0 31 2,4,6,9,11 *",
-        "0 0 31 * +MON#1",
-        "0 0 0 29 2 * 2027",
-        "0 0 0 1 1 * 1969",
-        ", * * * *",
-        "0 0 , * *",
-    ] {
+    for expression in
+        ["0 0 30 2 *", "0 0 31 2,4,6,9,11 *", "0 0 31 * +MON#1", "0 0 0 29 2 * 2027", "0 0 0 1 1 * 1969"]
+    {
         check(&ScheduleSpec::cron(expression), "cron_expr", &["never happens"]);
     }
     assert!(begun.elapsed().as_millis() < 2_000, "the search is bounded, and took {:?}", begun.elapsed());

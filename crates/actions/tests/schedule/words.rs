@@ -23,6 +23,32 @@ fn expressions_read_as_people_say_them() {
         ("* * * * * *", "Every second"),
         ("0 0 1 * MON-FRI", "At 00:00, on day 1 or Monday through Friday"),
         ("30 4 1 JAN *", "At 04:30, on day 1, in January"),
+        ("0 9 * * MON", "At 09:00, on Monday"),
+        // What is written as a step is one only if the clock starts again where the step ends.
+        ("*/61 * * * *", "At minute 0 past every hour"),
+        ("*/25 * * * *", "At minute 0, 25, and 50 past every hour"),
+        ("0 */25 * * *", "At 00:00"),
+        ("0-30/5 * * * *", "At minute 0, 5, 10, 15, 20, 25, and 30 past every hour"),
+        ("1,*/15 * * * *", "At minute 0, 1, 15, 30, and 45 past every hour"),
+        ("*/15 */6 * * *", "Every 15 minutes past hour 0, 6, 12, and 18"),
+        ("* */2 * * *", "Every minute past hour 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, and 22"),
+        ("0 0 1 */13 *", "At 00:00, on day 1, in January"),
+        ("0 0 1 */5 *", "At 00:00, on day 1, in January, June, and November"),
+        ("*/7 * * * * *", "At second 0, 7, 14, 21, 28, 35, 42, 49, and 56 of every minute"),
+        ("*/10 * * * * *", "Every 10 seconds"),
+        ("*/10 5 * * * *", "Every 10 seconds of minute 5 past every hour"),
+        ("30 0 9 * * *", "At 09:00:30"),
+        ("* * 9 * * *", "Every second past hour 9"),
+        ("0 0 LW * *", "At 00:00, on the last day of the month from Monday to Friday"),
+        (
+            "0 0 L,LW * *",
+            "At 00:00, on the last day of the month and the last day of the month from Monday to Friday",
+        ),
+        ("0 0 15W * *", "At 00:00, on the weekday nearest to day 15"),
+        ("0 0 * * 7L", "At 00:00, on the last Sunday of the month"),
+        ("0 0 13 * +FRI", "At 00:00, on day 13 if it is also Friday"),
+        ("0 0 0 1 1 * 2030", "At 00:00, on day 1, in January, in year 2030"),
+        ("0 0 0 1 1 * 2030-2035", "At 00:00, on day 1, in January, in year 2030-2035"),
     ] {
         assert_eq!(cron(expression, "UTC").describe(), format!("{words} (UTC)"), "{expression}");
     }
@@ -86,4 +112,19 @@ fn a_preview_says_what_daylight_saving_does_to_a_time() {
             ""
         ]
     );
+}
+
+#[test]
+fn what_other_crons_read_differently_is_warned_of() {
+    let warnings = |expression: &str| cron(expression, "UTC").warnings();
+    for expression in ["0 0 */2 * MON", "0 0 1 * */2", "0 0 */2 * */3", "0 0 ?/2 * MON"] {
+        let warned = warnings(expression);
+        assert_eq!(warned.len(), 1, "{expression}");
+        assert!(warned[0].contains("when either matches") && warned[0].contains("\"+"), "{warned:?}");
+    }
+    for expression in
+        ["0 0 */2 * *", "0 0 * * */2", "0 0 */2 * +MON", "0 0 1 * MON", "0 0 1-31/2 * MON", "@daily"]
+    {
+        assert_eq!(warnings(expression), [""; 0], "{expression}");
+    }
 }

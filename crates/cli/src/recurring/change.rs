@@ -10,7 +10,7 @@ use super::fields::fill;
 use super::list::whole;
 use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, print};
+use crate::output::{Table, print, warn};
 
 /// Makes one.
 pub async fn create(arguments: Create, format: Format) -> Result<(), Failure> {
@@ -43,6 +43,7 @@ pub async fn create(arguments: Create, format: Format) -> Result<(), Failure> {
     };
     fill(arguments.call, arguments.policy, &mut fields)?;
     let created = client.create_recurring(&fields).await?;
+    warn(&created.warnings);
     let next = created.next_execution.map_or("paused".to_owned(), |next| format!("fires first at {next}"));
     let table = Table::default().line(&created.recurring_id, next).line("schedule", &created.schedule);
     print(format, &created, table)
@@ -67,5 +68,6 @@ pub async fn update(arguments: Update, format: Format) -> Result<(), Failure> {
     }
     let changes = Json::of(&changes).map_err(std::io::Error::from)?;
     let updated = client.update_recurring(&arguments.id, &changes).await?;
+    warn(&updated.warnings);
     print(format, &updated, whole(&updated))
 }

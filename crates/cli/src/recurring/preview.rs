@@ -6,7 +6,7 @@ use segno_server::schedule::{Zones, preview};
 use super::arguments::{Preview, refused};
 use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, print_text};
+use crate::output::{Rows, print_text, warn};
 
 /// Shows them.
 pub fn run(arguments: &Preview, format: Format) -> Result<(), Failure> {
@@ -16,6 +16,7 @@ pub fn run(arguments: &Preview, format: Format) -> Result<(), Failure> {
         arguments.schedule.spec(clock.as_ref()).compile(&zones).map_err(|error| refused(&error))?;
     let from = arguments.from.resolve(clock.as_ref());
     let lines = preview(&schedule, from, arguments.count.into());
+    warn(&schedule.warnings());
     let mut text = format!("{}\n\n", schedule.describe());
     if lines.is_empty() {
         text.push_str(&format!("There is no time after {from}.\n"));

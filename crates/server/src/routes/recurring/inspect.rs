@@ -162,6 +162,7 @@ fn shown(
     });
     Ok(Json(RecurringPreview {
         schedule: schedule.describe(),
+        warnings: schedule.warnings(),
         zones: tenant.zones().version().to_owned(),
         times: times.collect(),
     }))

@@ -16,6 +16,10 @@ fn schedule(action: &RecurringAction, zones: &Zones) -> String {
     action.schedule.compile(zones).map(|schedule| schedule.describe()).unwrap_or_default()
 }
 
+fn warnings(action: &RecurringAction, zones: &Zones) -> Vec<String> {
+    action.schedule.compile(zones).map(|schedule| schedule.warnings()).unwrap_or_default()
+}
+
 fn status(action: &RecurringAction) -> String {
     let status = match (action.enabled, &action.paused_at) {
         (true, _) => "active",
@@ -34,6 +38,7 @@ pub fn created(action: &RecurringAction, zones: &Zones) -> wire::RecurringCreate
         timezone: action.schedule.timezone.clone(),
         enabled: action.enabled,
         schedule: schedule(action, zones),
+        warnings: warnings(action, zones),
     }
 }
 
@@ -72,6 +77,7 @@ pub fn whole(tenant: &Tenant, action: RecurringAction) -> Result<wire::Recurring
     let (template, policy, spec) = (&action.action_template, &action.policy, &action.schedule);
     Ok(wire::RecurringAction {
         schedule: schedule(&action, tenant.zones()),
+        warnings: warnings(&action, tenant.zones()),
         status: status(&action),
         namespace: action.namespace.to_string(),
         tenant: action.tenant.to_string(),
@@ -151,6 +157,7 @@ pub fn entry(entry: HistoryEntry) -> wire::RecurringEntry {
     let outcome = entry.outcome.map(|outcome| match outcome {
         Outcome::Completed => "completed".to_owned(),
         Outcome::Failed => "failed".to_owned(),
+        Outcome::Cancelled => "cancelled".to_owned(),
     });
     wire::RecurringEntry {
         time: entry.time,

@@ -1,14 +1,17 @@
-//! Who changed what. An entry is on the disk before the answer leaves; entries of one moment share a commit.
+//! The audit log: which key changed what. Entries of one moment share a commit.
+//!
+//! **Invariant.** The log never changes an answer: what an operation returned is what its caller gets. The reasons are in
+//! `docs/adr/0028-audit-does-not-answer.md`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::Method;
+use axum::http::{HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use segno::clock::Clock;
+use segno::clock::{self, Clock};
 use segno::ids::IdSource;
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
 use segno_api::audit::AuditEntry;
@@ -17,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::access::{Caller, timestamp};
 use crate::app::App;
-use crate::problem::{Code, Refusal};
+use crate::problem::Refusal;
 use crate::request_id;
 use crate::scope::Scope;
 
@@ -29,6 +32,21 @@ const MAX_WAITING: usize = 4_096;
 
 /// Most entries of one commit.
 const MAX_BATCH: usize = 512;
+
+/// The answer to a successful operation waits so long for its entry.
+const MAX_WAIT: Duration = Duration::from_secs(3);
+
+/// Between two tries to write entries.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// Header of a success whose entry is not durable (yet).
+const WARNING: HeaderName = HeaderName::from_static("segno-warning");
+
+/// Metric: entries that were dropped: the queue was full, or the store refused them for good.
+const DROPPED: &str = "segno_audit_dropped_total";
+
+/// Metric: commits of entries that failed.
+const FAILED: &str = "segno_audit_write_failures_total";
 
 #[derive(Serialize, Deserialize)]
 struct StoredEntry {
@@ -42,7 +60,8 @@ struct StoredEntry {
 
 struct Waiting {
     write: RecordWrite,
-    done: oneshot::Sender<bool>,
+    /// `None` when the caller does not wait.
+    written: Option<oneshot::Sender<()>>,
 }
 
 /// The log.
@@ -55,6 +74,17 @@ pub struct AuditLog {
     queue: mpsc::Sender<Waiting>,
 }
 
+/// What became of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Entered {
+    /// It is durable.
+    Written,
+    /// It is not durable yet. The log keeps trying while the process lives.
+    Delayed,
+    /// It will not be written.
+    Dropped,
+}
+
 impl AuditLog {
     /// A log in a store. Its task ends when the log is dropped.
     pub fn start(
@@ -64,27 +94,44 @@ impl AuditLog {
         retention: Duration,
     ) -> Self {
         let (queue, waiting) = mpsc::channel(MAX_WAITING);
-        tokio::spawn(write_down(store, waiting));
+        tokio::spawn(write_down(store, clock.clone(), waiting));
         AuditLog { clock, ids, retention, count: AtomicU64::new(0), queue }
     }
 
-    async fn add(&self, scope: &Scope, entry: StoredEntry) -> Result<(), Refusal> {
-        let failed =
-            || Refusal::new(Code::Unavailable, "it was done, but could not be written into the audit log");
-        let body = serde_json::to_vec(&entry).map_err(|_| failed())?;
+    /// Queues an entry without waiting for it. An entry that finds the queue full is dropped and counted.
+    fn note(&self, scope: &Scope, entry: &StoredEntry) {
+        let queued = self.queue.try_send(Waiting { write: self.write(scope, entry), written: None });
+        if queued.is_err() {
+            dropped(entry);
+        }
+    }
+
+    /// Queues an entry and waits until it is durable, for as long as an answer may be delayed by it.
+    async fn add(&self, scope: &Scope, entry: &StoredEntry) -> Entered {
+        let (done, written) = oneshot::channel();
+        let waiting = Waiting { write: self.write(scope, entry), written: Some(done) };
+        if self.queue.try_send(waiting).is_err() {
+            dropped(entry);
+            return Entered::Dropped;
+        }
+        match clock::timeout(&*self.clock, MAX_WAIT, written).await {
+            Some(Ok(())) => Entered::Written,
+            Some(Err(_)) => Entered::Dropped,
+            None => Entered::Delayed,
+        }
+    }
+
+    fn write(&self, scope: &Scope, entry: &StoredEntry) -> RecordWrite {
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let unique = self.ids.new_uuid().simple().to_string();
-        let write = RecordWrite::Put {
+        RecordWrite::Put {
             kind: KIND.to_owned(),
             id: entry_id(scope, entry.at_ms, number, &unique),
             expect: Expect::Anything,
             due_at_ms: None,
             time_to_live: Some(self.retention),
-            body: body.into(),
-        };
-        let (done, committed) = oneshot::channel();
-        self.queue.send(Waiting { write, done }).await.map_err(|_| failed())?;
-        if committed.await.unwrap_or(false) { Ok(()) } else { Err(failed()) }
+            body: serde_json::to_vec(entry).unwrap_or_default().into(),
+        }
     }
 }
 
@@ -123,23 +170,52 @@ fn entry_id(scope: &Scope, at_ms: u64, number: u64, unique: &str) -> String {
     scope.stored(&format!("{:016x}-{:016x}-{unique}", u64::MAX - at_ms, u64::MAX - number))
 }
 
-async fn write_down(store: Arc<dyn Store>, mut waiting: mpsc::Receiver<Waiting>) {
+fn dropped(entry: &StoredEntry) {
+    metrics::counter!(DROPPED).increment(1);
+    let StoredEntry { operation, path, status, request_id, .. } = entry;
+    tracing::error!(
+        operation,
+        path,
+        status,
+        request_id,
+        "an entry of the audit log was dropped: its queue is full"
+    );
+}
+
+/// Writes what is queued. A batch that fails is written again until it is durable: its ids are its own, so twice is once.
+async fn write_down(store: Arc<dyn Store>, clock: Arc<dyn Clock>, mut waiting: mpsc::Receiver<Waiting>) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
-        let (writes, dones): (Vec<_>, Vec<_>) =
-            batch.drain(..).map(|entry| (entry.write, entry.done)).unzip();
-        let committed = store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await;
-        if let Err(error) = &committed {
-            tracing::error!(%error, "the audit log could not be written");
-        }
-        for done in dones {
-            // A caller that has gone away does not wait for it.
-            let _ = done.send(committed.is_ok());
+        let (writes, callers): (Vec<_>, Vec<_>) =
+            batch.drain(..).map(|entry| (entry.write, entry.written)).unzip();
+        if commit(&*store, &*clock, writes).await {
+            for caller in callers.into_iter().flatten() {
+                // A caller that has stopped waiting does not need it.
+                let _ = caller.send(());
+            }
         }
     }
 }
 
-/// Writes down every request that changes something, after it was answered and before the answer leaves.
+/// Whether entries were written, in as many tries as it took.
+async fn commit(store: &dyn Store, clock: &dyn Clock, writes: Vec<RecordWrite>) -> bool {
+    loop {
+        let batch = RecordBatch { writes: writes.clone(), ..RecordBatch::default() };
+        let Err(error) = store.commit_records(batch).await else { return true };
+        metrics::counter!(FAILED).increment(1);
+        tracing::error!(%error, entries = writes.len(), "the audit log could not be written");
+        if !error.is_retryable() {
+            metrics::counter!(DROPPED).increment(writes.len() as u64);
+            return false;
+        }
+        clock::sleep(clock, RETRY_PAUSE).await;
+    }
+}
+
+/// Writes an entry for every request that changes something. The answer is always the operation's own.
+///
+/// A success waits until its entry is durable, for a limited time; after that it leaves with the header [`WARNING`]. A
+/// refusal does not wait: it has changed nothing, and must not be delayed by a store that fails.
 pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
@@ -154,7 +230,7 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
         Ok(scope) => scope,
         Err(refusal) => return refusal.into_response(),
     };
-    let response = next.run(Request::from_parts(parts, body)).await;
+    let mut response = next.run(Request::from_parts(parts, body)).await;
     let entry = StoredEntry {
         at_ms: app.audit.clock.now_ms(),
         key,
@@ -163,10 +239,17 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
         status: response.status().as_u16(),
         request_id: request_id::current().unwrap_or_default(),
     };
-    match app.audit.add(&scope, entry).await {
-        Ok(()) => response,
-        Err(refusal) => refusal.into_response(),
+    if !response.status().is_success() {
+        app.audit.note(&scope, &entry);
+        return response;
     }
+    let warning = match app.audit.add(&scope, &entry).await {
+        Entered::Written => return response,
+        Entered::Delayed => "audit-entry-delayed",
+        Entered::Dropped => "audit-entry-dropped",
+    };
+    response.headers_mut().insert(WARNING, HeaderValue::from_static(warning));
+    response
 }
 
 #[cfg(test)]

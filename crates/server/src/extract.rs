@@ -13,6 +13,7 @@ use segno::clock;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
+use crate::operation;
 use crate::problem::{Code, Refusal};
 use crate::scope::SCOPE_PARAMETERS;
 
@@ -66,7 +67,10 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalBody<T> {
 pub async fn read(request: Request, app: &App) -> Result<Bytes, Refusal> {
     let longest = Duration::from_secs(app.settings.server.body_timeout_seconds);
     match clock::timeout(&*app.clock, longest, Bytes::from_request(request, app)).await {
-        Some(body) => body.map_err(unreadable),
+        Some(body) => {
+            operation::arrived();
+            body.map_err(unreadable)
+        }
         None => {
             Err(Refusal::new(Code::RequestTimeout, format!("the body did not arrive within {longest:?}")))
         }
@@ -152,6 +156,10 @@ pub fn wait_of(wait_ms: Option<u64>) -> Result<Duration, Refusal> {
         ms if ms > MAX_WAIT_MS => {
             Err(Refusal::field("wait_ms", format!("must be at most {MAX_WAIT_MS}; ask again to wait longer")))
         }
-        ms => Ok(Duration::from_millis(ms)),
+        ms => {
+            let wait = Duration::from_millis(ms);
+            operation::extend(wait);
+            Ok(wait)
+        }
     }
 }

@@ -16,6 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::BodyExt;
+use segno::clock;
 use segno::store::{ErrorKind, Expect, RecordBatch, RecordWrite, Store};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -39,6 +40,9 @@ const KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How long a claim without an answer holds: longer than any request may take.
 const CLAIM: Duration = Duration::from_secs(120);
+
+/// An answer waits so long for being kept, or for its claim to be released.
+const MAX_WAIT: Duration = Duration::from_secs(3);
 
 /// Longest key in bytes.
 const MAX_KEY_BYTES: usize = 255;
@@ -230,11 +234,15 @@ async fn keep(
         let answer =
             Answer { status: parts.status.as_u16(), headers: headers.collect(), body: STANDARD.encode(kept) };
         let stored = StoredAnswer { request, answer: Some(answer) };
-        if let Err(error) = app.idempotency.put(id, Expect::Version(version), KEEP, &stored).await {
-            tracing::warn!(%error, "an answer could not be kept for its idempotency key");
+        let kept = app.idempotency.put(id, Expect::Version(version), KEEP, &stored);
+        match clock::timeout(&*app.clock, MAX_WAIT, kept).await {
+            Some(Ok(_)) => {}
+            Some(Err(error)) => tracing::warn!(%error, "an answer could not be kept for its idempotency key"),
+            None => tracing::warn!("an answer could not be kept for its idempotency key within {MAX_WAIT:?}"),
         }
     } else {
-        app.idempotency.release(id, version).await;
+        // A store that is away must not delay the operation's own error; the claim then ends by its time.
+        let _ = clock::timeout(&*app.clock, MAX_WAIT, app.idempotency.release(id, version)).await;
     }
     Ok(Response::from_parts(parts, Body::from(body)))
 }

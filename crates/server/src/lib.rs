@@ -8,6 +8,7 @@
 //! | `access` | who may do what: keys, roles, grants, the guard |
 //! | `scope`, `body_scope` | namespace and tenant of a request |
 //! | `extract` | reading requests |
+//! | `operation` | what a request performs: its deadline, and whether it may have changed something |
 //! | `problem` | answers that are not a success |
 //! | `idempotency` | a request that is sent again |
 //! | `audit` | who changed what |
@@ -34,6 +35,7 @@ mod extract;
 mod idempotency;
 mod listen;
 mod problem;
+mod operation;
 mod readiness;
 mod request_id;
 mod routes;

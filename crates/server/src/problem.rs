@@ -9,6 +9,7 @@ use segno_actions::hooks::HookError;
 use segno_api::problem::PROBLEM_JSON;
 use segno_api::{FieldProblem, Problem};
 
+use crate::operation::{self, Effect};
 use crate::scope::Scope;
 
 /// Where the pages about codes are.
@@ -80,6 +81,8 @@ codes! {
     TooManyStreams = "too-many-streams", TOO_MANY_REQUESTS, "Too many streams are open";
     /// The store is away or busy.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "The server cannot do it now";
+    /// A write failed, and it is not known whether it was done.
+    OutcomeUnknown = "outcome-unknown", SERVICE_UNAVAILABLE, "Whether it was done is unknown";
     /// Something is wrong on the side of the server.
     Internal = "internal", INTERNAL_SERVER_ERROR, "The server failed";
 }
@@ -100,7 +103,10 @@ pub struct Refusal {
 impl Refusal {
     /// A refusal of the server itself.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
-        let busy = matches!(code, Code::Unavailable | Code::RateLimited | Code::IdempotencyInFlight);
+        let busy = matches!(
+            code,
+            Code::Unavailable | Code::OutcomeUnknown | Code::RateLimited | Code::IdempotencyInFlight
+        );
         Refusal {
             status: code.status(),
             code: code.as_str(),
@@ -238,11 +244,16 @@ impl Refusal {
         match kind {
             ErrorKind::Unavailable | ErrorKind::Closed => {
                 tracing::warn!(%error, "the store is not available");
-                Self::new(Code::Unavailable, "the store is not available at the moment; try again")
+                Self::unavailable("the store is not available at the moment", operation::effect())
             }
             _ => {
                 tracing::error!(%error, "a request failed");
-                Self::new(Code::Internal, "the server's log has the reason, under the id of this request")
+                let reason = "the server's log has the reason, under the id of this request";
+                let doubt = match operation::effect() {
+                    Effect::Unknown => "; the operation may have been done, in whole or in part",
+                    Effect::ReadOnly | Effect::NothingChanged => "",
+                };
+                Self::new(Code::Internal, format!("{reason}{doubt}"))
             }
         }
     }
@@ -256,6 +267,20 @@ impl std::fmt::Display for Refusal {
 
 impl From<ProviderError> for Refusal {
     fn from(error: ProviderError) -> Self {
+
+    /// The operation could not be carried out for now; tells whether it may have changed something all the same.
+    pub fn unavailable(reason: &str, effect: Effect) -> Self {
+        let (code, advice) = match effect {
+            Effect::ReadOnly => (Code::Unavailable, "try again"),
+            Effect::NothingChanged => (Code::Unavailable, "nothing was changed; try again"),
+            Effect::Unknown => (
+                Code::OutcomeUnknown,
+                "the operation may have been done, or may still be done; repeat it with the same Idempotency-Key, \
+                 or read its resource before you repeat it without one",
+            ),
+        };
+        Self::new(code, format!("{reason}; {advice}"))
+    }
         Self::from_kind(error.kind(), &error)
     }
 }

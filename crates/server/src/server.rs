@@ -26,6 +26,7 @@ use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
 use crate::events::{Hub, Relay};
 use crate::idempotency::Idempotency;
+use crate::operation::TrackedStore;
 use crate::listen::{self, Limits, Serving, TlsError};
 use crate::routes::{self, HookRates};
 use crate::settings::{Authentication, Role, Settings, SettingsError};
@@ -88,6 +89,13 @@ impl ServerBuilder {
         self
     }
 
+    /// The clock of everything that waits, for tests; the store has its own.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
     /// Where metrics are collected.
     #[must_use]
     pub fn metrics(mut self, metrics: PrometheusHandle) -> Self {
@@ -126,8 +134,9 @@ impl ServerBuilder {
             (Some(certificates), Some(key)) => Some(listen::tls(certificates, key)?),
             _ => None,
         };
+        let tracked: Arc<dyn Store> = TrackedStore::new(self.store.clone());
         let keys = with_keys.then(|| {
-            KeyStore::new(self.store.clone(), self.clock.clone(), self.settings.auth.requests_per_second)
+            KeyStore::new(tracked.clone(), self.clock.clone(), self.settings.auth.requests_per_second)
         });
         let first_key = match &keys {
             Some(keys) => first_key(keys).await?,
@@ -155,7 +164,7 @@ impl ServerBuilder {
             }
         };
         let stopping = CancellationToken::new();
-        let work = WorkQueue::builder(self.store.clone())
+        let work = WorkQueue::builder(tracked.clone())
             .clock(self.clock.clone())
             .ids(self.ids.clone())
             .max_deliveries(self.settings.runtime.max_deliveries)
@@ -176,7 +185,7 @@ impl ServerBuilder {
         ];
         let sources = (self.clock.clone(), self.ids.clone());
         let hooks =
-            Hooks::with_sources(self.store.clone(), functions.clone(), self.settings.for_hooks(), sources);
+            Hooks::with_sources(tracked.clone(), functions.clone(), self.settings.for_hooks(), sources);
         background.push(tokio::spawn({
             let (hooks, stopping) = (hooks.clone(), stopping.clone());
             async move { hooks.keep_events(stopping.cancelled()).await }
@@ -192,7 +201,7 @@ impl ServerBuilder {
             background.push(tokio::spawn(pusher.run(stopping.clone())));
         }
         let zones = Arc::new(Zones::newest());
-        let recurring = RecurringActions::new(self.store.clone(), functions.clone(), zones.clone())
+        let recurring = RecurringActions::new(tracked.clone(), functions.clone(), zones.clone())
             .clock(self.clock.clone())
             .ids(self.ids.clone())
             .options(self.settings.action_options())
@@ -208,9 +217,9 @@ impl ServerBuilder {
             background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
-        let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
+        let client = Client::builder(tracked.clone()).ids(self.ids.clone()).build();
         let resources = ResourceParts {
-            store: self.store.clone(),
+            store: tracked,
             client: client.clone(),
             functions,
             hooks,
@@ -269,7 +278,7 @@ pub struct Server {
 impl Server {
     /// Prepares a server on a store.
     pub fn builder(store: Arc<dyn Store>, settings: Settings) -> ServerBuilder {
-        let functions = Functions::builder(store.clone());
+        let functions = Functions::builder(TrackedStore::new(store.clone()));
         ServerBuilder {
             store,
             settings,

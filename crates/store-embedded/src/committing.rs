@@ -69,7 +69,7 @@ impl Core {
     where
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
     {
-        self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
+        self.wait_for_room().await.map_err(|refusal| refusal.at(operation).nothing_changed())?;
         self.commit_alone(operation, change).await
     }
 
@@ -91,7 +91,7 @@ impl Core {
                 }
                 Tried::Crowded(unchanged) => change = *unchanged,
             }
-            self.wait_for_room().await.map_err(|refusal| refusal.at(operation))?;
+            self.wait_for_room().await.map_err(|refusal| refusal.at(operation).nothing_changed())?;
         }
     }
 
@@ -107,10 +107,10 @@ impl Core {
         F: FnOnce(&mut State, u64) -> Result<T, ProviderError>,
     {
         if let Err(error) = shared.check_open(operation) {
-            return (Err(error), None);
+            return (Err(error.nothing_changed()), None);
         }
         if let Some(refusal) = &shared.refusal {
-            return (Err(refusal.at(operation)), None);
+            return (Err(refusal.at(operation).nothing_changed()), None);
         }
         if self.is_crowded(shared) {
             return (Ok(Tried::Crowded(Box::new(change))), None);

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use segno::clock::Clock;
+use segno::clock::{Clock, SystemClock, timeout};
 use segno::store::{ErrorKind, LockToken, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
@@ -12,6 +12,7 @@ use crate::lookups::Lookups;
 use crate::notifications::Outbox;
 use crate::options::PostgresOptions;
 use crate::reader::Reader;
+use crate::ticket::Ticket;
 use crate::waiting::{Pending, Waiting};
 
 /// Shared state of a store.
@@ -124,19 +125,29 @@ impl Core {
         self.wake.notify_one();
     }
 
-    /// Commits an item together with whatever else waits, and waits for the outcome.
+    /// Commits an item together with everything else that waits, and waits for the outcome, for as long as the options allow.
+    /// An item that is not sent by then is withdrawn and changes nothing.
     pub(crate) async fn commit(&self, item: Item) -> Result<Vec<u64>, ProviderError> {
         let operation = item.operation();
         let (answer, outcome) = oneshot::channel();
+        let ticket = Ticket::default();
         {
             let mut waiting = self.waiting();
             if waiting.is_closed {
-                return Err(closed(operation));
+                return Err(closed(operation).nothing_changed());
             }
-            waiting.add(Pending { item, held: None, answer: Some(answer) });
+            waiting.add(Pending { item, held: None, answer: Some(answer), ticket: ticket.clone() });
         }
         self.wake.notify_one();
-        outcome.await.unwrap_or_else(|_| Err(closed(operation)))
+        let retry_for = self.options.retry_for;
+        match timeout(&SystemClock, retry_for, outcome).await {
+            Some(answered) => answered.unwrap_or_else(|_| Err(closed(operation))),
+            None => {
+                let text = format!("the database is away: no answer within {retry_for:?}");
+                let error = ProviderError::unavailable(operation, text);
+                Err(if ticket.withdraw() { error.nothing_changed() } else { error })
+            }
+        }
     }
 
     /// Gives locks back that nobody wants, without waiting for the outcome and without counting the attempt.
@@ -147,7 +158,7 @@ impl Core {
         }
         for token in tokens {
             let back = GiveBack { token, delay_ms: 0, ignore_attempt: true };
-            waiting.add(Pending { item: make(back), held: None, answer: None });
+            waiting.add(Pending { item: make(back), held: None, answer: None, ticket: Ticket::default() });
         }
         drop(waiting);
         self.wake.notify_one();

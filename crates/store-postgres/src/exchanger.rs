@@ -65,6 +65,25 @@ pub(crate) struct Exchanger {
 struct Failure {
     trouble: Trouble,
     text: String,
+    reached: Reached,
+}
+
+/// How far a try got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reached {
+    /// The items were not sent.
+    Connecting,
+    /// The items were sent, so the database may have committed them.
+    Sent,
+}
+
+/// Whether the items of a plan may have been committed although every try failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    /// Nothing was sent, or the database has undone it.
+    None,
+    /// An answer was lost.
+    AnswerLost,
 }
 
 impl Exchanger {
@@ -147,9 +166,9 @@ impl Exchanger {
     async fn carry_out(&mut self, mut plan: Plan) {
         self.exchange_no = (self.exchange_no / MAX_TRIES + 1) * MAX_TRIES;
         let started_ns = SystemClock.monotonic_ns();
-        let (mut backoff, mut collisions, mut is_unknown) = (FIRST_BACKOFF, 0, false);
+        let (mut backoff, mut collisions, mut doubt) = (FIRST_BACKOFF, 0, Doubt::None);
         loop {
-            let failure = match self.try_once(&plan).await {
+            let failure = match self.try_once(&mut plan).await {
                 Ok(answer) => return self.hand_out(plan, answer),
                 Err(failure) => failure,
             };
@@ -160,7 +179,7 @@ impl Exchanger {
                     continue;
                 }
                 // The first try under this number was refused before it did anything: a new writer may do it.
-                Trouble::UnknownWriter if !is_unknown => {
+                Trouble::UnknownWriter if doubt == Doubt::None => {
                     self.connection = None;
                     self.writer_id = segno::ids::SystemIds::shared().new_seed().cast_signed() & i64::MAX;
                     continue;
@@ -170,24 +189,26 @@ impl Exchanger {
                 | Trouble::Refused
                 | Trouble::Collision
                 | Trouble::Overload
-                    if plan.items.len() > 1 =>
+                    if plan.items.len() > 1 && doubt == Doubt::None =>
                 {
                     return self.carry_out_alone(plan).await;
                 }
                 Trouble::Away => {
-                    is_unknown = true;
+                    if failure.reached == Reached::Sent {
+                        doubt = Doubt::AnswerLost;
+                    }
                     self.connection = None;
                     // Nobody should wait for work from a database that is away without knowing.
                     self.fail_fetches(&mut plan, &failure);
                 }
-                _ => return self.refuse(plan, &failure),
+                _ => return self.refuse(plan, &failure, doubt),
             }
             let tried_for = SystemClock.monotonic_ns().saturating_sub(started_ns);
             if plan.items.is_empty() || Duration::from_nanos(tried_for) >= self.core.options.retry_for {
                 if plan.items.is_empty() {
                     sleep(&SystemClock, backoff).await;
                 }
-                return self.refuse(plan, &failure);
+                return self.refuse(plan, &failure, doubt);
             }
             sleep(&SystemClock, backoff).await;
             backoff = (backoff * 2).min(LONGEST_BACKOFF);
@@ -204,11 +225,12 @@ impl Exchanger {
         Box::pin(self.carry_out(Plan { items: Vec::new(), turns, work, checks })).await;
     }
 
-    async fn try_once(&mut self, plan: &Plan) -> Result<Answer, Failure> {
+    async fn try_once(&mut self, plan: &mut Plan) -> Result<Answer, Failure> {
         self.connect().await?;
+        plan.items.retain(|pending| pending.ticket.send());
         self.exchange_no += 1;
         let Some(connection) = &self.connection else {
-            return Err(Failure { trouble: Trouble::Away, text: "no connection".to_owned() });
+            return Err(not_sent(Trouble::Away, "no connection".to_owned()));
         };
         let columns = Columns::of(&plan.items);
         let fetch = FetchParameters::of(plan);
@@ -224,16 +246,16 @@ impl Exchanger {
         let asked = ask(connection, &self.sql, self.statement.as_ref(), &parameters);
         let rows = match timeout(&SystemClock, limit, asked).await {
             Some(Ok(rows)) => rows,
-            Some(Err(error)) => return Err(failure(error)),
+            Some(Err(error)) => return Err(sent(Trouble::of(&error), describe(&error))),
             None => {
-                return Err(Failure { trouble: Trouble::Away, text: format!("no answer within {limit:?}") });
+                return Err(sent(Trouble::Away, format!("no answer within {limit:?}")));
             }
         };
         if !plan.items.is_empty() {
             let took_ns = self.core.clock().monotonic_ns().saturating_sub(asked_ns);
             telemetry::store_committed(Duration::from_nanos(took_ns), plan.items.len());
         }
-        Answer::read(&rows).map_err(|error| Failure { trouble: Trouble::Defect, text: error.to_string() })
+        Answer::read(&rows).map_err(|error| sent(Trouble::Defect, error.to_string()))
     }
 
     async fn connect(&mut self) -> Result<(), Failure> {
@@ -243,7 +265,7 @@ impl Exchanger {
         if self.connection.take().is_some() || self.exchange_no > MAX_TRIES {
             self.core.counts.reconnects.fetch_add(1, Ordering::Relaxed);
         }
-        let away = |text: String| Failure { trouble: Trouble::Away, text };
+        let away = |text: String| not_sent(Trouble::Away, text);
         let connection = self.connector.connect(None).await.map_err(|error| away(error.to_string()))?;
         let schema = self.core.schema();
         let register = format!(
@@ -317,10 +339,10 @@ impl Exchanger {
     }
 
     /// Tells everybody in a plan that it did not work out.
-    fn refuse(&mut self, mut plan: Plan, failure: &Failure) {
+    fn refuse(&mut self, mut plan: Plan, failure: &Failure, doubt: Doubt) {
         self.fail_fetches(&mut plan, failure);
         for pending in plan.items {
-            let error = failure.trouble.at(pending.item.operation(), failure.text.clone());
+            let error = failure.at(pending.item.operation(), doubt);
             if let Some(answer) = pending.answer {
                 let _gone = answer.send(Err(error));
             }
@@ -342,6 +364,23 @@ impl Exchanger {
     }
 }
 
+impl Failure {
+    /// The error of a write, which tells whether the write may have been done.
+    fn at(&self, operation: &'static str, doubt: Doubt) -> ProviderError {
+        if doubt == Doubt::AnswerLost {
+            return Trouble::Away.at(operation, self.text.clone());
+        }
+        let error = self.trouble.at(operation, self.text.clone());
+        match (self.trouble, self.reached) {
+            (_, Reached::Connecting)
+            | (Trouble::Collision | Trouble::Overload | Trouble::UnknownWriter, Reached::Sent) => {
+                error.nothing_changed()
+            }
+            _ => error,
+        }
+    }
+}
+
 /// Sends an exchange.
 async fn ask(
     connection: &Connection,
@@ -358,8 +397,17 @@ async fn ask(
     }
 }
 
+/// A statement before the exchange failed.
 fn failure(error: tokio_postgres::Error) -> Failure {
-    Failure { trouble: Trouble::of(&error), text: describe(&error) }
+    not_sent(Trouble::of(&error), describe(&error))
+}
+
+fn not_sent(trouble: Trouble, text: String) -> Failure {
+    Failure { trouble, text, reached: Reached::Connecting }
+}
+
+fn sent(trouble: Trouble, text: String) -> Failure {
+    Failure { trouble, text, reached: Reached::Sent }
 }
 
 /// The types of all parameters.

@@ -9,7 +9,7 @@
 //! | `store` | opening, closing, the tasks |
 //! | `provider`, `admin`, `records`, `transfer` | the four facets |
 //! | `export`, `import`, `import_batch` | everything that the store holds, out and in |
-//! | `core`, `waiting` | what is shared: who waits for what |
+//! | `core`, `waiting`, `ticket` | what is shared: who waits for what, and how long |
 //! | `exchanger` | the one task that writes |
 //! | `item`, `columns`, `answer` | what goes into an exchange and what comes out |
 //! | `fetch` | a fetch that waits, and locks that find their way back |
@@ -48,6 +48,7 @@ mod reader;
 mod records;
 mod store;
 mod sweeper;
+mod ticket;
 mod transfer;
 mod version_key;
 mod waiting;

@@ -18,7 +18,7 @@ const MAX_SCHEMA_BYTES: usize = 40;
 
 const DEFAULT_STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(30);
+const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(25);
 const DEFAULT_SLOW_POLL: Duration = Duration::from_secs(5);
 
 /// How a store is opened. Made from a URL; the rest are steps.
@@ -118,7 +118,8 @@ impl PostgresOptions {
         self
     }
 
-    /// How long a write is tried again while the database is away, before it fails with `Unavailable`.
+    /// How long a write waits for a database that is away, all tries and the wait behind other writes included, before it
+    /// fails with `Unavailable`.
     pub fn retry_for(mut self, duration: Duration) -> Self {
         self.retry_for = duration;
         self

@@ -18,6 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::answer::LockedTurn;
 use crate::item::{Item, Key};
+use crate::ticket::Ticket;
 
 /// Most items in one exchange.
 const MAX_ITEMS: usize = 1_024;
@@ -47,6 +48,8 @@ pub(crate) struct Pending {
     /// What it holds by its lock, as far as this process knows.
     pub(crate) held: Option<Held>,
     pub(crate) answer: Option<ItemAnswer>,
+    /// Whether it was sent, or its caller has taken it back.
+    pub(crate) ticket: Ticket,
 }
 
 /// What a lock of this process is on.
@@ -387,6 +390,9 @@ impl Waiting {
         let mut keys: HashSet<u64> = HashSet::new();
         let mut bytes = 0;
         while let Some(pending) = self.items.pop_front() {
+            if pending.ticket.is_withdrawn() {
+                continue;
+            }
             let size = pending.item.size();
             let alone = pending.item.goes_alone();
             let full = taken.len() >= MAX_ITEMS || (!taken.is_empty() && (bytes + size > MAX_BYTES || alone));

@@ -20,7 +20,9 @@ pub enum Fault {
     /// The commit goes through.
     #[default]
     None,
-    /// Nothing is done, and the caller hears `Unavailable`.
+    /// Nothing is done, and the error tells so: the store refused the write before it began, as on a full disk.
+    Refuse,
+    /// Nothing is done, and the error is `Unavailable`: the outcome is unknown.
     FailBefore,
     /// It is done, but the caller hears `Unavailable`: the outcome is unknown.
     FailAfter,
@@ -178,6 +180,9 @@ impl FaultStore {
         let later_ms = |duration: Duration| self.clock.now_ms().saturating_add(duration_ms(duration));
         match self.decide(operation) {
             Fault::None => work.await,
+            Fault::Refuse => {
+                unavailable("refused, by the plan of a test").map_err(ProviderError::nothing_changed)
+            }
             Fault::FailBefore => unavailable("not done, by the plan of a test"),
             Fault::FailAfter => {
                 work.await?;

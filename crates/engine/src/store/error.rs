@@ -12,7 +12,8 @@ pub enum ErrorKind {
     NotFound,
     /// The request itself is wrong. Sending it again gives the same answer.
     Invalid,
-    /// The store is busy or away for the moment. The outcome of a write is unknown; retry with the same key.
+    /// The store is busy or away for the moment. The outcome of a write is unknown, unless the error tells otherwise
+    /// ([`ProviderError::outcome`]); retry with the same key.
     Unavailable,
     /// The lock token is unknown, expired, or its entry was removed. Nothing was changed.
     LockLost,
@@ -46,6 +47,15 @@ impl fmt::Display for ErrorKind {
     }
 }
 
+/// What a failed write has left behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// Nothing was changed, and nothing will be.
+    NothingChanged,
+    /// The write may have been done, or may still be done.
+    Unknown,
+}
+
 /// An error of a store operation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{operation}: {message} ({kind})")]
@@ -53,12 +63,36 @@ pub struct ProviderError {
     kind: ErrorKind,
     operation: &'static str,
     message: String,
+    outcome: WriteOutcome,
 }
 
 impl ProviderError {
     /// An error of `kind` in `operation`; the message says what is wrong, where, and what to do.
+    ///
+    /// The outcome of the write follows from the kind: a store that has compared or validated a request and refused it has
+    /// changed nothing; after every other error the outcome is unknown until [`ProviderError::nothing_changed`] rules it out.
     pub fn new(kind: ErrorKind, operation: &'static str, message: impl Into<String>) -> Self {
-        ProviderError { kind, operation, message: message.into() }
+        let outcome = match kind {
+            ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::LockLost => {
+                WriteOutcome::NothingChanged
+            }
+            ErrorKind::Unavailable | ErrorKind::Corrupt | ErrorKind::Closed | ErrorKind::Internal => {
+                WriteOutcome::Unknown
+            }
+        };
+        ProviderError { kind, operation, message: message.into(), outcome }
+    }
+
+    /// The store knows that the failed write changed nothing and never will: it was refused before it began, or undone.
+    #[must_use]
+    pub fn nothing_changed(mut self) -> Self {
+        self.outcome = WriteOutcome::NothingChanged;
+        self
+    }
+
+    /// What a write that failed with this error has left behind.
+    pub fn outcome(&self) -> WriteOutcome {
+        self.outcome
     }
 
     /// The store cannot do it now but may later.

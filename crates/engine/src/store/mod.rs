@@ -24,7 +24,7 @@ pub use admin::{
     InstanceInfo, InstancePage, InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult,
     QueueDepths, SystemMetrics,
 };
-pub use error::{ErrorKind, ProviderError};
+pub use error::{ErrorKind, ProviderError, WriteOutcome};
 pub(crate) use filter::ENGINE_VERSION;
 pub use filter::{
     DispatcherCapabilityFilter, SemverRange, SessionClaims, SessionFetchConfig, TagFilter, engine_version,

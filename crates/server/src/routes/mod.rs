@@ -22,13 +22,13 @@ mod workers;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::HttpBody;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use segno::clock;
 use segno_api::problem::PROBLEM_JSON;
-use utoipa::openapi::path::Operation;
+use utoipa::openapi::path::Operation as DocumentedOperation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, OpenApi, Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
@@ -37,6 +37,7 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::access::{self, Need};
 use crate::app::App;
+use crate::operation::{Kind, Operation};
 use crate::problem::{Code, Refusal};
 use crate::{audit as audit_log, body_scope, idempotency, request_id};
 
@@ -197,7 +198,7 @@ fn needing_a_key(mut group: OpenApiRouter<App>) -> OpenApiRouter<App> {
     group
 }
 
-fn operations(group: &mut OpenApiRouter<App>) -> impl Iterator<Item = &mut Operation> {
+fn operations(group: &mut OpenApiRouter<App>) -> impl Iterator<Item = &mut DocumentedOperation> {
     let items = group.get_openapi_mut().paths.paths.values_mut();
     items
         .flat_map(|item| [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch])
@@ -215,12 +216,14 @@ async fn wrong_method(request: Request) -> Refusal {
 
 /// Ends what takes too long, and puts headers on every answer that keep browsers from misusing it.
 async fn in_time(State(app): State<App>, request: Request, next: Next) -> Response {
-    /// Streams and long waits end by themselves; this is for what hangs.
-    const MARGIN: Duration = Duration::from_secs(90);
-    let longest = Duration::from_secs(app.settings.server.body_timeout_seconds) + MARGIN;
-    let mut response = match clock::timeout(&*app.clock, longest, next.run(request)).await {
+    let arrival = match request.body().is_end_stream() {
+        true => Duration::ZERO,
+        false => Duration::from_secs(app.settings.server.body_timeout_seconds),
+    };
+    let operation = Operation::new(Kind::from(request.method()), app.clock.clone(), arrival);
+    let mut response = match operation.run(next.run(request)).await {
         Some(response) => response,
-        None => Refusal::new(Code::Unavailable, "it took too long; it may still happen").into_response(),
+        None => Refusal::unavailable("the operation timed out", operation.effect()).into_response(),
     };
     let headers = response.headers_mut();
     for (name, value) in [

@@ -18,6 +18,7 @@ mod instances;
 mod invocations;
 mod load;
 mod push;
+mod outcomes;
 mod recurring;
 mod requests;
 mod stand;

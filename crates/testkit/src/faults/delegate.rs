@@ -246,14 +246,14 @@ impl ProviderAdmin for FaultStore {
         ids: &[String],
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        self.read("delete_instances_atomic", self.inner.delete_instances_atomic(ids, force)).await
+        self.commit("delete_instances_atomic", self.inner.delete_instances_atomic(ids, force)).await
     }
 
     async fn delete_instance_bulk(
         &self,
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        self.read("delete_instance_bulk", self.inner.delete_instance_bulk(filter)).await
+        self.commit("delete_instance_bulk", self.inner.delete_instance_bulk(filter)).await
     }
 
     async fn prune_executions(
@@ -261,7 +261,7 @@ impl ProviderAdmin for FaultStore {
         instance: &str,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
-        self.read("prune_executions", self.inner.prune_executions(instance, options)).await
+        self.commit("prune_executions", self.inner.prune_executions(instance, options)).await
     }
 
     async fn prune_executions_bulk(
@@ -269,7 +269,7 @@ impl ProviderAdmin for FaultStore {
         filter: InstanceFilter,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
-        self.read("prune_executions_bulk", self.inner.prune_executions_bulk(filter, options)).await
+        self.commit("prune_executions_bulk", self.inner.prune_executions_bulk(filter, options)).await
     }
 }
 

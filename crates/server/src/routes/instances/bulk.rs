@@ -1,5 +1,7 @@
 //! One thing for many instances.
 
+use std::time::Duration;
+
 use axum::Json;
 use segno::limits::MAX_BULK_INSTANCES;
 use segno_api::instance::{Bulk, BulkAction, BulkFilter, BulkResult};
@@ -7,11 +9,15 @@ use segno_api::instance::{Bulk, BulkAction, BulkFilter, BulkResult};
 use super::{list, view};
 use crate::app::{BulkChange, InstanceFilter, Tenant};
 use crate::extract::Body;
+use crate::operation;
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
 /// What is written into histories when a caller gives no reason.
 const NO_REASON: &str = "asked for through the API, together with others";
+
+/// A bulk call may take this much longer than other operations.
+const MAX_BULK_TIME: Duration = Duration::from_secs(90);
 
 /// Cancels, pauses, resumes or deletes all instances that match, or counts them (`dry_run`).
 #[utoipa::path(post, path = "/v1/instances/bulk", tag = "instances", params(ScopeParameters), request_body = Bulk, responses(
@@ -31,6 +37,7 @@ pub async fn bulk(tenant: Tenant, Body(request): Body<Bulk>) -> Result<Json<Bulk
     };
     let cursor = request.cursor.as_deref().map(list::decode_cursor).transpose()?;
     let filter = InstanceFilter { cursor, limit, ..filter(request.filter)? };
+    operation::extend(MAX_BULK_TIME);
     let reason = request.reason.unwrap_or_else(|| NO_REASON.to_owned());
     let change = match request.action {
         _ if request.dry_run => BulkChange::Count,

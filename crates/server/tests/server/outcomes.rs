@@ -1,0 +1,343 @@
+//! What a caller is told about a write that failed: never done when it was not, never undone when it may have been done.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use reqwest::Method;
+use segno::clock::{Clock, SystemClock};
+use segno_api::client::Expected;
+use segno_api::work::FetchWork;
+use segno_server::settings::{Authentication, Role, Settings};
+use segno_server::{Server, samples};
+use segno_testkit::clock::VirtualClock;
+use segno_testkit::faults::{CommitPoint, Fault, FaultStore};
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::stand::{Ground, PATIENCE, Stand, json_of, listener, settings};
+
+/// A server without a runtime, whose store fails as a test says.
+struct Failing {
+    server: Server,
+    key: String,
+    fault: Arc<Mutex<Box<dyn Fn(CommitPoint) -> Fault + Send>>>,
+    /// Told of every write that meets a fault.
+    met: Arc<Notify>,
+}
+
+struct Answer {
+    status: u16,
+    problem: Value,
+    warning: Option<String>,
+}
+
+impl Answer {
+    fn code(&self) -> &str {
+        self.problem["code"].as_str().unwrap_or_default()
+    }
+}
+
+fn api_only() -> Settings {
+    let mut settings = settings(Authentication::Keys);
+    settings.server.roles = [Role::Api].into();
+    settings
+}
+
+impl Failing {
+    async fn new(ground: &Ground, key: &str, clock: Arc<dyn Clock>) -> Self {
+        let fault: Arc<Mutex<Box<dyn Fn(CommitPoint) -> Fault + Send>>> =
+            Arc::new(Mutex::new(Box::new(|_| Fault::None)));
+        let met = Arc::new(Notify::new());
+        let plan = Box::new({
+            let (fault, met) = (fault.clone(), met.clone());
+            move |point| {
+                let fault = (*fault.lock().unwrap())(point);
+                if fault != Fault::None {
+                    met.notify_one();
+                }
+                fault
+            }
+        });
+        let store = FaultStore::new(ground.store.clone(), clock.clone(), plan);
+        let builder = Server::builder(store, api_only()).clock(clock).functions(samples::functions);
+        let mut server = builder.start(listener().await).await.unwrap();
+        let key = server.take_first_key().unwrap_or_else(|| key.to_owned());
+        Failing { server, key, fault, met }
+    }
+
+    fn fail(&self, fault: impl Fn(CommitPoint) -> Fault + Send + 'static) {
+        *self.fault.lock().unwrap() = Box::new(fault);
+    }
+
+    fn call(&self, method: &Method, path: &str, body: &Value) -> reqwest::RequestBuilder {
+        let url = format!("http://{}{path}", self.server.address());
+        let mut call = reqwest::Client::new().request(method.clone(), url).bearer_auth(&self.key);
+        if *method == Method::PUT && !path.contains("recurring") {
+            call = call.header("if-none-match", "*");
+        }
+        if !body.is_null() {
+            call = call.json(body);
+        }
+        call
+    }
+}
+
+async fn answer(call: reqwest::RequestBuilder) -> Answer {
+    let answer = call.send().await.unwrap();
+    let warning = answer.headers().get("segno-warning").map(|value| value.to_str().unwrap().to_owned());
+    Answer { status: answer.status().as_u16(), problem: answer.json().await.unwrap_or_default(), warning }
+}
+
+/// A write: its method, its route in the document, where it goes, and its body.
+type Row = (Method, &'static str, String, Value);
+
+/// Everything that the rows need, made on a server whose store does not fail; then the rows, those that remove last.
+async fn rows(calm: &Stand) -> Vec<Row> {
+    let client = calm.client();
+    let waiting = json!({ "name": "Ada", "wait": true }).to_string();
+    for id in ["one", "two"] {
+        client.start(&crate::stand::greet(id, &waiting), None, Duration::ZERO).await.unwrap();
+        let is_begun = async {
+            while client.instance(id, Duration::ZERO).await.unwrap().orchestration.is_none() {
+                tokio::task::yield_now().await;
+            }
+        };
+        segno::clock::timeout(&SystemClock, PATIENCE, is_begun).await.expect("it does not begin");
+    }
+    let remote = json_of(&json!({ "executor": "remote" }));
+    client.put_function("render", &remote, Expected::Absent).await.unwrap();
+    let mut leases = Vec::new();
+    for key in ["a", "b", "c", "d"] {
+        let mut request = segno_api::invocation::Invoke::new("render", json_of(&1));
+        request.key = Some(key.to_owned());
+        client.invoke(&request, Duration::ZERO).await.unwrap();
+        let fetch = FetchWork { wait_ms: 60_000, ..FetchWork::new("w", ["render"]) };
+        leases.push(client.fetch_work(&fetch).await.unwrap().items.remove(0).lease);
+    }
+    let hook = json!({ "function": "echo", "verification": "none", "store_only": true });
+    client.put_hook("inbox", &json_of(&hook), Expected::Absent).await.unwrap();
+    let posted = reqwest::Client::new().post(calm.url("/v1/hooks/default/inbox")).body("{}").send().await;
+    let payload: Value = posted.unwrap().json().await.unwrap();
+    let payload = format!("/v1/hooks/default/inbox/payloads/{}", payload["id"].as_str().unwrap());
+    let post = async |path: &str, body: Value| -> String {
+        let call = reqwest::Client::new().post(calm.url(path)).bearer_auth(&calm.admin_key).json(&body);
+        let made: Value = call.send().await.unwrap().json().await.unwrap();
+        let ids = [&made["id"], &made["recurring_id"], &made["key"]["id"]];
+        ids.into_iter().find_map(Value::as_str).unwrap_or_else(|| panic!("{path}: {made}")).to_owned()
+    };
+    let action = json!({ "tool_name": "echo", "tool_input": 1, "next_tick_at": "2999-01-01T00:00:00Z" });
+    let first = post("/v1/actions", action.clone()).await;
+    let second = post("/v1/actions", action.clone()).await;
+    let daily = json!({ "cron_expr": "0 9 * * *", "provider": "echo", "action_type": "x", "payload": {} });
+    let recurring = post("/v1/recurring", daily.clone()).await;
+    let key = json!({ "name": "x", "role": "viewer", "grants": [{ "namespace": "*", "tenant": "*" }] });
+    let revoked = post("/v1/keys", key.clone()).await;
+    let backfill = json!({ "start": "2026-01-01T00:00:00Z", "end": "2026-01-02T12:00:00Z" });
+    let (post_method, put) = (Method::POST, Method::PUT);
+    let row = |method: &Method, route: &'static str, path: &str, body: Value| {
+        (method.clone(), route, path.to_owned(), body)
+    };
+    let lease = |place: usize| json!({ "lease": leases[place] });
+    let with = |mut body: Value, name: &str, value: Value| {
+        body[name] = value;
+        body
+    };
+    let mut rows = vec![
+        row(
+            &post_method,
+            "/v1/instances",
+            "/v1/instances",
+            json!({ "orchestration": "greet", "id": "new", "input": { "name": "A" } }),
+        ),
+        row(&post_method, "/v1/invocations", "/v1/invocations", json!({ "function": "echo", "input": 1 })),
+        row(
+            &post_method,
+            "/v1/instances/bulk",
+            "/v1/instances/bulk",
+            json!({ "action": "pause", "filter": { "prefix": "one" } }),
+        ),
+        row(&put, "/v1/functions/{name}", "/v1/functions/new", json!({ "executor": "remote" })),
+        row(&put, "/v1/hooks/{namespace}/{route}", "/v1/hooks/default/new", hook),
+        row(
+            &Method::PATCH,
+            "/v1/hooks/{namespace}/{route}",
+            "/v1/hooks/default/inbox",
+            json!({ "store_only": false }),
+        ),
+        row(&post_method, "/v1/hooks/{namespace}/{route}", "/v1/hooks/default/inbox", json!({ "n": 1 })),
+        row(
+            &post_method,
+            "/v1/hooks/{namespace}/{route}/payloads/{id}/replay",
+            &format!("{payload}/replay"),
+            Value::Null,
+        ),
+        row(&post_method, "/v1/actions", "/v1/actions", action),
+        row(&Method::PATCH, "/v1/actions/{id}", &format!("/v1/actions/{first}"), json!({ "label": "new" })),
+        row(&post_method, "/v1/actions/{id}/run", &format!("/v1/actions/{first}/run"), Value::Null),
+        row(&post_method, "/v1/actions/{id}/cancel", &format!("/v1/actions/{second}/cancel"), Value::Null),
+        row(&post_method, "/v1/recurring", "/v1/recurring", daily),
+        row(
+            &put,
+            "/v1/recurring/{id}",
+            &format!("/v1/recurring/{recurring}"),
+            json!({ "description": "new" }),
+        ),
+        row(
+            &post_method,
+            "/v1/recurring/{id}/pause",
+            &format!("/v1/recurring/{recurring}/pause"),
+            Value::Null,
+        ),
+        row(
+            &post_method,
+            "/v1/recurring/{id}/resume",
+            &format!("/v1/recurring/{recurring}/resume"),
+            Value::Null,
+        ),
+        row(
+            &post_method,
+            "/v1/recurring/{id}/backfill",
+            &format!("/v1/recurring/{recurring}/backfill"),
+            backfill,
+        ),
+        row(&post_method, "/v1/keys", "/v1/keys", key),
+        row(
+            &post_method,
+            "/v1/work/heartbeat",
+            "/v1/work/heartbeat",
+            with(lease(0), "extend_ms", json!(30_000)),
+        ),
+        row(&post_method, "/v1/work/complete", "/v1/work/complete", with(lease(1), "result", json!(1))),
+        row(&post_method, "/v1/work/fail", "/v1/work/fail", with(lease(2), "message", json!("no paint"))),
+        row(&post_method, "/v1/work/release", "/v1/work/release", lease(3)),
+        row(
+            &post_method,
+            "/v1/instances/{id}/restart",
+            "/v1/instances/one/restart",
+            json!({ "new_id": "three" }),
+        ),
+    ];
+    for (route, verb, body) in [
+        ("/v1/instances/{id}/raise", "raise", json!({ "name": "x" })),
+        ("/v1/instances/{id}/enqueue", "enqueue", json!({ "name": "x" })),
+        ("/v1/instances/{id}/pause", "pause", json!({})),
+        ("/v1/instances/{id}/resume", "resume", Value::Null),
+        ("/v1/instances/{id}/cancel", "cancel", json!({})),
+    ] {
+        rows.push(row(&post_method, route, &format!("/v1/instances/two/{verb}"), body));
+    }
+    let delete = &Method::DELETE;
+    rows.push(row(delete, "/v1/hooks/{namespace}/{route}/payloads/{id}", &payload, Value::Null));
+    rows.push(row(delete, "/v1/hooks/{namespace}/{route}", "/v1/hooks/default/inbox", Value::Null));
+    rows.push(row(delete, "/v1/functions/{name}", "/v1/functions/render", Value::Null));
+    rows.push(row(delete, "/v1/actions/{id}", &format!("/v1/actions/{second}"), Value::Null));
+    rows.push(row(delete, "/v1/recurring/{id}", &format!("/v1/recurring/{recurring}"), Value::Null));
+    rows.push(row(delete, "/v1/keys/{id}", &format!("/v1/keys/{revoked}"), Value::Null));
+    rows.push(row(delete, "/v1/instances/{id}", "/v1/instances/two?force=true", Value::Null));
+    rows
+}
+
+/// The writes that the document has, but for those that leave nothing behind.
+async fn documented(calm: &Stand) -> BTreeSet<(String, String)> {
+    let document: Value = reqwest::get(calm.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let mut writes = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for method in methods.as_object().unwrap().keys() {
+            let leaves_nothing = ["/v1/recurring/preview", "/v1/work/fetch"].contains(&path.as_str());
+            if ["post", "put", "patch", "delete"].contains(&method.as_str()) && !leaves_nothing {
+                writes.insert((method.to_uppercase(), path.clone()));
+            }
+        }
+    }
+    writes
+}
+
+#[tokio::test]
+async fn no_route_calls_done_what_was_not_nor_undone_what_may_have_been() {
+    let ground = Ground::new().await;
+    let calm = Stand::on(settings(Authentication::Keys), &ground).await;
+    let rows = rows(&calm).await;
+    let known = rows.iter().map(|row| (row.0.to_string(), row.1.to_owned())).collect();
+    assert_eq!(documented(&calm).await, known, "every route that writes has a row here");
+    // From here on nothing but the requests changes anything.
+    let Stand { server, admin_key, .. } = calm;
+    server.shutdown().await;
+    let failing = Failing::new(&ground, &admin_key, SystemClock::shared()).await;
+    for (method, _, path, body) in &rows {
+        failing.fail(|_| Fault::Refuse);
+        let refused = answer(failing.call(method, path, body)).await;
+        let detail = refused.problem["detail"].as_str().unwrap_or_default().to_owned();
+        assert_eq!((refused.status, refused.code()), (503, "unavailable"), "{method} {path}: {detail}");
+        assert!(detail.contains("nothing was changed"), "{method} {path}: {detail}");
+        failing.fail(|_| Fault::FailBefore);
+        let lost = answer(failing.call(method, path, body)).await;
+        assert_eq!((lost.status, lost.code()), (503, "outcome-unknown"), "{method} {path}: {}", lost.problem);
+        failing.fail(|_| Fault::FailAfter);
+        let done = answer(failing.call(method, path, body)).await;
+        assert_eq!((done.status, done.code()), (503, "outcome-unknown"), "{method} {path}: {}", done.problem);
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_answer_is_given_up_within_35_seconds() {
+    let ground = Ground::new().await;
+    let clock = VirtualClock::new();
+    let failing = Failing::new(&ground, "", clock.clone()).await;
+    failing.fail(|point| match point.operation {
+        "enqueue_for_orchestrator" => Fault::CrashBefore,
+        _ => Fault::None,
+    });
+    let body = json!({ "orchestration": "greet", "id": "a", "input": {} });
+    let begun_ms = clock.now_ms();
+    let call = tokio::spawn(answer(failing.call(&Method::POST, "/v1/instances", &body)));
+    failing.met.notified().await;
+    clock.advance(Duration::from_secs(35));
+    let answer = call.await.unwrap();
+    assert_eq!((answer.status, answer.code()), (503, "outcome-unknown"), "{}", answer.problem);
+    assert!(clock.now_ms() - begun_ms <= 35_000);
+}
+
+#[tokio::test]
+async fn a_refusal_is_neither_replaced_nor_delayed_by_an_audit_log_that_cannot_be_written() {
+    let ground = Ground::new().await;
+    let clock = VirtualClock::new();
+    let failing = Failing::new(&ground, "", clock.clone()).await;
+    failing.fail(|_| Fault::CrashBefore);
+    // Time stands still, so an answer that waited for anything would never come.
+    let refused = answer(failing.call(&Method::POST, "/v1/invocations", &json!({ "function": 1 }))).await;
+    assert_eq!((refused.status, refused.code()), (400, "invalid-request"), "{}", refused.problem);
+}
+
+#[tokio::test]
+async fn a_success_stays_one_when_its_audit_entry_is_late() {
+    let ground = Ground::new().await;
+    let clock = VirtualClock::new();
+    let failing = Failing::new(&ground, "", clock.clone()).await;
+    failing.fail(|point| match point.operation {
+        "commit_records" => Fault::FailBefore,
+        _ => Fault::None,
+    });
+    let body = json!({ "orchestration": "greet", "id": "a", "input": {} });
+    let call = tokio::spawn(answer(failing.call(&Method::POST, "/v1/instances", &body)));
+    failing.met.notified().await;
+    // The request is a task of this thread; let it get to its wait for the entry.
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    clock.advance(Duration::from_secs(3));
+    let done = call.await.unwrap();
+    assert_eq!(done.status, 201, "{}", done.problem);
+    assert_eq!(done.warning.as_deref(), Some("audit-entry-delayed"));
+    failing.fail(|_| Fault::None);
+    let listed = async {
+        loop {
+            clock.advance(Duration::from_secs(1));
+            let page = answer(failing.call(&Method::GET, "/v1/audit", &Value::Null)).await;
+            if page.problem["entries"].as_array().is_some_and(|entries| !entries.is_empty()) {
+                return;
+            }
+        }
+    };
+    segno::clock::timeout(&SystemClock, PATIENCE, listed).await.expect("the entry is written later");
+}

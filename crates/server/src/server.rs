@@ -253,6 +253,7 @@ impl ServerBuilder {
             limits: Limits {
                 max_connections: app.settings.server.max_connections,
                 header_timeout: Duration::from_secs(app.settings.server.header_timeout_seconds),
+                write_timeout: Duration::from_secs(app.settings.server.write_timeout_seconds),
             },
             clock: self.clock,
             stopping: stopping.clone(),

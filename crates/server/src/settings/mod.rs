@@ -125,6 +125,8 @@ pub struct ServerSettings {
     /// File with the TLS certificates, PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_certificates: Option<PathBuf>,
+    /// A caller that reads nothing of its answers for this long is disconnected.
+    pub write_timeout_seconds: u64,
     /// File with the key of the TLS certificate, PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<PathBuf>,
@@ -224,6 +226,7 @@ impl Default for RuntimeSettings {
             max_deliveries: options.max_attempts,
         }
     }
+            write_timeout_seconds: 30,
 }
 
 impl Settings {
@@ -279,6 +282,7 @@ impl Settings {
         match (&server.tls_certificates, &server.tls_key) {
             (Some(_), None) => {
                 Err(SettingsError::value("server.tls_key", "is missing; tls_certificates needs it"))
+            ("server.write_timeout_seconds", usize::try_from(server.write_timeout_seconds).unwrap_or(1)),
             }
             (None, Some(_)) => {
                 Err(SettingsError::value("server.tls_certificates", "is missing; tls_key needs it"))

@@ -10,6 +10,7 @@ mod access;
 mod actions;
 mod built_in;
 mod changes;
+mod connections;
 mod examples;
 mod functions;
 mod hooks;

@@ -1,9 +1,15 @@
-//! Connections: accepted up to a limit, with or without TLS, with time limits on what clients send, and an end in order.
+//! Connections: accepted up to a limit, with or without TLS, with time limits on what peers send and read, and an end in order.
 
+mod activity;
+mod connections;
+mod descriptors;
+
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,16 +17,18 @@ use axum::Router;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use segno::clock::{self, Clock};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use activity::{Activity, AnswerBody, Overdue, Patience, WatchedStream};
+use connections::{Connections, Place};
 
 /// Largest head of a request in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -31,16 +39,30 @@ const MAX_HEADERS: usize = 100;
 /// Most requests at once on one HTTP/2 connection.
 const MAX_HTTP2_STREAMS: u32 = 256;
 
+/// Most bytes of answers that one HTTP/2 stream keeps for a peer that does not read.
+const MAX_HTTP2_SEND_BYTES: usize = 256 * 1024;
+
+/// Most streams that a peer has opened and reset before they were looked at; more end the connection.
+const MAX_HTTP2_RESETS: usize = 20;
+
+/// Most streams that the server resets because of a peer's errors; more end the connection.
+const MAX_HTTP2_OWN_RESETS: usize = 256;
+
+/// Metric: quiet connections that gave way to new ones.
+const DISPLACED: &str = "segno_connections_displaced_total";
+
 /// After an accept that failed (too many open files), so long until the next.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// What limits connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Most connections at once; more wait to be accepted.
+    /// Most connections at once. A new one takes the place of one without a request.
     pub max_connections: usize,
-    /// Within this time the head of a request, and a TLS handshake, must be there.
+    /// Within this time the head of a request, and a TLS handshake, must be there; idle connections end after it.
     pub header_timeout: Duration,
+    /// A peer that reads nothing of its answers for this long is disconnected.
+    pub write_timeout: Duration,
 }
 
 /// Why a certificate or key cannot be used.
@@ -94,14 +116,15 @@ pub struct Serving {
 impl Serving {
     /// Accepts and serves connections until the end; resolves when the last connection is done.
     pub async fn run(self, listener: TcpListener) {
-        let places = Arc::new(Semaphore::new(self.limits.max_connections));
-        let graceful = GracefulShutdown::new();
+        let max = descriptors::connections_within_limit(self.limits.max_connections);
+        let connections = Connections::new(max, self.clock.clone());
         let builder = self.builder();
+        let tasks = TaskTracker::new();
         loop {
             let accepted = tokio::select! {
                 biased;
                 () = self.stopping.cancelled() => break,
-                accepted = accept(&listener, &places, &*self.clock) => accepted,
+                accepted = accept(&listener, &connections, &*self.clock) => accepted,
             };
             let (stream, place) = accepted;
             // Answers are small and must not wait for more.
@@ -109,38 +132,36 @@ impl Serving {
             let connection = Connection {
                 builder: builder.clone(),
                 router: self.router.clone(),
-                watcher: graceful.watcher(),
+                patience: Patience { quiet: self.limits.header_timeout, write: self.limits.write_timeout },
+                stopping: self.stopping.clone(),
             };
-            let (tls, clock, timeout) = (self.tls.clone(), self.clock.clone(), self.limits.header_timeout);
-            tokio::spawn(async move {
-                let _place = place;
-                match tls {
-                    None => connection.serve(stream).await,
-                    Some(tls) => match clock::timeout(&*clock, timeout, tls.accept(stream)).await {
-                        Some(Ok(stream)) => connection.serve(stream).await,
-                        Some(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
-                        None => tracing::debug!("a TLS handshake took too long"),
-                    },
+            let tls = self.tls.clone();
+            tasks.spawn(async move {
+                let displaced = place.displaced.clone();
+                tokio::select! {
+                    biased;
+                    () = displaced.cancelled() => tracing::debug!("a quiet connection gives way to a new one"),
+                    () = connection.run(stream, tls, &place.activity) => {}
                 }
             });
         }
         drop(listener);
-        graceful.shutdown().await;
+        tasks.close();
+        tasks.wait().await;
     }
 
+    /// Time limits are those of [`Activity`], for both protocols; hyper has the limits of size and number.
     fn builder(&self) -> Builder<TokioExecutor> {
         let mut builder = Builder::new(TokioExecutor::new());
-        builder
-            .http1()
-            .timer(TokioTimer::new())
-            .header_read_timeout(self.limits.header_timeout)
-            .max_buf_size(MAX_HEAD_BYTES)
-            .max_headers(MAX_HEADERS);
+        builder.http1().header_read_timeout(None).max_buf_size(MAX_HEAD_BYTES).max_headers(MAX_HEADERS);
         builder
             .http2()
             .timer(TokioTimer::new())
             .max_concurrent_streams(MAX_HTTP2_STREAMS)
             .max_header_list_size(MAX_HEAD_BYTES as u32)
+            .max_send_buf_size(MAX_HTTP2_SEND_BYTES)
+            .max_pending_accept_reset_streams(MAX_HTTP2_RESETS)
+            .max_local_error_reset_streams(MAX_HTTP2_OWN_RESETS)
             .keep_alive_interval(Some(self.limits.header_timeout))
             .keep_alive_timeout(self.limits.header_timeout);
         builder
@@ -150,35 +171,74 @@ impl Serving {
 struct Connection {
     builder: Builder<TokioExecutor>,
     router: Router,
-    watcher: hyper_util::server::graceful::Watcher,
+    patience: Patience,
+    stopping: CancellationToken,
 }
 
 impl Connection {
-    async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    /// Serves a connection to its end, after a TLS handshake if there are certificates.
+    async fn run(self, stream: TcpStream, tls: Option<TlsAcceptor>, activity: &Arc<Activity>) {
+        let Some(tls) = tls else { return self.serve(stream, activity).await };
+        match activity::within(activity, self.patience, tls.accept(stream)).await {
+            Ok(Ok(stream)) => self.serve(stream, activity).await,
+            Ok(Err(error)) => tracing::debug!(%error, "a TLS handshake failed"),
+            Err(_) => tracing::debug!("a TLS handshake took too long"),
+        }
+    }
+
+    async fn serve(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        activity: &Arc<Activity>,
+    ) {
         let service = TowerToHyperService::new(self.router);
+        let noted = activity.clone();
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             use hyper::service::Service as _;
-            service.call(request)
+            let under_way = noted.begin();
+            let answer = service.call(request);
+            async move { Ok::<_, Infallible>(answer.await?.map(|body| AnswerBody::new(body, under_way))) }
         });
-        let connection = self.builder.serve_connection(TokioIo::new(stream), service).into_owned();
-        if let Err(error) = self.watcher.watch(connection).await {
-            tracing::debug!(%error, "a connection ended");
+        let stream = TokioIo::new(WatchedStream::new(stream, activity.clone()));
+        let mut connection = pin!(self.builder.serve_connection(stream, service));
+        let mut is_ending = false;
+        loop {
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a connection ended");
+                    }
+                    return;
+                }
+                () = self.stopping.cancelled(), if !is_ending => {}
+                overdue = activity.overdue(self.patience) => {
+                    tracing::debug!(?overdue, "a connection is closed: its peer keeps the server waiting");
+                    // An idle peer is told first, so that a request which is on its way is not lost.
+                    if is_ending || overdue == Overdue::NotReading || !activity.give_notice(self.patience) {
+                        return;
+                    }
+                }
+            }
+            is_ending = true;
+            connection.as_mut().graceful_shutdown();
         }
     }
 }
 
-/// The next connection, once there is a place for it.
+/// The next connection, and its place.
 async fn accept(
     listener: &TcpListener,
-    places: &Arc<Semaphore>,
+    connections: &Arc<Connections>,
     clock: &dyn Clock,
-) -> (TcpStream, tokio::sync::OwnedSemaphorePermit) {
-    let place = places.clone().acquire_owned().await.expect("the semaphore is never closed");
+) -> (TcpStream, Place) {
     loop {
         match listener.accept().await {
-            Ok((stream, _)) => return (stream, place),
+            Ok((stream, peer)) => return (stream, connections.admit(peer.ip()).await),
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
+                // Out of open files, mostly: a quiet connection gives its own back.
+                let displaced = connections.displace_one();
+                tracing::warn!(%error, displaced, "a connection could not be accepted");
                 clock::sleep(clock, ACCEPT_PAUSE).await;
             }
         }

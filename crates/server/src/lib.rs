@@ -13,6 +13,7 @@
 //! | `idempotency` | a request that is sent again |
 //! | `audit` | who changed what |
 //! | `bucket` | so many requests a second |
+//! | `streams` | how many live streams are open, and whose |
 //! | `events` | what happens to instances, for callers who listen |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
@@ -34,8 +35,8 @@ mod events;
 mod extract;
 mod idempotency;
 mod listen;
-mod problem;
 mod operation;
+mod problem;
 mod readiness;
 mod request_id;
 mod routes;
@@ -43,6 +44,7 @@ pub mod samples;
 mod scope;
 mod server;
 pub mod settings;
+mod streams;
 mod trace;
 mod work;
 

@@ -139,6 +139,16 @@ impl Refusal {
         Self::new(Code::NotFound, format!("there is no {what} {id:?}"))
     }
 
+    /// The stable name of what is wrong.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// What is wrong.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
     /// The HTTP status.
     pub fn status(&self) -> StatusCode {
         self.status
@@ -257,16 +267,6 @@ impl Refusal {
             }
         }
     }
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} [{}]", self.detail, self.code)
-    }
-}
-
-impl From<ProviderError> for Refusal {
-    fn from(error: ProviderError) -> Self {
 
     /// The operation could not be carried out for now; tells whether it may have changed something all the same.
     pub fn unavailable(reason: &str, effect: Effect) -> Self {
@@ -281,6 +281,16 @@ impl From<ProviderError> for Refusal {
         };
         Self::new(code, format!("{reason}; {advice}"))
     }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} [{}]", self.detail, self.code)
+    }
+}
+
+impl From<ProviderError> for Refusal {
+    fn from(error: ProviderError) -> Self {
         Self::from_kind(error.kind(), &error)
     }
 }

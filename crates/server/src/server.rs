@@ -17,7 +17,6 @@ use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -26,10 +25,11 @@ use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
 use crate::events::{Hub, Relay};
 use crate::idempotency::Idempotency;
-use crate::operation::TrackedStore;
 use crate::listen::{self, Limits, Serving, TlsError};
+use crate::operation::TrackedStore;
 use crate::routes::{self, HookRates};
 use crate::settings::{Authentication, Role, Settings, SettingsError};
+use crate::streams::Streams;
 use crate::trace::CurrentTrace;
 use crate::work::{LeaseSeal, Presence, Pusher};
 
@@ -233,7 +233,7 @@ impl ServerBuilder {
         let app: App = Arc::new(AppState {
             audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
             idempotency: Idempotency::new(self.store),
-            streams: Arc::new(Semaphore::new(self.settings.server.max_streams)),
+            streams: Streams::new(&self.settings.server),
             clock: self.clock.clone(),
             ids: self.ids,
             node,

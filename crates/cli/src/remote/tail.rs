@@ -44,6 +44,9 @@ pub async fn run(arguments: Tail, format: Format) -> Result<(), Failure> {
         loop {
             match stream.next().await {
                 Ok(Some(event)) if event.name == "end" => return Ok(()),
+                Ok(Some(event)) if event.name == "revoked" => {
+                    return Err(Failure::Serving(format!("the server ended the stream: {}", event.data)));
+                }
                 Ok(Some(event)) => {
                     tries = 0;
                     last = Some(event.id.clone());

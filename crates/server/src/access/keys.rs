@@ -17,6 +17,7 @@ use segno_api::key::{CreateKey, Grant, Key, Role};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
+use tokio::sync::Notify;
 
 use super::Caller;
 use crate::bucket::Bucket;
@@ -78,10 +79,31 @@ struct Remembered {
     bucket: Bucket,
 }
 
+/// A key that was verified again while a request lasts.
+#[derive(Clone)]
+pub(super) struct Rechecked {
+    caller: Option<Caller>,
+    expires_at_ms: Option<u64>,
+    read_at_ms: u64,
+}
+
+impl Rechecked {
+    pub(super) fn is_fresh(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.read_at_ms) < REMEMBER_MS
+    }
+
+    pub(super) fn caller_at(self, now_ms: u64) -> Option<Caller> {
+        self.caller.filter(|_| !is_over(self.expires_at_ms, now_ms))
+    }
+}
+
 /// The keys of a store.
 pub struct KeyStore {
     store: Arc<dyn Store>,
-    clock: Arc<dyn Clock>,
+    pub(super) clock: Arc<dyn Clock>,
+    /// Notified when a key is revoked on this node.
+    pub(super) revoked: Notify,
+    pub(super) rechecked: Mutex<LruCache<String, Rechecked>>,
     requests_per_second: Option<u32>,
     remembered: Mutex<LruCache<[u8; 32], Remembered>>,
     used: Mutex<LruCache<String, u64>>,
@@ -93,6 +115,8 @@ impl KeyStore {
         KeyStore {
             store,
             clock,
+            revoked: Notify::new(),
+            rechecked: Mutex::new(LruCache::new(MAX_REMEMBERED)),
             requests_per_second,
             remembered: Mutex::new(LruCache::new(MAX_REMEMBERED)),
             used: Mutex::new(LruCache::new(MAX_REMEMBERED)),
@@ -123,6 +147,9 @@ impl KeyStore {
             return Err(refused());
         }
         let caller = Caller::with_key(id, key.role, &key.grants);
+        let (again, expires_at_ms) = (Some(caller.clone()), key.expires_at_ms);
+        let again = Rechecked { caller: again, expires_at_ms, read_at_ms: now_ms };
+        self.rechecked.lock().unwrap_or_else(PoisonError::into_inner).put(id.to_owned(), again);
         let mut remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
         let bucket = match remembered.pop(&digest) {
             Some(known) => known.bucket,
@@ -250,7 +277,20 @@ impl KeyStore {
             Err(error) => return Err(error.into()),
         }
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.rechecked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.revoked.notify_waiters();
         Ok(())
+    }
+
+    /// A key as it is stored now.
+    pub(super) async fn read(&self, id: &str) -> Result<Rechecked, Refusal> {
+        let read_at_ms = self.clock.now_ms();
+        let Some(record) = self.store.get_record(KIND, id).await? else {
+            return Ok(Rechecked { caller: None, expires_at_ms: None, read_at_ms });
+        };
+        let key = decode(&record)?;
+        let caller = Some(Caller::with_key(id, key.role, &key.grants));
+        Ok(Rechecked { caller, expires_at_ms: key.expires_at_ms, read_at_ms })
     }
 }
 

@@ -26,10 +26,9 @@ use segno::work::WorkQueue;
 use segno_actions::functions::Functions;
 use segno_actions::hooks::Hooks;
 use segno_actions::recurring::RecurringActions;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{Caller, KeyStore};
+use crate::access::{Caller, KeyStore, Need};
 use crate::audit::AuditLog;
 use crate::events::Hub;
 use crate::idempotency::Idempotency;
@@ -37,6 +36,7 @@ use crate::problem::Refusal;
 use crate::readiness::Readiness;
 use crate::routes::HookRates;
 use crate::settings::Settings;
+use crate::streams::Streams;
 use crate::trace::CurrentTrace;
 use crate::work::{LeaseSeal, Presence};
 
@@ -73,7 +73,7 @@ pub struct AppState {
     /// Tells the trace context of the current span, if spans are exported.
     pub current_trace: Option<CurrentTrace>,
     /// Places for live streams.
-    pub streams: Arc<Semaphore>,
+    pub streams: Arc<Streams>,
     /// Cancelled when the server stops: streams end and readiness is over.
     pub stopping: CancellationToken,
     /// Stored data of all tenants.
@@ -145,6 +145,14 @@ impl AppState {
         match &self.resources.keys {
             None => Ok(Caller::anonymous()),
             Some(keys) => keys.verify(&token()?).await,
+        }
+    }
+
+    /// Waits until a caller may no longer do what it needs, and returns the reason. Without keys that never happens.
+    pub async fn until_lost(&self, caller: &Caller, need: Need) -> Refusal {
+        match &self.resources.keys {
+            None => std::future::pending().await,
+            Some(keys) => keys.until_lost(caller, need, None).await,
         }
     }
 

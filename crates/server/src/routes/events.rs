@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::convert::Infallible;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
@@ -11,12 +12,11 @@ use futures_util::stream::{self, Stream};
 use segno::runtime::ChangeKind;
 use segno::store::ExecutionStatus;
 use segno_api::change::{self as wire, Change, FollowChanges};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::instances::{list, view};
 use super::sse;
-use crate::access::timestamp;
+use crate::access::{Caller, timestamp};
 use crate::app::{App, Tenant, TenantChange, TenantListener};
 use crate::events::{Known, Position};
 use crate::extract::Query;
@@ -39,6 +39,7 @@ use crate::scope::ScopeParameters;
 pub async fn events(
     State(app): State<App>,
     tenant: Tenant,
+    Extension(caller): Extension<Caller>,
     Query(request): Query<FollowChanges>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
@@ -49,12 +50,12 @@ pub async fn events(
         orchestration: request.orchestration,
         label: request.label.as_deref().map(|label| list::parse_label("label", label)).transpose()?,
     };
-    let place = sse::place(&app)?;
+    let permitted = sse::place(&tenant, caller)?;
     let listener = tenant.changes(after);
     let listening = SseEvent::default().id(listener.place().to_string()).event("listening").data("{}");
     let stopping = app.stopping.clone();
-    let follower = Follower { stopping, filter, listener, ready: [listening].into(), _place: place };
-    Ok(sse::answer(follower.stream()))
+    let follower = Follower { stopping, filter, listener, ready: [listening].into() };
+    Ok(sse::answer(permitted, follower.stream()))
 }
 
 /// Which changes.
@@ -79,7 +80,6 @@ struct Follower {
     filter: Filter,
     listener: TenantListener,
     ready: VecDeque<SseEvent>,
-    _place: OwnedSemaphorePermit,
 }
 
 impl Follower {

@@ -118,15 +118,19 @@ pub struct ServerSettings {
     pub max_connections: usize,
     /// Most live streams at once.
     pub max_streams: usize,
+    /// Most live streams at once of one key.
+    pub max_streams_per_key: usize,
+    /// Most live streams at once in one tenant.
+    pub max_streams_per_tenant: usize,
     /// Within this time the headers of a request must be there.
     pub header_timeout_seconds: u64,
+    /// A caller that reads nothing of its answers for this long is disconnected.
+    pub write_timeout_seconds: u64,
     /// Within this time a request must have arrived as a whole.
     pub body_timeout_seconds: u64,
     /// File with the TLS certificates, PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_certificates: Option<PathBuf>,
-    /// A caller that reads nothing of its answers for this long is disconnected.
-    pub write_timeout_seconds: u64,
     /// File with the key of the TLS certificate, PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<PathBuf>,
@@ -201,7 +205,10 @@ impl Default for ServerSettings {
             max_body_bytes: 1024 * 1024,
             max_connections: 4_096,
             max_streams: 512,
+            max_streams_per_key: 64,
+            max_streams_per_tenant: 256,
             header_timeout_seconds: 10,
+            write_timeout_seconds: 30,
             body_timeout_seconds: 30,
             tls_certificates: None,
             tls_key: None,
@@ -226,7 +233,6 @@ impl Default for RuntimeSettings {
             max_deliveries: options.max_attempts,
         }
     }
-            write_timeout_seconds: 30,
 }
 
 impl Settings {
@@ -258,6 +264,9 @@ impl Settings {
         for (name, value) in [
             ("server.max_body_bytes", server.max_body_bytes),
             ("server.max_connections", server.max_connections),
+            ("server.max_streams_per_key", server.max_streams_per_key),
+            ("server.max_streams_per_tenant", server.max_streams_per_tenant),
+            ("server.write_timeout_seconds", usize::try_from(server.write_timeout_seconds).unwrap_or(1)),
             ("server.header_timeout_seconds", usize::try_from(server.header_timeout_seconds).unwrap_or(1)),
             ("server.body_timeout_seconds", usize::try_from(server.body_timeout_seconds).unwrap_or(1)),
             ("runtime.orchestrations", self.runtime.orchestrations),
@@ -282,7 +291,6 @@ impl Settings {
         match (&server.tls_certificates, &server.tls_key) {
             (Some(_), None) => {
                 Err(SettingsError::value("server.tls_key", "is missing; tls_certificates needs it"))
-            ("server.write_timeout_seconds", usize::try_from(server.write_timeout_seconds).unwrap_or(1)),
             }
             (None, Some(_)) => {
                 Err(SettingsError::value("server.tls_certificates", "is missing; tls_key needs it"))

@@ -20,8 +20,10 @@ use segno_actions::functions::{FunctionError, Scope as Owner};
 use segno_actions::hooks::HookError;
 
 use super::{App, Resources};
+use crate::access::{Caller, Need};
 use crate::problem::Refusal;
 use crate::scope::Scope;
+use crate::streams::StreamPlace;
 
 pub use changes::{TenantChange, TenantListener};
 pub use instances::{BulkChange, InstanceFilter, Sent};
@@ -72,6 +74,22 @@ impl Tenant {
             .scope(self.owner())
             .clock(self.app.clock.clone())
             .keep_finished(self.app.settings.action_options().keep_finished)
+    }
+
+    /// A place for a live stream of a caller, given back when dropped.
+    ///
+    /// # Errors
+    /// `too-many-streams`, with the setting whose limit is reached.
+    pub fn stream_place(&self, caller: &Caller) -> Result<StreamPlace, Refusal> {
+        self.app.streams.place(caller, &self.scope)
+    }
+
+    /// Waits until a caller may no longer read this tenant, and returns the reason. Without keys that never happens.
+    pub async fn until_lost(&self, caller: &Caller) -> Refusal {
+        match &self.resources().keys {
+            None => std::future::pending().await,
+            Some(keys) => keys.until_lost(caller, Need::Read, Some(&self.scope)).await,
+        }
     }
 
     fn resources(&self) -> &Resources {

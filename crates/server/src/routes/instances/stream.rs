@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
@@ -10,11 +11,11 @@ use axum::response::sse::Event as SseEvent;
 use futures_util::stream::{self, Stream};
 use segno::client::Instance;
 use segno::store::HistoryQuery;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::super::sse;
 use super::view;
+use crate::access::Caller;
 use crate::app::{App, Tenant};
 use crate::extract::Path;
 use crate::listen::until_stopped;
@@ -40,12 +41,13 @@ const PAGE_EVENTS: usize = 100;
 pub async fn events(
     State(app): State<App>,
     tenant: Tenant,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<String>,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let found = tenant.instance(&id).await?;
     let seen = sse::last_event(&headers, parse_id)?.unwrap_or((found.execution_id, 0));
-    let place = sse::place(&app)?;
+    let permitted = sse::place(&tenant, caller)?;
     let follower = Follower {
         stopping: app.stopping.clone(),
         tenant,
@@ -55,9 +57,8 @@ pub async fn events(
         looked: false,
         ready: Vec::new(),
         ended: false,
-        _place: place,
     };
-    Ok(sse::answer(follower.stream()))
+    Ok(sse::answer(permitted, follower.stream()))
 }
 
 fn parse_id(text: &str) -> Option<(u64, u64)> {
@@ -78,7 +79,6 @@ struct Follower {
     /// To be sent, last one first.
     ready: Vec<SseEvent>,
     ended: bool,
-    _place: OwnedSemaphorePermit,
 }
 
 impl Follower {

@@ -1,0 +1,105 @@
+//! What lasts longer than a moment ends with the key that it was opened with.
+
+use std::time::Duration;
+
+use segno::clock::{Clock, SystemClock};
+use segno_api::Client;
+use segno_api::change::FollowChanges;
+use segno_api::client::EventStream;
+use segno_api::key::{CreateKey, CreatedKey, Grant, Role};
+use segno_server::settings::{Authentication, Role as NodeRole};
+use segno_server::{Server, samples};
+use segno_testkit::clock::VirtualClock;
+
+use crate::stand::{Ground, PATIENCE, Stand, greet, settings};
+
+async fn viewer(stand: &Stand, expires_at: Option<jiff::Timestamp>) -> CreatedKey {
+    let grants = vec![Grant { namespace: "default".to_owned(), tenant: "default".to_owned() }];
+    let request = CreateKey { name: "viewer".to_owned(), role: Role::Viewer, grants, expires_at };
+    stand.client().create_key(&request).await.unwrap()
+}
+
+/// The names of the events that are left.
+async fn rest(mut stream: EventStream) -> Vec<String> {
+    let names = async {
+        let mut names = Vec::new();
+        while let Some(event) = stream.next().await.unwrap() {
+            names.push(event.name);
+        }
+        names
+    };
+    segno::clock::timeout(&SystemClock, PATIENCE, names).await.expect("the stream goes on")
+}
+
+#[tokio::test]
+async fn streams_and_long_polls_of_a_revoked_key_end_at_once() {
+    let stand = Stand::with_keys().await;
+    let waiting = greet("one", r#"{"name":"Ada","wait":true}"#);
+    stand.client().start(&waiting, None, Duration::ZERO).await.unwrap();
+    stand.client().custom_status("one", 0, PATIENCE).await.unwrap();
+    let key = viewer(&stand, None).await;
+    let client = Client::new(&stand.url("")).unwrap().key(key.secret.clone());
+    let mut all = client.changes(&FollowChanges::default(), None).await.unwrap();
+    assert_eq!(all.next().await.unwrap().unwrap().name, "listening");
+    let one = client.events("one", Some("1-99")).await.unwrap();
+    let poll = tokio::spawn({
+        let client = client.clone();
+        async move { client.instance("one", PATIENCE).await }
+    });
+    stand.client().revoke_key(&key.key.id).await.unwrap();
+    assert_eq!(rest(all).await, ["revoked"]);
+    assert_eq!(rest(one).await, ["revoked"]);
+    assert_eq!(poll.await.unwrap().unwrap_err().status(), Some(401));
+}
+
+#[tokio::test]
+async fn streams_end_on_other_nodes_and_when_the_key_expires() {
+    let ground = Ground::new().await;
+    let stand = Stand::on(settings(Authentication::Keys), &ground).await;
+    let clock = VirtualClock::new();
+    let mut api_only = settings(Authentication::Keys);
+    api_only.server.roles = [NodeRole::Api].into();
+    let builder = Server::builder(ground.of_another_node().await.store, api_only).clock(clock.clone());
+    let other = builder.functions(samples::functions).start(crate::stand::listener().await).await.unwrap();
+    let open = async |secret: &str| {
+        let client = Client::new(&format!("http://{}", other.address())).unwrap().key(secret.to_owned());
+        let mut stream = client.changes(&FollowChanges::default(), None).await.unwrap();
+        assert_eq!(stream.next().await.unwrap().unwrap().name, "listening");
+        stream
+    };
+    let in_an_hour_ms = SystemClock.now_ms() + 3_600_000;
+    let in_an_hour = jiff::Timestamp::from_millisecond(i64::try_from(in_an_hour_ms).unwrap()).unwrap();
+    let (revoked, expiring) = (viewer(&stand, None).await, viewer(&stand, Some(in_an_hour)).await);
+    let (first, second) = (open(&revoked.secret).await, open(&expiring.secret).await);
+    stand.client().revoke_key(&revoked.key.id).await.unwrap();
+    // The key was verified a moment ago; it is verified again after three seconds.
+    let passing = async {
+        loop {
+            clock.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        names = rest(first) => assert_eq!(names, ["revoked"]),
+        () = passing => {}
+    }
+    clock.advance_to_ms(in_an_hour_ms);
+    assert_eq!(rest(second).await, ["revoked"]);
+}
+
+#[tokio::test]
+async fn one_key_leaves_streams_for_others() {
+    let mut settings = settings(Authentication::Keys);
+    settings.server.max_streams_per_key = 2;
+    let stand = Stand::with(settings).await;
+    let (greedy, other) = (viewer(&stand, None).await, viewer(&stand, None).await);
+    let greedy = Client::new(&stand.url("")).unwrap().key(greedy.secret);
+    let other = Client::new(&stand.url("")).unwrap().key(other.secret);
+    let follow = FollowChanges::default();
+    let held = [greedy.changes(&follow, None).await.unwrap(), greedy.changes(&follow, None).await.unwrap()];
+    let refused = greedy.changes(&follow, None).await.err().unwrap();
+    assert_eq!((refused.status(), refused.code()), (Some(429), Some("too-many-streams")));
+    assert!(refused.to_string().contains("server.max_streams_per_key"), "{refused}");
+    assert!(other.changes(&follow, None).await.is_ok());
+    drop(held);
+}

@@ -37,7 +37,8 @@ pub enum OnConflict {
     Reject,
     /// Takes the one that is there, whatever its state.
     UseExisting,
-    /// Deletes the one that is there with its children, running or not, and starts anew.
+    /// Begins the next execution of the one that is there; its earlier executions stay. One that has not ended is cancelled in the
+    /// same step, with its children.
     Replace,
 }
 
@@ -228,14 +229,14 @@ pub struct Accepted {
     pub id: String,
 }
 
-/// A new start with the input of before.
+/// A new start with the input of the last one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Restart {
-    /// Also when the instance has not ended.
+    /// Also when the instance has not ended: its execution is cancelled in the same step.
     #[serde(default)]
     pub force: bool,
-    /// Start it under this id and leave the old one as it is; without it the old one is replaced.
+    /// Start it under this id and leave the old one as it is; without it the next execution of the instance begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_id: Option<String>,
 }

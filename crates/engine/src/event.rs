@@ -158,6 +158,10 @@ pub struct Started {
     pub traceparent: Option<String>,
     /// Engine version that the execution is pinned to.
     pub engine_version: String,
+    /// The execution that the instance was last started with, from which this one came by continuing as new; `None` is the
+    /// first. A restart begins again with the input of that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_execution_id: Option<u64>,
 }
 
 /// What happened. Kinds marked *command* were asked for by the code; all others are triggers.

@@ -150,6 +150,12 @@ pub struct StartOrchestration {
     /// W3C traceparent of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// The pending execution that this begins: the instance is known already. `None` is the first start of an instance.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution_id: Option<u64>,
+    /// Seed of the execution, if it was drawn with the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// What an activity needs; nothing else is read to run it.
@@ -211,6 +217,9 @@ pub struct ContinueAsNew {
     /// W3C traceparent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// The execution that the instance was last started with; see [`Started::first_execution_id`](crate::event::Started).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_execution_id: Option<u64>,
 }
 
 impl WorkItem {
@@ -231,7 +240,7 @@ impl WorkItem {
                 message.timer = Some(TimerIdentifier { execution_id: *execution_id, timer_id: *id });
             }
             WorkItem::StepsLeft { execution_id } => message.timer = Some(steps_left(*execution_id)),
-            WorkItem::StartOrchestration(start) if start.parent.is_none() => {
+            WorkItem::StartOrchestration(start) if start.parent.is_none() && start.execution_id.is_none() => {
                 message.guard = StartGuard::IfAbsent;
             }
             _ => {}

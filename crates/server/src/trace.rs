@@ -9,7 +9,7 @@ use axum::extract::{FromRequestParts, MatchedPath, Request};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
-use segno::client::StartCall;
+use segno::client::{RestartCall, StartCall};
 use tracing::Span;
 use tracing::field::Empty;
 
@@ -48,6 +48,14 @@ pub struct TraceContext(Option<String>);
 impl TraceContext {
     /// Hands it to the instance.
     pub fn hand_to<O>(self, call: StartCall<O>) -> StartCall<O> {
+        match self.0 {
+            Some(traceparent) => call.traceparent(traceparent),
+            None => call,
+        }
+    }
+
+    /// The same for one that is started again.
+    pub fn hand_to_restart(self, call: RestartCall) -> RestartCall {
         match self.0 {
             Some(traceparent) => call.traceparent(traceparent),
             None => call,

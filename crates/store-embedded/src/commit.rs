@@ -17,30 +17,30 @@ use crate::state::State;
 use crate::unsynced::HELD_MS;
 
 /// What a commit changes of an instance.
-struct InstanceCommit<'a> {
-    execution_id: u64,
-    events: &'a [StoredEvent],
-    metadata: &'a ExecutionMetadata,
-    now_ms: u64,
+pub struct InstanceCommit<'a> {
+    pub execution_id: u64,
+    pub events: &'a [StoredEvent],
+    pub metadata: &'a ExecutionMetadata,
+    pub now_ms: u64,
 }
 
 /// The rows that a commit of an instance starts from.
-struct Found {
-    instance: Option<Arc<InstanceRow>>,
+pub struct Found<R = Arc<InstanceRow>> {
+    pub instance: Option<R>,
     /// The execution, if it is not the current one.
-    earlier: Option<ExecutionRow>,
+    pub earlier: Option<ExecutionRow>,
 }
 
 /// What must be known of the instance that a message is for.
 #[derive(Default)]
-struct Target {
+pub struct Target {
     is_named: bool,
     pin: Option<Version>,
 }
 
 /// From when on a message can be fetched, its own time aside.
 #[derive(Clone, Copy)]
-enum Showing {
+pub enum Showing {
     AtOnce,
     WhenDurable,
 }
@@ -174,14 +174,27 @@ impl State {
         found: Found,
         commit: InstanceCommit<'_>,
     ) -> Option<Arc<InstanceRow>> {
+        let old = found.instance;
+        let found = Found { instance: old.as_deref().cloned(), earlier: found.earlier };
+        let row = self.change_row(instance, found, commit)?;
+        let row = self.tables.put_instance(instance, old.as_deref(), row);
+        self.committed(instance, &row);
+        Some(row)
+    }
+
+    /// Changes all rows of an instance but its own, which the caller puts.
+    pub fn change_row(
+        &mut self,
+        instance: &Arc<str>,
+        found: Found<InstanceRow>,
+        commit: InstanceCommit<'_>,
+    ) -> Option<InstanceRow> {
         let InstanceCommit { execution_id, events, metadata, now_ms } = commit;
         let stores_something = !events.is_empty() || *metadata != ExecutionMetadata::default();
         if found.instance.is_none() && !stores_something {
             return None;
         }
-        let old = found.instance;
-        let first = || InstanceRow::new(execution_id, now_ms);
-        let mut row = old.as_deref().map_or_else(first, InstanceRow::clone);
+        let mut row = found.instance.unwrap_or_else(|| InstanceRow::new(execution_id, now_ms));
         row.revision += 1;
         row.updated_at_ms = now_ms;
         if stores_something {
@@ -206,8 +219,6 @@ impl State {
             }
             row.apply(metadata);
         }
-        let row = self.tables.put_instance(instance, old.as_deref(), row);
-        self.committed(instance, &row);
         Some(row)
     }
 
@@ -255,7 +266,7 @@ impl State {
         if self.unsynced.concerns(instance) { Showing::WhenDurable } else { Showing::AtOnce }
     }
 
-    fn enqueue_for(
+    pub fn enqueue_for(
         &mut self,
         message: OrchestratorMessage,
         target: Target,

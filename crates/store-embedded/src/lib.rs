@@ -10,7 +10,7 @@
 //! | `provider`, `admin`, `records`, `import` with `export` | the four facets |
 //! | `shared`, `desk`, `committing`, `submitted`, `starting`, `waiting`, `unsynced`, `refusal` | how an operation runs and what it waits for |
 //! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
-//! | `state`, `commit`, `removal`, `listing`, `record_index`, `expiries` | what operations do |
+//! | `state`, `commit`, `restart`, `removal`, `listing`, `record_index`, `expiries` | what operations do |
 //! | `tables`, `recent`, `rows`, `overlay`, `base`, `stored`, `packed`, `facts` | rows in layers: changes in memory over redb |
 //! | `key`, `keys`, `instance_row`, `queue_row`, `batch`, `codec` | what rows and log records look like |
 //! | `log` | segments and records |
@@ -69,6 +69,7 @@ mod records;
 mod recovery;
 mod refusal;
 mod removal;
+mod restart;
 mod rows;
 mod salvage;
 mod shared;

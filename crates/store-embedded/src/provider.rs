@@ -10,8 +10,8 @@ use segno::store::memory::peek_lock::Attempt;
 use segno::store::memory::wishes::{TurnWish, WorkWish};
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
-    LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderError, StoredEvent, WatchUntil,
-    WorkerMessage,
+    LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderError,
+    StoredEvent, WatchUntil, WorkerMessage,
 };
 
 use crate::refusal::Refusal;
@@ -144,6 +144,11 @@ impl Provider for EmbeddedStore {
             state.enqueue(message, now_ms)
         };
         self.core().commit("enqueue_for_orchestrator", enqueue).await
+    }
+
+    async fn begin_next_execution(&self, next: NextExecution) -> Result<(), ProviderError> {
+        let begin = move |state: &mut State, now_ms| state.begin_next(next, now_ms);
+        self.core().commit("begin_next_execution", begin).await
     }
 
     async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError> {

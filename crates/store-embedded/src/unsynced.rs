@@ -66,6 +66,12 @@ impl Unsynced {
         }
     }
 
+    /// Messages that are held back, oldest first, with the time from which they are visible.
+    pub fn held_messages(&self) -> Vec<(u64, u64)> {
+        let oldest_first = self.writing.iter().chain(std::iter::once(&self.filling));
+        oldest_first.flat_map(|stage| stage.messages.iter().copied()).collect()
+    }
+
     /// Whether something of the instance is on its way: a commit, or a message that is held back.
     pub fn concerns(&self, instance: &str) -> bool {
         self.filling.concerns(instance) || self.writing.as_ref().is_some_and(|stage| stage.concerns(instance))

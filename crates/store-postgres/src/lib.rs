@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `store` | opening, closing, the tasks |
 //! | `provider`, `admin`, `records`, `transfer` | the four facets |
+//! | `restart` | the next execution of an instance that exists |
 //! | `export`, `import`, `import_batch` | everything that the store holds, out and in |
 //! | `core`, `waiting`, `ticket` | what is shared: who waits for what, and how long |
 //! | `exchanger` | the one task that writes |
@@ -46,6 +47,7 @@ mod options;
 mod provider;
 mod reader;
 mod records;
+mod restart;
 mod store;
 mod sweeper;
 mod ticket;

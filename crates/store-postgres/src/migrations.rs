@@ -15,6 +15,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("apply", include_str!("../migrations/0003_apply.sql")),
     ("exchange", include_str!("../migrations/0004_exchange.sql")),
     ("admin", include_str!("../migrations/0005_admin.sql")),
+    ("restart", include_str!("../migrations/0006_restart.sql")),
 ];
 
 /// Oldest server that has what the statements use.

@@ -156,6 +156,16 @@ impl Outbox {
         });
     }
 
+    /// Notes that an instance changed outside an exchange and has a message.
+    pub(crate) fn note_turn(&self, instance: &str) {
+        if self.has_company() {
+            self.tell(|news| {
+                news.turns = true;
+                news.instances.insert(instance.to_owned());
+            });
+        }
+    }
+
     fn tell(&self, change: impl FnOnce(&mut News)) {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut news);

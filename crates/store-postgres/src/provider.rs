@@ -10,8 +10,8 @@ use segno::clock::{duration_ms, sleep, sleep_until};
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, DispatcherCapabilityFilter, ErrorKind, ExecutionPosition,
     FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceInfo, LockToken, LockedWorkItem,
-    OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError, ResidentExecutions,
-    SessionClaims, SessionFetchConfig, StoredEvent, TagFilter, WatchUntil, WorkerMessage,
+    NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
+    ResidentExecutions, SessionClaims, SessionFetchConfig, StoredEvent, TagFilter, WatchUntil, WorkerMessage,
 };
 use tokio_postgres::types::Type;
 
@@ -242,6 +242,10 @@ impl Provider for PostgresStore {
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
         self.commit(Item::Message { message, delay_ms: delay.map(span) }).await
+    }
+
+    async fn begin_next_execution(&self, next: NextExecution) -> Result<(), ProviderError> {
+        self.begin_next(next).await
     }
 
     async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError> {

@@ -189,3 +189,31 @@ fn cancellation_with_cleanup_survives_every_crash() {
     let report = CrashTest::new(registry, scenario).run();
     assert!(report.commits >= 4, "{report:?}");
 }
+
+#[test]
+fn a_restart_of_what_failed_survives_every_crash() {
+    let registry = registry(|ctx, input| async move {
+        let doubled = ctx.activity(DOUBLE, input).await?;
+        let signal = ctx.event(GO).await?;
+        if signal == 0 {
+            return Err(Failure::application("not this time"));
+        }
+        Ok(vec![doubled, signal])
+    });
+    let scenario = |outside: Outside| async move {
+        let (client, id) = (&outside.client, "w");
+        client.start(WORK, 4).id(id).await.unwrap();
+        client.raise(id, GO, 0).await.unwrap();
+        client.wait_until_ended(id, DAY).await.unwrap();
+        assert_eq!(client.restart(id).await.unwrap().execution_id, 2);
+        outside.sleep(DAY).await;
+        // The second execution waits; it is cut off, and a third one takes its place.
+        assert_eq!(client.restart(id).force().await.unwrap().execution_id, 3);
+        client.raise(id, GO, 5).await.unwrap();
+        let ended = client.wait_until_ended(id, DAY).await.unwrap();
+        assert_eq!(ended.result().unwrap().decode::<Vec<u32>>().unwrap(), [8, 5]);
+        client.executions(id).await.unwrap()
+    };
+    let report = CrashTest::new(registry, scenario).run();
+    assert!(report.commits >= 7, "{report:?}");
+}

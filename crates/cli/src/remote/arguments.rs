@@ -94,8 +94,8 @@ pub enum RemoteCommand {
     /// Let a held instance go on.
     #[command(after_help = "Example:\n  segno resume ada")]
     Resume(One),
-    /// Start an instance again with its first input.
-    #[command(after_help = "Example:\n  segno restart ada --new-id ada-2")]
+    /// Start an instance again with its input; earlier executions stay.
+    #[command(after_help = "Example:\n  segno restart ada\n  segno restart ada --new-id ada-2")]
     Restart(Restart),
     /// Delete an instance with its children and its history.
     #[command(after_help = "Example:\n  segno delete ada")]
@@ -168,7 +168,7 @@ pub enum OnConflict {
     Reject,
     /// Take the one that is there.
     UseExisting,
-    /// Delete the one that is there and start anew.
+    /// Cancel the one that is there if it runs, and begin its next execution.
     Replace,
 }
 

@@ -61,12 +61,13 @@ impl Client {
         }
     }
 
-    /// Asks an instance to stop. Its activities and children are cancelled and its code may clean up. Cancelling twice,
-    /// or after the end, changes nothing.
+    /// Asks an instance to stop. Its activities and children are cancelled and its code may clean up. Cancelling twice
+    /// changes nothing.
     ///
     /// # Errors
-    /// `not-found` when there is no such instance.
+    /// `not-found` when there is no such instance, `instance-ended` when it has ended.
     pub async fn cancel(&self, instance: &str, reason: impl Into<String>) -> Result<(), Error> {
+        self.refuse_ended(instance).await?;
         self.control(Self::cancel_message(instance, reason)?).await
     }
 

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use super::wait::result_of;
-use super::{Client, Instance, ResultCall};
+use super::{Client, Instance, ResultCall, restart};
 use crate::clock::duration_ms;
 use crate::error::{Code, Error};
 use crate::handles::Orchestration;
@@ -27,7 +28,8 @@ pub enum OnConflict {
     Reject,
     /// The existing instance is taken, whatever its state.
     UseExisting,
-    /// The existing instance is deleted with its children, running or not, and the new one started.
+    /// The existing instance goes on with a new execution that this start begins; its earlier executions stay. One that has not
+    /// ended is cancelled in the same commit, without cleaning up, and so are its children.
     Replace,
 }
 
@@ -69,6 +71,8 @@ impl Client {
             labels: BTreeMap::new(),
             start_at_ms: None,
             traceparent: None,
+            execution_id: None,
+            seed: None,
         };
         StartCall {
             client: self.clone(),
@@ -113,6 +117,12 @@ impl<O> StartCall<O> {
         self
     }
 
+    /// Names the request: with [`OnConflict::Replace`], a second start with the same id does not replace what the first one began.
+    pub fn request_id(mut self, id: Uuid) -> Self {
+        self.start.seed = Some(restart::seed_of(id));
+        self
+    }
+
     /// Hands on a W3C traceparent to the instance and its activities.
     pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
         self.start.traceparent = Some(traceparent.into());
@@ -126,11 +136,12 @@ impl<O> StartCall<O> {
     /// # Errors
     /// Those of a start: `invalid-instance-id`, `invalid-label`, `payload-too-large` and the like.
     pub async fn message(self) -> Result<OrchestratorMessage, Error> {
-        Ok(self.prepare().await?.1)
+        let (_, instance, start) = self.prepare().await?;
+        Ok(WorkItem::StartOrchestration(start).for_orchestrator(instance))
     }
 
-    /// The message, and the client that sends it.
-    async fn prepare(self) -> Result<(Client, OrchestratorMessage), Error> {
+    /// The client, the id of the instance, and the start, checked.
+    async fn prepare(self) -> Result<(Client, String, Box<StartOrchestration>), Error> {
         let StartCall { client, id, mut start, refusal, delay, .. } = self;
         let instance = id.unwrap_or_else(|| client.ids.new_uuid().to_string());
         names::check_instance_id(&instance)?;
@@ -148,20 +159,20 @@ impl<O> StartCall<O> {
         if let Some(delay) = delay {
             start.start_at_ms = Some(client.store.now_ms().await?.saturating_add(duration_ms(delay)));
         }
-        Ok((client, WorkItem::StartOrchestration(start).for_orchestrator(instance)))
+        Ok((client, instance, start))
     }
 
     async fn send(self) -> Result<(Client, StartedInstance), Error> {
         let on_conflict = self.on_conflict;
-        let (client, message) = self.prepare().await?;
-        let instance = message.instance.clone();
-        let kept = (on_conflict == OnConflict::Replace).then(|| message.clone());
+        let (client, instance, start) = self.prepare().await?;
+        let kept = (on_conflict == OnConflict::Replace).then(|| start.clone());
+        let message = WorkItem::StartOrchestration(start).for_orchestrator(instance.clone());
         let created = match client.store.enqueue_for_orchestrator(message, None).await {
             Ok(()) => true,
             Err(error) if error.kind() == ErrorKind::Conflict => match (on_conflict, kept) {
                 (OnConflict::UseExisting, _) => false,
-                (OnConflict::Replace, Some(message)) => {
-                    Box::pin(client.replace(message)).await?;
+                (OnConflict::Replace, Some(start)) => {
+                    Box::pin(client.replace(&instance, *start)).await?;
                     true
                 }
                 (OnConflict::Reject | OnConflict::Replace, _) => return Err(refused(&instance, &error)),
@@ -173,26 +184,40 @@ impl<O> StartCall<O> {
 }
 
 impl Client {
-    /// Deletes the instance that is in the way of a start, and starts.
-    async fn replace(&self, message: OrchestratorMessage) -> Result<(), Error> {
-        let instance = message.instance.clone();
-        let tree = self.store.get_instance_tree(&instance).await?;
-        self.store.delete_instances_atomic(&tree.all_ids, true).await?;
-        match self.store.enqueue_for_orchestrator(message, None).await {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == ErrorKind::Conflict => {
-                let message = format!("another start made {instance:?} first; try again to replace that one");
-                Err(Error::new(Code::InstanceExists, message))
+    /// Begins the next execution of the instance that is in the way of a start.
+    async fn replace(&self, instance: &str, mut start: StartOrchestration) -> Result<(), Error> {
+        start.seed.get_or_insert_with(|| self.ids.new_seed());
+        for _ in 0..restart::MAX_TRIES {
+            let after = match self.store.get_instance_info(instance).await {
+                Ok(info) => info.current_execution_id,
+                // Only its start is queued.
+                Err(error) if error.kind() == ErrorKind::NotFound => 1,
+                Err(error) => return Err(error.into()),
+            };
+            let next = Client::next_execution(instance, after, start.clone(), restart::cut_off());
+            match self.store.begin_next_execution(next).await {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                // It was deleted meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    let message =
+                        WorkItem::StartOrchestration(Box::new(start.clone())).for_orchestrator(instance);
+                    match self.store.enqueue_for_orchestrator(message, None).await {
+                        Err(error) if error.kind() == ErrorKind::Conflict => {}
+                        other => return Ok(other?),
+                    }
+                }
+                Err(error) => return Err(error.into()),
             }
-            Err(error) => Err(error.into()),
         }
+        Err(restart::keeps_changing(instance))
     }
 }
 
 fn refused(instance: &str, conflict: &ProviderError) -> Error {
     tracing::debug!(instance, %conflict, "start refused");
     let message =
-        format!("an instance with the id {instance:?} exists already; choose another id, or say on_conflict");
+        format!("an instance with the id {instance:?} exists already; choose another id, or set on_conflict");
     Error::new(Code::InstanceExists, message)
 }
 
@@ -205,8 +230,8 @@ impl<O: DeserializeOwned + 'static> StartCall<O> {
         if self.on_conflict != OnConflict::Reject {
             return Box::pin(self.send_and_wait()).await;
         }
-        let (client, message) = self.prepare().await?;
-        let instance = message.instance.clone();
+        let (client, instance, start) = self.prepare().await?;
+        let message = WorkItem::StartOrchestration(start).for_orchestrator(instance.clone());
         match client.store.start_and_watch(message).await {
             Ok(info) => result_of(&instance, Instance::from_info(info)?.output),
             Err(error) if error.kind() == ErrorKind::Conflict => Err(refused(&instance, &error)),

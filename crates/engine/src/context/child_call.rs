@@ -43,7 +43,8 @@ impl<O> ChildCall<O> {
         ChildCall { operation: Operation::new(ctx, request), output: PhantomData }
     }
 
-    /// Gives the child this instance id. If an instance of that id exists, the call fails.
+    /// Gives the child this instance id. If an instance of that id exists, the call fails, unless it is a child of an earlier
+    /// execution of this instance that has ended: then it begins again.
     pub fn id(mut self, id: impl Into<String>) -> Self {
         if let Some(Request::Child { instance, .. }) = self.operation.request_mut() {
             *instance = Some(id.into());

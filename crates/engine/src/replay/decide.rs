@@ -303,6 +303,8 @@ impl Execution {
             labels: std::collections::BTreeMap::new(),
             start_at_ms: None,
             traceparent: self.shared.started.traceparent.clone(),
+            execution_id: None,
+            seed: None,
         }));
         self.plan.orchestrator_items.push(item.for_orchestrator(instance));
     }
@@ -425,6 +427,7 @@ impl Execution {
             custom_status,
             labels,
             traceparent: started.traceparent.clone(),
+            first_execution_id: started.first_execution_id,
         }));
         plan.orchestrator_items.insert(0, item.for_orchestrator(&*self.id().instance));
     }

@@ -1,4 +1,4 @@
-//! A new execution: the first of an instance, or the next after continue-as-new.
+//! A new execution: the first of an instance, the next after continue-as-new, or one that begins by a restart.
 
 use crate::event::Started;
 use crate::store::ENGINE_VERSION;
@@ -14,6 +14,7 @@ pub(super) struct Begin {
 }
 
 impl Begin {
+    /// The execution that a start begins.
     pub(super) fn first(start: StartOrchestration, execution_id: u64, seed: u64) -> Self {
         Begin {
             version: start.version,
@@ -23,13 +24,14 @@ impl Begin {
                 version: String::new(),
                 input: start.input,
                 parent: start.parent,
-                seed,
+                seed: start.seed.unwrap_or(seed),
                 carried: Vec::new(),
                 seen_message_ids: Vec::new(),
                 custom_status: None,
                 labels: start.labels,
                 traceparent: start.traceparent,
                 engine_version: ENGINE_VERSION.to_owned(),
+                first_execution_id: Some(execution_id).filter(|id| *id > 1),
             },
         }
     }
@@ -50,6 +52,7 @@ impl Begin {
                 labels: next.labels,
                 traceparent: next.traceparent,
                 engine_version: ENGINE_VERSION.to_owned(),
+                first_execution_id: next.first_execution_id,
             },
         }
     }

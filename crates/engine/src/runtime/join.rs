@@ -3,7 +3,8 @@
 use tracing::Instrument;
 
 use super::Shared;
-use super::turn::{Batch, Stop, Turn};
+use super::batch::Batch;
+use super::turn::{Stop, Turn};
 use crate::replay::Execution;
 use crate::store::{LockToken, RecordWrite, TurnLock};
 use crate::telemetry;

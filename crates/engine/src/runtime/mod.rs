@@ -3,6 +3,7 @@
 //! Every loop is fetch, decide, commit. The orchestrator's middle part is the `replay` module; the worker's is user code.
 
 mod backoff;
+mod batch;
 mod begin;
 mod commit;
 mod end;
@@ -12,6 +13,7 @@ mod observer;
 mod options;
 mod orchestrator;
 mod resident;
+mod restart;
 mod retention;
 mod sessions;
 mod steps;
@@ -34,6 +36,8 @@ use crate::names;
 use crate::registry::Registry;
 use crate::store::{ProviderError, Store};
 use crate::telemetry;
+
+pub(crate) use restart::REPLACED;
 
 pub use observer::{ChangeKind, InstanceChange, Observer};
 pub use options::{OnNondeterminism, RuntimeOptions};

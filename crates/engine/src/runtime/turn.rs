@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use tracing::Instrument;
 
+use super::batch::Batch;
 use super::begin::Begin;
 use super::options::OnNondeterminism;
 use super::resident::Confirmation;
 use super::{Shared, commit, steps, unstarted};
-use crate::dead_letter::DeadLetter;
 use crate::epilogue::MakeEpilogue;
 use crate::event::{Event, EventKind, ParentLink};
 use crate::failure::{Category, Failure};
@@ -64,52 +64,6 @@ pub(super) async fn process(shared: &Shared, item: Box<OrchestrationItem>) {
             tracing::warn!(instance = &*instance, reason, ?delay, "the turn is left to another node");
             Box::pin(commit::abandon(shared, token, delay, true)).await;
         }
-    }
-}
-
-/// The messages of a batch, read, with the starts apart.
-#[derive(Default)]
-pub(super) struct Batch {
-    pub(super) start: Option<Box<StartOrchestration>>,
-    pub(super) continuation: Option<Box<ContinueAsNew>>,
-    /// Starts beyond the first.
-    pub(super) repeated_starts: Vec<StartOrchestration>,
-    pub(super) others: Vec<WorkItem>,
-    /// Written in the same commit: messages that cannot be read are parked.
-    pub(super) records: Vec<RecordWrite>,
-    /// What the first commit holds by its token.
-    pub(super) lock: TurnLock,
-}
-
-impl Batch {
-    /// Takes the first start that fits.
-    pub(super) fn take_start(
-        &mut self,
-        fits: impl Fn(&StartOrchestration) -> bool,
-    ) -> Option<Box<StartOrchestration>> {
-        let first = self.start.take_if(|start| fits(start));
-        first.or_else(|| {
-            let at = self.repeated_starts.iter().position(fits)?;
-            Some(Box::new(self.repeated_starts.remove(at)))
-        })
-    }
-
-    /// The answers to the starts that are left in the batch, which come to an instance that exists.
-    pub(super) fn answer_starts(
-        &self,
-        instance: &str,
-        own_parent: Option<&ParentLink>,
-    ) -> Vec<OrchestratorMessage> {
-        let starts = self.start.as_deref().into_iter().chain(&self.repeated_starts);
-        starts.filter_map(|start| unstarted::answer_repeated_start(instance, own_parent, start)).collect()
-    }
-
-    /// The reason of a cancellation in the batch.
-    pub(super) fn cancellation(&self) -> Option<&str> {
-        self.others.iter().find_map(|message| match message {
-            WorkItem::CancelInstance { reason } => Some(reason.as_str()),
-            _ => None,
-        })
     }
 }
 
@@ -208,7 +162,10 @@ impl<'a> Turn<'a> {
     fn begin_at_once(&self, item: &OrchestrationItem, batch: &mut Batch) -> Option<Box<Execution>> {
         let is_new = matches!(&item.history, FetchedHistory::Events(events) if events.is_empty());
         let fits = |start: &&StartOrchestration| {
-            is_new && !unstarted::is_repeated_start(item, start) && !self.is_too_early(start)
+            is_new
+                && start.execution_id.is_none()
+                && unstarted::begins(item, start)
+                && !self.is_too_early(start)
         };
         let start = batch.start.as_deref().filter(fits)?;
         let code = self.shared.registry.orchestration(&start.orchestration, start.version.as_deref())?;
@@ -223,16 +180,17 @@ impl<'a> Turn<'a> {
         mut batch: Batch,
     ) -> Result<(), Stop> {
         match obstacle {
-            Some(Obstacle::Ended) => return Box::pin(self.refuse_all(&item, batch)).await,
+            Some(Obstacle::Ended) => return Box::pin(self.after_end(&item, batch)).await,
             Some(Obstacle::TooManyDeliveries) => return Box::pin(self.poison(*item, batch)).await,
             Some(Obstacle::Continued) => return Box::pin(self.next_execution(&item, batch)).await,
             None => {}
         }
         let history = self.history(&item).await?;
         let Some((_, started)) = find_started(&history) else {
-            let start = batch.take_start(|start| !unstarted::is_repeated_start(&item, start));
+            let start = batch.take_start(|start| unstarted::begins(&item, start));
             return match (start, batch.continuation.take()) {
                 (Some(start), _) => {
+                    batch.owed = self.owed_by_execution_before(&item).await?;
                     let beginning = self.begin_first(&item, &history, start);
                     Box::pin(self.go_on_with(&item, &history, beginning, batch)).await
                 }
@@ -254,38 +212,6 @@ impl<'a> Turn<'a> {
                 Box::pin(self.nondeterministic(&item, &history, &error, batch)).await
             }
         }
-    }
-
-    /// Reads the messages of the batch; what cannot be read is parked and does not hold up the rest.
-    fn read(&self, item: &OrchestrationItem) -> Batch {
-        let mut batch = Batch::default();
-        for message in &item.messages {
-            match WorkItem::decode(&message.body) {
-                Ok(WorkItem::StartOrchestration(start)) if batch.start.is_none() => batch.start = Some(start),
-                Ok(WorkItem::StartOrchestration(start)) => batch.repeated_starts.push(*start),
-                Ok(WorkItem::ContinueAsNew(next)) => batch.continuation = Some(next),
-                Ok(other) => {
-                    if batch.others.capacity() == 0 {
-                        // As many as there may be: left to itself, a list begins with room for four.
-                        batch.others.reserve_exact(item.messages.len());
-                    }
-                    batch.others.push(other);
-                }
-                Err(reason) => {
-                    tracing::error!(
-                        instance = &*item.instance,
-                        reason,
-                        "a message cannot be read; it is parked"
-                    );
-                    let ids = &*self.shared.ids;
-                    let body = message.body.clone();
-                    let letter =
-                        DeadLetter::of_orchestrator(ids, &item.instance, body, reason, item.fetched_at_ms);
-                    batch.records.push(letter.to_write());
-                }
-            }
-        }
-        batch
     }
 
     async fn history(&self, item: &OrchestrationItem) -> Result<Vec<Event>, Stop> {
@@ -328,6 +254,17 @@ impl<'a> Turn<'a> {
     ) -> Result<(), Stop> {
         let beginning = self.begin(item, early, Begin::next(next, self.shared.ids.new_seed()));
         self.go_on_with(item, early, beginning, batch).await
+    }
+
+    /// Begins an execution of an instance that has ended.
+    pub(super) async fn begin_after_end(
+        &self,
+        item: &OrchestrationItem,
+        begin: Begin,
+        batch: Batch,
+    ) -> Result<(), Stop> {
+        let beginning = self.begin(item, &[], begin);
+        self.go_on_with(item, &[], beginning, batch).await
     }
 
     fn begin(&self, item: &OrchestrationItem, early: &[Event], begin: Begin) -> Beginning {
@@ -497,7 +434,7 @@ impl<'a> Turn<'a> {
             // The execution before has ended; the failure belongs to the next one.
             return match batch.continuation.take() {
                 Some(next) => self.fail_unstarted(&item, &[], Begin::next(*next, 0), failure, batch).await,
-                None => self.refuse_all(&item, batch).await,
+                None => self.after_end(&item, batch).await,
             };
         }
         let history = self.readable_history(&item).await;

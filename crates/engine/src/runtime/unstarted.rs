@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::batch::Batch;
 use super::begin::Begin;
-use super::turn::{Batch, Stop, Turn, parent_of};
+use super::turn::{Stop, Turn, parent_of};
 use super::unregistered::Verdict;
 use super::{backoff, commit};
 use crate::dead_letter::DeadLetter;
@@ -17,7 +18,7 @@ use crate::store::{
     AckOrchestrationItem, ExecutionStatus, FetchedHistory, OrchestrationItem, OrchestratorMessage,
     RecordWrite, ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
 };
-use crate::work_item::{HAD_ENDED, StartOrchestration, WorkItem};
+use crate::work_item::{StartOrchestration, WorkItem};
 
 /// How long messages of an instance that is paused for nondeterminism wait before they are looked at again.
 const PAUSED_REDELIVERY: Duration = Duration::from_secs(60);
@@ -42,22 +43,12 @@ pub(super) fn answer_repeated_start(
 }
 
 impl Turn<'_> {
-    /// The instance has ended: its messages are consumed without effect. What somebody sent just before the end is parked
-    /// where it can be seen.
-    pub(super) async fn refuse_all(&self, item: &OrchestrationItem, batch: Batch) -> Result<(), Stop> {
-        let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
-        if !batch.answer_starts(&item.instance, None).is_empty() {
-            let own_parent = parent_of(&self.readable_history(item).await);
-            turn.orchestrator_items = batch.answer_starts(&item.instance, own_parent.as_ref());
-        }
-        let sent = batch.others.iter().filter(|message| message.is_from_a_sender());
-        let letters = sent.map(|message| self.letter(&item.instance, message, HAD_ENDED));
-        turn.records = letters.collect();
-        turn.records.extend(batch.records);
-        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
-    }
-
-    fn letter(&self, instance: &str, message: &WorkItem, reason: impl Into<String>) -> RecordWrite {
+    pub(super) fn letter(
+        &self,
+        instance: &str,
+        message: &WorkItem,
+        reason: impl Into<String>,
+    ) -> RecordWrite {
         let body = message.for_orchestrator(instance).body;
         let ids = &*self.shared.ids;
         DeadLetter::of_orchestrator(ids, instance, body, reason.into(), self.now_ms()).to_write()
@@ -232,12 +223,13 @@ impl Turn<'_> {
         mut batch: Batch,
     ) -> Result<(), Stop> {
         let started = item.status == Some(ExecutionStatus::Running) || find_started(history).is_some();
-        if let Some(start) = batch.take_start(|start| !started && !is_repeated_start(item, start)) {
+        if let Some(start) = batch.take_start(|start| !started && begins(item, start)) {
             let begin = Begin::first(*start, item.execution_id, 0);
+            batch.owed = self.owed_by_execution_before(item).await?;
             return self.fail_unstarted(item, history, begin, failure, batch).await;
         }
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
-        take_back_open(item, history, &mut turn);
+        take_back_open(item, history, "failed", &mut turn);
         let log = EarlyLog::new(item, history, self.now_ms());
         self.end_with(turn, log, parent_of(history), failure, batch).await
     }
@@ -334,9 +326,13 @@ impl Turn<'_> {
     }
 }
 
-/// Whether a start comes to an instance whose own, delayed start lies ahead.
-pub(super) fn is_repeated_start(item: &OrchestrationItem, start: &StartOrchestration) -> bool {
-    is_delayed(item) && start.start_at_ms.is_none()
+/// Whether a start begins the current execution, which has not begun. Another start may come to an instance whose own one lies
+/// ahead.
+pub(super) fn begins(item: &OrchestrationItem, start: &StartOrchestration) -> bool {
+    match start.execution_id {
+        Some(execution_id) => execution_id == item.execution_id,
+        None => item.execution_id == 1 && (start.start_at_ms.is_some() || !is_delayed(item)),
+    }
 }
 
 /// Whether the start of the instance is known and lies ahead, as opposed to one that only got early messages.
@@ -445,8 +441,13 @@ fn paused_before(history: &[Event]) -> Option<String> {
     })
 }
 
-/// Takes back the activities, timers and children that a history leaves open.
-fn take_back_open(item: &OrchestrationItem, history: &[Event], turn: &mut AckOrchestrationItem) {
+/// Takes back the activities, timers and children that a history leaves open; `what` happened to the instance.
+pub(super) fn take_back_open(
+    item: &OrchestrationItem,
+    history: &[Event],
+    what: &str,
+    turn: &mut AckOrchestrationItem,
+) {
     let ended: BTreeSet<u64> = history.iter().filter_map(|event| ended_operation(&event.kind)).collect();
     for event in history.iter().filter(|event| !ended.contains(&event.event_id)) {
         let execution_id = item.execution_id;
@@ -470,7 +471,7 @@ fn take_back_open(item: &OrchestrationItem, history: &[Event], turn: &mut AckOrc
                     execution_id,
                     event_id: event.event_id,
                 };
-                let reason = format!("the parent {:?} failed", item.instance);
+                let reason = format!("the parent {:?} {what}", item.instance);
                 let cancel = WorkItem::CancelChild { reason, parent };
                 turn.orchestrator_items.push(cancel.for_orchestrator(instance.clone()));
             }

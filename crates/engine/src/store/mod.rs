@@ -14,6 +14,7 @@ mod error;
 mod filter;
 pub mod memory;
 mod message;
+mod next_execution;
 mod provider;
 mod records;
 mod transfer;
@@ -33,6 +34,7 @@ pub use message::{
     LockToken, OrchestratorMessage, QueuedMessage, ScheduledActivityIdentifier, StartGuard, StoredEvent,
     TimerIdentifier, WorkerMessage,
 };
+pub use next_execution::{NextExecution, UnendedExecution};
 pub use provider::{
     AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, ExecutionMetadata, ExecutionPosition,
     ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockedWorkItem,

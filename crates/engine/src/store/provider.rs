@@ -15,6 +15,7 @@ use super::message::{
     LockToken, OrchestratorMessage, QueuedMessage, ScheduledActivityIdentifier, StoredEvent, TimerIdentifier,
     WorkerMessage,
 };
+use super::next_execution::NextExecution;
 use super::records::RecordWrite;
 use super::watch_until::WatchUntil;
 
@@ -434,6 +435,20 @@ pub trait Provider: Send + Sync + 'static {
         message: OrchestratorMessage,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError>;
+
+    /// Begins the next execution of an instance, all or nothing: a restart, or a replacement of what runs.
+    ///
+    /// In one commit the current execution ends, if it has not and the call says how; the one after it is created without
+    /// events, [pending](ExecutionStatus::Pending), and becomes the current one, with the name, version and labels of the
+    /// call and without a custom status; activities and timers of the instance leave their queues; its lock, if there is
+    /// one, is gone, so that a turn in flight commits nothing; and the start is enqueued behind the messages that wait, which stay.
+    /// An instance of which only a guarded start is queued counts as execution 1, and gets a row by this. Earlier executions stay.
+    /// A call whose incarnation is that of the current execution was done before: it changes nothing and succeeds.
+    ///
+    /// # Errors
+    /// `NotFound` when the instance has not started and no guarded start for it waits; `Conflict` when another execution than
+    /// `after_execution_id` is the current one, or when it has not ended and the call refuses that. Nothing is changed then.
+    async fn begin_next_execution(&self, next: NextExecution) -> Result<(), ProviderError>;
 
     /// Puts an activity into the worker queue.
     async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError>;

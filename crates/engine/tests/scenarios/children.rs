@@ -368,6 +368,8 @@ fn start_of_child(instance: &str) -> OrchestratorMessage {
         labels: Default::default(),
         start_at_ms: None,
         traceparent: None,
+        execution_id: None,
+        seed: None,
     };
     WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(instance)
 }

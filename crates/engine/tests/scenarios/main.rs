@@ -20,6 +20,7 @@ mod limits;
 mod messages;
 mod pause;
 mod races;
+mod restart;
 mod retention;
 mod retries;
 mod sessions;

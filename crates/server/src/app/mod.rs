@@ -43,7 +43,9 @@ use crate::work::{LeaseSeal, Presence};
 pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
-pub use tenant::{BulkChange, InstanceFilter, NewInstance, Sent, Tenant, TenantChange, TenantListener};
+pub use tenant::{
+    BulkChange, InstanceFilter, NewInstance, Restarting, Sent, Tenant, TenantChange, TenantListener,
+};
 
 /// What every route needs. Cheap to clone.
 pub type App = Arc<AppState>;

@@ -87,8 +87,15 @@ async fn signals_pauses_and_cancels_reach_an_instance() {
     assert_eq!(ended.result.unwrap().text(), r#""Hello, Ada! Goodbye, Ada.""#);
     let late = client.raise("waiting", &message).await.unwrap_err();
     assert_eq!((late.status(), late.code()), (Some(409), Some("instance-ended")));
-    // Cancelling what has ended changes nothing and is no error.
-    client.cancel("waiting", None).await.unwrap();
+    for refused in [
+        client.cancel("waiting", None).await.unwrap_err(),
+        client.pause("waiting", None).await.unwrap_err(),
+        client.resume("waiting").await.unwrap_err(),
+        client.enqueue("waiting", &message).await.unwrap_err(),
+    ] {
+        assert_eq!((refused.status(), refused.code()), (Some(409), Some("instance-ended")));
+        assert!(refused.to_string().contains("Completed"), "{refused}");
+    }
 
     client.start(&greet("cancelled", waits), None, Duration::ZERO).await.unwrap();
     client.custom_status("cancelled", 0, PATIENCE).await.unwrap();
@@ -99,9 +106,15 @@ async fn signals_pauses_and_cancels_reach_an_instance() {
 
     let restarted = client.restart("cancelled", &Restart::default()).await.unwrap();
     assert!(restarted.created);
-    client.custom_status("cancelled", 0, PATIENCE).await.unwrap();
+    assert_eq!(client.instance("cancelled", Duration::ZERO).await.unwrap().execution_id, 2);
     let refused = client.restart("cancelled", &Restart::default()).await.unwrap_err();
-    assert_eq!(refused.status(), Some(409));
+    assert_eq!((refused.status(), refused.code()), (Some(409), Some("instance-running")));
+    // What was cancelled can still be read.
+    let first = client.history("cancelled", Some(1), 0).await.unwrap();
+    assert!(first.events.iter().any(|event| event.kind == "OrchestrationFailed"), "{first:?}");
+    let by_force = Restart { force: true, new_id: None };
+    client.restart("cancelled", &by_force).await.unwrap();
+    assert_eq!(client.instance("cancelled", Duration::ZERO).await.unwrap().execution_id, 3);
     let refused = client.delete("cancelled", false).await.unwrap_err();
     assert_eq!((refused.status(), refused.code()), (Some(409), Some("instance-running")));
     assert_eq!(client.delete("cancelled", true).await.unwrap().instances, 1);

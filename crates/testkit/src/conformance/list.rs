@@ -303,6 +303,24 @@ macro_rules! __for_each_case {
                 the_same_timer_of_another_execution_stays,
                 a_refused_turn_takes_back_no_timer,
             }
+            next_execution One {
+                an_ended_instance_gets_the_next_execution,
+                earlier_executions_stay,
+                an_instance_that_is_not_there_is_refused,
+                an_instance_that_has_not_ended_is_refused_and_stays_as_it_is,
+                another_execution_than_expected_is_refused,
+                a_repetition_changes_nothing,
+                an_execution_that_runs_ends_in_the_same_commit,
+                an_execution_that_has_ended_keeps_its_end,
+                a_turn_in_flight_commits_nothing,
+                activities_and_timers_of_the_instance_are_gone,
+                messages_that_wait_come_before_the_start,
+                a_start_that_is_queued_can_be_replaced,
+                a_waiting_fetch_is_woken,
+                a_watch_waits_for_the_end_of_the_new_execution,
+                listings_and_retention_see_it_as_pending,
+                the_start_may_lie_ahead,
+            }
             start_guard One {
                 the_first_start_is_accepted,
                 a_second_start_is_refused_while_the_first_waits,

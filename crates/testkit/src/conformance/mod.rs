@@ -35,6 +35,7 @@ mod joined_turns;
 mod keep_lock;
 mod lock_expiry_and_fencing;
 mod multi_execution;
+mod next_execution;
 mod opaque_data;
 mod pruning;
 mod queue_order_and_visibility;

@@ -8,9 +8,10 @@ use bytes::Bytes;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, ExecutionInfo, ExecutionStatus,
     Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockToken, LockedWorkItem, OrchestrationItem,
-    OrchestratorMessage, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    Record, RecordBatch, Records, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
+    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockToken, LockedWorkItem, NextExecution,
+    OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError, PruneOptions,
+    PruneResult, QueueDepths, Record, RecordBatch, Records, StoredEvent, SystemMetrics, Transfer, WatchUntil,
+    WorkerMessage,
 };
 
 use super::FaultStore;
@@ -100,6 +101,10 @@ impl Provider for FaultStore {
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
         self.commit("enqueue_for_orchestrator", self.inner.enqueue_for_orchestrator(message, delay)).await
+    }
+
+    async fn begin_next_execution(&self, next: NextExecution) -> Result<(), ProviderError> {
+        self.commit("begin_next_execution", self.inner.begin_next_execution(next)).await
     }
 
     async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError> {

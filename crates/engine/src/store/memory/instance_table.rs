@@ -11,7 +11,8 @@ use super::instance_index::{Age, InstanceIndex, ended_at_ms};
 use crate::store::{
     ContentItem, CustomStatusChange, DeleteInstanceResult, ErrorKind, ExecutionContent, ExecutionInfo,
     ExecutionMetadata, ExecutionStatus, InstanceContent, InstanceCursor, InstanceFilter, InstanceInfo,
-    InstancePage, InstanceQuery, ProviderError, PruneOptions, PruneResult, StoredEvent, SystemMetrics,
+    InstancePage, InstanceQuery, NextExecution, ProviderError, PruneOptions, PruneResult, StoredEvent,
+    SystemMetrics,
 };
 
 /// All instances.
@@ -35,8 +36,8 @@ struct InstanceRow {
 /// One execution with its history, ascending by event id.
 #[derive(Debug)]
 pub(super) struct Execution {
-    execution_id: u64,
-    status: ExecutionStatus,
+    pub(super) execution_id: u64,
+    pub(super) status: ExecutionStatus,
     output: Option<Bytes>,
     pinned_version: Option<Version>,
     /// The runtime's own mark of the execution.
@@ -198,6 +199,25 @@ impl InstanceTable {
             "event {event_id} of execution {execution_id} of {instance} comes too late; fetch the item again"
         );
         Err(ProviderError::new(ErrorKind::Conflict, operation, message))
+    }
+
+    /// Ends the current execution if it has not ended, and makes the next one. Returns the row.
+    pub(super) fn begin_next(
+        &mut self,
+        instance: &Arc<str>,
+        next: &NextExecution,
+        now_ms: u64,
+    ) -> Option<&InstanceInfo> {
+        let ended = self.current_execution(instance).is_some_and(Execution::has_ended);
+        let ending = next.unended.metadata().filter(|_| !ended);
+        let both = [(next.after_execution_id, ending), (next.after_execution_id + 1, Some(next.metadata()))];
+        for (execution_id, metadata) in both {
+            let Some(metadata) = metadata else { continue };
+            self.commit(InstanceCommit { instance, execution_id, events: Vec::new(), metadata, now_ms });
+        }
+        let row = self.rows.get_mut(instance)?;
+        row.info.orchestration_version = next.orchestration_version.clone();
+        Some(&row.info)
     }
 
     /// Applies a commit whose events have been checked. Returns the row, or `None` when there is none and the

@@ -162,6 +162,11 @@ impl OrchestratorQueue {
         self.show(&instance, [(message_id, *message)], now_ms);
     }
 
+    /// Whether a message of the instance is here and waits for its time.
+    pub fn delays(&self, instance: &str, message_id: u64) -> bool {
+        self.instances.get(instance).is_some_and(|queue| queue.delayed.contains_key(&message_id))
+    }
+
     /// Whether a message or a lock of the instance is here, so that its pin is known.
     pub fn knows(&self, instance: &str) -> bool {
         self.instances.contains_key(instance)
@@ -354,6 +359,19 @@ impl OrchestratorQueue {
         });
         self.settle(&id);
         message_ids
+    }
+
+    /// Takes all timers of an instance out of the queue and ends its lock, without counting the fetch; the messages that the
+    /// lock held are visible again. Returns the ids of what was removed.
+    pub fn reset(&mut self, instance: &str, now_ms: u64) -> Vec<u64> {
+        let Some(queue) = self.instances.get(instance) else { return Vec::new() };
+        if let Some(token) = queue.lock.as_ref().map(|lock| lock.token) {
+            // Nothing of the batch is delayed, so its own times do not matter.
+            let _held = self.abandon(token, now_ms, Attempt::Ignored, now_ms);
+        }
+        let Some(queue) = self.instances.get(instance) else { return Vec::new() };
+        let timers: BTreeSet<TimerIdentifier> = queue.timers.iter().map(|(timer, _)| *timer).collect();
+        timers.into_iter().flat_map(|timer| self.cancel_timer(instance, timer)).collect()
     }
 
     /// Tells the queue that the current execution of an instance is pinned to another version.

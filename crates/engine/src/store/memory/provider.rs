@@ -12,8 +12,8 @@ use super::wishes::{TurnWish, WorkWish};
 use crate::clock::{duration_ms, sleep_until};
 use crate::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
-    LockedWorkItem, OrchestrationItem, OrchestratorMessage, Provider, ProviderError, StoredEvent, WatchUntil,
-    WorkerMessage,
+    LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderError,
+    StoredEvent, WatchUntil, WorkerMessage,
 };
 
 fn after(now_ms: u64, duration: Duration) -> u64 {
@@ -116,6 +116,10 @@ impl Provider for MemoryStore {
             }
             state.enqueue(message, now_ms)
         })
+    }
+
+    async fn begin_next_execution(&self, next: NextExecution) -> Result<(), ProviderError> {
+        self.change(|state, now_ms| state.begin_next(next, now_ms))
     }
 
     async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError> {

@@ -13,9 +13,9 @@ use super::worker_queue::{WorkWanted, WorkerQueue};
 use crate::clock::duration_ms;
 use crate::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, ErrorKind, ExecutionMetadata, ExecutionPosition,
-    FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceFilter, LockedWorkItem,
-    OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
+    ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceFilter, LockedWorkItem,
+    NextExecution, OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions, PruneResult,
+    QueueDepths, RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
 };
 
 /// Everything that the store holds.
@@ -169,6 +169,32 @@ impl State {
         }
     }
 
+    /// Begins the next execution of an instance.
+    pub(super) fn begin_next(&mut self, next: NextExecution, now_ms: u64) -> Result<(), ProviderError> {
+        let instance: Arc<str> = Arc::from(next.instance());
+        let has_start = self.orchestrations.has_guarded_start(&instance);
+        let current =
+            self.instances.current_execution(&instance).filter(|_| self.is_named(&instance) || has_start);
+        match current {
+            Some(current) if current.incarnation == Some(next.incarnation) => return Ok(()),
+            Some(current) => next.check(current.execution_id, current.status)?,
+            None if has_start => next.check(1, ExecutionStatus::Pending)?,
+            None => return Err(next.absent()),
+        }
+        self.orchestrations.reset(&instance, now_ms);
+        self.work.remove_instance(&instance);
+        if let Some(info) = self.instances.begin_next(&instance, &next, now_ms) {
+            self.orchestrations.set_pin(&instance, info.pinned_version.as_ref());
+            self.watches.answer(info);
+        }
+        self.orchestrations.enqueue(next.start, now_ms, |_| None);
+        Ok(())
+    }
+
+    fn is_named(&self, instance: &str) -> bool {
+        self.instances.info(instance).is_some_and(|info| info.orchestration_name.is_some())
+    }
+
     /// Adds a message, or says that its guard forbids it.
     pub(super) fn enqueue(&mut self, message: OrchestratorMessage, now_ms: u64) -> Result<(), ProviderError> {
         self.check_guard(&message)?;
@@ -186,10 +212,7 @@ impl State {
     fn check_guard(&self, message: &OrchestratorMessage) -> Result<(), ProviderError> {
         const OPERATION: &str = "enqueue_for_orchestrator";
         let instance = message.instance.as_str();
-        let is_there = || {
-            self.instances.info(instance).is_some_and(|info| info.orchestration_name.is_some())
-                || self.orchestrations.has_guarded_start(instance)
-        };
+        let is_there = || self.is_named(instance) || self.orchestrations.has_guarded_start(instance);
         match message.guard {
             StartGuard::IfAbsent if is_there() => {
                 let text = format!("{instance} exists already or is about to start; use another id");

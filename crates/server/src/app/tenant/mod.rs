@@ -27,7 +27,7 @@ use crate::streams::StreamPlace;
 
 pub use changes::{TenantChange, TenantListener};
 pub use instances::{BulkChange, InstanceFilter, Sent};
-pub use starts::NewInstance;
+pub use starts::{NewInstance, Restarting};
 
 /// A namespace and tenant that the caller may enter. Cheap to clone.
 #[derive(Clone)]

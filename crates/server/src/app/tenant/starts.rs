@@ -2,12 +2,15 @@
 //! that were made here, and in no other way.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use segno::client::{OnConflict, StartedInstance};
+use segno::event::Started;
 use segno::{Orchestration, Payload};
 use segno_actions::functions::{
     FunctionError, INVOKE, Invocation, InvokeRequest, invocation_id, is_built_in,
 };
+use uuid::Uuid;
 
 use super::Tenant;
 use crate::problem::Refusal;
@@ -29,6 +32,16 @@ pub struct NewInstance {
     pub start_at_ms: Option<u64>,
     /// What happens when there is one of this id.
     pub on_conflict: OnConflict,
+    /// Names the request, so that a repetition of a replacement changes nothing.
+    pub request_id: Option<Uuid>,
+}
+
+/// How an instance is started again.
+pub struct Restarting {
+    /// Also when it has not ended.
+    pub force: bool,
+    /// Names the request, so that a repetition changes nothing.
+    pub request_id: Option<Uuid>,
 }
 
 impl Tenant {
@@ -43,23 +56,67 @@ impl Tenant {
         self.start_as_is(new, trace).await
     }
 
-    /// Starts what was recorded once more. A call of a function is checked as a new one is, and made as the function is declared
-    /// now: of its recorded input only the function and its input count.
+    /// Begins the next execution of an instance with what its last start began with.
     ///
     /// # Errors
-    /// Those of [`Tenant::start`] and of the catalogue.
+    /// Those of the engine, of [`Tenant::start`] and of the catalogue.
+    pub async fn restart(
+        &self,
+        id: &str,
+        restarting: Restarting,
+        trace: TraceContext,
+    ) -> Result<(), Refusal> {
+        let started = self.started_anew(id).await?;
+        let mut call = self.resources().client.restart(self.stored(id)).begin_with(started);
+        if restarting.force {
+            call = call.force();
+        }
+        if let Some(request_id) = restarting.request_id {
+            call = call.request_id(request_id);
+        }
+        trace.hand_to_restart(call).await.map_err(|error| self.refused(error))?;
+        Ok(())
+    }
+
+    /// Starts a new instance with what the last start of another one began with.
+    ///
+    /// # Errors
+    /// Those of the engine, of [`Tenant::start`] and of the catalogue.
     pub async fn start_again(
         &self,
-        recorded: NewInstance,
+        id: &str,
+        new_id: String,
         trace: TraceContext,
     ) -> Result<StartedInstance, Refusal> {
-        if recorded.orchestration != INVOKE.name() {
-            return self.start(recorded, trace).await;
+        let started = self.started_anew(id).await?;
+        let new = NewInstance {
+            id: new_id,
+            orchestration: started.name.clone(),
+            version: None,
+            input: started.input.clone(),
+            labels: started.labels.clone(),
+            start_at_ms: None,
+            on_conflict: OnConflict::Reject,
+            request_id: None,
+        };
+        self.start_as_is(new, trace).await
+    }
+
+    /// What the last start of an instance began with, as a new start may. A call of a function is checked as a new one is, and
+    /// made as the function is declared now: of its recorded input only the function and its input count.
+    async fn started_anew(&self, id: &str) -> Result<Arc<Started>, Refusal> {
+        let started = self.resources().client.started_with(&self.stored(id)).await;
+        let started = started.map_err(|error| self.refused(error))?;
+        if started.name != INVOKE.name() {
+            return match is_built_in(&started.name) {
+                true => Err(Refusal::built_in(&started.name)),
+                false => Ok(started),
+            };
         }
-        let prepared = self.resources().functions.prepare_again(&self.owner(), &recorded.input).await;
+        let prepared = self.resources().functions.prepare_again(&self.owner(), &started.input).await;
         let invocation = prepared.map_err(|error| self.refused(error))?;
         let input = Payload::encode(&invocation).map_err(|error| self.refused(error))?;
-        self.start_as_is(NewInstance { input, ..recorded }, trace).await
+        Ok(Arc::new(Started { input, ..(*started).clone() }))
     }
 
     async fn start_as_is(&self, new: NewInstance, trace: TraceContext) -> Result<StartedInstance, Refusal> {
@@ -72,6 +129,7 @@ impl Tenant {
             self.resources().client.start(orchestration, new.input).id(id).on_conflict(new.on_conflict);
         let call = new.labels.into_iter().fold(call, |call, (key, value)| call.label(key, value));
         let call = new.start_at_ms.into_iter().fold(call, |call, at_ms| call.at_ms(at_ms));
+        let call = new.request_id.into_iter().fold(call, |call, request_id| call.request_id(request_id));
         let started = trace.hand_to(call).await.map_err(|error| self.refused(error))?;
         Ok(StartedInstance { instance: new.id, created: started.created })
     }

@@ -4,16 +4,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use segno::event::EventKind;
 use segno_api::instance::{OnConflict, Restart, StartInstance, Started};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{list, view};
-use crate::app::{App, NewInstance, Tenant};
+use crate::app::{App, NewInstance, Restarting, Tenant};
 use crate::extract::{Body, OptionalBody, Path, Query, wait_of};
 use crate::idempotency::RepeatSafe;
-use crate::problem::{Code, Refusal};
+use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 use crate::trace::TraceContext;
 
@@ -53,6 +52,7 @@ pub async fn start(
         input: view::payload("input", &request.input)?,
         labels: request.labels,
         start_at_ms: request.start_at.map(list::unix_ms),
+        request_id: repeat.uuid().filter(|_| matches!(request.on_conflict, OnConflict::Replace)),
         on_conflict: match (made_up, request.on_conflict) {
             (true, _) => segno::client::OnConflict::UseExisting,
             (false, OnConflict::Reject) => segno::client::OnConflict::Reject,
@@ -64,7 +64,8 @@ pub async fn start(
     answer(&tenant, started.instance, started.created || made_up, wait).await
 }
 
-/// Starts an instance again with its first input. A call of a function is checked as a new one is, and made as the function is
+/// Starts an instance that has ended again, with the input of its last start. Its next execution begins, and the earlier ones stay;
+/// with `new_id` a new instance is started instead. A call of a function is checked as a new one is, and made as the function is
 /// declared now.
 #[utoipa::path(post, path = "/v1/instances/{id}/restart", tag = "instances", params(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
@@ -74,37 +75,21 @@ pub async fn start(
 ))]
 pub async fn restart(
     tenant: Tenant,
+    repeat: RepeatSafe,
     Path(id): Path<String>,
     trace: TraceContext,
     OptionalBody(request): OptionalBody<Restart>,
 ) -> Result<Response, Refusal> {
-    let found = tenant.instance(&id).await?;
-    let replaces = request.new_id.is_none();
-    if replaces && !found.has_ended() && !request.force {
-        let detail = format!("instance {id:?} has not ended; cancel it first, or say force");
-        return Err(Refusal::new(Code::Conflict, detail));
-    }
-    let first = tenant.executions(&id).await?.into_iter().min().unwrap_or(1);
-    let begun = tenant.whole_history(&id, first).await?.into_iter().find_map(|event| match event.kind {
-        EventKind::OrchestrationStarted(begun) => Some(begun),
-        _ => None,
-    });
-    let begun =
-        begun.ok_or_else(|| Refusal::new(Code::Conflict, format!("instance {id:?} has not begun")))?;
-    let recorded = NewInstance {
-        id: request.new_id.unwrap_or(id),
-        orchestration: begun.name.clone(),
-        version: None,
-        input: begun.input.clone(),
-        labels: begun.labels.clone(),
-        start_at_ms: None,
-        on_conflict: match replaces {
-            true => segno::client::OnConflict::Replace,
-            false => segno::client::OnConflict::Reject,
-        },
+    let id = match request.new_id {
+        Some(new_id) => tenant.start_again(&id, new_id, trace).await?.instance,
+        None => {
+            tenant
+                .restart(&id, Restarting { force: request.force, request_id: repeat.uuid() }, trace)
+                .await?;
+            id
+        }
     };
-    let started = tenant.start_again(recorded, trace).await?;
-    answer(&tenant, started.instance, true, std::time::Duration::ZERO).await
+    answer(&tenant, id, true, std::time::Duration::ZERO).await
 }
 
 /// Says that it was started, and shows it if it ended in time.

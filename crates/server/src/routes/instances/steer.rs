@@ -61,7 +61,7 @@ pub async fn enqueue(
     accepted(id)
 }
 
-/// Cancels an instance with its children. One that has ended stays as it is.
+/// Cancels an instance with its children. One that has ended stays as it is, and the answer is 409 `instance-ended`.
 #[utoipa::path(post, path = "/v1/instances/{id}/cancel", tag = "instances", params(
     ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
 ), request_body = Reason, responses(
@@ -72,9 +72,7 @@ pub async fn cancel(
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<Reason>,
 ) -> Taken {
-    if !tenant.instance(&id).await?.has_ended() {
-        tenant.cancel(&id, request.reason.unwrap_or_else(|| NO_REASON.to_owned())).await?;
-    }
+    tenant.cancel(&id, request.reason.unwrap_or_else(|| NO_REASON.to_owned())).await?;
     accepted(id)
 }
 

@@ -17,6 +17,7 @@ pub mod ids;
 pub mod limits;
 mod names;
 mod payload;
+pub mod published;
 mod registry;
 mod replay;
 mod retry;

@@ -55,6 +55,8 @@ codes! {
     Unauthorized = "unauthorized", UNAUTHORIZED, "A valid API key is needed";
     /// The key does not allow this.
     Forbidden = "forbidden", FORBIDDEN, "The API key does not allow this";
+    /// No node has the orchestration.
+    UnknownOrchestration = "unknown-orchestration", NOT_FOUND, "No node has this orchestration";
     /// There is no such route or resource.
     NotFound = "not-found", NOT_FOUND, "There is no such thing";
     /// The route exists, but not with this method.

@@ -113,10 +113,11 @@ impl ProviderAdmin for EmbeddedStore {
         self.core().look("list_children", |state, _| state.tables.children(instance)).await
     }
 
-    async fn has_queued_start(&self, instance: &str) -> Result<bool, ProviderError> {
-        self.core()
-            .look("has_queued_start", |state, _| Ok(state.orchestrations.has_guarded_start(instance)))
-            .await
+    async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
+        let read = |state: &mut crate::state::State, now_ms| {
+            Ok(state.orchestrations.guarded_start_ms(instance, now_ms))
+        };
+        self.core().look("queued_start_ms", read).await
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

@@ -228,13 +228,15 @@ impl ProviderAdmin for PostgresStore {
         self.texts("list_children", &sql, &[(&instance, Type::TEXT)]).await
     }
 
-    async fn has_queued_start(&self, instance: &str) -> Result<bool, ProviderError> {
+    async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
+        let schema = self.core().schema();
         let sql = format!(
-            "SELECT EXISTS (SELECT 1 FROM {}.turn t WHERE t.instance_id = $1 AND t.start_id IS NOT NULL)",
-            self.core().schema()
+            "SELECT least(m.visible_at_ms, {schema}.now_ms()) FROM {schema}.turn t
+               JOIN {schema}.message m ON m.instance_id = t.instance_id AND m.id = t.start_id
+              WHERE t.instance_id = $1"
         );
-        let rows = self.core().rows("has_queued_start", &sql, &[(&instance, Type::TEXT)]).await?;
-        rows.first().map_or(Ok(false), |row| get(row, 0))
+        let rows = self.core().rows("queued_start_ms", &sql, &[(&instance, Type::TEXT)]).await?;
+        rows.first().map(|row| get(row, 0).map(unsigned)).transpose()
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

@@ -84,13 +84,15 @@ impl<S> CrashTest<S> {
         F: Future<Output = T>,
         T: PartialEq + Debug,
     {
-        CrashTest { registry, scenario, options: RuntimeOptions::default(), any_order: false }
+        // Names are published by a task of their own; its commits are not the scenario's.
+        let options = RuntimeOptions { publish_names_every: None, ..RuntimeOptions::default() };
+        CrashTest { registry, scenario, options, any_order: false }
     }
 
     /// Settings of the nodes.
     #[must_use]
     pub fn options(mut self, options: RuntimeOptions) -> Self {
-        self.options = options;
+        self.options = RuntimeOptions { publish_names_every: None, ..options };
         self
     }
 

@@ -73,8 +73,8 @@ impl Instance {
         })
     }
 
-    /// An instance whose start is queued.
-    pub(super) fn queued(id: &str, now_ms: u64) -> Self {
+    /// An instance whose start is queued since a time.
+    pub(super) fn queued(id: &str, since_ms: u64) -> Self {
         Instance {
             id: id.to_owned(),
             orchestration: None,
@@ -86,8 +86,8 @@ impl Instance {
             custom_status_version: 0,
             labels: BTreeMap::new(),
             parent: None,
-            created_at_ms: now_ms,
-            updated_at_ms: now_ms,
+            created_at_ms: since_ms,
+            updated_at_ms: since_ms,
             completed_at_ms: None,
             revision: 0,
         }

@@ -21,8 +21,8 @@ impl Client {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             info => return Instance::from_info(info?),
         }
-        if self.store.has_queued_start(instance).await? {
-            return Ok(Instance::queued(instance, self.store.now_ms().await?));
+        if let Some(since_ms) = self.store.queued_start_ms(instance).await? {
+            return Ok(Instance::queued(instance, since_ms));
         }
         // Its first turn may have come between the two looks.
         Instance::from_info(self.store.get_instance_info(instance).await?)

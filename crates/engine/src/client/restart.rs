@@ -204,7 +204,7 @@ impl Client {
 
     /// Why an instance without a row cannot be started again.
     async fn absent(&self, instance: &str) -> Result<Error, Error> {
-        if self.store.has_queued_start(instance).await? {
+        if self.store.queued_start_ms(instance).await?.is_some() {
             return Ok(Error::new(Code::InstanceRunning, format!("instance {instance:?} has not begun yet")));
         }
         Ok(Error::new(Code::NotFound, format!("there is no instance with the id {instance:?}")))

@@ -9,6 +9,8 @@ pub(super) struct Begin {
     /// The version that was asked for, if any.
     pub(super) version: Option<String>,
     pub(super) execution_id: u64,
+    /// Whether it goes on from the execution before, by continuing as new.
+    pub(super) continues: bool,
     /// What will be recorded; its version is filled in when the code is found.
     pub(super) started: Started,
 }
@@ -19,6 +21,7 @@ impl Begin {
         Begin {
             version: start.version,
             execution_id,
+            continues: false,
             started: Started {
                 name: start.orchestration,
                 version: String::new(),
@@ -40,6 +43,7 @@ impl Begin {
         Begin {
             version: next.version,
             execution_id: next.execution_id,
+            continues: true,
             started: Started {
                 name: next.orchestration,
                 version: String::new(),
@@ -54,6 +58,21 @@ impl Begin {
                 engine_version: ENGINE_VERSION.to_owned(),
                 first_execution_id: next.first_execution_id,
             },
+        }
+    }
+
+    /// The start that begins it at another time, or on another node.
+    pub(super) fn into_start(self) -> StartOrchestration {
+        StartOrchestration {
+            orchestration: self.started.name,
+            input: self.started.input,
+            version: self.version,
+            parent: self.started.parent,
+            labels: self.started.labels,
+            start_at_ms: None,
+            traceparent: self.started.traceparent,
+            execution_id: Some(self.execution_id),
+            seed: Some(self.started.seed),
         }
     }
 

@@ -33,6 +33,7 @@ use crate::clock::{self, Clock, SystemClock};
 use crate::error::Error;
 use crate::ids::{IdSource, SystemIds};
 use crate::names;
+use crate::published::Publisher;
 use crate::registry::Registry;
 use crate::store::{ProviderError, Store};
 use crate::telemetry;
@@ -209,6 +210,12 @@ impl RuntimeBuilder {
         });
         let mut helpers = vec![tokio::spawn(leases.run()), tokio::spawn(sessions.run())];
         helpers.extend(sweepers);
+        if let Some(every) =
+            shared.options.publish_names_every.filter(|_| shared.options.orchestration_concurrency > 0)
+        {
+            let (store, clock) = (shared.store.clone(), shared.clock.clone());
+            helpers.push(tokio::spawn(Publisher::new(store, clock, &shared.registry, every).run()));
+        }
         let mut dispatchers = Vec::new();
         if shared.options.orchestration_concurrency > 0 {
             dispatchers.push(tokio::spawn(orchestrator::run(shared.clone())));

@@ -56,6 +56,9 @@ pub struct RuntimeOptions {
     pub capabilities: DispatcherCapabilityFilter,
     /// What is kept of finished instances and old executions; everything by default.
     pub retention: Retention,
+    /// How often this node renews the names of its orchestrations in the store, at most every six hours; `None` publishes none, and
+    /// a server on the same store then refuses to start what only this node has. See [`published`](crate::published).
+    pub publish_names_every: Option<Duration>,
 }
 
 impl Default for RuntimeOptions {
@@ -78,6 +81,7 @@ impl Default for RuntimeOptions {
             session_idle_timeout: Duration::from_secs(300),
             capabilities: DispatcherCapabilityFilter::for_current_build(),
             retention: Retention::default(),
+            publish_names_every: Some(Duration::from_secs(60 * 60)),
         }
     }
 }
@@ -90,6 +94,7 @@ impl RuntimeOptions {
             ("worker_lock_timeout", self.worker_lock_timeout),
             ("session_lock_timeout", self.session_lock_timeout),
             ("cancellation_check_interval", self.cancellation_check_interval),
+            ("publish_names_every", self.publish_names_every.unwrap_or(Duration::MAX)),
         ] {
             if value < least {
                 let message = format!("{name} is {value:?}, but must be at least {least:?}");

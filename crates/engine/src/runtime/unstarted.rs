@@ -9,6 +9,7 @@ use super::begin::Begin;
 use super::turn::{Stop, Turn, parent_of};
 use super::unregistered::Verdict;
 use super::{backoff, commit};
+use crate::clock::duration_ms;
 use crate::dead_letter::DeadLetter;
 use crate::event::{Channel, Event, EventKind, Output, ParentLink, Started};
 use crate::failure::Failure;
@@ -116,9 +117,26 @@ impl Turn<'_> {
         start: StartOrchestration,
         batch: Batch,
     ) -> Result<(), Stop> {
+        let at_ms = start.start_at_ms.unwrap_or_else(|| self.now_ms());
+        self.wait_for_start(item, history, start, at_ms, batch).await
+    }
+
+    /// Makes an instance pending until its start comes back at a time. Its messages are recorded.
+    async fn wait_for_start(
+        &self,
+        item: &OrchestrationItem,
+        history: &[Event],
+        start: StartOrchestration,
+        at_ms: u64,
+        batch: Batch,
+    ) -> Result<(), Stop> {
         let mut log = EarlyLog::new(item, history, self.now_ms());
+        let execution_id = start.execution_id.unwrap_or(item.execution_id);
+        if execution_id != item.execution_id {
+            log.last_event_id = 0;
+        }
         let cancelled = log.take_messages(&batch.others);
-        let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
+        let mut turn = AckOrchestrationItem::empty(self.token, execution_id);
         turn.orchestrator_items = batch.answer_starts(&item.instance, start.parent.as_ref());
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.metadata.orchestration_name = Some(start.orchestration.as_str().into());
@@ -128,8 +146,8 @@ impl Turn<'_> {
         log.write_status(&mut turn);
         turn.records = batch.records;
         turn.records.extend(self.park_refused(log));
-        let visible_at_ms = start.start_at_ms;
         let again = WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(&*item.instance);
+        let visible_at_ms = Some(at_ms);
         turn.orchestrator_items.push(OrchestratorMessage { visible_at_ms, guard: StartGuard::None, ..again });
         if let Some(reason) = cancelled {
             // The cancellation comes back in a turn of its own, when the instance is known.
@@ -152,7 +170,8 @@ impl Turn<'_> {
         self.fail_existing(item, history, failure, batch).await
     }
 
-    /// The code of a new execution is not registered here.
+    /// The code of a new execution is not registered here. A start waits as a message of its own and the instance is pending meanwhile, so
+    /// that it is listed and can be cancelled; the messages of one that continued as new are left to another node.
     pub(super) async fn unregistered_start(
         &self,
         item: &OrchestrationItem,
@@ -160,8 +179,20 @@ impl Turn<'_> {
         begin: Begin,
         batch: Batch,
     ) -> Result<(), Stop> {
-        let failure = self.judge_unregistered(item, &begin.describe(), &batch)?;
-        self.fail_unstarted(item, early, begin, failure, batch).await
+        match self.judge_unregistered(item, &begin.describe(), &batch) {
+            Ok(failure) => self.fail_unstarted(item, early, begin, failure, batch).await,
+            Err(Stop::NotHere { delay, reason }) if !begin.continues => {
+                tracing::warn!(
+                    instance = &*item.instance,
+                    reason,
+                    ?delay,
+                    "the start is left to another node"
+                );
+                let at_ms = self.now_ms().saturating_add(duration_ms(delay));
+                self.wait_for_start(item, early, begin.into_start(), at_ms, batch).await
+            }
+            Err(stop) => Err(stop),
+        }
     }
 
     fn judge_unregistered(
@@ -174,9 +205,10 @@ impl Turn<'_> {
         if let Some(reason) = batch.cancellation() {
             return Ok(Failure::cancelled(reason));
         }
-        // The age is that of the oldest message: what other nodes did meanwhile makes it young again.
-        let oldest = item.messages.first().map_or(0, |message| message.message_id);
-        match self.shared.unregistered.judge(&format!("{oldest} {}", item.instance), self.now_ms()) {
+        // The age is that of the execution: what other nodes did with it before makes it young again.
+        let position = if is_delayed(item) { 0 } else { item.last_event_id };
+        let key = format!("{} {position} {}", item.execution_id, item.instance);
+        match self.shared.unregistered.judge(&key, self.now_ms()) {
             Verdict::Wait(delay) => Err(Stop::NotHere {
                 delay,
                 reason: format!("orchestration {what} is not registered on this node"),

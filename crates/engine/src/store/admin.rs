@@ -278,9 +278,10 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     /// `NotFound` when the instance is unknown.
     async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError>;
 
-    /// Whether a guarded start of the instance waits for its turn: the instance has no row of its own yet, and whoever was
-    /// told that the start is stored must not be told that there is no such instance.
-    async fn has_queued_start(&self, instance: &str) -> Result<bool, ProviderError>;
+    /// Since when a guarded start of the instance waits for its turn, in Unix milliseconds: the time from which it is visible, or
+    /// now if that lies ahead. The instance has no row of its own yet, and a caller that was told that the start is stored must not
+    /// be told that there is no such instance. `None` when no start waits.
+    async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError>;
 
     /// What is known of an execution.
     ///

@@ -1,8 +1,10 @@
 //! Cancellation: reaches everything, lets the code clean up, and is safe to repeat.
 
 use segno::event::EventKind;
-use segno::store::ExecutionStatus;
-use segno::{Activity, ActivityContext, Code, Context, Failure, Orchestration, Registry, Signal, race};
+use segno::store::{ExecutionStatus, Provider};
+use segno::{
+    Activity, ActivityContext, Client, Code, Context, Failure, Orchestration, Registry, Signal, race,
+};
 
 use crate::support::{Log, World, in_both_modes, secs};
 
@@ -124,13 +126,17 @@ async fn code_can_wait_for_its_cancellation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn cancelling_what_has_ended_changes_nothing_and_unknown_ids_are_not_found() {
+async fn cancelling_what_has_ended_is_refused_and_changes_nothing_and_unknown_ids_are_not_found() {
     let world = World::resident();
     let registry = registry(&Log::default(), async |_, _| Ok("done".to_owned()));
     let _node = world.node(&registry).await;
     world.client.start(MAIN, 0).id("a").result().await.unwrap();
     let before = (world.client.instance("a").await.unwrap(), world.history("a").await);
-    world.client.cancel("a", "too late").await.unwrap();
+    let refused = world.client.cancel("a", "too late").await.unwrap_err();
+    assert_eq!(refused.code(), Code::InstanceEnded);
+    // It may also end between the look and the message.
+    let late = Client::cancel_message("a", "too late").unwrap();
+    world.store.enqueue_for_orchestrator(late, None).await.unwrap();
     world.settle().await;
     let after = world.client.instance("a").await.unwrap();
     assert_eq!((after.status, &after.output), (before.0.status, &before.0.output));

@@ -1,11 +1,12 @@
 //! Versions side by side, and code that is not there.
 
-use segno::store::{DispatcherCapabilityFilter, ExecutionStatus, SemverRange, engine_version};
+use segno::published;
+use segno::store::{DispatcherCapabilityFilter, ExecutionStatus, InstanceQuery, SemverRange, engine_version};
 use segno::{
     Category, Code, Context, Failure, Orchestration, Registry, RegistryBuilder, RuntimeOptions, Signal,
 };
 
-use crate::support::{World, in_both_modes, secs};
+use crate::support::{World, days, in_both_modes, secs};
 
 const MAIN: Orchestration<u32, String> = Orchestration::new("main");
 const PARENT: Orchestration<u32, String> = Orchestration::new("parent");
@@ -211,4 +212,50 @@ async fn a_node_without_the_code_fails_nothing_that_other_nodes_go_on_with() {
     world.client.raise("a", GO, 1).await.unwrap();
     world.pass(secs(2)).await;
     assert_eq!(world.client.instance("a").await.unwrap().status, ExecutionStatus::Running);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_start_of_unregistered_code_is_pending_from_its_first_turn_and_can_be_cancelled_at_once() {
+    let world = World::resident();
+    world.client.start(PARENT, 0).id("a").label("k", "v").await.unwrap();
+    // Before any node has looked at it, its time is that of the start.
+    let queued = world.client.instance("a").await.unwrap();
+    world.pass(secs(100)).await;
+    assert_eq!(world.client.instance("a").await.unwrap(), queued);
+    let _node = world.node(&with_versions(&["1.0.0"]).build().unwrap()).await;
+    world.settle().await;
+    let pending = InstanceQuery { status: Some(ExecutionStatus::Pending), ..InstanceQuery::default() };
+    let listed = world.client.list(pending).await.unwrap().instances;
+    let first = listed.first().expect("every accepted start is listed");
+    assert_eq!((first.orchestration.as_deref(), first.labels["k"].as_str()), (Some("parent"), "v"));
+    assert_eq!(world.history("a").await, []);
+    world.client.raise("a", GO, 1).await.unwrap();
+    world.pass(secs(300)).await;
+    let later = world.client.instance("a").await.unwrap();
+    assert_eq!((later.created_at_ms, later.status), (first.created_at_ms, ExecutionStatus::Pending));
+    // A cancellation does not wait for the end of a pause of up to a minute.
+    let asked_ms = world.now_ms();
+    world.client.cancel("a", "misspelled").await.unwrap();
+    assert_eq!(world.ended("a").await.status, ExecutionStatus::Cancelled);
+    assert!(world.now_ms() - asked_ms < 100, "{} ms", world.now_ms() - asked_ms);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_names_of_a_node_are_published_and_known_for_a_day_after_it() {
+    let world = World::resident();
+    let registry = with_versions(&["1.0.0", "1.2.0"]).build().unwrap();
+    let (one, other) = (world.node(&registry).await, world.node(&registry).await);
+    world.pass(days(3)).await;
+    let published = published::published(&*world.store, None, 10).await.unwrap();
+    assert_eq!(published.len(), 1);
+    assert_eq!(
+        (published[0].name.as_str(), &*published[0].versions),
+        ("main", &["1.0.0".to_owned(), "1.2.0".to_owned()][..])
+    );
+    one.shutdown(secs(1)).await;
+    other.shutdown(secs(1)).await;
+    world.pass(secs(22 * 60 * 60)).await;
+    assert!(published::is_published(&*world.store, "main").await.unwrap());
+    world.pass(secs(3 * 60 * 60)).await;
+    assert!(!published::is_published(&*world.store, "main").await.unwrap());
 }

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, ExecutionInfo, ExecutionStatus,
     Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockToken, LockedWorkItem, OrchestrationItem,
-    OrchestratorMessage, Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    Record, RecordBatch, Records, Store, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
-    WriteOutcome,
+    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockToken, LockedWorkItem, NextExecution,
+    OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError, PruneOptions,
+    PruneResult, QueueDepths, Record, RecordBatch, Records, Store, StoredEvent, SystemMetrics, Transfer,
+    WatchUntil, WorkerMessage, WriteOutcome,
 };
 
 use super::CURRENT;
@@ -114,6 +114,10 @@ impl Provider for TrackedStore {
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
         tracked(self.inner.enqueue_for_orchestrator(message, delay)).await
+    }
+
+    async fn begin_next_execution(&self, next: NextExecution) -> Result<(), ProviderError> {
+        tracked(self.inner.begin_next_execution(next)).await
     }
 
     async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError> {
@@ -245,8 +249,8 @@ impl ProviderAdmin for TrackedStore {
         self.inner.list_children(instance).await
     }
 
-    async fn has_queued_start(&self, instance: &str) -> Result<bool, ProviderError> {
-        self.inner.has_queued_start(instance).await
+    async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
+        self.inner.queued_start_ms(instance).await
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

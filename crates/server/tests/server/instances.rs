@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use segno::{Orchestration, Payload, Registry, Runtime};
 use segno_api::Json;
-use segno_api::instance::{Bulk, BulkAction, BulkFilter, ListInstances, OnConflict, Restart, Send, Status};
+use segno_api::instance::{
+    Bulk, BulkAction, BulkFilter, ListInstances, OnConflict, Restart, Send, StartInstance, Status,
+};
+use segno_server::settings::Authentication;
 use serde_json::json;
 
-use crate::stand::{PATIENCE, Stand, greet};
+use crate::stand::{Ground, PATIENCE, Stand, greet, settings};
 
 #[tokio::test]
 async fn an_instance_is_started_and_its_result_waited_for() {
@@ -106,7 +110,7 @@ async fn signals_pauses_and_cancels_reach_an_instance() {
 
     let restarted = client.restart("cancelled", &Restart::default()).await.unwrap();
     assert!(restarted.created);
-    assert_eq!(client.instance("cancelled", Duration::ZERO).await.unwrap().execution_id, 2);
+    assert_eq!(client.instance("cancelled", Duration::ZERO).await.unwrap().execution, 2);
     let refused = client.restart("cancelled", &Restart::default()).await.unwrap_err();
     assert_eq!((refused.status(), refused.code()), (Some(409), Some("instance-running")));
     // What was cancelled can still be read.
@@ -114,7 +118,7 @@ async fn signals_pauses_and_cancels_reach_an_instance() {
     assert!(first.events.iter().any(|event| event.kind == "OrchestrationFailed"), "{first:?}");
     let by_force = Restart { force: true, new_id: None };
     client.restart("cancelled", &by_force).await.unwrap();
-    assert_eq!(client.instance("cancelled", Duration::ZERO).await.unwrap().execution_id, 3);
+    assert_eq!(client.instance("cancelled", Duration::ZERO).await.unwrap().execution, 3);
     let refused = client.delete("cancelled", false).await.unwrap_err();
     assert_eq!((refused.status(), refused.code()), (Some(409), Some("instance-running")));
     assert_eq!(client.delete("cancelled", true).await.unwrap().instances, 1);
@@ -202,4 +206,27 @@ async fn many_are_counted_first_and_then_acted_on() {
     assert_eq!(client.bulk(&request).await.unwrap_err().status(), Some(400));
     request.filter = BulkFilter::default();
     assert_eq!(client.bulk(&request).await.unwrap_err().status(), Some(400));
+}
+
+#[tokio::test]
+async fn a_start_that_no_node_could_run_is_refused_with_the_nearest_names() {
+    let ground = Ground::new().await;
+    let stand = Stand::on(settings(Authentication::None), &ground).await;
+    let client = stand.client();
+    let named =
+        |name: &str| StartInstance { orchestration: name.to_owned(), ..greet(name, r#"{"name":"Ada"}"#) };
+    let refused = client.start(&named("gret"), None, Duration::ZERO).await.unwrap_err();
+    assert_eq!((refused.status(), refused.code()), (Some(404), Some("unknown-orchestration")));
+    assert!(refused.to_string().contains(r#"did you mean "greet"?"#), "{refused}");
+    assert_eq!(client.instance("gret", Duration::ZERO).await.unwrap_err().status(), Some(404));
+    // Another node publishes the name, and the start is taken, also when that node is gone again.
+    let gret = Orchestration::<Payload, Payload>::new("gret");
+    let registry = Registry::builder().orchestration(gret, async |_, input| Ok(input)).build().unwrap();
+    let store = ground.of_another_node().await.store;
+    let node = Runtime::builder(store.clone()).registry(registry).start().await.unwrap();
+    while !segno::published::is_published(&*store, "gret").await.unwrap() {
+        tokio::task::yield_now().await;
+    }
+    node.shutdown(Duration::ZERO).await;
+    client.start(&named("gret"), None, Duration::ZERO).await.unwrap();
 }

@@ -333,6 +333,7 @@ macro_rules! __for_each_case {
                 other_messages_do_not_stand_in_the_way_of_a_start,
                 a_message_without_a_guard_is_always_accepted,
                 a_start_is_known_to_be_queued_until_its_turn,
+                a_delayed_start_is_queued_since_now,
                 a_start_that_was_consumed_without_a_name_can_be_repeated,
                 a_consumed_start_does_not_linger_behind_other_messages,
                 starts_of_different_instances_do_not_meet,

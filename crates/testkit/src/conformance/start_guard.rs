@@ -249,14 +249,24 @@ pub(super) async fn a_message_that_needs_its_instance_reaches_one_that_has_ended
 }
 
 pub(super) async fn a_start_is_known_to_be_queued_until_its_turn(env: Env) {
-    assert!(!env.has_queued_start("i1").await.unwrap());
+    assert_eq!(env.queued_start_ms("i1").await.unwrap(), None);
     env.post(message("i1", "early")).await;
-    assert!(!env.has_queued_start("i1").await.unwrap(), "a message is no start");
+    assert_eq!(env.queued_start_ms("i1").await.unwrap(), None, "a message is no start");
+    let before_ms = env.now().await;
     env.post(guarded_start("i1")).await;
-    assert!(env.has_queued_start("i1").await.unwrap());
-    assert!(!env.has_queued_start("i2").await.unwrap());
+    let since_ms = env.queued_start_ms("i1").await.unwrap().expect("it waits");
+    assert!((before_ms..=env.now().await).contains(&since_ms));
+    assert_eq!(env.queued_start_ms("i2").await.unwrap(), None);
+    env.advance_span().await;
+    assert_eq!(env.queued_start_ms("i1").await.unwrap(), Some(since_ms), "the time stays");
     let item = env.fetch().await;
-    assert!(env.has_queued_start("i1").await.unwrap(), "fetched is still queued");
+    assert_eq!(env.queued_start_ms("i1").await.unwrap(), Some(since_ms), "fetched is still queued");
     env.turn(&item).named("Flow").ack().await;
-    assert!(!env.has_queued_start("i1").await.unwrap());
+    assert_eq!(env.queued_start_ms("i1").await.unwrap(), None);
+}
+
+pub(super) async fn a_delayed_start_is_queued_since_now(env: Env) {
+    env.enqueue_for_orchestrator(guarded_start("i1"), Some(LOCK)).await.unwrap();
+    let since_ms = env.queued_start_ms("i1").await.unwrap().expect("it waits");
+    assert!(since_ms <= env.now().await);
 }

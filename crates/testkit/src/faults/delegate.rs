@@ -238,8 +238,8 @@ impl ProviderAdmin for FaultStore {
         self.read("list_children", self.inner.list_children(instance)).await
     }
 
-    async fn has_queued_start(&self, instance: &str) -> Result<bool, ProviderError> {
-        self.read("has_queued_start", self.inner.has_queued_start(instance)).await
+    async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
+        self.read("queued_start_ms", self.inner.queued_start_ms(instance)).await
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

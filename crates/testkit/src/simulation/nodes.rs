@@ -87,6 +87,8 @@ fn options(random: &mut Random, node_id: String) -> RuntimeOptions {
             finished_age: random.chance(1, 3).then_some(Duration::from_secs(30 * 24 * 60 * 60)),
             ..Retention::default()
         },
+        // Not a part of what is simulated.
+        publish_names_every: None,
         ..RuntimeOptions::default()
     }
 }

@@ -109,8 +109,8 @@ impl ProviderAdmin for MemoryStore {
         Ok(self.look(|state, _| owned(&state.instances.index().children(instance))))
     }
 
-    async fn has_queued_start(&self, instance: &str) -> Result<bool, ProviderError> {
-        Ok(self.look(|state, _| state.orchestrations.has_guarded_start(instance)))
+    async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
+        Ok(self.look(|state, now_ms| state.orchestrations.guarded_start_ms(instance, now_ms)))
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

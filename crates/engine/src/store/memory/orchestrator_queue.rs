@@ -184,6 +184,17 @@ impl OrchestratorQueue {
         self.instances.get(instance).is_some_and(|queue| queue.guarded_start.is_some())
     }
 
+    /// The time from which the guarded start for the instance is visible, or now if that lies ahead; `None` when none waits.
+    pub fn guarded_start_ms(&self, instance: &str, now_ms: u64) -> Option<u64> {
+        let queue = self.instances.get(instance)?;
+        let start_id = queue.guarded_start?;
+        let fetched = queue.lock.iter().flat_map(|lock| lock.fetched.iter());
+        let delayed = queue.delayed.get(&start_id).map(|message| message.visible_at_ms);
+        let shown = || queue.visible.iter().chain(fetched).find(|(id, _)| *id == start_id);
+        let visible_at_ms = delayed.or_else(|| shown().map(|(_, message)| message.visible_at_ms));
+        Some(visible_at_ms.unwrap_or(now_ms).min(now_ms))
+    }
+
     /// Makes everything visible whose time has come and ends every lock that has run out.
     pub fn advance(&mut self, now_ms: u64) {
         while let Some(&(until_ms, token)) = self.expiries.first()

@@ -8,6 +8,7 @@ mod changes;
 mod functions;
 mod hooks;
 mod instances;
+mod known;
 mod recurring;
 mod starts;
 mod work;

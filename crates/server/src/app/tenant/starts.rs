@@ -48,11 +48,12 @@ impl Tenant {
     /// Starts an orchestration that a caller names.
     ///
     /// # Errors
-    /// `built-in-orchestration`, and those of the engine.
+    /// `built-in-orchestration`, `unknown-orchestration`, and those of the engine.
     pub async fn start(&self, new: NewInstance, trace: TraceContext) -> Result<StartedInstance, Refusal> {
         if is_built_in(&new.orchestration) {
             return Err(Refusal::built_in(&new.orchestration));
         }
+        self.check_known(&new.orchestration).await?;
         self.start_as_is(new, trace).await
     }
 
@@ -108,10 +109,11 @@ impl Tenant {
         let started = self.resources().client.started_with(&self.stored(id)).await;
         let started = started.map_err(|error| self.refused(error))?;
         if started.name != INVOKE.name() {
-            return match is_built_in(&started.name) {
-                true => Err(Refusal::built_in(&started.name)),
-                false => Ok(started),
-            };
+            if is_built_in(&started.name) {
+                return Err(Refusal::built_in(&started.name));
+            }
+            self.check_known(&started.name).await?;
+            return Ok(started);
         }
         let prepared = self.resources().functions.prepare_again(&self.owner(), &started.input).await;
         let invocation = prepared.map_err(|error| self.refused(error))?;

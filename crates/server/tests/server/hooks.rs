@@ -120,6 +120,33 @@ async fn a_failing_function_never_loses_the_payload() {
 }
 
 #[tokio::test]
+async fn a_sender_cannot_bring_the_server_down_by_what_its_input_is_checked_against() {
+    let world = World::new(Authentication::None, |_| {}).await;
+    let client = world.stand.client();
+    let variant = |name: &str| json!({ "properties": { "child": { "$ref": "#" } }, "required": [name] });
+    for (function, schema) in [
+        ("deep", json!({ "properties": { "child": { "allOf": [{ "$ref": "#" }] } } })),
+        ("doubling", json!({ "anyOf": [variant("a"), variant("b")] })),
+    ] {
+        let declaration = json!({ "executor": "remote", "input_schema": schema });
+        client.put_function(function, &json_of(&declaration), Expected::Absent).await.unwrap();
+        world.declare(function, json!({ "function": function, "input": "{{payload}}" })).await;
+        let body = format!("{}{{}}{}", "{\"child\":".repeat(80), "}".repeat(80));
+        let received = world.received(&format!("/v1/hooks/default/{function}"), body.as_bytes()).await;
+        let detail = world.ended(function, &received.id).await;
+        assert_eq!(detail.actions[0].status, "failed");
+        let reason = detail.actions[0].reason.as_ref().unwrap();
+        assert!(reason.contains("[schema-too-costly]"), "{reason}");
+    }
+    let chain: serde_json::Map<String, Value> =
+        (0..1_100).map(|n| (format!("d{n}"), json!({ "$ref": format!("#/$defs/d{}", n + 1) }))).collect();
+    let declaration =
+        json!({ "executor": "remote", "input_schema": { "$ref": "#/$defs/d0", "$defs": chain } });
+    let refused = client.put_function("chain", &json_of(&declaration), Expected::Absent).await.unwrap_err();
+    assert_eq!((refused.status(), refused.code()), (Some(400), Some("invalid-function")));
+}
+
+#[tokio::test]
 async fn each_scheme_lets_its_sender_in_and_nobody_else() {
     let world = World::new(Authentication::Keys, |_| {}).await;
     let (old, new) = (world.secret("old", "whsec_b2xk"), world.secret("new", "whsec_bmV3"));

@@ -1,5 +1,7 @@
 //! Names of metrics, in one place, and where traces come from. `docs/guide/observability.md` describes each.
 
+use segno::telemetry::{Metric, MetricLabel, SECONDS};
+
 /// Gives the W3C traceparent of the current span, if it is part of a trace.
 pub type CurrentTrace = fn() -> Option<String>;
 
@@ -14,9 +16,9 @@ pub const ACTIONS_DISPATCHED: &str = "segno_actions_dispatched_total";
 pub const ACTIONS_ENDED: &str = "segno_actions_ended_total";
 /// Histogram with label `kind` (action, recurring): seconds from the time something was due to the commit that fired it.
 pub const LATENESS_SECONDS: &str = "segno_actions_lateness_seconds";
-/// Gauge with label `kind` (action, recurring): what is due for longer than it should be and not fired; zero when all is well.
+/// Gauge with label `kind` (action, check, recurring): what is due for longer than it should be and not fired; zero when all is well.
 pub const OVERDUE: &str = "segno_actions_overdue";
-/// Counter with label `kind` (action, recurring): what could not be fired for the moment, and is tried again.
+/// Counter with label `kind` (action, check, recurring): what could not be fired for the moment, and is tried again.
 pub const FIRING_ERRORS: &str = "segno_actions_firing_errors_total";
 /// Counter: occurrences of recurring actions that were fired.
 pub const RECURRING_DISPATCHED: &str = "segno_recurring_dispatched_total";
@@ -26,3 +28,31 @@ pub const RECURRING_ERRORS: &str = "segno_recurring_errors_total";
 pub const RECURRING_SKIPPED: &str = "segno_recurring_skipped_total";
 /// Gauge: recurring actions that are enabled, as of the last look at all of them.
 pub const RECURRING_ACTIVE: &str = "segno_recurring_active";
+
+const OUTCOMES: MetricLabel = MetricLabel::new("outcome", &["completed", "failed"]);
+const FIRED: MetricLabel = MetricLabel::new("kind", &["action", "recurring"]);
+const LANES: MetricLabel = MetricLabel::new("kind", &["action", "check", "recurring"]);
+const REASONS: MetricLabel =
+    MetricLabel::new("reason", &["overlap", "paused", "calendar", "dedup", "missed"]);
+
+/// All metrics of this crate.
+pub const METRICS: &[Metric] = &[
+    Metric::counter(ACTIONS_DISPATCHED, &[], "Actions fired."),
+    Metric::counter(ACTIONS_ENDED, &[OUTCOMES], "Actions that ended."),
+    Metric::histogram(
+        LATENESS_SECONDS,
+        SECONDS,
+        "Seconds from the time something was due to the commit that fired it.",
+    )
+    .labelled(&[FIRED]),
+    Metric::gauge(OVERDUE, &[LANES], "What is due for more than 10 s and not fired; zero when all is well."),
+    Metric::counter(FIRING_ERRORS, &[LANES], "What could not be fired for the moment, and is tried again."),
+    Metric::counter(RECURRING_DISPATCHED, &[], "Occurrences of recurring actions fired."),
+    Metric::counter(RECURRING_ERRORS, &[], "Occurrences whose call could not be made, or failed."),
+    Metric::counter(RECURRING_SKIPPED, &[REASONS], "Occurrences that were not run."),
+    Metric::gauge(
+        RECURRING_ACTIVE,
+        &[],
+        "Recurring actions that are enabled, as of the last look at all of them.",
+    ),
+];

@@ -2,9 +2,8 @@
 
 use std::process::exit;
 
-use metrics_exporter_prometheus::PrometheusBuilder;
 use segno_server::settings::{Layers, Origin, Settings};
-use segno_server::{Server, ServerBuilder, bind, samples};
+use segno_server::{Server, ServerBuilder, bind, samples, telemetry};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{DevArguments, ServeArguments};
@@ -76,7 +75,7 @@ async fn run(
     let mut traces = Traces::start(&settings.telemetry)?;
     log::set_up(traces.layer.take())?;
     let mut signals = Signals::new()?;
-    let metrics = PrometheusBuilder::new().install_recorder();
+    let metrics = telemetry::install();
     let metrics =
         metrics.map_err(|error| Failure::Serving(format!("metrics cannot be collected: {error}")))?;
     let url = settings.store_url().map_err(config::refused)?;

@@ -15,6 +15,7 @@ mod guide;
 mod handles;
 pub mod ids;
 pub mod limits;
+mod metric;
 mod names;
 mod payload;
 pub mod published;

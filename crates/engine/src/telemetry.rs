@@ -1,6 +1,8 @@
-//! Names of metrics, in one place. `docs/guide/observability.md` describes each.
+//! Names of metrics, in one place, with what exporters need to know. `docs/guide/observability.md` describes each.
 
 use std::time::Duration;
+
+pub use crate::metric::{Metric, MetricKind, MetricLabel};
 
 /// Counter: turns committed.
 pub const TURNS: &str = "segno_turns_total";
@@ -46,3 +48,61 @@ pub fn store_committed(took: Duration, operations: usize) {
     metrics::histogram!(STORE_COMMIT_SECONDS).record(took.as_secs_f64());
     metrics::histogram!(STORE_COMMIT_OPERATIONS).record(operations as f64);
 }
+
+/// Upper bounds for waits and short work, in seconds.
+pub const SECONDS: &[f64] = &[
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+    10.0, 30.0, 60.0,
+];
+/// Upper bounds for work that may take long, in seconds.
+const LONG_SECONDS: &[f64] =
+    &[0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3_600.0, 14_400.0];
+/// Upper bounds for numbers of operations.
+const OPERATIONS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1_024.0];
+
+const OUTCOMES: MetricLabel = MetricLabel::new("outcome", &["completed", "failed", "cancelled"]);
+const ATTEMPT_OUTCOMES: MetricLabel =
+    MetricLabel::new("outcome", &["completed", "failed", "cancelled", "lock_lost"]);
+const PATHS: MetricLabel = MetricLabel::new("path", &["resident", "replayed"]);
+const OPERATION: MetricLabel = MetricLabel::new("operation", &[]);
+const WHAT: MetricLabel = MetricLabel::new("what", &["turn", "activity"]);
+const QUEUES: MetricLabel = MetricLabel::new("queue", &["orchestrator", "worker"]);
+
+/// All metrics of this crate.
+pub const METRICS: &[Metric] = &[
+    Metric::counter(TURNS, &[], "Turns committed."),
+    Metric::counter(INSTANCES_STARTED, &[], "First executions of instances that began."),
+    Metric::counter(INSTANCES_ENDED, &[OUTCOMES], "Instances that ended."),
+    Metric::counter(CONTINUED_AS_NEW, &[], "Executions that continued as new."),
+    Metric::counter(
+        ATTEMPTS_QUEUED,
+        &[],
+        "Attempts of activities put into the worker queue, retries included.",
+    ),
+    Metric::counter(ACTIVITY_ATTEMPTS, &[ATTEMPT_OUTCOMES], "Attempts of activities that ended."),
+    Metric::histogram(ACTIVITY_SECONDS, LONG_SECONDS, "Seconds that an attempt of an activity took."),
+    Metric::histogram(TURN_SECONDS, SECONDS, "Seconds from fetch to commit of a turn."),
+    Metric::counter(
+        EXECUTIONS_LOADED,
+        &[PATHS],
+        "How turns got at their execution; first turns are neither.",
+    ),
+    Metric::counter(STORE_ERRORS, &[OPERATION], "Passing errors of the store, which the engine retries."),
+    Metric::counter(LOCKS_LOST, &[WHAT], "Locks that were gone at the commit."),
+    Metric::counter(DEAD_LETTERS, &[QUEUES], "Messages parked as dead letters."),
+    Metric::counter(POISONED, &[WHAT], "Work given up after too many deliveries."),
+    Metric::counter(RETENTION_INSTANCES, &[], "Instances that retention deleted."),
+    Metric::counter(
+        RETENTION_EXECUTIONS,
+        &[],
+        "Executions that retention deleted, alone or with their instances.",
+    ),
+    Metric::counter(STEPS_RUN, &[], "Inline steps run."),
+    Metric::histogram(TIMER_LATENESS_SECONDS, SECONDS, "Seconds by which due timers were taken up late."),
+    Metric::histogram(STORE_COMMIT_SECONDS, SECONDS, "Seconds that a store needed to make a batch durable."),
+    Metric::histogram(
+        STORE_COMMIT_OPERATIONS,
+        OPERATIONS,
+        "Operations that shared one durable write of a store.",
+    ),
+];

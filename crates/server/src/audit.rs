@@ -23,6 +23,7 @@ use crate::app::App;
 use crate::problem::Refusal;
 use crate::request_id;
 use crate::scope::Scope;
+use crate::telemetry::{AUDIT_DROPPED, AUDIT_FAILURES};
 
 /// Kind of the records.
 const KIND: &str = "segno.audit";
@@ -41,12 +42,6 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Header of a success whose entry is not durable (yet).
 const WARNING: HeaderName = HeaderName::from_static("segno-warning");
-
-/// Metric: entries that were dropped: the queue was full, or the store refused them for good.
-const DROPPED: &str = "segno_audit_dropped_total";
-
-/// Metric: commits of entries that failed.
-const FAILED: &str = "segno_audit_write_failures_total";
 
 #[derive(Serialize, Deserialize)]
 struct StoredEntry {
@@ -171,7 +166,7 @@ fn entry_id(scope: &Scope, at_ms: u64, number: u64, unique: &str) -> String {
 }
 
 fn dropped(entry: &StoredEntry) {
-    metrics::counter!(DROPPED).increment(1);
+    metrics::counter!(AUDIT_DROPPED).increment(1);
     let StoredEntry { operation, path, status, request_id, .. } = entry;
     tracing::error!(
         operation,
@@ -202,10 +197,10 @@ async fn commit(store: &dyn Store, clock: &dyn Clock, writes: Vec<RecordWrite>) 
     loop {
         let batch = RecordBatch { writes: writes.clone(), ..RecordBatch::default() };
         let Err(error) = store.commit_records(batch).await else { return true };
-        metrics::counter!(FAILED).increment(1);
+        metrics::counter!(AUDIT_FAILURES).increment(1);
         tracing::error!(%error, entries = writes.len(), "the audit log could not be written");
         if !error.is_retryable() {
-            metrics::counter!(DROPPED).increment(writes.len() as u64);
+            metrics::counter!(AUDIT_DROPPED).increment(writes.len() as u64);
             return false;
         }
         clock::sleep(clock, RETRY_PAUSE).await;

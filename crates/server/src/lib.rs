@@ -17,6 +17,7 @@
 //! | `events` | what happens to instances, for callers who listen |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
+//! | `telemetry`, `http_metrics` | what is measured, and the recorder behind `/metrics` |
 //! | `trace` | a span for every request, and the trace that instances go on with |
 //! | `listen` | connections, TLS, time limits |
 //! | `app` | what every route needs, and the ways from routes to data: `Tenant`, `System`, `Keys`, `Ingress` |
@@ -33,6 +34,7 @@ mod body_scope;
 mod bucket;
 mod events;
 mod extract;
+mod http_metrics;
 mod idempotency;
 mod listen;
 mod operation;
@@ -45,6 +47,7 @@ mod scope;
 mod server;
 pub mod settings;
 mod streams;
+pub mod telemetry;
 mod trace;
 mod work;
 

@@ -30,6 +30,7 @@ use crate::operation::TrackedStore;
 use crate::routes::{self, HookRates};
 use crate::settings::{Authentication, Role, Settings, SettingsError};
 use crate::streams::Streams;
+use crate::telemetry;
 use crate::trace::CurrentTrace;
 use crate::work::{LeaseSeal, Presence, Pusher};
 
@@ -96,7 +97,7 @@ impl ServerBuilder {
         self
     }
 
-    /// Where metrics are collected.
+    /// Where metrics are collected: see [`telemetry::install`](crate::telemetry::install).
     #[must_use]
     pub fn metrics(mut self, metrics: PrometheusHandle) -> Self {
         self.metrics = Some(metrics);
@@ -183,6 +184,10 @@ impl ServerBuilder {
             tokio::spawn(recorder.run(stopping.clone())),
             tokio::spawn(relay.run(stopping.clone())),
         ];
+        if let Some(metrics) = &self.metrics {
+            let upkeep = telemetry::keep_up(metrics.clone(), self.clock.clone(), stopping.clone());
+            background.push(tokio::spawn(upkeep));
+        }
         let sources = (self.clock.clone(), self.ids.clone());
         let hooks =
             Hooks::with_sources(tracked.clone(), functions.clone(), self.settings.for_hooks(), sources);

@@ -94,7 +94,7 @@ impl Table {
         });
         let Some((_, _, id)) = quiet.min() else { return false };
         if let Some(open) = self.remove(id) {
-            metrics::counter!(super::DISPLACED).increment(1);
+            metrics::counter!(crate::telemetry::CONNECTIONS_DISPLACED).increment(1);
             open.displaced.cancel();
         }
         true

@@ -48,9 +48,6 @@ const MAX_HTTP2_RESETS: usize = 20;
 /// Most streams that the server resets because of a peer's errors; more end the connection.
 const MAX_HTTP2_OWN_RESETS: usize = 256;
 
-/// Metric: quiet connections that gave way to new ones.
-const DISPLACED: &str = "segno_connections_displaced_total";
-
 /// After an accept that failed (too many open files), so long until the next.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 

@@ -9,6 +9,7 @@ use segno_api::system::Health;
 
 use crate::app::{App, System};
 use crate::problem::{Code, Refusal};
+use crate::telemetry::QUEUE_DEPTH;
 
 /// Whether the process is up.
 #[utoipa::path(get, path = "/healthz", tag = "health", security(()), responses((status = 200, body = Health)))]
@@ -44,7 +45,7 @@ pub async fn metrics(State(app): State<App>, stored: System) -> Result<Response,
         ("delayed", depths.delayed),
         ("locked", depths.locked),
     ] {
-        metrics::gauge!("segno_queue_depth", "queue" => queue).set(length as f64);
+        metrics::gauge!(QUEUE_DEPTH, "queue" => queue).set(length as f64);
     }
     let text = metrics.render();
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())

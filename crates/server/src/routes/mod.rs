@@ -39,7 +39,7 @@ use crate::access::{self, Need};
 use crate::app::App;
 use crate::operation::{Kind, Operation};
 use crate::problem::{Code, Refusal};
-use crate::{audit as audit_log, body_scope, idempotency, request_id};
+use crate::{audit as audit_log, body_scope, http_metrics, idempotency, request_id};
 
 pub use hooks::ingress::HookRates;
 
@@ -160,6 +160,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .layer(from_fn_with_state(app.clone(), access::same_origin_only))
         .layer(from_fn_with_state(app.clone(), in_time))
         .layer(from_fn_with_state(app.clone(), request_id::layer))
+        .layer(from_fn_with_state(app.clone(), http_metrics::layer))
         .with_state(app.clone());
     (router, document)
 }

@@ -18,6 +18,7 @@ mod idempotency;
 mod instances;
 mod invocations;
 mod load;
+mod metrics;
 mod outcomes;
 mod push;
 mod recurring;

@@ -20,15 +20,7 @@ use crate::bucket::Bucket;
 use crate::extract::{self, Path};
 use crate::problem::{Code, Refusal};
 use crate::scope::{DEFAULT, SCOPE_PARAMETERS};
-
-/// Counter: requests that senders posted.
-const RECEIVED: &str = "segno_hooks_received_total";
-/// Counter with label `outcome` (routed, stored, filtered, deduplicated, dispatch_error): requests that were taken.
-const ACCEPTED: &str = "segno_hooks_accepted_total";
-/// Counter with label `reason`: requests that were refused.
-const REFUSED: &str = "segno_hooks_refused_total";
-/// Histogram: bytes of bodies that were taken.
-const BODY_BYTES: &str = "segno_hooks_body_bytes";
+use crate::telemetry::{HOOKS_ACCEPTED, HOOKS_BODY_BYTES, HOOKS_RECEIVED, HOOKS_REFUSED};
 
 /// Most routes whose rate is remembered.
 const MAX_BUCKETS: NonZeroUsize = NonZeroUsize::new(10_000).expect("it is not zero");
@@ -82,16 +74,16 @@ pub async fn receive(
     Path((namespace, route)): Path<(String, String)>,
     request: Request,
 ) -> Result<(StatusCode, Json<Received>), Refusal> {
-    metrics::counter!(RECEIVED).increment(1);
+    metrics::counter!(HOOKS_RECEIVED).increment(1);
     match take(&app, &ingress, (&namespace, &route), request).await {
         Ok(accepted) => {
             let outcome = accepted.outcome.name();
-            metrics::counter!(ACCEPTED, "outcome" => outcome).increment(1);
+            metrics::counter!(HOOKS_ACCEPTED, "outcome" => outcome).increment(1);
             let received = Received { id: accepted.id.to_string(), outcome: outcome.to_owned() };
             Ok((StatusCode::ACCEPTED, Json(received)))
         }
         Err(rejected) => {
-            metrics::counter!(REFUSED, "reason" => rejected.reason).increment(1);
+            metrics::counter!(HOOKS_REFUSED, "reason" => rejected.reason).increment(1);
             tracing::debug!(namespace, route, reason = rejected.reason, "hook.refused");
             Err(rejected.refusal)
         }
@@ -120,7 +112,7 @@ async fn take(
     let body = extract::read(request, app).await.map_err(|refusal| Rejected::new("unreadable", refusal))?;
     let bytes = body.len();
     let accepted = ingress.receive(&found, Incoming { headers, params, body }).await.map_err(refuse)?;
-    metrics::histogram!(BODY_BYTES).record(bytes as f64);
+    metrics::histogram!(HOOKS_BODY_BYTES).record(bytes as f64);
     Ok(accepted)
 }
 

@@ -73,18 +73,14 @@ impl InputSchema {
         let refuse = |problem: String| FunctionError::invalid("input_schema", problem);
         let draft = declaration::check(schema).map_err(refuse)?;
         let graph = Graph::build(schema, draft).map_err(refuse)?;
-        let unusable = |error: boon::CompileError| {
-            let reason = cut(1_000, &format_args!("{error:#}")).replace(SCHEMA_URL, "");
-            refuse(format!("this is not a usable JSON Schema: {reason}"))
-        };
         let mut compiling = Compiling::new();
-        let index = compiling.compile(SCHEMA_URL, schema.clone()).map_err(unusable)?;
+        let index = compiling.compile(SCHEMA_URL, schema.clone())?;
         let negation = json!({ "not": { "$ref": SCHEMA_URL } });
-        let negation = compiling.compile("https://segno.invalid/negation", negation).map_err(unusable)?;
+        let negation = compiling.compile("https://segno.invalid/negation", negation)?;
         let mut patterns = Vec::with_capacity(graph.patterns.len());
         for (number, (pattern, _)) in graph.patterns.iter().enumerate() {
             let url = format!("https://segno.invalid/pattern/{number}");
-            patterns.push(compiling.compile(&url, json!({ "pattern": pattern })).map_err(unusable)?);
+            patterns.push(compiling.compile(&url, json!({ "pattern": pattern }))?);
         }
         Ok(InputSchema { graph, schemas: compiling.schemas, index, negation, patterns })
     }
@@ -129,9 +125,13 @@ impl Compiling {
         Compiling { compiler, schemas: Schemas::new() }
     }
 
-    fn compile(&mut self, url: &str, schema: Value) -> Result<SchemaIndex, boon::CompileError> {
-        self.compiler.add_resource(url, schema)?;
-        self.compiler.compile(url, &mut self.schemas)
+    fn compile(&mut self, url: &str, schema: Value) -> Result<SchemaIndex, FunctionError> {
+        let unusable = |error: boon::CompileError| {
+            let reason = cut(1_000, &format_args!("{error:#}")).replace(SCHEMA_URL, "");
+            FunctionError::invalid("input_schema", format!("this is not a usable JSON Schema: {reason}"))
+        };
+        self.compiler.add_resource(url, schema).map_err(unusable)?;
+        self.compiler.compile(url, &mut self.schemas).map_err(unusable)
     }
 }
 

@@ -25,6 +25,7 @@ mod action;
 mod arguments;
 mod config;
 mod exit;
+mod first_key;
 mod keys;
 mod log;
 mod moment;

@@ -1,5 +1,6 @@
 //! `segno dev` and `segno serve`: the server.
 
+use std::path::PathBuf;
 use std::process::exit;
 
 use segno_server::settings::{Layers, Origin, Settings};
@@ -9,6 +10,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::arguments::{DevArguments, ServeArguments};
 use crate::config;
 use crate::exit::Failure;
+use crate::first_key;
 use crate::log;
 use crate::traces::Traces;
 
@@ -30,7 +32,7 @@ pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
     let settings = layers.finish().map_err(config::refused)?.settings;
     let with_samples =
         |builder: ServerBuilder| builder.registry(samples::registry()).functions(samples::functions);
-    run(settings, with_samples, |server| {
+    run(settings, None, with_samples, |server| {
         let address = server.address();
         eprintln!(
             "\nSegno is ready on http://{address} (API reference: http://{address}/docs). The data is in {}.",
@@ -61,7 +63,7 @@ pub async fn serve(arguments: ServeArguments) -> Result<(), Failure> {
     let settings = config::effective(&arguments.settings)?.settings;
     let insecure = arguments.insecure;
     let as_told = move |builder: ServerBuilder| if insecure { builder.insecure() } else { builder };
-    run(settings, as_told, |server| {
+    run(settings, arguments.first_key_file, as_told, |server| {
         tracing::info!(address = %server.address(), "the server is ready");
     })
     .await
@@ -69,6 +71,7 @@ pub async fn serve(arguments: ServeArguments) -> Result<(), Failure> {
 
 async fn run(
     settings: Settings,
+    first_key_file: Option<PathBuf>,
     prepare: impl FnOnce(ServerBuilder) -> ServerBuilder,
     announce: impl FnOnce(&Server),
 ) -> Result<(), Failure> {
@@ -87,8 +90,16 @@ async fn run(
         builder = builder.current_trace(current);
     }
     let mut server = builder.start(listener).await.map_err(|error| Failure::Serving(error.to_string()))?;
-    if let Some(key) = server.take_first_key() {
-        eprintln!("This store had no API key. The administrator's key, shown this once:\n\n  {key}\n");
+    if let Some(key) = server.take_first_key()
+        && let Err(failure) = first_key::hand_over(&key, first_key_file.as_deref(), &url)
+    {
+        // A key that nobody has must not keep the next start from making one.
+        let revoked = server.revoke_first_key(&key).await;
+        revoked.map_err(|error| {
+            Failure::Serving(format!("{failure}; and the key cannot be revoked: {error}"))
+        })?;
+        server.shutdown().await;
+        return Err(failure);
     }
     announce(&server);
     signals.next().await;

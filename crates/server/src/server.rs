@@ -313,6 +313,19 @@ impl Server {
         self.first_key.take()
     }
 
+    /// Revokes a first key that could not be handed over, so that the next start makes another one.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn revoke_first_key(&self, key: &str) -> Result<(), ServerError> {
+        match (&self.app.keys, key.split('_').nth(1)) {
+            (Some(keys), Some(id)) => {
+                keys.revoke(id).await.map_err(|refusal| ServerError::Store(refusal.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Ends in order: takes no more connections, ends streams, lets requests and running work end within the drain time,
     /// and gives back what has not ended by then.
     pub async fn shutdown(mut self) {

@@ -3,11 +3,12 @@
 use std::any::Any;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::files::{Files, StoreFile};
+use crate::permissions::{self, FILE_MODE};
 
 /// Name of the lock file; holds the process id of whoever has the store open.
 const LOCK_FILE: &str = "lock";
@@ -19,13 +20,15 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// A directory that exists or is made now, with its parents.
+    /// A directory that exists or is made now, with its parents. Other users cannot read what it has of a store.
     ///
     /// # Errors
     /// When it cannot be made.
     pub fn new(path: impl AsRef<Path>) -> io::Result<Self> {
-        fs::create_dir_all(&path)?;
-        Ok(Directory { path: path.as_ref().to_owned() })
+        let path = path.as_ref();
+        permissions::make_directory(path)?;
+        permissions::tighten(path)?;
+        Ok(Directory { path: path.to_owned() })
     }
 
     /// A directory that exists.
@@ -57,7 +60,9 @@ impl Directory {
 impl Files for Directory {
     fn lock(&self) -> io::Result<Box<dyn Any + Send + Sync>> {
         let path = self.path.join(LOCK_FILE);
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
+        let mut file = options.open(path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(self.in_use(&file)),
@@ -83,7 +88,8 @@ impl Files for Directory {
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn StoreFile>> {
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true).open(self.path.join(name))?;
+        let options = options.read(true).write(true).create(true).truncate(true).mode(FILE_MODE);
+        let file = options.open(self.path.join(name))?;
         Ok(Arc::new(RealFile(file)))
     }
 

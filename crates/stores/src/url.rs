@@ -8,8 +8,8 @@ use std::sync::Arc;
 use segno::store::memory::MemoryStore;
 use segno::store::{ProviderError, Store};
 use segno_embedded::{
-    CheckProgress, CheckReport, CompactProgress, CompactReport, Control, EmbeddedStore, OpenError,
-    OpenOptions, SalvageReport,
+    CheckProgress, CheckReport, CompactProgress, CompactReport, Control, EmbeddedStore, ExposedFile,
+    OpenError, OpenOptions, SalvageReport,
 };
 
 use segno_postgres::{PostgresOptions, PostgresStore};
@@ -87,6 +87,15 @@ impl StoreUrl {
     /// When there is none, or it is in use. Damage is no error, but a finding.
     pub fn check(&self, progress: impl FnMut(CheckProgress)) -> Result<CheckReport, Error> {
         Ok(segno_embedded::check(self.directory()?, progress)?)
+    }
+
+    /// Files of a store that other users of the machine may read or change.
+    ///
+    /// # Errors
+    /// When the directory cannot be read.
+    pub fn exposed_files(&self) -> Result<Vec<ExposedFile>, Error> {
+        let directory = self.directory()?;
+        segno_embedded::exposed_files(directory).map_err(Error::file(directory))
     }
 
     /// Saves what can be saved of a damaged store that nobody has open, into a new one. The damaged one is not changed.

@@ -120,6 +120,19 @@ fn place(directory: &tempfile::TempDir) -> PathBuf {
 }
 
 #[test]
+fn only_its_owner_may_read_a_backup() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let path = place(&directory);
+    // What an interrupted backup of an earlier build left behind.
+    let partial = PathBuf::from(format!("{}.partial", path.display()));
+    fs::write(&partial, "").unwrap();
+    fs::set_permissions(&partial, fs::Permissions::from_mode(0o644)).unwrap();
+    write(&path, &content());
+    assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
 fn a_backup_reads_as_it_was_written() {
     let directory = tempfile::tempdir().unwrap();
     let written = write(&place(&directory), &content());

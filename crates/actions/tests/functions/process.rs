@@ -251,6 +251,8 @@ async fn a_tool_has_no_files_of_the_node_open() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_works_in_a_directory_of_its_own_that_goes_with_it() {
+    let mode = run("printf '\"%s\"' \"$(stat -c %a .)\"", "").await.unwrap();
+    assert_eq!(mode, "700", "only the node's user may look into it");
     let output = run("touch file; printf '\"%s\"' \"$(pwd)\"", "").await.unwrap();
     let directory = Path::new(output.as_str().unwrap()).to_owned();
     assert!(directory.starts_with(std::env::temp_dir()), "{directory:?}");

@@ -1,7 +1,7 @@
 //! Profiles: servers by name, in `$XDG_CONFIG_HOME/segno/profiles.toml` (else `~/.config/segno/profiles.toml`).
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -41,9 +41,18 @@ pub fn load(name: Option<&str>) -> Result<Profile, Failure> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
         Err(error) => return Err(Failure::Refused(format!("{shown} cannot be read: {error}"))),
     };
+    if text.contains("key") && is_exposed(&path) {
+        eprintln!("warning: other users may read the keys in {shown}; `chmod go= {shown}` takes that away");
+    }
     let profiles =
         toml::from_str(&text).map_err(|error| Failure::Refused(format!("{shown} is wrong: {error}")))?;
     pick(profiles, name, &shown)
+}
+
+/// Whether other users may read or change a file.
+fn is_exposed(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
 }
 
 fn path() -> Option<PathBuf> {

@@ -17,6 +17,14 @@ struct Checked {
     log_records: u64,
     findings: Vec<Problem>,
     more_findings: u64,
+    /// What other users of the machine may read or change.
+    exposed: Vec<Exposed>,
+}
+
+#[derive(Debug, Serialize)]
+struct Exposed {
+    path: String,
+    mode: String,
 }
 
 /// Does it.
@@ -27,6 +35,10 @@ pub fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
         meter.show("checking", progress.rows_done, "rows");
     })?;
     drop(meter);
+    let exposed = store
+        .exposed_files()?
+        .into_iter()
+        .map(|file| Exposed { path: file.path.display().to_string(), mode: format!("{:04o}", file.mode) });
     let checked = Checked {
         store: store.to_string(),
         sound: report.is_sound(),
@@ -34,6 +46,7 @@ pub fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
         log_records: report.log_records,
         findings: report.findings.iter().map(Problem::from).collect(),
         more_findings: report.more_findings,
+        exposed: exposed.collect(),
     };
     let mut table = Table::default()
         .line("store", &checked.store)
@@ -46,6 +59,12 @@ pub fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
     }
     if checked.more_findings > 0 {
         table = table.line("and", format!("{} more", count(checked.more_findings)));
+    }
+    for Exposed { path, mode } in &checked.exposed {
+        eprintln!(
+            "warning: other users may read or change {path} (mode {mode}); `chmod go= {path}` takes that away, \
+             and so does the next server that opens the store"
+        );
     }
     print(format, &checked, table)?;
     if checked.sound { Ok(()) } else { Err(Failure::Unsound) }

@@ -10,4 +10,4 @@ mod segments;
 
 pub use record::RECORD_HEADER_BYTES;
 pub use scan::{Scanned, scan};
-pub use segments::{AppendError, Log, Segments};
+pub use segments::{AppendError, Log, Segments, first_sequence_of};

@@ -33,7 +33,8 @@ pub fn segment_name(first_sequence: u64) -> String {
     format!("{NAME_PREFIX}{first_sequence:0NAME_DIGITS$}")
 }
 
-fn first_sequence_of(name: &str) -> Option<u64> {
+/// The first sequence of a segment, by the name of its file; `None` for other files.
+pub fn first_sequence_of(name: &str) -> Option<u64> {
     name.strip_prefix(NAME_PREFIX).filter(|digits| digits.len() == NAME_DIGITS)?.parse().ok()
 }
 

@@ -1,7 +1,8 @@
 //! Writing a backup: under another name until it is whole, so that a file with the right name is a whole backup.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io::{BufWriter, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use segno::store::{ContentItem, encode_item};
@@ -13,6 +14,9 @@ use crate::error::Error;
 
 /// Length at which a block ends, before compression.
 const BLOCK_BYTES: usize = 256 * 1024;
+
+/// Mode of a backup: it has what the store has, so only its owner may read it.
+const FILE_MODE: u32 = 0o600;
 
 /// What becomes of a file that has the name already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +54,11 @@ impl BackupWriter {
         let mut partial = path.clone().into_os_string();
         partial.push(".partial");
         let partial = PathBuf::from(partial);
-        let options = OpenOptions::new().write(true).create(true).truncate(false).open(&partial);
-        let file = options.map_err(Error::file(&partial))?;
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create(true).truncate(false).mode(FILE_MODE);
+        let file = options.open(&partial).map_err(Error::file(&partial))?;
+        // One that an interrupted backup left behind may be wider.
+        file.set_permissions(Permissions::from_mode(FILE_MODE)).map_err(Error::file(&partial))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -1,6 +1,8 @@
 //! One run of a tool, from its start to its result.
 
+use std::fs::Permissions;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::pin::pin;
 use std::process::ExitStatus;
@@ -80,7 +82,8 @@ impl Tool<'_> {
         if self.settings.directory.is_some() {
             return Ok(None);
         }
-        let made = tempfile::Builder::new().prefix("segno-").tempdir();
+        let only_ours = Permissions::from_mode(0o700);
+        let made = tempfile::Builder::new().prefix("segno-").permissions(only_ours).tempdir();
         made.map(Some).map_err(|error| self.not_started(&error))
     }
 

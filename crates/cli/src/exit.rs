@@ -65,6 +65,13 @@ impl fmt::Display for Failure {
             Failure::Unsound => f.write_str("the store is damaged; restore a backup, or save what can be saved with \"segno store salvage\""),
             Failure::Refused(text) => f.write_str(text),
             Failure::Output(error) => write!(f, "the output could not be written: {error}"),
+            Failure::Server(error) if error.is_connect() => write!(
+                f,
+                "{error}; is `segno dev` running? Name another server with --server or SEGNO_SERVER"
+            ),
+            Failure::Server(error) if error.status() == Some(401) => {
+                write!(f, "{error}; pass the key with SEGNO_KEY, --key or a profile")
+            }
             Failure::Server(error) => error.fmt(f),
             Failure::Serving(text)
             | Failure::Measuring(text)

@@ -10,6 +10,7 @@ mod process;
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use process::{Process, segno};
@@ -161,7 +162,12 @@ fn mistakes_have_exit_codes_and_say_what_to_do() {
     }
     let unreachable = segno().args(["list", "--server", "http://127.0.0.1:1"]).output().unwrap();
     assert_eq!(unreachable.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&unreachable.stderr).contains("did not answer"));
+    let message = String::from_utf8_lossy(&unreachable.stderr);
+    assert_eq!(
+        message.trim_end(),
+        "segno: cannot connect to http://127.0.0.1:1: Connection refused (os error 111); is `segno dev` running? Name another \
+         server with --server or SEGNO_SERVER"
+    );
 }
 
 #[test]
@@ -198,7 +204,9 @@ fn with_keys_only_who_has_one_gets_in() {
     let server = Process::start(&["serve", "--store", &store, "--listen", "127.0.0.1:0"]);
     assert!(!server.said.iter().any(|line| line.contains("segno_")), "a key was there, so none is made");
     let refused = server.run(&["list"]);
-    assert_eq!(refused.status.code(), Some(7), "{}", String::from_utf8_lossy(&refused.stderr));
+    let message = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(7), "{message}");
+    assert!(message.contains("SEGNO_KEY"), "{message}");
     let listed = server.json(&["keys", "list", "--key", key]);
     assert_eq!(listed[0]["name"], "boss");
     let viewer = server
@@ -246,15 +254,21 @@ fn a_server_with_a_certificate_speaks_tls_only() {
 }
 
 #[test]
-fn the_first_start_shows_the_first_key() {
+fn the_first_key_goes_into_a_file_and_not_into_the_log() {
     let directory = TempDir::new().unwrap();
     let store = format!("segno:{}", directory.path().display());
-    let server = Process::start(&["serve", "--store", &store, "--listen", "127.0.0.1:0"]);
-    let key = server
-        .said
-        .iter()
-        .find_map(|line| line.trim().strip_prefix("segno_").map(|_| line.trim().to_owned()));
-    assert!(server.run(&["list", "--key", &key.unwrap()]).status.success());
+    for named in [None, Some(directory.path().join("boss.key"))] {
+        let store = format!("{store}/{}", usize::from(named.is_some()));
+        let mut arguments = vec!["serve", "--store", &store, "--listen", "127.0.0.1:0"];
+        arguments.extend(named.iter().flat_map(|file| ["--first-key-file", file.to_str().unwrap()]));
+        let server = Process::start(&arguments);
+        assert!(!server.said.iter().any(|line| line.contains("segno_")), "{:?}", server.said);
+        let told = server.said.iter().find_map(|line| line.split_once("key is in "));
+        let file = told.unwrap().1.split(';').next().unwrap();
+        assert_eq!(std::fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
+        let key = std::fs::read_to_string(file).unwrap();
+        assert!(server.run(&["list", "--key", key.trim()]).status.success());
+    }
 }
 
 #[test]
@@ -278,6 +292,8 @@ fn durable_writes_are_measured() {
 fn a_server_that_cannot_start_says_why() {
     let directory = TempDir::new().unwrap();
     let data = directory.path().to_str().unwrap();
+    let elsewhere = TempDir::new().unwrap();
+    let other = elsewhere.path().to_str().unwrap();
     let server = Process::dev(directory.path());
     let taken = server.address.strip_prefix("http://").unwrap();
     let file = directory.path().join("bad.toml");
@@ -289,7 +305,15 @@ fn a_server_that_cannot_start_says_why() {
         (vec!["serve", "--config", file.to_str().unwrap()], 2, "lissen"),
         (vec!["serve", "--config", "/nonexistent.toml"], 2, "/nonexistent.toml"),
         (vec!["serve", "--set", "server.roles=[]"], 2, "server.roles"),
-        (vec!["serve", "--store", "ftp://x"], 2, "store.url"),
+        (
+            vec!["serve", "--store", "mysql://u:secret@x"],
+            2,
+            "use segno:DIR, postgres://USER@HOST/DATABASE or memory:",
+        ),
+        (vec!["dev", "--listen", "0.0.0.0:0", "--data", other], 1, "`segno serve` with auth.mode = \"keys\""),
+        (vec!["dev", "--listen", "0.0.0.0", "--data", other], 2, "\"0.0.0.0\" has no port; use IP:PORT"),
+        (vec!["dev", "--listen", "example.com:80", "--data", other], 2, "\"example.com:80\" is no address"),
+        (vec!["dev", "--listen", "127.0.0.1:0", "--data", "/proc/segno"], 1, "/proc/segno"),
         (vec!["serve", "--store", &store, "--listen", "127.0.0.1:0"], 3, "is open in another process"),
         (
             vec!["serve", "--store", "memory:", "--listen", "0.0.0.0:0", "--set", "auth.mode=none"],

@@ -143,7 +143,7 @@ fn what_cannot_be_done_is_refused_with_a_reason_and_a_code() {
     assert!(!Path::new(&missing).exists());
     refused(&["restore", &place.at("store/lock"), &place.at("new")], 1, "is not a Segno backup");
     refused(&["copy", &store, &store], 2, "to itself");
-    refused(&["info", "mysql://x"], 2, "unknown store");
+    refused(&["info", "mysql://x"], 2, "postgres://USER@HOST/DATABASE");
     refused(&["info", "memory:"], 2, "holds nothing");
     refused(&["backup", &store], 2, "FILE");
     refused(&["backup", &store, "/nowhere/backup"], 6, "/nowhere/backup.partial");

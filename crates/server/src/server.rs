@@ -42,7 +42,7 @@ pub enum ServerError {
     Settings(#[from] SettingsError),
     /// Everybody who reaches the address could do everything.
     #[error(
-        "{0} can be reached from other machines, and auth.mode is \"none\": anybody could do anything; set auth.mode to \"keys\", listen on 127.0.0.1, or say --insecure"
+        "{0} can be reached from other machines, and this server has no keys (auth.mode is \"none\"): listen on 127.0.0.1, or use `segno serve` with auth.mode = \"keys\"; `segno serve --insecure` listens there without keys"
     )]
     Open(SocketAddr),
     /// The certificates cannot be used.

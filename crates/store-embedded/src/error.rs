@@ -1,6 +1,7 @@
 //! Why a store could not be opened, and what can go wrong below an operation.
 
 use std::io;
+use std::path::Path;
 
 use segno::store::{ErrorKind, ProviderError};
 
@@ -48,6 +49,17 @@ impl OpenError {
 }
 
 impl OpenError {
+    /// The same error with the directory that it is about, where the system's text does not name it.
+    pub(crate) fn in_directory(self, path: &Path) -> Self {
+        match self {
+            OpenError::Io(error) => {
+                let text = format!("{}: {error}", path.display());
+                OpenError::Io(io::Error::new(error.kind(), text))
+            }
+            other => other,
+        }
+    }
+
     /// Why a directory's lock was not to be had.
     pub(crate) fn of_lock(error: io::Error) -> Self {
         match error.kind() {

@@ -68,10 +68,15 @@ impl EmbeddedStore {
     /// # Errors
     /// When the directory is in use, damaged, of an unknown format, or not accessible.
     pub fn open_with(path: impl AsRef<Path>, options: OpenOptions) -> Result<Arc<EmbeddedStore>, OpenError> {
+        let path = path.as_ref();
+        Self::open_directory(path, options).map_err(|error| error.in_directory(path))
+    }
+
+    fn open_directory(path: &Path, options: OpenOptions) -> Result<Arc<EmbeddedStore>, OpenError> {
         let is_listening = options.files.is_none() && options.control_socket == ControlSocket::Listen;
         let files: Arc<dyn Files> = match options.files {
             Some(files) => files,
-            None => Arc::new(Directory::new(&path)?),
+            None => Arc::new(Directory::new(path)?),
         };
         let lock = files.lock().map_err(OpenError::of_lock)?;
         let full_disk = FullDisk::new(options.limits.retry_full_disk_after);
@@ -101,7 +106,7 @@ impl EmbeddedStore {
         let writer = thread::Builder::new()
             .name("segno-writer".to_owned())
             .spawn(move || writer::run(&writing, log, &to_checkpointer))?;
-        let control = is_listening.then(|| listen(path.as_ref(), &core, &files)).flatten();
+        let control = is_listening.then(|| listen(path, &core, &files)).flatten();
         let threads = [writer, checkpointer];
         let running = Mutex::new(Some(Running { threads, control, lock, orders }));
         Ok(Arc::new(EmbeddedStore { core, files, running }))

@@ -31,7 +31,7 @@ pub enum Error {
         source: io::Error,
     },
     /// The file is there already.
-    #[error("{} is there already; remove it, choose another name, or say --overwrite", .0.display())]
+    #[error("{} is there already; remove it, choose another name, or pass --overwrite", .0.display())]
     Exists(PathBuf),
     /// The file is no backup.
     #[error("{} is not a Segno backup", .0.display())]

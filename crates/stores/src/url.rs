@@ -170,7 +170,10 @@ impl FromStr for StoreUrl {
                 PostgresOptions::from_url(url).map_err(|error| Error::Url(error.to_string()))?;
                 Ok(StoreUrl::Postgres(url.to_owned()))
             }
-            _ => refused(format!("unknown store {url:?}; use segno:DIR")),
+            // The rest of the URL may have a password.
+            _ => refused(format!(
+                "there is no store of the kind {scheme:?}; use segno:DIR, postgres://USER@HOST/DATABASE or memory:"
+            )),
         }
     }
 }
@@ -207,7 +210,7 @@ mod tests {
             ("segno", "did you mean \"segno:\""),
             ("segno:", "names no directory"),
             ("postgres://localhost/segno?schema=A", "cannot be a schema"),
-            ("mysql://localhost", "unknown store"),
+            ("mysql://localhost", "postgres://USER@HOST/DATABASE or memory:"),
         ] {
             let error = url.parse::<StoreUrl>().unwrap_err().to_string();
             assert!(error.contains(reason), "{url}: {error}");

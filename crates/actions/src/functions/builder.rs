@@ -107,7 +107,7 @@ impl FunctionsBuilder {
             let declared = self.declared.entry(name.clone());
             let function = declared.or_insert_with(|| Function::new(Executor::Rust(RustSettings {})));
             if !matches!(function.executor, Executor::Rust(_)) {
-                let problem = "the program has code of this name; say executor = \"rust\", or rename one";
+                let problem = "the program has code of this name; set executor = \"rust\", or rename one";
                 return Err(FunctionError::invalid(format!("functions.{name}.executor"), problem));
             }
         }

@@ -29,7 +29,7 @@ pub struct Function {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Who runs it, with the settings of that executor on the same level. It refuses settings that nobody knows.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "executor")]
     pub executor: Executor,
     /// JSON Schema that inputs are checked against before anything is queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,6 +49,23 @@ pub struct Function {
     /// Only workers with this tag take its calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<Tag>,
+}
+
+/// Settings of every function, whatever its executor is.
+const COMMON: &str =
+    "`description`, `executor`, `input_schema`, `retry`, `timeout`, `deadline`, `heartbeat_timeout`, `tag`";
+
+/// Reads the executor's part. An unknown setting is reported with all that there are, not only those of the executor.
+fn executor<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Executor, D::Error> {
+    Executor::deserialize(deserializer).map_err(|error| {
+        let text = error.to_string();
+        match text.starts_with("unknown field") {
+            true => {
+                serde::de::Error::custom(format!("{text} of this executor, or of every function: {COMMON}"))
+            }
+            false => error,
+        }
+    })
 }
 
 /// Who runs a function.

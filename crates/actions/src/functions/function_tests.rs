@@ -75,6 +75,7 @@ fn mistakes_are_named_with_what_to_do() {
         (process("comand = 1"), "unknown field `comand`"),
         (http("alow_private = true"), "unknown field `alow_private`"),
         ("executor = \"remote\"\ncommand = []".to_owned(), "unknown field `command`"),
+        ("executor = \"remote\"\ncommand = []".to_owned(), "or of every function: `description`"),
         ("executor = \"rust\"\nurl = \"x\"".to_owned(), "unknown field `url`"),
         ("executor = \"process\"\ncommand = []".to_owned(), "command: it names no program"),
         (process("timeout = 30"), "expected a string"),

@@ -11,7 +11,7 @@ pub enum ClientError {
     #[error("{} [{}]", .0.detail, .0.code)]
     Problem(Box<Problem>),
     /// The server cannot be reached, or the connection broke. What was asked may have happened.
-    #[error("the server did not answer: {}", causes(.0))]
+    #[error("{}", unreachable(.0))]
     Unreachable(reqwest::Error),
     /// Something answered that is not a Segno server, or one of another version.
     #[error("the answer (status {status}) cannot be read: {reason}")]
@@ -35,6 +35,11 @@ impl ClientError {
         }
     }
 
+    /// Whether no connection could be made at all, so that nothing was asked for.
+    pub fn is_connect(&self) -> bool {
+        matches!(self, ClientError::Unreachable(error) if error.is_connect())
+    }
+
     /// The HTTP status of a refusal.
     pub fn status(&self) -> Option<u16> {
         match self {
@@ -45,15 +50,19 @@ impl ClientError {
     }
 }
 
-/// An error with all its causes: the outermost of an HTTP client says little.
-fn causes(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
+/// Which server did not answer, and the innermost cause: those around it only repeat that a request failed.
+fn unreachable(error: &reqwest::Error) -> String {
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
     }
-    text
+    let server =
+        error.url().map_or_else(|| "the server".to_owned(), |url| url.origin().ascii_serialization());
+    match (error.is_connect(), error.is_timeout()) {
+        (true, _) => format!("cannot connect to {server}: {cause}"),
+        (false, true) => format!("{server} did not answer in time"),
+        (false, false) => format!("{server} did not answer: {cause}"),
+    }
 }
 
 /// Reads an answer.

@@ -65,7 +65,7 @@ async fn walk(client: &Client, request: &mut Request, expected: Option<u64>) -> 
 
 fn confirm(counted: &BulkResult) -> Result<(), Failure> {
     if !stdin().is_terminal() || !stderr().is_terminal() {
-        return Err(Failure::Refused(format!("{} instances match; say --yes to go on", counted.matched)));
+        return Err(Failure::Refused(format!("{} instances match; pass --yes to continue", counted.matched)));
     }
     eprint!("{} instances match. Go on? [y/N] ", count(counted.matched as u64));
     let mut answer = String::new();

@@ -216,8 +216,9 @@ impl Client {
 
 fn refused(instance: &str, conflict: &ProviderError) -> Error {
     tracing::debug!(instance, %conflict, "start refused");
-    let message =
-        format!("an instance with the id {instance:?} exists already; choose another id, or set on_conflict");
+    let message = format!(
+        "an instance with the id {instance:?} exists already; choose another id, or set on_conflict to use_existing or replace"
+    );
     Error::new(Code::InstanceExists, message)
 }
 

@@ -104,6 +104,7 @@ pub struct StoreSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSettings {
     /// Address to listen on; port 0 takes a free one.
+    #[serde(deserialize_with = "listen_address")]
     pub listen: SocketAddr,
     /// What this node does.
     pub roles: BTreeSet<Role>,
@@ -134,6 +135,23 @@ pub struct ServerSettings {
     /// File with the key of the TLS certificate, PEM.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<PathBuf>,
+}
+
+/// Reads an address to listen on. `localhost` is 127.0.0.1; no other name is resolved, so that a node does not depend on a
+/// name server to start.
+fn listen_address<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let numeric = match text.strip_prefix("localhost:") {
+        Some(port) => format!("127.0.0.1:{port}"),
+        None => text.clone(),
+    };
+    numeric.parse().map_err(|_| {
+        let problem =
+            if numeric.parse::<std::net::IpAddr>().is_ok() { "has no port" } else { "is no address" };
+        serde::de::Error::custom(format!(
+            "{text:?} {problem}; use IP:PORT, as in 127.0.0.1:7070, [::1]:7070 or 0.0.0.0:7070"
+        ))
+    })
 }
 
 /// Who may do what.

@@ -49,7 +49,7 @@ async fn signature(
     let verification: Verification = serde_json::from_value(verification).map_err(|error| refused(&error))?;
     let Some(reference) = verification.secrets().first() else { return Ok(Vec::new()) };
     let secret = reference.resolve().await.map_err(|failure| {
-        Failure::Refused(format!("{}; say with --secret where it is on this machine", failure.message))
+        Failure::Refused(format!("{}; pass --secret with its place on this machine", failure.message))
     })?;
     let (id, now_s) = (format!("msg_{}", SystemIds.new_uuid().simple()), SystemClock.now_ms() / 1_000);
     signed_headers(&verification, secret.expose(), &id, now_s, body).map_err(|error| refused(&error))

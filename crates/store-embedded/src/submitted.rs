@@ -196,7 +196,7 @@ mod tests {
                 caller.run(core, shared, 1);
             },
         );
-        assert_eq!(refused, (1, Err(Refusal::failed("a test").at("test"))));
+        assert_eq!(refused, (1, Err(Refusal::failed("a test").at("test").nothing_changed())));
     }
 
     #[test]

@@ -9,6 +9,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod away;
 #[path = "../support/cluster.rs"]
 mod cluster;
 mod failover;

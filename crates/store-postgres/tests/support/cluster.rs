@@ -64,7 +64,17 @@ impl Cluster {
 
     /// Ends it without a checkpoint and starts it again.
     pub fn crash(&self) {
+        self.kill();
+        self.restart();
+    }
+
+    /// Ends it without a checkpoint.
+    pub fn kill(&self) {
         script("crash", &self.directory, &[]);
+    }
+
+    /// Starts it again.
+    pub fn restart(&self) {
         assert_eq!(script("start", &self.directory, &[]), self.url);
     }
 }

@@ -318,12 +318,8 @@ impl Server {
     /// # Errors
     /// When the store is away.
     pub async fn revoke_first_key(&self, key: &str) -> Result<(), ServerError> {
-        match (&self.app.keys, key.split('_').nth(1)) {
-            (Some(keys), Some(id)) => {
-                keys.revoke(id).await.map_err(|refusal| ServerError::Store(refusal.to_string()))
-            }
-            _ => Ok(()),
-        }
+        let revoked = self.app.revoke_first_key(key).await;
+        revoked.map_err(|refusal| ServerError::Store(refusal.to_string()))
     }
 
     /// Ends in order: takes no more connections, ends streams, lets requests and running work end within the drain time,

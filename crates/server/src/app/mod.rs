@@ -150,6 +150,17 @@ impl AppState {
         }
     }
 
+    /// Revokes the key that the server made for its first administrator.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn revoke_first_key(&self, key: &str) -> Result<(), Refusal> {
+        match (&self.resources.keys, key.split('_').nth(1)) {
+            (Some(keys), Some(id)) => keys.revoke(id).await,
+            _ => Ok(()),
+        }
+    }
+
     /// Waits until a caller may no longer do what it needs, and returns the reason. Without keys that never happens.
     pub async fn until_lost(&self, caller: &Caller, need: Need) -> Refusal {
         match &self.resources.keys {

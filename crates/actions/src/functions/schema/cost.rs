@@ -145,7 +145,7 @@ impl Pass<'_, '_> {
             sum.add(self.cost(*target, subject, level + 1)?, 1);
         }
         if !node.dynamic.is_empty() {
-            self.spend(sum, DYNAMIC_COST)?;
+            self.spend(sum, DYNAMIC_COST + node.dynamic.len() as u64)?;
             let mut worst = Cost { evaluations: 0, levels: 0 };
             for target in &node.dynamic {
                 let cost = self.cost(*target, subject, level + 1)?;

@@ -52,8 +52,14 @@ pub struct Queues {
     pub orchestrator: u64,
     /// Activities that nobody has taken yet.
     pub worker: u64,
-    /// What is not due yet.
+    /// What is not due yet, of both queues.
     pub delayed: u64,
+    /// Messages for instances that are not due yet.
+    #[serde(default)]
+    pub orchestrator_delayed: u64,
+    /// Activities that are not due yet.
+    #[serde(default)]
+    pub worker_delayed: u64,
     /// What somebody works on.
     pub locked: u64,
 }

@@ -10,6 +10,12 @@ pub trait Clock: Send + Sync + 'static {
     /// Now, in Unix milliseconds.
     fn now_ms(&self) -> u64;
 
+    /// Now, in Unix milliseconds, rounded up: a wait that is counted from here does not end early. A clock that knows no smaller
+    /// unit has nothing to round.
+    fn now_rounded_up_ms(&self) -> u64 {
+        self.now_ms()
+    }
+
     /// Resolves once `now_ms() >= at_ms`, never before.
     fn sleep_until_ms(&self, at_ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -28,9 +34,15 @@ pub async fn sleep_until(clock: &dyn Clock, at_ms: u64) {
     clock.sleep_until_ms(at_ms).await;
 }
 
+/// The first millisecond at which a duration from now has passed in full; now for no duration.
+pub fn deadline_ms(clock: &dyn Clock, duration: Duration) -> u64 {
+    let now_ms = if duration.is_zero() { clock.now_ms() } else { clock.now_rounded_up_ms() };
+    now_ms.saturating_add(duration_ms(duration))
+}
+
 /// Waits for a duration on a clock, rounded up to whole milliseconds.
 pub async fn sleep(clock: &dyn Clock, duration: Duration) {
-    sleep_until(clock, clock.now_ms().saturating_add(duration_ms(duration))).await;
+    sleep_until(clock, deadline_ms(clock, duration)).await;
 }
 
 /// `Some(output)` if the future ends within the duration on this clock.
@@ -69,6 +81,11 @@ impl Clock for SystemClock {
         since_epoch.map_or(0, |elapsed| u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX))
     }
 
+    fn now_rounded_up_ms(&self) -> u64 {
+        let since_epoch = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        since_epoch.map_or(0, duration_ms)
+    }
+
     fn sleep_until_ms(&self, at_ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
         let clock = *self;
         Box::pin(async move {
@@ -87,5 +104,45 @@ impl Clock for SystemClock {
         static START: OnceLock<std::time::Instant> = OnceLock::new();
         let start = *START.get_or_init(std::time::Instant::now);
         u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clock that stands 0.9 ms behind a full millisecond.
+    struct Between;
+
+    impl Clock for Between {
+        fn now_ms(&self) -> u64 {
+            10
+        }
+
+        fn now_rounded_up_ms(&self) -> u64 {
+            11
+        }
+
+        fn sleep_until_ms(&self, _at_ms: u64) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+            Box::pin(std::future::pending())
+        }
+
+        fn monotonic_ns(&self) -> u64 {
+            0
+        }
+    }
+
+    #[test]
+    fn a_wait_lasts_in_full_and_none_ends_at_once() {
+        for (duration, deadline) in [
+            (Duration::ZERO, 10),
+            (Duration::from_millis(5), 16),
+            (Duration::from_micros(1), 12),
+            (Duration::MAX, NEVER_MS),
+        ] {
+            assert_eq!(deadline_ms(&Between, duration), deadline, "{duration:?}");
+        }
+        let (floor, up) = (SystemClock.now_ms(), SystemClock.now_rounded_up_ms());
+        assert!(up >= floor);
     }
 }

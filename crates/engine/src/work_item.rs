@@ -156,6 +156,9 @@ pub struct StartOrchestration {
     /// Seed of the execution, if it was drawn with the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
+    /// Whether messages before it were meant for the execution before. Not so any more once a turn has seen it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub follows_another: bool,
 }
 
 /// What an activity needs; nothing else is read to run it.

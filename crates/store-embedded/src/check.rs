@@ -243,5 +243,12 @@ fn check_log(
     if let Err(error) = outcome {
         notes.note("log", "record", error.to_string());
     }
+    let logged = tables.map_or(Ok(0), |tables| tables.logged());
+    if let (Ok(logged), Some(last)) = (logged, last)
+        && last < logged
+    {
+        let what = format!("the log ends with commit {last}; it was cut short, or a file of it is gone");
+        notes.note("log", format!("commit {logged}"), what);
+    }
     Ok(())
 }

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::base::Base;
 use crate::compaction::{CompactProgress, CompactReport, Compaction, Failed};
 use crate::error::RowError;
-use crate::facts::FACTS;
+use crate::facts::{FACTS, LOGGED};
 use crate::files::Files;
 use crate::giving_way::GivingWay;
 use crate::keys::{self, Key};
@@ -143,7 +143,12 @@ impl Checkpointer {
 
     fn checkpoint(&self, frozen: &mut Frozen, running: &mut Option<Running>) -> Result<(), Refusal> {
         let covered = frozen.facts.covered;
-        let facts: [(Key, Bytes); 1] = [(keys::meta(FACTS), frozen.facts.encode())];
+        // The log goes on meanwhile. From now on it is known to reach at least this far, so an end before it is damage.
+        let logged = self.core.lock().state.unsynced.durable().max(covered);
+        let facts: [(Key, Bytes); 2] = [
+            (keys::meta(FACTS), frozen.facts.encode()),
+            (keys::meta(LOGGED), Bytes::copy_from_slice(&logged.to_le_bytes())),
+        ];
         if let Err(error) = self.write(frozen, &facts) {
             if self.core.lock().is_closing {
                 // The log has everything, so nothing but time is lost.

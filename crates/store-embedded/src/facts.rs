@@ -17,6 +17,9 @@ pub const TOKENS: u8 = 3;
 /// Number of the row that is there while the store is being filled by an import. It is written by commits.
 pub const FILLING: u8 = 5;
 
+/// Number of the row that says up to which commit the log was written when the checkpoint was made. Written by checkpoints.
+pub const LOGGED: u8 = 6;
+
 const FACTS_VERSION: u8 = 1;
 
 /// One more than the highest number of a state.

@@ -109,7 +109,7 @@ impl From<QueueDepths> for Queues {
         Queues {
             orchestrator: depths.orchestrator_queue,
             worker: depths.worker_queue,
-            delayed: depths.delayed,
+            delayed: depths.delayed(),
             locked: depths.locked,
         }
     }

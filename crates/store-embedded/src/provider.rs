@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use segno::clock::{duration_ms, sleep_until};
+use segno::clock::{deadline_ms, duration_ms, sleep_until};
 use segno::store::memory::peek_lock::Attempt;
 use segno::store::memory::wishes::{TurnWish, WorkWish};
 use segno::store::{
@@ -234,11 +234,8 @@ impl Provider for EmbeddedStore {
         }))
     }
 
-    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError> {
-        Ok(self.core().change(|state, now_ms| match now_ms.checked_sub(duration_ms(idle_timeout)) {
-            Some(idle_since_ms) => state.work.sessions_mut().remove_idle(idle_since_ms),
-            None => 0,
-        }))
+    async fn cleanup_orphaned_sessions(&self) -> Result<usize, ProviderError> {
+        Ok(self.core().change(|state, _| state.work.sessions_mut().remove_orphaned()))
     }
 
     async fn get_custom_status(
@@ -258,7 +255,7 @@ impl Provider for EmbeddedStore {
         timeout: Duration,
     ) -> Result<Option<InstanceInfo>, ProviderError> {
         const OPERATION: &str = "watch_instance";
-        let deadline_ms = after(self.core().clock.now_ms(), timeout);
+        let deadline_ms = deadline_ms(&*self.core().clock, timeout);
         let (id, answer) = match self.core().watch(OPERATION, Arc::from(instance), until).await? {
             Watched::Met { info, outcome } => {
                 durable(OPERATION, outcome).await?;

@@ -54,6 +54,12 @@ pub fn recover(
         tail.grow(body.len(), now_ms);
         Ok(tables.replay(body)?)
     })?;
+    let logged = tables.logged()?;
+    if last < logged {
+        return Err(OpenError::Corrupt(format!(
+            "the log ends with commit {last}, but commit {logged} was acknowledged: its newest file was cut short or is gone"
+        )));
+    }
     let is_filling = tables.rows.get(&keys::meta(FILLING))?.is_some();
     if is_filling && unfinished == UnfinishedImport::Refuse {
         return Err(OpenError::UnfinishedImport);
@@ -152,4 +158,36 @@ fn restore_records(tables: &Tables) -> Result<RecordIndex, RowError> {
         }
     }
     Ok(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::directory::Directory;
+    use crate::facts::LOGGED;
+    use crate::overlay::Overlay;
+    use crate::store::EmbeddedStore;
+
+    #[test]
+    fn a_log_that_ends_before_what_a_checkpoint_has_seen_is_reported() {
+        let directory = tempfile::tempdir().expect("a directory");
+        EmbeddedStore::open(directory.path()).expect("a new store").close();
+        let files: Arc<dyn Files> = Arc::new(Directory::new(directory.path()).expect("a directory"));
+        let base = Base::open(&files, &FullDisk::new(Duration::ZERO)).expect("a store that was closed");
+        let tables = Tables::new(base.snapshot().expect("rows")).expect("facts");
+        let covered = tables.facts.covered;
+        assert_eq!(tables.logged().expect("a row"), covered, "closing covers the whole log");
+        // As if three commits had been acknowledged while the checkpoint was made, and were cut off the log.
+        let logged = Bytes::copy_from_slice(&(covered + 3).to_le_bytes());
+        base.write(&Overlay::default(), &[(keys::meta(LOGGED), logged)]).expect("a row");
+        drop((tables, base));
+        let refused = EmbeddedStore::open(directory.path()).expect_err("commits are gone");
+        assert!(refused.to_string().contains("was acknowledged"), "{refused}");
+        let report = crate::check_files(&files, &mut |_| {}).expect("files that can be read");
+        assert!(report.findings.iter().any(|finding| finding.problem.contains("cut short")), "{report:?}");
+    }
 }

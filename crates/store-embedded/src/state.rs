@@ -375,7 +375,8 @@ impl State {
         QueueDepths {
             orchestrator_queue: orchestrations.visible,
             worker_queue: work.visible,
-            delayed: orchestrations.delayed + work.delayed,
+            orchestrator_delayed: orchestrations.delayed,
+            worker_delayed: work.delayed,
             locked: orchestrations.locked + work.locked,
         }
     }

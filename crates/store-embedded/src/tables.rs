@@ -10,7 +10,7 @@ use segno::store::{HistoryPage, HistoryQuery, OrchestratorMessage, StoredEvent, 
 
 use crate::batch::{self, Batch, Logged};
 use crate::error::RowError;
-use crate::facts::{FACTS, Facts};
+use crate::facts::{FACTS, Facts, LOGGED};
 use crate::instance_row::{ExecutionRow, IndexKeys, InstanceRow};
 use crate::keys::{self, Key, Table};
 use crate::queue_row::{self, RecordRow};
@@ -80,6 +80,12 @@ impl Tables {
         let row = self.instance(instance)?.map(Arc::new);
         self.recent.set(instance, row.as_ref());
         Ok(row)
+    }
+
+    /// Up to which commit the log was written when the last checkpoint was made.
+    pub fn logged(&self) -> Result<u64, RowError> {
+        let row = self.rows.get(&keys::meta(LOGGED))?;
+        Ok(row.and_then(|row| row.as_ref().try_into().ok()).map_or(0, u64::from_le_bytes))
     }
 
     /// Replaces the row of an instance, or makes it.

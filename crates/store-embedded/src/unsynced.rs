@@ -88,6 +88,11 @@ impl Unsynced {
         self.filling.sequence - 1
     }
 
+    /// The last batch that is durable.
+    pub fn durable(&self) -> u64 {
+        self.writing().unwrap_or(self.filling.sequence) - 1
+    }
+
     /// Whether somebody waits for the batch that is being filled.
     pub fn is_wanted(&self) -> bool {
         self.filling.wanted

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use segno::clock::{duration_ms, sleep_until};
+use segno::clock::{deadline_ms, sleep_until};
 use segno::store::memory::orchestrator_queue::OrchestratorQueue;
 use segno::store::memory::peek_lock::Attempt;
 use segno::store::memory::waiters::{Seat, others_first};
@@ -218,7 +218,7 @@ impl Core {
         A: Fn(&mut State, u64) -> Result<Found<T>, RowError> + Send + Sync + 'static,
     {
         let operation = fetch.operation;
-        let deadline_ms = self.clock.now_ms().saturating_add(duration_ms(fetch.poll_timeout));
+        let deadline_ms = deadline_ms(&*self.clock, fetch.poll_timeout);
         let fetch = Arc::new(fetch);
         let mut ticket: Ticket<'_, W> = Ticket { core: self, place: None };
         let (items, outcome) = loop {

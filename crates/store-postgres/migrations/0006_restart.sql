@@ -37,7 +37,7 @@ BEGIN
 
     DELETE FROM @schema@.message m WHERE m.instance_id = p_instance AND m.timer_id IS NOT NULL;
     DELETE FROM @schema@.activity a WHERE a.instance_id = p_instance;
-    UPDATE @schema@.turn t SET lock_token = NULL, fetched = NULL, fetched_late = NULL, ready = false
+    UPDATE @schema@.turn t SET lock_token = NULL, fetched = NULL, fetched_late = NULL, ready = false, not_before_ms = 0
      WHERE t.instance_id = p_instance;
     IF is_new THEN
         INSERT INTO @schema@.instance (instance_id, created_at_ms, updated_at_ms, revision, execution_id, status,

@@ -213,10 +213,15 @@ impl ProviderAdmin for PostgresStore {
     }
 
     async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
-        let sql = format!("SELECT * FROM {}.queue_depths", self.core().schema());
+        let sql = format!(
+            "SELECT q.orchestrator_queue, q.worker_queue, q.orchestrator_delayed, q.worker_delayed, q.locked
+               FROM {}.queue_depths q",
+            self.core().schema()
+        );
         let row = self.one_row("get_queue_depths", &sql, &[]).await?;
-        let [orchestrator_queue, worker_queue, delayed, locked] = counts(&row, 0)?;
-        Ok(QueueDepths { orchestrator_queue, worker_queue, delayed, locked })
+        let [orchestrator_queue, worker_queue, orchestrator_delayed, worker_delayed, locked] =
+            counts(&row, 0)?;
+        Ok(QueueDepths { orchestrator_queue, worker_queue, orchestrator_delayed, worker_delayed, locked })
     }
 
     async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {

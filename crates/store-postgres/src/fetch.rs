@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use segno::clock::{duration_ms, sleep_until};
+use segno::clock::{deadline_ms, sleep_until};
 use segno::store::{LockToken, ProviderError};
 use tokio::sync::oneshot;
 
@@ -78,7 +78,7 @@ impl Core {
         ask: Ask<W>,
     ) -> Result<Lease<'a, T>, ProviderError> {
         let is_patient = !ask.poll_timeout.is_zero();
-        let deadline_ms = self.clock().now_ms().saturating_add(duration_ms(ask.poll_timeout));
+        let deadline_ms = deadline_ms(self.clock(), ask.poll_timeout);
         let (id, answer) = {
             let mut waiting = self.waiting();
             if waiting.is_closed {

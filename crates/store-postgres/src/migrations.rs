@@ -16,6 +16,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("exchange", include_str!("../migrations/0004_exchange.sql")),
     ("admin", include_str!("../migrations/0005_admin.sql")),
     ("restart", include_str!("../migrations/0006_restart.sql")),
+    ("delayed_by_queue", include_str!("../migrations/0007_delayed_by_queue.sql")),
 ];
 
 /// Oldest server that has what the statements use.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use segno::clock::{duration_ms, sleep, sleep_until};
+use segno::clock::{deadline_ms, sleep, sleep_until};
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, DispatcherCapabilityFilter, ErrorKind, ExecutionPosition,
     FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceInfo, LockToken, LockedWorkItem,
@@ -337,18 +337,17 @@ impl Provider for PostgresStore {
         Ok(self.core().rows("renew_session_lock", &sql, &parameters).await?.len())
     }
 
-    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError> {
+    async fn cleanup_orphaned_sessions(&self) -> Result<usize, ProviderError> {
         let schema = self.core().schema();
         let sql = format!(
             "WITH moment AS MATERIALIZED (SELECT {schema}.now_ms() AS at), idle AS (
                  SELECT s.session_id FROM {schema}.session s, moment
-                  WHERE s.until_ms <= moment.at AND moment.at - s.last_activity_ms >= $1
+                  WHERE s.until_ms <= moment.at
                     AND NOT EXISTS (SELECT 1 FROM {schema}.activity a WHERE a.session_id = s.session_id)
                   ORDER BY s.session_id LIMIT 1000 FOR UPDATE OF s SKIP LOCKED)
              DELETE FROM {schema}.session s USING idle WHERE s.session_id = idle.session_id RETURNING 1"
         );
-        let idle_ms = span(idle_timeout);
-        let rows = self.core().rows("cleanup_orphaned_sessions", &sql, &[(&idle_ms, Type::INT8)]).await?;
+        let rows = self.core().rows("cleanup_orphaned_sessions", &sql, &[]).await?;
         Ok(rows.len())
     }
 
@@ -384,7 +383,7 @@ impl Provider for PostgresStore {
             };
         }
         let core = self.core();
-        let deadline_ms = core.clock().now_ms().saturating_add(duration_ms(timeout));
+        let deadline_ms = deadline_ms(core.clock(), timeout);
         let (id, answer) = {
             let mut waiting = core.waiting();
             if waiting.is_closed {

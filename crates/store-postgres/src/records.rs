@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::pin::pin;
 
 use async_trait::async_trait;
-use segno::clock::{duration_ms, sleep_until};
+use segno::clock::{deadline_ms, sleep_until};
 use segno::store::{
     DueRecords, ErrorKind, ListRecords, ProviderError, Record, RecordBatch, RecordWrite, Records,
 };
@@ -111,7 +111,7 @@ impl Records for PostgresStore {
             return Ok(self.due_now(request.kind, request.now_ms, request.limit).await?.records);
         }
         let core = self.core();
-        let deadline_ms = core.clock().now_ms().saturating_add(duration_ms(request.poll_timeout));
+        let deadline_ms = deadline_ms(core.clock(), request.poll_timeout);
         loop {
             // Before looking, so that a change in between is not missed.
             let mut changed = pin!(core.due_changed.notified());

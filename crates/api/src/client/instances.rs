@@ -131,10 +131,10 @@ impl Client {
         self.post(&["v1", "instances", id, "resume"], &serde_json::json!({})).await
     }
 
-    /// Starts an instance again with its first input.
+    /// Starts an instance again with the input of its last start; its earlier executions stay.
     ///
     /// # Errors
-    /// `conflict` when it has not ended.
+    /// `instance-running` when it has not ended.
     pub async fn restart(&self, id: &str, request: &Restart) -> Result<Started, ClientError> {
         self.post(&["v1", "instances", id, "restart"], request).await
     }

@@ -1,9 +1,11 @@
 //! Starting an instance again: the next execution of it, in one commit. Earlier executions stay as they are.
 
+use std::collections::BTreeMap;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use uuid::Uuid;
 
 use super::Client;
@@ -12,7 +14,9 @@ use crate::event::{Event, EventKind, Output, Started};
 use crate::failure::Failure;
 use crate::names;
 use crate::runtime::REPLACED;
-use crate::store::{ErrorKind, ExecutionStatus, InstanceInfo, NextExecution, UnendedExecution};
+use crate::store::{
+    ErrorKind, ExecutionStatus, InstanceInfo, NextExecution, OrchestratorMessage, UnendedExecution,
+};
 use crate::work_item::{StartOrchestration, WorkItem};
 
 /// How often a call reads the instance again because another commit came between.
@@ -85,6 +89,7 @@ impl Client {
     ) -> NextExecution {
         let incarnation = start.seed.unwrap_or_default();
         start.execution_id = Some(after_execution_id + 1);
+        start.follows_another = true;
         NextExecution {
             after_execution_id,
             incarnation,
@@ -182,6 +187,7 @@ impl RestartCall {
                 traceparent: traceparent.clone(),
                 execution_id: None,
                 seed: Some(seed),
+                follows_another: false,
             };
             let after = info.current_execution_id;
             let next = Client::next_execution(&instance, after, start, unended.clone());
@@ -196,10 +202,26 @@ impl RestartCall {
 }
 
 impl Client {
-    /// Whether the current execution of an instance began by a request.
+    /// Whether the current execution of an instance began by a request, also if it is still pending. The store knows: for it a
+    /// repetition succeeds whatever the rest says, and no execution has the number that this one says it follows.
     async fn begun_by(&self, info: &InstanceInfo, seed: u64) -> Result<bool, Error> {
-        let history = self.history_of_execution(&info.instance_id, info.current_execution_id).await?;
-        Ok(started_of(history).is_some_and(|started| started.seed == seed))
+        if info.current_execution_id == 1 {
+            return Ok(false);
+        }
+        let probe = NextExecution {
+            after_execution_id: u64::MAX - 1,
+            incarnation: seed,
+            unended: UnendedExecution::Refuse,
+            orchestration_name: "".into(),
+            orchestration_version: None,
+            labels: BTreeMap::new(),
+            start: OrchestratorMessage::new(info.instance_id.as_str(), Bytes::new()),
+        };
+        match self.store.begin_next_execution(probe).await {
+            Ok(()) => Ok(true),
+            Err(error) if matches!(error.kind(), ErrorKind::Conflict | ErrorKind::NotFound) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Why an instance without a row cannot be started again.

@@ -73,6 +73,7 @@ impl Client {
             traceparent: None,
             execution_id: None,
             seed: None,
+            follows_another: false,
         };
         StartCall {
             client: self.clone(),

@@ -305,6 +305,7 @@ impl Execution {
             traceparent: self.shared.started.traceparent.clone(),
             execution_id: None,
             seed: None,
+            follows_another: false,
         }));
         self.plan.orchestrator_items.push(item.for_orchestrator(instance));
     }

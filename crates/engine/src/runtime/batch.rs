@@ -59,7 +59,7 @@ impl Batch {
     /// Adds a start. One that begins the current execution comes behind everything that was sent to the one before.
     fn add_start(&mut self, item: &OrchestrationItem, start: Box<StartOrchestration>) -> Vec<WorkItem> {
         let mut left_behind = Vec::new();
-        if start.execution_id.is_some_and(|execution_id| execution_id > 1) {
+        if start.follows_another {
             left_behind = std::mem::take(&mut self.others);
             self.continuation = None;
         }

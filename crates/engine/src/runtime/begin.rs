@@ -73,6 +73,7 @@ impl Begin {
             traceparent: self.started.traceparent,
             execution_id: Some(self.execution_id),
             seed: Some(self.started.seed),
+            follows_another: false,
         }
     }
 

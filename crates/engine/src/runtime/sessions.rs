@@ -88,10 +88,12 @@ impl Sessions {
         }
     }
 
-    /// Renews while there are sessions, and rests when there are none.
+    /// Renews while there are sessions, sweeps those that were given up once their locks have ended, and rests when there is
+    /// nothing of both.
     pub(super) async fn run(self: Arc<Self>) {
+        let mut sweep_at_ms: Option<u64> = None;
         loop {
-            if self.used().is_empty() {
+            if self.used().is_empty() && sweep_at_ms.is_none() {
                 self.wake.notified().await;
             }
             clock::sleep(&*self.clock, self.lock_timeout / 3).await;
@@ -111,9 +113,16 @@ impl Sessions {
             };
             if gave_up {
                 self.freed.notify_one();
+                // Their locks were renewed for the last time a third of their time ago or earlier.
+                sweep_at_ms = Some(now_ms.saturating_add(duration_ms(self.lock_timeout)));
             }
-            if gave_up && let Err(error) = self.store.cleanup_orphaned_sessions(self.idle_timeout).await {
-                tracing::debug!(%error, "orphaned sessions could not be swept; a later sweep will");
+            if sweep_at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+                match self.store.cleanup_orphaned_sessions().await {
+                    Ok(_) => sweep_at_ms = None,
+                    Err(error) => {
+                        tracing::debug!(%error, "orphaned sessions could not be swept; trying again")
+                    }
+                }
             }
         }
     }

@@ -190,7 +190,9 @@ impl<'a> Turn<'a> {
             let start = batch.take_start(|start| unstarted::begins(&item, start));
             return match (start, batch.continuation.take()) {
                 (Some(start), _) => {
-                    batch.owed = self.owed_by_execution_before(&item).await?;
+                    if start.follows_another {
+                        batch.owed = self.owed_by_execution_before(&item).await?;
+                    }
                     let beginning = self.begin_first(&item, &history, start);
                     Box::pin(self.go_on_with(&item, &history, beginning, batch)).await
                 }

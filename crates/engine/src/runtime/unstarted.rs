@@ -126,10 +126,11 @@ impl Turn<'_> {
         &self,
         item: &OrchestrationItem,
         history: &[Event],
-        start: StartOrchestration,
+        mut start: StartOrchestration,
         at_ms: u64,
         batch: Batch,
     ) -> Result<(), Stop> {
+        start.follows_another = false;
         let mut log = EarlyLog::new(item, history, self.now_ms());
         let execution_id = start.execution_id.unwrap_or(item.execution_id);
         if execution_id != item.execution_id {
@@ -256,8 +257,10 @@ impl Turn<'_> {
     ) -> Result<(), Stop> {
         let started = item.status == Some(ExecutionStatus::Running) || find_started(history).is_some();
         if let Some(start) = batch.take_start(|start| !started && begins(item, start)) {
+            if start.follows_another {
+                batch.owed = self.owed_by_execution_before(item).await?;
+            }
             let begin = Begin::first(*start, item.execution_id, 0);
-            batch.owed = self.owed_by_execution_before(item).await?;
             return self.fail_unstarted(item, history, begin, failure, batch).await;
         }
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);

@@ -93,10 +93,19 @@ pub struct QueueDepths {
     pub orchestrator_queue: u64,
     /// Visible activities that nobody has locked.
     pub worker_queue: u64,
-    /// Orchestrator messages and activities whose time has not come.
-    pub delayed: u64,
+    /// Orchestrator messages whose time has not come.
+    pub orchestrator_delayed: u64,
+    /// Activities whose time has not come.
+    pub worker_delayed: u64,
     /// Locked orchestrator messages and activities.
     pub locked: u64,
+}
+
+impl QueueDepths {
+    /// Orchestrator messages and activities whose time has not come.
+    pub fn delayed(&self) -> u64 {
+        self.orchestrator_delayed + self.worker_delayed
+    }
 }
 
 /// A root and all its descendants.

@@ -10,7 +10,7 @@ pub struct LockToken(pub u64);
 /// One event of a history. The runtime assigns ids; a store keeps the bytes as they are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredEvent {
-    /// Position in the execution's history, from 1, without gaps.
+    /// Position in the execution's history, ascending. The runtime counts from 1 without gaps; a store relies only on the order.
     pub event_id: u64,
     /// The encoded event; opaque.
     pub data: Bytes,

@@ -440,8 +440,8 @@ pub trait Provider: Send + Sync + 'static {
     ///
     /// In one commit the current execution ends, if it has not and the call says how; the one after it is created without
     /// events, [pending](ExecutionStatus::Pending), and becomes the current one, with the name, version and labels of the
-    /// call and without a custom status; activities and timers of the instance leave their queues; its lock, if there is
-    /// one, is gone, so that a turn in flight commits nothing; and the start is enqueued behind the messages that wait, which stay.
+    /// call and without a custom status; activities and timers of the instance leave their queues; its lock and the
+    /// delay of a batch that was given back are void, so that a turn in flight commits nothing; and the start is enqueued behind the messages that wait, which stay.
     /// An instance of which only a guarded start is queued counts as execution 1, and gets a row by this. Earlier executions stay.
     /// A call whose incarnation is that of the current execution was done before: it changes nothing and succeeds.
     ///
@@ -502,9 +502,9 @@ pub trait Provider: Send + Sync + 'static {
         idle_timeout: Duration,
     ) -> Result<usize, ProviderError>;
 
-    /// Removes sessions whose lock has expired, that have been idle for `idle_timeout`, and that no queued item
-    /// refers to. Returns how many.
-    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError>;
+    /// Removes sessions whose lock has expired and that no queued item refers to, whichever node had them. Returns how many.
+    /// How long they have been idle does not matter: a session that is in use is renewed, so its lock does not expire.
+    async fn cleanup_orphaned_sessions(&self) -> Result<usize, ProviderError>;
 
     /// Custom status and its version if the version is higher than `last_seen_version`.
     async fn get_custom_status(

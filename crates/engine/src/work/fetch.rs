@@ -10,7 +10,7 @@ use super::delivery::{self, Delivery, Refusal};
 use super::lease::{self, Lease};
 use super::progress;
 use super::queue::WorkQueue;
-use crate::clock::duration_ms;
+use crate::clock::deadline_ms;
 use crate::error::{Code, Error};
 use crate::limits::{MAX_FETCH_TAGS, MAX_FETCHED_WORK};
 use crate::names;
@@ -73,7 +73,7 @@ impl WorkQueue {
         request.check()?;
         let FetchWork { tags, max_items, lease, wait } = request;
         let tag_filter = TagFilter::Tags(tags);
-        let until_ms = self.clock.now_ms().saturating_add(duration_ms(wait));
+        let until_ms = deadline_ms(&*self.clock, wait);
         loop {
             let locked = self
                 .store

@@ -370,6 +370,7 @@ fn start_of_child(instance: &str) -> OrchestratorMessage {
         traceparent: None,
         execution_id: None,
         seed: None,
+        follows_another: false,
     };
     WorkItem::StartOrchestration(Box::new(start)).for_orchestrator(instance)
 }

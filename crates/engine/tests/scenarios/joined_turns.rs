@@ -28,6 +28,8 @@ async fn node(world: &World, registry: &Registry, options: RuntimeOptions, fault
         if (point.operation, turns) == (TURN, fault.0) { fault.1 } else { Fault::None }
     });
     let store = FaultStore::new(world.store.clone(), world.clock.clone(), plan);
+    // Names are published by a commit that no turn makes.
+    let options = RuntimeOptions { publish_names_every: None, ..options };
     let builder = segno::Runtime::builder(store).registry(registry.clone()).options(options);
     let runtime = builder.clock(world.clock.clone()).start().await.unwrap();
     Node { commits, _runtime: runtime }

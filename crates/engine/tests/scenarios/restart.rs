@@ -58,6 +58,7 @@ async fn a_restart_is_one_commit() {
     let world = World::resident();
     let _node = world.node(&waiting()).await;
     world.client.start(MAIN, 1).id("a").await.unwrap();
+    world.settle().await;
     let store = FaultStore::new(world.store.clone(), world.clock.clone(), faults::no_faults());
     let client = Client::new(Arc::clone(&store) as Arc<_>);
     client.restart("a").force().await.unwrap();

@@ -1,5 +1,6 @@
 //! Sessions: the work of one session stays on one node, until that node is gone or the session rests.
 
+use segno::store::Provider;
 use segno::{Activity, ActivityContext, Context, Orchestration, Registry, RuntimeOptions};
 
 use crate::support::{Log, World, secs};
@@ -135,4 +136,15 @@ async fn a_node_without_sessions_leaves_their_work_to_others() {
     assert_eq!(log.count(), 0);
     let _some = world.node_with(&registry, named(&world, "some")).await;
     assert_eq!(world.output::<String>("a").await, "some");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_session_of_a_node_is_swept_once_its_lock_has_ended() {
+    let world = World::resident();
+    let _node = world.node(&registry(&world, &Log::default())).await;
+    world.client.start(ONE, "s".to_owned()).id("a").await.unwrap();
+    world.ended("a").await;
+    // Idle for five minutes, then the lock ends, then the node sweeps, and no other session has to be given up for that.
+    world.pass(secs(10 * 60)).await;
+    assert_eq!(world.store.cleanup_orphaned_sessions().await.unwrap(), 0, "nothing is left to sweep");
 }

@@ -42,7 +42,7 @@ pub async fn metrics(State(app): State<App>, stored: System) -> Result<Response,
     for (queue, length) in [
         ("orchestrator", depths.orchestrator_queue),
         ("worker", depths.worker_queue),
-        ("delayed", depths.delayed),
+        ("delayed", depths.delayed()),
         ("locked", depths.locked),
     ] {
         metrics::gauge!(QUEUE_DEPTH, "queue" => queue).set(length as f64);

@@ -48,7 +48,9 @@ pub async fn queues(stored: app::System) -> Result<Json<Queues>, Refusal> {
     Ok(Json(Queues {
         orchestrator: depths.orchestrator_queue,
         worker: depths.worker_queue,
-        delayed: depths.delayed,
+        delayed: depths.delayed(),
+        orchestrator_delayed: depths.orchestrator_delayed,
+        worker_delayed: depths.worker_delayed,
         locked: depths.locked,
     }))
 }

@@ -253,7 +253,16 @@ pub(super) async fn visible_messages_are_counted_by_queue(env: Env) {
     env.send("i2", "c").await;
     env.queue(job(1)).await;
     let depths = env.get_queue_depths().await.unwrap();
-    assert_eq!(depths, QueueDepths { orchestrator_queue: 3, worker_queue: 1, delayed: 0, locked: 0 });
+    assert_eq!(
+        depths,
+        QueueDepths {
+            orchestrator_queue: 3,
+            worker_queue: 1,
+            orchestrator_delayed: 0,
+            worker_delayed: 0,
+            locked: 0
+        }
+    );
 }
 
 pub(super) async fn locked_messages_are_counted_apart(env: Env) {
@@ -265,7 +274,16 @@ pub(super) async fn locked_messages_are_counted_apart(env: Env) {
     env.work().await;
     env.send("i1", "c").await;
     let depths = env.get_queue_depths().await.unwrap();
-    assert_eq!(depths, QueueDepths { orchestrator_queue: 1, worker_queue: 1, delayed: 0, locked: 3 });
+    assert_eq!(
+        depths,
+        QueueDepths {
+            orchestrator_queue: 1,
+            worker_queue: 1,
+            orchestrator_delayed: 0,
+            worker_delayed: 0,
+            locked: 3
+        }
+    );
 }
 
 pub(super) async fn delayed_messages_are_counted_apart(env: Env) {
@@ -273,10 +291,19 @@ pub(super) async fn delayed_messages_are_counted_apart(env: Env) {
     let visible_at_ms = Some(env.now().await + u64::try_from(env.span().as_millis()).unwrap());
     env.queue(WorkerMessage { visible_at_ms, ..job(1) }).await;
     let depths = env.get_queue_depths().await.unwrap();
-    assert_eq!(depths, QueueDepths { delayed: 2, ..QueueDepths::default() });
+    assert_eq!(depths, QueueDepths { orchestrator_delayed: 1, worker_delayed: 1, ..QueueDepths::default() });
     env.advance_span().await;
     let depths = env.get_queue_depths().await.unwrap();
-    assert_eq!(depths, QueueDepths { orchestrator_queue: 1, worker_queue: 1, delayed: 0, locked: 0 });
+    assert_eq!(
+        depths,
+        QueueDepths {
+            orchestrator_queue: 1,
+            worker_queue: 1,
+            orchestrator_delayed: 0,
+            worker_delayed: 0,
+            locked: 0
+        }
+    );
 }
 
 pub(super) async fn an_expired_lock_is_not_counted_as_one(env: Env) {
@@ -287,7 +314,16 @@ pub(super) async fn an_expired_lock_is_not_counted_as_one(env: Env) {
     assert_eq!(env.get_queue_depths().await.unwrap().locked, 2);
     env.advance_span().await;
     let depths = env.get_queue_depths().await.unwrap();
-    assert_eq!(depths, QueueDepths { orchestrator_queue: 1, worker_queue: 1, delayed: 0, locked: 0 });
+    assert_eq!(
+        depths,
+        QueueDepths {
+            orchestrator_queue: 1,
+            worker_queue: 1,
+            orchestrator_delayed: 0,
+            worker_delayed: 0,
+            locked: 0
+        }
+    );
 }
 
 pub(super) async fn consumed_messages_are_not_counted(env: Env) {
@@ -301,5 +337,8 @@ pub(super) async fn an_abandoned_message_is_counted_as_delayed_until_its_time(en
     env.send("i1", "a").await;
     let item = env.fetch().await;
     env.abandon_orchestration_item(item.lock_token, Some(LOCK), false).await.unwrap();
-    assert_eq!(env.get_queue_depths().await.unwrap(), QueueDepths { delayed: 1, ..QueueDepths::default() });
+    assert_eq!(
+        env.get_queue_depths().await.unwrap(),
+        QueueDepths { orchestrator_delayed: 1, ..QueueDepths::default() }
+    );
 }

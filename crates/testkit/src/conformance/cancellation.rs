@@ -165,7 +165,7 @@ pub(super) async fn a_timer_that_was_taken_back_never_fires(env: Env) {
     env.turn_of("i1").await.cancel_timer(2).ack().await;
     env.advance_span().await;
     env.nothing_to_fetch().await;
-    assert_eq!(env.get_queue_depths().await.unwrap().delayed, 0);
+    assert_eq!(env.get_queue_depths().await.unwrap().delayed(), 0);
 }
 
 pub(super) async fn a_timer_that_came_due_during_the_turn_is_taken_back(env: Env) {

@@ -314,6 +314,7 @@ macro_rules! __for_each_case {
                 an_execution_that_has_ended_keeps_its_end,
                 a_turn_in_flight_commits_nothing,
                 activities_and_timers_of_the_instance_are_gone,
+                a_batch_that_was_given_back_with_a_delay_is_shown,
                 messages_that_wait_come_before_the_start,
                 a_start_that_is_queued_can_be_replaced,
                 a_waiting_fetch_is_woken,
@@ -401,7 +402,7 @@ macro_rules! __for_each_case {
                 an_orphaned_session_is_swept,
                 a_held_session_is_not_swept,
                 a_session_with_work_is_not_swept,
-                a_session_that_is_not_idle_is_not_swept,
+                a_session_is_swept_however_lately_it_was_used,
                 a_swept_session_can_be_used_again,
                 work_of_a_swept_session_is_untouched,
             }

@@ -155,7 +155,16 @@ pub(super) async fn activities_and_timers_of_the_instance_are_gone(env: Env) {
     assert_eq!(env.work().await.message.activity, activity("i2", 2));
     env.no_work().await;
     assert_eq!(bodies(&env.fetch().await), ["again"]);
-    assert_eq!(env.get_queue_depths().await.unwrap().delayed, 0);
+    assert_eq!(env.get_queue_depths().await.unwrap().delayed(), 0);
+}
+
+pub(super) async fn a_batch_that_was_given_back_with_a_delay_is_shown(env: Env) {
+    env.start("i1").await;
+    env.send("i1", "old").await;
+    let item = env.fetch().await;
+    env.abandon_orchestration_item(item.lock_token, Some(LOCK), true).await.unwrap();
+    begin(&env, by_force("i1", 1)).await.unwrap();
+    assert_eq!(bodies(&env.fetch().await), ["old", "again"]);
 }
 
 pub(super) async fn messages_that_wait_come_before_the_start(env: Env) {
@@ -215,5 +224,5 @@ pub(super) async fn the_start_may_lie_ahead(env: Env) {
     let start = OrchestratorMessage { visible_at_ms, ..message("i1", "again") };
     begin(&env, NextExecution { start, ..after("i1", 1) }).await.unwrap();
     env.nothing_to_fetch().await;
-    assert_eq!(env.get_queue_depths().await.unwrap().delayed, 1);
+    assert_eq!(env.get_queue_depths().await.unwrap().delayed(), 1);
 }

@@ -134,7 +134,7 @@ pub(super) async fn a_time_in_the_far_future_is_kept(env: Env) {
     env.queue(WorkerMessage { visible_at_ms: Some(u64::MAX >> 2), ..job(1) }).await;
     env.nothing_to_fetch().await;
     env.no_work().await;
-    assert_eq!(env.get_queue_depths().await.unwrap().delayed, 2);
+    assert_eq!(env.get_queue_depths().await.unwrap().delayed(), 2);
 }
 
 pub(super) async fn activities_come_oldest_first(env: Env) {

@@ -198,8 +198,8 @@ pub(super) async fn an_orphaned_session_is_swept(env: Env) {
     let work = env.take(ask().owner("a").session_lock(env.span())).await.remove(0);
     env.finish(work.lock_token).await.unwrap();
     env.advance_span().await;
-    assert_eq!(env.cleanup_orphaned_sessions(env.span()).await.unwrap(), 1);
-    assert_eq!(env.cleanup_orphaned_sessions(env.span()).await.unwrap(), 0);
+    assert_eq!(env.cleanup_orphaned_sessions().await.unwrap(), 1);
+    assert_eq!(env.cleanup_orphaned_sessions().await.unwrap(), 0);
 }
 
 pub(super) async fn a_held_session_is_not_swept(env: Env) {
@@ -207,21 +207,21 @@ pub(super) async fn a_held_session_is_not_swept(env: Env) {
     let work = env.take(ask().owner("a")).await.remove(0);
     env.finish(work.lock_token).await.unwrap();
     env.advance_span().await;
-    assert_eq!(env.cleanup_orphaned_sessions(NO_WAIT).await.unwrap(), 0);
+    assert_eq!(env.cleanup_orphaned_sessions().await.unwrap(), 0);
 }
 
 pub(super) async fn a_session_with_work_is_not_swept(env: Env) {
     claimed_by_a(&env).await;
     env.advance_span().await;
-    assert_eq!(env.cleanup_orphaned_sessions(NO_WAIT).await.unwrap(), 0);
+    assert_eq!(env.cleanup_orphaned_sessions().await.unwrap(), 0);
 }
 
-pub(super) async fn a_session_that_is_not_idle_is_not_swept(env: Env) {
+pub(super) async fn a_session_is_swept_however_lately_it_was_used(env: Env) {
     env.queue(session_job("s", 1)).await;
     let work = env.take(ask().owner("a").session_lock(env.span())).await.remove(0);
-    env.finish(work.lock_token).await.unwrap();
     env.advance_span().await;
-    assert_eq!(env.cleanup_orphaned_sessions(LOCK).await.unwrap(), 0);
+    env.finish(work.lock_token).await.unwrap();
+    assert_eq!(env.cleanup_orphaned_sessions().await.unwrap(), 1);
 }
 
 pub(super) async fn a_swept_session_can_be_used_again(env: Env) {
@@ -229,7 +229,7 @@ pub(super) async fn a_swept_session_can_be_used_again(env: Env) {
     let work = env.take(ask().owner("a").session_lock(env.span())).await.remove(0);
     env.finish(work.lock_token).await.unwrap();
     env.advance_span().await;
-    env.cleanup_orphaned_sessions(NO_WAIT).await.unwrap();
+    env.cleanup_orphaned_sessions().await.unwrap();
     env.queue(session_job("s", 2)).await;
     assert_eq!(env.take_ids(ask().owner("b")).await, [2]);
 }
@@ -237,6 +237,6 @@ pub(super) async fn a_swept_session_can_be_used_again(env: Env) {
 pub(super) async fn work_of_a_swept_session_is_untouched(env: Env) {
     claimed_by_a(&env).await;
     env.advance_span().await;
-    env.cleanup_orphaned_sessions(NO_WAIT).await.unwrap();
+    env.cleanup_orphaned_sessions().await.unwrap();
     assert_eq!(env.take_ids(ask().owner("b")).await, [2]);
 }

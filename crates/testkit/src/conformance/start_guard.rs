@@ -16,7 +16,7 @@ fn needing(instance: &str) -> OrchestratorMessage {
 async fn nothing_queued(env: &Env) {
     env.nothing_to_fetch().await;
     let depths = env.get_queue_depths().await.unwrap();
-    assert_eq!((depths.orchestrator_queue, depths.delayed), (0, 0));
+    assert_eq!((depths.orchestrator_queue, depths.delayed()), (0, 0));
 }
 
 pub(super) async fn the_first_start_is_accepted(env: Env) {
@@ -44,7 +44,7 @@ pub(super) async fn a_second_start_is_refused_while_the_first_is_delayed(env: En
 
 async fn nothing_to_fetch_but_one_delayed(env: &Env) {
     env.nothing_to_fetch().await;
-    assert_eq!(env.get_queue_depths().await.unwrap().delayed, 1);
+    assert_eq!(env.get_queue_depths().await.unwrap().delayed(), 1);
 }
 
 pub(super) async fn a_start_of_a_running_instance_is_refused(env: Env) {

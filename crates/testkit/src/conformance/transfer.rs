@@ -327,9 +327,9 @@ pub(super) async fn timers_and_activities_that_moved_can_be_taken_back(env: Env)
     let later_ms = other.now().await + 3_600_000;
     other.turn_of("i1").await.named("Flow").event(1).work(job(2)).post(timer("i1", 1, later_ms)).ack().await;
     env.fill_from(&other).await;
-    assert_eq!(env.get_queue_depths().await.unwrap().delayed, 1);
+    assert_eq!(env.get_queue_depths().await.unwrap().delayed(), 1);
     env.turn_of("i1").await.cancel_timer(1).cancel_activity(activity("i1", 2)).ack().await;
-    assert_eq!(env.get_queue_depths().await.unwrap().delayed, 0);
+    assert_eq!(env.get_queue_depths().await.unwrap().delayed(), 0);
     env.no_work().await;
 }
 

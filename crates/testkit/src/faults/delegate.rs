@@ -154,8 +154,8 @@ impl Provider for FaultStore {
             .await
     }
 
-    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError> {
-        self.read("cleanup_orphaned_sessions", self.inner.cleanup_orphaned_sessions(idle_timeout)).await
+    async fn cleanup_orphaned_sessions(&self) -> Result<usize, ProviderError> {
+        self.read("cleanup_orphaned_sessions", self.inner.cleanup_orphaned_sessions()).await
     }
 
     async fn get_custom_status(

@@ -380,9 +380,24 @@ impl OrchestratorQueue {
             // Nothing of the batch is delayed, so its own times do not matter.
             let _held = self.abandon(token, now_ms, Attempt::Ignored, now_ms);
         }
+        self.let_go(instance, now_ms);
         let Some(queue) = self.instances.get(instance) else { return Vec::new() };
         let timers: BTreeSet<TimerIdentifier> = queue.timers.iter().map(|(timer, _)| *timer).collect();
         timers.into_iter().flat_map(|timer| self.cancel_timer(instance, timer)).collect()
+    }
+
+    /// Shows what a batch that was given back with a delay has hidden.
+    fn let_go(&mut self, instance: &str, now_ms: u64) {
+        let Some(queue) = self.instances.get_mut(instance) else { return };
+        let until_ms = std::mem::take(&mut queue.not_before_ms);
+        if until_ms <= now_ms {
+            return;
+        }
+        let hidden = queue.delayed.iter().filter(|(_, message)| message.visible_at_ms == until_ms);
+        let hidden: Vec<u64> = hidden.map(|(message_id, _)| *message_id).collect();
+        for message_id in hidden {
+            self.reschedule(message_id, until_ms, now_ms, now_ms);
+        }
     }
 
     /// Tells the queue that the current execution of an instance is pinned to another version.

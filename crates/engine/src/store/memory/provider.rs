@@ -9,7 +9,7 @@ use bytes::Bytes;
 use super::MemoryStore;
 use super::peek_lock::Attempt;
 use super::wishes::{TurnWish, WorkWish};
-use crate::clock::{duration_ms, sleep_until};
+use crate::clock::{deadline_ms, duration_ms, sleep_until};
 use crate::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
     LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderError,
@@ -187,11 +187,8 @@ impl Provider for MemoryStore {
         }))
     }
 
-    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError> {
-        Ok(self.change(|state, now_ms| match now_ms.checked_sub(duration_ms(idle_timeout)) {
-            Some(idle_since_ms) => state.work.sessions_mut().remove_idle(idle_since_ms),
-            None => 0,
-        }))
+    async fn cleanup_orphaned_sessions(&self) -> Result<usize, ProviderError> {
+        Ok(self.change(|state, _| state.work.sessions_mut().remove_orphaned()))
     }
 
     async fn get_custom_status(
@@ -212,7 +209,7 @@ impl Provider for MemoryStore {
         until: WatchUntil,
         timeout: Duration,
     ) -> Result<Option<InstanceInfo>, ProviderError> {
-        let deadline_ms = after(self.clock().now_ms(), timeout);
+        let deadline_ms = deadline_ms(self.clock(), timeout);
         let (id, answer) = self.change(|state, _| {
             let watch = state.watches.add(Arc::from(instance), until);
             if let Some(info) = state.instances.info(instance) {

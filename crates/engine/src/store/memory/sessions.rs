@@ -5,7 +5,7 @@
 //! | free | held by an owner until a time | `claim`, in the same step as the fetch of one of its items |
 //! | held | held longer | `renew` while it is not idle |
 //! | held | free | `advance` past its time |
-//! | free, idle, no item queued | (removed) | `remove_idle` |
+//! | free, no item queued | (removed) | `remove_orphaned` |
 //!
 //! The head (oldest ready item) of each session and tag is kept by holder: one set for free sessions and one per
 //! owner. So a fetch looks only at sessions that it may take from, and the backlog of a session that somebody
@@ -27,8 +27,8 @@ pub struct Sessions {
     free_heads: TagLanes<Heads>,
     owned: BTreeMap<Arc<str>, Owner>,
     expiries: BTreeSet<(u64, Arc<str>)>,
-    /// Claimed once and free now, by last activity.
-    idle: BTreeSet<(u64, Arc<str>)>,
+    /// Claimed once and free now.
+    orphans: BTreeSet<Arc<str>>,
 }
 
 #[derive(Debug, Default)]
@@ -43,9 +43,8 @@ enum Lease {
     /// Only named by queued items so far.
     #[default]
     NeverClaimed,
-    Free {
-        last_activity_ms: u64,
-    },
+    /// Claimed once.
+    Free,
     Held {
         owner: Arc<str>,
         until_ms: u64,
@@ -153,16 +152,13 @@ impl Sessions {
     /// holds already keeps its time.
     pub fn claim(&mut self, session: &Arc<str>, owner: &str, until_ms: u64, now_ms: u64) {
         let entry = self.sessions.get_mut(session).expect("a queued item keeps its session");
-        let last_activity_ms = match &mut entry.lease {
+        match &mut entry.lease {
             Lease::Held { last_activity_ms, .. } => {
                 *last_activity_ms = now_ms;
                 return;
             }
-            Lease::Free { last_activity_ms } => Some(*last_activity_ms),
-            Lease::NeverClaimed => None,
-        };
-        if let Some(last_activity_ms) = last_activity_ms {
-            self.idle.remove(&(last_activity_ms, Arc::clone(session)));
+            Lease::Free => drop(self.orphans.remove(session)),
+            Lease::NeverClaimed => {}
         }
         let owner: Arc<str> = match self.owned.get_key_value(owner) {
             Some((owner, _)) => Arc::clone(owner),
@@ -177,14 +173,8 @@ impl Sessions {
     /// Notes an ack or renewal of an item of the session.
     pub fn touch(&mut self, session: &Arc<str>, now_ms: u64) {
         let Some(entry) = self.sessions.get_mut(session) else { return };
-        match &mut entry.lease {
-            Lease::NeverClaimed => {}
-            Lease::Held { last_activity_ms, .. } => *last_activity_ms = now_ms,
-            Lease::Free { last_activity_ms } => {
-                self.idle.remove(&(*last_activity_ms, Arc::clone(session)));
-                *last_activity_ms = now_ms;
-                self.idle.insert((now_ms, Arc::clone(session)));
-            }
+        if let Lease::Held { last_activity_ms, .. } = &mut entry.lease {
+            *last_activity_ms = now_ms;
         }
     }
 
@@ -193,15 +183,15 @@ impl Sessions {
         while self.expiries.first().is_some_and(|(until_ms, _)| *until_ms <= now_ms) {
             let (_, session) = self.expiries.pop_first().expect("there is a first expiry");
             let entry = self.sessions.get(&session).expect("a held session exists");
-            let Lease::Held { owner, last_activity_ms, .. } = &entry.lease else { continue };
-            let (owner, last_activity_ms) = (Arc::clone(owner), *last_activity_ms);
-            self.move_to(&session, Lease::Free { last_activity_ms });
+            let Lease::Held { owner, .. } = &entry.lease else { continue };
+            let owner = Arc::clone(owner);
+            self.move_to(&session, Lease::Free);
             let held = self.owned.get_mut(&owner).expect("an owner of a session is known");
             held.sessions.remove(&session);
             if held.sessions.is_empty() {
                 self.owned.remove(&owner);
             }
-            self.idle.insert((last_activity_ms, session));
+            self.orphans.insert(session);
         }
     }
 
@@ -228,18 +218,17 @@ impl Sessions {
         renewed
     }
 
-    /// Removes free sessions whose last activity is at or before `idle_since_ms` and that no queued item names; returns how many.
-    pub fn remove_idle(&mut self, idle_since_ms: u64) -> usize {
-        let candidates =
-            self.idle.iter().take_while(|(last_activity_ms, _)| *last_activity_ms <= idle_since_ms);
-        let unused =
-            candidates.filter(|(_, session)| self.sessions.get(session).is_some_and(|s| s.queued == 0));
-        let removed: Vec<(u64, Arc<str>)> = unused.cloned().collect();
-        for key in &removed {
-            self.idle.remove(key);
-            self.sessions.remove(&key.1);
-        }
-        removed.len()
+    /// Removes free sessions that no queued item names; returns how many.
+    pub fn remove_orphaned(&mut self) -> usize {
+        let (before, sessions) = (self.orphans.len(), &mut self.sessions);
+        self.orphans.retain(|session| {
+            let is_used = sessions.get(session).is_some_and(|entry| entry.queued > 0);
+            if !is_used {
+                sessions.remove(session);
+            }
+            is_used
+        });
+        before - self.orphans.len()
     }
 
     /// Changes the lease of a session and takes its heads along to the new holder's.
@@ -267,7 +256,7 @@ fn heads_of<'a>(
     owned: &'a mut BTreeMap<Arc<str>, Owner>,
 ) -> &'a mut TagLanes<Heads> {
     match lease {
-        Lease::NeverClaimed | Lease::Free { .. } => free,
+        Lease::NeverClaimed | Lease::Free => free,
         Lease::Held { owner, .. } => &mut owned.entry(Arc::clone(owner)).or_default().heads,
     }
 }
@@ -345,17 +334,15 @@ mod tests {
     }
 
     #[test]
-    fn only_free_idle_sessions_without_items_are_removed() {
+    fn only_free_sessions_without_items_are_removed() {
         let (mut sessions, first, second) = two_sessions();
         sessions.claim(&first, "a", 10, 0);
         sessions.claim(&second, "a", 10, 0);
         sessions.remove_ready(SessionItem { session: &second, tag: None, item_id: 2 });
         sessions.remove_queued(&second);
-        assert_eq!(sessions.remove_idle(u64::MAX), 0, "still locked");
+        assert_eq!(sessions.remove_orphaned(), 0, "still locked");
         sessions.advance(10);
-        sessions.touch(&second, 12);
-        assert_eq!(sessions.remove_idle(11), 0, "active at 12");
-        assert_eq!(sessions.remove_idle(12), 1);
-        assert_eq!(sessions.remove_idle(u64::MAX), 0, "the other one has items");
+        assert_eq!(sessions.remove_orphaned(), 1);
+        assert_eq!(sessions.remove_orphaned(), 0, "the other one has items");
     }
 }

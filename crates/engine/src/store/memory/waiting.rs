@@ -12,7 +12,7 @@ use super::state::State;
 use super::waiters::{Seat, others_first};
 use super::wishes::{AllWaiters, Queues, Wish};
 use super::worker_queue::WorkerQueue;
-use crate::clock::{Clock, SystemClock, duration_ms, sleep_until};
+use crate::clock::{self, Clock, SystemClock, sleep_until};
 
 /// The reference store, in memory. Nothing outlives the process.
 pub struct MemoryStore {
@@ -78,7 +78,7 @@ impl MemoryStore {
                 let mut shared = self.lock();
                 let now_ms = self.clock.now_ms();
                 let deadline_ms =
-                    *deadline_ms.get_or_insert_with(|| now_ms.saturating_add(duration_ms(poll_timeout)));
+                    *deadline_ms.get_or_insert_with(|| clock::deadline_ms(&*self.clock, poll_timeout));
                 shared.state.advance(now_ms);
                 let found = attempt(&mut shared.state, now_ms);
                 if !found.is_empty() || now_ms >= deadline_ms {

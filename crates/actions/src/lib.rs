@@ -3,6 +3,7 @@
 pub mod action;
 pub mod functions;
 pub mod hooks;
+pub mod listing;
 mod moment;
 mod options;
 pub mod recurring;
@@ -10,11 +11,13 @@ pub mod schedule;
 pub mod scheduler;
 mod settle;
 mod signature;
+mod target;
 pub mod telemetry;
 pub mod template;
 
 pub use options::ActionOptions;
 pub use settle::Settle;
+pub use target::{OrchestrationName, Target};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guide/functions.md")]

@@ -1,7 +1,7 @@
 //! How a call ended, told to whatever asked for it.
 //!
-//! The commit that ends an `invoke` also writes the outcome into the record that the call was started for: both are there,
-//! or neither. Should an instance end without that, because it was deleted or its code could not be run, the
+//! The commit that ends an `invoke`, or an orchestration that an action has started, also writes the outcome into the record that it
+//! was started for: both are there, or neither. Should an instance end without that, because it was deleted or its code could not be run, the
 //! scheduler finds out by itself: what runs has a time at which it is looked after.
 
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use segno::client::Instance;
 use segno::clock::Clock;
-use segno::store::{ExecutionStatus, Store};
-use segno::{Category, Context, Epilogue, Failure, Payload};
+use segno::store::{ExecutionStatus, ProviderError, Store};
+use segno::{Category, Context, Epilogue, Failure, InstanceEnd, Payload};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::action::{ActionError, ActionStatus, RECOVERED, settle as action};
-use crate::functions::Scope;
+use crate::functions::{Namespace, Scope, Tenant};
 use crate::recurring::settle as recurring;
 
 /// What a call is done for, as it is stored with the call.
@@ -39,6 +39,21 @@ pub enum Settle {
         /// How long it is kept what became of the occurrence.
         keep_ms: u64,
     },
+}
+
+/// What an orchestration is started with, so that its end is settled: whose it is, and for what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Settlement {
+    namespace: Namespace,
+    tenant: Tenant,
+    #[serde(flatten)]
+    target: Settle,
+}
+
+impl Settlement {
+    pub(crate) fn new(scope: &Scope, target: Settle) -> Self {
+        Settlement { namespace: scope.namespace.clone(), tenant: scope.tenant.clone(), target }
+    }
 }
 
 /// Reason of runs that are cancelled for the next one.
@@ -110,21 +125,51 @@ pub(crate) fn at_end(ctx: &Context, settling: Settling) {
     let settling = Arc::new(settling);
     ctx.at_end(move |result| {
         let (settling, instance) = (Arc::clone(&settling), instance.clone());
-        async move {
-            match settling.epilogue(&instance, Ended::of(&result)).await {
-                Err(ActionError::Store(error)) if error.is_retryable() => Err(error),
-                Err(error) => {
-                    // The call has ended all the same. What it was for is looked after by its scheduler.
-                    tracing::warn!(instance, %error, "the outcome of a call could not be written down");
-                    Ok(Epilogue::default())
-                }
-                epilogue => Ok(epilogue.unwrap_or_default()),
-            }
-        }
+        async move { settling.settled(&instance, &result).await }
     });
 }
 
+/// The same for an orchestration that was started with a [`Settlement`].
+pub(crate) async fn end_of_start(
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    end: InstanceEnd,
+) -> Result<Epilogue, ProviderError> {
+    let InstanceEnd { instance, settle, outcome } = end;
+    let settlement = match settle.decode::<Settlement>() {
+        Ok(settlement) => settlement,
+        Err(error) => {
+            tracing::warn!(%instance, %error, "an instance has ended that was started for something unknown");
+            return Ok(Epilogue::default());
+        }
+    };
+    let scope = Scope { namespace: settlement.namespace, tenant: settlement.tenant };
+    // Data can be written by hand; the id was checked by what has started the instance.
+    if !scope.owns(&instance) {
+        tracing::warn!(%instance, "an instance has ended that was started for another tenant");
+        return Ok(Epilogue::default());
+    }
+    Settling { store, clock, scope, target: settlement.target }.settled(&instance, &outcome).await
+}
+
 impl Settling {
+    /// What is written when an instance ends. Only a store that is away keeps it from ending.
+    async fn settled(
+        &self,
+        instance: &str,
+        result: &Result<Payload, Failure>,
+    ) -> Result<Epilogue, ProviderError> {
+        match self.epilogue(instance, Ended::of(result)).await {
+            Err(ActionError::Store(error)) if error.is_retryable() => Err(error),
+            Err(error) => {
+                // The call has ended all the same. What it was for is looked after by its scheduler.
+                tracing::warn!(instance, %error, "the outcome of a call could not be written down");
+                Ok(Epilogue::default())
+            }
+            epilogue => Ok(epilogue.unwrap_or_default()),
+        }
+    }
+
     async fn epilogue(&self, instance: &str, ended: Ended) -> Result<Epilogue, ActionError> {
         match &self.target {
             Settle::Action { id, keep_ms } => {
@@ -136,6 +181,31 @@ impl Settling {
                 recurring::epilogue(self, recurring::Occurrence { id, time: *time, keep }, instance, ended)
                     .await
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_orchestration_is_started_for_is_stored_in_a_form_that_does_not_change() {
+        let scope = Scope::new("eu", "acme").unwrap();
+        let time = "2026-02-10T14:00:00Z".parse().unwrap();
+        for (target, text) in [
+            (
+                Settle::Action { id: "7".to_owned(), keep_ms: 5 },
+                r#"{"namespace":"eu","tenant":"acme","kind":"action","id":"7","keep_ms":5}"#,
+            ),
+            (
+                Settle::Recurring { id: "7".to_owned(), time, keep_ms: 5 },
+                r#"{"namespace":"eu","tenant":"acme","kind":"recurring","id":"7","time":"2026-02-10T14:00:00Z","keep_ms":5}"#,
+            ),
+        ] {
+            let settlement = Settlement::new(&scope, target);
+            assert_eq!(serde_json::to_string(&settlement).unwrap(), text);
+            assert_eq!(serde_json::from_str::<Settlement>(text).unwrap(), settlement);
         }
     }
 }

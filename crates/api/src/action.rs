@@ -80,6 +80,9 @@ pub struct Action {
     pub label: String,
     /// The function.
     pub tool_name: String,
+    /// The orchestration that it starts; `tool_name` is empty then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<String>,
     /// Input of the function.
     pub tool_input: Json,
     /// What makes it due.
@@ -98,6 +101,9 @@ pub struct Action {
     /// The instance that runs it, or ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
+    /// What is left out here and why: a result that does not fit into the record of an action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// An action to be made.
@@ -110,14 +116,17 @@ pub struct CreateAction {
     /// Tenant, if it is not in the query.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
-    /// What people call it; the function's name without it.
+    /// What people call it; the name of the function or orchestration without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The function.
-    #[serde(alias = "function")]
+    /// The function. Give either this or `orchestration`.
+    #[serde(default, alias = "function", skip_serializing_if = "Option::is_none")]
     #[schema(example = "echo")]
-    pub tool_name: String,
-    /// Input of the function; an empty object without it.
+    pub tool_name: Option<String>,
+    /// The orchestration to start, in place of a function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<String>,
+    /// Input of the function or orchestration; an empty object without it.
     #[serde(default, alias = "input", skip_serializing_if = "Option::is_none")]
     pub tool_input: Option<Json>,
     /// When it is due; at once without it.
@@ -135,7 +144,7 @@ pub struct CreateAction {
 /// A page of actions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ActionList {
-    /// The actions, in the order of their ids: those made first come first.
+    /// The actions, newest first.
     pub actions: Vec<Action>,
     /// Give this as `cursor` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -53,6 +53,9 @@ pub struct HookOutcome {
     /// The function that the action calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
+    /// The orchestration that the action starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<String>,
     /// The payload that came first, if it has come before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first: Option<String>,

@@ -131,7 +131,10 @@ pub struct RecurringFields {
     /// The function, which gets `input` as it is; in place of `provider`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
-    /// Input of `function`.
+    /// The orchestration that is started with `input` as it is; in place of `provider` or `function`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<String>,
+    /// Input of `function` or `orchestration`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Json>,
     /// Labels that the function gets with each call.
@@ -202,8 +205,11 @@ pub struct RecurringCreated {
 /// The action that is called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecurringTemplate {
-    /// The function.
+    /// The function; empty if an orchestration is started.
     pub provider: String,
+    /// The orchestration that is started, in place of a function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<String>,
     /// What sort of action it is; empty if the function gets the payload as it is.
     pub action_type: String,
     /// The payload.
@@ -338,8 +344,11 @@ pub struct RecurringSummary {
     pub status: String,
     /// What it is for.
     pub description: Option<String>,
-    /// The function.
+    /// The function; empty if an orchestration is started.
     pub provider: String,
+    /// The orchestration that is started, in place of a function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<String>,
     /// What sort of action it is.
     pub action_type: String,
     /// The next scheduled time.
@@ -357,7 +366,7 @@ pub struct RecurringSummary {
 /// A page of recurring actions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecurringList {
-    /// Those made first come first.
+    /// Newest first.
     pub recurring_actions: Vec<RecurringSummary>,
     /// Give this as `cursor` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

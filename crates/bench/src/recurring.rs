@@ -112,6 +112,7 @@ pub async fn run(arguments: &RecurringArguments) -> anyhow::Result<()> {
 async fn sample(store: &Arc<dyn Store>, functions: &Functions) -> anyhow::Result<RecurringAction> {
     let template = RecurringActionTemplate {
         provider: "note".to_owned(),
+        orchestration: None,
         action_type: String::new(),
         payload: serde_json::Value::Null,
         metadata: BTreeMap::new(),

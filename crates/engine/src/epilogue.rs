@@ -24,6 +24,34 @@ impl fmt::Debug for Epilogue {
     }
 }
 
+/// The end of an instance that was started with [`StartCall::settle`](crate::client::StartCall::settle).
+#[derive(Debug, Clone)]
+pub struct InstanceEnd {
+    /// The instance.
+    pub instance: Arc<str>,
+    /// The data of the start.
+    pub settle: Payload,
+    /// How it ended.
+    pub outcome: Result<Payload, Failure>,
+}
+
+/// Makes the epilogue of an instance by the data of its start.
+pub(crate) type Settler = Arc<dyn Fn(InstanceEnd) -> EpilogueFuture + Send + Sync>;
+
+/// One that makes both.
+pub(crate) fn both(one: MakeEpilogue, other: MakeEpilogue) -> MakeEpilogue {
+    Arc::new(move |outcome| {
+        let (one, other) = (one(outcome.clone()), other(outcome));
+        Box::pin(async move {
+            let (mut made, more) = (one.await?, other.await?);
+            made.writes.extend(more.writes);
+            let committed = [made.committed.take(), more.committed];
+            made.committed = Some(Box::new(move || committed.into_iter().flatten().for_each(|told| told())));
+            Ok(made)
+        })
+    })
+}
+
 /// Makes the epilogue of an execution that ends so.
 pub(crate) type MakeEpilogue = Arc<dyn Fn(Result<Payload, Failure>) -> EpilogueFuture + Send + Sync>;
 

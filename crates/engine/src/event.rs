@@ -156,6 +156,9 @@ pub struct Started {
     /// W3C traceparent of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// For whom the end of the instance is settled: data for the settler of the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<Payload>,
     /// Engine version that the execution is pinned to.
     pub engine_version: String,
     /// The execution that the instance was last started with, from which this one came by continuing as new; `None` is the

@@ -32,7 +32,7 @@ pub use activity::ActivityContext;
 pub use client::Client;
 pub use context::{Context, race, race_all};
 pub use dead_letter::{DeadLetter, Queue};
-pub use epilogue::Epilogue;
+pub use epilogue::{Epilogue, InstanceEnd};
 pub use error::{Code, Error};
 pub use failure::{Category, Failure};
 pub use handles::{Activity, Mailbox, Orchestration, Signal};

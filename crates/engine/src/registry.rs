@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 
 use crate::activity::ActivityContext;
 use crate::context::Context;
+use crate::epilogue::{Epilogue, InstanceEnd, Settler};
 use crate::error::{Code, Error};
 use crate::event::Event;
 use crate::failure::{Failure, from_engine_error};
@@ -18,6 +19,7 @@ use crate::handles::{Activity, Orchestration};
 use crate::names;
 use crate::payload::Payload;
 use crate::replay::{Execution, ExecutionId, OrchestrationHandler, find_started};
+use crate::store::ProviderError;
 
 /// The running code of an activity.
 pub(crate) type ActivityFuture = Pin<Box<dyn Future<Output = Result<Payload, Failure>> + Send>>;
@@ -49,6 +51,7 @@ struct Versions {
 pub struct Registry {
     orchestrations: Arc<HashMap<String, Versions>>,
     activities: Arc<HashMap<String, ActivityHandler>>,
+    settler: Option<Settler>,
 }
 
 impl Registry {
@@ -93,6 +96,11 @@ impl Registry {
         }
     }
 
+    /// What settles the ends of instances.
+    pub(crate) fn settler(&self) -> Option<&Settler> {
+        self.settler.as_ref()
+    }
+
     pub(crate) fn activity(&self, name: &str) -> Option<ActivityHandler> {
         self.activities.get(name).cloned()
     }
@@ -123,6 +131,7 @@ impl Registry {
 pub struct RegistryBuilder {
     orchestrations: HashMap<String, Versions>,
     activities: HashMap<String, ActivityHandler>,
+    settler: Option<Settler>,
     error: Option<Error>,
 }
 
@@ -189,6 +198,22 @@ impl RegistryBuilder {
         self
     }
 
+    /// Makes changes of records part of the commit that ends an instance which was started with
+    /// [`StartCall::settle`](crate::client::StartCall::settle), whatever its code is. It is called as
+    /// [`Context::at_end`](crate::Context::at_end) says; both are in the same commit. There is one for a registry.
+    #[must_use]
+    pub fn settler<F, Fut>(mut self, settle: F) -> Self
+    where
+        F: Fn(InstanceEnd) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Epilogue, ProviderError>> + Send + 'static,
+    {
+        if self.settler.is_some() {
+            return self.fail(Error::new(Code::DuplicateRegistration, "the settler is registered twice"));
+        }
+        self.settler = Some(Arc::new(move |end| Box::pin(settle(end))));
+        self
+    }
+
     /// New starts of this orchestration that ask for no version get the one of the handle instead of the latest.
     #[must_use]
     pub fn default_version<I, O>(mut self, handle: Orchestration<I, O>) -> Self {
@@ -223,7 +248,8 @@ impl RegistryBuilder {
                 return Err(Error::new(Code::InvalidVersion, message));
             }
         }
-        Ok(Registry { orchestrations: Arc::new(self.orchestrations), activities: Arc::new(self.activities) })
+        let (orchestrations, activities) = (Arc::new(self.orchestrations), Arc::new(self.activities));
+        Ok(Registry { orchestrations, activities, settler: self.settler })
     }
 
     fn fail(mut self, error: Error) -> Self {

@@ -150,6 +150,9 @@ pub struct StartOrchestration {
     /// W3C traceparent of the caller.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// For whom the end of the instance is settled: data for the settler of the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<Payload>,
     /// The pending execution that this begins: the instance is known already. `None` is the first start of an instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_id: Option<u64>,
@@ -220,6 +223,9 @@ pub struct ContinueAsNew {
     /// W3C traceparent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// For whom the end of the instance is settled: data for the settler of the registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<Payload>,
     /// The execution that the instance was last started with; see [`Started::first_execution_id`](crate::event::Started).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_execution_id: Option<u64>,

@@ -11,8 +11,12 @@ use uuid::Uuid;
 
 use super::error::ActionError;
 use super::model::{Action, ActionStatus, OnRestart};
-use super::record::{ACTION_KIND, ACTION_RUN_KIND, StoredAction, decode, record_id};
+use super::record::{
+    ACTION_KIND, ACTION_RUN_KIND, LISTING, RUNNING, StoredAction, decode, place_of, record_id,
+    running_place_of,
+};
 use crate::functions::Scope;
+use crate::listing::Place;
 use crate::moment::{due_ms, timestamp};
 
 /// How long actions that have ended are kept unless said otherwise.
@@ -70,6 +74,7 @@ impl ActionDb {
     /// `invalid-action` when a field is wrong, `action-exists` when there is one of its id.
     pub async fn insert(&self, action: &Action) -> Result<(), ActionError> {
         action.check()?;
+        action.check_size(&self.scope)?;
         let writes = action.writes(&self.scope, Expect::Absent, Some(self.keep_finished))?;
         match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
             Err(error) if error.kind() == ErrorKind::Conflict => {
@@ -163,12 +168,18 @@ impl ActionDb {
     /// `store` when the store cannot do it.
     pub async fn delete(&self, id: Uuid) -> Result<(), ActionError> {
         let id = record_id(&self.scope, id);
-        let writes = [ACTION_KIND, ACTION_RUN_KIND].map(|kind| RecordWrite::Delete {
-            kind: kind.to_owned(),
-            id: id.clone(),
-            expect: Expect::Anything,
-        });
-        self.store.commit_records(RecordBatch { writes: writes.into(), ..RecordBatch::default() }).await?;
+        let place = self.store.get_record(ACTION_KIND, &id).await?.as_ref().and_then(place_of);
+        let mut writes: Vec<RecordWrite> = [ACTION_KIND, ACTION_RUN_KIND]
+            .map(|kind| RecordWrite::Delete {
+                kind: kind.to_owned(),
+                id: id.clone(),
+                expect: Expect::Anything,
+            })
+            .into();
+        if let Some(place) = place {
+            writes.extend([LISTING, RUNNING].map(|index| index.delete(&self.scope, place)));
+        }
+        self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
         Ok(())
     }
 
@@ -277,7 +288,7 @@ impl ActionDb {
             let id = record_id(&stored.scope, next.id);
             // It is there already if somebody has set this action back to an earlier state.
             if self.store.get_record(ACTION_KIND, &id).await?.is_none() {
-                writes.push(next.insertion(&stored.scope)?);
+                writes.extend(next.next_insertion(&stored.scope)?);
             }
         }
         Ok(writes)
@@ -293,41 +304,22 @@ impl ActionDb {
         Ok(actions)
     }
 
-    /// A page of actions by id, after an id.
+    /// A page of actions after a place, newest first. Reads those of the page and no others.
     ///
     /// # Errors
     /// `stored-data-unreadable` when one cannot be read.
-    pub async fn page(&self, after: Option<Uuid>, limit: usize) -> Result<Vec<Action>, ActionError> {
-        let (id_prefix, after) = (self.scope.id_prefix(), after.map(|id| record_id(&self.scope, id)));
-        let request =
-            ListRecords { kind: ACTION_KIND, id_prefix: &id_prefix, after_id: after.as_deref(), limit };
-        self.decode_own(&self.store.list_records(request).await?)
+    pub async fn page(&self, after: Option<Place>, limit: usize) -> Result<Vec<Action>, ActionError> {
+        let records = LISTING.page(&*self.store, &self.scope, (after, limit), place_of).await?;
+        self.decode_own(&records)
     }
 
-    /// A page of actions that run by id, after an id. Reads those that run and no others.
+    /// A page of actions that run after a place, newest first. Reads those that run and no others.
     ///
     /// # Errors
     /// `stored-data-unreadable` when one cannot be read.
-    pub async fn page_running(&self, after: Option<Uuid>, limit: usize) -> Result<Vec<Action>, ActionError> {
-        let (id_prefix, mut after) = (self.scope.id_prefix(), after.map(|id| record_id(&self.scope, id)));
-        let mut running = Vec::new();
-        while running.len() < limit {
-            let (after_id, wanted) = (after.as_deref(), limit - running.len());
-            let request =
-                ListRecords { kind: ACTION_RUN_KIND, id_prefix: &id_prefix, after_id, limit: wanted };
-            let runs = self.store.list_records(request).await?;
-            let records = runs.iter().map(|run| self.store.get_record(ACTION_KIND, &run.id));
-            for record in segno::try_join_all(records).await?.into_iter().flatten() {
-                let action = decode(&record)?.action;
-                // It may have ended since.
-                running.extend(Some(action).filter(|action| action.status == ActionStatus::Running));
-            }
-            match runs.last() {
-                Some(last) if runs.len() == wanted => after = Some(last.id.clone()),
-                _ => break,
-            }
-        }
-        Ok(running)
+    pub async fn page_running(&self, after: Option<Place>, limit: usize) -> Result<Vec<Action>, ActionError> {
+        let records = RUNNING.page(&*self.store, &self.scope, (after, limit), running_place_of).await?;
+        self.decode_own(&records)
     }
 
     /// The action with its version.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use segno::store::memory::MemoryStore;
-use segno::store::{DueRecords, Records};
+use segno::store::{DueRecords, Expect, RecordBatch, RecordWrite, Records};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -126,11 +126,11 @@ async fn what_runs_is_listed_in_pages_without_what_waits_or_has_ended() {
         let page = world.db.page_running(after, 2).await.unwrap();
         found.extend(page.iter().map(|action| action.id.as_u128()));
         match page.last() {
-            Some(last) if page.len() == 2 => after = Some(last.id),
+            Some(last) if page.len() == 2 => after = Some(last.place()),
             _ => break,
         }
     }
-    assert_eq!(found, [101, 103, 104, 105]);
+    assert_eq!(found, [105, 104, 103, 101]);
 }
 
 #[tokio::test]
@@ -250,8 +250,88 @@ async fn actions_are_listed_newest_first() {
     }
     let listed = world.db.list_all().await.unwrap();
     assert_eq!(listed.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>(), [2, 1, 3]);
-    let page = world.db.page(Some(Uuid::from_u128(1)), 1).await.unwrap();
-    assert_eq!(page.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>(), [2]);
+    let page = |after, limit| {
+        let db = world.db.clone();
+        async move { db.page(after, limit).await.unwrap() }
+    };
+    let ids = |page: &[Action]| page.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>();
+    assert_eq!(ids(&page(None, 10).await), [2, 1, 3]);
+    let first = page(None, 1).await;
+    assert_eq!(ids(&page(Some(first[0].place()), 1).await), [1]);
+    // A cursor outlives what it was made of.
+    world.db.delete(first[0].id).await.unwrap();
+    assert_eq!(ids(&page(Some(first[0].place()), 10).await), [1, 3]);
+    let other = world.db.clone().scope(Scope::new("default", "other").unwrap());
+    assert_eq!(other.page(None, 10).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn actions_that_run_are_listed_newest_first_and_no_others() {
+    let world = World::new();
+    for (number, ago) in [(1, 20), (2, 10), (3, 30), (4, 5)] {
+        world.insert(&[Action { created_at: world.ago(ago), ..world.action(number, world.now) }]).await;
+    }
+    let running = || async {
+        let page = world.db.page_running(None, 10).await.unwrap();
+        page.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>()
+    };
+    for number in [3, 1, 2] {
+        world.db.set_status(Uuid::from_u128(number), ActionStatus::Running).await.unwrap();
+    }
+    assert_eq!(running().await, [2, 1, 3]);
+    let ended = ActionStatus::Completed { result: json!(1) };
+    world.db.set_status(Uuid::from_u128(1), ended).await.unwrap();
+    assert_eq!(running().await, [2, 3]);
+    assert_eq!(world.db.page(None, 10).await.unwrap().len(), 4);
+}
+
+#[tokio::test]
+async fn what_was_stored_before_there_was_an_index_is_listed() {
+    let world = World::new();
+    let old = |number, ago| Action { created_at: world.ago(ago), ..world.running(number, world.now) };
+    for (number, ago) in [(1, 20), (2, 10), (3, 30)] {
+        let writes = old(number, ago).writes(&Scope::default(), Expect::Absent, None).unwrap();
+        let is_old = |write: &RecordWrite| match write {
+            RecordWrite::Put { kind, .. } | RecordWrite::Delete { kind, .. } => {
+                [ACTION_KIND, ACTION_RUN_KIND].contains(&kind.as_str())
+            }
+        };
+        let writes = writes.into_iter().filter(is_old).collect();
+        world.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.unwrap();
+    }
+    let ids = |page: Vec<Action>| page.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>();
+    assert_eq!(ids(world.db.page(None, 2).await.unwrap()), [2, 1]);
+    assert_eq!(ids(world.db.page_running(None, 9).await.unwrap()), [2, 1, 3]);
+    world.insert(&[Action { created_at: world.ago(15), ..world.action(4, world.now) }]).await;
+    assert_eq!(ids(world.db.page(None, 9).await.unwrap()), [2, 4, 1, 3]);
+    // An action of which only the record is removed leaves an entry that leads nowhere.
+    let kind = ACTION_KIND.to_owned();
+    let id = format!("default/default/{}", Uuid::from_u128(2));
+    let writes = vec![RecordWrite::Delete { kind, id, expect: Expect::Anything }];
+    world.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.unwrap();
+    assert_eq!(ids(world.db.page(None, 1).await.unwrap()), [4]);
+}
+
+#[tokio::test]
+async fn an_action_ends_however_large_its_result_is() {
+    let world = World::new();
+    let large = |bytes: usize| json!("x".repeat(bytes));
+    let action = Action { tool_input: large(7_900_000), ..world.action(1, world.now) };
+    world.insert(std::slice::from_ref(&action)).await;
+    let (id, recurs) = (action.id, Some(Duration::from_secs(60)));
+    world.db.update_recurrence(id, recurs).await.unwrap();
+    world.db.set_status(id, ActionStatus::Running).await.unwrap();
+    let stored = world.db.read(id).await.unwrap();
+    let ended = ActionStatus::Completed { result: large(2_000_000) };
+    assert!(world.db.finish(stored, ended, world.now, RecordBatch::default()).await.unwrap());
+    let found = world.db.get(id).await.unwrap();
+    assert_eq!(found.status, ActionStatus::Completed { result: json!(null) });
+    assert!(found.note.unwrap().starts_with("the result has 2000002 bytes and is left out"));
+    let page = world.db.page(None, 9).await.unwrap();
+    assert_eq!(page.len(), 2, "its next run is stored");
+    assert!(page.iter().any(|next| next.status == ActionStatus::Pending && next.note.is_none()));
+    let too_large = Action { tool_input: large(8_200_000), ..world.action(2, world.now) };
+    assert_eq!(world.db.insert(&too_large).await.unwrap_err().code(), "invalid-action");
 }
 
 #[tokio::test]

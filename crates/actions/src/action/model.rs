@@ -9,6 +9,7 @@ use uuid::Uuid;
 
 use super::error::ActionError;
 use crate::functions::FunctionName;
+use crate::target::{OrchestrationName, Target};
 
 /// Longest label in bytes.
 pub const MAX_LABEL_BYTES: usize = 256;
@@ -98,9 +99,12 @@ pub struct Action {
     pub id: Uuid,
     /// What people call it.
     pub label: String,
-    /// The function.
+    /// The function; empty if it starts an orchestration.
     pub tool_name: String,
-    /// Input of the function.
+    /// The orchestration that it starts, in place of a function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<OrchestrationName>,
+    /// Input of the function or orchestration.
     pub tool_input: Value,
     /// What makes it due.
     pub trigger: ActionTrigger,
@@ -120,6 +124,9 @@ pub struct Action {
     /// The instance that runs it, or ran it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
+    /// What is left out of this record, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl Action {
@@ -129,6 +136,7 @@ impl Action {
             id,
             label: label.to_owned(),
             tool_name: tool_name.to_owned(),
+            orchestration: None,
             tool_input: Value::Object(serde_json::Map::new()),
             trigger,
             status: ActionStatus::Pending,
@@ -137,7 +145,15 @@ impl Action {
             updated_at: now,
             on_restart: OnRestart::default(),
             instance: None,
+            note: None,
         }
+    }
+
+    /// The same action that starts an orchestration. The engine goes on with what ran on a node that went down.
+    #[must_use]
+    pub fn starting(self, orchestration: OrchestrationName) -> Self {
+        let on_restart = OnRestart::Resume;
+        Action { tool_name: String::new(), orchestration: Some(orchestration), on_restart, ..self }
     }
 
     /// Checks what types cannot.
@@ -145,7 +161,11 @@ impl Action {
     /// # Errors
     /// `invalid-action` or `invalid-function-name`, with the field.
     pub fn check(&self) -> Result<(), ActionError> {
-        self.function()?;
+        self.target()?;
+        if self.orchestration.is_some() && self.on_restart == OnRestart::Fail {
+            let problem = "an orchestration goes on where it stopped; use resume";
+            return Err(ActionError::invalid("on_restart", problem));
+        }
         let label = &self.label;
         if label.trim().is_empty() || label.len() > MAX_LABEL_BYTES || label.chars().any(char::is_control) {
             let problem = format!("must be 1 to {MAX_LABEL_BYTES} bytes of printable text");
@@ -159,13 +179,20 @@ impl Action {
         }
     }
 
-    /// The function that it calls.
+    /// What it starts.
     ///
     /// # Errors
-    /// `invalid-action` when the name is none.
-    pub fn function(&self) -> Result<FunctionName, ActionError> {
-        FunctionName::new(self.tool_name.as_str())
-            .map_err(|error| ActionError::invalid("tool_name", error.to_string()))
+    /// `invalid-action` when the name is none, or when there are two.
+    pub fn target(&self) -> Result<Target, ActionError> {
+        match &self.orchestration {
+            Some(_) if !self.tool_name.is_empty() => {
+                Err(ActionError::invalid("orchestration", "is named beside a function; name one of them"))
+            }
+            Some(orchestration) => Ok(Target::Orchestration(orchestration.clone())),
+            None => FunctionName::new(self.tool_name.as_str())
+                .map(Target::Function)
+                .map_err(|error| ActionError::invalid("tool_name", error.to_string())),
+        }
     }
 
     /// The time of the next run after this one: the time that this one was due plus its recurrence, or as many

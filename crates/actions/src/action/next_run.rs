@@ -18,6 +18,7 @@ impl Action {
             created_at: now,
             updated_at: now,
             instance: None,
+            note: None,
             ..self.clone()
         })
     }

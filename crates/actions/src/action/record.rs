@@ -3,12 +3,18 @@
 //! | kind | id | due | what |
 //! |---|---|---|---|
 //! | `segno.action` | `namespace/tenant/uuid` | its time, while it is pending | the action, as JSON |
-//! | `segno.action-run` | the same | when somebody should look after it | that the action runs |
+//! | `segno.action-run` | the same | when a node should look after it | that the action runs |
+//! | `segno.action-order` | `namespace/tenant/` and its [place](crate::listing::Place) | | nothing: the listing, newest first |
+//! | `segno.action-running` | the same | | nothing: the listing of those that run |
+//! | `segno.action-order-built`, `segno.action-running-built` | `namespace/tenant/` | | nothing: that the listing is complete |
 //!
 //! So the due index has what waits and nothing else, and what runs is found without reading what waits or has ended.
+//!
+//! Only a new action can be refused for its size. One that is stored always ends: a result that does not fit is left out with a note.
 
 use std::time::Duration;
 
+use jiff::Timestamp;
 use segno::store::{Expect, Record, RecordWrite};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -16,6 +22,7 @@ use uuid::Uuid;
 use super::error::ActionError;
 use super::model::{Action, ActionStatus};
 use crate::functions::{Namespace, Scope, Tenant};
+use crate::listing::{Index, Place};
 use crate::moment::due_ms;
 
 /// Kind of the records that are actions.
@@ -29,6 +36,20 @@ const FORMAT: u32 = 1;
 
 /// Largest stored action in bytes.
 const MAX_ACTION_BYTES: usize = 8 * 1024 * 1024;
+
+/// What a new action leaves free of that for what becomes of it, in bytes.
+const HEADROOM_BYTES: usize = 256 * 1024;
+
+/// The longest reason of a failure in a record that would be too large otherwise, in characters.
+const MAX_REASON_CHARS: usize = 4_000;
+
+/// All actions, newest first.
+pub(crate) const LISTING: Index =
+    Index { of: ACTION_KIND, entries: "segno.action-order", built: "segno.action-order-built" };
+
+/// Those that run, newest first.
+pub(crate) const RUNNING: Index =
+    Index { of: ACTION_KIND, entries: "segno.action-running", built: "segno.action-running-built" };
 
 /// How long after its start an action is looked after for the first time, should its end not have come.
 pub(crate) const FIRST_CHECK: Duration = Duration::from_secs(60);
@@ -74,17 +95,74 @@ pub(crate) fn decode(record: &Record) -> Result<StoredAction, ActionError> {
     Ok(StoredAction { scope, version: record.version, action: body.action })
 }
 
+/// Where the action of a record is listed. One that cannot be read comes last.
+pub(crate) fn place_of(record: &Record) -> Option<Place> {
+    match decode(record) {
+        Ok(stored) => Some(stored.action.place()),
+        Err(_) => {
+            let (_, id) = record.id.rsplit_once('/')?;
+            Some(Place::new(Timestamp::UNIX_EPOCH, id.parse().ok()?))
+        }
+    }
+}
+
+/// The same for the listing of those that run.
+pub(crate) fn running_place_of(record: &Record) -> Option<Place> {
+    let action = decode(record).ok()?.action;
+    (action.status == ActionStatus::Running).then(|| action.place())
+}
+
 impl Action {
-    /// The write that stores this action as a new one, for a commit that also stores what it belongs to.
+    /// Where it is listed.
+    pub fn place(&self) -> Place {
+        Place::new(self.created_at, self.id)
+    }
+
+    /// The writes that store this action as a new one, for a commit that also stores what it belongs to.
     ///
     /// # Errors
     /// `invalid-action` when a field is wrong, or when the action is not pending.
-    pub fn insertion(&self, scope: &Scope) -> Result<RecordWrite, ActionError> {
+    pub fn insertion(&self, scope: &Scope) -> Result<Vec<RecordWrite>, ActionError> {
         if self.status != ActionStatus::Pending {
             return Err(ActionError::invalid("status", "a new action must be pending"));
         }
         self.check()?;
-        put(scope, self, Expect::Absent, None)
+        self.check_size(scope)?;
+        self.next_insertion(scope)
+    }
+
+    /// The same for the next run of an action, which is not larger than that one.
+    pub(crate) fn next_insertion(&self, scope: &Scope) -> Result<Vec<RecordWrite>, ActionError> {
+        Ok(vec![put(scope, self, Expect::Absent, None)?, LISTING.put(scope, self.place(), None)])
+    }
+
+    /// Refuses a new action that leaves no room for what becomes of it.
+    pub(crate) fn check_size(&self, scope: &Scope) -> Result<(), ActionError> {
+        let (bytes, limit) = (encode(scope, self)?.len(), MAX_ACTION_BYTES - HEADROOM_BYTES);
+        if bytes <= limit {
+            return Ok(());
+        }
+        let problem = format!("it has {bytes} bytes, the limit is {limit}; store large data elsewhere");
+        Err(ActionError::invalid("tool_input", problem))
+    }
+
+    /// Leaves out of an action that has ended what does not fit into its record, and says so.
+    fn fit(&mut self) {
+        match &mut self.status {
+            ActionStatus::Completed { result } => {
+                let bytes = result.to_string().len();
+                *result = serde_json::Value::Null;
+                let instance = self.instance.as_deref().unwrap_or_default();
+                let place = if instance.is_empty() { "" } else { "; its instance has it" };
+                self.note = Some(format!(
+                    "the result has {bytes} bytes and is left out: an action has at most {MAX_ACTION_BYTES} bytes with its input{place}"
+                ));
+            }
+            ActionStatus::Failed { reason } => {
+                *reason = reason.chars().take(MAX_REASON_CHARS).collect();
+            }
+            ActionStatus::Pending | ActionStatus::Running => {}
+        }
     }
 
     /// The writes that store this action in whatever state: itself, and whether it runs.
@@ -95,7 +173,17 @@ impl Action {
         keep_finished: Option<Duration>,
     ) -> Result<Vec<RecordWrite>, ActionError> {
         let life = keep_finished.filter(|_| self.status.is_final());
-        Ok(vec![put(scope, self, expect, life)?, self.run_write(scope)])
+        let (is_new, runs) = (expect == Expect::Absent, self.status == ActionStatus::Running);
+        let mut writes = vec![put(scope, self, expect, life)?, self.run_write(scope)];
+        // What begins to run is listed already.
+        if is_new || !runs {
+            writes.push(LISTING.put(scope, self.place(), life));
+        }
+        match runs {
+            true => writes.push(RUNNING.put(scope, self.place(), None)),
+            false => writes.push(RUNNING.delete(scope, self.place())),
+        }
+        Ok(writes)
     }
 
     /// The write that says whether it runs.
@@ -121,26 +209,24 @@ pub(crate) fn check_at(record_id: String, expect: Expect, at_ms: u64) -> RecordW
     }
 }
 
+fn encode(scope: &Scope, action: &Action) -> Result<Vec<u8>, ActionError> {
+    let (namespace, tenant) = (scope.namespace.clone(), scope.tenant.clone());
+    let body = Body { format: FORMAT, namespace, tenant, action: action.clone() };
+    serde_json::to_vec(&body)
+        .map_err(|error| ActionError::invalid("action", format!("it has no JSON form: {error}")))
+}
+
 fn put(
     scope: &Scope,
     action: &Action,
     expect: Expect,
     time_to_live: Option<Duration>,
 ) -> Result<RecordWrite, ActionError> {
-    let body = Body {
-        format: FORMAT,
-        namespace: scope.namespace.clone(),
-        tenant: scope.tenant.clone(),
-        action: action.clone(),
-    };
-    let body = serde_json::to_vec(&body)
-        .map_err(|error| ActionError::invalid("action", format!("it has no JSON form: {error}")))?;
-    if body.len() > MAX_ACTION_BYTES {
-        let problem = format!(
-            "it has {} bytes, the limit is {MAX_ACTION_BYTES}; store large data elsewhere",
-            body.len()
-        );
-        return Err(ActionError::invalid("tool_input", problem));
+    let mut body = encode(scope, action)?;
+    if body.len() > MAX_ACTION_BYTES && action.status.is_final() {
+        let mut fitting = action.clone();
+        fitting.fit();
+        body = encode(scope, &fitting)?;
     }
     let is_pending = action.status == ActionStatus::Pending;
     Ok(RecordWrite::Put {

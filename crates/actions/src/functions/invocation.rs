@@ -153,14 +153,23 @@ pub fn push_tag(tag: Option<&Tag>) -> String {
 /// The form is `{namespace}/{tenant}/invoke:{key}`, or `{namespace}/{tenant}/invoke-sha256:{hash}` for a key that is
 /// empty, longer than 256 bytes, or has spaces or control characters.
 pub fn invocation_id(scope: &Scope, key: &str) -> String {
+    keyed_id(scope, "invoke", key)
+}
+
+/// The same for an orchestration that an action or an occurrence has started: `{namespace}/{tenant}/start:{key}`.
+pub fn start_id(scope: &Scope, key: &str) -> String {
+    keyed_id(scope, "start", key)
+}
+
+fn keyed_id(scope: &Scope, kind: &str, key: &str) -> String {
     let is_plain = (1..=MAX_PLAIN_KEY_BYTES).contains(&key.len())
         && !key.chars().any(|c| c.is_control() || c.is_whitespace());
     let prefix = scope.id_prefix();
     if is_plain {
-        return format!("{prefix}invoke:{key}");
+        return format!("{prefix}{kind}:{key}");
     }
     let hash: String = Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{prefix}invoke-sha256:{hash}")
+    format!("{prefix}{kind}-sha256:{hash}")
 }
 
 #[cfg(test)]

@@ -46,14 +46,19 @@ pub fn is_built_in(orchestration: &str) -> bool {
 }
 
 impl Functions {
-    /// Adds the orchestration `invoke` and the activity `function` to a registry.
+    /// Adds the orchestration `invoke`, the activity `function`, and what settles the ends of orchestrations that actions have
+    /// started, to a registry.
     #[must_use]
     pub fn register(&self, registry: RegistryBuilder) -> RegistryBuilder {
-        let (starting, running) = (self.clone(), self.clone());
+        let (starting, running, settling) = (self.clone(), self.clone(), self.clone());
         let invoke = move |ctx, invocation| {
             let functions = starting.clone();
             async move { functions.invoke(ctx, invocation).await }
         };
+        let registry = registry.settler(move |end| {
+            let (store, clock) = (settling.inner.store.clone(), settling.inner.clock.clone());
+            settle::end_of_start(store, clock, end)
+        });
         registry.orchestration(INVOKE, invoke).activity(FUNCTION, move |ctx, call| {
             let functions = running.clone();
             async move { functions.run(ctx, call).await }

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use super::limits::MAX_REASON_CHARS;
 use crate::functions::{FunctionName, HookName};
+use crate::target::OrchestrationName;
 
 /// What became of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +17,11 @@ pub enum Outcome {
         /// The action.
         action: Uuid,
         /// The function that it calls.
-        function: FunctionName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        function: Option<FunctionName>,
+        /// The orchestration that it starts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        orchestration: Option<OrchestrationName>,
     },
     /// It was kept; the route calls nothing.
     Stored,
@@ -37,7 +42,11 @@ pub enum Outcome {
         /// The new action.
         action: Uuid,
         /// The function that it calls.
-        function: FunctionName,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        function: Option<FunctionName>,
+        /// The orchestration that it starts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        orchestration: Option<OrchestrationName>,
     },
     /// It was not taken.
     Refused {

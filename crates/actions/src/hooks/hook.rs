@@ -13,6 +13,7 @@ use super::limits::{
 use super::verification::Verification;
 use crate::functions::limits::MAX_DESCRIPTION_BYTES;
 use crate::functions::{FunctionName, HumanDuration};
+use crate::target::{OrchestrationName, Target};
 use crate::template::{Condition, JsonTemplate, Template, Wanted};
 
 /// Headers that have secrets in them, whoever sends them.
@@ -31,6 +32,9 @@ pub struct Hook {
     /// The function that is called. Only a route that stores and calls nothing goes without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<FunctionName>,
+    /// The orchestration that is started, in place of a function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<OrchestrationName>,
     /// Its input, made of what came in; the payload itself unless said otherwise.
     #[serde(default = "whole_payload")]
     pub input: JsonTemplate,
@@ -95,6 +99,7 @@ impl Hook {
         Hook {
             description: None,
             function: None,
+            orchestration: None,
             input: whole_payload(),
             verification,
             enabled: true,
@@ -113,15 +118,30 @@ impl Hook {
         Hook { function: Some(function), store_only: false, ..Self::storing(verification) }
     }
 
+    /// A route that starts an orchestration with the payload.
+    pub fn starting(orchestration: OrchestrationName, verification: Verification) -> Self {
+        Hook { orchestration: Some(orchestration), store_only: false, ..Self::storing(verification) }
+    }
+
+    /// What is started, if anything is.
+    pub fn target(&self) -> Option<Target> {
+        let orchestration = || self.orchestration.clone().map(Target::Orchestration);
+        self.function.clone().map(Target::Function).or_else(orchestration)
+    }
+
     /// Checks what types cannot.
     ///
     /// # Errors
     /// `invalid-hook` with the setting, what is wrong with it, and what to write instead.
     pub fn check(&self) -> Result<(), HookError> {
         self.verification.check()?;
-        if self.function.is_none() && !self.store_only {
-            let problem = "name the function to call, or set store_only to keep payloads without a call";
+        if self.target().is_none() && !self.store_only {
+            let problem = "name the function to call, or an orchestration, or set store_only to keep payloads without a call";
             return Err(HookError::invalid("function", problem));
+        }
+        if self.function.is_some() && self.orchestration.is_some() {
+            let problem = "is named beside a function; name one of them";
+            return Err(HookError::invalid("orchestration", problem));
         }
         if self.description.as_ref().is_some_and(|text| text.len() > MAX_DESCRIPTION_BYTES) {
             let problem = format!("it has more than {MAX_DESCRIPTION_BYTES} bytes");

@@ -378,3 +378,31 @@ async fn a_commit_that_fails_leaves_all_of_a_payload_or_nothing() {
         assert_eq!((world.count(ACTION_KIND).await, world.count(PAYLOAD).await), (1, 1));
     }
 }
+
+#[tokio::test]
+async fn a_route_starts_an_orchestration_in_place_of_a_function() {
+    let world = World::new(HookSettings::default());
+    let hook = json!({ "orchestration": "Order", "verification": "none" });
+    let hook: Hook = serde_json::from_value(hook).unwrap();
+    let name = "orders".parse().unwrap();
+    world.hooks.create(&world.scope, &name, &hook).await.unwrap();
+    let route = world.hooks.find(&world.scope, &name).await.unwrap();
+    let accepted = world.receive(&route, r#"{"n":1}"#).await.unwrap();
+    let Outcome::Routed { action, function: None, orchestration: Some(orchestration) } = &accepted.outcome
+    else {
+        panic!("{accepted:?}")
+    };
+    assert_eq!(orchestration.as_str(), "Order");
+    let stored = world.db.get(*action).await.unwrap();
+    assert_eq!((stored.tool_name.as_str(), stored.orchestration.as_ref()), ("", Some(orchestration)));
+    assert_eq!(stored.tool_input, json!({"n": 1}));
+    let again = world.hooks.replay(&world.scope, &name, accepted.id, Uuid::from_u128(9)).await.unwrap();
+    assert!(matches!(again.outcome, Outcome::Replayed { orchestration: Some(_), .. }), "{again:?}");
+    let both: Hook = serde_json::from_value(
+        json!({"function": "deploy", "orchestration": "Order", "verification": "none"}),
+    )
+    .unwrap();
+    assert!(both.check().unwrap_err().to_string().starts_with("orchestration: "));
+    let built_in = serde_json::from_value::<Hook>(json!({"orchestration": "invoke", "verification": "none"}));
+    assert!(built_in.unwrap_err().to_string().contains("built in"));
+}

@@ -132,13 +132,14 @@ impl Hooks {
         action_id: Uuid,
     ) -> Result<Accepted, HookError> {
         let route = self.find(scope, name).await?;
-        let Some(function) = route.hook.function.clone() else {
+        let Some(target) = route.hook.target() else {
             return Err(HookError::invalid(
                 "function",
-                "the hook has no function to call; name one, then replay",
+                "the hook has no function to call and no orchestration to start; name one, then replay",
             ));
         };
-        let outcome = Outcome::Replayed { action: action_id, function: function.clone() };
+        let (function, orchestration) = (route.hook.function.clone(), route.hook.orchestration.clone());
+        let outcome = Outcome::Replayed { action: action_id, function, orchestration };
         for _ in 0..MAX_TRIES {
             let (record, body) = self.read(scope, name, id).await?;
             let mut payload: Payload = decode(&record)?;
@@ -146,16 +147,16 @@ impl Hooks {
                 return Ok(Accepted { id, outcome });
             }
             let input = input_of(&route.hook, &payload.seen(scope, &body))?;
-            let action = self.action_of(&payload, &function, action_id, input, &body);
+            let action = self.action_of(&payload, &target, (action_id, input), &body);
             payload.remember(action_id);
             let life = record.expires_at_ms.map(|at_ms| {
                 std::time::Duration::from_millis(at_ms.saturating_sub(self.inner.clock.now_ms()).max(1))
             });
-            let writes = vec![
+            let mut writes = vec![
                 put((PAYLOAD, record.id.clone()), Expect::Version(record.version), life, &payload)?,
-                action.insertion(scope)?,
                 self.event(scope, self.event_about(&payload, outcome.clone()))?,
             ];
+            writes.extend(action.insertion(scope)?);
             match self.inner.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
                 Ok(_) => {
                     self.inner.log.stored(scope);

@@ -14,8 +14,8 @@ use super::payload::Payload;
 use super::records::{BODY, KEY, PAYLOAD, decode, key_id, payload_id, put, put_bytes};
 use super::verify::Unverified;
 use crate::action::{Action, ActionTrigger, OnRestart};
-use crate::functions::FunctionName;
 use crate::moment::timestamp;
+use crate::target::Target;
 
 /// How often a commit is tried that meets a key which is gone when it is looked at.
 const MAX_TRIES: usize = 10;
@@ -184,18 +184,19 @@ impl Hooks {
         };
         let mut writes = Vec::new();
         let decision = decide(hook, &payload.seen(scope, &incoming.body));
-        let (outcome, key) = match (decision, &hook.function) {
-            (Decision::Call { key, input }, Some(function)) => {
-                let action = self.action_of(&payload, function, id, input, &incoming.body);
+        let (outcome, key) = match (decision, hook.target()) {
+            (Decision::Call { key, input }, Some(target)) => {
+                let action = self.action_of(&payload, &target, (id, input), &incoming.body);
                 match action.insertion(scope) {
-                    Ok(write) => writes.push(write),
+                    Ok(insertion) => writes.extend(insertion),
                     Err(error) => {
                         payload.outcome = Outcome::dispatch_error(&error.to_string());
                         return self.kept(route, incoming, payload, writes, None);
                     }
                 }
                 payload.remember(id);
-                (Outcome::Routed { action: id, function: function.clone() }, key)
+                let (function, orchestration) = (hook.function.clone(), hook.orchestration.clone());
+                (Outcome::Routed { action: id, function, orchestration }, key)
             }
             (Decision::Call { key, .. } | Decision::Store { key }, _) => (Outcome::Stored, key),
             (Decision::Filtered, _) => (Outcome::Filtered, None),
@@ -227,23 +228,22 @@ impl Hooks {
         Ok((Accepted { id: payload.id, outcome: payload.outcome }, writes, key))
     }
 
-    /// The action that calls the function of a payload.
+    /// The action that calls the function of a payload, or starts its orchestration.
     pub(super) fn action_of(
         &self,
         payload: &Payload,
-        function: &FunctionName,
-        id: Uuid,
-        input: serde_json::Value,
+        target: &Target,
+        (id, input): (Uuid, serde_json::Value),
         body: &[u8],
     ) -> Action {
         let trigger = ActionTrigger::Webhook { raw_payload: body.to_vec(), received_at: payload.received_at };
         let now = timestamp(self.inner.clock.now_ms());
         let label = format!("hook {}", payload.route);
-        Action {
-            tool_input: input,
-            on_restart: OnRestart::Resume,
-            ..Action::new(id, &label, function.as_str(), trigger, now)
-        }
+        let action = match target {
+            Target::Function(function) => Action::new(id, &label, function.as_str(), trigger, now),
+            Target::Orchestration(name) => Action::new(id, &label, "", trigger, now).starting(name.clone()),
+        };
+        Action { tool_input: input, on_restart: OnRestart::Resume, ..action }
     }
 
     /// An event about a payload.

@@ -203,7 +203,7 @@ impl RecurringActions {
                 return Ok(true);
             }
         }
-        match self.client.instance(&action.instance_id(time)).await {
+        match self.client.instance(&action.instance_id(time)?).await {
             Ok(_) => Ok(true),
             Err(error) if error.code() == Code::NotFound => Ok(false),
             Err(error) => Err(error.into()),

@@ -16,11 +16,12 @@ use super::model::{Progress, RecurringAction, RecurringActionTemplate};
 use super::pausing::Pause;
 use super::policy::RecurringPolicy;
 use super::record::{
-    COUNT_KIND, RECURRING_HISTORY_KIND, RECURRING_KIND, StoredRecurring, count_write, decode, decode_count,
-    decode_history, history_id, history_prefix, record_id,
+    COUNT_KIND, LISTING, RECURRING_HISTORY_KIND, RECURRING_KIND, StoredRecurring, count_write, decode,
+    decode_count, decode_history, history_id, history_prefix, place_of, record_id,
 };
 use crate::action::ActionError;
 use crate::functions::{FunctionError, Functions, Scope};
+use crate::listing::Place;
 use crate::moment::timestamp;
 use crate::options::ActionOptions;
 use crate::schedule::{Schedule, ScheduleSpec, Zones};
@@ -231,7 +232,8 @@ impl RecurringActions {
             if count >= limit {
                 return Err(ActionError::TooMany { limit });
             }
-            let writes = vec![action.write(Expect::Absent)?, count_write(scope, count + 1, expect)?];
+            let mut writes = vec![action.write(Expect::Absent)?, count_write(scope, count + 1, expect)?];
+            writes.extend(action.place().map(|place| LISTING.put(scope, place, None)));
             match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
                 Ok(_) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
@@ -270,20 +272,17 @@ impl RecurringActions {
         }
     }
 
-    /// A page of recurring actions by id, which is the order in which they were made, after an id.
+    /// A page of recurring actions after a place, newest first.
     ///
     /// # Errors
     /// `stored-data-unreadable` when one cannot be read.
     pub async fn page(
         &self,
         scope: &Scope,
-        after: Option<&str>,
+        after: Option<Place>,
         limit: usize,
     ) -> Result<Vec<RecurringAction>, ActionError> {
-        let (id_prefix, after) = (scope.id_prefix(), after.map(|id| record_id(scope, id)));
-        let request =
-            ListRecords { kind: RECURRING_KIND, id_prefix: &id_prefix, after_id: after.as_deref(), limit };
-        let records = self.store.list_records(request).await?;
+        let records = LISTING.page(&*self.store, scope, (after, limit), place_of).await?;
         records.iter().map(|record| decode(record).map(|stored| stored.action)).collect()
     }
 
@@ -300,7 +299,8 @@ impl RecurringActions {
                 id: record_id(scope, &stored.action.id),
                 expect: Expect::Version(stored.version),
             };
-            let writes = vec![delete, count_write(scope, count.saturating_sub(1), expect)?];
+            let mut writes = vec![delete, count_write(scope, count.saturating_sub(1), expect)?];
+            writes.extend(stored.action.place().map(|place| LISTING.delete(scope, place)));
             match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
                 Ok(_) => {
                     tracing::info!(recurring_id = id, "recurring.delete");

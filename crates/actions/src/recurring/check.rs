@@ -38,6 +38,7 @@ impl RecurringAction {
     /// Checks what types cannot.
     pub(super) fn check(&self, schedule: &Schedule, options: &ActionOptions) -> Result<(), ActionError> {
         self.check_template()?;
+        self.check_size()?;
         self.check_without_call(schedule, options)
     }
 
@@ -64,10 +65,10 @@ impl RecurringAction {
 
     fn check_template(&self) -> Result<(), ActionError> {
         let template = &self.action_template;
-        if template.provider.is_empty() {
+        if template.provider.is_empty() && template.orchestration.is_none() {
             return Err(ActionError::invalid("provider", "is empty; name the function to call"));
         }
-        self.function()?;
+        self.target()?;
         bounded("action_type", &template.action_type, MAX_TEXT_BYTES)?;
         if !template.action_type.is_empty() && !template.payload.is_object() {
             return Err(ActionError::invalid("payload", "must be a JSON object, as in {\"to\": \"team\"}"));

@@ -33,6 +33,7 @@ fn action(schedule: ScheduleSpec, policy: RecurringPolicy) -> (RecurringAction, 
         enabled: true,
         action_template: RecurringActionTemplate {
             provider: "note".to_owned(),
+            orchestration: None,
             action_type: "test".to_owned(),
             payload: json!({}),
             metadata: BTreeMap::new(),

@@ -12,10 +12,11 @@ use super::model::RecurringAction;
 use super::plan::Plan;
 use super::record::{DEDUP_KIND, dedup_id};
 use crate::action::ActionError;
-use crate::functions::{FunctionName, Functions, INVOKE, InvokeRequest, invocation_id};
+use crate::functions::{FunctionName, Functions};
 use crate::options::ActionOptions;
 use crate::schedule::Note;
 use crate::settle::{SUPERSEDED, Settle};
+use crate::target::{Target, WantedStart};
 use crate::telemetry::{self, CurrentTrace};
 use crate::template::Template;
 
@@ -116,26 +117,45 @@ impl Dispatcher<'_> {
         dedup_key: Option<&str>,
     ) -> Result<StartCall<Payload>, ActionError> {
         let scope = action.scope();
-        let request =
-            InvokeRequest::new(action.function()?, Payload::encode(&action.input(time, dedup_key))?);
-        let mut invocation = self.functions.prepare(&scope, request).await?;
         let keep_ms = duration_ms(self.options.keep_history);
-        invocation.settle = Some(Settle::Recurring { id: action.id.clone(), time, keep_ms });
-        let start = self.client.start(INVOKE, invocation).id(action.instance_id(time));
+        let wanted = WantedStart {
+            scope: &scope,
+            target: action.target()?,
+            input: Payload::encode(&action.input(time, dedup_key))?,
+            key: action.start_key(time),
+            gives_up_when_lost: false,
+            settle: Settle::Recurring { id: action.id.clone(), time, keep_ms },
+        };
+        let start = wanted.start(self.client, self.functions).await?;
         Ok(start.label(RECURRING_LABEL, action.id.as_str()))
     }
 }
 
 impl RecurringAction {
     /// The instance of the call of an occurrence.
-    pub fn instance_id(&self, time: Timestamp) -> String {
-        invocation_id(&self.scope(), &format!("recurring:{}:{time}", self.id))
+    ///
+    /// # Errors
+    /// `invalid-action` when it names nothing that can be started.
+    pub fn instance_id(&self, time: Timestamp) -> Result<String, ActionError> {
+        Ok(self.target()?.instance_id(&self.scope(), &self.start_key(time)))
     }
 
-    /// The function that is called.
-    pub(crate) fn function(&self) -> Result<FunctionName, ActionError> {
-        FunctionName::new(self.action_template.provider.as_str())
-            .map_err(|error| ActionError::invalid("provider", error.to_string()))
+    fn start_key(&self, time: Timestamp) -> String {
+        format!("recurring:{}:{time}", self.id)
+    }
+
+    /// What is started.
+    pub(crate) fn target(&self) -> Result<Target, ActionError> {
+        let template = &self.action_template;
+        match &template.orchestration {
+            Some(_) if !template.provider.is_empty() => {
+                Err(ActionError::invalid("orchestration", "is named beside a function; name one of them"))
+            }
+            Some(orchestration) => Ok(Target::Orchestration(orchestration.clone())),
+            None => FunctionName::new(template.provider.as_str())
+                .map(Target::Function)
+                .map_err(|error| ActionError::invalid("provider", error.to_string())),
+        }
     }
 
     /// What the function gets.

@@ -10,12 +10,16 @@ use super::policy::RecurringPolicy;
 use crate::functions::{Namespace, Scope, Tenant};
 use crate::moment::due_ms;
 use crate::schedule::{ScheduleSpec, jitter_of};
+use crate::target::OrchestrationName;
 
 /// What is called at each occurrence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecurringActionTemplate {
-    /// The function.
+    /// The function; empty if an orchestration is started.
     pub provider: String,
+    /// The orchestration that is started, in place of a function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<OrchestrationName>,
     /// What sort of action it is, for the function to tell apart. If it is empty, the function gets the payload as it is;
     /// else an object with the payload in it, as `docs/guide/actions.md` describes.
     pub action_type: String,

@@ -4,6 +4,8 @@
 //! |---|---|---|---|
 //! | `segno.recurring` | `namespace/tenant/id` | when somebody has to look at it | the recurring action, as JSON |
 //! | `segno.recurring-history` | `namespace/tenant/id/` and the time, newest first | | what became of an occurrence, as JSON |
+//! | `segno.recurring-order` | `namespace/tenant/` and its [place](crate::listing::Place) | | nothing: the listing, newest first |
+//! | `segno.recurring-order-built` | `namespace/tenant/` | | nothing: that the listing is complete |
 //! | `segno.recurring-count` | `namespace/tenant/` | | how many recurring actions there are |
 //! | `segno.action-dedup` | `namespace/tenant/` and a hash of the key | | that a dedup key was seen; it has a life |
 
@@ -19,6 +21,7 @@ use super::history::HistoryEntry;
 use super::model::RecurringAction;
 use crate::action::ActionError;
 use crate::functions::Scope;
+use crate::listing::{Index, Place};
 use crate::moment::due_ms;
 
 /// Kind of the records that are recurring actions.
@@ -36,8 +39,12 @@ pub(crate) const DEDUP_KIND: &str = "segno.action-dedup";
 /// The form in which all of them are stored.
 const FORMAT: u32 = 1;
 
-/// Largest stored recurring action in bytes.
+/// Largest definition in bytes. What becomes of one is bounded and not refused: it would never fire or end again.
 const MAX_RECURRING_BYTES: usize = 4 * 1024 * 1024;
+
+/// All recurring actions, newest first.
+pub(crate) const LISTING: Index =
+    Index { of: RECURRING_KIND, entries: "segno.recurring-order", built: "segno.recurring-order-built" };
 
 #[derive(Serialize, Deserialize)]
 struct Body<T> {
@@ -110,17 +117,38 @@ fn write<T: Serialize>(value: &T) -> Result<bytes::Bytes, ActionError> {
     Ok(body.into())
 }
 
+/// Where the recurring action of a record is listed. One that cannot be read comes last.
+pub(crate) fn place_of(record: &Record) -> Option<Place> {
+    match decode(record) {
+        Ok(stored) => stored.action.place(),
+        Err(_) => {
+            let (_, id) = record.id.rsplit_once('/')?;
+            Some(Place::new(Timestamp::UNIX_EPOCH, id.parse().ok()?))
+        }
+    }
+}
+
 impl RecurringAction {
+    /// Where it is listed.
+    pub fn place(&self) -> Option<Place> {
+        Some(Place::new(self.created_at, self.id.parse().ok()?))
+    }
+
+    /// Refuses a definition that is too large.
+    pub(super) fn check_size(&self) -> Result<(), ActionError> {
+        let bytes = write(self)?.len();
+        if bytes <= MAX_RECURRING_BYTES {
+            return Ok(());
+        }
+        let problem = format!(
+            "it has {bytes} bytes with the rest, the limit is {MAX_RECURRING_BYTES}; store large data elsewhere"
+        );
+        Err(ActionError::invalid("payload", problem))
+    }
+
     /// The write that stores it, due when somebody has to look at it next.
     pub fn write(&self, expect: Expect) -> Result<RecordWrite, ActionError> {
         let body = write(self)?;
-        if body.len() > MAX_RECURRING_BYTES {
-            let problem = format!(
-                "it has {} bytes with the rest, the limit is {MAX_RECURRING_BYTES}; store large data elsewhere",
-                body.len()
-            );
-            return Err(ActionError::invalid("payload", problem));
-        }
         Ok(RecordWrite::Put {
             kind: RECURRING_KIND.to_owned(),
             id: record_id(&self.scope(), &self.id),

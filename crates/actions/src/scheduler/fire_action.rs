@@ -7,10 +7,10 @@ use segno::store::{OrchestratorMessage, Record, RecordBatch};
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::record::decode;
 use crate::action::{ActionError, ActionStatus, OnRestart, StoredAction};
-use crate::functions::{INVOKE, InvokeRequest, invocation_id};
 use crate::moment::{due_ms, timestamp};
 use crate::recurring::dispatch::is_for_ever;
 use crate::settle::{Ended, Settle};
+use crate::target::WantedStart;
 use crate::telemetry;
 
 /// Label of the instances of actions.
@@ -51,13 +51,16 @@ impl Scheduler {
     /// The message that starts the call of an action, under an id that follows from the action and its time.
     async fn start_of(&self, stored: &StoredAction) -> Result<OrchestratorMessage, ActionError> {
         let (scope, action) = (&stored.scope, &stored.action);
-        let request = InvokeRequest::new(action.function()?, Payload::encode(&action.tool_input)?);
-        let mut invocation = self.functions.prepare(scope, request).await?;
         let keep_ms = duration_ms(self.options.keep_finished);
-        invocation.gives_up_when_lost = action.on_restart == OnRestart::Fail;
-        invocation.settle = Some(Settle::Action { id: action.id.to_string(), keep_ms });
-        let key = format!("action:{}:{}", action.id, action.trigger.at());
-        let mut start = self.client.start(INVOKE, invocation).id(invocation_id(scope, &key));
+        let wanted = WantedStart {
+            scope,
+            target: action.target()?,
+            input: Payload::encode(&action.tool_input)?,
+            key: format!("action:{}:{}", action.id, action.trigger.at()),
+            gives_up_when_lost: action.on_restart == OnRestart::Fail,
+            settle: Settle::Action { id: action.id.to_string(), keep_ms },
+        };
+        let mut start = wanted.start(&self.client, &self.functions).await?;
         // Nobody waits for it: it is the beginning of a trace.
         let span =
             tracing::debug_span!(parent: None, "segno.action", action_id = %action.id, label = action.label);

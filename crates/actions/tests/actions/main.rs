@@ -10,6 +10,7 @@ mod crash;
 mod golden;
 mod history;
 mod one_shot;
+mod orchestrations;
 mod recurring;
 mod support;
 mod telemetry;

@@ -15,6 +15,7 @@ use crate::support::World;
 pub fn every(seconds: u64, function: &str, payload: Value) -> NewRecurringAction {
     let template = RecurringActionTemplate {
         provider: function.to_owned(),
+        orchestration: None,
         action_type: "test".to_owned(),
         payload,
         metadata: BTreeMap::new(),

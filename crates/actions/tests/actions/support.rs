@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use segno::clock::Clock;
 use segno::store::Store;
 use segno::store::memory::MemoryStore;
-use segno::{ActivityContext, Failure, Registry};
+use segno::{ActivityContext, Context, Failure, Orchestration, Registry};
 use segno_actions::ActionOptions;
 use segno_actions::action::{Action, ActionDb, ActionStatus, ActionTrigger};
 use segno_actions::functions::{Functions, Scope};
@@ -83,6 +83,28 @@ pub fn functions(store: Arc<dyn Store>, clock: Arc<VirtualClock>, calls: &Calls)
     builder.rust("note", note).rust("fail", fail).rust("slow", slow).rust("hang", hang).build().unwrap()
 }
 
+/// An orchestration that waits, goes on in another execution, and fails, as its input says.
+pub const STAGES: Orchestration<Value, Value> = Orchestration::new("stages");
+
+async fn stages(ctx: Context, mut input: Value) -> Result<Value, Failure> {
+    if let Some(seconds) = input["seconds"].as_u64() {
+        ctx.sleep(Duration::from_secs(seconds)).await?;
+    }
+    if let Some(more @ 1..) = input["more"].as_u64() {
+        input["more"] = json!(more - 1);
+        return ctx.continue_as_new(input).await;
+    }
+    if input["fails"] == json!(true) {
+        return Err(Failure::application("it broke"));
+    }
+    Ok(json!({ "staged": input }))
+}
+
+/// What the nodes of these tests run.
+pub fn registry(functions: &Functions) -> Registry {
+    functions.register(Registry::builder()).orchestration(STAGES, stages).build().unwrap()
+}
+
 /// A store, a node and a scheduler.
 pub struct World {
     pub clock: Arc<VirtualClock>,
@@ -111,7 +133,7 @@ impl World {
         let store: Arc<dyn Store> = MemoryStore::with_clock(clock.clone());
         let calls = Calls::default();
         let functions = functions(store.clone(), clock.clone(), &calls);
-        let registry = functions.register(Registry::builder()).build().unwrap();
+        let registry = registry(&functions);
         let env = TestEnv::builder(registry).store(store.clone(), clock.clone()).start().await;
         let db = ActionDb::new(store.clone()).clock(clock.clone());
         World {
@@ -145,6 +167,11 @@ impl World {
         for scheduler in self.schedulers.drain(..) {
             scheduler.abort();
         }
+    }
+
+    /// Seconds since the start of the test.
+    pub fn clock_seconds(&self) -> u64 {
+        (self.clock.now_ms() - START_MS) / 1_000
     }
 
     pub fn now(&self) -> Timestamp {

@@ -18,7 +18,7 @@ pub struct ActionArguments {
 /// What to do with actions.
 #[derive(Debug, Subcommand)]
 pub enum ActionVerb {
-    /// Call a function at a time.
+    /// Call a function, or start an orchestration, at a time.
     #[command(
         after_help = "Examples:\n  segno action add greeting --function greet --input '\"Ada\"' --at now+10m\n  \
                       segno action add nightly --function backup --at 2026-03-27T02:00:00Z --every 1d"
@@ -41,11 +41,14 @@ pub enum ActionVerb {
 /// An action to be made.
 #[derive(Debug, Args)]
 pub struct Add {
-    /// What people call it; the function's name without it.
+    /// What people call it; the name of the function or orchestration without it.
     pub label: Option<String>,
     /// The function.
-    #[arg(long, visible_alias = "tool", value_name = "NAME")]
-    pub function: String,
+    #[arg(long, visible_alias = "tool", value_name = "NAME", required_unless_present = "orchestration")]
+    pub function: Option<String>,
+    /// The orchestration to start, in place of a function.
+    #[arg(long, value_name = "NAME", conflicts_with = "function")]
+    pub orchestration: Option<String>,
     /// Input, JSON; `@FILE` reads a file and `-` standard input.
     #[arg(long, default_value = "{}")]
     pub input: String,

@@ -34,6 +34,7 @@ async fn add(arguments: Add) -> Result<Action, Failure> {
         tenant: None,
         label: arguments.label,
         tool_name: arguments.function,
+        orchestration: arguments.orchestration,
         tool_input: Some(json("--input", &arguments.input)?),
         next_tick_at: Some(arguments.at.resolve(&SystemClock)),
         recurrence_secs: every.map(|every| every.as_secs()),
@@ -62,7 +63,7 @@ async fn list(arguments: List, format: Format) -> Result<(), Failure> {
         rows.add([
             action.id.clone(),
             action.label.clone(),
-            action.tool_name.clone(),
+            action.orchestration.clone().unwrap_or_else(|| action.tool_name.clone()),
             status(action).0.to_owned(),
             short_time(due(action)),
             short_time(action.updated_at),
@@ -92,7 +93,10 @@ fn shown(action: &Action) -> Table {
     let mut table = Table::default()
         .line("id", &action.id)
         .line("label", &action.label)
-        .line("function", &action.tool_name)
+        .line(
+            if action.orchestration.is_some() { "orchestration" } else { "function" },
+            action.orchestration.as_ref().unwrap_or(&action.tool_name),
+        )
         .line("input", action.tool_input.text())
         .line("due", short_time(due(action)))
         .line("status", status);
@@ -104,6 +108,9 @@ fn shown(action: &Action) -> Table {
     }
     if let Some(instance) = &action.instance {
         table = table.line("instance", instance);
+    }
+    if let Some(note) = &action.note {
+        table = table.line("note", note);
     }
     table
 }

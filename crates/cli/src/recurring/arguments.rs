@@ -90,7 +90,10 @@ pub struct Call {
     /// The function; it gets the input as it is.
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
-    /// Input of the function, JSON; `@FILE` reads a file and `-` standard input.
+    /// The orchestration to start, in place of a function; it gets the input as it is.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["function", "provider", "action_type", "payload"])]
+    pub orchestration: Option<String>,
+    /// Input of the function or orchestration, JSON; `@FILE` reads a file and `-` standard input.
     #[arg(long, value_name = "JSON")]
     pub input: Option<String>,
     /// The function; it gets an object with action type, payload, metadata and dedup key.

@@ -14,6 +14,7 @@ use crate::remote::start::{json, labels};
 pub fn fill(call: Call, policy: Policy, fields: &mut RecurringFields) -> Result<(), Failure> {
     let pairs = |given: &[String]| labels(given).map(|pairs| (!pairs.is_empty()).then_some(pairs));
     fields.function = call.function;
+    fields.orchestration = call.orchestration;
     fields.input = call.input.map(|text| json("--input", &text)).transpose()?;
     fields.provider = call.provider;
     fields.action_type = call.action_type;

@@ -27,7 +27,7 @@ pub async fn list(arguments: List, format: Format) -> Result<(), Failure> {
             action.id.clone(),
             action.name.clone().unwrap_or_default(),
             action.schedule.clone(),
-            action.provider.clone(),
+            action.orchestration.clone().unwrap_or_else(|| action.provider.clone()),
             action.status.clone(),
             shown(action.next_execution_at),
             count(action.execution_count),
@@ -52,7 +52,10 @@ pub fn whole(action: &RecurringAction) -> Table {
         .line("next", shown(action.next_execution_at))
         .line("last", shown(action.last_executed_at))
         .line("runs", format!("{}, of which {} failed", action.execution_count, action.failure_count))
-        .line("function", &template.provider)
+        .line(
+            if template.orchestration.is_some() { "orchestration" } else { "function" },
+            template.orchestration.as_ref().unwrap_or(&template.provider),
+        )
         .line("payload", template.payload.text());
     for (name, value) in [
         ("name", &action.name),

@@ -185,6 +185,7 @@ impl RestartCall {
                 labels: started.labels.clone(),
                 start_at_ms: None,
                 traceparent: traceparent.clone(),
+                settle: started.settle.clone(),
                 execution_id: None,
                 seed: Some(seed),
                 follows_another: false,

@@ -71,6 +71,7 @@ impl Client {
             labels: BTreeMap::new(),
             start_at_ms: None,
             traceparent: None,
+            settle: None,
             execution_id: None,
             seed: None,
             follows_another: false,
@@ -127,6 +128,16 @@ impl<O> StartCall<O> {
     /// Hands on a W3C traceparent to the instance and its activities.
     pub fn traceparent(mut self, traceparent: impl Into<String>) -> Self {
         self.start.traceparent = Some(traceparent.into());
+        self
+    }
+
+    /// Gives data to the settler of the registry ([`RegistryBuilder::settler`](crate::RegistryBuilder::settler)), which makes changes
+    /// of records part of the commit that ends the instance, also after continue-as-new.
+    pub fn settle(mut self, data: &impl Serialize) -> Self {
+        match Payload::encode(data) {
+            Ok(data) => self.start.settle = Some(data),
+            Err(error) => self.refusal = self.refusal.or(Some(Box::new(error))),
+        }
         self
     }
 

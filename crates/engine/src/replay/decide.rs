@@ -303,6 +303,7 @@ impl Execution {
             labels: std::collections::BTreeMap::new(),
             start_at_ms: None,
             traceparent: self.shared.started.traceparent.clone(),
+            settle: None,
             execution_id: None,
             seed: None,
             follows_another: false,
@@ -428,6 +429,7 @@ impl Execution {
             custom_status,
             labels,
             traceparent: started.traceparent.clone(),
+            settle: started.settle.clone(),
             first_execution_id: started.first_execution_id,
         }));
         plan.orchestrator_items.insert(0, item.for_orchestrator(&*self.id().instance));

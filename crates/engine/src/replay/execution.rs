@@ -9,7 +9,7 @@ use std::task::Waker;
 
 use uuid::Uuid;
 
-use crate::epilogue::MakeEpilogue;
+use crate::epilogue::{self, InstanceEnd, MakeEpilogue, Settler};
 use crate::event::{CarriedMessage, Event, EventKind, Started};
 use crate::failure::Failure;
 use crate::ids::derived_uuid;
@@ -294,9 +294,23 @@ impl Execution {
         self.ended.is_some()
     }
 
-    /// How the code ended and what it wants written together with that, if it does.
-    pub(crate) fn epilogue(&self) -> Option<(MakeEpilogue, Result<Payload, Failure>)> {
-        let make = self.shared.epilogue.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+    /// How the code ended and what is to be written together with that: by the code's wish, by the data of the start, or both.
+    pub(crate) fn epilogue(
+        &self,
+        settler: Option<&Settler>,
+    ) -> Option<(MakeEpilogue, Result<Payload, Failure>)> {
+        let own = self.shared.epilogue.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let settling =
+            settler.zip(self.shared.started.settle.clone()).map(|(settler, settle)| -> MakeEpilogue {
+                let (settler, instance) = (settler.clone(), self.shared.id.instance.clone());
+                Arc::new(move |outcome| {
+                    settler(InstanceEnd { instance: instance.clone(), settle: settle.clone(), outcome })
+                })
+            });
+        let make = match (own, settling) {
+            (Some(own), Some(settling)) => epilogue::both(own, settling),
+            (own, settling) => own.or(settling)?,
+        };
         match self.ended.as_ref()? {
             EventKind::OrchestrationCompleted { output } => Some((make, Ok(output.clone()))),
             EventKind::OrchestrationFailed { failure } => Some((make, Err(failure.clone()))),

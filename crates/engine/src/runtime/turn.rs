@@ -358,7 +358,7 @@ impl<'a> Turn<'a> {
         execution.settle(now_ms);
         let turn = Arc::new(self.next_ack(&mut execution, &mut extras, now_ms));
         if execution.has_ended() {
-            let epilogue = execution.epilogue().map(Box::new);
+            let epilogue = execution.epilogue(self.shared.registry.settler()).map(Box::new);
             return Conclusion { turn, confirmation: None, epilogue };
         }
         let confirmation = Some(self.shared.resident.put(execution));

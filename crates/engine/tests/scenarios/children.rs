@@ -368,6 +368,7 @@ fn start_of_child(instance: &str) -> OrchestratorMessage {
         labels: Default::default(),
         start_at_ms: None,
         traceparent: None,
+        settle: None,
         execution_id: None,
         seed: None,
         follows_another: false,

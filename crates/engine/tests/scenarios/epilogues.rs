@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytes::Bytes;
 use segno::store::memory::MemoryStore;
 use segno::store::{ErrorKind, Expect, ProviderError, RecordBatch, RecordWrite, Records};
-use segno::{Activity, Context, Epilogue, Failure, Orchestration, Payload, Registry, RuntimeOptions};
+use segno::{
+    Activity, Context, Epilogue, Failure, InstanceEnd, Orchestration, Payload, Registry, RuntimeOptions,
+};
 use segno_testkit::faults::{Fault, FaultStore, Plan, script};
 
 use crate::support::{HANG, Log, World, in_both_modes, secs};
@@ -246,4 +248,68 @@ async fn a_crash_or_an_unknown_outcome_at_any_commit_tells_the_end_once() {
             );
         }
     }
+}
+
+/// Puts what the settler is told into a record.
+async fn settled(end: InstanceEnd) -> Result<Epilogue, ProviderError> {
+    let text = format!("{} {} {}", end.instance, end.settle.as_str(), end.outcome.is_ok());
+    let RecordWrite::Put { kind, body, .. } = put(Expect::Anything, &text) else { unreachable!() };
+    let write = RecordWrite::Put {
+        kind,
+        id: "settled".to_owned(),
+        expect: Expect::Absent,
+        due_at_ms: None,
+        time_to_live: None,
+        body,
+    };
+    Ok(Epilogue { writes: vec![write], committed: None })
+}
+
+async fn settlement(store: &MemoryStore) -> Option<String> {
+    let record = store.get_record(KIND, "settled").await.unwrap();
+    record.map(|record| String::from_utf8(record.body.to_vec()).unwrap())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_settled_by_the_data_of_the_start_whatever_the_code_does() {
+    in_both_modes(|world| async move {
+        let store = Arc::clone(&world.store);
+        let main = move |ctx: Context, n: u32| {
+            let store = Arc::clone(&store);
+            async move {
+                ctx.at_end(move |ended| note(Arc::clone(&store), ended));
+                if n < 3 { ctx.continue_as_new(n + 1).await } else { Ok(n) }
+            }
+        };
+        let registry = Registry::builder().orchestration(MAIN, main).settler(settled).build().unwrap();
+        let _node = world.node(&registry).await;
+        assert_eq!(world.client.start(MAIN, 9).id("plain").result().await.unwrap(), 9);
+        assert_eq!(settlement(&world.store).await, None, "nothing is settled that was not asked for");
+        // The third execution ends it; both what its code wants and what its start wants are in the commit of that.
+        let start = world.client.start(MAIN, 1).id("a").settle(&"order 7");
+        assert_eq!(start.result().await.unwrap(), 3);
+        assert_eq!(settlement(&world.store).await.as_deref(), Some("a \"order 7\" true"));
+        assert_eq!(outcome(&world.store).await.as_deref(), Some("ok 9;ok 3;"));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_and_a_cancelled_end_are_settled_too_and_there_is_one_settler() {
+    let world = World::resident();
+    let registry = Registry::builder()
+        .orchestration(MAIN, async |ctx: Context, _: u32| -> Result<u32, Failure> {
+            ctx.sleep(secs(3_600)).await?;
+            Ok(1)
+        })
+        .settler(settled)
+        .build()
+        .unwrap();
+    let _node = world.node(&registry).await;
+    world.client.start(MAIN, 1).id("a").settle(&7).await.unwrap();
+    world.client.cancel("a", "enough").await.unwrap();
+    world.ended("a").await;
+    assert_eq!(settlement(&world.store).await.as_deref(), Some("a 7 false"));
+    let twice = Registry::builder().settler(settled).settler(settled).build();
+    assert_eq!(twice.err().map(|error| error.code()), Some(segno::Code::DuplicateRegistration));
 }

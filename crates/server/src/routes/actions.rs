@@ -7,8 +7,10 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno::Payload;
-use segno_actions::action::{self as core, ActionError};
+use segno_actions::action::{self as core, ActionDb, ActionError};
 use segno_actions::functions::{FunctionError, InvokeRequest};
+use segno_actions::listing::Place;
+use segno_actions::{OrchestrationName, Target};
 use segno_api::action::{
     Action, ActionList, ActionStatus, ActionStatusName, ActionTrigger, CreateAction, OnRestart, PatchAction,
 };
@@ -61,8 +63,26 @@ pub async fn create(
     let now = timestamp(app.clock.now_ms());
     let id = repeat.uuid().unwrap_or_else(|| app.ids.new_uuid());
     let trigger = core::ActionTrigger::Scheduled { next_tick_at: request.next_tick_at.unwrap_or(now) };
-    let label = request.label.as_deref().unwrap_or(&request.tool_name);
-    let mut action = core::Action::new(id, label, &request.tool_name, trigger, now);
+    let mut action = match (&request.tool_name, &request.orchestration) {
+        (Some(function), None) => {
+            core::Action::new(id, request.label.as_deref().unwrap_or(function), function, trigger, now)
+        }
+        (None, Some(name)) => {
+            let orchestration = OrchestrationName::new(name.as_str());
+            let orchestration = orchestration.map_err(|problem| Refusal::field("orchestration", problem))?;
+            let label = request.label.as_deref().unwrap_or(name);
+            core::Action::new(id, label, "", trigger, now).starting(orchestration)
+        }
+        (None, None) => {
+            return Err(Refusal::field(
+                "tool_name",
+                "is missing; name the function to call, or an orchestration",
+            ));
+        }
+        (Some(_), Some(_)) => {
+            return Err(Refusal::field("orchestration", "cannot be used with a function; name one of them"));
+        }
+    };
     if let Some(input) = &request.tool_input {
         action.tool_input = value("tool_input", input)?;
     }
@@ -82,7 +102,7 @@ pub async fn create(
         .into_response())
 }
 
-/// Actions, those made first first, without the bodies of webhooks.
+/// Actions, newest first, without the bodies of webhooks.
 #[utoipa::path(get, path = "/v1/actions", tag = "actions", params(ScopeParameters, ActionQuery), responses(
     (status = 200, body = ActionList),
 ))]
@@ -92,7 +112,10 @@ pub async fn list(tenant: Tenant, Query(query): Query<ActionQuery>) -> Result<Js
     let db = tenant.actions();
     let (db, tenant) = (&db, &tenant);
     let read = |after: Option<String>| async move {
-        let after = after.map(|cursor| parse_cursor(&cursor)).transpose()?;
+        let after = match after {
+            Some(cursor) => Some(place(db, &cursor).await?),
+            None => None,
+        };
         let page = match query.status {
             Some(ActionStatusName::Running) => db.page_running(after, rows).await,
             _ => db.page(after, rows).await,
@@ -100,7 +123,7 @@ pub async fn list(tenant: Tenant, Query(query): Query<ActionQuery>) -> Result<Js
         page.map_err(|error| tenant.refused(error))
     };
     let row = |action: &core::Action| Row {
-        cursor: action.id.to_string(),
+        cursor: action.place().to_string(),
         matches: status.is_none_or(|status| action.status.name() == status),
     };
     let (found, next_cursor) = search(rows, query.cursor, read, row).await?;
@@ -196,6 +219,7 @@ pub async fn run(
         let fresh = repeat.uuid().unwrap_or_else(|| app.ids.new_uuid());
         let again = core::Action {
             tool_input: found.tool_input,
+            orchestration: found.orchestration,
             on_restart: found.on_restart,
             ..core::Action::new(fresh, &found.label, &found.tool_name, trigger, now)
         };
@@ -227,7 +251,11 @@ fn must_be_pending(action: &core::Action, what: &str) -> Result<(), ActionError>
 /// Refuses an action whose call could not be made.
 async fn check_call(tenant: &Tenant, action: &core::Action) -> Result<(), Refusal> {
     let input = Payload::encode(&action.tool_input).map_err(|error| tenant.refused(error))?;
-    let function = action.function().map_err(|error| tenant.refused(error))?;
+    action.check().map_err(|error| tenant.refused(error))?;
+    let function = match action.target().map_err(|error| tenant.refused(error))? {
+        Target::Function(function) => function,
+        Target::Orchestration(name) => return tenant.check_known(name.as_str()).await,
+    };
     match tenant.prepare(InvokeRequest::new(function, input)).await {
         Ok(_) => Ok(()),
         Err(error @ FunctionError::Unknown { .. }) => Err(Refusal::field("tool_name", error.to_string())),
@@ -239,10 +267,15 @@ fn parse_id(id: &str) -> Result<Uuid, Refusal> {
     id.parse().map_err(|_| Refusal::not_found("action", id))
 }
 
-fn parse_cursor(cursor: &str) -> Result<Uuid, Refusal> {
-    cursor.parse().map_err(|_| {
-        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
-    })
+/// The place that a cursor is. Earlier versions gave the id of an action.
+async fn place(db: &ActionDb, cursor: &str) -> Result<Place, Refusal> {
+    let not_ours =
+        || Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before");
+    if let Ok(place) = cursor.parse() {
+        return Ok(place);
+    }
+    let id: Uuid = cursor.parse().map_err(|_| not_ours())?;
+    Ok(db.get(id).await.map_err(|_| not_ours())?.place())
 }
 
 /// User data as a value.
@@ -274,6 +307,7 @@ fn shown(tenant: &Tenant, action: core::Action, bodies: Bodies) -> Result<Action
         id: action.id.to_string(),
         label: action.label,
         tool_name: action.tool_name,
+        orchestration: action.orchestration.map(String::from),
         tool_input: json(&action.tool_input)?,
         trigger: match action.trigger {
             core::ActionTrigger::Scheduled { next_tick_at } => ActionTrigger::Scheduled { next_tick_at },
@@ -299,5 +333,6 @@ fn shown(tenant: &Tenant, action: core::Action, bodies: Bodies) -> Result<Action
             core::OnRestart::Resume => OnRestart::Resume,
         },
         instance: tenant.shown_instance(action.instance.as_deref()),
+        note: action.note,
     })
 }

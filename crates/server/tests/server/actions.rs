@@ -13,7 +13,8 @@ fn call(function: &str, input: &str, at: Option<Timestamp>) -> CreateAction {
         namespace: None,
         tenant: None,
         label: None,
-        tool_name: function.to_owned(),
+        tool_name: Some(function.to_owned()),
+        orchestration: None,
         tool_input: Some(Json::from_text(input.to_owned()).unwrap()),
         next_tick_at: at,
         recurrence_secs: None,
@@ -113,4 +114,88 @@ async fn wrong_fields_are_named() {
         assert_eq!(error.status(), Some(400), "{error}");
         assert!(error.to_string().contains(field), "{field}: {error}");
     }
+}
+
+#[tokio::test]
+async fn actions_schedules_and_webhooks_start_orchestrations() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let started = CreateAction {
+        tool_name: None,
+        orchestration: Some("greet".to_owned()),
+        ..call("", r#"{"name":"Ada"}"#, None)
+    };
+    let made = client.create_action(&started).await.unwrap();
+    assert_eq!((made.label.as_str(), made.tool_name.as_str()), ("greet", ""));
+    let done = ended(&client, &made.id).await;
+    assert!(matches!(done.status, ActionStatus::Completed { .. }), "{done:?}");
+    let instance = client.instance(done.instance.as_ref().unwrap(), std::time::Duration::ZERO).await.unwrap();
+    assert_eq!(instance.orchestration, "greet");
+    let again = client.run_action(&made.id).await.unwrap();
+    assert_eq!(again.orchestration.as_deref(), Some("greet"));
+    let fields = segno_api::recurring::RecurringFields {
+        every: Some("1h".to_owned()),
+        orchestration: Some("greet".to_owned()),
+        input: Some(Json::from_text(r#"{"name":"Ada"}"#.to_owned()).unwrap()),
+        ..Default::default()
+    };
+    let recurring = client.create_recurring(&fields).await.unwrap();
+    let shown = client.recurring(&recurring.recurring_id).await.unwrap();
+    assert_eq!(shown.action_template.orchestration.as_deref(), Some("greet"));
+    let changes = Json::from_text(r#"{"function":"echo"}"#.to_owned()).unwrap();
+    let shown = client.update_recurring(&recurring.recurring_id, &changes).await.unwrap();
+    assert_eq!(
+        (shown.action_template.orchestration, shown.action_template.provider.as_str()),
+        (None, "echo")
+    );
+    for (function, orchestration, field) in [
+        (None, None, "tool_name"),
+        (Some("echo"), Some("greet"), "orchestration"),
+        (None, Some("invoke"), "orchestration"),
+        (None, Some(""), "orchestration"),
+        (None, Some("nosuch"), "unknown-orchestration"),
+    ] {
+        let request = CreateAction {
+            tool_name: function.map(str::to_owned),
+            orchestration: orchestration.map(str::to_owned),
+            ..started.clone()
+        };
+        let refused = client.create_action(&request).await.unwrap_err().to_string();
+        assert!(refused.contains(field), "{refused}");
+    }
+    let built_in =
+        segno_api::recurring::RecurringFields { orchestration: Some("invoke".to_owned()), ..fields };
+    assert!(client.create_recurring(&built_in).await.unwrap_err().to_string().contains("built in"));
+}
+
+#[tokio::test]
+async fn listings_are_newest_first_whatever_the_ids_are() {
+    let stand = Stand::open().await;
+    let http = reqwest::Client::new();
+    let mut made = Vec::new();
+    for number in 0..7 {
+        // The id of a request with a key follows from the key.
+        let request = http.post(stand.url("/v1/actions")).header("idempotency-key", format!("key-{number}"));
+        let answer = request.json(&call("echo", "1", Some(in_an_hour()))).send().await.unwrap();
+        made.push(answer.json::<Action>().await.unwrap().id);
+    }
+    made.reverse();
+    assert!(!made.is_sorted_by(|one, next| one > next), "the ids are in no order");
+    let page = async |cursor: &str| {
+        let answer = http.get(stand.url(&format!("/v1/actions?limit=3{cursor}"))).send().await.unwrap();
+        answer.json::<segno_api::action::ActionList>().await.unwrap()
+    };
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = page(&cursor).await;
+        found.extend(page.actions.into_iter().map(|action| action.id));
+        match page.next_cursor {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(found, made);
+    // A cursor of an earlier version is the id of an action.
+    let rest = page(&format!("&cursor={}", made[4])).await;
+    assert_eq!(rest.actions.into_iter().map(|action| action.id).collect::<Vec<_>>(), made[5..]);
 }

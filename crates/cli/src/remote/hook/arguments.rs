@@ -117,6 +117,9 @@ pub struct Settings {
     /// Function to call.
     #[arg(long)]
     pub function: Option<String>,
+    /// Orchestration to start, in place of a function.
+    #[arg(long, value_name = "NAME", conflicts_with = "function")]
+    pub orchestration: Option<String>,
     /// Its input, a JSON template; `@FILE` reads a file and `-` standard input.
     #[arg(long, value_name = "JSON")]
     pub input: Option<String>,

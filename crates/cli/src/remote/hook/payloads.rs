@@ -104,7 +104,8 @@ pub async fn events(
 
 fn shown(outcome: &HookOutcome) -> String {
     let times = outcome.count.filter(|count| *count > 1).map(|count| format!(" {count} times"));
-    let parts = [&outcome.function, &outcome.first, &outcome.reason].into_iter().flatten();
+    let parts =
+        [&outcome.function, &outcome.orchestration, &outcome.first, &outcome.reason].into_iter().flatten();
     let parts: Vec<String> = parts.cloned().collect();
     format!("{} {}{}", outcome.kind, parts.join(" "), times.unwrap_or_default()).trim().to_owned()
 }

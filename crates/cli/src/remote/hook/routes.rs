@@ -61,7 +61,8 @@ pub async fn list(client: &Client, format: Format) -> Result<(), Failure> {
             (_, Some(true)) => "stored only",
             _ => "yes",
         };
-        let function = declaration["function"].as_str().unwrap_or_default();
+        let orchestration = declaration["orchestration"].as_str();
+        let function = declaration["function"].as_str().or(orchestration).unwrap_or_default();
         rows.add([hook.name.clone(), function.into(), scheme.into(), taken.into(), hook.path.clone()]);
     }
     print_rows(format, &hooks, &rows)
@@ -109,6 +110,7 @@ fn declared(settings: &Settings) -> Result<Json, Failure> {
     for (name, value) in [
         ("description", settings.description.as_ref().map(|text| json!(text))),
         ("function", settings.function.as_ref().map(|text| json!(text))),
+        ("orchestration", settings.orchestration.as_ref().map(|text| json!(text))),
         ("filter", settings.filter.as_ref().map(|text| json!(text))),
         ("retention", settings.retention.as_ref().map(|text| json!(text))),
         ("store_only", settings.store_only.map(|yes| json!(yes))),

@@ -23,7 +23,7 @@ impl Tenant {
     ///
     /// # Errors
     /// `unknown-orchestration` with the nearest names, and those of the store.
-    pub(super) async fn check_known(&self, name: &str) -> Result<(), Refusal> {
+    pub async fn check_known(&self, name: &str) -> Result<(), Refusal> {
         let (own, store) = (&self.app.orchestrations, &*self.resources().store);
         if own.iter().any(|(own, _)| own == name) || published::is_published(store, name).await? {
             return Ok(());

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use segno_actions::action::ActionError;
+use segno_actions::listing::Place;
 use segno_actions::recurring::{
     Backfill, BackfillLine, Explanation, HistoryEntry, NewRecurringAction, Pause, RecurringAction,
 };
@@ -19,13 +20,13 @@ impl Tenant {
         Ok(self.shown_recurring(created))
     }
 
-    /// Recurring actions after this one.
+    /// Recurring actions after a place, newest first.
     ///
     /// # Errors
     /// When the store is away.
     pub async fn recurring_page(
         &self,
-        after: Option<&str>,
+        after: Option<Place>,
         limit: usize,
     ) -> Result<Vec<RecurringAction>, ActionError> {
         let page = self.resources().recurring.page(&self.owner(), after, limit).await?;

@@ -59,6 +59,7 @@ pub async fn put(
     Body(hook): Body<Hook>,
 ) -> Result<Response, Refusal> {
     let name = view::name(&route, &tenant)?;
+    check_known(&tenant, &hook).await?;
     let (status, stored) = match expected(&headers)? {
         Expected::Absent => (StatusCode::CREATED, tenant.create_hook(name, hook).await),
         Expected::Version(version) => (StatusCode::OK, tenant.replace_hook(name, hook, version).await),
@@ -83,6 +84,7 @@ pub async fn patch(
     let known = version(&headers)?;
     let found = find(&tenant, &route).await?;
     let hook = changed(&found.hook, changes)?;
+    check_known(&tenant, &hook).await?;
     let replaced = tenant.replace_hook(found.name, hook, known.unwrap_or(found.version)).await;
     view::answer(StatusCode::OK, &replaced.map_err(|error| not_as_expected(&error, &tenant))?)
 }
@@ -107,6 +109,14 @@ pub async fn delete(
         _ => not_as_expected(&error, &tenant),
     })?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Refuses an orchestration that no node has.
+async fn check_known(tenant: &Tenant, hook: &Hook) -> Result<(), Refusal> {
+    match &hook.orchestration {
+        Some(name) => tenant.check_known(name.as_str()).await,
+        None => Ok(()),
+    }
 }
 
 async fn find(tenant: &Tenant, route: &str) -> Result<Route, Refusal> {

@@ -41,9 +41,11 @@ pub fn answer(status: StatusCode, route: &Route) -> Result<Response, Refusal> {
 pub fn outcome(outcome: &Outcome) -> wire::HookOutcome {
     let mut shown = wire::HookOutcome { kind: outcome.name().to_owned(), ..wire::HookOutcome::default() };
     match outcome {
-        Outcome::Routed { action, function } | Outcome::Replayed { action, function } => {
+        Outcome::Routed { action, function, orchestration }
+        | Outcome::Replayed { action, function, orchestration } => {
             shown.action = Some(action.to_string());
-            shown.function = Some(function.to_string());
+            shown.function = function.as_ref().map(ToString::to_string);
+            shown.orchestration = orchestration.as_ref().map(ToString::to_string);
         }
         Outcome::Deduplicated { first } => shown.first = Some(first.to_string()),
         Outcome::DispatchError { reason } => shown.reason = Some(reason.clone()),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use segno_actions::OrchestrationName;
 use segno_actions::functions::HumanDuration;
 use segno_actions::recurring::{
     MissedPolicy, NewRecurringAction, OverlapPolicy, RecurringAction, RecurringActionTemplate,
@@ -21,7 +22,7 @@ use crate::problem::Refusal;
 /// When something is missing or wrong, with the field.
 pub fn new(fields: RecurringFields) -> Result<NewRecurringAction, Refusal> {
     if !names_a_call(&fields) {
-        return Err(Refusal::field("provider", "is missing; name the function to call"));
+        return Err(Refusal::field("provider", "is missing; name the function to call, or an orchestration"));
     }
     if fields.provider.is_some() && fields.action_type.as_deref().is_none_or(|text| text.trim().is_empty()) {
         let rule = "is missing or empty; say what sort of action it is, or use function and input";
@@ -32,7 +33,7 @@ pub fn new(fields: RecurringFields) -> Result<NewRecurringAction, Refusal> {
 
 /// Whether a request says what is called.
 pub fn names_a_call(fields: &RecurringFields) -> bool {
-    fields.provider.is_some() || fields.function.is_some()
+    fields.provider.is_some() || fields.function.is_some() || fields.orchestration.is_some()
 }
 
 /// What a request says of a recurring action, which may be all of it or not.
@@ -42,6 +43,7 @@ pub fn names_a_call(fields: &RecurringFields) -> bool {
 pub fn draft(fields: RecurringFields) -> Result<NewRecurringAction, Refusal> {
     let template = RecurringActionTemplate {
         provider: String::new(),
+        orchestration: None,
         action_type: String::new(),
         payload: if fields.provider.is_some() { json!({}) } else { Value::Null },
         metadata: Default::default(),
@@ -138,10 +140,23 @@ fn apply_schedule(fields: &RecurringFields, schedule: &mut ScheduleSpec) -> Resu
 
 fn apply_template(fields: &RecurringFields, template: &mut RecurringActionTemplate) -> Result<(), Refusal> {
     let by_provider = fields.provider.is_some() || fields.action_type.is_some() || fields.payload.is_some();
-    let by_function = fields.function.is_some() || fields.input.is_some();
-    if by_provider && by_function {
+    let is_as_it_is = fields.function.is_some() || fields.orchestration.is_some() || fields.input.is_some();
+    if by_provider && is_as_it_is {
+        let field = if fields.orchestration.is_some() { "orchestration" } else { "function" };
         let rule = "cannot be used with provider, action_type or payload; use one or the other";
-        return Err(Refusal::field("function", rule));
+        return Err(Refusal::field(field, rule));
+    }
+    if fields.function.is_some() && fields.orchestration.is_some() {
+        return Err(Refusal::field("orchestration", "cannot be used with function; name one of them"));
+    }
+    // Another thing to start takes the place of the one that was.
+    if fields.provider.is_some() || fields.function.is_some() {
+        template.orchestration = None;
+    }
+    if let Some(orchestration) = &fields.orchestration {
+        let name = OrchestrationName::new(orchestration.as_str());
+        template.orchestration = Some(name.map_err(|problem| Refusal::field("orchestration", problem))?);
+        template.provider = String::new();
     }
     if let Some(provider) = &fields.provider {
         template.provider.clone_from(provider);
@@ -155,7 +170,7 @@ fn apply_template(fields: &RecurringFields, template: &mut RecurringActionTempla
     if let Some(payload) = &fields.payload {
         template.payload = value("payload", payload)?;
     }
-    if by_function {
+    if is_as_it_is {
         template.action_type = String::new();
     }
     if let Some(function) = &fields.function {

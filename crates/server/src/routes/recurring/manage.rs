@@ -4,6 +4,7 @@ use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use segno_actions::action::ActionError;
+use segno_actions::listing::Place;
 use segno_actions::recurring::{Pause, RecurringAction as Stored};
 use segno_api::recurring::{
     PauseRecurring, RecurringAction, RecurringCreated, RecurringFields, RecurringList, RecurringState,
@@ -46,6 +47,9 @@ pub async fn create(
 ) -> Result<Response, Refusal> {
     let mut new = fields::new(request)?;
     new.id = repeat.uuid();
+    if let Some(name) = &new.action_template.orchestration {
+        tenant.check_known(name.as_str()).await?;
+    }
     let created = match tenant.create_recurring(new).await {
         // The same request had been worked on and was cut off.
         Err(ActionError::Exists { id, .. }) if repeat.id().is_some() => tenant.recurring(&id).await,
@@ -57,7 +61,7 @@ pub async fn create(
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], body).into_response())
 }
 
-/// Recurring actions, those made first first.
+/// Recurring actions, newest first.
 #[utoipa::path(get, path = "/v1/recurring", tag = "recurring", params(ScopeParameters, RecurringQuery), responses(
     (status = 200, body = RecurringList),
 ))]
@@ -68,11 +72,15 @@ pub async fn list(
     let rows = limit(query.limit)?;
     let tenant = &tenant;
     let read = |after: Option<String>| async move {
-        let page = tenant.recurring_page(after.as_deref(), rows).await;
+        let after = match after {
+            Some(cursor) => Some(place(tenant, &cursor).await?),
+            None => None,
+        };
+        let page = tenant.recurring_page(after, rows).await;
         page.map_err(|error| tenant.refused(error))
     };
     let row = |action: &Stored| Row {
-        cursor: action.id.clone(),
+        cursor: action.place().map(|place| place.to_string()).unwrap_or_default(),
         matches: query.enabled.is_none_or(|enabled| enabled == action.enabled),
     };
     let (found, next_cursor) = search(rows, query.cursor.clone(), read, row).await?;
@@ -107,6 +115,9 @@ pub async fn update(
     let before = tenant.recurring(&id).await;
     let before = before.map_err(|error| tenant.refused(error))?;
     fields::apply(changes.clone(), &cleared, &mut fields::draft_of(&before))?;
+    if let Some(name) = &changes.orchestration {
+        tenant.check_known(name).await?;
+    }
     let change = |action: &mut Stored| {
         let mut draft = fields::draft_of(action);
         fields::apply(changes.clone(), &cleared, &mut draft)
@@ -149,6 +160,16 @@ pub async fn pause(
 pub async fn resume(tenant: Tenant, Path(id): Path<String>) -> Result<Json<RecurringState>, Refusal> {
     let resumed = tenant.resume_recurring(&id).await;
     Ok(Json(view::state(resumed.map_err(|error| tenant.refused(error))?)))
+}
+
+/// The place that a cursor is. Earlier versions gave the id of a recurring action.
+async fn place(tenant: &Tenant, cursor: &str) -> Result<Place, Refusal> {
+    let not_ours =
+        || Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before");
+    if let Ok(place) = cursor.parse() {
+        return Ok(place);
+    }
+    tenant.recurring(cursor).await.ok().and_then(|action| action.place()).ok_or_else(not_ours)
 }
 
 fn whole(tenant: &Tenant, found: Result<Stored, ActionError>) -> Result<Json<RecurringAction>, Refusal> {

@@ -63,6 +63,7 @@ pub fn summary(action: &RecurringAction, zones: &Zones) -> wire::RecurringSummar
         enabled: action.enabled,
         description: action.description.clone(),
         provider: action.action_template.provider.clone(),
+        orchestration: action.action_template.orchestration.as_ref().map(ToString::to_string),
         action_type: action.action_template.action_type.clone(),
         next_execution_at: action.next_execution_at,
         last_executed_at: action.last_executed_at,
@@ -102,6 +103,7 @@ pub fn whole(tenant: &Tenant, action: RecurringAction) -> Result<wire::Recurring
         exclude: spec.exclude.clone(),
         action_template: wire::RecurringTemplate {
             provider: template.provider.clone(),
+            orchestration: template.orchestration.as_ref().map(ToString::to_string),
             action_type: template.action_type.clone(),
             payload: json(&template.payload)?,
             metadata: template.metadata.clone(),

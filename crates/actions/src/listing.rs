@@ -1,0 +1,233 @@
+//! Listings in the order of creation, newest first: a secondary index of records.
+//!
+//! A record is found by its id, and ids say nothing about time: a caller may choose one, and that of a next run is a hash. So each
+//! listed record has an index entry, a record without a body whose id is its [`Place`], written and removed in the commits that store and remove
+//! the record itself. A page reads the entries of that page and what they lead to, and nothing else.
+//!
+//! What was stored before there was an index is indexed by the first listing of a scope, which leaves a record that says so.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use segno::store::{Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
+use uuid::Uuid;
+
+use crate::action::ActionError;
+use crate::functions::Scope;
+use crate::moment::due_ms;
+
+/// Records that are read, and entries that are written, at once.
+const PAGE: usize = 500;
+
+/// The digits of a place: 64 bits of time and 128 bits of id.
+const PLACE_DIGITS: usize = 48;
+
+/// The place of something in a listing: when it was made, then its id. As text it is a cursor, and sorts from new to old.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    created_at_ms: u64,
+    id: Uuid,
+}
+
+impl Place {
+    /// Where something of this time and id is listed.
+    pub fn new(created_at: Timestamp, id: Uuid) -> Self {
+        Place { created_at_ms: due_ms(created_at), id }
+    }
+
+    /// The id of what is there.
+    pub fn id(self) -> Uuid {
+        self.id
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}{:032x}", !self.created_at_ms, !self.id.as_u128())
+    }
+}
+
+/// A text that is no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("this is not a place in a listing")]
+pub struct NoPlace;
+
+impl FromStr for Place {
+    type Err = NoPlace;
+
+    fn from_str(text: &str) -> Result<Self, NoPlace> {
+        if text.len() != PLACE_DIGITS || !text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')) {
+            return Err(NoPlace);
+        }
+        let created_at_ms = u64::from_str_radix(&text[..16], 16).map_err(|_| NoPlace)?;
+        let id = u128::from_str_radix(&text[16..], 16).map_err(|_| NoPlace)?;
+        Ok(Place { created_at_ms: !created_at_ms, id: Uuid::from_u128(!id) })
+    }
+}
+
+/// An index of the records of one kind.
+pub(crate) struct Index {
+    /// Kind of the records that are listed; their ids are the scope's prefix and a UUID.
+    pub(crate) of: &'static str,
+    /// Kind of the entries.
+    pub(crate) entries: &'static str,
+    /// Kind of the records that say that a scope is indexed.
+    pub(crate) built: &'static str,
+}
+
+impl Index {
+    /// The write that lists something, for as long as it is kept.
+    pub(crate) fn put(&self, scope: &Scope, place: Place, time_to_live: Option<Duration>) -> RecordWrite {
+        RecordWrite::Put {
+            kind: self.entries.to_owned(),
+            id: format!("{}{place}", scope.id_prefix()),
+            expect: Expect::Anything,
+            due_at_ms: None,
+            time_to_live,
+            body: bytes::Bytes::new(),
+        }
+    }
+
+    /// The write that lists something no more.
+    pub(crate) fn delete(&self, scope: &Scope, place: Place) -> RecordWrite {
+        let id = format!("{}{place}", scope.id_prefix());
+        RecordWrite::Delete { kind: self.entries.to_owned(), id, expect: Expect::Anything }
+    }
+
+    /// The records after a place, newest first. `place_of` tells where a record is listed that was stored before there was an index.
+    pub(crate) async fn page(
+        &self,
+        store: &dyn Store,
+        scope: &Scope,
+        (after, limit): (Option<Place>, usize),
+        place_of: fn(&Record) -> Option<Place>,
+    ) -> Result<Vec<Record>, ActionError> {
+        self.build(store, scope, place_of).await?;
+        let prefix = scope.id_prefix();
+        let (mut found, mut after) = (Vec::new(), after.map(|place| format!("{prefix}{place}")));
+        while found.len() < limit {
+            let wanted = limit - found.len();
+            let request = ListRecords {
+                kind: self.entries,
+                id_prefix: &prefix,
+                after_id: after.as_deref(),
+                limit: wanted,
+            };
+            let entries = store.list_records(request).await?;
+            after = entries.last().map(|entry| entry.id.clone());
+            let is_last = entries.len() < wanted;
+            found.extend(self.records(store, scope, entries).await?);
+            if is_last {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// What entries lead to. An entry that leads nowhere is removed: its record was deleted without being read.
+    async fn records(
+        &self,
+        store: &dyn Store,
+        scope: &Scope,
+        entries: Vec<Record>,
+    ) -> Result<Vec<Record>, ActionError> {
+        let prefix = scope.id_prefix();
+        let id_of = |entry: &Record| {
+            let place = entry.id.strip_prefix(&prefix).and_then(|place| place.parse::<Place>().ok());
+            place.map(|place| format!("{prefix}{}", place.id()))
+        };
+        let reads = entries.iter().map(|entry| {
+            let id = id_of(entry);
+            async move {
+                match id {
+                    Some(id) => store.get_record(self.of, &id).await,
+                    None => Ok(None),
+                }
+            }
+        });
+        let (mut found, mut writes) = (Vec::new(), Vec::new());
+        for (entry, record) in entries.iter().zip(segno::try_join_all(reads).await?) {
+            match record {
+                Some(record) => found.push(record),
+                None => writes.push(RecordWrite::Delete {
+                    kind: entry.kind.clone(),
+                    id: entry.id.clone(),
+                    expect: Expect::Anything,
+                }),
+            }
+        }
+        if !writes.is_empty() {
+            store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
+        }
+        Ok(found)
+    }
+
+    /// Indexes a scope, unless that was done. Everything that is stored from now on has its entry, so doing it twice is fine.
+    async fn build(
+        &self,
+        store: &dyn Store,
+        scope: &Scope,
+        place_of: fn(&Record) -> Option<Place>,
+    ) -> Result<(), ActionError> {
+        let prefix = scope.id_prefix();
+        if store.get_record(self.built, &prefix).await?.is_some() {
+            return Ok(());
+        }
+        let (mut after, now_ms) = (None::<String>, store.now_ms().await?);
+        loop {
+            let request =
+                ListRecords { kind: self.of, id_prefix: &prefix, after_id: after.as_deref(), limit: PAGE };
+            let records = store.list_records(request).await?;
+            let life = |record: &Record| {
+                record.expires_at_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms).max(1)))
+            };
+            let places = records.iter().filter_map(|record| Some((place_of(record)?, life(record))));
+            let writes: Vec<RecordWrite> = places.map(|(place, life)| self.put(scope, place, life)).collect();
+            if !writes.is_empty() {
+                store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
+            }
+            match records.last() {
+                Some(last) if records.len() == PAGE => after = Some(last.id.clone()),
+                _ => break,
+            }
+        }
+        let built = RecordWrite::Put {
+            kind: self.built.to_owned(),
+            id: prefix,
+            expect: Expect::Anything,
+            due_at_ms: None,
+            time_to_live: None,
+            body: bytes::Bytes::new(),
+        };
+        store.commit_records(RecordBatch { writes: vec![built], ..RecordBatch::default() }).await?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_sort_from_new_to_old_and_can_be_read() {
+        let place = |at: &str, id: u128| Place::new(at.parse().unwrap(), Uuid::from_u128(id));
+        let newest_first = [
+            place("2026-02-10T14:00:01Z", 1),
+            place("2026-02-10T14:00:00.001Z", 7),
+            place("2026-02-10T14:00:00Z", 9),
+            place("2026-02-10T14:00:00Z", 8),
+            place("1970-01-01T00:00:00Z", u128::MAX),
+        ];
+        let texts = newest_first.map(|place| place.to_string());
+        assert!(texts.is_sorted(), "{texts:?}");
+        for (place, text) in newest_first.iter().zip(&texts) {
+            assert_eq!(text.parse::<Place>(), Ok(*place));
+        }
+        assert_eq!(texts[4], "ffffffffffffffff00000000000000000000000000000000");
+        for text in ["", "x", &texts[0][1..], &texts[0].to_uppercase(), &format!("+{}", &texts[0][1..])] {
+            assert_eq!(text.parse::<Place>(), Err(NoPlace), "{text}");
+        }
+    }
+}

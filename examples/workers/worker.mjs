@@ -8,8 +8,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 const SERVER = process.argv[2].replace(/\/$/, "");
 const WORKER = `node-${hostname()}-${process.pid}`;
-const LEASE_MS = 5_000;
-const AT_ONCE = 4;
+const [LEASE_MS, AT_ONCE] = [5_000, 4];
 
 const FUNCTIONS = {
   "word-count": (text) => text.split(/\s+/).filter(Boolean).length,
@@ -25,24 +24,26 @@ const FUNCTIONS = {
   },
 };
 
+// Repeats what the server does not answer, with growing pauses: by its lease an answer counts once.
 async function post(verb, body) {
   const headers = { "content-type": "application/json", authorization: `Bearer ${process.env.SEGNO_KEY ?? ""}` };
-  const response = await fetch(`${SERVER}/v1/work/${verb}`, { method: "POST", headers, body: JSON.stringify(body) });
-  const text = await response.text();
-  if (response.ok) return text && JSON.parse(text);
-  throw Object.assign(new Error(`${verb}: ${text}`), { status: response.status });
+  const call = { method: "POST", headers, body: JSON.stringify(body) };
+  for (let ms = 100; ; ms = Math.min(2 * ms, 5_000)) {
+    const response = await fetch(`${SERVER}/v1/work/${verb}`, call).catch(() => null);
+    const text = await response?.text().catch(() => null);
+    if (response?.ok && text !== null) return text && JSON.parse(text);
+    if (response?.status < 500) throw Object.assign(new Error(`${verb}: ${text}`), { status: response.status });
+    await pause(ms);
+  }
 }
 
 async function keepAlive(job, ended, stop) {
-  while (true) {
-    await pause(LEASE_MS / 3, null, { signal: ended }).catch(() => {});
-    if (ended.aborted) return;
+  while (await pause(LEASE_MS / 3, true, { signal: ended }).catch(() => false)) {
     try {
       const answer = await post("heartbeat", { lease: job.lease, extend_ms: LEASE_MS, progress: job.progress });
       job.lease = answer.lease ?? job.lease;
       if (answer.action === "cancel") return stop.abort();
     } catch (error) {
-      // Otherwise the server is away; the next heartbeat may reach it.
       if (error.status === 409) return stop.abort();
     }
   }

@@ -8,12 +8,7 @@ from urllib import error, request
 
 SERVER = sys.argv[1].rstrip("/")
 WORKER = f"python-{socket.gethostname()}-{os.getpid()}"
-LEASE_MS = 5_000
-AT_ONCE = 4
-
-
-def word_count(text, _job):
-    return len(text.split())
+LEASE_MS, AT_ONCE = 5_000, 4
 
 
 def await_file(path, job):
@@ -23,14 +18,21 @@ def await_file(path, job):
     return None if job.stop.is_set() else open(path).read()
 
 
-FUNCTIONS = {"word-count": word_count, "await-file": await_file}
+FUNCTIONS = {"word-count": lambda text, _job: len(text.split()), "await-file": await_file}
 
 
 def post(verb, body):
+    """Repeats what the server does not answer, with growing pauses: by its lease an answer counts once."""
     headers = {"content-type": "application/json", "authorization": f"Bearer {os.environ.get('SEGNO_KEY', '')}"}
-    call = request.Request(f"{SERVER}/v1/work/{verb}", json.dumps(body).encode(), headers)
-    with request.urlopen(call, timeout=60) as response:
-        return json.loads(response.read() or "null")
+    call, pause = request.Request(f"{SERVER}/v1/work/{verb}", json.dumps(body).encode(), headers), 0.1
+    while True:
+        try:
+            with request.urlopen(call, timeout=60) as response:
+                return json.loads(response.read() or "null")
+        except Exception as trouble:
+            if getattr(trouble, "code", 500) < 500:
+                raise
+        time.sleep(pause := min(2 * pause, 5))
 
 
 class Job:
@@ -42,12 +44,9 @@ class Job:
         while not self.ended.wait(LEASE_MS / 3_000):
             try:
                 answer = post("heartbeat", {"lease": self.lease, "extend_ms": LEASE_MS, "progress": self.progress})
-                self.lease = answer.get("lease", self.lease)
-                lost = answer["action"] == "cancel"
+                self.lease, lost = answer.get("lease", self.lease), answer["action"] == "cancel"
             except error.HTTPError as refusal:
                 lost = refusal.code == 409
-            except OSError:
-                lost = False  # The server is away; the next heartbeat may reach it.
             if lost:
                 return self.stop.set()
 
@@ -69,8 +68,8 @@ def work():
         try:
             for item in post("fetch", ask)["items"]:
                 Job(item).run()
-        except OSError as trouble:
-            print(f"{trouble}; trying again", file=sys.stderr)
+        except error.HTTPError as refusal:
+            print(f"{refusal}: {refusal.read().decode()}", file=sys.stderr)
             time.sleep(1)
 
 

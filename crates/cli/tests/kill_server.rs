@@ -90,7 +90,7 @@ async fn kill_again_and_again<F: Future<Output = ()> + Send + 'static>(
         let mut clients = tokio::task::JoinSet::new();
         let before = book.count.load(Ordering::SeqCst);
         for number in 0..CLIENTS {
-            let client = Client::new(&server.address).unwrap();
+            let client = Client::new(&server.address).unwrap().retry_for(Duration::ZERO);
             clients.spawn(work(client, book.clone(), round, number));
         }
         let enough = before + STARTS_BEFORE_KILL * (1 + round % 4);
@@ -250,7 +250,7 @@ async fn what_workers_answered_stands_however_often_the_server_is_killed() {
     let mut held: Vec<Vec<WorkItem>> = Vec::new();
     for round in 0..rounds {
         let mut server = Process::dev(directory.path());
-        let client = Client::new(&server.address).unwrap();
+        let client = Client::new(&server.address).unwrap().retry_for(Duration::ZERO);
         if round == 0 {
             let remote = Json::from_text(r#"{"executor":"remote"}"#.to_owned()).unwrap();
             client.put_function(STAMP, &remote, Expected::Absent).await.unwrap();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use super::{Client, ClientError, error};
+use super::{Client, ClientError};
 use crate::Json;
 use crate::action::{Action, ActionList, CreateAction};
 
@@ -47,7 +47,7 @@ impl Client {
     /// `unknown-action` when there is none, `action-state` when it is too late.
     pub async fn patch_action(&self, id: &str, changes: &Json) -> Result<Action, ClientError> {
         let call = self.request(Method::PATCH, &["v1", "actions", id], Duration::ZERO).json(changes);
-        error::read(call.send().await).await
+        self.read(call).await
     }
 
     /// Cancels an action that waits or runs.
@@ -72,6 +72,6 @@ impl Client {
     /// `forbidden` without a grant.
     pub async fn delete_action(&self, id: &str) -> Result<(), ClientError> {
         let call = self.request(Method::DELETE, &["v1", "actions", id], Duration::ZERO);
-        error::checked(call.send().await).await.map(|_| ())
+        self.done(call).await
     }
 }

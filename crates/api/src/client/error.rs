@@ -1,7 +1,5 @@
 //! What can go wrong between a client and a server.
 
-use serde::de::DeserializeOwned;
-
 use crate::Problem;
 
 /// Why a call did not give what was asked for.
@@ -40,6 +38,19 @@ impl ClientError {
         matches!(self, ClientError::Unreachable(error) if error.is_connect())
     }
 
+    /// Whether the same call may succeed later: the server cannot be reached, is busy, or is going down.
+    pub fn is_temporary(&self) -> bool {
+        match self {
+            ClientError::Unreachable(_) => true,
+            ClientError::Problem(problem) => {
+                matches!(problem.status, 429 | 502..=504) || problem.code == "idempotency-in-flight"
+            }
+            // A proxy answers for a server that is away.
+            ClientError::Unreadable { status, .. } => matches!(status, 429 | 502..=504),
+            ClientError::Address(_) => false,
+        }
+    }
+
     /// The HTTP status of a refusal.
     pub fn status(&self) -> Option<u16> {
         match self {
@@ -65,15 +76,12 @@ fn unreachable(error: &reqwest::Error) -> String {
     }
 }
 
-/// Reads an answer.
-pub async fn read<T: DeserializeOwned>(
-    sent: Result<reqwest::Response, reqwest::Error>,
-) -> Result<T, ClientError> {
+/// The status and body of an answer that is a success.
+pub async fn whole(sent: Result<reqwest::Response, reqwest::Error>) -> Result<(u16, Vec<u8>), ClientError> {
     let response = checked(sent).await?;
     let status = response.status().as_u16();
     let body = response.bytes().await.map_err(ClientError::Unreachable)?;
-    serde_json::from_slice(&body)
-        .map_err(|error| ClientError::Unreadable { status, reason: error.to_string() })
+    Ok((status, body.into()))
 }
 
 /// An answer that is a success, not read yet.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use super::{Client, ClientError, error};
+use super::{Client, ClientError};
 use crate::Json;
 use crate::function::{Function, FunctionList, FunctionLogList};
 
@@ -50,7 +50,7 @@ impl Client {
             Expected::Absent => call.header("if-none-match", "*"),
             Expected::Version(version) => call.header("if-match", format!("\"{version}\"")),
         };
-        error::read(call.send().await).await
+        self.read(call).await
     }
 
     /// Removes a function, of a known version if one is given.
@@ -62,7 +62,7 @@ impl Client {
         if let Some(version) = version {
             call = call.header("if-match", format!("\"{version}\""));
         }
-        error::checked(call.send().await).await.map(|_| ())
+        self.done(call).await
     }
 
     /// What the tools of an instance wrote to stderr.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use reqwest::Method;
 
-use super::{Client, ClientError, Expected, error};
+use super::{Client, ClientError, Expected};
 use crate::Json;
 use crate::hook::{Hook, HookEventList, HookList, HookPayloadDetail, HookPayloadList, Received, Replayed};
 
@@ -55,7 +55,7 @@ impl Client {
             Expected::Absent => call.header("if-none-match", "*"),
             Expected::Version(version) => call.header("if-match", format!("\"{version}\"")),
         };
-        error::read(call.send().await).await
+        self.read(call).await
     }
 
     /// Changes settings of a route: those that are named; `null` takes one back to its default.
@@ -64,7 +64,7 @@ impl Client {
     /// `unknown-hook` when there is none, `invalid-hook` for what it says then.
     pub async fn patch_hook(&self, name: &str, changes: &Json) -> Result<Hook, ClientError> {
         let call = self.request(Method::PATCH, &self.hook_path(name, &[]), Duration::ZERO).json(changes);
-        error::read(call.send().await).await
+        self.read(call).await
     }
 
     /// Removes a route.
@@ -73,7 +73,7 @@ impl Client {
     /// `unknown-hook` when there is none.
     pub async fn delete_hook(&self, name: &str) -> Result<(), ClientError> {
         let call = self.request(Method::DELETE, &self.hook_path(name, &[]), Duration::ZERO);
-        error::checked(call.send().await).await.map(|_| ())
+        self.done(call).await
     }
 
     /// A page of payloads, newest first.
@@ -112,7 +112,7 @@ impl Client {
     pub async fn delete_hook_payload(&self, name: &str, id: &str) -> Result<(), ClientError> {
         let path = self.hook_path(name, &["payloads", id]);
         let call = self.request(Method::DELETE, &path, Duration::ZERO);
-        error::checked(call.send().await).await.map(|_| ())
+        self.done(call).await
     }
 
     /// Calls the function of a payload again.
@@ -121,7 +121,7 @@ impl Client {
     /// `unknown-payload` when there is none, `template-failed` when no input can be made of it.
     pub async fn replay_hook_payload(&self, name: &str, id: &str) -> Result<Replayed, ClientError> {
         let path = self.hook_path(name, &["payloads", id, "replay"]);
-        error::read(self.request(Method::POST, &path, Duration::ZERO).send().await).await
+        self.read(self.request(Method::POST, &path, Duration::ZERO)).await
     }
 
     /// A page of events, newest first; of one route if it is named.
@@ -161,7 +161,7 @@ impl Client {
         for (name, value) in headers {
             call = call.header(name, value);
         }
-        error::read(call.send().await).await
+        self.read(call).await
     }
 
     fn hook_path<'a>(&'a self, name: &'a str, rest: &[&'a str]) -> Vec<&'a str> {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use super::{Client, ClientError, error};
+use super::retry::IDEMPOTENCY_KEY;
+use super::{Client, ClientError};
 use crate::history::{ExecutionList, History};
 use crate::instance::{
     Accepted, Bulk, BulkResult, CustomStatus, Deleted, Instance, InstanceList, ListInstances, Reason,
@@ -24,9 +25,9 @@ impl Client {
     ) -> Result<Started, ClientError> {
         let mut call = self.request(Method::POST, &["v1", "instances"], wait).json(request);
         if let Some(key) = idempotency_key {
-            call = call.header("idempotency-key", key);
+            call = call.header(IDEMPOTENCY_KEY, key);
         }
-        error::read(call.send().await).await
+        self.read(call).await
     }
 
     /// One instance; waits up to so long for its end.
@@ -34,7 +35,7 @@ impl Client {
     /// # Errors
     /// `not-found` when there is none.
     pub async fn instance(&self, id: &str, wait: Duration) -> Result<Instance, ClientError> {
-        error::read(self.request(Method::GET, &["v1", "instances", id], wait).send().await).await
+        self.read(self.request(Method::GET, &["v1", "instances", id], wait)).await
     }
 
     /// A page of instances.
@@ -88,7 +89,7 @@ impl Client {
     ) -> Result<CustomStatus, ClientError> {
         let call =
             self.request(Method::GET, &["v1", "instances", id, "status"], wait).query(&[("after", after)]);
-        error::read(call.send().await).await
+        self.read(call).await
     }
 
     /// Raises a signal.
@@ -145,7 +146,7 @@ impl Client {
     /// `instance-running` when it has not ended and `force` is not set.
     pub async fn delete(&self, id: &str, force: bool) -> Result<Deleted, ClientError> {
         let call = self.request(Method::DELETE, &["v1", "instances", id], Duration::ZERO);
-        error::read(call.query(&[("force", force)]).send().await).await
+        self.read(call.query(&[("force", force)])).await
     }
 
     /// Does one thing to all that match.

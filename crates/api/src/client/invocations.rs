@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use super::{Client, ClientError, error};
+use super::{Client, ClientError};
 use crate::instance::Started;
 use crate::invocation::Invoke;
 
@@ -14,6 +14,6 @@ impl Client {
     /// # Errors
     /// `unknown-function`, `invalid-input` with every place that does not fit, `conflict` when the key is another call's.
     pub async fn invoke(&self, request: &Invoke, wait: Duration) -> Result<Started, ClientError> {
-        error::read(self.request(Method::POST, &["v1", "invocations"], wait).json(request).send().await).await
+        self.read(self.request(Method::POST, &["v1", "invocations"], wait).json(request)).await
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use super::{Client, ClientError, error};
+use super::{Client, ClientError};
 use crate::key::{CreateKey, CreatedKey, KeyList};
 
 impl Client {
@@ -31,6 +31,6 @@ impl Client {
     /// `not-found` when there is none.
     pub async fn revoke_key(&self, id: &str) -> Result<(), ClientError> {
         let call = self.request(Method::DELETE, &["v1", "keys", id], Duration::ZERO);
-        error::checked(call.send().await).await.map(|_| ())
+        self.done(call).await
     }
 }

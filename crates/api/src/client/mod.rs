@@ -9,6 +9,7 @@ mod instances;
 mod invocations;
 mod keys;
 mod recurring;
+mod retry;
 mod stream;
 mod system;
 mod work;
@@ -27,6 +28,9 @@ pub use stream::{EventStream, StreamEvent};
 /// Longest time until an answer begins, beyond what a call waits for by itself.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// How long a call is repeated while the server cannot be reached, unless set otherwise.
+const RETRY_FOR: Duration = Duration::from_secs(30);
+
 /// Longest time until a connection is there.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -38,6 +42,7 @@ pub struct Client {
     key: Option<String>,
     namespace: String,
     tenant: String,
+    retry_for: Duration,
 }
 
 impl Client {
@@ -60,7 +65,8 @@ impl Client {
             .redirect(reqwest::redirect::Policy::none())
             .build()
             .map_err(ClientError::Unreachable)?;
-        Ok(Client { http, base, key: None, namespace: "default".to_owned(), tenant: "default".to_owned() })
+        let (namespace, tenant) = ("default".to_owned(), "default".to_owned());
+        Ok(Client { http, base, key: None, namespace, tenant, retry_for: RETRY_FOR })
     }
 
     /// The same client with an API key.
@@ -75,6 +81,15 @@ impl Client {
     pub fn scope(mut self, namespace: impl Into<String>, tenant: impl Into<String>) -> Self {
         self.namespace = namespace.into();
         self.tenant = tenant.into();
+        self
+    }
+
+    /// The same client, but a call is repeated for this long while the server cannot be reached or is busy, counted from the first
+    /// try that failed; 30 seconds by default. A call is repeated only if that has one effect: every POST gets an
+    /// `Idempotency-Key` for it, which costs the server a record. Zero sends each call once, without a key.
+    #[must_use]
+    pub fn retry_for(mut self, time: Duration) -> Self {
+        self.retry_for = time;
         self
     }
 
@@ -100,7 +115,7 @@ impl Client {
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &[&str]) -> Result<T, ClientError> {
-        error::read(self.request(Method::GET, path, Duration::ZERO).send().await).await
+        self.read(self.request(Method::GET, path, Duration::ZERO)).await
     }
 
     async fn get_with<T: DeserializeOwned>(
@@ -108,7 +123,7 @@ impl Client {
         path: &[&str],
         query: &(impl Serialize + ?Sized),
     ) -> Result<T, ClientError> {
-        error::read(self.request(Method::GET, path, Duration::ZERO).query(query).send().await).await
+        self.read(self.request(Method::GET, path, Duration::ZERO).query(query)).await
     }
 
     async fn post<T: DeserializeOwned>(
@@ -116,6 +131,18 @@ impl Client {
         path: &[&str],
         body: &(impl Serialize + ?Sized),
     ) -> Result<T, ClientError> {
-        error::read(self.request(Method::POST, path, Duration::ZERO).json(body).send().await).await
+        self.read(self.request(Method::POST, path, Duration::ZERO).json(body)).await
+    }
+
+    /// Sends a call and reads what it answers.
+    async fn read<T: DeserializeOwned>(&self, call: RequestBuilder) -> Result<T, ClientError> {
+        let (status, body) = self.call(call).await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| ClientError::Unreadable { status, reason: error.to_string() })
+    }
+
+    /// Sends a call whose answer says nothing but that it was done.
+    async fn done(&self, call: RequestBuilder) -> Result<(), ClientError> {
+        self.call(call).await.map(|_| ())
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use reqwest::Method;
 
-use super::{Client, ClientError, error};
+use super::{Client, ClientError};
 use crate::Json;
 use crate::recurring::{
     BackfillRecurring, Backfilled, PauseRecurring, RecurringAction, RecurringCreated, RecurringExplanation,
@@ -52,7 +52,7 @@ impl Client {
     /// `unknown-action` when there is none, `invalid-action` with the field.
     pub async fn update_recurring(&self, id: &str, changes: &Json) -> Result<RecurringAction, ClientError> {
         let call = self.request(Method::PUT, &["v1", "recurring", id], Duration::ZERO).json(changes);
-        error::read(call.send().await).await
+        self.read(call).await
     }
 
     /// Deletes a recurring action.
@@ -61,7 +61,7 @@ impl Client {
     /// `unknown-action` when there is none.
     pub async fn delete_recurring(&self, id: &str) -> Result<(), ClientError> {
         let call = self.request(Method::DELETE, &["v1", "recurring", id], Duration::ZERO);
-        error::checked(call.send().await).await.map(|_| ())
+        self.done(call).await
     }
 
     /// Pauses a recurring action.

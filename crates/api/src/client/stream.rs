@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response};
 
-use super::{Client, ClientError, error};
+use super::{Client, ClientError};
 use crate::change::FollowChanges;
 
 /// Longest event that is taken, in bytes.
@@ -34,7 +34,7 @@ impl Client {
     /// `not-found` when there is no such instance.
     pub async fn events(&self, id: &str, after: Option<&str>) -> Result<EventStream, ClientError> {
         let call = self.request(Method::GET, &["v1", "instances", id, "events"], Duration::ZERO);
-        follow(call, after).await
+        self.follow(call, after).await
     }
 
     /// What happens to instances, from now on or from the event after an id. The first event is named `listening`, changes
@@ -48,19 +48,18 @@ impl Client {
         after: Option<&str>,
     ) -> Result<EventStream, ClientError> {
         let call = self.request(Method::GET, &["v1", "events"], Duration::ZERO).query(filter);
-        follow(call, after).await
+        self.follow(call, after).await
     }
-}
 
-async fn follow(call: RequestBuilder, after: Option<&str>) -> Result<EventStream, ClientError> {
-    /// A stream lasts as long as somebody wants to hear it.
-    const FOR_EVER: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
-    let mut call = call.timeout(FOR_EVER);
-    if let Some(after) = after {
-        call = call.header("last-event-id", after);
+    async fn follow(&self, call: RequestBuilder, after: Option<&str>) -> Result<EventStream, ClientError> {
+        /// A stream lasts as long as its reader follows it.
+        const FOR_EVER: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
+        let mut call = call.timeout(FOR_EVER);
+        if let Some(after) = after {
+            call = call.header("last-event-id", after);
+        }
+        Ok(EventStream { response: self.open(call).await?, buffer: Vec::new() })
     }
-    let response = error::checked(call.send().await).await?;
-    Ok(EventStream { response, buffer: Vec::new() })
 }
 
 impl EventStream {

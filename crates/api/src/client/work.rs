@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde::Serialize;
 
-use super::{Client, ClientError, error};
+use super::{Client, ClientError};
 use crate::work::{CompleteWork, FailWork, FetchWork, FetchedWork, Heartbeat, HeartbeatAnswer, ReleaseWork};
 use crate::worker::WorkerList;
 
@@ -18,7 +18,7 @@ impl Client {
         // The time to wait is part of the body; here it only makes the patience of the connection longer.
         let patience = super::ANSWER_TIMEOUT + Duration::from_millis(request.wait_ms);
         let call = self.request(Method::POST, &["v1", "work", "fetch"], Duration::ZERO).timeout(patience);
-        error::read(call.json(request).send().await).await
+        self.read(call.json(request)).await
     }
 
     /// Extends a lease and hears whether to go on.
@@ -55,7 +55,7 @@ impl Client {
 
     async fn answer_work(&self, verb: &str, request: &impl Serialize) -> Result<(), ClientError> {
         let call = self.request(Method::POST, &["v1", "work", verb], Duration::ZERO).json(request);
-        error::checked(call.send().await).await.map(|_| ())
+        self.done(call).await
     }
 
     /// A page of workers.

@@ -1,5 +1,7 @@
 //! What can be said to a server.
 
+use std::time::Duration;
+
 use clap::{Args, Subcommand, ValueEnum};
 use segno_api::Client;
 use segno_api::instance::{BulkAction, Status};
@@ -50,13 +52,17 @@ impl Connection {
         let or_default = |name: Option<String>| name.unwrap_or_else(|| "default".to_owned());
         let namespace = or_default(pick(&self.namespace, profile.namespace));
         let tenant = or_default(pick(&self.tenant, profile.tenant));
-        let client = Client::new(&server)?.scope(namespace, tenant);
+        let client = Client::new(&server)?.scope(namespace, tenant).retry_for(RETRY_FOR);
         Ok(match pick(&self.key, profile.key) {
             Some(key) => client.key(key),
             None => client,
         })
     }
 }
+
+/// How long a command repeats a call while the server cannot be reached: long enough for a restart, and not so long that a
+/// wrong address looks like a server.
+const RETRY_FOR: Duration = Duration::from_secs(5);
 
 /// What to do on a server.
 #[derive(Debug, Subcommand)]

@@ -1,5 +1,8 @@
 //! `segno tail`: the events of an instance as they happen, or what happens to all of them.
 
+use std::time::Duration;
+
+use segno::clock::{self, SystemClock};
 use segno_api::change::{Change, FollowChanges};
 use segno_api::client::EventStream;
 use segno_api::history::HistoryEvent;
@@ -11,8 +14,11 @@ use crate::arguments::Format;
 use crate::exit::Failure;
 use crate::output::write;
 
-/// Connections that broke before an event came, until we give up.
-const MAX_TRIES: u32 = 5;
+/// Pause before a stream that ended is opened again; doubled each time until an event comes.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Longest such pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// What is followed.
 enum Source {
@@ -32,15 +38,17 @@ impl Source {
 /// Does it.
 pub async fn run(arguments: Tail, format: Format) -> Result<(), Failure> {
     let Tail { id, prefix, status, orchestration, label, connection } = arguments;
-    let client = connection.client()?;
+    let mut client = connection.client()?;
     let source = match id {
         Some(id) => Source::Instance(id),
         None => Source::All(FollowChanges { prefix, status, orchestration, label }),
     };
     let mut last = None;
-    let mut tries = 0;
+    let mut pause = FIRST_PAUSE;
     loop {
         let mut stream = source.open(&client, last.as_deref()).await?;
+        // A server that was there may restart, however long that takes.
+        client = client.retry_for(Duration::MAX);
         loop {
             match stream.next().await {
                 Ok(Some(event)) if event.name == "end" => return Ok(()),
@@ -48,7 +56,7 @@ pub async fn run(arguments: Tail, format: Format) -> Result<(), Failure> {
                     return Err(Failure::Serving(format!("the server ended the stream: {}", event.data)));
                 }
                 Ok(Some(event)) => {
-                    tries = 0;
+                    pause = FIRST_PAUSE;
                     last = Some(event.id.clone());
                     match event.name.as_str() {
                         "listening" => {}
@@ -59,14 +67,13 @@ pub async fn run(arguments: Tail, format: Format) -> Result<(), Failure> {
                     }
                 }
                 // The server stopped or the connection broke: on after the last event.
-                Ok(None) | Err(_) if tries < MAX_TRIES => {
-                    tries += 1;
-                    break;
-                }
-                Ok(None) => return Err(Failure::Serving("the server ended the stream".to_owned())),
+                Ok(None) => break,
+                Err(error) if error.is_temporary() => break,
                 Err(error) => return Err(error.into()),
             }
         }
+        clock::sleep(&SystemClock, pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
     }
 }
 

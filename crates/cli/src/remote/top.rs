@@ -32,6 +32,8 @@ pub async fn queues(arguments: Nothing, format: Format) -> Result<(), Failure> {
 pub async fn run(arguments: Nothing, format: Format) -> Result<(), Failure> {
     let client = arguments.connection.client()?;
     let mut now = look(&client).await?;
+    // A server that was there may restart, however long that takes.
+    let client = client.retry_for(Duration::MAX);
     if format == Format::Json || !stdout().is_terminal() {
         return print(format, &now, table(&now, None));
     }

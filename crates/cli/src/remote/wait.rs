@@ -31,17 +31,26 @@ pub async fn until_ended(
 ) -> Result<(), Failure> {
     let clock = SystemClock::shared();
     let deadline_ms = seconds.map(|seconds| clock.now_ms().saturating_add(seconds.saturating_mul(1_000)));
+    // The first answer does not wait: an address that is wrong is reported soon. After that the server may restart.
+    let mut found = client.instance(id, Duration::ZERO).await;
     loop {
-        let left = deadline_ms.map(|at| Duration::from_millis(at.saturating_sub(clock.now_ms())));
-        let instance = client.instance(id, left.unwrap_or(ONE_WAIT).min(ONE_WAIT)).await?;
-        if matches!(instance.status, Status::Completed | Status::Failed | Status::Cancelled) {
-            return ended(&instance, format);
+        match found {
+            Ok(instance) if has_ended(&instance) => return ended(&instance, format),
+            Err(error) if !error.is_temporary() || deadline_ms.is_none() => return Err(error.into()),
+            Ok(_) | Err(_) => {}
         }
+        let left = deadline_ms.map(|at| Duration::from_millis(at.saturating_sub(clock.now_ms())));
         if left.is_some_and(|left| left.is_zero()) {
             let text = format!("{id} has not ended within {} s; it goes on", seconds.unwrap_or_default());
             return Err(Failure::TimedOut(text));
         }
+        let patient = client.clone().retry_for(left.unwrap_or(Duration::MAX));
+        found = patient.instance(id, left.unwrap_or(ONE_WAIT).min(ONE_WAIT)).await;
     }
+}
+
+fn has_ended(instance: &Instance) -> bool {
+    matches!(instance.status, Status::Completed | Status::Failed | Status::Cancelled)
 }
 
 fn ended(instance: &Instance, format: Format) -> Result<(), Failure> {

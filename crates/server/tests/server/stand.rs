@@ -115,13 +115,16 @@ impl Stand {
 
     /// The typed client, as administrator.
     pub fn client(&self) -> segno_api::Client {
-        let client = segno_api::Client::new(&self.url("")).unwrap();
+        let client = segno_api::Client::new(&self.url("")).unwrap().retry_for(Duration::ZERO);
         if self.admin_key.is_empty() { client } else { client.key(self.admin_key.clone()) }
     }
 
     /// A client with a new key.
     pub async fn client_with(&self, role: Role, namespace: &str, tenant: &str) -> segno_api::Client {
-        segno_api::Client::new(&self.url("")).unwrap().key(self.key(role, namespace, tenant).await)
+        segno_api::Client::new(&self.url(""))
+            .unwrap()
+            .retry_for(Duration::ZERO)
+            .key(self.key(role, namespace, tenant).await)
     }
 
     /// A new key.

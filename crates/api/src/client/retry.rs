@@ -1,0 +1,170 @@
+//! Repeating calls, with exponential backoff and jitter, while the server restarts or cannot be reached.
+//!
+//! A call is repeated only if that cannot do it twice: reads, POSTs with an `Idempotency-Key` (the client makes one up for each),
+//! answers of workers (their lease counts once), and whatever was never sent because there was no connection.
+
+use std::time::Duration;
+
+use reqwest::header::HeaderValue;
+use reqwest::{Method, Request, RequestBuilder, Response};
+use tokio::time::Instant;
+
+use super::{Client, ClientError, error};
+
+/// Pause before the first repetition; each pause is twice as long as the one before.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Longest pause between two tries.
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// Name of the header that makes a POST safe to repeat.
+pub(super) const IDEMPOTENCY_KEY: &str = "idempotency-key";
+
+impl Client {
+    /// Sends a call until it is answered or the time for that is over, and reads the whole answer.
+    pub(super) async fn call(&self, call: RequestBuilder) -> Result<(u16, Vec<u8>), ClientError> {
+        self.repeat(call, error::whole).await
+    }
+
+    /// Sends a call until it is answered or the time for that is over; the answer is not read yet.
+    pub(super) async fn open(&self, call: RequestBuilder) -> Result<Response, ClientError> {
+        self.repeat(call, error::checked).await
+    }
+
+    async fn repeat<T, F>(
+        &self,
+        call: RequestBuilder,
+        read: impl Fn(Result<Response, reqwest::Error>) -> F,
+    ) -> Result<T, ClientError>
+    where
+        F: Future<Output = Result<T, ClientError>>,
+    {
+        let mut request = call.build().map_err(ClientError::Unreachable)?;
+        if self.retry_for.is_zero() {
+            return read(self.http.execute(request).await).await;
+        }
+        make_repeatable(&mut request);
+        let mut tries = Tries::new(self.retry_for);
+        loop {
+            let Some(next) = request.try_clone() else { return read(self.http.execute(request).await).await };
+            match read(self.http.execute(next).await).await {
+                Err(error) if may_repeat(&request, &error) => tries.pause(error).await?,
+                answered => return answered,
+            }
+        }
+    }
+}
+
+/// Gives a POST a key of its own, unless it has one or is safe without.
+fn make_repeatable(request: &mut Request) {
+    let needs_key = *request.method() == Method::POST && !is_of_a_worker(request);
+    if needs_key && !request.headers().contains_key(IDEMPOTENCY_KEY) {
+        if let Some(key) = random_key() {
+            request.headers_mut().insert(IDEMPOTENCY_KEY, key);
+        }
+    }
+}
+
+/// Whether a lease makes the call count once.
+fn is_of_a_worker(request: &Request) -> bool {
+    request.url().path().contains("/v1/work/")
+}
+
+fn random_key() -> Option<HeaderValue> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    HeaderValue::from_str(&format!("{:032x}", u128::from_be_bytes(bytes))).ok()
+}
+
+/// Whether a try that failed so may be followed by another.
+fn may_repeat(request: &Request, failed: &ClientError) -> bool {
+    let has_one_effect = matches!(*request.method(), Method::GET | Method::HEAD)
+        || request.headers().contains_key(IDEMPOTENCY_KEY)
+        || is_of_a_worker(request);
+    match failed {
+        // Without a connection nothing was sent.
+        ClientError::Unreachable(error) => error.is_connect() || (has_one_effect && !error.is_builder()),
+        failed => has_one_effect && failed.is_temporary(),
+    }
+}
+
+/// Tries of one call.
+struct Tries {
+    retry_for: Duration,
+    gives_up_at: Option<Instant>,
+    pause: Duration,
+}
+
+impl Tries {
+    fn new(retry_for: Duration) -> Self {
+        Tries { retry_for, gives_up_at: None, pause: FIRST_PAUSE }
+    }
+
+    /// Waits before the next try; gives the failure back when the time is over.
+    async fn pause(&mut self, failed: ClientError) -> Result<(), ClientError> {
+        let now = Instant::now();
+        let gives_up_at = match self.gives_up_at {
+            Some(at) => Some(at),
+            None => now.checked_add(self.retry_for),
+        };
+        self.gives_up_at = gives_up_at;
+        let pause = jittered(self.pause);
+        if gives_up_at.is_some_and(|at| now + pause > at) {
+            return Err(failed);
+        }
+        sleep(pause).await;
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        Ok(())
+    }
+}
+
+/// Half of a pause, and up to as much again: clients that lost the same server do not come back in step.
+fn jittered(pause: Duration) -> Duration {
+    let mut byte = [0];
+    let _ = getrandom::fill(&mut byte);
+    pause / 2 + pause * u32::from(byte[0]) / 512
+}
+
+#[expect(clippy::disallowed_methods, reason = "a client of the server has no clock but the machine's")]
+async fn sleep(pause: Duration) {
+    tokio::time::sleep(pause).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(method: Method, path: &str) -> Request {
+        Request::new(method, format!("http://127.0.0.1:1{path}").parse().unwrap())
+    }
+
+    #[test]
+    fn posts_get_a_key_of_their_own_and_keep_the_one_they_have() {
+        let mut start = request(Method::POST, "/v1/instances");
+        make_repeatable(&mut start);
+        let key = start.headers()[IDEMPOTENCY_KEY].clone();
+        assert_eq!(key.len(), 32);
+        make_repeatable(&mut start);
+        assert_eq!(start.headers()[IDEMPOTENCY_KEY], key);
+        for (method, path) in [(Method::POST, "/v1/work/complete"), (Method::GET, "/v1/instances")] {
+            let mut other = request(method, path);
+            make_repeatable(&mut other);
+            assert!(!other.headers().contains_key(IDEMPOTENCY_KEY), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_what_cannot_be_done_twice_is_repeated() {
+        let busy = || ClientError::Unreadable { status: 503, reason: String::new() };
+        let wrong = || ClientError::Unreadable { status: 400, reason: String::new() };
+        let mut start = request(Method::POST, "/v1/instances");
+        assert!(!may_repeat(&start, &busy()));
+        make_repeatable(&mut start);
+        assert!(may_repeat(&start, &busy()) && !may_repeat(&start, &wrong()));
+        assert!(may_repeat(&request(Method::GET, "/v1/instances"), &busy()));
+        assert!(may_repeat(&request(Method::POST, "/v1/work/complete"), &busy()));
+        for method in [Method::PUT, Method::PATCH, Method::DELETE] {
+            assert!(!may_repeat(&request(method, "/v1/functions/f"), &busy()));
+        }
+    }
+}

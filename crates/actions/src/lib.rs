@@ -3,6 +3,7 @@
 pub mod action;
 pub mod functions;
 pub mod hooks;
+mod listed;
 pub mod listing;
 mod moment;
 mod options;
@@ -15,6 +16,7 @@ mod target;
 pub mod telemetry;
 pub mod template;
 
+pub use listed::{Listed, Unreadable};
 pub use options::ActionOptions;
 pub use settle::Settle;
 pub use target::{OrchestrationName, Target};

@@ -96,14 +96,14 @@ impl Index {
         RecordWrite::Delete { kind: self.entries.to_owned(), id, expect: Expect::Anything }
     }
 
-    /// The records after a place, newest first. `place_of` tells where a record is listed that was stored before there was an index.
+    /// The records after a place with theirs, newest first. `place_of` tells where a record is listed that was stored before there was an index.
     pub(crate) async fn page(
         &self,
         store: &dyn Store,
         scope: &Scope,
         (after, limit): (Option<Place>, usize),
         place_of: fn(&Record) -> Option<Place>,
-    ) -> Result<Vec<Record>, ActionError> {
+    ) -> Result<Vec<(Place, Record)>, ActionError> {
         self.build(store, scope, place_of).await?;
         let prefix = scope.id_prefix();
         let (mut found, mut after) = (Vec::new(), after.map(|place| format!("{prefix}{place}")));
@@ -132,25 +132,24 @@ impl Index {
         store: &dyn Store,
         scope: &Scope,
         entries: Vec<Record>,
-    ) -> Result<Vec<Record>, ActionError> {
+    ) -> Result<Vec<(Place, Record)>, ActionError> {
         let prefix = scope.id_prefix();
-        let id_of = |entry: &Record| {
-            let place = entry.id.strip_prefix(&prefix).and_then(|place| place.parse::<Place>().ok());
-            place.map(|place| format!("{prefix}{}", place.id()))
-        };
         let reads = entries.iter().map(|entry| {
-            let id = id_of(entry);
+            let place = entry.id.strip_prefix(&prefix).and_then(|place| place.parse::<Place>().ok());
+            let id = place.map(|place| (place, format!("{prefix}{}", place.id())));
             async move {
                 match id {
-                    Some(id) => store.get_record(self.of, &id).await,
+                    Some((place, id)) => {
+                        store.get_record(self.of, &id).await.map(|record| Some((place, record?)))
+                    }
                     None => Ok(None),
                 }
             }
         });
         let (mut found, mut writes) = (Vec::new(), Vec::new());
-        for (entry, record) in entries.iter().zip(segno::try_join_all(reads).await?) {
-            match record {
-                Some(record) => found.push(record),
+        for (entry, row) in entries.iter().zip(segno::try_join_all(reads).await?) {
+            match row {
+                Some(row) => found.push(row),
                 None => writes.push(RecordWrite::Delete {
                     kind: entry.kind.clone(),
                     id: entry.id.clone(),

@@ -13,7 +13,6 @@ use segno::clock::Clock;
 use segno::store::{ExecutionStatus, ProviderError, Store};
 use segno::{Category, Context, Epilogue, Failure, InstanceEnd, Payload};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::action::{ActionError, ActionStatus, RECOVERED, settle as action};
 use crate::functions::{Namespace, Scope, Tenant};
@@ -71,7 +70,7 @@ pub(crate) struct Settling {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Ended {
     /// With this result.
-    Completed(Value),
+    Completed(Payload),
     /// For this reason.
     Failed(String),
     /// It was cancelled for the next occurrence of a recurring action.
@@ -81,7 +80,7 @@ pub(crate) enum Ended {
 impl Ended {
     fn of(result: &Result<Payload, Failure>) -> Self {
         match result {
-            Ok(result) => Ended::Completed(result.decode().unwrap_or_default()),
+            Ok(result) => Ended::Completed(result.clone()),
             Err(failure) => Ended::by(failure),
         }
     }
@@ -97,9 +96,13 @@ impl Ended {
     pub(crate) fn of_instance(instance: &Instance) -> Option<Self> {
         match (instance.result(), instance.failure()) {
             _ if !instance.has_ended() => None,
-            (Some(result), _) => Some(Ended::Completed(result.decode().unwrap_or_default())),
+            (Some(result), _) => Some(Ended::Completed(result.clone())),
             (_, Some(failure)) => Some(Ended::by(failure)),
-            _ if instance.status == ExecutionStatus::Completed => Some(Ended::Completed(Value::Null)),
+            _ if instance.unreadable.is_some() => {
+                let problem = instance.unreadable.as_deref().unwrap_or_default();
+                Some(Ended::Failed(format!("it ended as {}, but {problem}", instance.status)))
+            }
+            _ if instance.status == ExecutionStatus::Completed => Some(Ended::Completed(Payload::null())),
             _ => Some(Ended::Failed(format!("it ended as {}", instance.status))),
         }
     }

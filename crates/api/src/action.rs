@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::Json;
+use crate::unreadable::Unreadable;
 
 /// What makes an action due.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -28,7 +29,7 @@ pub enum ActionTrigger {
 
 /// How far an action is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", try_from = "ReadStatus")]
 pub enum ActionStatus {
     /// It waits for its time.
     Pending,
@@ -37,13 +38,41 @@ pub enum ActionStatus {
     /// It is done.
     Completed {
         /// What the function returned.
-        result: serde_json::Value,
+        result: Json,
     },
     /// It failed, was cancelled, or was given up.
     Failed {
         /// Why.
         reason: String,
     },
+}
+
+/// A status as it is read. A tagged enum is read by way of memory that cannot hold raw JSON, and results are kept raw.
+#[derive(Deserialize)]
+struct ReadStatus {
+    #[serde(rename = "type")]
+    name: ActionStatusName,
+    #[serde(default)]
+    result: Option<Json>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+impl TryFrom<ReadStatus> for ActionStatus {
+    type Error = &'static str;
+
+    fn try_from(read: ReadStatus) -> Result<Self, Self::Error> {
+        Ok(match read.name {
+            ActionStatusName::Pending => ActionStatus::Pending,
+            ActionStatusName::Running => ActionStatus::Running,
+            ActionStatusName::Completed => {
+                ActionStatus::Completed { result: read.result.unwrap_or_else(Json::null) }
+            }
+            ActionStatusName::Failed => {
+                ActionStatus::Failed { reason: read.reason.ok_or("a failed action has no reason")? }
+            }
+        })
+    }
 }
 
 /// The name of a status, for filters.
@@ -146,6 +175,9 @@ pub struct CreateAction {
 pub struct ActionList {
     /// The actions, newest first.
     pub actions: Vec<Action>,
+    /// Rows of this page that cannot be read; absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// Give this as `cursor` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

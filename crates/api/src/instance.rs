@@ -117,6 +117,9 @@ pub struct Instance {
     pub completed_at: Option<Timestamp>,
     /// Raised by every commit; also its `ETag`.
     pub revision: u64,
+    /// What of its stored data cannot be read, and why; it can be deleted all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
 }
 
 /// How something failed.

@@ -16,6 +16,7 @@
 //! | `audit` | who changed what |
 //! | `client` | a client that speaks all of it |
 //! | `system` | the state of a node and of the store |
+//! | `unreadable` | stored rows that cannot be read, in listings |
 //!
 //! **Invariants.** These types are the wire format and nothing else: they hold no logic, and no stored format depends on
 //! them. Unknown fields in a request are refused. Times are RFC 3339 in UTC.
@@ -34,9 +35,11 @@ pub mod key;
 pub mod problem;
 pub mod recurring;
 pub mod system;
+pub mod unreadable;
 pub mod work;
 pub mod worker;
 
 pub use client::{Client, ClientError};
 pub use json::Json;
 pub use problem::{FieldProblem, Problem};
+pub use unreadable::Unreadable;

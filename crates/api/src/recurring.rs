@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::Json;
+use crate::unreadable::Unreadable;
 
 /// What becomes of an occurrence whose predecessor still runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -368,6 +369,9 @@ pub struct RecurringSummary {
 pub struct RecurringList {
     /// Newest first.
     pub recurring_actions: Vec<RecurringSummary>,
+    /// Rows of this page that cannot be read; absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// Give this as `cursor` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

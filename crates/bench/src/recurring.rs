@@ -114,7 +114,7 @@ async fn sample(store: &Arc<dyn Store>, functions: &Functions) -> anyhow::Result
         provider: "note".to_owned(),
         orchestration: None,
         action_type: String::new(),
-        payload: serde_json::Value::Null,
+        payload: segno::Payload::null(),
         metadata: BTreeMap::new(),
         dedup_key: None,
     };

@@ -7,7 +7,7 @@ use segno_stores::StoreUrl;
 
 use crate::arguments::{Format, KeyRole, KeysArguments, KeysVerb};
 use crate::exit::Failure;
-use crate::output::{Rows, Table, print, print_rows, short_time};
+use crate::output::{Rows, Table, print, print_rows, short_time, warn_of_unreadable};
 
 /// Rows of a page when keys are listed directly.
 const PAGE_ROWS: usize = 100;
@@ -91,22 +91,19 @@ impl Place {
 
     async fn list(&self) -> Result<Vec<Key>, Failure> {
         let mut keys: Vec<Key> = Vec::new();
+        let mut after: Option<String> = None;
         loop {
-            let after = keys.last().map(|key| key.id.clone());
-            let (page, more) = match self {
-                Place::Server(client) => {
-                    let page = client.keys(after.as_deref()).await?;
-                    (page.keys, page.next_cursor.is_some())
-                }
+            let page = match self {
+                Place::Server(client) => client.keys(after.as_deref()).await?,
                 Place::Store(store) => {
-                    let page = store.list(after.as_deref(), PAGE_ROWS).await;
-                    let page = page.map_err(|refusal| Failure::Refused(refusal.to_string()))?;
-                    let more = page.len() == PAGE_ROWS;
-                    (page, more)
+                    let page = store.page(after.as_deref(), PAGE_ROWS).await;
+                    page.map_err(|refusal| Failure::Refused(refusal.to_string()))?
                 }
             };
-            keys.extend(page);
-            if !more {
+            warn_of_unreadable(&page.unreadable);
+            keys.extend(page.keys);
+            after = page.next_cursor;
+            if after.is_none() {
                 return Ok(keys);
             }
         }

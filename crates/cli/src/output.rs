@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use segno_api::Unreadable;
 use serde::Serialize;
 
 use crate::arguments::Format;
@@ -54,6 +55,13 @@ pub fn warn(warnings: &[String]) {
     for warning in warnings {
         // A warning that cannot be printed is not a reason to fail.
         let _ = writeln!(io::stderr(), "warning: {warning}");
+    }
+}
+
+/// Warns on stderr of rows that the server cannot read: they are in no table, and can be deleted by their ids.
+pub fn warn_of_unreadable(rows: &[Unreadable]) {
+    for row in rows {
+        eprintln!("warning: {} cannot be read: {}", row.id, row.reason);
     }
 }
 

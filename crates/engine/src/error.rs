@@ -32,7 +32,9 @@ macro_rules! codes {
 codes! {
     /// A payload is larger than the limit.
     PayloadTooLarge = "payload-too-large", Invalid;
-    /// A value cannot be written as JSON, or a text is not JSON.
+    /// A payload is nested deeper than the limit.
+    PayloadTooDeep = "payload-too-deep", Invalid;
+    /// A value cannot be written as JSON, or a text is not JSON that every reader can take.
     PayloadNotJson = "payload-not-json", Invalid;
     /// Stored JSON does not fit the type that the code asks for.
     PayloadMismatch = "payload-mismatch", Invalid;

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::clock::duration_ms;
 use crate::error::Error;
-use crate::limits::{MAX_FAILURE_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES};
+use crate::limits::{MAX_FAILURE_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH};
 
 /// Why something failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -150,12 +150,26 @@ impl Failure {
         if let Some(code) = &mut self.code {
             cut(code, MAX_NAME_BYTES);
         }
+        if self.details.as_ref().is_some_and(|details| is_deeper(details, MAX_PAYLOAD_DEPTH)) {
+            self.details = None;
+            self.message =
+                format!("{} (details deeper than {MAX_PAYLOAD_DEPTH} levels were left out)", self.message);
+        }
         let bytes = self.details.as_ref().map_or(0, |details| details.to_string().len());
         if bytes > MAX_PAYLOAD_BYTES {
             self.details = None;
             self.message = format!("{} (details of {bytes} bytes were left out)", self.message);
         }
         self
+    }
+}
+
+/// Whether a value has more than this many levels of arrays and objects. Looks no deeper than that.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
+        Value::Object(fields) => levels == 0 || fields.values().any(|field| is_deeper(field, levels - 1)),
+        _ => false,
     }
 }
 

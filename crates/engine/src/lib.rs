@@ -14,6 +14,7 @@ mod failure;
 mod guide;
 mod handles;
 pub mod ids;
+mod json_rule;
 pub mod limits;
 mod metric;
 mod names;

@@ -8,6 +8,13 @@ use std::time::Duration;
 /// Largest payload (input, result, signal, status, failure details) in bytes of JSON text.
 pub const MAX_PAYLOAD_BYTES: usize = 2 * 1024 * 1024;
 
+/// Deepest nesting of a payload, in levels of arrays and objects. Common JSON readers give up at 128.
+pub const MAX_PAYLOAD_DEPTH: usize = 100;
+
+/// Levels that a value may add around the [`Payload`](crate::Payload)s inside it, so that what a node was given fits into
+/// what it makes of it: the call of a function around its input, say.
+pub const MAX_ENVELOPE_DEPTH: usize = 16;
+
 /// Longest message of a failure in bytes; longer ones are cut. Details over [`MAX_PAYLOAD_BYTES`] are left out.
 pub const MAX_FAILURE_MESSAGE_BYTES: usize = 64 * 1024;
 

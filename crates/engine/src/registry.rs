@@ -151,8 +151,8 @@ impl RegistryBuilder {
             let code = code.clone();
             Box::pin(async move {
                 let input = input.decode().map_err(|error| from_engine_error(&error))?;
-                let output = code(Context::new(shared), input).await?;
-                Payload::encode(&output).map_err(|error| from_engine_error(&error))
+                let output = code(Context::new(Arc::clone(&shared)), input).await?;
+                shared.encode(&output).map_err(|error| from_engine_error(&error))
             })
         });
         let version = match handle.version().map(names::check_version).transpose() {

@@ -14,6 +14,7 @@ use axum::response::{IntoResponse, Response};
 use segno::clock::{self, Clock};
 use segno::ids::IdSource;
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
+use segno_actions::{Listed, Unreadable};
 use segno_api::audit::AuditEntry;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -139,14 +140,18 @@ pub async fn list(
     scope: &Scope,
     after_id: Option<&str>,
     limit: usize,
-) -> Result<Vec<AuditEntry>, Refusal> {
+) -> Result<Vec<Listed<AuditEntry>>, Refusal> {
     let after = after_id.map(|id| scope.stored(id));
     let request = ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id: after.as_deref(), limit };
     let records = store.list_records(request).await?;
     let entries = records.iter().filter_map(|record| {
-        let entry: StoredEntry = serde_json::from_slice(&record.body).ok()?;
-        Some(AuditEntry {
-            id: scope.shown(&record.id)?.to_owned(),
+        let id = scope.shown(&record.id)?.to_owned();
+        let entry: StoredEntry = match serde_json::from_slice(&record.body) {
+            Ok(entry) => entry,
+            Err(error) => return Some(Listed::Unreadable(Unreadable { id, reason: error.to_string() })),
+        };
+        Some(Listed::Readable(AuditEntry {
+            id,
             at: timestamp(entry.at_ms),
             key: entry.key,
             operation: entry.operation,
@@ -155,7 +160,7 @@ pub async fn list(
             tenant: scope.tenant().to_owned(),
             status: entry.status,
             request_id: entry.request_id,
-        })
+        }))
     });
     Ok(entries.collect())
 }

@@ -42,6 +42,7 @@ mod problem;
 mod readiness;
 mod request_id;
 mod routes;
+mod same_json;
 pub mod samples;
 mod scope;
 mod server;

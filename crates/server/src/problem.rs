@@ -136,6 +136,16 @@ impl Refusal {
         Self::new(Code::BuiltInOrchestration, detail)
     }
 
+    /// User data in a field of the request breaks the rule of the engine.
+    pub fn payload(field: &str, error: &segno::Error) -> Self {
+        let code = error.code().as_str();
+        let mut refusal = Self::told(StatusCode::BAD_REQUEST, code, error.to_string());
+        let problem = FieldProblem { field: field.to_owned(), detail: refusal.detail.to_string() };
+        refusal.detail = format!("{field}: {}", refusal.detail).into();
+        refusal.errors.push(problem);
+        refusal
+    }
+
     /// Nothing of this name is there, or not for this caller: the two cannot be told apart.
     pub fn not_found(what: &str, id: &str) -> Self {
         Self::new(Code::NotFound, format!("there is no {what} {id:?}"))
@@ -257,6 +267,13 @@ impl Refusal {
             ErrorKind::Unavailable | ErrorKind::Closed => {
                 tracing::warn!(%error, "the store is not available");
                 Self::unavailable("the store is not available at the moment", operation::effect())
+            }
+            ErrorKind::Corrupt => {
+                tracing::error!(%error, "stored data cannot be read");
+                let detail = "what is stored cannot be read; the server's log has the reason, under the id of this \
+                              request. It can still be listed and deleted";
+                let code = segno::Code::StoredDataUnreadable.as_str();
+                Self::told(StatusCode::INTERNAL_SERVER_ERROR, code, detail.to_owned())
             }
             _ => {
                 tracing::error!(%error, "a request failed");

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use segno::clock::{self, SystemClock};
 use segno::context::Either;
-use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, RegistryBuilder, Signal};
+use segno::{
+    Activity, ActivityContext, Context, Failure, Orchestration, Payload, Registry, RegistryBuilder, Signal,
+};
 use segno_actions::functions::FunctionsBuilder;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +53,7 @@ pub fn functions(functions: FunctionsBuilder) -> FunctionsBuilder {
     functions.rust("echo", echo).rust("greet", greet_by_name).rust("slow", slow)
 }
 
-async fn echo(_ctx: ActivityContext, input: serde_json::Value) -> Result<serde_json::Value, Failure> {
+async fn echo(_ctx: ActivityContext, input: Payload) -> Result<Payload, Failure> {
     Ok(input)
 }
 

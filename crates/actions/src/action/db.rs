@@ -16,6 +16,7 @@ use super::record::{
     running_place_of,
 };
 use crate::functions::Scope;
+use crate::listed::Listed;
 use crate::listing::Place;
 use crate::moment::{due_ms, timestamp};
 
@@ -74,6 +75,7 @@ impl ActionDb {
     /// `invalid-action` when a field is wrong, `action-exists` when there is one of its id.
     pub async fn insert(&self, action: &Action) -> Result<(), ActionError> {
         action.check()?;
+        action.check_input()?;
         action.check_size(&self.scope)?;
         let writes = action.writes(&self.scope, Expect::Absent, Some(self.keep_finished))?;
         match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
@@ -183,10 +185,11 @@ impl ActionDb {
         Ok(())
     }
 
-    /// Pending actions that are due at a time, in the order of their times. Reads what is due and nothing else.
+    /// Pending actions that are due at a time, in the order of their times. Reads what is due and nothing else. Records
+    /// that cannot be read are left out, and logged.
     ///
     /// # Errors
-    /// `stored-data-unreadable` when one cannot be read.
+    /// `store` when the store cannot be read.
     pub async fn range_due(&self, now: Timestamp) -> Result<Vec<Action>, ActionError> {
         let mut limit = PAGE;
         loop {
@@ -198,7 +201,7 @@ impl ActionDb {
             };
             let records = self.store.due_records(request).await?;
             if records.len() < limit {
-                return self.decode_own(&records);
+                return Ok(self.readable(&records));
             }
             limit = limit.saturating_mul(4);
         }
@@ -217,7 +220,8 @@ impl ActionDb {
         let mut recovered = 0;
         for record in self.list(ACTION_RUN_KIND, &self.scope.id_prefix()).await? {
             let Some(found) = self.store.get_record(ACTION_KIND, &record.id).await? else { continue };
-            let stored = decode(&found)?;
+            // Nobody knows what runs of it; it can be listed and deleted.
+            let Ok(stored) = decode(&found) else { continue };
             let action = &stored.action;
             let is_left_behind = action.status == ActionStatus::Running
                 && action.instance.is_none()
@@ -294,12 +298,12 @@ impl ActionDb {
         Ok(writes)
     }
 
-    /// All actions, newest first.
+    /// All actions, newest first. Records that cannot be read are left out, and logged; [`ActionDb::page`] shows them.
     ///
     /// # Errors
-    /// `stored-data-unreadable` when one cannot be read.
+    /// `store` when the store cannot be read.
     pub async fn list_all(&self) -> Result<Vec<Action>, ActionError> {
-        let mut actions = self.decode_own(&self.list(ACTION_KIND, &self.scope.id_prefix()).await?)?;
+        let mut actions = self.readable(&self.list(ACTION_KIND, &self.scope.id_prefix()).await?);
         actions.sort_by_key(|action| std::cmp::Reverse((action.created_at, action.id)));
         Ok(actions)
     }
@@ -307,19 +311,27 @@ impl ActionDb {
     /// A page of actions after a place, newest first. Reads those of the page and no others.
     ///
     /// # Errors
-    /// `stored-data-unreadable` when one cannot be read.
-    pub async fn page(&self, after: Option<Place>, limit: usize) -> Result<Vec<Action>, ActionError> {
-        let records = LISTING.page(&*self.store, &self.scope, (after, limit), place_of).await?;
-        self.decode_own(&records)
+    /// `store` when the store cannot be read.
+    pub async fn page(
+        &self,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<(Place, Listed<Action>)>, ActionError> {
+        let rows = LISTING.page(&*self.store, &self.scope, (after, limit), place_of).await?;
+        Ok(rows.into_iter().map(|(place, record)| (place, self.listed(&record))).collect())
     }
 
     /// A page of actions that run after a place, newest first. Reads those that run and no others.
     ///
     /// # Errors
-    /// `stored-data-unreadable` when one cannot be read.
-    pub async fn page_running(&self, after: Option<Place>, limit: usize) -> Result<Vec<Action>, ActionError> {
-        let records = RUNNING.page(&*self.store, &self.scope, (after, limit), running_place_of).await?;
-        self.decode_own(&records)
+    /// `store` when the store cannot be read.
+    pub async fn page_running(
+        &self,
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Vec<(Place, Listed<Action>)>, ActionError> {
+        let rows = RUNNING.page(&*self.store, &self.scope, (after, limit), running_place_of).await?;
+        Ok(rows.into_iter().map(|(place, record)| (place, self.listed(&record))).collect())
     }
 
     /// The action with its version.
@@ -344,11 +356,24 @@ impl ActionDb {
         }
     }
 
-    /// The actions of this scope among records of all.
-    fn decode_own(&self, records: &[Record]) -> Result<Vec<Action>, ActionError> {
+    /// A record of this scope as a row of a listing.
+    fn listed(&self, record: &Record) -> Listed<Action> {
+        let id = record.id.strip_prefix(&self.scope.id_prefix()).unwrap_or(&record.id);
+        Listed::of(decode(record).map(|stored| stored.action), id)
+    }
+
+    /// The actions of this scope among records of all, without those that cannot be read.
+    fn readable(&self, records: &[Record]) -> Vec<Action> {
         let prefix = self.scope.id_prefix();
         let own = records.iter().filter(|record| record.id.starts_with(&prefix));
-        own.map(|record| decode(record).map(|stored| stored.action)).collect()
+        let read = own.filter_map(|record| match self.listed(record) {
+            Listed::Readable(action) => Some(action),
+            Listed::Unreadable(row) => {
+                tracing::error!(action = row.id, reason = row.reason, "a stored action cannot be read");
+                None
+            }
+        });
+        read.collect()
     }
 }
 

@@ -4,19 +4,29 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use segno::Payload;
 use segno::store::memory::MemoryStore;
 use segno::store::{DueRecords, Expect, RecordBatch, RecordWrite, Records};
-use serde_json::json;
 use uuid::Uuid;
 
 use super::record::{ACTION_KIND, ACTION_RUN_KIND};
 use super::{Action, ActionDb, ActionError, ActionStatus, ActionTrigger, OnRestart};
 use crate::functions::Scope;
+use crate::listed::Listed;
+use crate::listing::Place;
 use crate::moment::timestamp;
 use segno_testkit::clock::VirtualClock;
 
 /// When these tests take place.
 const NOW_MS: u64 = 1_770_732_000_000;
+
+fn json(value: &impl serde::Serialize) -> Payload {
+    Payload::encode(value).unwrap()
+}
+
+fn readable(page: Vec<(Place, Listed<Action>)>) -> Vec<Action> {
+    page.into_iter().filter_map(|(_, row)| row.readable()).collect()
+}
 
 struct World {
     store: Arc<MemoryStore>,
@@ -79,7 +89,7 @@ async fn insert_and_range_due() {
 #[tokio::test]
 async fn range_due_excludes_non_pending() {
     let world = World::new();
-    let done = ActionStatus::Completed { result: json!(1) };
+    let done = ActionStatus::Completed { result: segno::Payload::encode(&1).unwrap() };
     let finished = Action { status: done, ..world.action(3, world.ago(50)) };
     world.insert(&[world.running(1, world.ago(50)), world.action(2, world.ago(40)), finished]).await;
     assert_eq!(world.due().await, [2]);
@@ -123,7 +133,7 @@ async fn what_runs_is_listed_in_pages_without_what_waits_or_has_ended() {
     world.db.set_status(Uuid::from_u128(102), ActionStatus::Failed { reason: "x".to_owned() }).await.unwrap();
     let (mut found, mut after) = (Vec::new(), None);
     loop {
-        let page = world.db.page_running(after, 2).await.unwrap();
+        let page = readable(world.db.page_running(after, 2).await.unwrap());
         found.extend(page.iter().map(|action| action.id.as_u128()));
         match page.last() {
             Some(last) if page.len() == 2 => after = Some(last.place()),
@@ -252,7 +262,7 @@ async fn actions_are_listed_newest_first() {
     assert_eq!(listed.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>(), [2, 1, 3]);
     let page = |after, limit| {
         let db = world.db.clone();
-        async move { db.page(after, limit).await.unwrap() }
+        async move { readable(db.page(after, limit).await.unwrap()) }
     };
     let ids = |page: &[Action]| page.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>();
     assert_eq!(ids(&page(None, 10).await), [2, 1, 3]);
@@ -272,14 +282,14 @@ async fn actions_that_run_are_listed_newest_first_and_no_others() {
         world.insert(&[Action { created_at: world.ago(ago), ..world.action(number, world.now) }]).await;
     }
     let running = || async {
-        let page = world.db.page_running(None, 10).await.unwrap();
+        let page = readable(world.db.page_running(None, 10).await.unwrap());
         page.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>()
     };
     for number in [3, 1, 2] {
         world.db.set_status(Uuid::from_u128(number), ActionStatus::Running).await.unwrap();
     }
     assert_eq!(running().await, [2, 1, 3]);
-    let ended = ActionStatus::Completed { result: json!(1) };
+    let ended = ActionStatus::Completed { result: json(&1) };
     world.db.set_status(Uuid::from_u128(1), ended).await.unwrap();
     assert_eq!(running().await, [2, 3]);
     assert_eq!(world.db.page(None, 10).await.unwrap().len(), 4);
@@ -299,7 +309,7 @@ async fn what_was_stored_before_there_was_an_index_is_listed() {
         let writes = writes.into_iter().filter(is_old).collect();
         world.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.unwrap();
     }
-    let ids = |page: Vec<Action>| page.iter().map(|action| action.id.as_u128()).collect::<Vec<_>>();
+    let ids = |page| readable(page).iter().map(|action| action.id.as_u128()).collect::<Vec<_>>();
     assert_eq!(ids(world.db.page(None, 2).await.unwrap()), [2, 1]);
     assert_eq!(ids(world.db.page_running(None, 9).await.unwrap()), [2, 1, 3]);
     world.insert(&[Action { created_at: world.ago(15), ..world.action(4, world.now) }]).await;
@@ -315,9 +325,12 @@ async fn what_was_stored_before_there_was_an_index_is_listed() {
 #[tokio::test]
 async fn an_action_ends_however_large_its_result_is() {
     let world = World::new();
-    let large = |bytes: usize| json!("x".repeat(bytes));
+    // One that was stored before inputs were bounded.
+    let large =
+        |bytes: usize| serde_json::from_str::<Payload>(&format!("\"{}\"", "x".repeat(bytes))).unwrap();
     let action = Action { tool_input: large(7_900_000), ..world.action(1, world.now) };
-    world.insert(std::slice::from_ref(&action)).await;
+    let writes = action.writes(&Scope::default(), Expect::Absent, None).unwrap();
+    world.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.unwrap();
     let (id, recurs) = (action.id, Some(Duration::from_secs(60)));
     world.db.update_recurrence(id, recurs).await.unwrap();
     world.db.set_status(id, ActionStatus::Running).await.unwrap();
@@ -325,9 +338,9 @@ async fn an_action_ends_however_large_its_result_is() {
     let ended = ActionStatus::Completed { result: large(2_000_000) };
     assert!(world.db.finish(stored, ended, world.now, RecordBatch::default()).await.unwrap());
     let found = world.db.get(id).await.unwrap();
-    assert_eq!(found.status, ActionStatus::Completed { result: json!(null) });
+    assert_eq!(found.status, ActionStatus::Completed { result: Payload::null() });
     assert!(found.note.unwrap().starts_with("the result has 2000002 bytes and is left out"));
-    let page = world.db.page(None, 9).await.unwrap();
+    let page = readable(world.db.page(None, 9).await.unwrap());
     assert_eq!(page.len(), 2, "its next run is stored");
     assert!(page.iter().any(|next| next.status == ActionStatus::Pending && next.note.is_none()));
     let too_large = Action { tool_input: large(8_200_000), ..world.action(2, world.now) };

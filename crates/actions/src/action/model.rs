@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use segno::Payload;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use uuid::Uuid;
 
 use super::error::ActionError;
@@ -45,7 +45,7 @@ impl ActionTrigger {
 
 /// How far an action is: `Pending → Running → Completed | Failed`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case", try_from = "StoredStatus")]
 pub enum ActionStatus {
     /// It waits for its time.
     Pending,
@@ -54,13 +54,50 @@ pub enum ActionStatus {
     /// It is done.
     Completed {
         /// What the function returned.
-        result: Value,
+        result: Payload,
     },
     /// It failed, was cancelled, or was given up.
     Failed {
         /// Why.
         reason: String,
     },
+}
+
+/// A status as it is read. A tagged enum is read by way of memory that cannot hold raw JSON, and results are kept raw.
+#[derive(Deserialize)]
+struct StoredStatus {
+    #[serde(rename = "type")]
+    name: StatusName,
+    #[serde(default)]
+    result: Option<Payload>,
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StatusName {
+    Pending,
+    Running,
+    Completed,
+    Failed,
+}
+
+impl TryFrom<StoredStatus> for ActionStatus {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredStatus) -> Result<Self, Self::Error> {
+        Ok(match stored.name {
+            StatusName::Pending => ActionStatus::Pending,
+            StatusName::Running => ActionStatus::Running,
+            StatusName::Completed => {
+                ActionStatus::Completed { result: stored.result.unwrap_or_else(Payload::null) }
+            }
+            StatusName::Failed => {
+                ActionStatus::Failed { reason: stored.reason.ok_or("a failed action has no reason")? }
+            }
+        })
+    }
 }
 
 impl ActionStatus {
@@ -105,7 +142,7 @@ pub struct Action {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<OrchestrationName>,
     /// Input of the function or orchestration.
-    pub tool_input: Value,
+    pub tool_input: Payload,
     /// What makes it due.
     pub trigger: ActionTrigger,
     /// How far it is.
@@ -137,7 +174,7 @@ impl Action {
             label: label.to_owned(),
             tool_name: tool_name.to_owned(),
             orchestration: None,
-            tool_input: Value::Object(serde_json::Map::new()),
+            tool_input: Payload::from_json("{}").expect("an empty object is JSON"),
             trigger,
             status: ActionStatus::Pending,
             recurrence: None,
@@ -177,6 +214,11 @@ impl Action {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks the input of a new action. That of one which is stored stays as it is.
+    pub(crate) fn check_input(&self) -> Result<(), ActionError> {
+        self.tool_input.check().map_err(|error| ActionError::invalid("tool_input", error.to_string()))
     }
 
     /// What it starts.
@@ -266,7 +308,7 @@ mod tests {
     fn an_action_is_stored_in_a_form_that_does_not_change() {
         let mut action = action();
         action.recurrence = Some(Duration::from_secs(90));
-        action.status = ActionStatus::Completed { result: json!({"ok": true}) };
+        action.status = ActionStatus::Completed { result: Payload::encode(&json!({"ok": true})).unwrap() };
         let expected = json!({
             "id": "00000000-0000-0000-0000-000000000007",
             "label": "my-svc",

@@ -15,6 +15,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use segno::Payload;
 use segno::store::{Expect, Record, RecordWrite};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -127,6 +128,7 @@ impl Action {
             return Err(ActionError::invalid("status", "a new action must be pending"));
         }
         self.check()?;
+        self.check_input()?;
         self.check_size(scope)?;
         self.next_insertion(scope)
     }
@@ -150,8 +152,8 @@ impl Action {
     fn fit(&mut self) {
         match &mut self.status {
             ActionStatus::Completed { result } => {
-                let bytes = result.to_string().len();
-                *result = serde_json::Value::Null;
+                let bytes = result.as_str().len();
+                *result = Payload::null();
                 let instance = self.instance.as_deref().unwrap_or_default();
                 let place = if instance.is_empty() { "" } else { "; its instance has it" };
                 self.note = Some(format!(

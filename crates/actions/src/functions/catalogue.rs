@@ -18,6 +18,7 @@ use super::rust::RustHandler;
 use super::schema::{InputSchema, threads};
 use super::secret::SecretReference;
 use super::stored;
+use crate::listed::Listed;
 
 /// Where a function is declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,15 +99,23 @@ impl Functions {
         scope: &Scope,
         after: Option<&FunctionName>,
         limit: usize,
-    ) -> Result<Vec<VersionedFunction>, FunctionError> {
-        let mut page: BTreeMap<FunctionName, VersionedFunction> = BTreeMap::new();
-        for (name, function, version) in stored::list(&*self.inner.store, scope, after, limit).await? {
-            let origin = Origin::Stored { version };
-            page.insert(name.clone(), VersionedFunction { name, origin, function });
+    ) -> Result<Vec<Listed<VersionedFunction>>, FunctionError> {
+        let mut page: BTreeMap<String, Listed<VersionedFunction>> = BTreeMap::new();
+        for row in stored::list(&*self.inner.store, scope, after, limit).await? {
+            match row {
+                Listed::Readable((name, function, version)) => {
+                    let origin = Origin::Stored { version };
+                    let function = VersionedFunction { name: name.clone(), origin, function };
+                    page.insert(name.to_string(), Listed::Readable(function));
+                }
+                Listed::Unreadable(row) => {
+                    page.insert(row.id.clone(), Listed::Unreadable(row));
+                }
+            }
         }
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         for (name, declared) in self.inner.configured.range((from, Bound::Unbounded)).take(limit) {
-            page.insert(name.clone(), configured(name, declared));
+            page.insert(name.to_string(), Listed::Readable(configured(name, declared)));
         }
         Ok(page.into_values().take(limit).collect())
     }
@@ -165,10 +174,8 @@ impl Functions {
         self.check_not_configured(name)?;
         let version = match version {
             Some(version) => version,
-            None => match stored::get(&*self.inner.store, scope, name).await? {
-                Some((_, version)) => version,
-                None => return Err(unknown(name)),
-            },
+            // One that cannot be read can be removed all the same.
+            None => stored::version(&*self.inner.store, scope, name).await?.ok_or_else(|| unknown(name))?,
         };
         match stored::delete(&*self.inner.store, scope, name, version).await {
             Err(error) if error.kind() == ErrorKind::Conflict => Err(self.changed(scope, name).await?),
@@ -228,7 +235,7 @@ impl Functions {
 
     /// What a refused write means.
     async fn changed(&self, scope: &Scope, name: &FunctionName) -> Result<FunctionError, FunctionError> {
-        let there = stored::get(&*self.inner.store, scope, name).await?.is_some();
+        let there = stored::version(&*self.inner.store, scope, name).await?.is_some();
         Ok(if there { FunctionError::Changed { function: name.to_string() } } else { unknown(name) })
     }
 }

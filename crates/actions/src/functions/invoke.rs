@@ -107,7 +107,7 @@ impl Functions {
                 tokio::select! {
                     biased;
                     reason = cancellation.cancelled() => Err(Failure::cancelled(reason)),
-                    answer = http::run(request, &call.input) => answer.map(|answer| answer.body),
+                    answer = http::run(request, call.input.as_str()) => answer.map(|answer| answer.body),
                 }
             }
             Executor::Remote(_) => {

@@ -17,7 +17,7 @@ pub struct PushDelivery<'a> {
     /// The same for every attempt and delivery of the call.
     pub idempotency_key: &'a str,
     /// What the worker gets to see.
-    pub body: &'a Payload,
+    pub body: &'a str,
     /// Within this time the worker must have answered.
     pub timeout: Duration,
 }

@@ -203,16 +203,24 @@ impl Redactor {
         Some(whole.len() - longest..text.len())
     }
 
-    /// The JSON text without secrets. Only texts and names in it are looked at, so that it stays JSON.
-    pub(crate) fn json(&self, json: String) -> String {
-        if self.forms.is_empty() {
-            return json;
+    /// JSON without secrets. Only texts and names in it are looked at, so that it stays JSON; all else is as it was, digit by
+    /// digit.
+    fn json(&self, json: &str) -> String {
+        let (mut redacted, mut rest) = (String::with_capacity(json.len()), json);
+        while let Some(start) = rest.find('"') {
+            let end = start + quoted_bytes(&rest[start..]);
+            let (between, quoted) = (&rest[..start], &rest[start..end]);
+            redacted.push_str(between);
+            match serde_json::from_str::<String>(quoted).map(|text| (self.text(&text), text)) {
+                Ok((shown, text)) if shown == text => redacted.push_str(quoted),
+                Ok((shown, _)) => redacted.push_str(&Value::from(shown).to_string()),
+                // Rather broken than shown.
+                Err(_) => redacted.push_str(&self.cut_text(quoted)),
+            }
+            rest = &rest[end..];
         }
-        match serde_json::from_str(&json) {
-            Ok(value) => self.value(value).to_string(),
-            // It is nested too deep to be looked through; rather broken than shown.
-            Err(_) => self.cut_text(&json),
-        }
+        redacted.push_str(rest);
+        redacted
     }
 
     /// What a tool or server gave as its result, without secrets; nothing is `null`.
@@ -224,20 +232,26 @@ impl Redactor {
         if text.is_empty() {
             return Ok(Payload::null());
         }
-        Payload::from_json(self.json(text.to_owned())).map_err(|error| error.to_string())
+        let payload = Payload::from_json(text).map_err(|error| error.to_string())?;
+        if self.forms.is_empty() {
+            return Ok(payload);
+        }
+        Payload::from_json(self.json(text)).map_err(|error| error.to_string())
     }
+}
 
-    fn value(&self, value: Value) -> Value {
-        match value {
-            Value::String(text) => Value::String(self.text(&text)),
-            Value::Array(items) => Value::Array(items.into_iter().map(|item| self.value(item)).collect()),
-            Value::Object(fields) => {
-                let fields = fields.into_iter().map(|(name, value)| (self.text(&name), self.value(value)));
-                Value::Object(fields.collect())
-            }
-            other => other,
+/// The length of the JSON string at the beginning of a text, with its quotes.
+fn quoted_bytes(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
         }
     }
+    bytes.len()
 }
 
 /// A text from a place on, without these parts of it; parts may overlap each other and the place.
@@ -307,8 +321,12 @@ mod tests {
         redactor.resolve(&reference).await.unwrap();
         redactor.resolve(&digits).await.unwrap();
         assert_eq!(redactor.text("key can\"ary-7, 12345678"), "key [redacted], [redacted]");
-        let json = r#"{"a can\"ary-7":["x can\"ary-7"],"n":12345678}"#.to_owned();
-        assert_eq!(redactor.json(json), r#"{"a [redacted]":["x [redacted]"],"n":12345678}"#);
+        let json = br#"{ "a can\"ary-7":["x can\"ary-7", "\\","\u00e9"],"n":12345678, "m":1.50e2}"#;
+        let shown = r#"{ "a [redacted]":["x [redacted]", "\\","\u00e9"],"n":12345678, "m":1.50e2}"#;
+        assert_eq!(redactor.payload(json).unwrap().as_str(), shown);
+        let digits = "[123456789012345678901234567890]";
+        assert_eq!(redactor.payload(digits.as_bytes()).unwrap().as_str(), digits);
+        assert!(redactor.payload("[".repeat(200).as_bytes()).is_err());
         let (_lines_file, lines) = file("BEGIN KEY\nline-of-key\nEND KEY\n");
         redactor.resolve(&lines).await.unwrap();
         assert_eq!(redactor.text("it is line-of-key\n"), "it is [redacted]\n");

@@ -1,5 +1,6 @@
 //! Stored functions: one record each, of kind `segno.function` with the id `namespace/tenant/name`.
 
+use segno::Payload;
 use segno::store::{Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
 use serde::{Deserialize, Serialize};
 
@@ -7,6 +8,7 @@ use super::error::FunctionError;
 use super::function::Function;
 use super::limits::MAX_STORED_FUNCTION_BYTES;
 use super::names::{FunctionName, Scope};
+use crate::listed::Listed;
 
 /// Kind of the records that are functions.
 const FUNCTION_KIND: &str = "segno.function";
@@ -31,23 +33,33 @@ pub(super) async fn get(
     store.get_record(FUNCTION_KIND, &id(scope, name)).await?.as_ref().map(decode).transpose()
 }
 
+/// The version of the function of this name, also of one that cannot be read.
+pub(super) async fn version(
+    store: &dyn Store,
+    scope: &Scope,
+    name: &FunctionName,
+) -> Result<Option<u64>, FunctionError> {
+    Ok(store.get_record(FUNCTION_KIND, &id(scope, name)).await?.map(|record| record.version))
+}
+
 /// A page of functions after a name.
 pub(super) async fn list(
     store: &dyn Store,
     scope: &Scope,
     after: Option<&FunctionName>,
     limit: usize,
-) -> Result<Vec<(FunctionName, Function, u64)>, FunctionError> {
+) -> Result<Vec<Listed<(FunctionName, Function, u64)>>, FunctionError> {
     let (id_prefix, after_id) = (scope.id_prefix(), after.map(|name| id(scope, name)));
     let request =
         ListRecords { kind: FUNCTION_KIND, id_prefix: &id_prefix, after_id: after_id.as_deref(), limit };
     let records = store.list_records(request).await?;
     let functions = records.iter().map(|record| {
-        let (function, version) = decode(record)?;
-        let name = FunctionName::new(record.id.strip_prefix(&id_prefix).unwrap_or_default())?;
-        Ok((name, function, version))
+        let name = record.id.strip_prefix(&id_prefix).unwrap_or(&record.id);
+        let read =
+            decode(record).and_then(|(function, version)| Ok((FunctionName::new(name)?, function, version)));
+        Listed::of(read, name)
     });
-    functions.collect()
+    Ok(functions.collect())
 }
 
 /// Writes a function and returns its new version. A conflict is the store's.
@@ -58,6 +70,8 @@ pub(super) async fn put(
     function: &Function,
     expect: Expect,
 ) -> Result<u64, FunctionError> {
+    // What is stored must be readable: the rule about nesting, numbers and texts holds for declarations too.
+    Payload::encode(function).map_err(|error| FunctionError::invalid("function", error.to_string()))?;
     let stored = StoredFunction { format: FORMAT, function: function.clone() };
     let body = serde_json::to_vec(&stored)
         .map_err(|error| FunctionError::invalid("function", format!("it has no JSON form: {error}")))?;

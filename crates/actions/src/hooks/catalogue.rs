@@ -7,7 +7,7 @@ use std::time::Duration;
 use segno::Payload;
 use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
-use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
+use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -18,6 +18,7 @@ use super::limits::{DEFAULT_MAX_EVENTS, DEFAULT_RETENTION, MAX_HOOKS_PER_TENANT}
 use super::log::EventLog;
 use super::records::{HOOK, decode, hook_id, put};
 use crate::functions::{FunctionError, Functions, HookName, InvokeRequest, Scope};
+use crate::listed::Listed;
 
 /// What a node says about all routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,14 +96,18 @@ impl Hooks {
     /// # Errors
     /// `unknown-hook` when there is none.
     pub async fn find(&self, scope: &Scope, name: &HookName) -> Result<Route, HookError> {
-        let record = self.inner.store.get_record(HOOK, &hook_id(scope, name)).await?;
-        let record = record.ok_or_else(|| unknown(name))?;
+        let record = self.record(scope, name).await?;
         Ok(Route {
             scope: scope.clone(),
             name: name.clone(),
             version: record.version,
             hook: decode(&record)?,
         })
+    }
+
+    async fn record(&self, scope: &Scope, name: &HookName) -> Result<Record, HookError> {
+        let found = self.inner.store.get_record(HOOK, &hook_id(scope, name)).await?;
+        found.ok_or_else(|| unknown(name))
     }
 
     /// Routes after a name, by name. The last name of a page is the cursor of the next.
@@ -114,15 +119,18 @@ impl Hooks {
         scope: &Scope,
         after: Option<&HookName>,
         limit: usize,
-    ) -> Result<Vec<Route>, HookError> {
+    ) -> Result<Vec<Listed<Route>>, HookError> {
         let (id_prefix, after_id) = (scope.id_prefix(), after.map(|name| hook_id(scope, name)));
         let request = ListRecords { kind: HOOK, id_prefix: &id_prefix, after_id: after_id.as_deref(), limit };
         let records = self.inner.store.list_records(request).await?;
         let routes = records.iter().map(|record| {
-            let name = HookName::new(record.id.strip_prefix(&id_prefix).unwrap_or_default())?;
-            Ok(Route { scope: scope.clone(), name, version: record.version, hook: decode(record)? })
+            let name = record.id.strip_prefix(&id_prefix).unwrap_or(&record.id);
+            let read = HookName::new(name).map_err(HookError::from).and_then(|name| {
+                Ok(Route { scope: scope.clone(), name, version: record.version, hook: decode(record)? })
+            });
+            Listed::of(read, name)
         });
-        routes.collect()
+        Ok(routes.collect())
     }
 
     /// Declares a new route and returns its version.
@@ -170,7 +178,8 @@ impl Hooks {
     ) -> Result<(), HookError> {
         let version = match version {
             Some(version) => version,
-            None => self.find(scope, name).await?.version,
+            // One that cannot be read can be removed all the same.
+            None => self.record(scope, name).await?.version,
         };
         let (kind, id) = (HOOK.to_owned(), hook_id(scope, name));
         let write = RecordWrite::Delete { kind, id, expect: Expect::Version(version) };
@@ -228,7 +237,7 @@ impl Hooks {
         match self.write(write).await {
             Err(error) if error.kind() == ErrorKind::Conflict => {
                 // Whether it is gone or has changed.
-                self.find(scope, name).await?;
+                self.record(scope, name).await?;
                 Err(HookError::Changed { hook: name.to_string() })
             }
             written => written,

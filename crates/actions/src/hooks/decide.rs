@@ -1,6 +1,6 @@
 //! What becomes of a payload. Pure: no clock, no store.
 
-use serde_json::Value;
+use segno::Payload;
 
 use super::error::HookError;
 use super::hook::Hook;
@@ -21,7 +21,7 @@ pub(super) enum Decision {
         /// What names it.
         key: Option<String>,
         /// Input of the function.
-        input: Value,
+        input: Payload,
     },
     /// It is kept, and no call can be made of it.
     Fail {
@@ -45,7 +45,7 @@ pub(super) fn decide(hook: &Hook, seen: &Seen<'_>) -> Decision {
     if hook.store_only {
         return Decision::Store { key };
     }
-    match render(hook, &names) {
+    match render(hook, seen, &names) {
         Ok(input) => Decision::Call { key, input },
         Err(reason) => Decision::Fail { reason },
     }
@@ -55,12 +55,23 @@ pub(super) fn decide(hook: &Hook, seen: &Seen<'_>) -> Decision {
 ///
 /// # Errors
 /// `template-failed` with the reason.
-pub(super) fn input_of(hook: &Hook, seen: &Seen<'_>) -> Result<Value, HookError> {
-    render(hook, &seen.names(&hook.input.wanted())).map_err(|reason| HookError::NoCall { reason })
+pub(super) fn input_of(hook: &Hook, seen: &Seen<'_>) -> Result<Payload, HookError> {
+    let names = seen.names(&hook.input.wanted());
+    render(hook, seen, &names).map_err(|reason| HookError::NoCall { reason })
 }
 
-fn render(hook: &Hook, names: &Names) -> Result<Value, String> {
-    hook.input.render(&names.value).map_err(|error| names.explain("input", &error))
+/// A template works on what was read of the body, in which integers of more than 64 bits have become doubles. The body as a
+/// whole is passed on as it came.
+fn render(hook: &Hook, seen: &Seen<'_>, names: &Names) -> Result<Payload, String> {
+    let body = std::str::from_utf8(seen.body).ok();
+    if let (Some("payload"), Some(body)) = (hook.input.only_name(), body) {
+        // Why a body is no JSON is explained below, as for every template.
+        if names.has("payload") {
+            return Payload::from_json(body.trim()).map_err(|error| format!("input: {error}"));
+        }
+    }
+    let rendered = hook.input.render(&names.value).map_err(|error| names.explain("input", &error))?;
+    Payload::encode(&rendered).map_err(|error| format!("input: {error}"))
 }
 
 fn key(hook: &Hook, seen: &Seen<'_>, names: &Names) -> Result<Option<String>, String> {
@@ -86,7 +97,7 @@ fn key(hook: &Hook, seen: &Seen<'_>, names: &Names) -> Result<Option<String>, St
 mod tests {
     use super::*;
     use crate::functions::{HookName, Scope};
-    use serde_json::json;
+    use serde_json::{Value, json};
     use std::collections::BTreeMap;
     use uuid::Uuid;
 
@@ -114,7 +125,10 @@ mod tests {
 
     #[test]
     fn what_becomes_of_a_payload() {
-        let call = |key: Option<&str>, input: Value| Decision::Call { key: key.map(str::to_owned), input };
+        let call = |key: Option<&str>, input: Value| Decision::Call {
+            key: key.map(str::to_owned),
+            input: Payload::encode(&input).unwrap(),
+        };
         for (declaration, body, decision) in [
             (json!({}), r#"{"a":1}"#, call(None, json!({ "a": 1 }))),
             (json!({ "filter": "payload.a == 2" }), r#"{"a":1}"#, Decision::Filtered),

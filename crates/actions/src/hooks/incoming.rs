@@ -173,6 +173,11 @@ impl Seen<'_> {
 }
 
 impl Names {
+    /// Whether a name is there.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.value.get(name).is_some()
+    }
+
     /// Why a template failed, with the reason why a name is not there.
     pub(super) fn explain(&self, what: &str, error: &TemplateError) -> String {
         let missing = |name: &str| error.problem().contains(&format!("there is no name {name:?}"));

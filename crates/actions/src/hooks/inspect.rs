@@ -13,6 +13,7 @@ use super::payload::Payload;
 use super::receive::Accepted;
 use super::records::{BODY, EVENT, PAYLOAD, decode, payload_id, payload_prefix, put, uuid_of};
 use crate::functions::{HookName, Scope};
+use crate::listed::Listed;
 use crate::moment::due_ms;
 
 /// Records that are read at once.
@@ -35,10 +36,10 @@ pub struct ListPayloads {
 }
 
 /// A page of payloads, newest first.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PayloadPage {
     /// The payloads.
-    pub payloads: Vec<Payload>,
+    pub payloads: Vec<Listed<Payload>>,
     /// Whether there may be more.
     pub more: bool,
 }
@@ -77,11 +78,14 @@ impl Hooks {
         if records.is_empty() && request.after.is_none() {
             self.find(scope, name).await?;
         }
-        let found = records.iter().map(decode).collect::<Result<Vec<Payload>, _>>()?;
-        let mut payloads: Vec<Payload> = found
-            .into_iter()
-            .take_while(|payload| request.since.is_none_or(|since| payload.received_at >= since))
-            .collect();
+        let is_wanted = |row: &Listed<Payload>| match (row, request.since) {
+            (Listed::Readable(payload), Some(since)) => payload.received_at >= since,
+            _ => true,
+        };
+        let found = records.iter().map(|record| {
+            Listed::of(decode::<Payload>(record), record.id.strip_prefix(&prefix).unwrap_or(&record.id))
+        });
+        let mut payloads: Vec<Listed<Payload>> = found.take_while(is_wanted).collect();
         let more = payloads.len() > request.limit;
         payloads.truncate(request.limit);
         Ok(PayloadPage { payloads, more })
@@ -173,7 +177,11 @@ impl Hooks {
     ///
     /// # Errors
     /// `store` when the store cannot be read.
-    pub async fn events(&self, scope: &Scope, request: &ListEvents<'_>) -> Result<Vec<HookEvent>, HookError> {
+    pub async fn events(
+        &self,
+        scope: &Scope,
+        request: &ListEvents<'_>,
+    ) -> Result<Vec<Listed<HookEvent>>, HookError> {
         let prefix = scope.id_prefix();
         let mut after = request.after.map(|id| format!("{prefix}{id}"));
         let mut events = Vec::new();
@@ -182,9 +190,15 @@ impl Hooks {
                 ListRecords { kind: EVENT, id_prefix: &prefix, after_id: after.as_deref(), limit: PAGE };
             let records = self.inner.store.list_records(list).await?;
             for record in &records {
-                let event = decode::<StoredEvent>(record)?.shown(uuid_of(record)?, record.version);
-                if request.route.is_none_or(|route| *route == event.route) {
-                    events.push(event);
+                let read = decode::<StoredEvent>(record)
+                    .and_then(|event| Ok(event.shown(uuid_of(record)?, record.version)));
+                let row = Listed::of(read, record.id.strip_prefix(&prefix).unwrap_or(&record.id));
+                // Of what cannot be read the route is not known either.
+                let is_wanted = request
+                    .route
+                    .is_none_or(|route| matches!(&row, Listed::Readable(event) if *route == event.route));
+                if is_wanted {
+                    events.push(row);
                 }
                 if events.len() == request.limit {
                     return Ok(events);

@@ -233,7 +233,7 @@ impl Hooks {
         &self,
         payload: &Payload,
         target: &Target,
-        (id, input): (Uuid, serde_json::Value),
+        (id, input): (Uuid, segno::Payload),
         body: &[u8],
     ) -> Action {
         let trigger = ActionTrigger::Webhook { raw_payload: body.to_vec(), received_at: payload.received_at };

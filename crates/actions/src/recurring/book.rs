@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use segno::Client;
 use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
-use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
+use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
 
 use super::dispatch::Dispatcher;
 use super::ending::ALL_EXCLUDED;
@@ -21,6 +21,7 @@ use super::record::{
 };
 use crate::action::ActionError;
 use crate::functions::{FunctionError, Functions, Scope};
+use crate::listed::Listed;
 use crate::listing::Place;
 use crate::moment::timestamp;
 use crate::options::ActionOptions;
@@ -263,27 +264,34 @@ impl RecurringActions {
     }
 
     pub(super) async fn read(&self, scope: &Scope, id: &str) -> Result<StoredRecurring, ActionError> {
+        decode(&self.record(scope, id).await?)
+    }
+
+    async fn record(&self, scope: &Scope, id: &str) -> Result<Record, ActionError> {
         let unknown = || ActionError::Unknown { what: "recurring action", id: id.chars().take(64).collect() };
         // Ids are UUIDs: with anything else one could ask for other records.
         let id: uuid::Uuid = id.parse().map_err(|_| unknown())?;
-        match self.store.get_record(RECURRING_KIND, &record_id(scope, &id.to_string())).await? {
-            Some(record) => decode(&record),
-            None => Err(unknown()),
-        }
+        let found = self.store.get_record(RECURRING_KIND, &record_id(scope, &id.to_string())).await?;
+        found.ok_or_else(unknown)
     }
 
     /// A page of recurring actions after a place, newest first.
     ///
     /// # Errors
-    /// `stored-data-unreadable` when one cannot be read.
+    /// `store` when the store cannot be read.
     pub async fn page(
         &self,
         scope: &Scope,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<RecurringAction>, ActionError> {
-        let records = LISTING.page(&*self.store, scope, (after, limit), place_of).await?;
-        records.iter().map(|record| decode(record).map(|stored| stored.action)).collect()
+    ) -> Result<Vec<(Place, Listed<RecurringAction>)>, ActionError> {
+        let (rows, prefix) =
+            (LISTING.page(&*self.store, scope, (after, limit), place_of).await?, scope.id_prefix());
+        let listed = rows.into_iter().map(|(place, record)| {
+            let id = record.id.strip_prefix(&prefix).unwrap_or(&record.id);
+            (place, Listed::of(decode(&record).map(|stored| stored.action), id))
+        });
+        Ok(listed.collect())
     }
 
     /// Removes a recurring action. What runs goes on; its history is kept as long as it would have been.
@@ -292,15 +300,17 @@ impl RecurringActions {
     /// `unknown-action` when there is none.
     pub async fn delete(&self, scope: &Scope, id: &str) -> Result<(), ActionError> {
         for _ in 0..MAX_TRIES {
-            let stored = self.read(scope, id).await?;
+            // One that cannot be read can be deleted all the same.
+            let record = self.record(scope, id).await?;
             let (count, expect) = self.count(scope).await?;
+            let place = place_of(&record);
             let delete = RecordWrite::Delete {
                 kind: RECURRING_KIND.to_owned(),
-                id: record_id(scope, &stored.action.id),
-                expect: Expect::Version(stored.version),
+                id: record.id,
+                expect: Expect::Version(record.version),
             };
             let mut writes = vec![delete, count_write(scope, count.saturating_sub(1), expect)?];
-            writes.extend(stored.action.place().map(|place| LISTING.delete(scope, place)));
+            writes.extend(place.map(|place| LISTING.delete(scope, place)));
             match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
                 Ok(_) => {
                     tracing::info!(recurring_id = id, "recurring.delete");

@@ -70,7 +70,9 @@ impl RecurringAction {
         }
         self.target()?;
         bounded("action_type", &template.action_type, MAX_TEXT_BYTES)?;
-        if !template.action_type.is_empty() && !template.payload.is_object() {
+        template.payload.check().map_err(|error| ActionError::invalid("payload", error.to_string()))?;
+        let is_object = template.payload.as_str().trim_start().starts_with('{');
+        if !template.action_type.is_empty() && !is_object {
             return Err(ActionError::invalid("payload", "must be a JSON object, as in {\"to\": \"team\"}"));
         }
         check_pairs("metadata", &template.metadata)?;
@@ -86,7 +88,7 @@ impl RecurringAction {
         Ok(())
     }
 
-    fn check_texts(&self) -> Result<(), ActionError> {
+    pub(super) fn check_texts(&self) -> Result<(), ActionError> {
         if let Some(name) = &self.name {
             if name.trim().is_empty() {
                 return Err(ActionError::invalid("name", "is empty; leave it out"));

@@ -1,11 +1,14 @@
 //! The call that an occurrence becomes.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use segno::client::StartCall;
 use segno::clock::duration_ms;
 use segno::store::{ErrorKind, OrchestratorMessage, Store};
 use segno::{Client, Payload};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 
 use super::history::{Decision, HistoryEntry, SkipReason};
 use super::model::RecurringAction;
@@ -117,11 +120,12 @@ impl Dispatcher<'_> {
         dedup_key: Option<&str>,
     ) -> Result<StartCall<Payload>, ActionError> {
         let scope = action.scope();
+
         let keep_ms = duration_ms(self.options.keep_history);
         let wanted = WantedStart {
             scope: &scope,
             target: action.target()?,
-            input: Payload::encode(&action.input(time, dedup_key))?,
+            input: action.input(time, dedup_key)?,
             key: action.start_key(time),
             gives_up_when_lost: false,
             settle: Settle::Recurring { id: action.id.clone(), time, keep_ms },
@@ -159,21 +163,17 @@ impl RecurringAction {
     }
 
     /// What the function gets.
-    pub(crate) fn input(&self, time: Timestamp, dedup_key: Option<&str>) -> Value {
+    pub(crate) fn input(&self, time: Timestamp, dedup_key: Option<&str>) -> Result<Payload, ActionError> {
         let template = &self.action_template;
         if template.action_type.is_empty() {
-            return template.payload.clone();
+            return Ok(template.payload.clone());
         }
         let mut metadata = template.metadata.clone();
         metadata.insert("_recurring_dispatch".to_owned(), "true".to_owned());
         metadata.insert("_recurring_id".to_owned(), self.id.clone());
         metadata.insert("_scheduled_time".to_owned(), time.to_string());
-        json!({
-            "action_type": template.action_type,
-            "payload": template.payload,
-            "metadata": metadata,
-            "dedup_key": dedup_key,
-        })
+        let (action_type, payload) = (&template.action_type, &template.payload);
+        Ok(Payload::encode(&TypedInput { action_type, dedup_key, metadata, payload })?)
     }
 
     /// The dedup key of an occurrence.
@@ -184,6 +184,15 @@ impl RecurringAction {
         let names = json!({ "recurring_id": self.id, "execution_time": time });
         template.render(&names).map(Some).map_err(|error| invalid(&error.to_string()))
     }
+}
+
+/// What a function gets that is told what sort of action it does.
+#[derive(Serialize)]
+struct TypedInput<'a> {
+    action_type: &'a str,
+    dedup_key: Option<&'a str>,
+    metadata: BTreeMap<String, String>,
+    payload: &'a Payload,
 }
 
 /// Whether trying again would give the same answer.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
+use segno::Payload;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use super::policy::RecurringPolicy;
 use crate::functions::{Namespace, Scope, Tenant};
@@ -24,7 +24,7 @@ pub struct RecurringActionTemplate {
     /// else an object with the payload in it, as `docs/guide/actions.md` describes.
     pub action_type: String,
     /// Input of the function.
-    pub payload: Value,
+    pub payload: Payload,
     /// Labels that the function gets with each call.
     #[serde(default)]
     pub metadata: BTreeMap<String, String>,

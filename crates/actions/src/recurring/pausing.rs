@@ -52,7 +52,8 @@ impl RecurringActions {
             if *action != before {
                 action.updated_at = now;
             }
-            action.check(&self.schedule_of(action)?, &self.options)?;
+            // Whatever else is wrong with it by now: it can be paused.
+            action.check_texts()?;
             Ok(None)
         });
         let action = changed.await?;

@@ -1,6 +1,5 @@
 //! An action whose time has come: one commit says that it runs and starts its call.
 
-use segno::Payload;
 use segno::clock::duration_ms;
 use segno::store::{OrchestratorMessage, Record, RecordBatch};
 
@@ -51,11 +50,12 @@ impl Scheduler {
     /// The message that starts the call of an action, under an id that follows from the action and its time.
     async fn start_of(&self, stored: &StoredAction) -> Result<OrchestratorMessage, ActionError> {
         let (scope, action) = (&stored.scope, &stored.action);
+
         let keep_ms = duration_ms(self.options.keep_finished);
         let wanted = WantedStart {
             scope,
             target: action.target()?,
-            input: Payload::encode(&action.tool_input)?,
+            input: action.tool_input.clone(),
             key: format!("action:{}:{}", action.id, action.trigger.at()),
             gives_up_when_lost: action.on_restart == OnRestart::Fail,
             settle: Settle::Action { id: action.id.to_string(), keep_ms },

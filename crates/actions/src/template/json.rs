@@ -65,6 +65,14 @@ impl JsonTemplate {
         rendering.render(&self.node, 0)
     }
 
+    /// The name, if the template is nothing but a placeholder of one whole name, without filters.
+    pub(crate) fn only_name(&self) -> Option<&str> {
+        match &self.node {
+            Node::Text { template, .. } => template.only_placeholder()?.only_name(),
+            _ => None,
+        }
+    }
+
     /// What it asks for.
     pub fn wanted(&self) -> Wanted<'_> {
         let mut paths = Vec::new();

@@ -49,6 +49,14 @@ impl Path {
         self.parts.get(1).map(String::as_str)
     }
 
+    /// The first part, if there is no other.
+    pub(super) fn only_part(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [part] => Some(part),
+            _ => None,
+        }
+    }
+
     /// The value, if it is there.
     pub(super) fn find<'v>(&self, names: &'v Value) -> Option<&'v Value> {
         self.parts.iter().try_fold(names, |value, part| member(value, part))

@@ -64,6 +64,11 @@ impl Placeholder {
         }
     }
 
+    /// Its name, if it is one whole name without filters.
+    pub(super) fn only_name(&self) -> Option<&str> {
+        self.path().filter(|_| self.filters.is_empty())?.only_part()
+    }
+
     /// The value.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use segno::store::Store;
 use segno::store::memory::MemoryStore;
-use segno::{Client, Runtime};
+use segno::{Client, Payload, Runtime};
 use segno_actions::OrchestrationName;
 use segno_actions::action::{Action, ActionDb, ActionTrigger, OnRestart};
 use segno_actions::functions::{Functions, HumanDuration, Scope};
@@ -94,7 +94,7 @@ fn run(crash: Option<(u64, Fault)>) -> (Outcome, u64) {
             provider: "note".to_owned(),
             orchestration: None,
             action_type: "test".to_owned(),
-            payload: json!({}),
+            payload: segno::Payload::encode(&json!({})).unwrap(),
             metadata: BTreeMap::new(),
             dedup_key: Some("{{execution_time}}".to_owned()),
         };
@@ -114,7 +114,8 @@ fn run(crash: Option<(u64, Fault)>) -> (Outcome, u64) {
         let trigger = ActionTrigger::Scheduled { next_tick_at };
         let started = Action::new(Uuid::from_u128(2), "test", "", trigger, now);
         let started = started.starting(OrchestrationName::new("stages").unwrap());
-        let started = Action { tool_input: json!({ "seconds": 20, "more": 1 }), ..started };
+        let started =
+            Action { tool_input: Payload::encode(&json!({ "seconds": 20, "more": 1 })).unwrap(), ..started };
         ActionDb::new(store.clone()).clock(clock.clone()).insert(&started).await.unwrap();
         let end = segno::clock::sleep_until(&*clock, START_MS + 300_000);
         tokio::pin!(end);

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use segno::clock::Clock;
 use segno::store::memory::MemoryStore;
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
+use segno_actions::Listed;
 use segno_actions::action::{Action, ActionDb, OnRestart};
 use segno_actions::functions::{HumanDuration, Scope};
 use segno_actions::hooks::{Headers, Hook, HookSettings, Hooks, Incoming, ListEvents, ListPayloads};
@@ -270,7 +271,9 @@ fn every_record_that_was_ever_stored_is_read() {
 
         let book = RecurringActions::new(store.clone(), world.functions.clone(), world.zones.clone());
         let book = book.clock(world.clock.clone());
-        let recurring = book.page(&scope, None, 100).await.unwrap();
+        let page = book.page(&scope, None, 100).await.unwrap();
+        let (recurring, unreadable) = Listed::split(page.into_iter().map(|(_, row)| row).collect());
+        assert_eq!(unreadable, []);
         assert_eq!(recurring.len(), count("segno.recurring"));
         let mut entries = 0;
         for action in &recurring {
@@ -288,8 +291,9 @@ fn every_record_that_was_ever_stored_is_read() {
             .payloads(&scope, &git, &ListPayloads { limit: 100, ..ListPayloads::default() })
             .await
             .unwrap();
+        assert!(payloads.payloads.iter().all(|row| matches!(row, Listed::Readable(_))));
         assert_eq!(payloads.payloads.len(), count("segno.hook-payload"));
-        for payload in payloads.payloads {
+        for payload in Listed::split(payloads.payloads).0 {
             hooks.payload(&scope, &git, payload.id).await.unwrap();
         }
         let events = hooks.events(&scope, &ListEvents { limit: 100, ..ListEvents::default() }).await.unwrap();

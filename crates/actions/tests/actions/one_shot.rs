@@ -2,11 +2,16 @@
 
 use std::time::Duration;
 
+use segno::Payload;
 use segno_actions::action::{Action, ActionStatus, ActionTrigger, OnRestart};
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::World;
+
+fn completed(result: Value) -> ActionStatus {
+    ActionStatus::Completed { result: Payload::encode(&result).unwrap() }
+}
 
 fn failed(status: &ActionStatus) -> &str {
     match status {
@@ -26,7 +31,7 @@ fn an_action_runs_at_its_time_and_keeps_its_result() {
         world.pass(2).await;
         assert_eq!(world.calls.seconds(), [90]);
         let result = json!({"noted": {"n": 1}});
-        assert_eq!(world.status(1).await, ActionStatus::Completed { result });
+        assert_eq!(world.status(1).await, completed(result));
         let action = world.db.get(Uuid::from_u128(1)).await.unwrap();
         let instance = action.instance.unwrap();
         assert!(instance.starts_with("default/default/invoke:action:"), "{instance}");
@@ -47,7 +52,7 @@ fn orchestrator_two_actions_complete_in_one_tick() {
         assert_eq!(world.status(1).await, ActionStatus::Running, "a slow one");
         assert!(matches!(world.status(2).await, ActionStatus::Completed { .. }), "is in nobody's way");
         world.pass(600).await;
-        assert_eq!(world.status(1).await, ActionStatus::Completed { result: json!(600) });
+        assert_eq!(world.status(1).await, completed(json!(600)));
     });
 }
 
@@ -156,7 +161,7 @@ fn what_runs_is_resumed_by_the_engine_or_given_up_as_it_says() {
         assert_eq!(world.status(1).await, ActionStatus::Running);
         assert_eq!(failed(&world.status(2).await), "recovered from restart");
         world.pass(1_000).await;
-        assert_eq!(world.status(1).await, ActionStatus::Completed { result: json!(600) });
+        assert_eq!(world.status(1).await, completed(json!(600)));
         assert_eq!(failed(&world.status(2).await), "recovered from restart");
         assert_eq!(world.calls.inputs().len(), 3, "one was begun again, the other was not");
     });
@@ -191,7 +196,7 @@ fn a_node_that_starts_gives_up_nothing_that_another_one_runs() {
         world.pass(400).await;
         assert_eq!(world.status(1).await, ActionStatus::Running);
         world.pass(100).await;
-        assert_eq!(world.status(1).await, ActionStatus::Completed { result: json!(600) });
+        assert_eq!(world.status(1).await, completed(json!(600)));
         assert_eq!(world.calls.seconds(), [1]);
     });
 }
@@ -206,7 +211,7 @@ fn what_no_node_had_begun_is_begun_after_a_restart() {
         assert_eq!(world.status(1).await, ActionStatus::Running);
         world.env.restart().await;
         world.pass(10).await;
-        assert_eq!(world.status(1).await, ActionStatus::Completed { result: json!({"noted": 1}) });
+        assert_eq!(world.status(1).await, completed(json!({"noted": 1})));
     });
 }
 

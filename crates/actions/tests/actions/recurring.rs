@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use segno::Payload;
 use segno_actions::functions::HumanDuration;
 use segno_actions::recurring::{
     Backfill, BackfillOutcome, Decision, HistoryEntry, MissedPolicy, NewRecurringAction, Outcome,
@@ -17,7 +18,7 @@ pub fn every(seconds: u64, function: &str, payload: Value) -> NewRecurringAction
         provider: function.to_owned(),
         orchestration: None,
         action_type: "test".to_owned(),
-        payload,
+        payload: Payload::encode(&payload).unwrap(),
         metadata: BTreeMap::new(),
         dedup_key: None,
     };
@@ -275,7 +276,7 @@ fn what_cannot_be_is_refused_with_its_field() {
             ("ends_at", Box::new(|new| new.schedule.ends_at = Some("2001-01-01T00:00:00Z".parse().unwrap()))),
             ("provider", Box::new(|new| new.action_template.provider = String::new())),
             ("provider", Box::new(|new| new.action_template.provider = "a/b:c".to_owned())),
-            ("payload", Box::new(|new| new.action_template.payload = json!([1]))),
+            ("payload", Box::new(|new| new.action_template.payload = Payload::encode(&[1]).unwrap())),
             ("dedup_key", Box::new(|new| new.action_template.dedup_key = Some("{{other}}".to_owned()))),
             ("jitter", Box::new(|new| new.policy.jitter = Some(HumanDuration::from_secs(60)))),
             ("catch_up_limit", Box::new(|new| new.policy.catch_up_limit = 0)),

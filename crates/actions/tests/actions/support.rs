@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use segno::clock::Clock;
 use segno::store::Store;
 use segno::store::memory::MemoryStore;
-use segno::{ActivityContext, Context, Failure, Orchestration, Registry};
+use segno::{ActivityContext, Context, Failure, Orchestration, Payload, Registry};
 use segno_actions::ActionOptions;
 use segno_actions::action::{Action, ActionDb, ActionStatus, ActionTrigger};
 use segno_actions::functions::{Functions, Scope};
@@ -198,7 +198,7 @@ impl World {
     pub fn action(&self, number: u128, function: &str, input: Value, due: i64) -> Action {
         let trigger = ActionTrigger::Scheduled { next_tick_at: self.at(due) };
         let action = Action::new(Uuid::from_u128(number), "test", function, trigger, self.now());
-        Action { tool_input: input, ..action }
+        Action { tool_input: Payload::encode(&input).unwrap(), ..action }
     }
 
     pub async fn status(&self, number: u128) -> ActionStatus {

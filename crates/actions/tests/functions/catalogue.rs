@@ -5,6 +5,7 @@ use std::sync::Arc;
 use segno::store::memory::MemoryStore;
 use segno::store::{ErrorKind, Store};
 use segno::{ActivityContext, Failure};
+use segno_actions::Listed;
 use segno_actions::functions::{
     Function, FunctionError, Functions, FunctionsBuilder, Origin, Scope, StoredPolicy, VersionedFunction,
 };
@@ -71,8 +72,11 @@ async fn tenants_do_not_see_each_other_and_all_see_what_is_configured() {
     let (acme, other) = (scope("acme"), scope("acme2"));
     functions.create(&acme, &name("mine"), &declaration(REMOTE)).await.unwrap();
     functions.create(&other, &name("theirs"), &declaration(REMOTE)).await.unwrap();
-    assert_eq!(names(&functions.list(&acme, None, 10).await.unwrap()), ["mine", "shared"]);
-    assert_eq!(names(&functions.list(&other, None, 10).await.unwrap()), ["shared", "theirs"]);
+    assert_eq!(names(&Listed::split(functions.list(&acme, None, 10).await.unwrap()).0), ["mine", "shared"]);
+    assert_eq!(
+        names(&Listed::split(functions.list(&other, None, 10).await.unwrap()).0),
+        ["shared", "theirs"]
+    );
     assert!(functions.find(&other, &name("mine")).await.is_err());
     let found = functions.find(&other, &name("shared")).await.unwrap();
     assert_eq!(found.origin, Origin::Configured);
@@ -98,7 +102,7 @@ async fn pages_follow_each_other_without_gaps() {
         let mut seen = Vec::new();
         let mut after = None;
         loop {
-            let page = functions.list(&acme, after.as_ref(), limit).await.unwrap();
+            let page = Listed::split(functions.list(&acme, after.as_ref(), limit).await.unwrap()).0;
             assert!(page.len() <= limit);
             let Some(last) = page.last() else { break };
             after = Some(last.name.clone());

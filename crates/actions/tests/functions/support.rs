@@ -93,6 +93,7 @@ impl Node {
         let history = self.client.history(instance).await.unwrap();
         let logs = self.functions.list_logs(instance, 100).await.unwrap();
         let listed = self.functions.list(&Scope::default(), None, 100).await.unwrap();
+        let listed = segno_actions::Listed::split(listed).0;
         let declared: Vec<String> =
             listed.iter().map(|found| serde_json::to_string(&found.function).unwrap()).collect();
         format!("{history:?} {logs:?} {listed:?} {declared:?} {:?}", self.client.instance(instance).await)

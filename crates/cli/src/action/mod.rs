@@ -8,7 +8,7 @@ use segno_api::action::{Action, ActionStatus, ActionTrigger, CreateAction, OnRes
 
 use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, Table, print, print_rows, short_time};
+use crate::output::{Rows, Table, print, print_rows, short_time, warn_of_unreadable};
 use crate::remote::start::json;
 use arguments::{ActionArguments, ActionVerb, Add, List};
 
@@ -52,6 +52,7 @@ async fn list(arguments: List, format: Format) -> Result<(), Failure> {
     let mut cursor = None;
     loop {
         let page = client.actions(arguments.status.as_deref(), cursor.as_deref()).await?;
+        warn_of_unreadable(&page.unreadable);
         found.extend(page.actions);
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -83,7 +84,7 @@ fn status(action: &Action) -> (&'static str, String) {
     match &action.status {
         ActionStatus::Pending => ("pending", String::new()),
         ActionStatus::Running => ("running", String::new()),
-        ActionStatus::Completed { result } => ("completed", result.to_string()),
+        ActionStatus::Completed { result } => ("completed", result.text().to_owned()),
         ActionStatus::Failed { reason } => ("failed", reason.clone()),
     }
 }

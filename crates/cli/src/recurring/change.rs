@@ -1,9 +1,10 @@
 //! `segno recurring create` and `update`.
 
+use std::collections::BTreeMap;
+
 use segno::clock::SystemClock;
 use segno_api::Json;
 use segno_api::recurring::{Daylight, DaylightGap, DaylightOverlap, RecurringFields};
-use serde_json::Value;
 
 use super::arguments::{Create, GapRule, OverlapRule, Update};
 use super::fields::fill;
@@ -62,10 +63,10 @@ pub async fn update(arguments: Update, format: Format) -> Result<(), Failure> {
         ..RecurringFields::default()
     };
     fill(arguments.call, arguments.policy, &mut fields)?;
-    let mut changes = serde_json::to_value(&fields).map_err(std::io::Error::from)?;
-    for field in arguments.clear {
-        changes[field] = Value::Null;
-    }
+    // By way of text, so that the payload stays as it was given.
+    let text = serde_json::to_string(&fields).map_err(std::io::Error::from)?;
+    let mut changes: BTreeMap<String, Json> = serde_json::from_str(&text).map_err(std::io::Error::from)?;
+    changes.extend(arguments.clear.into_iter().map(|field| (field, Json::null())));
     let changes = Json::of(&changes).map_err(std::io::Error::from)?;
     let updated = client.update_recurring(&arguments.id, &changes).await?;
     warn(&updated.warnings);

@@ -6,7 +6,7 @@ use segno_api::recurring::{RecurringAction, RecurringSummary};
 use super::arguments::{List, One};
 use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, Table, count, print, print_rows, short_time};
+use crate::output::{Rows, Table, count, print, print_rows, short_time, warn_of_unreadable};
 
 /// Lists all of them.
 pub async fn list(arguments: List, format: Format) -> Result<(), Failure> {
@@ -15,6 +15,7 @@ pub async fn list(arguments: List, format: Format) -> Result<(), Failure> {
     let mut cursor = None;
     loop {
         let page = client.recurring_list(arguments.enabled, cursor.as_deref()).await?;
+        warn_of_unreadable(&page.unreadable);
         found.extend(page.recurring_actions);
         cursor = page.next_cursor;
         if cursor.is_none() {

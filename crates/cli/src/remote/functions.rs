@@ -9,7 +9,7 @@ use super::arguments::{Functions, FunctionsVerb, Nothing, One};
 use super::start::json;
 use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, Table, print, print_rows, print_text, short_time};
+use crate::output::{Rows, Table, print, print_rows, print_text, short_time, warn_of_unreadable};
 
 /// Does what was asked.
 pub async fn run(arguments: Functions, format: Format) -> Result<(), Failure> {
@@ -51,6 +51,7 @@ async fn list(client: &Client, format: Format) -> Result<(), Failure> {
     let mut cursor = None;
     loop {
         let page = client.functions(cursor.as_deref()).await?;
+        warn_of_unreadable(&page.unreadable);
         functions.extend(page.functions);
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -77,6 +78,7 @@ pub async fn workers(arguments: Nothing, format: Format) -> Result<(), Failure> 
     let mut cursor = None;
     loop {
         let page = client.workers(cursor.as_deref()).await?;
+        warn_of_unreadable(&page.unreadable);
         workers.extend(page.workers);
         cursor = page.next_cursor;
         if cursor.is_none() {

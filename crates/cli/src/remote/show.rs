@@ -47,6 +47,7 @@ fn table(instance: &Instance) -> Table {
         ),
         ("held because", instance.pause_reason.clone()),
         ("says", instance.custom_status.as_ref().map(|status| shortened(status.text()))),
+        ("unreadable", instance.unreadable.clone()),
         ("parent", instance.parent.clone()),
         ("execution", (instance.execution > 1).then(|| instance.execution.to_string())),
     ];

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use segno_api::history::HistoryEvent;
-use serde_json::Value;
+use serde::Deserialize;
 
 use crate::output::duration;
 
@@ -20,6 +20,15 @@ enum End {
     Done,
     Failed,
     Dropped,
+}
+
+/// What is read of an event; all else of it may be as deep and large as it wants.
+#[derive(Default, Deserialize)]
+struct Data {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    source: Option<u64>,
 }
 
 struct Span {
@@ -85,14 +94,14 @@ impl Axis {
 fn spans(events: &[HistoryEvent]) -> Vec<Span> {
     let mut spans = BTreeMap::<u64, Span>::new();
     for event in events {
-        let data: Value = serde_json::from_str(event.data.text()).unwrap_or_default();
+        let data: Data = serde_json::from_str(event.data.text()).unwrap_or_default();
         let at_ms = event.at.as_millisecond();
-        let text = |field: &str| data[field].as_str().unwrap_or_default().to_owned();
+        let name = data.name.unwrap_or_default();
         let opened = match event.kind.as_str() {
-            "ActivityScheduled" => Some(text("name")),
+            "ActivityScheduled" => Some(name.clone()),
             "TimerCreated" => Some("timer".to_owned()),
-            "SubOrchestrationScheduled" => Some(format!("child {}", text("name"))),
-            "MessageSubscribed" => Some(format!("wait for {}", text("name"))),
+            "SubOrchestrationScheduled" => Some(format!("child {name}")),
+            "MessageSubscribed" => Some(format!("wait for {name}")),
             _ => None,
         };
         if let Some(name) = opened {
@@ -105,7 +114,7 @@ fn spans(events: &[HistoryEvent]) -> Vec<Span> {
         }
         if matches!(event.kind.as_str(), "StepCompleted" | "StepFailed") {
             let end = if event.kind == "StepFailed" { End::Failed } else { End::Done };
-            let name = format!("step {}", text("name")).chars().take(MAX_NAME).collect();
+            let name = format!("step {name}").chars().take(MAX_NAME).collect();
             spans.insert(
                 event.id,
                 Span { name, from_ms: at_ms, to_ms: Some(at_ms), end, attempts: Vec::new() },
@@ -113,10 +122,10 @@ fn spans(events: &[HistoryEvent]) -> Vec<Span> {
             continue;
         }
         if event.kind == "MessageReceived" {
-            receive(&mut spans, &format!("wait for {}", text("name")), at_ms);
+            receive(&mut spans, &format!("wait for {name}"), at_ms);
             continue;
         }
-        let Some(span) = data["source"].as_u64().and_then(|source| spans.get_mut(&source)) else { continue };
+        let Some(span) = data.source.and_then(|source| spans.get_mut(&source)) else { continue };
         let end = match event.kind.as_str() {
             "ActivityAttemptFailed" => {
                 span.attempts.push(at_ms);

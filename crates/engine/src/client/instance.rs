@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::error::{Code, Error};
 use crate::event::{Event, Output};
 use crate::failure::Failure;
 use crate::payload::Payload;
@@ -39,25 +38,30 @@ pub struct Instance {
     pub completed_at_ms: Option<u64>,
     /// Raised by every commit.
     pub revision: u64,
+    /// What of its stored data cannot be read, and why. The rest is shown, and it can be deleted.
+    pub unreadable: Option<String>,
 }
 
 impl Instance {
-    pub(super) fn from_info(info: InstanceInfo) -> Result<Self, Error> {
-        let unreadable = |what: &str, reason: String| {
-            let message = format!("the {what} of instance {:?} cannot be read: {reason}", info.instance_id);
-            Error::new(Code::StoredDataUnreadable, message)
-        };
+    pub(super) fn from_info(info: InstanceInfo) -> Self {
+        let mut unreadable = None;
         let output = info.output.as_ref().map(|bytes| Output::decode(bytes)).transpose();
-        let output = output.map_err(|reason| unreadable("output", reason))?;
+        let output = output.unwrap_or_else(|reason| {
+            unreadable = Some(format!("its output cannot be read: {reason}"));
+            None
+        });
         // The row keeps the reason of the last pause until the end replaces it.
         let output = output
             .filter(|output| info.status == ExecutionStatus::Paused || !matches!(output, Output::Paused(_)));
-        let status = info.custom_status.as_ref().map(|bytes| String::from_utf8(bytes.to_vec())).transpose();
-        let status = status.map_err(|error| unreadable("custom status", error.to_string()))?;
-        let custom_status = status.map(Payload::from_json).transpose()?;
-        Ok(Instance {
+        let custom_status = info.custom_status.as_ref().map(|bytes| read_status(bytes)).transpose();
+        let custom_status = custom_status.unwrap_or_else(|reason| {
+            unreadable = Some(format!("its custom status cannot be read: {reason}"));
+            None
+        });
+        Instance {
             output,
             custom_status,
+            unreadable,
             id: info.instance_id,
             orchestration: info.orchestration_name.as_deref().map(str::to_owned),
             version: info.orchestration_version.as_deref().map(str::to_owned),
@@ -70,7 +74,7 @@ impl Instance {
             updated_at_ms: info.updated_at_ms,
             completed_at_ms: info.completed_at_ms,
             revision: info.revision,
-        })
+        }
     }
 
     /// An instance whose start is queued since a time.
@@ -90,6 +94,7 @@ impl Instance {
             updated_at_ms: since_ms,
             completed_at_ms: None,
             revision: 0,
+            unreadable: None,
         }
     }
 
@@ -139,4 +144,9 @@ pub struct InstanceList {
     pub instances: Vec<Instance>,
     /// Where the next page starts; `None` when this is the last.
     pub next: Option<InstanceCursor>,
+}
+
+fn read_status(bytes: &[u8]) -> Result<Payload, String> {
+    let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+    Payload::stored(text).map_err(|error| error.to_string())
 }

@@ -19,13 +19,13 @@ impl Client {
         names::check_instance_id(instance)?;
         match self.store.get_instance_info(instance).await {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            info => return Instance::from_info(info?),
+            info => return Ok(Instance::from_info(info?)),
         }
         if let Some(since_ms) = self.store.queued_start_ms(instance).await? {
             return Ok(Instance::queued(instance, since_ms));
         }
         // Its first turn may have come between the two looks.
-        Instance::from_info(self.store.get_instance_info(instance).await?)
+        Ok(Instance::from_info(self.store.get_instance_info(instance).await?))
     }
 
     /// A page of instances, newest first. A limit of 0 is the default of 100; the most is [`MAX_PAGE_ROWS`].
@@ -35,9 +35,8 @@ impl Client {
     pub async fn list(&self, mut query: InstanceQuery) -> Result<InstanceList, Error> {
         query.limit = page_rows(query.limit)?;
         let page = self.store.query_instances(query).await?;
-        let instances: Result<Vec<Instance>, Error> =
-            page.instances.into_iter().map(Instance::from_info).collect();
-        Ok(InstanceList { instances: instances?, next: page.next })
+        let instances = page.instances.into_iter().map(Instance::from_info).collect();
+        Ok(InstanceList { instances, next: page.next })
     }
 
     /// The instance and all its descendants.

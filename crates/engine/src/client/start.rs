@@ -246,7 +246,7 @@ impl<O: DeserializeOwned + 'static> StartCall<O> {
         let (client, instance, start) = self.prepare().await?;
         let message = WorkItem::StartOrchestration(start).for_orchestrator(instance.clone());
         match client.store.start_and_watch(message).await {
-            Ok(info) => result_of(&instance, Instance::from_info(info)?.output),
+            Ok(info) => result_of(Instance::from_info(info)),
             Err(error) if error.kind() == ErrorKind::Conflict => Err(refused(&instance, &error)),
             Err(error) => Err(error.into()),
         }

@@ -57,7 +57,7 @@ impl Client {
     async fn watch(&self, instance: &str, until: WatchUntil, timeout: Duration) -> Result<Instance, Error> {
         names::check_instance_id(instance)?;
         match self.store.watch_instance(instance, until, timeout).await? {
-            Some(info) => Instance::from_info(info),
+            Some(info) => Ok(Instance::from_info(info)),
             None => {
                 let message =
                     format!("instance {instance:?} did not get there within {timeout:?}; it may still do so");
@@ -91,17 +91,21 @@ impl<O> ResultCall<O> {
 impl<O: DeserializeOwned> ResultCall<O> {
     pub(super) async fn wait(self) -> Result<O, Error> {
         let instance = self.client.watch(&self.instance, WatchUntil::Terminal, self.timeout).await?;
-        result_of(&self.instance, instance.output)
+        result_of(instance)
     }
 }
 
 /// The result of an instance that has ended.
-pub(super) fn result_of<O: DeserializeOwned>(instance: &str, output: Option<Output>) -> Result<O, Error> {
-    match output {
-        Some(Output::Completed(result)) => result.decode(),
-        Some(Output::Failed(failure)) => Err(Error::failed(instance, failure)),
-        other => {
-            let message = format!("instance {instance:?} ended without a result: {other:?}");
+pub(super) fn result_of<O: DeserializeOwned>(instance: Instance) -> Result<O, Error> {
+    let Instance { id, output, unreadable, .. } = instance;
+    match (output, unreadable) {
+        (Some(Output::Completed(result)), _) => result.decode(),
+        (Some(Output::Failed(failure)), _) => Err(Error::failed(&id, failure)),
+        (_, Some(reason)) => {
+            Err(Error::new(Code::StoredDataUnreadable, format!("instance {id:?} has ended, but {reason}")))
+        }
+        (other, None) => {
+            let message = format!("instance {id:?} ended without a result: {other:?}");
             Err(Error::new(Code::StoredDataUnreadable, message))
         }
     }

@@ -57,7 +57,7 @@ impl Context {
         activity: Activity<I, O>,
         input: I,
     ) -> ActivityCall<O> {
-        ActivityCall::new(self, activity.name(), Payload::encode(&input))
+        ActivityCall::new(self, activity.name(), self.shared.encode(&input))
     }
 
     /// Runs a short piece of work here and now and records its result; a replay gets the recorded result. It takes no
@@ -99,7 +99,7 @@ impl Context {
         input: I,
     ) -> ChildCall<O> {
         let version = orchestration.version().map(str::to_owned);
-        ChildCall::new(self, orchestration.name(), version, Payload::encode(&input))
+        ChildCall::new(self, orchestration.name(), version, self.shared.encode(&input))
     }
 
     /// Starts another orchestration that goes its own way. Awaiting gives its instance id, at once.
@@ -109,13 +109,13 @@ impl Context {
         input: I,
     ) -> DetachedStart {
         let version = orchestration.version().map(str::to_owned);
-        DetachedStart::new(self.clone(), orchestration.name(), version, Payload::encode(&input))
+        DetachedStart::new(self.clone(), orchestration.name(), version, self.shared.encode(&input))
     }
 
     /// Ends this execution and begins the next one of the same instance with a fresh history. Unread messages,
     /// the custom status and labels come along. Return what awaiting this gives: it never does.
     pub fn continue_as_new<I: Serialize, T>(&self, input: I) -> ContinueAsNew<T> {
-        ContinueAsNew::new(self.clone(), Payload::encode(&input))
+        ContinueAsNew::new(self.clone(), self.shared.encode(&input))
     }
 
     /// Makes changes of records part of the commit that ends this instance: both are there, or neither. The last call
@@ -154,7 +154,7 @@ impl Context {
     /// # Errors
     /// A configuration failure when the value is too large or has no JSON form.
     pub fn set_status<T: Serialize>(&self, status: &T) -> Result<(), Failure> {
-        let status = Payload::encode(status).map_err(|error| from_engine_error(&error))?;
+        let status = self.shared.encode(status).map_err(|error| from_engine_error(&error))?;
         self.change_status(Some(status));
         Ok(())
     }

@@ -14,6 +14,7 @@ mod journal;
 mod matching;
 mod nondeterminism;
 mod operations;
+mod payloads;
 mod plan;
 mod seen_messages;
 

@@ -75,6 +75,7 @@ impl Begin {
             traceparent: self.started.traceparent,
             execution_id: Some(self.execution_id),
             seed: Some(self.started.seed),
+            settle: self.started.settle,
             follows_another: false,
         }
     }

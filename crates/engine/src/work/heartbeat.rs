@@ -55,8 +55,8 @@ impl WorkQueue {
     /// The first heartbeat after the end of an attempt with a timeout fails the attempt with `attempt-timeout`.
     ///
     /// # Errors
-    /// `lease-lost` when the lease does not hold; nothing is changed. `payload-too-large` and `invalid-option` when the
-    /// heartbeat is out of range; `store` when the store cannot be asked.
+    /// `lease-lost` when the lease does not hold; nothing is changed. `payload-too-large`, `payload-too-deep`, `payload-not-json` and `invalid-option`
+    /// when the heartbeat is out of range; `store` when the store cannot be asked.
     pub async fn heartbeat(
         &self,
         lease: &Lease,
@@ -64,7 +64,7 @@ impl WorkQueue {
         progress: Option<Payload>,
     ) -> Result<Heartbeat, Error> {
         lease::check_length(extend)?;
-        progress.as_ref().map_or(Ok(()), Payload::check_size)?;
+        progress.as_ref().map_or(Ok(()), Payload::check)?;
         let now_ms = self.store.now_ms().await?;
         if lease.attempt_ends_at_ms().is_some_and(|ends_at_ms| ends_at_ms <= now_ms) {
             return self.time_out(lease, progress).await;

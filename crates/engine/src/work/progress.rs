@@ -14,7 +14,7 @@ const PROGRESS_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// The latest progress of an activity, if any was stored.
 pub(crate) async fn read(store: &dyn Store, key: &str) -> Result<Option<Payload>, Error> {
     let Some(record) = store.get_record(PROGRESS_KIND, key).await? else { return Ok(None) };
-    Payload::from_json(String::from_utf8_lossy(&record.body)).map(Some)
+    Payload::stored(&String::from_utf8_lossy(&record.body)).map(Some)
 }
 
 /// What a write expects that comes next after whatever is stored now.

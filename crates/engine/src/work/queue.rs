@@ -45,11 +45,12 @@ impl WorkQueue {
     /// Ends the attempt with a result.
     ///
     /// # Errors
-    /// `lease-lost` when the lease does not hold; nothing is changed. `payload-too-large` when the result is. `store`
+    /// `lease-lost` when the lease does not hold; nothing is changed. `payload-too-large`, `payload-too-deep` or `payload-not-json` when the
+    /// result is. `store`
     /// when the store cannot be asked; then the outcome is unknown, and a repeat that gets `lease-lost` may have been
     /// taken the first time.
     pub async fn complete(&self, lease: &Lease, result: Payload) -> Result<(), Error> {
-        result.check_size()?;
+        result.check()?;
         let forget = lease.has_progress.then(|| progress::delete(&lease.idempotency_key));
         self.end(lease, Ok(result), forget).await
     }

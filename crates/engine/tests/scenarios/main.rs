@@ -19,6 +19,7 @@ mod joined_turns;
 mod limits;
 mod messages;
 mod pause;
+mod payload_rule;
 mod races;
 mod restart;
 mod retention;

@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use lru::LruCache;
 use segno::clock::Clock;
 use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
-use segno_api::key::{CreateKey, Grant, Key, Role};
+use segno_actions::{Listed, Unreadable};
+use segno_api::key::{CreateKey, Grant, Key, KeyList, Role};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -22,6 +23,7 @@ use tokio::sync::Notify;
 use super::Caller;
 use crate::bucket::Bucket;
 use crate::problem::{Code, Refusal};
+use crate::routes::paging::{cut, split};
 use crate::scope::check_slug;
 
 /// Kind of the records that hold keys.
@@ -240,14 +242,28 @@ impl KeyStore {
     ///
     /// # Errors
     /// When the store is away.
-    pub async fn list(&self, after_id: Option<&str>, limit: usize) -> Result<Vec<Key>, Refusal> {
+    pub async fn page(&self, after_id: Option<&str>, rows: usize) -> Result<KeyList, Refusal> {
+        let (found, next_cursor) = cut(self.list(after_id, rows + 1).await?, rows, |row| match row {
+            Listed::Readable(key) => key.id.clone(),
+            Listed::Unreadable(row) => row.id.clone(),
+        });
+        let (keys, unreadable) = split(found);
+        Ok(KeyList { keys, unreadable, next_cursor })
+    }
+
+    async fn list(&self, after_id: Option<&str>, limit: usize) -> Result<Vec<Listed<Key>>, Refusal> {
         let request = ListRecords { kind: KIND, id_prefix: "", after_id, limit };
         let mut keys = Vec::new();
         for record in self.store.list_records(request).await? {
             let used = self.store.get_record(USE_KIND, &record.id).await?;
             let used = used.and_then(|record| std::str::from_utf8(&record.body).ok()?.parse().ok());
-            let stored = decode(&record)?;
-            keys.push(shown(record.id, stored, used));
+            keys.push(match decode(&record) {
+                Ok(stored) => Listed::Readable(shown(record.id, stored, used)),
+                Err(_) => Listed::Unreadable(Unreadable {
+                    id: record.id,
+                    reason: "the stored key cannot be read; revoke it".to_owned(),
+                }),
+            });
         }
         Ok(keys)
     }

@@ -2,7 +2,7 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use segno_api::key::{CreateKey, Key};
+use segno_api::key::{CreateKey, KeyList};
 
 use super::App;
 use super::system::may;
@@ -17,8 +17,8 @@ impl Keys {
     ///
     /// # Errors
     /// When the store is away, or the server works without keys.
-    pub async fn list(&self, after: Option<&str>, limit: usize) -> Result<Vec<Key>, Refusal> {
-        self.store()?.list(after, limit).await
+    pub async fn page(&self, after: Option<&str>, rows: usize) -> Result<KeyList, Refusal> {
+        self.store()?.page(after, rows).await
     }
 
     /// Makes a key.

@@ -169,8 +169,8 @@ impl Provider for TrackedStore {
         tracked(self.inner.renew_session_lock(owner_ids, extend_for, idle_timeout)).await
     }
 
-    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Result<usize, ProviderError> {
-        self.inner.cleanup_orphaned_sessions(idle_timeout).await
+    async fn cleanup_orphaned_sessions(&self) -> Result<usize, ProviderError> {
+        self.inner.cleanup_orphaned_sessions().await
     }
 
     async fn get_custom_status(

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use segno::Payload;
+use segno_actions::Listed;
 use segno_actions::action::{self as core, ActionDb, ActionError};
 use segno_actions::functions::{FunctionError, InvokeRequest};
 use segno_actions::listing::Place;
@@ -15,17 +15,17 @@ use segno_api::action::{
     Action, ActionList, ActionStatus, ActionStatusName, ActionTrigger, CreateAction, OnRestart, PatchAction,
 };
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use super::paging::{Row, limit, search};
-use super::partial::{not_clearable, partial};
+use super::instances::view;
+use super::paging::{Row, limit, search, split};
+use super::partial::{Changes, not_clearable, partial};
 use crate::access::{Caller, Need, timestamp};
 use crate::app::{App, Tenant};
 use crate::extract::{Body, Path, Query};
 use crate::idempotency::RepeatSafe;
-use crate::problem::{Code, Refusal};
+use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
 /// Which actions.
@@ -84,7 +84,7 @@ pub async fn create(
         }
     };
     if let Some(input) = &request.tool_input {
-        action.tool_input = value("tool_input", input)?;
+        action.tool_input = view::payload("tool_input", input)?;
     }
     action.recurrence = request.recurrence_secs.map(Duration::from_secs);
     action.on_restart = match request.on_restart {
@@ -122,14 +122,18 @@ pub async fn list(tenant: Tenant, Query(query): Query<ActionQuery>) -> Result<Js
         };
         page.map_err(|error| tenant.refused(error))
     };
-    let row = |action: &core::Action| Row {
-        cursor: action.place().to_string(),
-        matches: status.is_none_or(|status| action.status.name() == status),
+    let row = |(place, row): &(Place, Listed<core::Action>)| Row {
+        cursor: place.to_string(),
+        matches: match row {
+            Listed::Readable(action) => status.is_none_or(|status| action.status.name() == status),
+            Listed::Unreadable(_) => true,
+        },
     };
     let (found, next_cursor) = search(rows, query.cursor, read, row).await?;
+    let (found, unreadable) = split(found.into_iter().map(|(_, row)| row).collect());
     let actions =
         found.into_iter().map(|action| shown(tenant, action, Bodies::Hidden)).collect::<Result<_, _>>()?;
-    Ok(Json(ActionList { actions, next_cursor }))
+    Ok(Json(ActionList { actions, unreadable, next_cursor }))
 }
 
 /// One action. What came in over HTTP is shown to callers that may change it.
@@ -153,7 +157,7 @@ pub async fn get(
 pub async fn patch(
     tenant: Tenant,
     Path(id): Path<String>,
-    Body(body): Body<Map<String, Value>>,
+    Body(body): Body<Changes>,
 ) -> Result<Json<Action>, Refusal> {
     let (changes, cleared) = partial::<PatchAction>(body)?;
     if let Some(field) = cleared.iter().find(|field| *field != "recurrence_secs") {
@@ -250,13 +254,12 @@ fn must_be_pending(action: &core::Action, what: &str) -> Result<(), ActionError>
 
 /// Refuses an action whose call could not be made.
 async fn check_call(tenant: &Tenant, action: &core::Action) -> Result<(), Refusal> {
-    let input = Payload::encode(&action.tool_input).map_err(|error| tenant.refused(error))?;
     action.check().map_err(|error| tenant.refused(error))?;
     let function = match action.target().map_err(|error| tenant.refused(error))? {
         Target::Function(function) => function,
         Target::Orchestration(name) => return tenant.check_known(name.as_str()).await,
     };
-    match tenant.prepare(InvokeRequest::new(function, input)).await {
+    match tenant.prepare(InvokeRequest::new(function, action.tool_input.clone())).await {
         Ok(_) => Ok(()),
         Err(error @ FunctionError::Unknown { .. }) => Err(Refusal::field("tool_name", error.to_string())),
         Err(error) => Err(tenant.refused(error)),
@@ -278,19 +281,6 @@ async fn place(db: &ActionDb, cursor: &str) -> Result<Place, Refusal> {
     Ok(db.get(id).await.map_err(|_| not_ours())?.place())
 }
 
-/// User data as a value.
-pub(super) fn value(field: &str, json: &segno_api::Json) -> Result<Value, Refusal> {
-    serde_json::from_str(json.text()).map_err(|error| Refusal::field(field, error.to_string()))
-}
-
-/// A value as user data.
-pub(super) fn json(value: &Value) -> Result<segno_api::Json, Refusal> {
-    segno_api::Json::of(value).map_err(|error| {
-        tracing::error!(%error, "a stored value has no JSON form");
-        Refusal::new(Code::Internal, "a stored value cannot be shown; the server's log has the reason")
-    })
-}
-
 fn status_name(status: ActionStatusName) -> &'static str {
     match status {
         ActionStatusName::Pending => "pending",
@@ -308,7 +298,7 @@ fn shown(tenant: &Tenant, action: core::Action, bodies: Bodies) -> Result<Action
         label: action.label,
         tool_name: action.tool_name,
         orchestration: action.orchestration.map(String::from),
-        tool_input: json(&action.tool_input)?,
+        tool_input: view::json(&action.tool_input)?,
         trigger: match action.trigger {
             core::ActionTrigger::Scheduled { next_tick_at } => ActionTrigger::Scheduled { next_tick_at },
             core::ActionTrigger::Webhook { raw_payload, received_at } => {
@@ -322,7 +312,9 @@ fn shown(tenant: &Tenant, action: core::Action, bodies: Bodies) -> Result<Action
         status: match action.status {
             core::ActionStatus::Pending => ActionStatus::Pending,
             core::ActionStatus::Running => ActionStatus::Running,
-            core::ActionStatus::Completed { result } => ActionStatus::Completed { result },
+            core::ActionStatus::Completed { result } => {
+                ActionStatus::Completed { result: view::json(&result)? }
+            }
             core::ActionStatus::Failed { reason } => ActionStatus::Failed { reason },
         },
         recurrence: action.recurrence.map(|recurrence| recurrence.as_secs()),

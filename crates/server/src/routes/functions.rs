@@ -4,10 +4,11 @@ use axum::Json;
 use axum::http::header::ETAG;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use segno_actions::Listed;
 use segno_actions::functions::{self as catalogue, FunctionError, FunctionName, Origin, VersionedFunction};
 use segno_api::function::{Function, FunctionList, FunctionOrigin};
 
-use super::paging::{Page, cut, limit};
+use super::paging::{Page, cut, limit, split};
 use super::versions::{Expected, expected, version};
 use crate::app::Tenant;
 use crate::extract::{Body, Path, Query};
@@ -25,9 +26,13 @@ pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<Funct
         Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
     })?;
     let found = tenant.functions(after.as_ref(), rows + 1).await.map_err(refused)?;
-    let (found, next_cursor) = cut(found, rows, |function| function.name.to_string());
+    let (found, next_cursor) = cut(found, rows, |row| match row {
+        Listed::Readable(function) => function.name.to_string(),
+        Listed::Unreadable(row) => row.id.clone(),
+    });
+    let (found, unreadable) = split(found);
     let functions = found.iter().map(shown).collect::<Result<_, _>>()?;
-    Ok(Json(FunctionList { functions, next_cursor }))
+    Ok(Json(FunctionList { functions, unreadable, next_cursor }))
 }
 
 /// One function.

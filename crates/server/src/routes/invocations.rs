@@ -10,7 +10,6 @@ use segno_actions::functions::{
 };
 use segno_api::instance::Started;
 use segno_api::invocation::{self as wire, Invoke};
-use serde_json::Value;
 
 use super::instances::start::{WaitForEnd, answer};
 use super::instances::view;
@@ -18,6 +17,7 @@ use crate::app::{App, Tenant};
 use crate::extract::{Body, Query, wait_of};
 use crate::idempotency::RepeatSafe;
 use crate::problem::{Code, Refusal};
+use crate::same_json::is_same_json;
 use crate::scope::ScopeParameters;
 use crate::trace::TraceContext;
 
@@ -101,8 +101,8 @@ async fn check_same(tenant: &Tenant, id: &str, invocation: &Invocation) -> Resul
     let Some(first) = first else { return Ok(()) };
     let is_same = first.name == INVOKE.name()
         && first.input.decode::<Invocation>().is_ok_and(|first| {
-            let value = |invocation: &Invocation| invocation.input.decode::<Value>().ok();
-            first.function == invocation.function && value(&first) == value(invocation)
+            first.function == invocation.function
+                && is_same_json(first.input.as_str(), invocation.input.as_str())
         });
     if is_same {
         return Ok(());

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use segno_api::key::{CreateKey, CreatedKey, KeyList};
 
-use super::paging::{Page, cut, limit};
+use super::paging::{Page, limit};
 use crate::app::Keys;
 use crate::extract::{Body, Path, Query};
 use crate::idempotency::KeptInstead;
@@ -16,9 +16,7 @@ use crate::problem::Refusal;
 ))]
 pub async fn list(keys: Keys, Query(page): Query<Page>) -> Result<Json<KeyList>, Refusal> {
     let rows = limit(page.limit)?;
-    let found = keys.list(page.cursor.as_deref(), rows + 1).await?;
-    let (keys, next_cursor) = cut(found, rows, |key| key.id.clone());
-    Ok(Json(KeyList { keys, next_cursor }))
+    Ok(Json(keys.page(page.cursor.as_deref(), rows).await?))
 }
 
 /// What a repeated request gets in place of the secret.

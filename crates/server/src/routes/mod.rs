@@ -10,7 +10,7 @@ mod instances;
 mod invocations;
 mod keys;
 mod page;
-mod paging;
+pub(crate) mod paging;
 mod partial;
 mod recurring;
 mod sse;

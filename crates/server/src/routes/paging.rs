@@ -1,6 +1,8 @@
 //! Pages of listings.
 
 use segno::limits::MAX_PAGE_ROWS;
+use segno_actions::Listed;
+use segno_api::Unreadable;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
@@ -39,6 +41,13 @@ pub fn cut<T>(mut found: Vec<T>, rows: usize, cursor: impl FnOnce(&T) -> String)
     found.truncate(rows);
     let next_cursor = found.last().filter(|_| more).map(cursor);
     (found, next_cursor)
+}
+
+/// The rows that can be read, and those that cannot as they go over the wire.
+pub fn split<T>(rows: Vec<Listed<T>>) -> (Vec<T>, Vec<Unreadable>) {
+    let (readable, unreadable) = Listed::split(rows);
+    let unreadable = unreadable.into_iter().map(|row| Unreadable { id: row.id, reason: row.reason });
+    (readable, unreadable.collect())
 }
 
 /// Most rows that one request looks at to find those that match.

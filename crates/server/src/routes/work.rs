@@ -156,10 +156,10 @@ fn failure(request: FailWork) -> Result<Failure, Refusal> {
     failure.retryable = request.retryable.unwrap_or(failure.retryable);
     failure.details = match request.details {
         None => None,
-        Some(details) => Some(
-            serde_json::from_str(details.text())
-                .map_err(|error| Refusal::field("details", format!("cannot be read: {error}")))?,
-        ),
+        Some(details) => {
+            let read = view::payload("details", &details)?.decode();
+            Some(read.map_err(|error| Refusal::payload("details", &error))?)
+        }
     };
     Ok(failure)
 }

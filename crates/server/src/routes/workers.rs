@@ -3,7 +3,7 @@
 use axum::Json;
 use segno_api::worker::WorkerList;
 
-use super::paging::{Page, cut, limit};
+use super::paging::{Page, cut, limit, split};
 use crate::app::Tenant;
 use crate::extract::Query;
 use crate::problem::Refusal;
@@ -17,5 +17,6 @@ pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<Worke
     let rows = limit(page.limit)?;
     let found = tenant.workers(page.cursor.as_deref(), rows + 1).await?;
     let (found, next_cursor) = cut(found, rows, |(cursor, _)| cursor.clone());
-    Ok(Json(WorkerList { workers: found.into_iter().map(|(_, worker)| worker).collect(), next_cursor }))
+    let (workers, unreadable) = split(found.into_iter().map(|(_, row)| row).collect());
+    Ok(Json(WorkerList { workers, unreadable, next_cursor }))
 }

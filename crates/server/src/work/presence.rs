@@ -7,6 +7,7 @@ use std::time::Duration;
 use segno::clock::{self, Clock};
 use segno::store::{Expect, ListRecords, ProviderError, RecordBatch, RecordWrite, Store};
 use segno::work::Lease;
+use segno_actions::{Listed, Unreadable};
 use segno_api::worker::Worker;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -120,27 +121,30 @@ impl Presence {
         scope: &Scope,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<(String, Worker)>, ProviderError> {
+    ) -> Result<Vec<(String, Listed<Worker>)>, ProviderError> {
         let after_id = after.map(|after| scope.stored(after));
         let request =
             ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id: after_id.as_deref(), limit };
         let mut found = BTreeMap::new();
         for record in self.store.list_records(request).await? {
-            if let Ok(stored) = serde_json::from_slice::<StoredWorker>(&record.body) {
-                found.insert(record.id, stored);
-            }
+            let read = serde_json::from_slice::<StoredWorker>(&record.body);
+            found.insert(record.id, read.map_err(|error| error.to_string()));
         }
         let now_ms = self.clock.now_ms();
         for ((prefix, worker), known) in &*self.workers() {
             let id = self.id(prefix, worker);
             if prefix == scope.prefix() && after_id.as_ref().is_none_or(|after| id > *after) {
-                found.insert(id, self.stored(worker, known, now_ms));
+                found.insert(id, Ok(self.stored(worker, known, now_ms)));
             }
         }
-        let workers = found
-            .into_iter()
-            .take(limit)
-            .filter_map(|(id, stored)| Some((scope.shown(&id)?.to_owned(), shown(stored))));
+        let workers = found.into_iter().take(limit).filter_map(|(id, stored)| {
+            let id = scope.shown(&id)?.to_owned();
+            let row = match stored {
+                Ok(stored) => Listed::Readable(shown(stored)),
+                Err(reason) => Listed::Unreadable(Unreadable { id: id.clone(), reason }),
+            };
+            Some((id, row))
+        });
         Ok(workers.collect())
     }
 
@@ -241,8 +245,9 @@ mod tests {
         assert_eq!(two.list(&eu, None, 10).await.unwrap().len(), 1);
         one.write_down().await.unwrap();
         assert!(one.changes().is_empty(), "what has not changed is not written again");
-        let rows = |listed: Vec<(String, Worker)>| -> Vec<String> {
-            listed.into_iter().map(|(_, row)| format!("{} {}", row.worker, row.node)).collect()
+        let rows = |listed: Vec<(String, Listed<Worker>)>| -> Vec<String> {
+            let rows = listed.into_iter().map(|(_, row)| row.readable().unwrap());
+            rows.map(|row| format!("{} {}", row.worker, row.node)).collect()
         };
         let first = two.list(&eu, None, 2).await.unwrap();
         let rest = two.list(&eu, Some(&first[1].0), 10).await.unwrap();
@@ -264,7 +269,8 @@ mod tests {
         .unwrap();
         presence.asks(&scope, "w", &["render".to_owned()], &[]);
         presence.holds(&scope, "w", &lease);
-        let in_flight = |listed: Vec<(String, Worker)>| listed[0].1.in_flight;
+        let in_flight =
+            |mut listed: Vec<(String, Listed<Worker>)>| listed.remove(0).1.readable().unwrap().in_flight;
         assert_eq!(in_flight(presence.list(&scope, None, 10).await.unwrap()), 1);
         clock.advance(Duration::from_secs(2));
         assert_eq!(in_flight(presence.list(&scope, None, 10).await.unwrap()), 0);

@@ -11,7 +11,7 @@ use segno::clock::{self, Clock};
 use segno::limits::MAX_FETCHED_WORK;
 use segno::store::ErrorKind;
 use segno::work::{FetchWork, LeasedActivity, WorkQueue};
-use segno::{Category, Failure, Payload};
+use segno::{Failure, Payload};
 use segno_actions::functions::{
     Call, Functions, PushDelivery, Pushed, Scope as FunctionScope, Tag, push_tag,
 };
@@ -126,9 +126,7 @@ impl Pusher {
     ) -> Result<Pushed, Failure> {
         let lease = self.seal.seal(&HeldLease::new(scope, None, leased.lease.clone()));
         let item = item(leased, call, lease)?;
-        let body = Payload::encode(&item).map_err(|error| {
-            Failure::new(Category::Configuration, error.to_string()).code(error.code().as_str())
-        })?;
+        let body = serde_json::to_string(&item)?;
         let lease = &leased.lease;
         let held_for = Duration::from_millis(lease.expires_at_ms.saturating_sub(lease.fetched_at_ms));
         let delivery = PushDelivery {

@@ -6,7 +6,7 @@ use segno_api::Json;
 use segno_api::action::{Action, ActionStatus, CreateAction, OnRestart};
 use serde_json::json;
 
-use crate::stand::{PATIENCE, Stand};
+use crate::stand::{PATIENCE, Stand, json_of};
 
 fn call(function: &str, input: &str, at: Option<Timestamp>) -> CreateAction {
     CreateAction {
@@ -46,7 +46,7 @@ async fn an_action_without_a_time_is_done_at_once() {
     let client = stand.client();
     let made = client.create_action(&call("greet", "\"Ada\"", None)).await.unwrap();
     let done = ended(&client, &made.id).await;
-    assert_eq!(done.status, ActionStatus::Completed { result: json!("Hello, Ada!") });
+    assert_eq!(done.status, ActionStatus::Completed { result: json_of("Hello, Ada!") });
     assert_eq!(done.label, "greet");
     assert!(client.instance(done.instance.as_ref().unwrap(), std::time::Duration::ZERO).await.is_ok());
     let again = client.run_action(&made.id).await.unwrap();
@@ -70,7 +70,7 @@ async fn one_that_waits_is_changed_run_now_or_cancelled() {
     assert_eq!(cleared.unwrap().recurrence, None);
     client.run_action(&made.id).await.unwrap();
     let done = ended(&client, &made.id).await;
-    assert_eq!(done.status, ActionStatus::Completed { result: json!({"n": 1}) });
+    assert_eq!(done.status, ActionStatus::Completed { result: json_of(&json!({"n": 1})) });
     let error = client.cancel_action(&made.id).await.unwrap_err();
     assert_eq!((error.status(), error.code()), (Some(409), Some("action-state")));
 
@@ -130,7 +130,7 @@ async fn actions_schedules_and_webhooks_start_orchestrations() {
     let done = ended(&client, &made.id).await;
     assert!(matches!(done.status, ActionStatus::Completed { .. }), "{done:?}");
     let instance = client.instance(done.instance.as_ref().unwrap(), std::time::Duration::ZERO).await.unwrap();
-    assert_eq!(instance.orchestration, "greet");
+    assert_eq!(instance.orchestration.as_deref(), Some("greet"));
     let again = client.run_action(&made.id).await.unwrap();
     assert_eq!(again.orchestration.as_deref(), Some("greet"));
     let fields = segno_api::recurring::RecurringFields {

@@ -95,7 +95,7 @@ async fn what_a_sender_posts_reaches_the_function_and_can_be_inspected_and_repla
     let replayed = client.replay_hook_payload("greet", &received.id).await.unwrap();
     let detail = world.ended("greet", &received.id).await;
     assert_eq!(detail.actions[1].id, replayed.action);
-    assert_eq!(detail.actions[1].result.as_ref().unwrap().text(), r#"{"name":"Ada"}"#);
+    assert_eq!(detail.actions[1].result.as_ref().unwrap().text(), r#"{ "name": "Ada" }"#);
     let events = client.hook_events(Some("greet"), None, None).await.unwrap().events;
     let kinds: Vec<&str> = events.iter().map(|event| event.outcome.kind.as_str()).collect();
     assert_eq!(kinds, ["replayed", "routed"]);

@@ -39,7 +39,7 @@ pub(crate) struct Answer {
 }
 
 /// Makes the call. Dropping the future closes the connection.
-pub(crate) async fn run(call: HttpCall<'_>, input: &Payload) -> Result<Answer, Failure> {
+pub(crate) async fn run(call: HttpCall<'_>, input: &str) -> Result<Answer, Failure> {
     let mut redactor = Redactor::default();
     let work = async {
         let hop = call.first_hop(input, &mut redactor).await?;
@@ -69,10 +69,10 @@ struct Hop {
 }
 
 impl HttpCall<'_> {
-    async fn first_hop(&self, input: &Payload, redactor: &mut Redactor) -> Result<Hop, Failure> {
+    async fn first_hop(&self, input: &str, redactor: &mut Redactor) -> Result<Hop, Failure> {
         let settings = self.settings;
         let url = check_url("url", &settings.url).map_err(misconfigured)?;
-        let body = settings.sends_body().then(|| input.as_str().to_owned());
+        let body = settings.sends_body().then(|| input.to_owned());
         let mut headers = HeaderMap::new();
         for (name, value) in &settings.headers {
             let text = value.resolve(redactor).await?;

@@ -12,7 +12,8 @@ use futures_util::future::maybe_done;
 use segno::clock::{self, Clock, duration_ms};
 use segno::store::Store;
 use segno::{ActivityContext, Category, Failure, Payload};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::process::Command;
 
@@ -259,16 +260,15 @@ impl Run<'_> {
     }
 
     fn report(&self, status: ExitStatus, output: &[u8]) -> Result<Payload, Failure> {
-        let json = self.redactor.payload(output).ok().and_then(|payload| payload.decode().ok());
-        let text = || Value::String(self.redactor.cut_text(&String::from_utf8_lossy(output)));
-        let output = json.unwrap_or_else(text);
-        let report = json!({
-            "exit_code": status.code(),
-            "signal": status.signal(),
-            "output": output,
-            "log": self.log,
-        });
-        Payload::encode(&report).map_err(bad_payload)
+        let output = match self.redactor.payload(output) {
+            Ok(json) => json,
+            Err(_) => {
+                let text = self.redactor.cut_text(&String::from_utf8_lossy(output));
+                Payload::encode(&text).map_err(bad_payload)?
+            }
+        };
+        let (exit_code, signal, log) = (status.code(), status.signal(), self.log);
+        Payload::encode(&Report { exit_code, log, output, signal }).map_err(bad_payload)
     }
 
     fn failed(&self, status: ExitStatus) -> Failure {
@@ -289,6 +289,15 @@ impl Run<'_> {
             None => message,
         }
     }
+}
+
+/// What a tool gave whose exit code is for the caller to judge.
+#[derive(Serialize)]
+struct Report<'a> {
+    exit_code: Option<i32>,
+    log: &'a str,
+    output: Payload,
+    signal: Option<i32>,
 }
 
 /// The end of a text, from a whole character on.

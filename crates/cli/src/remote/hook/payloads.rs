@@ -9,7 +9,7 @@ use segno_api::hook::{HookOutcome, HookPayloadDetail};
 use super::arguments::Payloads;
 use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, Table, print, print_rows, print_text, short_time};
+use crate::output::{Rows, Table, print, print_rows, print_text, short_time, warn_of_unreadable};
 
 /// Rows of one request.
 const PAGE: usize = 1_000;
@@ -21,6 +21,7 @@ pub async fn list(client: &Client, which: Payloads, format: Format) -> Result<()
     while payloads.len() < which.limit {
         request.limit = Some((which.limit - payloads.len()).min(PAGE));
         let page = client.hook_payloads(&which.name, &request).await?;
+        warn_of_unreadable(&page.unreadable);
         payloads.extend(page.payloads);
         request.cursor = page.next_cursor;
         if request.cursor.is_none() {

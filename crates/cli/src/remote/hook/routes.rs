@@ -8,7 +8,7 @@ use super::super::start::json as read_json;
 use super::arguments::{Scheme, Settings};
 use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, Table, print, print_rows, print_text};
+use crate::output::{Rows, Table, print, print_rows, print_text, warn_of_unreadable};
 
 /// Declares a route.
 pub async fn create(client: &Client, name: &str, settings: &Settings, format: Format) -> Result<(), Failure> {
@@ -45,6 +45,7 @@ pub async fn list(client: &Client, format: Format) -> Result<(), Failure> {
     let mut cursor = None;
     loop {
         let page = client.hooks(cursor.as_deref()).await?;
+        warn_of_unreadable(&page.unreadable);
         hooks.extend(page.hooks);
         cursor = page.next_cursor;
         if cursor.is_none() {
@@ -86,7 +87,9 @@ fn declared(settings: &Settings) -> Result<Json, Failure> {
     };
     if let Some(input) = &settings.input {
         let input = read_json("--input", input)?;
-        declaration.insert("input".to_owned(), serde_json::from_str(input.text()).unwrap_or_default());
+        let input = serde_json::from_str(input.text())
+            .map_err(|error| Failure::Refused(format!("--input cannot be a template: {error}")))?;
+        declaration.insert("input".to_owned(), input);
     }
     if let Some(scheme) = settings.verify {
         declaration.insert("verification".to_owned(), verification(scheme, settings)?);

@@ -1,5 +1,6 @@
 //! Who changed what of a tenant.
 
+use segno_actions::Listed;
 use segno_api::audit::AuditEntry;
 
 use super::Tenant;
@@ -11,7 +12,7 @@ impl Tenant {
     ///
     /// # Errors
     /// When the store is away.
-    pub async fn audit(&self, after: Option<&str>, limit: usize) -> Result<Vec<AuditEntry>, Refusal> {
+    pub async fn audit(&self, after: Option<&str>, limit: usize) -> Result<Vec<Listed<AuditEntry>>, Refusal> {
         audit::list(&*self.resources().store, &self.scope, after, limit).await
     }
 }

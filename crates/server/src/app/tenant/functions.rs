@@ -1,5 +1,6 @@
 //! Functions of a tenant.
 
+use segno_actions::Listed;
 use segno_actions::functions::{Function, FunctionError, FunctionName, VersionedFunction};
 
 use super::Tenant;
@@ -13,7 +14,7 @@ impl Tenant {
         &self,
         after: Option<&FunctionName>,
         limit: usize,
-    ) -> Result<Vec<VersionedFunction>, FunctionError> {
+    ) -> Result<Vec<Listed<VersionedFunction>>, FunctionError> {
         self.resources().functions.list(&self.owner(), after, limit).await
     }
 

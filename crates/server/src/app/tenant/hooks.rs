@@ -1,6 +1,7 @@
 //! Webhooks of a tenant.
 
 use bytes::Bytes;
+use segno_actions::Listed;
 use segno_actions::hooks::{
     Hook, HookError, HookEvent, HookName, ListEvents, ListPayloads, Payload, PayloadPage, Route,
 };
@@ -13,7 +14,11 @@ impl Tenant {
     ///
     /// # Errors
     /// When the store is away.
-    pub async fn hooks(&self, after: Option<&HookName>, limit: usize) -> Result<Vec<Route>, HookError> {
+    pub async fn hooks(
+        &self,
+        after: Option<&HookName>,
+        limit: usize,
+    ) -> Result<Vec<Listed<Route>>, HookError> {
         self.resources().hooks.list(&self.owner(), after, limit).await
     }
 
@@ -87,7 +92,7 @@ impl Tenant {
     ///
     /// # Errors
     /// When the store is away.
-    pub async fn hook_events(&self, request: &ListEvents<'_>) -> Result<Vec<HookEvent>, HookError> {
+    pub async fn hook_events(&self, request: &ListEvents<'_>) -> Result<Vec<Listed<HookEvent>>, HookError> {
         self.resources().hooks.events(&self.owner(), request).await
     }
 }

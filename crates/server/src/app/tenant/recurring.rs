@@ -1,6 +1,7 @@
 //! Recurring actions of a tenant. Instances in what is returned are in the caller's ids.
 
 use jiff::Timestamp;
+use segno_actions::Listed;
 use segno_actions::action::ActionError;
 use segno_actions::listing::Place;
 use segno_actions::recurring::{
@@ -28,9 +29,13 @@ impl Tenant {
         &self,
         after: Option<Place>,
         limit: usize,
-    ) -> Result<Vec<RecurringAction>, ActionError> {
+    ) -> Result<Vec<(Place, Listed<RecurringAction>)>, ActionError> {
         let page = self.resources().recurring.page(&self.owner(), after, limit).await?;
-        Ok(page.into_iter().map(|action| self.shown_recurring(action)).collect())
+        let shown = |row: Listed<RecurringAction>| match row {
+            Listed::Readable(action) => Listed::Readable(self.shown_recurring(action)),
+            unreadable => unreadable,
+        };
+        Ok(page.into_iter().map(|(place, row)| (place, shown(row))).collect())
     }
 
     /// One recurring action.

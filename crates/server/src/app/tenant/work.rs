@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use segno::work::{FetchWork, Heartbeat, LeasedActivity};
 use segno::{Failure, Payload};
+use segno_actions::Listed;
 use segno_actions::functions::{FunctionName, Tag, remote_tag};
 use segno_api::work::{HeartbeatAction, HeartbeatAnswer, WorkItem};
 use segno_api::worker::Worker;
@@ -140,7 +141,11 @@ impl Tenant {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn workers(&self, after: Option<&str>, limit: usize) -> Result<Vec<(String, Worker)>, Refusal> {
+    pub async fn workers(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Listed<Worker>)>, Refusal> {
         Ok(self.resources().presence.list(&self.scope, after, limit).await?)
     }
 

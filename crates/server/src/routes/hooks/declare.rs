@@ -3,11 +3,12 @@
 use axum::Json;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
+use segno_actions::Listed;
 use segno_actions::hooks::{Hook, HookError, HookName, Route};
 use segno_api::hook as wire;
 use serde_json::{Map, Value};
 
-use super::super::paging::{Page, cut, limit};
+use super::super::paging::{Page, cut, limit, split};
 use super::super::versions::{Expected, expected, version};
 use super::view;
 use crate::app::Tenant;
@@ -25,9 +26,13 @@ pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<wire:
         Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
     })?;
     let found = tenant.hooks(after.as_ref(), rows + 1).await.map_err(|error| tenant.refused(error))?;
-    let (found, next_cursor) = cut(found, rows, |route| route.name.to_string());
+    let (found, next_cursor) = cut(found, rows, |row| match row {
+        Listed::Readable(route) => route.name.to_string(),
+        Listed::Unreadable(row) => row.id.clone(),
+    });
+    let (found, unreadable) = split(found);
     let hooks = found.iter().map(view::hook).collect::<Result<_, _>>()?;
-    Ok(Json(wire::HookList { hooks, next_cursor }))
+    Ok(Json(wire::HookList { hooks, unreadable, next_cursor }))
 }
 
 /// One webhook route.

@@ -1,10 +1,11 @@
 //! What became of what came in.
 
 use axum::Json;
+use segno_actions::Listed;
 use segno_actions::hooks::{HookName, ListEvents};
 use segno_api::hook as wire;
 
-use super::super::paging::{Page, cut, limit};
+use super::super::paging::{Page, cut, limit, split};
 use super::view;
 use crate::app::Tenant;
 use crate::extract::{Path, Query};
@@ -43,6 +44,11 @@ async fn events(
     let after = page.cursor.as_deref().map(|cursor| view::id("cursor", cursor)).transpose()?;
     let request = ListEvents { route: route.as_ref(), after, limit: rows + 1 };
     let found = tenant.hook_events(&request).await.map_err(|error| tenant.refused(error))?;
-    let (found, next_cursor) = cut(found, rows, |event| event.id.to_string());
-    Ok(Json(wire::HookEventList { events: found.into_iter().map(view::event).collect(), next_cursor }))
+    let (found, next_cursor) = cut(found, rows, |row| match row {
+        Listed::Readable(event) => event.id.to_string(),
+        Listed::Unreadable(row) => row.id.clone(),
+    });
+    let (events, unreadable) = split(found);
+    let events = events.into_iter().map(view::event).collect();
+    Ok(Json(wire::HookEventList { events, unreadable, next_cursor }))
 }

@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
+use segno_actions::Listed;
 use segno_actions::action::ActionError;
 use segno_actions::hooks::{HookError, ListPayloads};
 use segno_api::hook as wire;
@@ -17,7 +18,7 @@ use sha2::{Digest, Sha256};
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use super::super::paging::limit;
+use super::super::paging::{limit, split};
 use super::view;
 use crate::app::{App, Tenant};
 use crate::extract::{Path, Query};
@@ -64,11 +65,13 @@ pub async fn list(
     };
     let page = tenant.payloads(&view::name(&route, &tenant)?, &request).await;
     let page = page.map_err(|error| tenant.refused(error))?;
-    let next_cursor = page.payloads.last().filter(|_| page.more).map(|payload| payload.id.to_string());
-    Ok(Json(wire::HookPayloadList {
-        payloads: page.payloads.iter().map(view::payload).collect(),
-        next_cursor,
-    }))
+    let next_cursor = page.payloads.last().filter(|_| page.more).map(|row| match row {
+        Listed::Readable(payload) => payload.id.to_string(),
+        Listed::Unreadable(row) => row.id.clone(),
+    });
+    let (payloads, unreadable) = split(page.payloads);
+    let payloads = payloads.iter().map(view::payload).collect();
+    Ok(Json(wire::HookPayloadList { payloads, unreadable, next_cursor }))
 }
 
 /// All of a payload: its body byte for byte, its headers, and what became of its actions.
@@ -90,7 +93,8 @@ pub async fn get(
     for id in &payload.actions {
         let action = match db.get(*id).await {
             Ok(action) => Some(action),
-            Err(ActionError::Unknown { .. }) => None,
+            // One that cannot be read is in the listing of actions, with the reason.
+            Err(ActionError::Unknown { .. } | ActionError::Unreadable { .. }) => None,
             Err(error) => return Err(tenant.refused(HookError::from(error))),
         };
         actions.push(view::action(*id, action, &tenant)?);

@@ -8,6 +8,7 @@ use segno_actions::hooks::{HookEvent, HookName, Outcome, Payload, Route};
 use segno_api::hook as wire;
 use uuid::Uuid;
 
+use super::super::instances::view::json as user_data;
 use crate::app::Tenant;
 use crate::problem::{Code, Refusal};
 use crate::scope::DEFAULT;
@@ -86,7 +87,7 @@ pub fn action(id: Uuid, action: Option<Action>, tenant: &Tenant) -> Result<wire:
     action.status.name().clone_into(&mut shown.status);
     shown.instance = tenant.shown_instance(action.instance.as_deref());
     match &action.status {
-        ActionStatus::Completed { result } => shown.result = Some(json(result)?),
+        ActionStatus::Completed { result } => shown.result = Some(user_data(result)?),
         ActionStatus::Failed { reason } => shown.reason = Some(tenant.shown_text(reason)),
         ActionStatus::Pending | ActionStatus::Running => {}
     }

@@ -1,12 +1,14 @@
 //! The engine's words as they go over the wire.
 
+use std::collections::BTreeMap;
+
 use segno::event::{Event, EventKind};
 use segno::store::ExecutionStatus;
 use segno::{Failure, Payload};
 use segno_api::Json;
 use segno_api::history::HistoryEvent;
 use segno_api::instance::{self as wire, Status};
-use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::access::timestamp;
 use crate::app::Tenant;
@@ -36,6 +38,7 @@ pub fn instance(tenant: &Tenant, found: segno::client::Instance) -> Result<wire:
         orchestration: found.orchestration,
         version: found.version,
         labels: found.labels,
+        unreadable: found.unreadable,
     })
 }
 
@@ -76,9 +79,9 @@ pub fn json(payload: &Payload) -> Result<Json, Refusal> {
 /// User data as the engine takes it.
 ///
 /// # Errors
-/// `payload-too-large` beyond the engine's limit.
+/// `payload-too-large`, `payload-too-deep` or `payload-not-json`, with the field.
 pub fn payload(field: &str, json: &Json) -> Result<Payload, Refusal> {
-    Payload::from_json(json.text()).map_err(|error| Refusal::field(field, error.to_string()))
+    Payload::from_json(json.text()).map_err(|error| Refusal::payload(field, &error))
 }
 
 /// A failure.
@@ -104,17 +107,15 @@ pub fn event(event: &Event) -> Result<HistoryEvent, Refusal> {
     Ok(HistoryEvent { id: event.event_id, at: timestamp(event.at_ms), kind, data })
 }
 
-/// The kind's stored name and its fields.
+/// The kind's stored name and its fields. The fields stay text: user data in them is shown as it was written.
 fn kind_and_fields(kind: &EventKind) -> Result<(String, Json), serde_json::Error> {
-    match serde_json::to_value(kind)? {
-        Value::Object(fields) => {
-            let mut fields = fields.into_iter();
-            let (name, data) = fields.next().unwrap_or_else(|| (String::new(), Value::Null));
-            Ok((name, Json::of(&data)?))
-        }
-        Value::String(name) => Ok((name, Json::of(&Value::Object(serde_json::Map::new()))?)),
-        other => Ok((String::new(), Json::of(&other)?)),
+    let text = serde_json::to_string(kind)?;
+    if !text.starts_with('{') {
+        return Ok((serde_json::from_str(&text)?, Json::from_text("{}".to_owned())?));
     }
+    let fields: BTreeMap<String, &RawValue> = serde_json::from_str(&text)?;
+    let (name, data) = fields.into_iter().next().unwrap_or_else(|| (String::new(), RawValue::NULL));
+    Ok((name, Json::from_text(data.get().to_owned())?))
 }
 
 fn unreadable(error: serde_json::Error) -> Refusal {

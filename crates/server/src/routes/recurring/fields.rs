@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use segno::Payload;
 use segno_actions::OrchestrationName;
 use segno_actions::functions::HumanDuration;
 use segno_actions::recurring::{
@@ -10,9 +11,8 @@ use segno_actions::recurring::{
 };
 use segno_actions::schedule::{Daylight, Gap, Overlap, ScheduleSpec};
 use segno_api::recurring::{self as wire, RecurringFields};
-use serde_json::{Value, json};
 
-use super::super::actions::value;
+use super::super::instances::view::payload as checked;
 use super::super::partial::not_clearable;
 use crate::problem::Refusal;
 
@@ -45,13 +45,17 @@ pub fn draft(fields: RecurringFields) -> Result<NewRecurringAction, Refusal> {
         provider: String::new(),
         orchestration: None,
         action_type: String::new(),
-        payload: if fields.provider.is_some() { json!({}) } else { Value::Null },
+        payload: if fields.provider.is_some() { empty_object() } else { Payload::null() },
         metadata: Default::default(),
         dedup_key: None,
     };
     let mut draft = NewRecurringAction::new(ScheduleSpec::default(), template);
     apply(fields, &BTreeSet::new(), &mut draft)?;
     Ok(draft)
+}
+
+fn empty_object() -> Payload {
+    Payload::from_json("{}").expect("an empty object is JSON")
 }
 
 /// What can be said of a recurring action, as it is.
@@ -168,7 +172,7 @@ fn apply_template(fields: &RecurringFields, template: &mut RecurringActionTempla
         template.action_type.clone_from(action_type);
     }
     if let Some(payload) = &fields.payload {
-        template.payload = value("payload", payload)?;
+        template.payload = checked("payload", payload)?;
     }
     if is_as_it_is {
         template.action_type = String::new();
@@ -177,7 +181,7 @@ fn apply_template(fields: &RecurringFields, template: &mut RecurringActionTempla
         template.provider.clone_from(function);
     }
     if let Some(input) = &fields.input {
-        template.payload = value("input", input)?;
+        template.payload = checked("input", input)?;
     }
     if let Some(metadata) = &fields.metadata {
         template.metadata.clone_from(metadata);

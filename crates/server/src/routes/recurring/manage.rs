@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use segno_actions::Listed;
 use segno_actions::action::ActionError;
 use segno_actions::listing::Place;
 use segno_actions::recurring::{Pause, RecurringAction as Stored};
@@ -10,11 +11,10 @@ use segno_api::recurring::{
     PauseRecurring, RecurringAction, RecurringCreated, RecurringFields, RecurringList, RecurringState,
 };
 use serde::Deserialize;
-use serde_json::{Map, Value};
 use utoipa::IntoParams;
 
-use super::super::paging::{Row, limit, search};
-use super::super::partial::partial;
+use super::super::paging::{Row, limit, search, split};
+use super::super::partial::{Changes, partial};
 use super::{fields, view};
 use crate::app::Tenant;
 use crate::extract::{Body, OptionalBody, Path, Query};
@@ -79,13 +79,17 @@ pub async fn list(
         let page = tenant.recurring_page(after, rows).await;
         page.map_err(|error| tenant.refused(error))
     };
-    let row = |action: &Stored| Row {
-        cursor: action.place().map(|place| place.to_string()).unwrap_or_default(),
-        matches: query.enabled.is_none_or(|enabled| enabled == action.enabled),
+    let row = |(place, row): &(Place, Listed<Stored>)| Row {
+        cursor: place.to_string(),
+        matches: match row {
+            Listed::Readable(action) => query.enabled.is_none_or(|enabled| enabled == action.enabled),
+            Listed::Unreadable(_) => true,
+        },
     };
     let (found, next_cursor) = search(rows, query.cursor.clone(), read, row).await?;
+    let (found, unreadable) = split(found.into_iter().map(|(_, row)| row).collect());
     let recurring_actions = found.iter().map(|action| view::summary(action, tenant.zones())).collect();
-    Ok(Json(RecurringList { recurring_actions, next_cursor }))
+    Ok(Json(RecurringList { recurring_actions, unreadable, next_cursor }))
 }
 
 /// One recurring action.
@@ -105,7 +109,7 @@ pub async fn get(tenant: Tenant, Path(id): Path<String>) -> Result<Json<Recurrin
 pub async fn update(
     tenant: Tenant,
     Path(id): Path<String>,
-    Body(mut body): Body<Map<String, Value>>,
+    Body(mut body): Body<Changes>,
 ) -> Result<Json<RecurringAction>, Refusal> {
     for named in ["namespace", "tenant"] {
         body.remove(named);

@@ -7,7 +7,7 @@ use segno_actions::recurring::{
 use segno_actions::schedule::{Gap, Overlap, Zones};
 use segno_api::recurring as wire;
 
-use super::super::actions::json;
+use super::super::instances::view::json;
 use crate::app::Tenant;
 use crate::problem::Refusal;
 

@@ -18,7 +18,7 @@ use process::Process;
 use segno_api::client::Expected;
 use segno_api::instance::{OnConflict, StartInstance, Status};
 use segno_api::invocation::Invoke;
-use segno_api::work::{CompleteWork, FetchWork, WorkItem};
+use segno_api::work::{CompleteWork, FetchWork, Heartbeat, HeartbeatAction, WorkItem};
 use segno_api::{Client, Json};
 use tempfile::TempDir;
 
@@ -229,7 +229,8 @@ async fn work_until_killed(
                     held.push(item);
                     return held;
                 }
-                // The lease went with the server that gave it.
+                // An answer that the last server took and did not confirm, or a lease that has
+                // ended meanwhile.
                 Err(error) => assert_eq!(error.code(), Some("lease-lost"), "{error}"),
             }
         }
@@ -294,4 +295,77 @@ async fn what_workers_answered_stands_however_often_the_server_is_killed() {
     }
     book.stopped.store(true, Ordering::SeqCst);
     worker.await.unwrap();
+}
+
+/// A server on a directory with a call of the remote function, which a worker has leased for so
+/// long.
+async fn leased(directory: &Path, lease_ms: u64) -> (Process, WorkItem) {
+    let server = Process::dev(directory);
+    let client = Client::new(&server.address).unwrap();
+    let remote = Json::from_text(r#"{"executor":"remote"}"#.to_owned()).unwrap();
+    client.put_function(STAMP, &remote, Expected::Absent).await.unwrap();
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        let wait_ms = u64::try_from(PATIENCE.as_millis()).unwrap();
+        async move {
+            client
+                .fetch_work(&FetchWork { wait_ms, lease_ms, ..FetchWork::new("first", [STAMP]) })
+                .await
+                .unwrap()
+        }
+    });
+    client.invoke(&Invoke::new(STAMP, Json::null()), Duration::ZERO).await.unwrap();
+    let item = waiting.await.unwrap().items.remove(0);
+    assert_eq!(item.delivery, 1);
+    (server, item)
+}
+
+/// Ends a server in one of the ways in which servers end.
+fn end(mut server: Process, signal: &str) {
+    server.signal(signal);
+    server.child.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_lease_outlives_the_server_that_gave_it() {
+    for signal in ["KILL", "TERM"] {
+        let directory = TempDir::new().unwrap();
+        let (server, item) = leased(directory.path(), 600_000).await;
+        end(server, signal);
+        let server = Process::dev(directory.path());
+        let client = Client::new(&server.address).unwrap();
+        let others = client.fetch_work(&FetchWork { wait_ms: 0, ..FetchWork::new("second", [STAMP]) }).await;
+        assert!(others.unwrap().items.is_empty(), "{signal}: the call is with its worker");
+        let beat = Heartbeat { lease: item.lease, extend_ms: 600_000, progress: None };
+        let answer = client.heartbeat_work(&beat).await.unwrap();
+        assert_eq!(answer.action, HeartbeatAction::Continue, "{signal}");
+        end(server, signal);
+        let server = Process::dev(directory.path());
+        let client = Client::new(&server.address).unwrap();
+        let result = Json::from_text("\"done\"".to_owned()).unwrap();
+        client.complete_work(&CompleteWork { lease: answer.lease.unwrap(), result }).await.unwrap();
+        let ended = client.instance(&item.instance, PATIENCE).await.unwrap();
+        assert_eq!(ended.result.unwrap().text(), "\"done\"", "{signal}");
+        let history = client.history(&item.instance, None, 0).await.unwrap();
+        let ends = history.events.iter().filter(|event| event.kind == "ActivityCompleted").count();
+        assert_eq!(ends, 1, "{signal}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_lease_ends_after_a_restart_is_delivered_once_more() {
+    let directory = TempDir::new().unwrap();
+    // Ended by the time at which the second server is asked, or soon after.
+    let (server, item) = leased(directory.path(), 10).await;
+    end(server, "KILL");
+    let server = Process::dev(directory.path());
+    let client = Client::new(&server.address).unwrap();
+    let wait_ms = u64::try_from(PATIENCE.as_millis()).unwrap();
+    let request = FetchWork { wait_ms, lease_ms: 600_000, ..FetchWork::new("second", [STAMP]) };
+    let again = client.fetch_work(&request).await.unwrap().items;
+    assert_eq!((again.len(), again[0].delivery, &again[0].instance), (1, 2, &item.instance));
+    let late = client.complete_work(&CompleteWork { lease: item.lease, result: Json::null() }).await;
+    assert_eq!(late.unwrap_err().code(), Some("lease-lost"));
+    let third = client.fetch_work(&FetchWork { wait_ms: 0, ..request }).await.unwrap().items;
+    assert!(third.is_empty(), "{third:?}");
 }

@@ -238,7 +238,9 @@ fn standings(taken: &Taken, table: Table) -> Result<HashMap<u64, Standing>, RowE
     for row in taken.rows.scan(&keys::table(table))? {
         let (key, value) = row?;
         if let Some(id) = keys::queued_id(table, &key) {
-            standings.insert(id, queue_row::decode_standing(id, &value)?);
+            // A lock is not part of the content: its holder answers to this store and to no copy.
+            let (standing, _lock) = queue_row::decode_standing(id, &value)?;
+            standings.insert(id, standing);
         }
     }
     Ok(standings)

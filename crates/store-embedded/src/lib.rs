@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `store` | opening, closing, the two threads |
 //! | `provider`, `admin`, `records`, `import` with `export` | the four facets |
-//! | `shared`, `desk`, `committing`, `submitted`, `starting`, `waiting`, `unsynced`, `refusal` | how an operation runs and what it waits for |
+//! | `shared`, `desk`, `committing`, `submitted`, `starting`, `waiting`, `leasing`, `unsynced`, `refusal` | how an operation runs and what it waits for |
 //! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `restart`, `removal`, `listing`, `record_index`, `expiries` | what operations do |
 //! | `tables`, `recent`, `rows`, `overlay`, `base`, `stored`, `packed`, `facts` | rows in layers: changes in memory over redb |
@@ -54,6 +54,7 @@ mod info;
 mod instance_row;
 mod key;
 mod keys;
+mod leasing;
 mod listing;
 mod log;
 mod options;

@@ -8,12 +8,14 @@ use bytes::Bytes;
 use segno::clock::{deadline_ms, duration_ms, sleep_until};
 use segno::store::memory::peek_lock::Attempt;
 use segno::store::memory::wishes::{TurnWish, WorkWish};
+use segno::store::memory::worker_queue::ItemLock;
 use segno::store::{
-    AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
-    LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderError,
-    StoredEvent, WatchUntil, WorkerMessage,
+    AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockLife,
+    LockToken, LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider,
+    ProviderError, StoredEvent, TagFilter, WatchUntil, WorkerMessage,
 };
 
+use crate::leasing::{LeaseTerms, Renewal};
 use crate::refusal::Refusal;
 use crate::state::{FetchedTurn, State};
 use crate::store::EmbeddedStore;
@@ -21,6 +23,18 @@ use crate::waiting::{Fetch, Fetched, Found, Taken, Watched, durable};
 
 fn after(now_ms: u64, duration: Duration) -> u64 {
     now_ms.saturating_add(duration_ms(duration))
+}
+
+/// What a fetch for leases takes while it waits. Only tags that it names: what is for everybody is
+/// locked once it is durable.
+fn lease_terms(request: &FetchWorkItems<'_>) -> Option<Arc<LeaseTerms>> {
+    let FetchWorkItems { max_items, lock_timeout, life, .. } = *request;
+    match request.tag_filter {
+        TagFilter::Tags(tags) if life == LockLife::Durable => {
+            Some(Arc::new(LeaseTerms { tags: tags.clone(), max_items, lock_timeout }))
+        }
+        _ => None,
+    }
 }
 
 fn attempt(ignore_attempt: bool) -> Attempt {
@@ -54,6 +68,7 @@ impl Provider for EmbeddedStore {
             operation: "fetch_orchestration_items",
             wish: TurnWish { filter: filter.clone() },
             poll_timeout,
+            lease: None,
             attempt: move |state: &mut State, now_ms| {
                 let (filter, resident) = (filter.as_ref(), resident.as_ref());
                 let request =
@@ -166,15 +181,18 @@ impl Provider for EmbeddedStore {
         if request.max_items == 0 {
             return Ok(Vec::new());
         }
-        let FetchWorkItems { max_items, lock_timeout, poll_timeout, session, tag_filter } = request;
+        let FetchWorkItems { max_items, lock_timeout, poll_timeout, session, tag_filter, life } = request;
+        let lease = lease_terms(&request);
         let (session, tags) = (session.cloned(), tag_filter.clone());
         let fetch = Fetch {
             operation: "fetch_work_items",
             wish: WorkWish { tags: tags.clone(), session: session.clone() },
             poll_timeout,
+            lease,
             attempt: move |state: &mut State, now_ms| {
                 let (session, tag_filter) = (session.as_ref(), &tags);
-                let request = FetchWorkItems { max_items, lock_timeout, poll_timeout, session, tag_filter };
+                let request =
+                    FetchWorkItems { max_items, lock_timeout, poll_timeout, session, tag_filter, life };
                 let mut depends_on = None;
                 let items = state.fetch_work(&request, now_ms, &mut depends_on);
                 Ok(Found { items, depends_on })
@@ -191,11 +209,20 @@ impl Provider for EmbeddedStore {
         &self,
         lock_token: LockToken,
         extend_for: Duration,
+        life: LockLife,
     ) -> Result<(), ProviderError> {
-        let renewed = self
-            .core()
-            .change(|state, now_ms| state.work.renew(lock_token, after(now_ms, extend_for), now_ms));
-        renewed.ok_or_else(|| ProviderError::lock_lost("renew_work_item_lock"))
+        const OPERATION: &str = "renew_work_item_lock";
+        let lock = move |now_ms| ItemLock { token: lock_token, until_ms: after(now_ms, extend_for) };
+        let lost = || ProviderError::lock_lost(OPERATION);
+        let renewed = self.core().change(|state, now_ms| state.renew_work(lock(now_ms), life, now_ms));
+        match renewed.ok_or_else(lost)? {
+            Renewal::Done => Ok(()),
+            Renewal::ByCommit => {
+                let renew =
+                    move |state: &mut State, now_ms| state.renew_lease(lock(now_ms), now_ms).ok_or_else(lost);
+                self.core().commit(OPERATION, renew).await
+            }
+        }
     }
 
     async fn abandon_work_item(
@@ -298,6 +325,11 @@ impl Fetched for FetchedTurn {
 impl Fetched for LockedWorkItem {
     fn taken(&self) -> Option<Taken> {
         Some(Taken::Work(self.lock_token))
+    }
+
+    fn leased(state: &mut State, lessee: u64) -> Option<Found<Self>> {
+        let (items, batch) = state.take_leased(lessee)?;
+        Some(Found { items, depends_on: Some(batch) })
     }
 }
 

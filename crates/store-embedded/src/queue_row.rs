@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use bytes::Bytes;
 
 use segno::store::memory::peek_lock::Standing;
+use segno::store::memory::worker_queue::ItemLock;
 use segno::store::{
-    OrchestratorMessage, Record, ScheduledActivityIdentifier, StartGuard, StoredEvent, TimerIdentifier,
-    WorkerMessage,
+    LockToken, OrchestratorMessage, Record, ScheduledActivityIdentifier, StartGuard, StoredEvent,
+    TimerIdentifier, WorkerMessage,
 };
 
 use crate::codec::{Decoder, Encoder, Undecodable};
@@ -74,17 +75,27 @@ pub fn decode_activity(bytes: &Bytes) -> Result<(WorkerMessage, u64), Undecodabl
     Ok((WorkerMessage { activity, session_id, tag, visible_at_ms: own_visible_at_ms, body }, visible_at_ms))
 }
 
-/// How an entry of a queue stands that was fetched before.
-pub fn encode_standing(standing: Standing) -> Bytes {
+/// How an entry of a queue stands that was fetched before, and the lock on it if that outlives the
+/// process. Without a lock the row is as it was before there were any.
+pub fn encode_standing(standing: Standing, lock: Option<ItemLock>) -> Bytes {
     let mut row = Encoder::new(ROW_VERSION);
     row.u64(standing.visible_at_ms);
     row.u32(standing.attempts);
-    row.finish()
+    if let Some(lock) = lock {
+        row.u64(lock.token.0);
+        row.u64(lock.until_ms);
+    }
+    row.finish_beside_others()
 }
 
-pub fn decode_standing(id: u64, bytes: &Bytes) -> Result<Standing, Undecodable> {
+pub fn decode_standing(id: u64, bytes: &Bytes) -> Result<(Standing, Option<ItemLock>), Undecodable> {
     let row = &mut Decoder::new(bytes, ROW_VERSION)?;
-    Ok(Standing { id, visible_at_ms: row.u64()?, attempts: row.u32()? })
+    let standing = Standing { id, visible_at_ms: row.u64()?, attempts: row.u32()? };
+    let lock = match row.is_at_end() {
+        true => None,
+        false => Some(ItemLock { token: LockToken(row.u64()?), until_ms: row.u64()? }),
+    };
+    Ok((standing, lock))
 }
 
 /// The events of one commit.

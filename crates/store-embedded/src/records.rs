@@ -42,7 +42,8 @@ impl Records for EmbeddedStore {
             let items = due(state, &kind, now_ms, now_ms)?;
             Ok(Found { items, depends_on: state.unsynced.newest() })
         };
-        let fetch = Fetch { operation: OPERATION, wish, poll_timeout: request.poll_timeout, attempt };
+        let fetch =
+            Fetch { operation: OPERATION, wish, poll_timeout: request.poll_timeout, lease: None, attempt };
         self.core().wait_for(fetch).await
     }
 

@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
+use segno::store::LockLife;
 use segno::store::memory::orchestrator_queue::OrchestratorQueue;
 use segno::store::memory::peek_lock::Standing;
-use segno::store::memory::worker_queue::WorkerQueue;
+use segno::store::memory::worker_queue::{ItemLock, WorkerQueue};
 
 use crate::base::Base;
 use crate::error::{OpenError, RowError};
@@ -85,13 +86,20 @@ pub fn restore(tables: &Tables, now_ms: u64) -> Result<Restored, RowError> {
         orchestrations: restore_messages(tables, &messages, now_ms)?,
         work: restore_items(tables, &items, now_ms)?,
         records: restore_records(tables)?,
-        stored_messages: messages.into_keys().collect::<HashSet<u64>>(),
-        stored_items: items.into_keys().collect::<HashSet<u64>>(),
+        stored_messages: messages.into_keys().map(|id| (id, LockLife::Process)).collect(),
+        stored_items: items.into_iter().map(|(id, (_, lock))| (id, life(lock))).collect(),
         tokens_reserved,
     })
 }
 
-fn standings(tables: &Tables, table: Table) -> Result<HashMap<u64, Standing>, RowError> {
+/// Entries of a queue that were fetched before, by id.
+type Standings = HashMap<u64, (Standing, Option<ItemLock>)>;
+
+fn life(lock: Option<ItemLock>) -> LockLife {
+    if lock.is_some() { LockLife::Durable } else { LockLife::Process }
+}
+
+fn standings(tables: &Tables, table: Table) -> Result<Standings, RowError> {
     let mut standings = HashMap::new();
     for row in tables.rows.scan(&keys::table(table))? {
         let (key, value) = row?;
@@ -104,7 +112,7 @@ fn standings(tables: &Tables, table: Table) -> Result<HashMap<u64, Standing>, Ro
 
 fn restore_messages(
     tables: &Tables,
-    standings: &HashMap<u64, Standing>,
+    standings: &Standings,
     now_ms: u64,
 ) -> Result<OrchestratorQueue, RowError> {
     let mut queue = OrchestratorQueue::after(tables.facts.last_message_id);
@@ -114,14 +122,15 @@ fn restore_messages(
         let Some(id) = keys::queued_id(Table::OrchestratorQueue, &key) else { continue };
         let message = queue_row::decode_message(&value)?;
         let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
-        let standing = standings.get(&id).copied().unwrap_or(Standing { id, visible_at_ms, attempts: 0 });
+        let stored = standings.get(&id).map(|(standing, _)| *standing);
+        let standing = stored.unwrap_or(Standing { id, visible_at_ms, attempts: 0 });
         let pin = if queue.knows(&message.instance) {
             None
         } else {
             tables.instance(&message.instance)?.and_then(|row| row.current.pinned_version)
         };
         // Only a batch that was given back with a delay stands at a later time, and then its whole instance waits.
-        if standings.contains_key(&id) && standing.visible_at_ms > now_ms {
+        if stored.is_some() && standing.visible_at_ms > now_ms {
             held_back.push((message.instance.clone(), standing.visible_at_ms));
         }
         queue.restore(standing, message, now_ms, |_| pin);
@@ -132,18 +141,18 @@ fn restore_messages(
     Ok(queue)
 }
 
-fn restore_items(
-    tables: &Tables,
-    standings: &HashMap<u64, Standing>,
-    now_ms: u64,
-) -> Result<WorkerQueue, RowError> {
+fn restore_items(tables: &Tables, standings: &Standings, now_ms: u64) -> Result<WorkerQueue, RowError> {
     let mut queue = WorkerQueue::after(tables.facts.last_item_id);
     for row in tables.rows.scan(&keys::table(Table::WorkerQueue))? {
         let (key, value) = row?;
         let Some(id) = keys::queued_id(Table::WorkerQueue, &key) else { continue };
         let (message, visible_at_ms) = queue_row::decode_activity(&value)?;
-        let standing = standings.get(&id).copied().unwrap_or(Standing { id, visible_at_ms, attempts: 0 });
-        queue.restore(standing, message, now_ms);
+        let unfetched = (Standing { id, visible_at_ms, attempts: 0 }, None);
+        let (standing, lock) = standings.get(&id).copied().unwrap_or(unfetched);
+        match lock.filter(|lock| lock.until_ms > now_ms) {
+            Some(lock) => queue.restore_locked(standing, message, lock),
+            None => queue.restore(standing, message, now_ms),
+        }
     }
     Ok(queue)
 }

@@ -5,20 +5,22 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 use segno::clock::duration_ms;
 use segno::store::memory::orchestrator_queue::{FetchedBatch, OrchestratorQueue};
 use segno::store::memory::peek_lock::{Attempt, Sequence, Standing};
 use segno::store::memory::watch::Watches;
-use segno::store::memory::worker_queue::{WorkWanted, WorkerQueue};
+use segno::store::memory::worker_queue::{ItemLock, WorkWanted, WorkerQueue};
 use segno::store::{
-    FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockToken, LockedWorkItem, OrchestrationItem,
-    QueueDepths, ResidentExecutions,
+    FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockLife, LockToken, LockedWorkItem,
+    OrchestrationItem, QueueDepths, ResidentExecutions,
 };
 
 use crate::facts::TOKENS;
 use crate::instance_row::InstanceRow;
 use crate::keys::{self, Table};
+use crate::leasing::Lessees;
+use crate::queue_row;
 use crate::record_index::RecordIndex;
 use crate::tables::{Tables, UnreadHistory};
 use crate::unsynced::{HELD_MS, Unsynced};
@@ -50,6 +52,8 @@ pub struct State {
     /// Watched instances that the next batch changes, as the commit left them.
     pub watched: Vec<Met>,
     pub unsynced: Unsynced,
+    /// Fetches for leases that wait.
+    pub lessees: Lessees,
     tokens: Sequence,
     tokens_reserved: u64,
     messages: Persisted,
@@ -61,13 +65,18 @@ pub struct State {
 struct Persisted {
     /// Entries up to this id were there when the store was opened: one of them may be what brought it down.
     suspect_up_to: u64,
-    /// Entries that have a row for it.
-    stored: HashSet<u64>,
+    /// Entries that have a row for it, and whether that row has a lock which outlives the process.
+    stored: HashMap<u64, LockLife>,
 }
 
 impl Persisted {
     fn must_store(&self, id: u64, attempts: u32) -> bool {
         attempts > 1 || id <= self.suspect_up_to
+    }
+
+    /// Notes that an entry has a row without a lock; `false` when it had a row already.
+    fn note_stored(&mut self, id: u64) -> bool {
+        self.stored.insert(id, LockLife::Process).is_none()
     }
 }
 
@@ -77,8 +86,8 @@ pub struct Restored {
     pub work: WorkerQueue,
     pub records: RecordIndex,
     /// Entries that have a row for how they stand.
-    pub stored_messages: HashSet<u64>,
-    pub stored_items: HashSet<u64>,
+    pub stored_messages: HashMap<u64, LockLife>,
+    pub stored_items: HashMap<u64, LockLife>,
     /// Up to where lock tokens may have been given out.
     pub tokens_reserved: u64,
 }
@@ -124,6 +133,7 @@ impl State {
             watches: Watches::default(),
             watched: Vec::new(),
             unsynced: Unsynced::new(next_sequence),
+            lessees: Lessees::default(),
             tokens: Sequence::after(restored.tokens_reserved),
             tokens_reserved: restored.tokens_reserved,
             messages: Persisted::default(),
@@ -179,16 +189,15 @@ impl State {
     pub fn store_attempts_of_locked(&mut self, now_ms: u64) {
         let messages: Vec<(u64, u32)> = self.orchestrations.locked().collect();
         for (id, attempts) in messages {
-            if self.messages.stored.insert(id) {
+            if self.messages.note_stored(id) {
                 let standing = Standing { id, visible_at_ms: now_ms, attempts };
                 self.tables.put_standing(Table::OrchestratorStanding, standing);
             }
         }
         let items: Vec<(u64, u32)> = self.work.locked().collect();
         for (id, attempts) in items {
-            if self.items.stored.insert(id) {
-                let standing = Standing { id, visible_at_ms: now_ms, attempts };
-                self.tables.put_standing(Table::WorkerStanding, standing);
+            if !self.items.stored.contains_key(&id) {
+                self.store_item(Standing { id, visible_at_ms: now_ms, attempts }, None);
             }
         }
     }
@@ -214,7 +223,7 @@ impl State {
                 fetched.filter(|(id, attempts)| self.messages.must_store(*id, *attempts)).collect();
             for (id, attempts) in unstored {
                 let standing = Standing { id, visible_at_ms: now_ms, attempts };
-                self.messages.stored.insert(id);
+                self.messages.note_stored(id);
                 self.tables.put_standing(Table::OrchestratorStanding, standing);
                 depends = Some(self.unsynced.want());
             }
@@ -273,11 +282,12 @@ impl State {
             && let Some(item) = self.work.take_next(&wanted, until_ms, now_ms, &mut self.tokens)
         {
             let locked = self.work.locked_item(item.lock_token);
-            if let Some((id, attempts)) = locked.filter(|&(id, attempts)| self.items.must_store(id, attempts))
+            let lock =
+                (request.life == LockLife::Durable).then_some(ItemLock { token: item.lock_token, until_ms });
+            if let Some((id, attempts)) =
+                locked.filter(|&(id, attempts)| lock.is_some() || self.items.must_store(id, attempts))
             {
-                self.items.stored.insert(id);
-                let standing = Standing { id, visible_at_ms: now_ms, attempts };
-                self.tables.put_standing(Table::WorkerStanding, standing);
+                self.store_item(Standing { id, visible_at_ms: now_ms, attempts }, lock);
                 *depends_on = Some(self.unsynced.want());
             }
             items.push(item);
@@ -297,7 +307,7 @@ impl State {
         self.orchestrations.abandon(token, visible_at_ms, attempt, now_ms)?;
         for (id, attempts) in fetched {
             let standing = Standing { id, visible_at_ms, attempts: attempt.settle(attempts) };
-            self.messages.stored.insert(id);
+            self.messages.note_stored(id);
             self.tables.put_standing(Table::OrchestratorStanding, standing);
         }
         Some(())
@@ -313,22 +323,41 @@ impl State {
     ) -> Option<()> {
         let (id, attempts) = self.work.locked_item(token)?;
         self.work.abandon(token, visible_at_ms, attempt, now_ms)?;
-        self.items.stored.insert(id);
-        let standing = Standing { id, visible_at_ms, attempts: attempt.settle(attempts) };
-        self.tables.put_standing(Table::WorkerStanding, standing);
+        self.store_item(Standing { id, visible_at_ms, attempts: attempt.settle(attempts) }, None);
         Some(())
+    }
+
+    /// Stores how an activity stands, with its lock if that outlives the process.
+    pub fn store_item(&mut self, standing: Standing, lock: Option<ItemLock>) {
+        let life = if lock.is_some() { LockLife::Durable } else { LockLife::Process };
+        let key = keys::queued(Table::WorkerStanding, standing.id);
+        let row = queue_row::encode_standing(standing, lock);
+        match self.items.stored.insert(standing.id, life) {
+            None => self.tables.insert_new(key, row),
+            Some(_) => self.tables.put(key, row),
+        }
+    }
+
+    /// What the lock on an activity outlives.
+    pub fn life_of(&self, item_id: u64) -> LockLife {
+        self.items.stored.get(&item_id).copied().unwrap_or_default()
+    }
+
+    /// A lock token that was never given out.
+    pub fn take_token(&mut self) -> LockToken {
+        LockToken(self.tokens.take())
     }
 
     /// Whether an activity was delivered before, or was there when the store was opened: it may have to do with a crash.
     pub fn is_suspect(&self, token: LockToken) -> bool {
-        self.work.locked_item(token).is_some_and(|(id, _)| self.items.stored.contains(&id))
+        self.work.locked_item(token).is_some_and(|(id, attempts)| self.items.must_store(id, attempts))
     }
 
     /// Removes the rows of messages that left the queue for good.
     pub fn forget_messages(&mut self, ids: impl IntoIterator<Item = u64>) {
         for id in ids {
             self.tables.delete(keys::queued(Table::OrchestratorQueue, id));
-            if self.messages.stored.remove(&id) {
+            if self.messages.stored.remove(&id).is_some() {
                 self.tables.delete(keys::queued(Table::OrchestratorStanding, id));
             }
         }
@@ -338,7 +367,7 @@ impl State {
     pub fn forget_items(&mut self, ids: impl IntoIterator<Item = u64>) {
         for id in ids {
             self.tables.delete(keys::queued(Table::WorkerQueue, id));
-            if self.items.stored.remove(&id) {
+            if self.items.stored.remove(&id).is_some() {
                 self.tables.delete(keys::queued(Table::WorkerStanding, id));
             }
         }
@@ -364,6 +393,7 @@ impl State {
         for (item_id, visible_at_ms) in stage.items {
             self.work.reschedule(item_id, HELD_MS, visible_at_ms, now_ms);
         }
+        self.leases_synced(stage.leased, now_ms);
         for Met { instance, row, newest_watch } in watched {
             self.watches.answer_met(instance, *newest_watch, |until| row.meets(until), || row.info(instance));
         }

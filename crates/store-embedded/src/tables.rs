@@ -50,7 +50,8 @@ impl Tables {
         Ok(Tables { rows, batch: Batch::default(), facts, recent: Recent::default() })
     }
 
-    fn insert_new(&mut self, key: Key, value: Bytes) {
+    /// Puts a row that was not there and that nothing is derived from.
+    pub fn insert_new(&mut self, key: Key, value: Bytes) {
         self.batch.put(&key, &value);
         self.rows.active_mut().insert_new(key, value);
     }
@@ -206,7 +207,7 @@ impl Tables {
 
     /// Stores how an entry of a queue stands.
     pub fn put_standing(&mut self, table: Table, standing: Standing) {
-        self.put(keys::queued(table, standing.id), queue_row::encode_standing(standing));
+        self.put(keys::queued(table, standing.id), queue_row::encode_standing(standing, None));
     }
 
     /// The row of a record, expired or not.

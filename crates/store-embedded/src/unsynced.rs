@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use hashbrown::HashSet;
+use segno::store::memory::worker_queue::ItemLock;
 
 /// The time until which entries are held back.
 pub const HELD_MS: u64 = u64::MAX;
@@ -31,6 +32,18 @@ pub struct Stage {
     pub messages: Vec<(u64, u64)>,
     /// Ids of activities with the time from which they are visible.
     pub items: Vec<(u64, u64)>,
+    /// Activities that were locked for a fetch as they came.
+    pub leased: Vec<LeasedItem>,
+}
+
+/// An activity that was locked for a fetch in the batch that has it.
+#[derive(Debug, Clone, Copy)]
+pub struct LeasedItem {
+    pub item_id: u64,
+    /// Number of the fetch.
+    pub lessee: u64,
+    /// The lock as its row has it.
+    pub lock: ItemLock,
 }
 
 impl Stage {
@@ -48,6 +61,25 @@ impl Unsynced {
     /// The batch that is being filled.
     pub fn filling_mut(&mut self) -> &mut Stage {
         &mut self.filling
+    }
+
+    /// Number of the batch that is being filled.
+    pub fn filling_sequence(&self) -> u64 {
+        self.filling.sequence
+    }
+
+    /// Makes an activity that was locked as it came one that is held back, visible from this time.
+    /// `false` when it was not, or is durable already.
+    pub fn hold_leased(&mut self, item_id: u64, visible_at_ms: u64) -> bool {
+        let mut stages = std::iter::once(&mut self.filling).chain(&mut self.writing);
+        stages.any(|stage| {
+            let place = stage.leased.iter().position(|leased| leased.item_id == item_id);
+            let was_leased = place.map(|place| stage.leased.swap_remove(place)).is_some();
+            if was_leased {
+                stage.items.push((item_id, visible_at_ms));
+            }
+            was_leased
+        })
     }
 
     /// The instance changed in the batch that is being filled.

@@ -17,6 +17,7 @@ use tokio::sync::{Notify, oneshot};
 
 use crate::committing::panicked;
 use crate::error::RowError;
+use crate::leasing::LeaseTerms;
 use crate::refusal::{Outcome, Refusal};
 use crate::shared::{Core, Shared};
 use crate::state::State;
@@ -94,6 +95,14 @@ pub struct Found<T> {
 pub trait Fetched: Send + 'static {
     /// The lock that was taken for it.
     fn taken(&self) -> Option<Taken>;
+
+    /// What was leased to a fetch while it waited.
+    fn leased(_state: &mut State, _lessee: u64) -> Option<Found<Self>>
+    where
+        Self: Sized,
+    {
+        None
+    }
 }
 
 /// A fetch: what it waits for, and how it tries.
@@ -101,6 +110,8 @@ pub struct Fetch<W, A> {
     pub operation: &'static str,
     pub wish: W,
     pub poll_timeout: Duration,
+    /// What is leased to it as it comes, while it waits.
+    pub lease: Option<Arc<LeaseTerms>>,
     pub attempt: A,
 }
 
@@ -118,7 +129,7 @@ impl<W: Wish + 'static, T: Fetched> Answer for Result<Tried<W, T>, ProviderError
                 let taken = items.iter().filter_map(Fetched::taken);
                 taken.for_each(|lock| shared.state.give_back(lock, now_ms));
             }
-            Ok(Tried::Parked(place, _)) => place.leave(shared),
+            Ok(Tried::Parked(place, _)) => place.leave(shared, now_ms),
             Err(_) => {}
         }
     }
@@ -129,12 +140,15 @@ struct Place<W> {
     seat: Seat,
     /// Keeps a signal that comes before the fetch listens.
     signal: Arc<Notify>,
+    /// Its number among those to whom activities are leased as they come.
+    lessee: Option<u64>,
     wish: PhantomData<fn() -> W>,
 }
 
 impl<W: Wish> Place<W> {
-    fn leave(&self, shared: &mut Shared) {
+    fn leave(&self, shared: &mut Shared, now_ms: u64) {
         W::waiters(&mut shared.waiters).leave(self.seat);
+        self.lessee.into_iter().for_each(|lessee| shared.state.lessee_leaves(lessee, now_ms));
     }
 }
 
@@ -286,8 +300,10 @@ impl Shared {
         T: Fetched,
         A: Fn(&mut State, u64) -> Result<Found<T>, RowError>,
     {
-        let found = catch_unwind(AssertUnwindSafe(|| self.find(fetch, now_ms))).unwrap_or_else(|panic| {
-            place.iter().for_each(|place| place.leave(self));
+        let lessee = place.as_ref().and_then(|place| place.lessee);
+        let found = catch_unwind(AssertUnwindSafe(|| self.find(fetch, lessee, now_ms)));
+        let found = found.unwrap_or_else(|panic| {
+            place.iter().for_each(|place| place.leave(self, now_ms));
             resume_unwind(panic)
         });
         if let Ok(found) = &found
@@ -295,10 +311,11 @@ impl Shared {
             && now_ms < deadline_ms
         {
             let waiters = W::waiters(&mut self.waiters);
-            let place = place.unwrap_or_else(|| Place {
-                seat: waiters.join(fetch.wish.clone()),
-                signal: Arc::new(Notify::new()),
-                wish: PhantomData,
+            let lessees = &mut self.state.lessees;
+            let place = place.unwrap_or_else(|| {
+                let signal = Arc::new(Notify::new());
+                let lessee = fetch.lease.as_ref().map(|terms| lessees.join(terms, &signal));
+                Place { seat: waiters.join(fetch.wish.clone()), signal, lessee, wish: PhantomData }
             });
             let state = &self.state;
             let change_ms =
@@ -306,18 +323,26 @@ impl Shared {
             let until_ms = change_ms.map_or(deadline_ms, |change_ms| change_ms.min(deadline_ms));
             return Ok(Tried::Parked(place, until_ms));
         }
-        place.iter().for_each(|place| place.leave(self));
+        place.iter().for_each(|place| place.leave(self, now_ms));
         let Found { items, depends_on } = found?;
         Ok(Tried::Ended(items, depends_on.and_then(|sequence| self.outcome_of(sequence))))
     }
 
-    fn find<W: Wish, T, A>(&mut self, fetch: &Fetch<W, A>, now_ms: u64) -> Result<Found<T>, ProviderError>
+    fn find<W: Wish, T: Fetched, A>(
+        &mut self,
+        fetch: &Fetch<W, A>,
+        lessee: Option<u64>,
+        now_ms: u64,
+    ) -> Result<Found<T>, ProviderError>
     where
         A: Fn(&mut State, u64) -> Result<Found<T>, RowError>,
     {
         self.check_open(fetch.operation)?;
         self.check_fetch::<W>(fetch.operation)?;
         self.state.advance(now_ms);
+        if let Some(found) = lessee.and_then(|lessee| T::leased(&mut self.state, lessee)) {
+            return Ok(found);
+        }
         (fetch.attempt)(&mut self.state, now_ms).map_err(|error| error.at(fetch.operation))
     }
 }
@@ -354,7 +379,7 @@ struct Ticket<'a, W: Wish> {
 impl<W: Wish> Drop for Ticket<'_, W> {
     fn drop(&mut self) {
         if let Some(place) = self.place.take() {
-            place.leave(&mut self.core.lock());
+            self.core.change_shared(|shared, now_ms| place.leave(shared, now_ms));
         }
     }
 }
@@ -363,9 +388,11 @@ impl State {
     /// Gives a lock back that was taken but not handed out.
     fn give_back(&mut self, lock: Taken, now_ms: u64) {
         match lock {
-            Taken::Turn(token) => self.abandon_turn(token, now_ms, Attempt::Ignored, now_ms),
-            Taken::Work(token) => self.abandon_work(token, now_ms, Attempt::Ignored, now_ms),
-        };
+            Taken::Turn(token) => {
+                self.abandon_turn(token, now_ms, Attempt::Ignored, now_ms);
+            }
+            Taken::Work(token) => self.give_work_back(token, now_ms),
+        }
     }
 }
 

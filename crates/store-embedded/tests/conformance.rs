@@ -23,15 +23,26 @@ impl Embedded {
     }
 }
 
-#[async_trait]
-impl StoreHarness for Embedded {
-    async fn open(&self) -> OpenStore {
-        let clock = VirtualClock::new();
+impl Embedded {
+    fn open_on(&self, clock: Arc<VirtualClock>) -> OpenStore {
         let options = OpenOptions::default()
             .clock(Arc::clone(&clock) as Arc<dyn Clock>)
             .checkpoint_bytes(CHECKPOINT_BYTES);
         let store = EmbeddedStore::open_with(self.directory.path(), options).unwrap();
         OpenStore { store, clock: ClockHandle::Virtual(clock) }
+    }
+}
+
+#[async_trait]
+impl StoreHarness for Embedded {
+    async fn open(&self) -> OpenStore {
+        self.open_on(VirtualClock::new())
+    }
+
+    async fn reopen(&self, open: OpenStore) -> OpenStore {
+        let ClockHandle::Virtual(clock) = open.clock else { panic!("the clock that it was opened with") };
+        drop(open.store);
+        self.open_on(clock)
     }
 }
 

@@ -24,6 +24,11 @@ impl StoreHarness for Embedded {
         let store = EmbeddedStore::open(self.directory.path()).unwrap();
         OpenStore { store, clock: ClockHandle::Real }
     }
+
+    async fn reopen(&self, open: OpenStore) -> OpenStore {
+        drop(open);
+        self.open().await
+    }
 }
 
 segno_testkit::conformance!(Embedded::new());

@@ -17,6 +17,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("admin", include_str!("../migrations/0005_admin.sql")),
     ("restart", include_str!("../migrations/0006_restart.sql")),
     ("delayed_by_queue", include_str!("../migrations/0007_delayed_by_queue.sql")),
+    ("prefixes", include_str!("../migrations/0008_prefixes.sql")),
 ];
 
 /// Oldest server that has what the statements use.

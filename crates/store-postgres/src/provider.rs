@@ -9,9 +9,10 @@ use bytes::Bytes;
 use segno::clock::{deadline_ms, sleep, sleep_until};
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, DispatcherCapabilityFilter, ErrorKind, ExecutionPosition,
-    FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceInfo, LockToken, LockedWorkItem,
-    NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
-    ResidentExecutions, SessionClaims, SessionFetchConfig, StoredEvent, TagFilter, WatchUntil, WorkerMessage,
+    FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceInfo, LockLife, LockToken,
+    LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin,
+    ProviderError, ResidentExecutions, SessionClaims, SessionFetchConfig, StoredEvent, TagFilter,
+    TagPrefixes, WatchUntil, WorkerMessage,
 };
 use tokio_postgres::types::Type;
 
@@ -43,13 +44,18 @@ fn pins(filter: &DispatcherCapabilityFilter) -> (Vec<String>, Vec<String>) {
     ranges.map(|range| (version_key(&range.min), version_key(&range.max))).unzip()
 }
 
-/// The lanes of a filter; `None` for all of them.
+/// The lanes of a filter; `None` for all of them. `*` stands before the beginning of lanes that are
+/// wanted, and `!` before a lane that is left out of those.
 fn lanes(tags: &TagFilter) -> Option<Vec<String>> {
     match tags {
         TagFilter::Any => None,
         TagFilter::None => Some(Vec::new()),
         TagFilter::DefaultOnly => Some(vec![lane(None)]),
         TagFilter::Tags(tags) => Some(tags.iter().map(|tag| lane(Some(tag))).collect()),
+        TagFilter::Prefixes(TagPrefixes { prefixes, except }) => {
+            let wanted = prefixes.iter().map(|prefix| format!("*{}", lane(Some(prefix))));
+            Some(wanted.chain(except.iter().map(|tag| format!("!{}", lane(Some(tag))))).collect())
+        }
         TagFilter::DefaultAnd(tags) => {
             Some(std::iter::once(lane(None)).chain(tags.iter().map(|tag| lane(Some(tag)))).collect())
         }
@@ -281,6 +287,7 @@ impl Provider for PostgresStore {
         &self,
         lock_token: LockToken,
         extend_for: Duration,
+        _life: LockLife,
     ) -> Result<(), ProviderError> {
         self.commit(Item::RenewActivity { token: lock_token, for_ms: span(extend_for) }).await
     }

@@ -21,6 +21,14 @@ impl StoreHarness for Postgres {
         let store = schema.open(schema.options().clock(clock.local())).await;
         OpenStore { store, clock: ClockHandle::Stepped(clock) }
     }
+
+    async fn reopen(&self, open: OpenStore) -> OpenStore {
+        let ClockHandle::Stepped(clock) = open.clock else { panic!("the clock that it was opened with") };
+        drop(open.store);
+        let schema = self.schema.get_or_init(Schema::take).await;
+        let store = schema.open(schema.options().clock(clock.local())).await;
+        OpenStore { store, clock: ClockHandle::Stepped(clock) }
+    }
 }
 
 segno_testkit::conformance!(Postgres::default());

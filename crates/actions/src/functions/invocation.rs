@@ -78,7 +78,7 @@ impl Invocation {
         match &self.route {
             Route::Local { tag } => tag.as_ref().map(ToString::to_string),
             Route::Remote { tag } => Some(remote_tag(&self.scope(), &self.function, tag.as_ref())),
-            Route::Push { tag } => Some(push_tag(tag.as_ref())),
+            Route::Push { tag } => Some(push_tag(&self.scope(), &self.function, tag.as_ref())),
         }
     }
 }
@@ -140,10 +140,24 @@ pub fn remote_tag(scope: &Scope, function: &FunctionName, tag: Option<&Tag>) -> 
     format!("remote:{}{function}{tag}", scope.id_prefix())
 }
 
-/// The routing tag of calls that are pushed to a worker's URL: one for all functions and tenants, because a node that
-/// pushes serves them all and cannot know them beforehand. `#{tag}` follows if there is a tag. As with [`remote_tag`], no
-/// tag of a local call can look like it.
-pub fn push_tag(tag: Option<&Tag>) -> String {
+/// The routing tag of calls that are pushed to a worker's URL:
+/// `pushed:{namespace}/{tenant}/{function}`, or `pushed#{tag}:{namespace}/{tenant}/{function}` if
+/// there is a tag. A function has a tag of its own, so that a node which has enough calls of it
+/// under way leaves it out of its fetch. As with [`remote_tag`], two different calls never have the
+/// same, and no tag of a local call can look like it. It has at most 250 bytes.
+pub fn push_tag(scope: &Scope, function: &FunctionName, tag: Option<&Tag>) -> String {
+    format!("{}{}{function}", push_prefix(tag), scope.id_prefix())
+}
+
+/// How [`push_tag`] begins for all functions and tenants: what a node that pushes serves, which
+/// cannot know them beforehand.
+pub fn push_prefix(tag: Option<&Tag>) -> String {
+    tag.map_or_else(|| "pushed:".to_owned(), |tag| format!("pushed#{tag}:"))
+}
+
+/// The routing tag that calls of all functions had together before each function had its own. Calls
+/// that were made then still have it, and so have their later attempts.
+pub fn shared_push_tag(tag: Option<&Tag>) -> String {
     tag.map_or_else(|| "push:".to_owned(), |tag| format!("push:#{tag}"))
 }
 
@@ -185,15 +199,31 @@ mod tests {
         let gpu = Tag::new("gpu").unwrap();
         assert_eq!(remote_tag(&scope, &function, None), "remote:eu/acme/send.mail");
         assert_eq!(remote_tag(&scope, &function, Some(&gpu)), "remote:eu/acme/send.mail#gpu");
-        assert_eq!((push_tag(None), push_tag(Some(&gpu))), ("push:".to_owned(), "push:#gpu".to_owned()));
-        let longest = "x".repeat(64);
-        let tag = remote_tag(
-            &Scope::new(&longest, &longest).unwrap(),
-            &FunctionName::new(longest.as_str()).unwrap(),
-            Some(&Tag::new("x".repeat(48)).unwrap()),
+        assert_eq!(push_tag(&scope, &function, None), "pushed:eu/acme/send.mail");
+        assert_eq!(push_tag(&scope, &function, Some(&gpu)), "pushed#gpu:eu/acme/send.mail");
+        for tag in [None, Some(&gpu)] {
+            let prefix = push_prefix(tag);
+            assert!(push_tag(&scope, &function, tag).starts_with(&prefix));
+            for other in [None, Some(&Tag::new("gpu-2").unwrap()), Some(&Tag::new("gp").unwrap())] {
+                let is_same = tag.is_none() && other.is_none();
+                assert_eq!(push_tag(&scope, &function, other).starts_with(&prefix), is_same);
+                assert!(!shared_push_tag(other).starts_with(&prefix));
+            }
+        }
+        let shared = ("push:".to_owned(), "push:#gpu".to_owned());
+        assert_eq!(
+            (shared_push_tag(None), shared_push_tag(Some(&gpu))),
+            shared,
+            "they are in stored histories"
         );
-        assert_eq!(tag.len(), 250);
-        assert!(tag.len() <= MAX_NAME_BYTES);
+        let longest = "x".repeat(64);
+        let (scope, function) =
+            (Scope::new(&longest, &longest).unwrap(), FunctionName::new(longest.as_str()).unwrap());
+        let tag = Tag::new("x".repeat(48)).unwrap();
+        for tag in [remote_tag(&scope, &function, Some(&tag)), push_tag(&scope, &function, Some(&tag))] {
+            assert_eq!(tag.len(), 250);
+            assert!(tag.len() <= MAX_NAME_BYTES);
+        }
     }
 
     #[test]

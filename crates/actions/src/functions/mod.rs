@@ -42,7 +42,9 @@ pub use catalogue::{Functions, Origin, VersionedFunction};
 pub use duration::HumanDuration;
 pub use error::FunctionError;
 pub use function::{Executor, Function, RetryPolicy};
-pub use invocation::{Call, Invocation, Route, invocation_id, push_tag, remote_tag, start_id};
+pub use invocation::{
+    Call, Invocation, Route, invocation_id, push_prefix, push_tag, remote_tag, shared_push_tag, start_id,
+};
 pub use invoke::{FUNCTION, INVOKE, is_built_in};
 pub use names::{FunctionName, HookName, Namespace, Scope, Tag, Tenant};
 pub use policy::StoredPolicy;

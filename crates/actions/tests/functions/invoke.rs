@@ -1,6 +1,5 @@
 //! The orchestration `invoke`, in virtual time.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -8,7 +7,7 @@ use std::time::Duration;
 use segno::client::{OnConflict, StartCall};
 use segno::store::memory::MemoryStore;
 use segno::store::{ErrorKind, Store};
-use segno::work::{FetchWork, WorkQueue};
+use segno::work::{FetchWork, LockLife, TagFilter, WorkQueue};
 use segno::{ActivityContext, Category, Client, Context, Failure, Orchestration, Payload, Registry};
 use segno_actions::functions::{
     Call, FUNCTION, Function, FunctionError, Functions, FunctionsBuilder, HumanDuration, INVOKE, Invocation,
@@ -199,10 +198,11 @@ fn a_remote_call_waits_under_its_tag_for_a_worker() {
         let instance = world.calling(invocation).await.unwrap().instance;
         let queue = WorkQueue::builder(world.env.store().clone()).clock(clock).build().unwrap();
         let fetch = FetchWork {
-            tags: BTreeSet::from([remote_tag(&scope, &name("far"), Some(&gpu))]),
+            tags: TagFilter::tags([remote_tag(&scope, &name("far"), Some(&gpu))]),
             max_items: 10,
             lease: Duration::from_secs(60),
             wait: Duration::from_secs(60),
+            life: LockLife::Durable,
         };
         let leased = queue.fetch(fetch).await.unwrap().remove(0);
         assert_eq!(leased.activity.name, FUNCTION.name());

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::activity::Stop;
 use crate::clock::{self, Clock, duration_ms};
-use crate::store::{ErrorKind, LockToken, ScheduledActivityIdentifier, Store};
+use crate::store::{ErrorKind, LockLife, LockToken, ScheduledActivityIdentifier, Store};
 use crate::telemetry;
 
 /// Told to an activity whose lock is gone.
@@ -177,7 +177,7 @@ impl Leases {
         let result = if is_turn {
             self.store.renew_orchestration_item_lock(token, lock).await
         } else {
-            self.store.renew_work_item_lock(token, lock).await
+            self.store.renew_work_item_lock(token, lock, LockLife::Process).await
         };
         let now_ms = self.clock.now_ms();
         let mut state = self.state();

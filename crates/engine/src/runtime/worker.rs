@@ -20,8 +20,8 @@ use crate::failure::{self, Failure};
 use crate::payload::Payload;
 use crate::registry::ActivityHandler;
 use crate::store::{
-    AckWorkItem, ErrorKind, Expect, FetchWorkItems, LockToken, LockedWorkItem, ProviderError, RecordWrite,
-    ScheduledActivityIdentifier,
+    AckWorkItem, ErrorKind, Expect, FetchWorkItems, LockLife, LockToken, LockedWorkItem, ProviderError,
+    RecordWrite, ScheduledActivityIdentifier,
 };
 use crate::telemetry;
 use crate::work::delivery::{self, Delivery, Refusal};
@@ -47,6 +47,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
             poll_timeout: shared.sessions.longest_wait(session.as_ref()),
             session: session.as_ref(),
             tag_filter: &shared.options.tag_filter,
+            life: LockLife::Process,
         };
         let fetched = tokio::select! {
             biased;

@@ -17,10 +17,28 @@ pub enum TagFilter {
     Tags(BTreeSet<String>),
     /// Activities without a tag and those with one of these tags.
     DefaultAnd(BTreeSet<String>),
+    /// Activities whose tag begins with one of some prefixes, but for some tags.
+    Prefixes(TagPrefixes),
     /// Every activity.
     Any,
     /// No activity: the node runs orchestrations only.
     None,
+}
+
+/// Tags by how they begin: for a worker that serves tags which it cannot know beforehand.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TagPrefixes {
+    /// How a tag may begin.
+    pub prefixes: BTreeSet<String>,
+    /// Tags that are left out, whatever they begin with.
+    pub except: BTreeSet<String>,
+}
+
+impl TagPrefixes {
+    /// Whether an activity with this tag passes.
+    pub fn matches(&self, tag: &str) -> bool {
+        self.prefixes.iter().any(|prefix| tag.starts_with(prefix.as_str())) && !self.except.contains(tag)
+    }
 }
 
 impl TagFilter {
@@ -54,7 +72,8 @@ impl TagFilter {
             (TagFilter::Any, _) => true,
             (TagFilter::None, _) => false,
             (TagFilter::DefaultOnly, tag) => tag.is_none(),
-            (TagFilter::Tags(_), None) => false,
+            (TagFilter::Tags(_) | TagFilter::Prefixes(_), None) => false,
+            (TagFilter::Prefixes(prefixes), Some(tag)) => prefixes.matches(tag),
             (TagFilter::DefaultAnd(_), None) => true,
             (TagFilter::Tags(set) | TagFilter::DefaultAnd(set), Some(tag)) => set.contains(tag),
         }
@@ -158,6 +177,19 @@ mod tests {
             assert_eq!(filter.matches(Some("gpu")), gpu_tag, "{filter:?} gpu");
             assert_eq!(filter.matches(Some("cpu")), other, "{filter:?} cpu");
         }
+    }
+
+    #[test]
+    fn prefixes_match_what_begins_with_one_of_them_and_is_not_left_out() {
+        let set = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let filter = TagFilter::Prefixes(TagPrefixes {
+            prefixes: set(&["push:", "other/"]),
+            except: set(&["push:b", "unknown"]),
+        });
+        let tags = ["push:a", "push:", "push:bb", "other/x", "push:b", "unknown", "pus", "Push:a", ""];
+        let matched: Vec<&str> = tags.into_iter().filter(|tag| filter.matches(Some(tag))).collect();
+        assert_eq!(matched, ["push:a", "push:", "push:bb", "other/x"]);
+        assert!(!filter.matches(None));
     }
 
     #[test]

@@ -28,7 +28,8 @@ pub use admin::{
 pub use error::{ErrorKind, ProviderError, WriteOutcome};
 pub(crate) use filter::ENGINE_VERSION;
 pub use filter::{
-    DispatcherCapabilityFilter, SemverRange, SessionClaims, SessionFetchConfig, TagFilter, engine_version,
+    DispatcherCapabilityFilter, SemverRange, SessionClaims, SessionFetchConfig, TagFilter, TagPrefixes,
+    engine_version,
 };
 pub use message::{
     LockToken, OrchestratorMessage, QueuedMessage, ScheduledActivityIdentifier, StartGuard, StoredEvent,
@@ -37,7 +38,7 @@ pub use message::{
 pub use next_execution::{NextExecution, UnendedExecution};
 pub use provider::{
     AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, ExecutionMetadata, ExecutionPosition,
-    ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockedWorkItem,
+    ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockLife, LockedWorkItem,
     OrchestrationItem, Provider, ResidentExecutions, TurnLock,
 };
 pub use records::{DueRecords, Expect, ListRecords, Record, RecordBatch, RecordWrite, Records};

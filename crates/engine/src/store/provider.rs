@@ -294,6 +294,22 @@ impl AckOrchestrationItem {
     }
 }
 
+/// What becomes of the lock on an activity when the process that took it ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LockLife {
+    /// The lock may end with the process: for activities that the process itself runs, because no
+    /// holder is left then. A store that many processes share keeps it all the same.
+    #[default]
+    Process,
+    /// The lock outlives the process: for holders elsewhere. Token, end and attempt count are
+    /// durable before the fetch is answered, and so is every renewal to a later end; whoever opens
+    /// the store next finds the lock as it stands. A lock is never part of an export.
+    ///
+    /// It is the lock of one activity. Whether the session of that activity stays with its owner is
+    /// up to the store.
+    Durable,
+}
+
 /// What to fetch from the worker queue.
 #[derive(Debug, Clone, Copy)]
 pub struct FetchWorkItems<'a> {
@@ -307,6 +323,8 @@ pub struct FetchWorkItems<'a> {
     pub session: Option<&'a SessionFetchConfig>,
     /// Which tags to take.
     pub tag_filter: &'a TagFilter,
+    /// What the locks outlive.
+    pub life: LockLife,
 }
 
 /// A locked activity.
@@ -467,8 +485,9 @@ pub trait Provider: Send + Sync + 'static {
     /// `LockLost` when the item was removed (cancelled) or the lock expired or was taken over.
     async fn ack_work_item(&self, ack: AckWorkItem) -> Result<(), ProviderError>;
 
-    /// Moves the end of the lock of a running activity to `extend_for` from now, which may be earlier than it was, and
-    /// keeps its session alive.
+    /// Moves the end of the lock of a running activity to `extend_for` from now, which may be
+    /// earlier than it was, and keeps its session alive. [`LockLife::Durable`] makes the lock
+    /// outlive the process from now on; [`LockLife::Process`] leaves that as it is.
     ///
     /// # Errors
     /// `LockLost` when the item was removed (this is how a worker learns of cancellation) or the lock is gone.
@@ -476,6 +495,7 @@ pub trait Provider: Send + Sync + 'static {
         &self,
         lock_token: LockToken,
         extend_for: Duration,
+        life: LockLife,
     ) -> Result<(), ProviderError>;
 
     /// Gives an activity back; see [`Provider::abandon_orchestration_item`].
@@ -550,7 +570,7 @@ pub trait Provider: Send + Sync + 'static {
         Ok(self.fetch_orchestration_items(request).await?.pop())
     }
 
-    /// One item, as [`Provider::fetch_work_items`].
+    /// One item for the process itself, as [`Provider::fetch_work_items`].
     async fn fetch_work_item(
         &self,
         lock_timeout: Duration,
@@ -558,7 +578,8 @@ pub trait Provider: Send + Sync + 'static {
         session: Option<&SessionFetchConfig>,
         tag_filter: &TagFilter,
     ) -> Result<Option<LockedWorkItem>, ProviderError> {
-        let request = FetchWorkItems { max_items: 1, lock_timeout, poll_timeout, session, tag_filter };
+        let life = LockLife::Process;
+        let request = FetchWorkItems { max_items: 1, lock_timeout, poll_timeout, session, tag_filter, life };
         Ok(self.fetch_work_items(request).await?.pop())
     }
 }

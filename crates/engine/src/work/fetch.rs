@@ -1,6 +1,6 @@
 //! Handing out activities.
 
-use std::collections::BTreeSet;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,20 +15,24 @@ use crate::error::{Code, Error};
 use crate::limits::{MAX_FETCH_TAGS, MAX_FETCHED_WORK};
 use crate::names;
 use crate::payload::Payload;
-use crate::store::{ErrorKind, FetchWorkItems, LockToken, LockedWorkItem, TagFilter};
+use crate::store::{ErrorKind, FetchWorkItems, LockLife, LockToken, LockedWorkItem, TagFilter, TagPrefixes};
 use crate::work_item::ActivityExecute;
 
 /// What a worker asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchWork {
-    /// Activities with one of these tags: at least one, at most [`MAX_FETCH_TAGS`].
-    pub tags: BTreeSet<String>,
+    /// Activities with one of these tags: [`TagFilter::Tags`] or [`TagFilter::Prefixes`], with at
+    /// most [`MAX_FETCH_TAGS`] names in each set.
+    pub tags: TagFilter,
     /// At most this many, from 1 to [`MAX_FETCHED_WORK`].
     pub max_items: usize,
     /// How long each is leased without a heartbeat. Timeouts of the call make it shorter.
     pub lease: Duration,
     /// How long to wait for work when there is none.
     pub wait: Duration,
+    /// Whether the leases outlive the process that hands them out: [`LockLife::Durable`] for
+    /// workers elsewhere.
+    pub life: LockLife,
 }
 
 /// An activity with the right to answer for it.
@@ -47,8 +51,19 @@ pub struct LeasedActivity {
 impl FetchWork {
     fn check(&self) -> Result<(), Error> {
         let invalid = |message| Err(Error::new(Code::InvalidOption, message));
-        if self.tags.is_empty() || self.tags.len() > MAX_FETCH_TAGS {
-            return invalid(format!("a fetch names 1 to {MAX_FETCH_TAGS} tags, not {}", self.tags.len()));
+        let (names, except) = match &self.tags {
+            TagFilter::Tags(tags) => (tags, None),
+            TagFilter::Prefixes(TagPrefixes { prefixes, except }) => (prefixes, Some(except)),
+            other => return invalid(format!("a fetch names tags or prefixes of tags, not {other:?}")),
+        };
+        if names.is_empty() || names.len() > MAX_FETCH_TAGS {
+            return invalid(format!("a fetch names 1 to {MAX_FETCH_TAGS} tags, not {}", names.len()));
+        }
+        if let Some(except) = except.filter(|except| except.len() > MAX_FETCH_TAGS) {
+            return invalid(format!(
+                "a fetch leaves out at most {MAX_FETCH_TAGS} tags, not {}",
+                except.len()
+            ));
         }
         if !(1..=MAX_FETCHED_WORK).contains(&self.max_items) {
             return invalid(format!(
@@ -56,7 +71,7 @@ impl FetchWork {
                 self.max_items
             ));
         }
-        self.tags.iter().try_for_each(|tag| names::check_name("tag", tag))?;
+        names.iter().try_for_each(|tag| names::check_name("tag", tag))?;
         lease::check_length(self.lease)
     }
 }
@@ -70,21 +85,39 @@ impl WorkQueue {
     /// # Errors
     /// `invalid-option` or `invalid-name` when the request is out of range; `store` when the store cannot be asked.
     pub async fn fetch(&self, request: FetchWork) -> Result<Vec<LeasedActivity>, Error> {
+        self.fetch_until(request, std::future::pending()).await
+    }
+
+    /// The same for a caller that may want something else before the time is up: answers with
+    /// nothing when `stop` is done, and leaves nothing locked then.
+    ///
+    /// # Errors
+    /// Those of [`fetch`](WorkQueue::fetch).
+    pub async fn fetch_until(
+        &self,
+        request: FetchWork,
+        stop: impl Future<Output = ()>,
+    ) -> Result<Vec<LeasedActivity>, Error> {
         request.check()?;
-        let FetchWork { tags, max_items, lease, wait } = request;
-        let tag_filter = TagFilter::Tags(tags);
+        let FetchWork { tags: tag_filter, max_items, lease, wait, life } = request;
+        let mut stop = pin!(stop);
         let until_ms = deadline_ms(&*self.clock, wait);
         loop {
-            let locked = self
-                .store
-                .fetch_work_items(FetchWorkItems {
-                    max_items,
-                    lock_timeout: lease,
-                    poll_timeout: Duration::from_millis(until_ms.saturating_sub(self.clock.now_ms())),
-                    session: None,
-                    tag_filter: &tag_filter,
-                })
-                .await?;
+            let fetching = self.store.fetch_work_items(FetchWorkItems {
+                max_items,
+                lock_timeout: lease,
+                poll_timeout: Duration::from_millis(until_ms.saturating_sub(self.clock.now_ms())),
+                session: None,
+                tag_filter: &tag_filter,
+                life,
+            });
+            // A store gives back what it has locked for a fetch that is dropped. What it has
+            // answered is seen through.
+            let locked = tokio::select! {
+                biased;
+                locked = fetching => locked?,
+                () = &mut stop => return Ok(Vec::new()),
+            };
             let was_empty = locked.is_empty();
             let offers = join_all(locked.into_iter().map(|locked| self.offer(locked, lease))).await;
             let offered: Vec<LeasedActivity> = offers.into_iter().flatten().collect();
@@ -127,7 +160,7 @@ impl WorkQueue {
 
     /// Cuts a lock down to what the call allows. `false` when the lock is gone: the activity was cancelled.
     async fn shorten(&self, token: LockToken, lock: Duration) -> bool {
-        match self.store.renew_work_item_lock(token, lock).await {
+        match self.store.renew_work_item_lock(token, lock, LockLife::Process).await {
             Ok(()) => true,
             Err(error) if error.kind() == ErrorKind::LockLost => false,
             Err(error) => {

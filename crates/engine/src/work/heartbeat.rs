@@ -9,7 +9,7 @@ use super::progress;
 use super::queue::WorkQueue;
 use crate::error::Error;
 use crate::payload::Payload;
-use crate::store::{ErrorKind, Expect};
+use crate::store::{ErrorKind, Expect, LockLife};
 use crate::telemetry;
 
 /// The answer to a heartbeat.
@@ -52,6 +52,8 @@ impl WorkQueue {
     /// Shows that the attempt is alive, extends its lease to `extend` from now, and stores its progress for whoever
     /// runs the activity next. Timeouts of the call make the extension shorter.
     ///
+    /// From then on the lease outlives the process, whatever the fetch said.
+    ///
     /// The first heartbeat after the end of an attempt with a timeout fails the attempt with `attempt-timeout`.
     ///
     /// # Errors
@@ -75,7 +77,8 @@ impl WorkQueue {
             None => None,
         };
         let term = lease.term(extend, now_ms);
-        if let Err(error) = self.store.renew_work_item_lock(lease.token(), term.lock).await {
+        let renewed = self.store.renew_work_item_lock(lease.token(), term.lock, LockLife::Durable).await;
+        if let Err(error) = renewed {
             return if error.kind() == ErrorKind::LockLost {
                 self.gone(lease).await
             } else {
@@ -88,6 +91,23 @@ impl WorkQueue {
             renewed.has_progress = true;
         }
         Ok(Heartbeat::GoOn(renewed))
+    }
+
+    /// Makes a lease outlive the process and extends it to `extend` from now: for one that was
+    /// fetched with [`LockLife::Process`] and has been handed to a worker elsewhere. Timeouts of
+    /// the call make the extension shorter.
+    ///
+    /// # Errors
+    /// `lease-lost` when the lease does not hold, as after an answer of that worker;
+    /// `invalid-option` when the extension is out of range; `store` when the store cannot be asked.
+    pub async fn keep(&self, lease: &Lease, extend: Duration) -> Result<(), Error> {
+        lease::check_length(extend)?;
+        let term = lease.term(extend, self.store.now_ms().await?);
+        let kept = self.store.renew_work_item_lock(lease.token(), term.lock, LockLife::Durable).await;
+        kept.map_err(|error| match error.kind() {
+            ErrorKind::LockLost => lease.lost(),
+            _ => error.into(),
+        })
     }
 
     /// A heartbeat does not fail for its progress: the next one brings newer.

@@ -17,6 +17,8 @@
 //!
 //! - An answer under a lease that does not hold changes nothing and gets
 //!   [`lease-lost`](crate::Code::LeaseLost). At most one answer counts.
+//! - A lease **outlives the process** that handed it out ([`LockLife::Durable`]): after a restart of a server it holds as before, and
+//!   any process on the same store takes its heartbeats and its answer.
 //! - With a **timeout**, an attempt has failed at the first heartbeat after its end, and no lease is extended beyond that. The lock
 //!   itself lasts 15 seconds longer, so that a late result that nobody has given up yet still counts. A worker that says
 //!   nothing at all is not failed but replaced, as if it had died.
@@ -25,10 +27,9 @@
 //! - Work that is bound to a **session** stays with nodes; it is not handed out here.
 //!
 //! ```
-//! use std::collections::BTreeSet;
 //! use std::time::Duration;
 //! use segno::store::memory::MemoryStore;
-//! use segno::work::{FetchWork, WorkQueue};
+//! use segno::work::{FetchWork, LockLife, TagFilter, WorkQueue};
 //! use segno::{Activity, Context, Failure, Orchestration, Payload, Registry, Runtime};
 //!
 //! const RENDER: Activity<String, String> = Activity::new("render");
@@ -48,10 +49,11 @@
 //! // Elsewhere, with the same store and without the code of the orchestration:
 //! let queue = WorkQueue::new(store);
 //! let request = FetchWork {
-//!     tags: BTreeSet::from(["gpu".to_owned()]),
+//!     tags: TagFilter::tags(["gpu"]),
 //!     max_items: 10,
 //!     lease: Duration::from_secs(30),
 //!     wait: Duration::from_secs(10),
+//!     life: LockLife::Durable,
 //! };
 //! for leased in queue.fetch(request).await? {
 //!     assert_eq!((leased.activity.name.as_str(), leased.delivery), ("render", 1));
@@ -75,3 +77,5 @@ pub use fetch::{FetchWork, LeasedActivity};
 pub use heartbeat::{Heartbeat, StopReason};
 pub use lease::Lease;
 pub use queue::{WorkQueue, WorkQueueBuilder};
+
+pub use crate::store::{LockLife, TagFilter, TagPrefixes};

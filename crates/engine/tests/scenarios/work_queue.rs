@@ -1,10 +1,11 @@
 //! Workers outside the process: from the fetch to the answer.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use segno::limits::{MAX_FETCH_TAGS, MAX_FETCHED_WORK, MAX_LEASE, MAX_PAYLOAD_BYTES};
 use segno::store::{Provider, ScheduledActivityIdentifier, WorkerMessage};
-use segno::work::{FetchWork, LeasedActivity, WorkQueue};
+use segno::work::{FetchWork, LeasedActivity, LockLife, TagFilter, TagPrefixes, WorkQueue};
 use segno::{
     Activity, Category, Code, Context, Failure, Orchestration, Payload, Queue, Registry, Retry, Runtime,
 };
@@ -42,7 +43,13 @@ pub fn queue(world: &World) -> WorkQueue {
 }
 
 pub fn ask() -> FetchWork {
-    FetchWork { tags: ["far".to_owned()].into(), max_items: 10, lease: secs(30), wait: secs(60) }
+    FetchWork {
+        tags: TagFilter::tags(["far"]),
+        max_items: 10,
+        lease: secs(30),
+        wait: secs(60),
+        life: LockLife::Durable,
+    }
 }
 
 /// The one activity that there is.
@@ -130,7 +137,7 @@ async fn a_fetch_takes_only_the_tags_that_it_names_and_no_more_than_it_asks_for(
     let three = FetchWork { max_items: 3, ..ask() };
     assert_eq!(instances(queue.fetch(three).await.unwrap()), ["i1", "i2", "i3"]);
     assert_eq!(instances(queue.fetch(ask()).await.unwrap()), ["i4", "i5"]);
-    let both = FetchWork { tags: ["far".to_owned(), "other".to_owned()].into(), ..ask() };
+    let both = FetchWork { tags: TagFilter::tags(["far", "other"]), ..ask() };
     assert_eq!(instances(queue.fetch(both).await.unwrap()), ["i0"]);
 }
 
@@ -242,10 +249,16 @@ async fn unreadable_work_becomes_dead_letters_and_holds_up_nothing() {
 #[tokio::test(start_paused = true)]
 async fn requests_out_of_range_are_refused_with_the_way_out() {
     let (_world, _node, queue) = calling(&plain()).await;
-    let tags = |count: usize| (0..count).map(|n| format!("tag {n}")).collect();
+    let names = |count: usize| (0..count).map(|n| format!("tag {n}")).collect::<BTreeSet<String>>();
+    let tags = |count| TagFilter::Tags(names(count));
+    let prefixes =
+        |count, except| TagFilter::Prefixes(TagPrefixes { prefixes: names(count), except: names(except) });
     for (request, text) in [
         (FetchWork { tags: tags(0), ..ask() }, "1 to 256 tags, not 0"),
         (FetchWork { tags: tags(MAX_FETCH_TAGS + 1), ..ask() }, "1 to 256 tags, not 257"),
+        (FetchWork { tags: prefixes(0, 0), ..ask() }, "1 to 256 tags, not 0"),
+        (FetchWork { tags: prefixes(1, MAX_FETCH_TAGS + 1), ..ask() }, "at most 256 tags, not 257"),
+        (FetchWork { tags: TagFilter::Any, ..ask() }, "tags or prefixes of tags, not Any"),
         (FetchWork { max_items: 0, ..ask() }, "1 to 256 items, not 0"),
         (FetchWork { max_items: MAX_FETCHED_WORK + 1, ..ask() }, "1 to 256 items, not 257"),
         (FetchWork { lease: Duration::ZERO, ..ask() }, "ask for 10ms to 86400s"),
@@ -255,7 +268,7 @@ async fn requests_out_of_range_are_refused_with_the_way_out() {
         assert_eq!(error.code(), Code::InvalidOption);
         assert!(error.to_string().contains(text), "{error}");
     }
-    let empty = FetchWork { tags: [String::new()].into(), ..ask() };
+    let empty = FetchWork { tags: TagFilter::tags([""]), ..ask() };
     assert_eq!(queue.fetch(empty).await.unwrap_err().code(), Code::InvalidName);
 
     let lease = fetch_one(&queue).await.lease;

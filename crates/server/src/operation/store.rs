@@ -10,10 +10,10 @@ use bytes::Bytes;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, ExecutionInfo, ExecutionStatus,
     Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockToken, LockedWorkItem, NextExecution,
-    OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, Record, RecordBatch, Records, Store, StoredEvent, SystemMetrics, Transfer,
-    WatchUntil, WorkerMessage, WriteOutcome,
+    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
+    NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
+    PruneOptions, PruneResult, QueueDepths, Record, RecordBatch, Records, Store, StoredEvent, SystemMetrics,
+    Transfer, WatchUntil, WorkerMessage, WriteOutcome,
 };
 
 use super::CURRENT;
@@ -143,8 +143,9 @@ impl Provider for TrackedStore {
         &self,
         lock_token: LockToken,
         extend_for: Duration,
+        life: LockLife,
     ) -> Result<(), ProviderError> {
-        tracked(self.inner.renew_work_item_lock(lock_token, extend_for)).await
+        tracked(self.inner.renew_work_item_lock(lock_token, extend_for, life)).await
     }
 
     async fn abandon_work_item(

@@ -73,10 +73,11 @@ fn read(request: &FetchWork, tenant: &Tenant) -> Result<engine::FetchWork, Refus
         routing_tags.extend(tags.iter().map(|tag| tenant.routing_tag(&function, Some(tag))));
     }
     Ok(engine::FetchWork {
-        tags: routing_tags,
+        tags: engine::TagFilter::Tags(routing_tags),
         max_items: request.max_items,
         lease: lease_of("lease_ms", request.lease_ms)?,
         wait: wait_of(Some(request.wait_ms))?,
+        life: engine::LockLife::Durable,
     })
 }
 

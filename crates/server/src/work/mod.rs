@@ -7,9 +7,11 @@
 //! | `item` | a leased call as it goes over the wire |
 //! | `presence` | which workers there are |
 //! | `push` | sending calls to the URLs of workers |
+//! | `places` | how many of them at once, and how many of one function |
 
 mod fetch;
 mod item;
+mod places;
 mod presence;
 mod push;
 mod seal;

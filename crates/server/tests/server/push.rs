@@ -14,11 +14,13 @@ use segno_api::instance::Status;
 use segno_api::invocation::Invoke;
 use segno_api::work::{CompleteWork, WorkItem};
 use segno_server::settings::Authentication;
+use segno_testkit::clock::VirtualClock;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
-use tokio::sync::mpsc;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
 
-use crate::stand::{PATIENCE, Stand, json_of, listener, settings};
+use crate::stand::{Ground, PATIENCE, Stand, json_of, listener, settings};
 
 /// What the worker was sent.
 struct Sent {
@@ -62,6 +64,11 @@ async fn hook(
 impl PushedTo {
     /// A server with the function `notify`, which is pushed to a worker that answers like this.
     async fn start(answers: &[(u16, Value)], allow_hosts: &[&str]) -> Self {
+        Self::start_on(&Ground::new().await, answers, allow_hosts).await
+    }
+
+    /// The same on a store of one's own.
+    async fn start_on(ground: &Ground, answers: &[(u16, Value)], allow_hosts: &[&str]) -> Self {
         let (sender, sent) = mpsc::unbounded_channel();
         let script: Script = Arc::new(Mutex::new(answers.to_vec()));
         let router = Router::new().route("/hook", post(hook)).with_state((script, sender));
@@ -77,7 +84,7 @@ impl PushedTo {
         });
         let mut settings = settings(Authentication::None);
         settings.functions.insert("notify".parse().unwrap(), serde_json::from_value(declaration).unwrap());
-        PushedTo { stand: Stand::with(settings).await, sent, secret }
+        PushedTo { stand: Stand::on(settings, ground).await, sent, secret }
     }
 
     async fn next(&mut self) -> Sent {
@@ -146,4 +153,89 @@ async fn a_worker_on_a_private_address_is_not_called_unless_it_is_allowed() {
         client.invoke(&Invoke::new("notify", json_of(&json!(1))), PATIENCE).await.unwrap().instance.unwrap();
     assert_eq!(ended.failure.unwrap().code.as_deref(), Some("address-refused"));
     assert!(worker.sent.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn a_call_that_a_worker_has_accepted_is_its_own_after_a_crash_of_the_server() {
+    let ground = Ground::embedded().await;
+    let mut worker = PushedTo::start_on(&ground, &[(202, Value::Null)], HERE).await;
+    let client = worker.stand.client();
+    let id = client.invoke(&Invoke::new("notify", json_of(&json!(1))), Duration::ZERO).await.unwrap().id;
+    let item = worker.next().await.item();
+    // The server makes the lease durable once it has the worker's answer.
+    let next = loop {
+        let next = ground.after_a_crash().await;
+        if next.store.get_queue_depths().await.unwrap().locked == 1 {
+            break next;
+        }
+    };
+    let stand = Stand::on(settings(Authentication::None), &next).await;
+    let answer = CompleteWork { lease: item.lease, result: json_of(&json!("later")) };
+    stand.client().complete_work(&answer).await.unwrap();
+    let ended = stand.client().instance(&id, PATIENCE).await.unwrap();
+    assert_eq!(ended.result.unwrap().text(), r#""later""#);
+    assert!(worker.sent.try_recv().is_err(), "it was sent once");
+}
+
+/// Calls of a slow function, of which a node sends so many at once.
+const SENT_AT_ONCE: usize = 16;
+
+/// Where the workers of the next test are called: one says nothing until it has a permit, one
+/// answers at once.
+async fn two_workers(permits: &Arc<Semaphore>, called: mpsc::UnboundedSender<()>) -> String {
+    let permits = Arc::clone(permits);
+    let slow = move || {
+        let (permits, called) = (Arc::clone(&permits), called.clone());
+        async move {
+            called.send(()).unwrap();
+            permits.acquire().await.unwrap().forget();
+            StatusCode::NO_CONTENT
+        }
+    };
+    let router = Router::new().route("/slow", post(slow)).route("/fast", post(|| async { StatusCode::OK }));
+    let listener = listener().await;
+    let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+#[tokio::test]
+async fn no_call_waits_for_a_pause_however_many_there_are_and_however_slow_another_worker_is() {
+    let permits = Arc::new(Semaphore::new(0));
+    let (called, mut slow_calls) = mpsc::unbounded_channel();
+    let url = two_workers(&permits, called).await;
+    let secret = NamedTempFile::new().unwrap();
+    std::fs::write(secret.path(), "a shared secret").unwrap();
+    let mut settings = settings(Authentication::None);
+    for name in ["slow", "fast"] {
+        let push = json!({ "url": format!("{url}/{name}"), "secret": { "file": secret.path() }, "allow_hosts": HERE });
+        let declaration = serde_json::from_value(json!({ "executor": "remote", "push": push })).unwrap();
+        settings.functions.insert(name.parse().unwrap(), declaration);
+    }
+    // The clock stands still: whatever waits for a time waits for ever.
+    let stand = Stand::on_clock(settings, VirtualClock::new()).await;
+    let mut callers = JoinSet::new();
+    let call = |callers: &mut JoinSet<Status>, function: &'static str, number: usize| {
+        let client = stand.client();
+        callers.spawn(async move {
+            let request = Invoke::new(function, json_of(&json!(number)));
+            client.invoke(&request, PATIENCE).await.unwrap().instance.unwrap().status
+        });
+    };
+    (0..SENT_AT_ONCE + 4).for_each(|number| call(&mut callers, "slow", number));
+    for _ in 0..SENT_AT_ONCE {
+        slow_calls.recv().await.unwrap();
+    }
+    let slow = std::mem::take(&mut callers);
+    for _ in 0..3 {
+        (0..64).for_each(|number| call(&mut callers, "fast", number));
+        while let Some(ended) = callers.join_next().await {
+            assert_eq!(ended.unwrap(), Status::Completed);
+        }
+    }
+    assert!(slow_calls.try_recv().is_err(), "no more than so many of one function at once");
+    permits.add_permits(SENT_AT_ONCE + 4);
+    for ended in slow.join_all().await {
+        assert_eq!(ended, Status::Completed);
+    }
 }

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use segno::clock::Clock;
 use segno::store::Store;
+use segno::store::memory::MemoryStore;
 use segno_api::Json;
 use segno_api::instance::{OnConflict, StartInstance};
 use segno_api::key::{CreateKey, Grant, Role};
 use segno_server::settings::{Authentication, Settings};
-use segno_server::{Server, bind, samples};
+use segno_server::{Server, ServerBuilder, bind, samples};
 use segno_stores::StoreUrl;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -40,6 +42,35 @@ impl Ground {
             (other, _) => panic!("SEGNO_TEST_STORE is {other}; use memory, embedded or postgres"),
         };
         Ground { store: url.open().await.unwrap(), url, _directory: directory }
+    }
+
+    /// A store in memory on a clock of one's own.
+    pub fn on_clock(clock: Arc<dyn Clock>) -> Self {
+        Ground { store: MemoryStore::with_clock(clock), url: StoreUrl::Memory, _directory: None }
+    }
+
+    /// An embedded store, whatever this run is about.
+    pub async fn embedded() -> Self {
+        Self::in_directory(tempfile::tempdir().unwrap()).await
+    }
+
+    async fn in_directory(directory: TempDir) -> Self {
+        let url = StoreUrl::Embedded(directory.path().to_owned());
+        Ground { store: url.open().await.unwrap(), url, _directory: Some(Arc::new(directory)) }
+    }
+
+    /// An embedded store as the next process would find it if this one were killed now. The log is
+    /// only ever appended to, so a copy of the files is what a crash leaves.
+    pub async fn after_a_crash(&self) -> Self {
+        let StoreUrl::Embedded(from) = &self.url else { panic!("only an embedded store is in files") };
+        let to = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_name() != "lock" && entry.file_name() != "control.sock" {
+                std::fs::copy(entry.path(), to.path().join(entry.file_name())).unwrap();
+            }
+        }
+        Self::in_directory(to).await
     }
 
     /// The same data as another node has it: in a database, over connections of its own.
@@ -100,9 +131,17 @@ impl Stand {
 
     /// A server of one's own.
     pub async fn on(settings: Settings, ground: &Ground) -> Self {
-        let store = Arc::clone(&ground.store);
-        let builder =
-            Server::builder(store, settings).registry(samples::registry()).functions(samples::functions);
+        Self::by(Server::builder(Arc::clone(&ground.store), settings), ground).await
+    }
+
+    /// The same on a clock of one's own.
+    pub async fn on_clock(settings: Settings, clock: Arc<dyn Clock>) -> Self {
+        let ground = Ground::on_clock(Arc::clone(&clock));
+        Self::by(Server::builder(Arc::clone(&ground.store), settings).clock(clock), &ground).await
+    }
+
+    async fn by(builder: ServerBuilder, ground: &Ground) -> Self {
+        let builder = builder.registry(samples::registry()).functions(samples::functions);
         let mut server = builder.start(listener().await).await.unwrap();
         let admin_key = server.take_first_key().unwrap_or_default();
         Stand { server, _ground: ground.clone(), admin_key }

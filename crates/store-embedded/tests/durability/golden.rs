@@ -7,14 +7,22 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use segno::clock::Clock;
+use segno::store::{
+    FetchWorkItems, LockLife, Provider, ProviderAdmin, ScheduledActivityIdentifier, TagFilter, WorkerMessage,
+};
 use segno_embedded::{EmbeddedStore, OpenOptions};
 use segno_testkit::clock::VirtualClock;
 
 use crate::{block_on, script};
 
 const FORMAT: &str = "v2";
+
+/// Leases of the store that has some, and how long they last.
+const LEASES: u64 = 3;
+const LEASE: Duration = Duration::from_secs(60);
 
 /// What is not part of a store at rest.
 const LEFT_OUT: [&str; 3] = ["lock", "control.sock", "spare.tmp"];
@@ -58,7 +66,7 @@ fn every_store_that_was_ever_written_opens_and_shows_what_it_did() {
         assert!(report.is_sound(), "{}: {:?}", path.display(), report.findings);
         found += 1;
     }
-    assert!(found >= 6, "{found} stores");
+    assert!(found >= 7, "{found} stores");
 }
 
 #[test]
@@ -73,6 +81,42 @@ fn a_store_of_an_older_format_goes_on_as_one_of_the_present() {
         let store = open(directory.path(), &VirtualClock::new());
         assert_eq!(block_on(store.info()).unwrap().format_version, 2, "{name}");
     }
+}
+
+#[test]
+fn a_store_with_leases_opens_with_them() {
+    let directory = copied(&golden().join("v2-leased"));
+    let clock = VirtualClock::new();
+    let store = open(directory.path(), &clock);
+    assert_eq!(block_on(store.get_queue_depths()).unwrap().locked, LEASES);
+    clock.advance(LEASE);
+    assert_eq!(block_on(store.get_queue_depths()).unwrap().locked, 0);
+}
+
+/// Leases activities to workers elsewhere. One of the leases is renewed.
+fn write_leases(path: &Path, leave: impl FnOnce(&EmbeddedStore)) {
+    let store = open(path, &VirtualClock::new());
+    block_on(async {
+        for activity_id in 1..=LEASES + 1 {
+            let activity =
+                ScheduledActivityIdentifier { instance: "a".to_owned(), execution_id: 1, activity_id };
+            let body = "work".into();
+            let message = WorkerMessage { activity, session_id: None, tag: None, visible_at_ms: None, body };
+            store.enqueue_for_worker(message).await.unwrap();
+        }
+        let request = FetchWorkItems {
+            max_items: LEASES as usize,
+            lock_timeout: LEASE / 2,
+            poll_timeout: Duration::ZERO,
+            session: None,
+            tag_filter: &TagFilter::Any,
+            life: LockLife::Durable,
+        };
+        for item in store.fetch_work_items(request).await.unwrap() {
+            store.renew_work_item_lock(item.lock_token, LEASE, LockLife::Durable).await.unwrap();
+        }
+    });
+    leave(&store);
 }
 
 fn copied(path: &Path) -> tempfile::TempDir {
@@ -111,4 +155,7 @@ fn stores_of_the_present_format_are_kept() {
     write(directory.path(), 22, |_| keep("killed", directory.path()));
     let directory = tempfile::tempdir().unwrap();
     write(directory.path(), 23, |_| keep("log-only", directory.path()));
+    let directory = tempfile::tempdir().unwrap();
+    write_leases(directory.path(), EmbeddedStore::close);
+    keep("leased", directory.path());
 }

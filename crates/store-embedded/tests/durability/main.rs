@@ -5,7 +5,7 @@
 //! * `disk`: a directory in memory that records every write and sync, fails when told to, and builds images of what
 //!   a power cut may leave.
 //! * `gate`: syncs that wait until a test says so. `early`: what is worked on before it is durable. `joined`: activities that end
-//!   with the turn that follows.
+//!   with the turn that follows. `leases`: locks that outlive the process.
 //! * `model`: the memory store as the oracle, with reopening at random points.
 //! * `filling`: crash images of a store that is being filled.
 //! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits.
@@ -25,6 +25,7 @@ mod gate;
 mod golden;
 mod joined;
 mod kill;
+mod leases;
 mod model;
 mod power_cut;
 mod refusal;

@@ -1,5 +1,6 @@
-//! Random operations that follow from a seed. Each step is at most one durable commit and leaves no lock behind, so
-//! after a crash a store must show what it showed after the last acknowledged step, or after the one in flight.
+//! Random operations that follow from a seed. Each step is at most one durable commit and leaves no
+//! lock behind but such as outlive the process, so after a crash a store must show what it showed
+//! after the last acknowledged step, or after the one in flight.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -153,7 +154,7 @@ pub async fn run(step: &Step, store: &dyn Store, clock: &Arc<VirtualClock>) -> S
     clock.advance(STEP);
     let random = &mut step.0.clone();
     let now_ms = store.now_ms().await.unwrap();
-    match random.below(16) {
+    match random.below(17) {
         0..=2 => said(store.enqueue_for_orchestrator(message(random, now_ms), None).await),
         3..=7 => run_turn(random, store, now_ms).await,
         8..=10 => run_work(random, store, now_ms).await,
@@ -173,6 +174,7 @@ pub async fn run(step: &Step, store: &dyn Store, clock: &Arc<VirtualClock>) -> S
             let options = PruneOptions { keep_last: Some(random.below(3) as u32), completed_before_ms: None };
             said(store.prune_executions(&instance(random), options).await)
         }
+        15 => lease(random, store).await,
         _ => {
             let event_id = 1 + random.below(6);
             let events = vec![StoredEvent { event_id, data: body(random) }];
@@ -225,6 +227,22 @@ async fn run_work(random: &mut Random, store: &dyn Store, now_ms: u64) -> String
         store.ack_work_item(AckWorkItem { lock_token, completion, records: Vec::new() }).await
     };
     format!("{:?} {}", LockedWorkItem { lock_token: LockToken(0), ..item }, said(outcome))
+}
+
+/// Locks an activity for a worker elsewhere, which keeps it: such a lock outlives the process.
+async fn lease(random: &mut Random, store: &dyn Store) -> String {
+    let request = FetchWorkItems {
+        max_items: 1 + random.below(2) as usize,
+        lock_timeout: if random.chance(1, 2) { LOCK } else { STEP * 7 },
+        poll_timeout: Duration::ZERO,
+        session: None,
+        tag_filter: &TagFilter::Any,
+        life: LockLife::Durable,
+    };
+    let items = store.fetch_work_items(request).await;
+    said(items.map(|items| {
+        items.into_iter().map(|item| LockedWorkItem { lock_token: LockToken(0), ..item }).collect::<Vec<_>>()
+    }))
 }
 
 /// Ends an activity with a turn of its instance.

@@ -158,7 +158,7 @@ pub(super) async fn ignored_attempts_of_an_activity_never_go_below_zero(env: Env
 pub(super) async fn a_renewal_of_an_activity_does_not_count(env: Env) {
     env.queue(job(1)).await;
     let item = env.work().await;
-    env.renew_work_item_lock(item.lock_token, LOCK).await.unwrap();
+    env.renew_work(item.lock_token, LOCK).await.unwrap();
     env.abandon_work_item(item.lock_token, None, false).await.unwrap();
     assert_eq!(env.work().await.attempt_count, 2);
 }

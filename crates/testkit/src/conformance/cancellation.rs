@@ -44,9 +44,9 @@ pub(super) async fn a_running_activity_cannot_be_finished_after_its_cancellation
 pub(super) async fn a_running_activity_learns_of_its_cancellation_by_renewing(env: Env) {
     env.queue(job(1)).await;
     let work = env.work().await;
-    env.renew_work_item_lock(work.lock_token, LOCK).await.unwrap();
+    env.renew_work(work.lock_token, LOCK).await.unwrap();
     cancel(&env, 1).await;
-    lock_lost(env.renew_work_item_lock(work.lock_token, LOCK).await);
+    lock_lost(env.renew_work(work.lock_token, LOCK).await);
 }
 
 pub(super) async fn a_cancelled_activity_cannot_be_given_back(env: Env) {

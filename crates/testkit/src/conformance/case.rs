@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use tokio::runtime::{Builder, Runtime};
 
 use super::fixture::Env;
-use super::harness::{ClockHandle, OpenStore, StoreHarness};
+use super::harness::{ClockHandle, StoreHarness};
 use super::stalls::Stalls;
 
 /// Where a case runs.
@@ -124,8 +124,8 @@ fn try_once<H: StoreHarness + 'static>(case: &'static Case, harness: fn() -> H) 
     let (done, outcome) = mpsc::channel();
     let thread = std::thread::spawn(move || {
         case.runtime().block_on(async {
-            let harness = harness();
-            case.run_on(harness.open().await, &watched).await;
+            let harness: Arc<dyn StoreHarness> = Arc::new(harness());
+            case.run_on(&harness, &watched).await;
             harness.close().await;
         });
         // The receiver is gone only when the case was given up already.
@@ -143,9 +143,10 @@ fn try_once<H: StoreHarness + 'static>(case: &'static Case, harness: fn() -> H) 
 
 impl Case {
     /// Runs the case, with an eye on the time where that is real.
-    async fn run_on(&self, open: OpenStore, stalls: &Stalls) {
+    async fn run_on(&self, harness: &Arc<dyn StoreHarness>, stalls: &Stalls) {
+        let open = harness.open().await;
         let is_real = matches!(open.clock, ClockHandle::Real);
-        let case = (self.run)(Env::new(open));
+        let case = (self.run)(Env::new(open, Arc::clone(harness)));
         if !is_real {
             stalls.ignore();
             return case.await;

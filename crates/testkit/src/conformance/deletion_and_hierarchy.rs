@@ -189,7 +189,7 @@ pub(super) async fn an_activity_in_flight_cannot_bring_a_deleted_instance_back(e
     let work = env.work().await;
     env.delete_instance("i1", true).await.unwrap();
     lock_lost(env.complete(work.lock_token, "i1").await);
-    lock_lost(env.renew_work_item_lock(work.lock_token, LOCK).await);
+    lock_lost(env.renew_work(work.lock_token, LOCK).await);
     assert_eq!(env.lost_work_items(&[work.lock_token]).await.unwrap(), [work.lock_token]);
     env.nothing_to_fetch().await;
 }

@@ -11,13 +11,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, DueRecords, ErrorKind, ExecutionStatus, Expect,
-    FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken, LockedWorkItem, OrchestrationItem,
-    OrchestratorMessage, ProviderError, Record, RecordBatch, RecordWrite, ScheduledActivityIdentifier,
-    SessionClaims, SessionFetchConfig, StartGuard, Store, StoredEvent, TagFilter, TimerIdentifier,
-    WatchUntil, WorkerMessage,
+    FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockLife, LockToken, LockedWorkItem,
+    OrchestrationItem, OrchestratorMessage, ProviderError, Record, RecordBatch, RecordWrite,
+    ScheduledActivityIdentifier, SessionClaims, SessionFetchConfig, StartGuard, Store, StoredEvent,
+    TagFilter, TimerIdentifier, WatchUntil, WorkerMessage,
 };
 
-use super::harness::{ClockHandle, OpenStore};
+use super::harness::{ClockHandle, OpenStore, StoreHarness};
 pub(crate) use super::turn::Turn;
 use super::wait::Waiting;
 
@@ -32,6 +32,7 @@ pub(crate) const NO_WAIT: Duration = Duration::ZERO;
 pub struct Env {
     store: Arc<dyn Store>,
     clock: ClockHandle,
+    harness: Arc<dyn StoreHarness>,
 }
 
 impl Deref for Env {
@@ -43,9 +44,21 @@ impl Deref for Env {
 }
 
 impl Env {
-    /// An environment around a store that was just opened.
-    pub fn new(open: OpenStore) -> Self {
-        Env { store: open.store, clock: open.clock }
+    /// An environment around a store that was just opened by this harness.
+    pub fn new(open: OpenStore, harness: Arc<dyn StoreHarness>) -> Self {
+        Env { store: open.store, clock: open.clock, harness }
+    }
+
+    /// An environment around another store.
+    pub(crate) fn with_store(&self, store: Arc<dyn Store>) -> Self {
+        Env { store, ..self.clone() }
+    }
+
+    /// The same store as the next process finds it. No other handle of the case may be in use.
+    pub(crate) async fn reopen(self) -> Self {
+        let Env { store, clock, harness } = self;
+        let open = harness.reopen(OpenStore { store, clock }).await;
+        Env::new(open, harness)
     }
 
     pub(crate) fn clock(&self) -> &ClockHandle {
@@ -192,6 +205,7 @@ impl Env {
             poll_timeout: ask.poll_timeout,
             session: ask.session.as_ref(),
             tag_filter: &ask.tags,
+            life: ask.life,
         };
         self.fetch_work_items(request).await.unwrap()
     }
@@ -215,6 +229,15 @@ impl Env {
     pub(crate) async fn no_work(&self) {
         let fetched = self.take(ask()).await;
         assert!(fetched.is_empty(), "expected no work, got {fetched:?}");
+    }
+
+    /// Moves the end of a lock.
+    pub(crate) async fn renew_work(
+        &self,
+        lock_token: LockToken,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        self.renew_work_item_lock(lock_token, extend_for, LockLife::Process).await
     }
 
     /// Ends an activity without a completion.
@@ -279,11 +302,19 @@ pub(crate) struct Ask {
     poll_timeout: Duration,
     session: Option<SessionFetchConfig>,
     tags: TagFilter,
+    life: LockLife,
 }
 
 /// One item of any tag, without session, for [`LOCK`], without waiting.
 pub(crate) fn ask() -> Ask {
-    Ask { max_items: 1, lock_timeout: LOCK, poll_timeout: NO_WAIT, session: None, tags: TagFilter::Any }
+    Ask {
+        max_items: 1,
+        lock_timeout: LOCK,
+        poll_timeout: NO_WAIT,
+        session: None,
+        tags: TagFilter::Any,
+        life: LockLife::Process,
+    }
 }
 
 impl Ask {
@@ -294,6 +325,12 @@ impl Ask {
 
     pub(crate) fn lock(mut self, lock_timeout: Duration) -> Self {
         self.lock_timeout = lock_timeout;
+        self
+    }
+
+    /// Under a lock that outlives the process.
+    pub(crate) fn durable(mut self) -> Self {
+        self.life = LockLife::Durable;
         self
     }
 

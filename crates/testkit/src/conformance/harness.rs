@@ -16,6 +16,12 @@ pub trait StoreHarness: Send + Sync {
     /// A fresh, empty store. Called once per case.
     async fn open(&self) -> OpenStore;
 
+    /// The same store as the next process finds it: closed, and opened again on the same clock. A
+    /// store that ends with its process is returned as it is.
+    async fn reopen(&self, open: OpenStore) -> OpenStore {
+        open
+    }
+
     /// Called after a case that passed, for what cannot be cleaned up in `Drop`.
     async fn close(&self) {}
 }

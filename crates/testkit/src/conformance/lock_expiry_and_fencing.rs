@@ -182,7 +182,7 @@ pub(super) async fn a_stale_token_cannot_abandon_an_activity(env: Env) {
 
 pub(super) async fn a_stale_token_cannot_renew_an_activity(env: Env) {
     let (stale, fresh) = work_taken_over(&env).await;
-    lock_lost(env.renew_work_item_lock(stale, LOCK).await);
+    lock_lost(env.renew_work(stale, LOCK).await);
     env.finish(fresh).await.unwrap();
 }
 
@@ -191,7 +191,7 @@ pub(super) async fn an_expired_token_cannot_finish_an_activity(env: Env) {
     let token = env.work_for(env.span()).await.lock_token;
     env.advance_span().await;
     lock_lost(env.complete(token, "i1").await);
-    lock_lost(env.renew_work_item_lock(token, LOCK).await);
+    lock_lost(env.renew_work(token, LOCK).await);
     env.nothing_to_fetch().await;
     env.work().await;
 }
@@ -200,14 +200,14 @@ pub(super) async fn an_unknown_token_holds_no_activity(env: Env) {
     env.queue(job(1)).await;
     lock_lost(env.complete(UNKNOWN, "i1").await);
     lock_lost(env.abandon_work_item(UNKNOWN, None, false).await);
-    lock_lost(env.renew_work_item_lock(UNKNOWN, LOCK).await);
+    lock_lost(env.renew_work(UNKNOWN, LOCK).await);
     env.nothing_to_fetch().await;
 }
 
 pub(super) async fn a_renewed_work_lock_outlives_its_first_time(env: Env) {
     env.queue(job(1)).await;
     let token = env.work_for(env.span()).await.lock_token;
-    env.renew_work_item_lock(token, LOCK).await.unwrap();
+    env.renew_work(token, LOCK).await.unwrap();
     env.advance_span().await;
     env.no_work().await;
     env.finish(token).await.unwrap();
@@ -216,7 +216,7 @@ pub(super) async fn a_renewed_work_lock_outlives_its_first_time(env: Env) {
 pub(super) async fn a_renewed_work_lock_ends_after_its_new_time(env: Env) {
     env.queue(job(1)).await;
     let token = env.work_for(env.span()).await.lock_token;
-    env.renew_work_item_lock(token, env.span() * 2).await.unwrap();
+    env.renew_work(token, env.span() * 2).await.unwrap();
     env.advance_span().await;
     env.no_work().await;
     env.advance_span().await;
@@ -226,7 +226,7 @@ pub(super) async fn a_renewed_work_lock_ends_after_its_new_time(env: Env) {
 pub(super) async fn a_renewal_can_make_a_work_lock_shorter(env: Env) {
     env.queue(job(1)).await;
     let token = env.work_for(env.span() * 10).await.lock_token;
-    env.renew_work_item_lock(token, env.span()).await.unwrap();
+    env.renew_work(token, env.span()).await.unwrap();
     env.no_work().await;
     env.advance_span().await;
     assert!(env.work().await.lock_token > token);

@@ -29,6 +29,7 @@ mod contention;
 mod custom_status;
 mod deletion_and_hierarchy;
 mod due_records;
+mod durable_locks;
 mod instance_locks;
 mod instance_queries;
 mod joined_turns;

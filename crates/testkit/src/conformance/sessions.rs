@@ -172,7 +172,7 @@ pub(super) async fn renewing_an_item_keeps_its_session_from_being_idle(env: Env)
     env.queue(session_job("s", 1)).await;
     let work = env.take(ask().owner("a")).await.remove(0);
     env.advance_span().await;
-    env.renew_work_item_lock(work.lock_token, LOCK).await.unwrap();
+    env.renew_work(work.lock_token, LOCK).await.unwrap();
     assert_eq!(env.renew_session_lock(&["a"], LOCK, env.span()).await.unwrap(), 1);
 }
 

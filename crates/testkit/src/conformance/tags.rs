@@ -1,6 +1,6 @@
 //! A worker takes the activities whose tag its filter names, and no others.
 
-use segno::store::TagFilter;
+use segno::store::{TagFilter, TagPrefixes};
 
 use super::fixture::*;
 
@@ -46,6 +46,44 @@ pub(super) async fn as_many_tags_as_a_fetch_may_name_take_the_oldest_first(env: 
 
 pub(super) async fn default_and_a_tag_takes_both(env: Env) {
     assert_eq!(taken(&env, TagFilter::default_and(["cpu"])).await, [2, 3]);
+}
+
+fn prefixes<const P: usize, const E: usize>(prefixes: [&str; P], except: [&str; E]) -> TagFilter {
+    TagFilter::Prefixes(TagPrefixes {
+        prefixes: prefixes.map(str::to_owned).into(),
+        except: except.map(str::to_owned).into(),
+    })
+}
+
+pub(super) async fn a_prefix_takes_every_tag_that_begins_with_it(env: Env) {
+    for (id, tag) in
+        (1..).zip(["push:b", "push;", "push:a", "push:", "pus", "push", "push:a/b", "x", "push:é"])
+    {
+        env.queue(tagged_job(tag, id)).await;
+    }
+    env.queue(job(100)).await;
+    assert_eq!(env.take_ids(ask().max(9).tags(prefixes(["push:"], []))).await, [1, 3, 4, 7, 9]);
+    assert_eq!(env.take_ids(ask().max(9).tags(prefixes(["x", "pus", "push"], []))).await, [2, 5, 6, 8]);
+}
+
+pub(super) async fn a_prefix_leaves_out_the_tags_that_it_excepts(env: Env) {
+    for (id, tag) in (1..).zip(["p:a", "p:b", "p:a", "p:ab", "q:a"]) {
+        env.queue(tagged_job(tag, id)).await;
+    }
+    assert_eq!(env.take_ids(ask().max(9).tags(prefixes(["p:", "q"], ["p:a", "z"]))).await, [2, 4, 5]);
+    assert_eq!(env.take_ids(ask().max(1).tags(prefixes(["p:"], ["p:b"]))).await, [1]);
+    assert_eq!(env.take_ids(ask().max(9).tags(prefixes(["p:"], []))).await, [3]);
+}
+
+pub(super) async fn a_fetch_by_prefix_waits_for_what_it_takes(env: Env) {
+    let fetch = env.waiting_work(ask().max(9).tags(prefixes(["p:"], ["p:a"])).waiting()).await;
+    env.queue(tagged_job("p:a", 1)).await;
+    env.queue(tagged_job("q", 2)).await;
+    env.settle().await;
+    fetch.still_waits();
+    env.queue(tagged_job("p:b", 3)).await;
+    assert_eq!(fetch.answer().await[0].message, tagged_job("p:b", 3));
+    assert_eq!(env.take_ids(ask().max(9)).await, [1, 2]);
 }
 
 pub(super) async fn any_takes_everything(env: Env) {

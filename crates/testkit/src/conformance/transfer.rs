@@ -15,9 +15,9 @@ use segno::store::{
 
 use super::fixture::{
     Ask, Env, LOCK, WriteSteps, activity, ask, bodies, conflict, delete, event, guarded_start, job, job_of,
-    message, put, put_of, record_ids, refused, session_job, tagged_job, timer,
+    lock_lost, message, put, put_of, record_ids, refused, session_job, tagged_job, timer,
 };
-use super::harness::{ClockHandle, OpenStore};
+use super::harness::ClockHandle;
 
 /// Items in one call of an import: odd and small, so that instances are cut in the middle.
 const ITEMS_PER_PUT: usize = 3;
@@ -30,7 +30,7 @@ impl Env {
             ClockHandle::Stepped(clock) => clock.local(),
             ClockHandle::Real => SystemClock::shared(),
         };
-        Env::new(OpenStore { store: MemoryStore::with_clock(clock), clock: self.clock().clone() })
+        self.with_store(MemoryStore::with_clock(clock))
     }
 
     /// Everything that the store holds.
@@ -269,6 +269,17 @@ pub(super) async fn what_was_locked_is_offered_with_its_attempts(env: Env) {
     other.fill_from(&env).await;
     assert_eq!(other.fetch().await.attempt_count, 2);
     assert_eq!(other.work().await.attempt_count, 2);
+}
+
+pub(super) async fn a_lock_that_outlives_the_process_does_not_move(env: Env) {
+    env.queue(job(1)).await;
+    let item = env.take(ask().durable()).await.remove(0);
+    let other = env.other();
+    other.fill_from(&env).await;
+    assert_eq!(other.get_queue_depths().await.unwrap().locked, 0);
+    lock_lost(other.finish(item.lock_token).await);
+    assert_eq!(other.work().await.attempt_count, 2, "the delivery counts");
+    env.finish(item.lock_token).await.unwrap();
 }
 
 pub(super) async fn attempts_move_in(env: Env) {

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use segno::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, ExecutionInfo, ExecutionStatus,
     Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockToken, LockedWorkItem, NextExecution,
-    OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, Record, RecordBatch, Records, StoredEvent, SystemMetrics, Transfer, WatchUntil,
-    WorkerMessage,
+    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
+    NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
+    PruneOptions, PruneResult, QueueDepths, Record, RecordBatch, Records, StoredEvent, SystemMetrics,
+    Transfer, WatchUntil, WorkerMessage,
 };
 
 use super::FaultStore;
@@ -126,8 +126,10 @@ impl Provider for FaultStore {
         &self,
         lock_token: LockToken,
         extend_for: Duration,
+        life: LockLife,
     ) -> Result<(), ProviderError> {
-        self.commit("renew_work_item_lock", self.inner.renew_work_item_lock(lock_token, extend_for)).await
+        let renew = self.inner.renew_work_item_lock(lock_token, extend_for, life);
+        self.commit("renew_work_item_lock", renew).await
     }
 
     async fn abandon_work_item(

@@ -11,9 +11,9 @@ use super::peek_lock::Attempt;
 use super::wishes::{TurnWish, WorkWish};
 use crate::clock::{deadline_ms, duration_ms, sleep_until};
 use crate::store::{
-    AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockToken,
-    LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderError,
-    StoredEvent, WatchUntil, WorkerMessage,
+    AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockLife,
+    LockToken, LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider,
+    ProviderError, StoredEvent, WatchUntil, WorkerMessage,
 };
 
 fn after(now_ms: u64, duration: Duration) -> u64 {
@@ -147,6 +147,7 @@ impl Provider for MemoryStore {
         &self,
         lock_token: LockToken,
         extend_for: Duration,
+        _life: LockLife,
     ) -> Result<(), ProviderError> {
         let renewed =
             self.change(|state, now_ms| state.work.renew(lock_token, after(now_ms, extend_for), now_ms));

@@ -1,9 +1,10 @@
 //! One lane per routing tag, so that a fetch with a tag filter looks at the heads of the lanes it may take from.
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::store::TagFilter;
+use crate::store::{TagFilter, TagPrefixes};
 
 /// A lane for untagged work and one for each tag in use.
 #[derive(Debug, Default)]
@@ -30,12 +31,12 @@ impl<L: Default> TagLanes<L> {
     }
 
     /// The lanes that pass the filter. Grows with the tags of the filter or with the tags in use, whichever are fewer, and
-    /// for `Any` with the tags in use; never with the work in the lanes.
+    /// for `Any` and prefixes with the tags in use that match; never with the work in the lanes.
     pub(super) fn matching<'a>(&'a self, filter: &'a TagFilter) -> impl Iterator<Item = &'a L> {
         let untagged = filter.matches(None).then_some(&self.untagged);
         let named = match filter {
             TagFilter::Tags(tags) | TagFilter::DefaultAnd(tags) => Some(tags),
-            TagFilter::DefaultOnly | TagFilter::Any | TagFilter::None => None,
+            TagFilter::DefaultOnly | TagFilter::Prefixes(_) | TagFilter::Any | TagFilter::None => None,
         };
         let (few, many) = match named {
             Some(tags) if tags.len() > self.tagged.len() => (None, Some(tags)),
@@ -46,7 +47,25 @@ impl<L: Default> TagLanes<L> {
             self.tagged.iter().filter(|(tag, _)| tags.contains(&***tag)).map(|(_, lane)| lane)
         });
         let every = matches!(filter, TagFilter::Any).then_some(&self.tagged);
-        untagged.into_iter().chain(few).chain(many).chain(every.into_iter().flat_map(BTreeMap::values))
+        let prefixed = match filter {
+            TagFilter::Prefixes(prefixes) => Some(self.beginning(prefixes)),
+            _ => None,
+        };
+        let every = every.into_iter().flat_map(BTreeMap::values);
+        untagged.into_iter().chain(few).chain(many).chain(prefixed.into_iter().flatten()).chain(every)
+    }
+
+    /// The lanes of tags that begin with a prefix, each once.
+    fn beginning<'a>(&'a self, wanted: &'a TagPrefixes) -> impl Iterator<Item = &'a L> {
+        let is_within = |shorter: &str, longer: &str| shorter != longer && longer.starts_with(shorter);
+        let all = &wanted.prefixes;
+        let widest = all.iter().filter(move |prefix| !all.iter().any(|other| is_within(other, prefix)));
+        widest.flat_map(|prefix| {
+            let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
+            let lanes =
+                self.tagged.range::<str, _>(from).take_while(|(tag, _)| tag.starts_with(prefix.as_str()));
+            lanes.filter(|(tag, _)| !wanted.except.contains(&***tag)).map(|(_, lane)| lane)
+        })
     }
 
     /// All lanes with their tags.

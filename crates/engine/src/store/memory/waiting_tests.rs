@@ -9,8 +9,8 @@ use tokio::sync::watch;
 use super::*;
 use crate::store::{
     AckOrchestrationItem, DueRecords, ErrorKind, ExecutionMetadata, ExecutionStatus, Expect,
-    FetchOrchestrationItems, FetchWorkItems, OrchestratorMessage, Provider, ProviderAdmin, RecordBatch,
-    RecordWrite, Records, StartGuard, TagFilter, WatchUntil,
+    FetchOrchestrationItems, FetchWorkItems, LockLife, OrchestratorMessage, Provider, ProviderAdmin,
+    RecordBatch, RecordWrite, Records, StartGuard, TagFilter, WatchUntil,
 };
 
 /// Moves only when told to.
@@ -130,8 +130,14 @@ async fn several_messages_that_become_due_together_reach_as_many_waiters() {
 async fn a_worker_that_takes_no_work_sleeps_through() {
     let (_clock, store) = ManualClock::store_at_zero();
     let tag_filter = &TagFilter::None;
-    let request =
-        FetchWorkItems { max_items: 1, lock_timeout: LOCK, poll_timeout: LONG, session: None, tag_filter };
+    let request = FetchWorkItems {
+        max_items: 1,
+        lock_timeout: LOCK,
+        poll_timeout: LONG,
+        session: None,
+        tag_filter,
+        life: LockLife::Process,
+    };
     let mut fetch = Box::pin(store.fetch_work_items(request));
     assert!(fetch.as_mut().now_or_never().is_none());
 }

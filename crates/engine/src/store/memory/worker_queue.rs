@@ -2,7 +2,8 @@
 //!
 //! | from | to | when |
 //! |---|---|---|
-//! | (enqueue) | ready, or delayed until its time | `enqueue` |
+//! | (enqueue) | ready, or delayed until its time | `enqueue`, `restore` |
+//! | (enqueue) | locked | `restore_locked` |
 //! | delayed | ready | `advance` past its time |
 //! | ready | locked | `take_next` |
 //! | locked | ready, or delayed | lock expiry in `advance`, `abandon` |
@@ -56,7 +57,16 @@ struct Item {
 enum Place {
     Ready,
     Delayed { visible_at_ms: u64 },
-    Locked { token: LockToken, until_ms: u64 },
+    Locked(ItemLock),
+}
+
+/// The lock on an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ItemLock {
+    /// Who holds it.
+    pub token: LockToken,
+    /// When it ends.
+    pub until_ms: u64,
 }
 
 /// Which work a fetch may take.
@@ -84,7 +94,20 @@ impl WorkerQueue {
 
     /// Puts an activity back as it stood before the store was closed.
     pub fn restore(&mut self, standing: Standing, message: WorkerMessage, now_ms: u64) {
-        let Standing { id: item_id, visible_at_ms, attempts } = standing;
+        self.insert(standing, message);
+        self.show(standing.id, standing.visible_at_ms, now_ms);
+    }
+
+    /// Puts an activity back under a lock that it had before the store was closed, or from the
+    /// start.
+    pub fn restore_locked(&mut self, standing: Standing, message: WorkerMessage, lock: ItemLock) {
+        self.insert(standing, message);
+        self.lock(standing.id, lock);
+    }
+
+    /// Adds an item that is nowhere yet.
+    fn insert(&mut self, standing: Standing, message: WorkerMessage) {
+        let Standing { id: item_id, attempts, .. } = standing;
         let activity = &message.activity;
         let key = (activity.execution_id, activity.activity_id, item_id);
         match self.by_instance.get_mut(activity.instance.as_str()) {
@@ -98,7 +121,15 @@ impl WorkerQueue {
         let tag = message.tag.as_deref().map(Arc::from);
         let session = message.session_id.as_deref().map(|session| self.sessions.add_queued(session));
         self.items.insert(item_id, Item { message, tag, session, attempts, place: Place::Ready });
-        self.show(item_id, visible_at_ms, now_ms);
+    }
+
+    /// Locks an item that is nowhere.
+    fn lock(&mut self, item_id: u64, lock: ItemLock) {
+        let item = self.items.get_mut(&item_id).expect("the caller found the item");
+        item.place = Place::Locked(lock);
+        self.locks.insert(lock.token, item_id);
+        self.expiries.insert((lock.until_ms, lock.token));
+        self.depths.locked += 1;
     }
 
     /// Makes everything ready whose time has come, and ends every item lock and session lock that has run out.
@@ -144,13 +175,10 @@ impl WorkerQueue {
         let bound = wanted.session.and_then(|config| self.sessions.oldest_ready(config, wanted.tags));
         let item_id = earliest(plain, bound)?;
         self.leave_ready(item_id);
-        let item = self.items.get_mut(&item_id).expect("a ready item is in the queue");
         let lock_token = LockToken(tokens.take());
+        self.lock(item_id, ItemLock { token: lock_token, until_ms });
+        let item = self.items.get_mut(&item_id).expect("a ready item is in the queue");
         item.attempts = item.attempts.saturating_add(1);
-        item.place = Place::Locked { token: lock_token, until_ms };
-        self.locks.insert(lock_token, item_id);
-        self.expiries.insert((until_ms, lock_token));
-        self.depths.locked += 1;
         if let (Some(session), Some(config)) = (&item.session, wanted.session) {
             let session_until_ms = now_ms.saturating_add(duration_ms(config.lock_timeout));
             self.sessions.claim(session, &config.owner_id, session_until_ms, now_ms);
@@ -173,6 +201,15 @@ impl WorkerQueue {
         if self.delayed.remove(&(from_ms, item_id)) {
             self.depths.delayed -= 1;
             self.show(item_id, to_ms, now_ms);
+        }
+    }
+
+    /// When the lock of the token ends. `None` when it does not hold.
+    pub fn lock_ends_at_ms(&self, token: LockToken) -> Option<u64> {
+        let item = self.items.get(self.locks.get(&token)?)?;
+        match item.place {
+            Place::Locked(lock) => Some(lock.until_ms),
+            Place::Ready | Place::Delayed { .. } => None,
         }
     }
 
@@ -216,10 +253,10 @@ impl WorkerQueue {
     pub fn renew(&mut self, token: LockToken, until_ms: u64, now_ms: u64) -> Option<()> {
         let item_id = *self.locks.get(&token)?;
         let item = self.items.get_mut(&item_id).expect("a locked item is in the queue");
-        if let Place::Locked { until_ms: ended_at_ms, .. } = item.place {
-            self.expiries.remove(&(ended_at_ms, token));
+        if let Place::Locked(before) = item.place {
+            self.expiries.remove(&(before.until_ms, token));
         }
-        item.place = Place::Locked { token, until_ms };
+        item.place = Place::Locked(ItemLock { token, until_ms });
         self.expiries.insert((until_ms, token));
         self.touch_session(item_id, now_ms);
         Some(())
@@ -267,7 +304,7 @@ impl WorkerQueue {
         let stands = |(&id, item): (&u64, &Item)| {
             let visible_at_ms = match item.place {
                 Place::Delayed { visible_at_ms } => visible_at_ms,
-                Place::Ready | Place::Locked { .. } => 0,
+                Place::Ready | Place::Locked(_) => 0,
             };
             let standing = Standing { id, visible_at_ms, attempts: item.attempts };
             WorkItemContent::standing(standing, item.message.clone(), taken_at_ms)
@@ -291,8 +328,8 @@ impl WorkerQueue {
     fn unlock(&mut self, token: LockToken) -> Option<u64> {
         let item_id = self.locks.remove(&token)?;
         let item = self.items.get(&item_id).expect("a locked item is in the queue");
-        if let Place::Locked { until_ms, .. } = item.place {
-            self.expiries.remove(&(until_ms, token));
+        if let Place::Locked(lock) = item.place {
+            self.expiries.remove(&(lock.until_ms, token));
         }
         self.depths.locked -= 1;
         Some(item_id)
@@ -340,8 +377,8 @@ impl WorkerQueue {
                 self.delayed.remove(&(visible_at_ms, item_id));
                 self.depths.delayed -= 1;
             }
-            Place::Locked { token, .. } => {
-                self.unlock(token);
+            Place::Locked(lock) => {
+                self.unlock(lock.token);
             }
         }
         let item = self.items.remove(&item_id).expect("found just above");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::store::SessionClaims;
+use crate::store::{SessionClaims, TagPrefixes};
 
 fn message(activity_id: u64, tag: Option<&str>, session: Option<&str>) -> WorkerMessage {
     let instance = "a".to_owned();
@@ -61,6 +61,13 @@ impl Fixture {
     }
 }
 
+fn prefixes<const P: usize, const E: usize>(prefixes: [&str; P], except: [&str; E]) -> TagFilter {
+    TagFilter::Prefixes(TagPrefixes {
+        prefixes: prefixes.map(str::to_owned).into(),
+        except: except.map(str::to_owned).into(),
+    })
+}
+
 #[test]
 fn each_filter_takes_the_oldest_of_its_tags() {
     let all = || [message(1, Some("gpu"), None), message(2, None, None), message(3, Some("cpu"), None)];
@@ -68,6 +75,9 @@ fn each_filter_takes_the_oldest_of_its_tags() {
         (TagFilter::DefaultOnly, vec![2]),
         (TagFilter::tags(["cpu", "gpu"]), vec![1, 3]),
         (TagFilter::default_and(["cpu"]), vec![2, 3]),
+        (prefixes(["c", "g", "gp"], []), vec![1, 3]),
+        (prefixes(["c", "g"], ["gpu", "c"]), vec![3]),
+        (prefixes([""], ["cpu"]), vec![1]),
         (TagFilter::Any, vec![1, 2, 3]),
         (TagFilter::None, vec![]),
     ] {

@@ -6,6 +6,9 @@
 #   postgres.sh certify DIR                  makes an authority (authority.crt) and a certificate of it for localhost
 #                                            (server.crt, server.key), to be used by `start`
 #   postgres.sh pool DIR                     starts a PgBouncer in transaction mode before the server, prints its URL
+#   postgres.sh standby DIR PRIMARY          makes DIR a synchronous standby of the server in PRIMARY, starts it, prints its
+#                                            URL once it is in step; what was in DIR before goes
+#   postgres.sh promote DIR                  makes a standby the primary
 #   postgres.sh stop DIR                     stops both as an operator would
 #   postgres.sh crash DIR                    stops the server at once, without a checkpoint, as a crash would
 #
@@ -102,7 +105,43 @@ stop_pool() {
   if [[ -f $directory/pool/pid ]]; then kill -INT "$(<"$directory/pool/pid")" 2>/dev/null || true; fi
 }
 
-[[ $# -ge 2 ]] || fail "use: postgres.sh start|certify|pool|stop|crash DIR [SETTING=VALUE…]"
+start() {
+  local options="-c listen_addresses= -c unix_socket_directories=$directory"
+  for setting in "$@"; do options+=" -c $setting"; done
+  # The server must not keep our output open, or the reader of it waits for the server to end.
+  if ! as_owner "$binaries/pg_ctl" --pgdata="$directory/data" --wait --silent --log="$directory/log" \
+    --options="$options" start </dev/null >/dev/null 2>&1; then
+    tail -n 20 "$directory/log" >&2 || true
+    fail "the server did not start; its log is in $directory/log"
+  fi
+  echo "postgres://segno@${directory//\//%2F}/postgres"
+}
+
+query() {
+  as_owner "$binaries/psql" --no-psqlrc --quiet --tuples-only --no-align --host="$1" --username=segno --dbname=postgres \
+    --command="$2"
+}
+
+# A standby without a replication slot: if it falls far behind, it is made again.
+standby() {
+  local primary=$1
+  make_directory "$directory"
+  rm -rf "$directory/data"
+  as_owner "$binaries/pg_basebackup" --pgdata="$directory/data" --host="$primary" --username=segno --checkpoint=fast \
+    --wal-method=stream --write-recovery-conf --no-sync >&2 || fail "no copy of $primary could be made in $directory"
+  # Once promoted it has no standby of its own, and must not wait for one.
+  as_owner tee -a "$directory/data/postgresql.auto.conf" <<<"synchronous_standby_names = ''" >/dev/null
+  start
+  query "$primary" "ALTER SYSTEM SET synchronous_standby_names = '*'"
+  query "$primary" "SELECT pg_reload_conf()" >/dev/null
+  for _ in {1..300}; do
+    if [[ $(query "$primary" "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'") == 1 ]]; then return; fi
+    sleep 0.1
+  done
+  fail "$directory did not get in step with $primary; its log is in $directory/log"
+}
+
+[[ $# -ge 2 ]] || fail "use: postgres.sh start|certify|pool|standby|promote|stop|crash DIR [SETTING=VALUE…]"
 verb=$1 directory=$2
 shift 2
 binaries=$(find_binaries)
@@ -120,25 +159,22 @@ case $verb in
       as_owner "$binaries/initdb" --pgdata="$directory/data" --username=segno --auth=trust --encoding=UTF8 \
         --locale=C --no-sync >/dev/null || fail "initdb failed in $directory"
     fi
-    options="-c listen_addresses= -c unix_socket_directories=$directory"
-    for setting in "$@"; do options+=" -c $setting"; done
-    # The server must not keep our output open, or whoever reads it waits for the server to end.
-    if ! as_owner "$binaries/pg_ctl" --pgdata="$directory/data" --wait --silent --log="$directory/log" \
-      --options="$options" start </dev/null >/dev/null 2>&1; then
-      tail -n 20 "$directory/log" >&2 || true
-      fail "the server did not start; its log is in $directory/log"
-    fi
-    echo "postgres://segno@${directory//\//%2F}/postgres"
+    start "$@"
     ;;
   certify)
     make_directory "$directory"
     certify 2>"$directory/certify.log" || fail "openssl failed; what it said is in $directory/certify.log"
     ;;
   pool) pool ;;
+  standby)
+    [[ $# == 1 ]] || fail "use: postgres.sh standby DIR PRIMARY"
+    standby "$1"
+    ;;
+  promote) as_owner "$binaries/pg_ctl" --pgdata="$directory/data" --wait --silent promote ;;
   stop)
     stop_pool
     as_owner "$binaries/pg_ctl" --pgdata="$directory/data" --wait --silent --mode=fast stop
     ;;
   crash) as_owner "$binaries/pg_ctl" --pgdata="$directory/data" --wait --silent --mode=immediate stop ;;
-  *) fail "unknown verb '$verb': use start, certify, pool, stop or crash" ;;
+  *) fail "unknown verb '$verb': use start, certify, pool, standby, promote, stop or crash" ;;
 esac

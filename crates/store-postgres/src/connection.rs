@@ -1,7 +1,7 @@
 //! Connections: how they are made, driven and encrypted.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::stream::{StreamExt, poll_fn};
 use rustls::pki_types::CertificateDer;
@@ -9,17 +9,19 @@ use rustls::pki_types::pem::PemObject;
 use segno::clock::{SystemClock, timeout};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
+use tokio_postgres::config::Host;
 use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::OpenError;
 use crate::options::{Pooler, PostgresOptions};
 
-/// Longest that making a connection may take in all, whatever the settings of the single steps say.
-const CONNECT_LIMIT: Duration = Duration::from_secs(30);
+/// How many times `connect_timeout` a host has in all, until it has answered that it takes writes. The time-out itself is
+/// that of reaching one address.
+const CONNECT_TIMEOUTS: u32 = 3;
 
 /// What a connection does with a notification: the payload is the argument.
-pub(crate) type OnNotification = Box<dyn Fn(&str) + Send + Sync>;
+pub(crate) type OnNotification = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A connection to the database. Ends when it is dropped.
 pub(crate) struct Connection {
@@ -49,50 +51,104 @@ impl Drop for Connection {
 
 /// Makes connections.
 pub(crate) struct Connector {
-    config: Config,
+    servers: Vec<Config>,
+    /// The server that took writes last, by its place: the first to be tried, so that one that is away is not waited for
+    /// at every connection.
+    last: AtomicUsize,
     tls: Option<MakeRustlsConnect>,
 }
 
 impl Connector {
     /// For the statements of a store.
     pub(crate) fn for_statements(options: &PostgresOptions) -> Result<Self, OpenError> {
-        Self::new(options, options.config.clone())
+        Self::new(options, &options.servers)
     }
 
     /// For listening; `None` when nobody can.
     pub(crate) fn for_listening(options: &PostgresOptions) -> Result<Option<Self>, OpenError> {
-        options.listen_config().map(|config| Self::new(options, config.clone())).transpose()
+        options.listen_servers().map(|servers| Self::new(options, servers)).transpose()
     }
 
-    fn new(options: &PostgresOptions, mut config: Config) -> Result<Self, OpenError> {
-        if options.pooler == Pooler::Session && config.get_options().is_none() {
-            let timeout_ms = options.statement_timeout.as_millis();
-            config.options(format!(
-                "-c statement_timeout={timeout_ms} -c idle_in_transaction_session_timeout={timeout_ms}"
-            ));
+    fn new(options: &PostgresOptions, servers: &[Config]) -> Result<Self, OpenError> {
+        let mut servers = servers.to_vec();
+        for config in &mut servers {
+            if options.pooler == Pooler::Session && config.get_options().is_none() {
+                let timeout_ms = options.statement_timeout.as_millis();
+                config.options(format!(
+                    "-c statement_timeout={timeout_ms} -c idle_in_transaction_session_timeout={timeout_ms}"
+                ));
+            }
         }
         let tls = options.may_encrypt().then(|| tls(options)).transpose()?;
-        Ok(Connector { config, tls })
+        Ok(Connector { servers, last: AtomicUsize::new(0), tls })
     }
 
-    /// Makes a connection.
+    /// Makes a connection to the first server that takes writes.
     pub(crate) async fn connect(&self, notified: Option<OnNotification>) -> Result<Connection, OpenError> {
-        let made = timeout(&SystemClock, CONNECT_LIMIT, async {
+        let mut errors = Vec::new();
+        let first = self.last.load(Ordering::Relaxed);
+        for place in (first..self.servers.len()).chain(0..first) {
+            let server = &self.servers[place];
+            match self.connect_to(server, notified.clone()).await {
+                Ok(connection) => {
+                    self.last.store(place, Ordering::Relaxed);
+                    return Ok(connection);
+                }
+                Err(error) => errors.push((server, error)),
+            }
+        }
+        Err(of_all(errors))
+    }
+
+    async fn connect_to(
+        &self,
+        server: &Config,
+        notified: Option<OnNotification>,
+    ) -> Result<Connection, OpenError> {
+        let limit = server.get_connect_timeout().copied().unwrap_or_default() * CONNECT_TIMEOUTS;
+        let made = timeout(&SystemClock, limit, async {
             match &self.tls {
                 Some(tls) => {
-                    let (client, connection) = self.config.connect(tls.clone()).await?;
+                    let (client, connection) = server.connect(tls.clone()).await?;
                     Ok(Connection { client, driver: drive(connection, notified) })
                 }
                 None => {
-                    let (client, connection) = self.config.connect(NoTls).await?;
+                    let (client, connection) = server.connect(NoTls).await?;
                     Ok(Connection { client, driver: drive(connection, notified) })
                 }
             }
         });
         match made.await {
             Some(made) => made.map_err(explain_tls),
-            None => Err(OpenError::Unavailable("no answer while connecting".to_owned())),
+            None => Err(OpenError::Unavailable(format!("no answer while connecting within {limit:?}"))),
         }
+    }
+}
+
+/// Why none of the servers can be used. One that is away may come back, so that counts most.
+fn of_all(mut errors: Vec<(&Config, OpenError)>) -> OpenError {
+    if errors.len() > 1 && errors.iter().any(|(_, error)| matches!(error, OpenError::Unavailable(_))) {
+        let texts = errors.iter().map(|(server, error)| {
+            let text = match error {
+                OpenError::Unavailable(text) => text.clone(),
+                other => other.to_string(),
+            };
+            format!("{}: {text}", host(server))
+        });
+        return OpenError::Unavailable(texts.collect::<Vec<_>>().join("; "));
+    }
+    match errors.pop() {
+        Some((_, error)) => error,
+        None => OpenError::Invalid("the URL of the database names no host".to_owned()),
+    }
+}
+
+/// The host of a server, for messages.
+fn host(server: &Config) -> String {
+    match server.get_hosts().first() {
+        Some(Host::Tcp(name)) => name.clone(),
+        Some(Host::Unix(path)) => path.display().to_string(),
+        None => "no host".to_owned(),
     }
 }
 

@@ -211,7 +211,7 @@ pub(crate) async fn listen(core: Arc<Core>, connector: Connector) {
     let mut backoff = FIRST_BACKOFF;
     loop {
         let hearing = Arc::clone(&core);
-        let heard: OnNotification = Box::new(move |payload| hear(&hearing, payload));
+        let heard: OnNotification = Arc::new(move |payload| hear(&hearing, payload));
         match connector.connect(Some(heard)).await {
             Ok(mut connection) => {
                 let listen = format!("LISTEN \"{}\"", channel(core.schema()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use segno::clock::{Clock, SystemClock};
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
+use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 
 use crate::error::OpenError;
 
@@ -21,13 +21,27 @@ const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_RETRY_FOR: Duration = Duration::from_secs(30);
 const DEFAULT_SLOW_POLL: Duration = Duration::from_secs(5);
 
+/// A server that has lost power closes no connection. Probes find that out, also for the listening connection, on which
+/// nothing is sent: after a silence of the first length, this many probes at this distance.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_PROBES: u32 = 3;
+
+/// The driver's value when the URL has no `keepalives_idle`.
+const UNSET_KEEPALIVE_IDLE: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// Longest that sent bytes may stay unacknowledged by a server before its connection counts as lost.
+const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(15);
+
 /// How a store is opened. Made from a URL; the rest are steps.
 ///
-/// The URL is that of libpq, with a few parameters of our own: `schema`, `pooler=transaction`, `sslrootcert`.
+/// The URL is that of libpq, with a few parameters of our own: `schema`, `pooler=transaction`, `sslrootcert`. It may name
+/// several hosts, separated by commas: a primary and its standbys. The store uses the one that takes writes.
 #[derive(Clone)]
 pub struct PostgresOptions {
-    pub(crate) config: Config,
-    pub(crate) listen: Option<Config>,
+    /// One for each host of the URL, in its order; at least one.
+    pub(crate) servers: Vec<Config>,
+    pub(crate) listen: Option<Vec<Config>>,
     pub(crate) schema: String,
     pub(crate) pooler: Pooler,
     pub(crate) root_certificates: Option<PathBuf>,
@@ -51,7 +65,7 @@ pub enum Pooler {
 impl std::fmt::Debug for PostgresOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PostgresOptions")
-            .field("hosts", &self.config.get_hosts())
+            .field("hosts", &self.servers.iter().flat_map(Config::get_hosts).collect::<Vec<_>>())
             .field("schema", &self.schema)
             .field("pooler", &self.pooler)
             .finish_non_exhaustive()
@@ -65,17 +79,9 @@ impl PostgresOptions {
     /// When it is not a URL of PostgreSQL, or a parameter has no such value.
     pub fn from_url(url: &str) -> Result<Self, OpenError> {
         let Own { url, schema, pooler, root_certificates } = Own::split(url)?;
-        let mut config: Config = url
-            .parse()
-            .map_err(|error: tokio_postgres::Error| OpenError::Invalid(describe_url_error(&error)))?;
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(DEFAULT_CONNECT_TIMEOUT);
-        }
-        if config.get_application_name().is_none() {
-            config.application_name("segno");
-        }
+        let servers = one_url_per_host(&url).iter().map(|url| read(url)).collect::<Result<Vec<_>, _>>()?;
         Ok(PostgresOptions {
-            config,
+            servers,
             listen: None,
             schema: schema.unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
             pooler,
@@ -108,7 +114,7 @@ impl PostgresOptions {
     /// # Errors
     /// As [`PostgresOptions::from_url`].
     pub fn listen_url(mut self, url: &str) -> Result<Self, OpenError> {
-        self.listen = Some(Self::from_url(url)?.config);
+        self.listen = Some(Self::from_url(url)?.servers);
         Ok(self)
     }
 
@@ -138,17 +144,60 @@ impl PostgresOptions {
 
     /// Whether connections may be encrypted.
     pub(crate) fn may_encrypt(&self) -> bool {
-        self.config.get_ssl_mode() != SslMode::Disable
+        self.servers.iter().any(|server| server.get_ssl_mode() != SslMode::Disable)
     }
 
     /// What a listening connection goes to, if there is to be one.
-    pub(crate) fn listen_config(&self) -> Option<&Config> {
+    pub(crate) fn listen_servers(&self) -> Option<&[Config]> {
         match (&self.listen, self.pooler) {
-            (Some(config), _) => Some(config),
-            (None, Pooler::Session) => Some(&self.config),
+            (Some(servers), _) => Some(servers),
+            (None, Pooler::Session) => Some(&self.servers),
             (None, Pooler::Transaction) => None,
         }
     }
+}
+
+/// The URL once for each host in it. The driver could go through the hosts itself, but a first host that accepts
+/// connections and never answers would keep it from all others.
+fn one_url_per_host(url: &str) -> Vec<String> {
+    let Some((scheme, rest)) = url.split_once("://") else { return vec![url.to_owned()] };
+    let (credentials, rest) = match rest.split_once('@') {
+        Some((credentials, rest)) => (format!("{credentials}@"), rest),
+        None => (String::new(), rest),
+    };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (hosts, path) = rest.split_at(end);
+    hosts.split(',').map(|host| format!("{scheme}://{credentials}{host}{path}")).collect()
+}
+
+/// Settings of one server, with our own defaults.
+fn read(url: &str) -> Result<Config, OpenError> {
+    let mut config: Config =
+        url.parse().map_err(|error: tokio_postgres::Error| OpenError::Invalid(describe_url_error(&error)))?;
+    if config.get_target_session_attrs() == TargetSessionAttrs::ReadOnly {
+        let text = "target_session_attrs=read-only names servers that a store cannot write to; leave it out";
+        return Err(OpenError::Invalid(text.to_owned()));
+    }
+    config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    if config.get_connect_timeout().is_none() {
+        config.connect_timeout(DEFAULT_CONNECT_TIMEOUT);
+    }
+    if config.get_application_name().is_none() {
+        config.application_name("segno");
+    }
+    if config.get_keepalives_idle() == UNSET_KEEPALIVE_IDLE {
+        config.keepalives_idle(KEEPALIVE_IDLE);
+    }
+    if config.get_keepalives_interval().is_none() {
+        config.keepalives_interval(KEEPALIVE_INTERVAL);
+    }
+    if config.get_keepalives_retries().is_none() {
+        config.keepalives_retries(KEEPALIVE_PROBES);
+    }
+    if config.get_tcp_user_timeout().is_none() {
+        config.tcp_user_timeout(UNACKNOWLEDGED_LIMIT);
+    }
+    Ok(config)
 }
 
 /// What the driver says of a URL, without the URL, which may contain a password.
@@ -221,9 +270,38 @@ mod tests {
         let options = PostgresOptions::from_url(url).unwrap();
         assert_eq!((options.schema.as_str(), options.pooler), ("mine", Pooler::Transaction));
         assert_eq!(options.root_certificates, Some(PathBuf::from("/ca")));
-        assert_eq!(options.config.get_ssl_mode(), SslMode::Require);
-        assert_eq!(options.config.get_connect_timeout(), Some(&Duration::from_secs(3)));
-        assert!(options.listen_config().is_none(), "nobody listens through such a pooler");
+        assert_eq!(options.servers[0].get_ssl_mode(), SslMode::Require);
+        assert_eq!(options.servers[0].get_connect_timeout(), Some(&Duration::from_secs(3)));
+        assert!(options.listen_servers().is_none(), "such a pooler carries no notifications");
+    }
+
+    #[test]
+    fn every_host_of_a_url_is_a_server_that_must_take_writes() {
+        let url = "postgres://u:p@db1:5433,[::1]:5434,%2Frun%2Fpg/d?connect_timeout=2&keepalives_idle=60";
+        let options = PostgresOptions::from_url(url).unwrap();
+        let shown: Vec<String> = options
+            .servers
+            .iter()
+            .map(|server| format!("{:?} {:?}", server.get_hosts(), server.get_ports()))
+            .collect();
+        assert_eq!(shown, ["[Tcp(\"db1\")] [5433]", "[Tcp(\"::1\")] [5434]", "[Unix(\"/run/pg\")] [5432]"]);
+        for server in &options.servers {
+            assert_eq!(server.get_user(), Some("u"));
+            assert_eq!(server.get_password(), Some(&b"p"[..]));
+            assert_eq!(server.get_dbname(), Some("d"));
+            assert_eq!(server.get_target_session_attrs(), TargetSessionAttrs::ReadWrite);
+            assert_eq!(server.get_connect_timeout(), Some(&Duration::from_secs(2)));
+            assert_eq!(server.get_keepalives_idle(), Duration::from_secs(60), "the URL is kept to");
+            assert_eq!(server.get_tcp_user_timeout(), Some(&UNACKNOWLEDGED_LIMIT));
+        }
+    }
+
+    #[test]
+    fn a_server_without_power_is_noticed_within_half_a_minute() {
+        let options = PostgresOptions::from_url("postgres://u@h/d").unwrap();
+        let server = &options.servers[0];
+        let probing = server.get_keepalives_interval().unwrap() * server.get_keepalives_retries().unwrap();
+        assert!(server.get_keepalives_idle() + probing <= Duration::from_secs(30));
     }
 
     #[test]
@@ -236,6 +314,7 @@ mod tests {
             ("postgres://u:secret@h/d?schema=pg_x", "cannot be a schema"),
             ("postgres://u:secret@h/d?pooler=none", "use pooler=transaction"),
             ("postgres://u:secret@h:port/d", "port"),
+            ("postgres://u:secret@h,h2/d?target_session_attrs=read-only", "leave it out"),
         ] {
             let error = PostgresOptions::from_url(url).unwrap_err().to_string();
             assert!(error.contains(reason), "{url}: {error}");

@@ -3,6 +3,7 @@
 //!
 //! * `cluster`: a private server that can be crashed. `proxy`: connections that are cut between statement and answer.
 //! * `node`: a process that runs orchestrations. `storm`: everything at once.
+//! * `failover`: the primary is lost and its synchronous standby takes over.
 //!
 //! `SEGNO_CHAOS_ROUNDS=100 scripts/with-postgres.sh cargo nextest run -p segno-postgres --test chaos` takes longer.
 
@@ -10,6 +11,7 @@
 
 #[path = "../support/cluster.rs"]
 mod cluster;
+mod failover;
 mod node;
 mod proxy;
 mod storm;

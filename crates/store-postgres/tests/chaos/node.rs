@@ -71,6 +71,11 @@ impl Node {
         self.child = spawn(&self.url);
     }
 
+    /// Whether it is still the process that was started.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
     /// Freezes it, or lets it go on.
     pub fn signal(&self, signal: &str) {
         let status = Command::new("kill").arg(signal).arg(self.child.id().to_string()).status().unwrap();

@@ -11,9 +11,13 @@ pub struct Cluster {
     pub url: String,
 }
 
-fn script(verb: &str, directory: &Path, settings: &[String]) -> String {
+fn run(verb: &str, directory: &Path, settings: &[String]) -> std::process::Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/postgres.sh");
-    let output = Command::new(script).arg(verb).arg(directory).args(settings).output().unwrap();
+    Command::new(script).arg(verb).arg(directory).args(settings).output().unwrap()
+}
+
+fn script(verb: &str, directory: &Path, settings: &[String]) -> String {
+    let output = run(verb, directory, settings);
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     assert!(output.status.success(), "{verb}: {text} {}", String::from_utf8_lossy(&output.stderr));
     text
@@ -65,9 +69,43 @@ impl Cluster {
     }
 }
 
+/// A primary and its synchronous standby.
+pub struct Pair {
+    /// Names both servers.
+    pub url: String,
+    primary: Cluster,
+    standby: Cluster,
+}
+
+impl Pair {
+    /// Starts both.
+    pub fn start(name: &str) -> Pair {
+        let primary = Cluster::start(&format!("{name}-a"));
+        let directory = directory(&format!("{name}-b"));
+        let url = script("standby", &directory, &[primary.directory.display().to_string()]);
+        let standby = Cluster { directory, url };
+        let host = |cluster: &Cluster| cluster.directory.display().to_string().replace('/', "%2F");
+        let url = format!("postgres://segno@{},{}/postgres", host(&primary), host(&standby));
+        Pair { url, primary, standby }
+    }
+
+    /// Ends the primary without a checkpoint and promotes the standby.
+    pub fn fail_over(&mut self) {
+        script("crash", &self.primary.directory, &[]);
+        script("promote", &self.standby.directory, &[]);
+        std::mem::swap(&mut self.primary, &mut self.standby);
+    }
+
+    /// Makes the server that was lost a standby of the one that took over.
+    pub fn repair(&self) {
+        script("standby", &self.standby.directory, &[self.primary.directory.display().to_string()]);
+    }
+}
+
 impl Drop for Cluster {
     fn drop(&mut self) {
-        script("stop", &self.directory, &[]);
+        // A server that is down already stays so: the test may have failed between a crash and what follows.
+        let _ = run("stop", &self.directory, &[]);
         let _ = std::fs::remove_dir_all(&self.directory);
     }
 }

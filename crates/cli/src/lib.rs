@@ -1,7 +1,9 @@
-//! The command line of Segno: one binary, `segno`.
+//! The command line of Segno, as a library: [`Program`] is the whole of it, and the binary `segno` is a `main` that calls it. A program of
+//! your own that calls it has your orchestrations and functions in its servers, and every verb besides.
 //!
 //! | file | what |
 //! |---|---|
+//! | `program` | the program: what it runs, and what it is called |
 //! | `arguments` | what can be said |
 //! | `serve` | `segno dev` and `segno serve` |
 //! | `config` | `segno config …` |
@@ -31,6 +33,7 @@ mod moment;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
+mod program;
 mod progress;
 mod recurring;
 mod remote;
@@ -39,74 +42,4 @@ mod serve;
 mod store;
 mod traces;
 
-use std::panic::resume_unwind;
-use std::process::ExitCode;
-
-use clap::{CommandFactory, Parser};
-
-use arguments::{Arguments, Command, Format};
-use exit::Failure;
-
-/// Turns are many small allocations, which this allocator serves about twice as fast.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-#[tokio::main]
-async fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    if matches!(arguments.command, Command::Dev(_) | Command::Serve(_)) {
-        // A server hears signals itself, and ends in order.
-        return finished(run(arguments).await);
-    }
-    // On a task of its own, so that Ctrl-C is heard whatever the work is busy with.
-    let mut work = tokio::spawn(run(arguments));
-    let outcome = tokio::select! {
-        outcome = &mut work => outcome.unwrap_or_else(|error| resume_unwind(error.into_panic())),
-        _ = tokio::signal::ctrl_c() => {
-            // What was being made is dropped, and with it what it left on the disk. A second Ctrl-C does not wait for that.
-            work.abort();
-            tokio::select! {
-                _ = &mut work => {}
-                _ = tokio::signal::ctrl_c() => {}
-            }
-            Err(Failure::Interrupted)
-        }
-    };
-    finished(outcome)
-}
-
-fn finished(outcome: Result<(), Failure>) -> ExitCode {
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("segno: {failure}");
-            // Not by returning: that would wait for work that cannot be dropped.
-            std::process::exit(failure.code().into())
-        }
-    }
-}
-
-async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let format = arguments.output;
-    match arguments.command {
-        Command::Dev(arguments) => serve::dev(arguments).await,
-        Command::Serve(arguments) => serve::serve(arguments).await,
-        Command::Config(arguments) => config::run(arguments, format),
-        Command::Keys(arguments) => keys::run(arguments, format).await,
-        Command::Action(arguments) => action::run(arguments, format).await,
-        Command::Recurring(arguments) => recurring::run(arguments, format).await,
-        Command::Remote(command) => remote::run(command, format).await,
-        Command::Store(arguments) => store::run(arguments, format).await,
-        Command::Selftest(arguments) => selftest::run(arguments, format).await,
-        Command::Bench(arguments) => {
-            let command = arguments.command;
-            let command = if format == Format::Json { command.as_json() } else { command };
-            segno_bench::run(&command).await.map_err(|error| Failure::Measuring(format!("{error:#}")))
-        }
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "segno", &mut script);
-            output::write(&script)
-        }
-    }
-}
+pub use program::Program;

@@ -14,6 +14,7 @@
 //! | `selftest` | `segno selftest`: does this disk keep its word |
 //! | `store` | `segno store …`, one file per verb |
 //! | `moment` | times as people say them: `now+10m` |
+//! | `notify` | tells the service manager that a server is ready or stops |
 //! | `log` | what is logged, for people or for programs |
 //! | `traces` | where spans go |
 //! | `otlp` | spans to a collector (feature `otlp`) |
@@ -30,6 +31,7 @@ mod exit;
 mod keys;
 mod log;
 mod moment;
+mod notify;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;

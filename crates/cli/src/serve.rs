@@ -11,6 +11,7 @@ use crate::arguments::{DevArguments, ServeArguments};
 use crate::config;
 use crate::exit::Failure;
 use crate::log;
+use crate::notify;
 use crate::program::{Program, add_samples};
 use crate::traces::Traces;
 
@@ -99,7 +100,9 @@ async fn run(
         eprintln!("This store had no API key. The administrator's key, shown this once:\n\n  {key}\n");
     }
     announce(&server);
+    notify::tell(notify::State::Ready);
     signals.next().await;
+    notify::tell(notify::State::Stopping);
     tracing::info!("stopping; a second signal stops at once");
     let shutdown = async {
         server.shutdown().await;

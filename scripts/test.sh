@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node and openssl are installed
+# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node, openssl and systemd are installed
 # from Debian's packages if they are missing; the tests get a private PostgreSQL server, for the run only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 gate_started=$SECONDS
+stages=()
 
 stage() {
   local name=$1 started=$SECONDS
@@ -12,9 +13,17 @@ stage() {
   echo "==> $name: $*"
   if ! "$@"; then
     echo "==> $name: FAILED after $((SECONDS - started)) s" >&2
+    table >&2
     exit 1
   fi
+  stages+=("$(printf '%-22s %6d s' "$name" $((SECONDS - started)))")
   echo "==> $name: ok in $((SECONDS - started)) s"
+}
+
+# How long each stage took.
+table() {
+  if [[ ${#stages[@]} -gt 0 ]]; then printf '    %s\n' "${stages[@]}"; fi
+  printf '    %-22s %6d s\n' total $((SECONDS - gate_started))
 }
 
 require() {
@@ -44,7 +53,12 @@ install_package() {
 }
 
 docs() {
-  RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+  RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features "$otlp"
+}
+
+# Without what a test runner of this script does not use, and without optimisation: it starts processes and waits for them.
+install_runner() {
+  CARGO_PROFILE_DEV_DEBUG=0 cargo install --locked --debug --no-default-features --features default-no-update cargo-nextest
 }
 
 require cargo "install Rust from https://rustup.rs" cargo --version
@@ -56,13 +70,21 @@ provide python3 python3
 provide node nodejs
 # Certificates of the tests of TLS are made with it.
 provide openssl openssl
+# Checks the unit file.
+provide systemd-analyze systemd
+
+# Everything is compiled once to be linted and once to be run. Features of dependencies must not differ between stages, or both are done
+# again: each stage takes the whole workspace, and the feature that the default build leaves out changes no crate but segno-cli
+# (see its dev-dependencies).
+otlp=segno-cli/otlp
 
 stage format cargo fmt --all --check
-stage lints cargo clippy --workspace --all-targets --features segno-cli/otlp -- -D warnings
-stage build cargo build --workspace --all-targets
+stage lints cargo clippy --workspace --all-targets -- -D warnings
+stage "lints of otlp" cargo clippy --workspace --all-targets --features "$otlp" -- -D warnings
 if ! cargo nextest --version >/dev/null 2>&1; then
-  stage "test runner" cargo install --locked cargo-nextest
+  stage "test runner" install_runner
 fi
+stage build cargo nextest run --workspace --no-run
 # The house rules (dependency edges, error pages, file lengths) are tests too: examples/tests/house.rs.
 stage tests scripts/with-postgres.sh cargo nextest run --workspace
 # The same tests of the server again, on the stores that people run it on.
@@ -70,9 +92,9 @@ for store in embedded postgres; do
   SEGNO_TEST_STORE=$store stage "server on $store" \
     scripts/with-postgres.sh cargo nextest run --workspace -E 'package(segno-server) and kind(test)'
 done
-# A feature that the default build leaves out; with --workspace, so that what it does not touch is not built again.
-stage otlp cargo nextest run --workspace --features segno-cli/otlp --test otlp
+stage otlp cargo nextest run --workspace --features "$otlp" --test otlp
 stage doctests cargo test --workspace --doc
 stage documentation docs
 
-echo "==> all stages passed in $((SECONDS - gate_started)) s"
+echo "==> all stages passed"
+table

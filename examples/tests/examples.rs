@@ -60,7 +60,10 @@ fn an_order_that_is_killed_goes_on_where_it_was() {
     let mut lines = BufReader::new(first.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert_eq!(lines.next().unwrap(), "order-1 begins; its data is in data");
     assert_eq!(lines.nth(2).unwrap(), "  3 of 7: invoice written");
-    first.kill().unwrap();
+    // The command of the page: the lock file of the store has the process id.
+    let mut kill = Command::new("sh");
+    kill.args(["-c", "kill -9 $(cat data/lock)"]).current_dir(folder.path());
+    assert!(kill.status().unwrap().success());
     first.wait().unwrap();
     // What it printed before the signal came through.
     let printed = 3 + lines.count();

@@ -49,6 +49,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         &["segno", "segno-actions", "segno-embedded", "segno-postgres", "segno-stores", "segno-testkit"],
     ),
     ("segno-examples", &["segno", "segno-embedded", "segno-testkit"]),
+    ("segno-shop", &["segno", "segno-cli"]),
 ];
 
 fn root() -> PathBuf {

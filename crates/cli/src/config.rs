@@ -9,17 +9,17 @@ use crate::output::{Table, print};
 use crate::traces;
 
 /// Does what was asked.
-pub fn run(arguments: ConfigArguments, format: Format) -> Result<(), Failure> {
+pub fn run(arguments: ConfigArguments, layers: Layers, format: Format) -> Result<(), Failure> {
     match arguments.verb {
         ConfigVerb::Check(arguments) => {
-            traces::check(&effective(&arguments)?.settings.telemetry)?;
+            traces::check(&effective(layers, &arguments)?.settings.telemetry)?;
             print(
                 format,
                 &serde_json::json!({ "ok": true }),
                 Table::default().line("settings", "can be used"),
             )
         }
-        ConfigVerb::Print(arguments) => show(&effective(&arguments)?, format),
+        ConfigVerb::Print(arguments) => show(&effective(layers, &arguments)?, format),
     }
 }
 
@@ -43,13 +43,12 @@ fn show(effective: &Effective, format: Format) -> Result<(), Failure> {
     print(format, &lines, table)
 }
 
-/// The settings in force.
+/// The settings in force: those of the program, and what the arguments add.
 ///
 /// # Errors
 /// When they cannot be used.
-pub fn effective(arguments: &SettingsArguments) -> Result<Effective, Failure> {
-    let layers = || -> Result<Layers, SettingsError> {
-        let mut layers = Layers::default();
+pub fn effective(layers: Layers, arguments: &SettingsArguments) -> Result<Effective, Failure> {
+    let add = |mut layers: Layers| -> Result<Layers, SettingsError> {
         if let Some(file) = &arguments.config {
             layers.file(file)?;
         }
@@ -62,7 +61,7 @@ pub fn effective(arguments: &SettingsArguments) -> Result<Effective, Failure> {
         }
         Ok(layers)
     };
-    let mut layers = layers().map_err(refused)?;
+    let mut layers = add(layers).map_err(refused)?;
     set(&mut layers, &arguments.set)?;
     layers.finish().map_err(refused)
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::exit;
 
-use segno_server::settings::{Layers, Origin, Settings};
-use segno_server::{Server, ServerBuilder, bind, samples, telemetry};
+use segno_server::settings::{Origin, Settings};
+use segno_server::{Server, ServerBuilder, bind, telemetry};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{DevArguments, ServeArguments};
@@ -12,14 +12,26 @@ use crate::config;
 use crate::exit::Failure;
 use crate::first_key;
 use crate::log;
+use crate::notify;
+use crate::program::{Program, add_samples};
 use crate::traces::Traces;
 
 /// Exit code of a server that was told twice to stop.
 const STOPPED_AT_ONCE: i32 = 130;
 
-/// A server to play with.
-pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
-    let mut layers = Layers::default();
+/// Verbs to try on a server with the samples.
+const SAMPLE_VERBS: &[&str] = &[
+    "start greet --id ada --input '{\"name\":\"Ada\",\"wait\":true}'",
+    "show ada",
+    "signal ada wave",
+    "wait ada",
+    "recurring create --every 5s --function greet --input '\"Ada\"'",
+    "recurring list",
+];
+
+/// A server to play with: the code of the program, or samples if it has none.
+pub async fn dev(arguments: DevArguments, program: Program) -> Result<(), Failure> {
+    let mut layers = program.layers()?;
     let data = format!("segno:{}", arguments.data.display());
     let flag = |name: &str| Origin::Flag(name.to_owned());
     layers.environment(std::env::vars()).map_err(config::refused)?;
@@ -30,9 +42,9 @@ pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
     }
     config::set(&mut layers, &arguments.set)?;
     let settings = layers.finish().map_err(config::refused)?.settings;
-    let with_samples =
-        |builder: ServerBuilder| builder.registry(samples::registry()).functions(samples::functions);
-    run(settings, None, with_samples, |server| {
+    let (name, has_code) = (program.name(), program.has_code());
+    let add_code = move |server| if has_code { program.add_code(server) } else { add_samples(server) };
+    run(settings, None, add_code, |server| {
         let address = server.address();
         eprintln!(
             "\nSegno is ready on http://{address} (API reference: http://{address}/docs). The data is in {}.",
@@ -43,15 +55,8 @@ pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
             false => format!(" --server http://{address}"),
         };
         eprintln!("\nTry in another terminal:");
-        for verb in [
-            "start greet --id ada --input '{\"name\":\"Ada\",\"wait\":true}'",
-            "show ada",
-            "signal ada wave",
-            "wait ada",
-            "recurring create --every 5s --function greet --input '\"Ada\"'",
-            "recurring list",
-        ] {
-            eprintln!("  segno {verb}{server}");
+        for verb in if has_code { &["list"] } else { SAMPLE_VERBS } {
+            eprintln!("  {name} {verb}{server}");
         }
         eprintln!("\nStop it with Ctrl-C, or with kill -9: it goes on where it was.\n");
     })
@@ -59,10 +64,13 @@ pub async fn dev(arguments: DevArguments) -> Result<(), Failure> {
 }
 
 /// A server.
-pub async fn serve(arguments: ServeArguments) -> Result<(), Failure> {
-    let settings = config::effective(&arguments.settings)?.settings;
+pub async fn serve(arguments: ServeArguments, program: Program) -> Result<(), Failure> {
+    let settings = config::effective(program.layers()?, &arguments.settings)?.settings;
     let insecure = arguments.insecure;
-    let as_told = move |builder: ServerBuilder| if insecure { builder.insecure() } else { builder };
+    let as_told = move |server| {
+        let server = program.add_code(server);
+        if insecure { server.insecure() } else { server }
+    };
     run(settings, arguments.first_key_file, as_told, |server| {
         tracing::info!(address = %server.address(), "the server is ready");
     })
@@ -102,7 +110,9 @@ async fn run(
         return Err(failure);
     }
     announce(&server);
+    notify::tell(notify::State::Ready);
     signals.next().await;
+    notify::tell(notify::State::Stopping);
     tracing::info!("stopping; a second signal stops at once");
     let shutdown = async {
         server.shutdown().await;

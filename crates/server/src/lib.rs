@@ -55,7 +55,7 @@ mod work;
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
 pub use listen::bind;
 pub use problem::{Code, Refusal};
-pub use segno_actions::functions::HumanDuration;
+pub use segno_actions::functions::{FunctionsBuilder, HumanDuration};
 pub use segno_actions::hooks::{Verification, signed_headers};
 pub use segno_actions::schedule;
 pub use server::{Server, ServerBuilder, ServerError};

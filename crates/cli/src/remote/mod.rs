@@ -3,6 +3,7 @@
 pub mod arguments;
 mod bulk;
 mod functions;
+mod health;
 mod history;
 mod hook;
 mod invoke;
@@ -45,5 +46,6 @@ pub async fn run(command: RemoteCommand, format: Format) -> Result<(), Failure> 
         RemoteCommand::Logs(arguments) => functions::logs(arguments, format).await,
         RemoteCommand::Queues(arguments) => top::queues(arguments, format).await,
         RemoteCommand::Top(arguments) => top::run(arguments, format).await,
+        RemoteCommand::Health(arguments) => health::run(arguments, format).await,
     }
 }

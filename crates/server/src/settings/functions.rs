@@ -16,10 +16,8 @@ pub struct StoredFunctionSettings {
     /// Whether they may allow themselves private addresses.
     pub private_addresses: bool,
     /// They may read secrets in files below `<this>/<namespace>/<tenant>/`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_directory: Option<PathBuf>,
     /// They may read environment variables that begin with this, whatever their tenant.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_variables: Option<String>,
 }
 

@@ -21,7 +21,6 @@ pub struct HookSettings {
     /// How long events are kept.
     pub event_retention_hours: u64,
     /// Most requests per second of one route, on this node; no limit without it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_second: Option<u32>,
 }
 

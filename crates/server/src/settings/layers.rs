@@ -11,11 +11,16 @@ use super::Settings;
 /// What names of environment variables begin with. Two underscores stand for a dot: `SEGNO_STORE__URL` is `store.url`.
 const ENVIRONMENT_PREFIX: &str = "SEGNO_";
 
+/// What stands for the value of a setting that has none.
+pub const UNSET: &str = "unset";
+
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
     /// Built in.
     Default,
+    /// The program that embeds the server.
+    Program,
     /// A file.
     File(PathBuf),
     /// An environment variable.
@@ -28,6 +33,7 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Origin::Default => f.write_str("default"),
+            Origin::Program => f.write_str("program"),
             Origin::File(path) => write!(f, "{}", path.display()),
             Origin::Environment(name) => write!(f, "${name}"),
             Origin::Flag(name) => f.write_str(name),
@@ -88,15 +94,18 @@ pub struct Effective {
 }
 
 impl Effective {
-    /// Every setting as `section.name`, its value and where it came from, in order of names.
+    /// Every setting as `section.name`, its value and where it came from, in order of names. One without a value has
+    /// [`UNSET`] in its place.
     pub fn lines(&self) -> Vec<(String, String, Origin)> {
         let table = Table::try_from(&self.settings).unwrap_or_default();
-        let mut lines = Vec::new();
-        for (path, value) in leaves(&table) {
-            let origin = self.origins.get(&path).cloned().unwrap_or(Origin::Default);
-            lines.push((path, value.to_string(), origin));
+        let mut values: BTreeMap<String, String> =
+            leaves(&table).into_iter().map(|(path, value)| (path, value.to_string())).collect();
+        // TOML has no null, so what has no value is not in the table.
+        for path in unset("", &serde_json::to_value(&self.settings).unwrap_or_default()) {
+            values.insert(path, UNSET.to_owned());
         }
-        lines
+        let origin = |path: &str| self.origins.get(path).cloned().unwrap_or(Origin::Default);
+        values.into_iter().map(|(path, value)| (path.clone(), value, origin(&path))).collect()
     }
 }
 
@@ -209,6 +218,21 @@ fn nest(path: &str, value: Value) -> Table {
     Table::from_iter([(first.to_owned(), value)])
 }
 
+/// The paths of settings without a value.
+fn unset(path: &str, value: &serde_json::Value) -> Vec<String> {
+    match value {
+        serde_json::Value::Null => vec![path.to_owned()],
+        serde_json::Value::Object(members) => members
+            .iter()
+            .flat_map(|(name, value)| match path {
+                "" => unset(name, value),
+                path => unset(&format!("{path}.{name}"), value),
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// Every value that is not a table, by its path.
 fn leaves(table: &Table) -> Vec<(String, &Value)> {
     let mut found = Vec::new();
@@ -252,6 +276,22 @@ mod tests {
         assert_eq!(line("server.drain_seconds"), "6 $SEGNO_SERVER__DRAIN_SECONDS");
         assert_eq!(line("server.listen"), "\"127.0.0.1:0\" --listen");
         assert_eq!(line("auth.mode"), "\"keys\" default");
+        assert_eq!(line("server.tls_key"), "unset default");
+        assert_eq!(line("retention.finished_hours"), "unset default");
+    }
+
+    /// A setting that leaves itself out when it has no value would not be shown.
+    #[test]
+    fn no_setting_hides_that_it_has_no_value() {
+        let hides = ["skip_serializing", "_if = \"Option::is_none\""].concat();
+        for (file, text) in [
+            ("mod.rs", include_str!("mod.rs")),
+            ("actions.rs", include_str!("actions.rs")),
+            ("functions.rs", include_str!("functions.rs")),
+            ("hooks.rs", include_str!("hooks.rs")),
+        ] {
+            assert!(!text.contains(&hides), "{file} has {hides}");
+        }
     }
 
     #[test]

@@ -109,7 +109,6 @@ pub struct ServerSettings {
     /// What this node does.
     pub roles: BTreeSet<Role>,
     /// Name of this node; a random one without it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// How long running work may take to end when the server stops.
     pub drain_seconds: u64,
@@ -130,10 +129,8 @@ pub struct ServerSettings {
     /// Within this time a request must have arrived as a whole.
     pub body_timeout_seconds: u64,
     /// File with the TLS certificates, PEM.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_certificates: Option<PathBuf>,
     /// File with the key of the TLS certificate, PEM.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tls_key: Option<PathBuf>,
 }
 
@@ -161,7 +158,6 @@ pub struct AuthSettings {
     /// How callers show who they are.
     pub mode: Authentication,
     /// Most requests per second of one key; no limit without it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requests_per_second: Option<u32>,
     /// How long the audit log is kept.
     pub audit_days: u32,
@@ -188,13 +184,10 @@ pub struct RuntimeSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionSettings {
     /// Instances that ended longer ago than this are deleted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_hours: Option<u64>,
     /// Of instances that have ended, only so many are kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub finished_count: Option<u64>,
     /// Of each instance, only so many executions are kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub executions: Option<u32>,
 }
 
@@ -203,7 +196,6 @@ pub struct RetentionSettings {
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetrySettings {
     /// Base URL of a collector that takes OTLP over HTTP.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub otlp_endpoint: Option<String>,
 }
 

@@ -1,0 +1,49 @@
+//! The command line of Segno, as a library: [`Program`] is the whole of it, and the binary `segno` is a `main` that calls it. A program of
+//! your own that calls it has your orchestrations and functions in its servers, and every verb besides.
+//!
+//! | file | what |
+//! |---|---|
+//! | `program` | the program: what it runs, and what it is called |
+//! | `arguments` | what can be said |
+//! | `serve` | `segno dev` and `segno serve` |
+//! | `config` | `segno config …` |
+//! | `first_key` | handing over the key of the first administrator |
+//! | `keys` | `segno keys …` |
+//! | `action` | `segno action …` |
+//! | `recurring` | `segno recurring …`, one file per verb |
+//! | `remote` | all that talks to a server, one file per verb |
+//! | `selftest` | `segno selftest`: does this disk keep its word |
+//! | `store` | `segno store …`, one file per verb |
+//! | `moment` | times as people say them: `now+10m` |
+//! | `notify` | tells the service manager that a server is ready or stops |
+//! | `log` | what is logged, for people or for programs |
+//! | `traces` | where spans go |
+//! | `otlp` | spans to a collector (feature `otlp`) |
+//! | `output` | what is printed: for people or as JSON |
+//! | `progress` | how far something is: a bar on a terminal, lines elsewhere |
+//! | `exit` | exit codes |
+//!
+//! Data goes to stdout, everything else to stderr.
+
+mod action;
+mod arguments;
+mod config;
+mod exit;
+mod first_key;
+mod keys;
+mod log;
+mod moment;
+mod notify;
+#[cfg(feature = "otlp")]
+mod otlp;
+mod output;
+mod program;
+mod progress;
+mod recurring;
+mod remote;
+mod selftest;
+mod serve;
+mod store;
+mod traces;
+
+pub use program::Program;

@@ -172,8 +172,9 @@ pub struct ServeArguments {
     /// Listen beyond this machine even though `auth.mode` is `none`.
     #[arg(long)]
     pub insecure: bool,
-    /// Where the first administrator's key of a new store is written, readable by its owner only. Without it the key is shown on
-    /// a terminal, else written into a file in the directory of the store or in the current directory.
+    /// Where the first administrator's key of a new store is written, readable by its owner only.
+    /// Without it the key is shown on a terminal, else written into a file in the directory of the
+    /// store or in the current directory.
     #[arg(long, value_name = "FILE")]
     pub first_key_file: Option<PathBuf>,
 }

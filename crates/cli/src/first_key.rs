@@ -12,7 +12,8 @@ use crate::exit::Failure;
 /// Mode of the file: only its owner may read it.
 const FILE_MODE: u32 = 0o600;
 
-/// Hands the key over: into `file` if there is one, else on stderr if that is a terminal, else into a file of its own.
+/// Hands the key over: into `file` if there is one, else on stderr if that is a terminal, else into
+/// a file of its own.
 ///
 /// # Errors
 /// When the file cannot be written, or is there already.

@@ -94,7 +94,8 @@ impl AuditLog {
         AuditLog { clock, ids, retention, count: AtomicU64::new(0), queue }
     }
 
-    /// Queues an entry without waiting for it. An entry that finds the queue full is dropped and counted.
+    /// Queues an entry without waiting for it. An entry that finds the queue full is dropped and
+    /// counted.
     fn note(&self, scope: &Scope, entry: &StoredEntry) {
         let queued = self.queue.try_send(Waiting { write: self.write(scope, entry), written: None });
         if queued.is_err() {
@@ -102,7 +103,8 @@ impl AuditLog {
         }
     }
 
-    /// Queues an entry and waits until it is durable, for as long as an answer may be delayed by it.
+    /// Queues an entry and waits until it is durable, for as long as an answer may be delayed by
+    /// it.
     async fn add(&self, scope: &Scope, entry: &StoredEntry) -> Entered {
         let (done, written) = oneshot::channel();
         let waiting = Waiting { write: self.write(scope, entry), written: Some(done) };
@@ -182,7 +184,8 @@ fn dropped(entry: &StoredEntry) {
     );
 }
 
-/// Writes what is queued. A batch that fails is written again until it is durable: its ids are its own, so twice is once.
+/// Writes what is queued. A batch that fails is written again until it is durable: its ids are its
+/// own, so twice is once.
 async fn write_down(store: Arc<dyn Store>, clock: Arc<dyn Clock>, mut waiting: mpsc::Receiver<Waiting>) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while waiting.recv_many(&mut batch, MAX_BATCH).await > 0 {
@@ -212,10 +215,12 @@ async fn commit(store: &dyn Store, clock: &dyn Clock, writes: Vec<RecordWrite>) 
     }
 }
 
-/// Writes an entry for every request that changes something. The answer is always the operation's own.
+/// Writes an entry for every request that changes something. The answer is always the operation's
+/// own.
 ///
-/// A success waits until its entry is durable, for a limited time; after that it leaves with the header [`WARNING`]. A
-/// refusal does not wait: it has changed nothing, and must not be delayed by a store that fails.
+/// A success waits until its entry is durable, for a limited time; after that it leaves with the
+/// header [`WARNING`]. A refusal does not wait: it has changed nothing, and must not be delayed by
+/// a store that fails.
 pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;

@@ -241,7 +241,8 @@ async fn keep(
             None => tracing::warn!("an answer could not be kept for its idempotency key within {MAX_WAIT:?}"),
         }
     } else {
-        // A store that is away must not delay the operation's own error; the claim then ends by its time.
+        // A store that is away must not delay the operation's own error; the claim then ends by its
+        // time.
         let _ = clock::timeout(&*app.clock, MAX_WAIT, app.idempotency.release(id, version)).await;
     }
     Ok(Response::from_parts(parts, Body::from(body)))

@@ -287,7 +287,8 @@ impl Refusal {
         }
     }
 
-    /// The operation could not be carried out for now; tells whether it may have changed something all the same.
+    /// The operation could not be carried out for now; tells whether it may have changed something
+    /// all the same.
     pub fn unavailable(reason: &str, effect: Effect) -> Self {
         let (code, advice) = match effect {
             Effect::ReadOnly => (Code::Unavailable, "try again"),

@@ -1,4 +1,5 @@
-//! Live streams that are open: so many in all, for one key and for one tenant, so that no caller takes the places of others.
+//! Live streams that are open: so many in all, for one key and for one tenant, so that no caller
+//! takes the places of others.
 
 use std::collections::HashMap;
 use std::hash::Hash;

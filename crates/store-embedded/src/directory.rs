@@ -20,7 +20,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// A directory that exists or is made now, with its parents. Other users cannot read what it has of a store.
+    /// A directory that exists or is made now, with its parents. Other users cannot read what it
+    /// has of a store.
     ///
     /// # Errors
     /// When it cannot be made.

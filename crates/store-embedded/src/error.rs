@@ -49,7 +49,8 @@ impl OpenError {
 }
 
 impl OpenError {
-    /// The same error with the directory that it is about, where the system's text does not name it.
+    /// The same error with the directory that it is about, where the system's text does not name
+    /// it.
     pub(crate) fn in_directory(self, path: &Path) -> Self {
         match self {
             OpenError::Io(error) => {

@@ -1,7 +1,8 @@
 //! Who else may read the files of a store: no other user, whatever the umask is.
 //!
-//! They hold payloads and the key that signs leases. A directory is made with mode 0700 and a file with 0600; what an earlier
-//! build left wider is tightened when the store is opened, and reported by a check.
+//! They hold payloads and the key that signs leases. A directory is made with mode 0700 and a file
+//! with 0600; what an earlier build left wider is tightened when the store is opened, and reported
+//! by a check.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
@@ -43,8 +44,8 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path)
 }
 
-/// What of a store in a directory other users may read or change. Files that are not a store's are left out, and so is a
-/// directory that has only such files.
+/// What of a store in a directory other users may read or change. Files that are not a store's are
+/// left out, and so is a directory that has only such files.
 ///
 /// # Errors
 /// When the directory cannot be read.
@@ -75,7 +76,8 @@ pub fn exposed_files(directory: &Path) -> io::Result<Vec<ExposedFile>> {
     Ok(exposed)
 }
 
-/// Takes the rights of other users away. What cannot be changed, because another user owns it, is logged.
+/// Takes the rights of other users away. What cannot be changed, because another user owns it, is
+/// logged.
 pub fn tighten(directory: &Path) -> io::Result<()> {
     for ExposedFile { path, mode } in exposed_files(directory)? {
         match fs::set_permissions(&path, Permissions::from_mode(mode & !OTHERS)) {

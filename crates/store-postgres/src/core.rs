@@ -125,8 +125,9 @@ impl Core {
         self.wake.notify_one();
     }
 
-    /// Commits an item together with everything else that waits, and waits for the outcome, for as long as the options allow.
-    /// An item that is not sent by then is withdrawn and changes nothing.
+    /// Commits an item together with everything else that waits, and waits for the outcome, for as
+    /// long as the options allow. An item that is not sent by then is withdrawn and changes
+    /// nothing.
     pub(crate) async fn commit(&self, item: Item) -> Result<Vec<u64>, ProviderError> {
         let operation = item.operation();
         let (answer, outcome) = oneshot::channel();

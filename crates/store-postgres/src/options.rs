@@ -124,8 +124,8 @@ impl PostgresOptions {
         self
     }
 
-    /// How long a write waits for a database that is away, all tries and the wait behind other writes included, before it
-    /// fails with `Unavailable`.
+    /// How long a write waits for a database that is away, all tries and the wait behind other
+    /// writes included, before it fails with `Unavailable`.
     pub fn retry_for(mut self, duration: Duration) -> Self {
         self.retry_for = duration;
         self

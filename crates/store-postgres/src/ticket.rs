@@ -1,11 +1,13 @@
-//! Withdrawal of a write: a caller that has waited long enough takes its write back, until the write is sent.
+//! Withdrawal of a write: a caller that has waited long enough takes its write back, until the
+//! write is sent.
 //!
 //! | state | becomes | by |
 //! |---|---|---|
 //! | waiting | sent | the exchanger, before the first try that reaches the database |
 //! | waiting | withdrawn | the caller, whose patience is over; the exchanger then leaves the write out |
 //!
-//! A withdrawn write has changed nothing and never will. After it was sent, its outcome is unknown until the database tells.
+//! A withdrawn write has changed nothing and never will. After it was sent, its outcome is unknown
+//! until the database tells.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

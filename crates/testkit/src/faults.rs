@@ -20,7 +20,8 @@ pub enum Fault {
     /// The commit goes through.
     #[default]
     None,
-    /// Nothing is done, and the error tells so: the store refused the write before it began, as on a full disk.
+    /// Nothing is done, and the error tells so: the store refused the write before it began, as on
+    /// a full disk.
     Refuse,
     /// Nothing is done, and the error is `Unavailable`: the outcome is unknown.
     FailBefore,

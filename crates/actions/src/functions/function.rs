@@ -55,7 +55,8 @@ pub struct Function {
 const COMMON: &str =
     "`description`, `executor`, `input_schema`, `retry`, `timeout`, `deadline`, `heartbeat_timeout`, `tag`";
 
-/// Reads the executor's part. An unknown setting is reported with all that there are, not only those of the executor.
+/// Reads the executor's part. An unknown setting is reported with all that there are, not only
+/// those of the executor.
 fn executor<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Executor, D::Error> {
     Executor::deserialize(deserializer).map_err(|error| {
         let text = error.to_string();

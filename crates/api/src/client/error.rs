@@ -61,7 +61,8 @@ impl ClientError {
     }
 }
 
-/// Which server did not answer, and the innermost cause: those around it only repeat that a request failed.
+/// Which server did not answer, and the innermost cause: those around it only repeat that a request
+/// failed.
 fn unreachable(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {

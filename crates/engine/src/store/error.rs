@@ -12,8 +12,8 @@ pub enum ErrorKind {
     NotFound,
     /// The request itself is wrong. Sending it again gives the same answer.
     Invalid,
-    /// The store is busy or away for the moment. The outcome of a write is unknown, unless the error tells otherwise
-    /// ([`ProviderError::outcome`]); retry with the same key.
+    /// The store is busy or away for the moment. The outcome of a write is unknown, unless the
+    /// error tells otherwise ([`ProviderError::outcome`]); retry with the same key.
     Unavailable,
     /// The lock token is unknown, expired, or its entry was removed. Nothing was changed.
     LockLost,
@@ -69,8 +69,9 @@ pub struct ProviderError {
 impl ProviderError {
     /// An error of `kind` in `operation`; the message says what is wrong, where, and what to do.
     ///
-    /// The outcome of the write follows from the kind: a store that has compared or validated a request and refused it has
-    /// changed nothing; after every other error the outcome is unknown until [`ProviderError::nothing_changed`] rules it out.
+    /// The outcome of the write follows from the kind: a store that has compared or validated a
+    /// request and refused it has changed nothing; after every other error the outcome is unknown
+    /// until [`ProviderError::nothing_changed`] rules it out.
     pub fn new(kind: ErrorKind, operation: &'static str, message: impl Into<String>) -> Self {
         let outcome = match kind {
             ErrorKind::Conflict | ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::LockLost => {
@@ -83,7 +84,8 @@ impl ProviderError {
         ProviderError { kind, operation, message: message.into(), outcome }
     }
 
-    /// The store knows that the failed write changed nothing and never will: it was refused before it began, or undone.
+    /// The store knows that the failed write changed nothing and never will: it was refused before
+    /// it began, or undone.
     #[must_use]
     pub fn nothing_changed(mut self) -> Self {
         self.outcome = WriteOutcome::NothingChanged;

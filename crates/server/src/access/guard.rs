@@ -29,8 +29,8 @@ pub async fn guard(State((app, need)): State<(App, Need)>, mut request: Request,
     }
 }
 
-/// Whether a request may be a long poll that can be cut off when its key is lost. One that changes something cannot: its
-/// answer tells what was done.
+/// Whether a request may be a long poll that can be cut off when its key is lost. One that changes
+/// something cannot: its answer tells what was done.
 fn may_wait(request: &Request) -> bool {
     let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
     request.method().is_safe() || route == Some("/v1/work/fetch")
@@ -93,8 +93,8 @@ enum Trust {
     Loopback { scheme: &'static str },
 }
 
-/// Whether a request goes to an address that is trusted, and was not sent by a page from elsewhere. A request that does not
-/// name its host fails this check: no browser sends one.
+/// Whether a request goes to an address that is trusted, and was not sent by a page from elsewhere.
+/// A request that does not name its host fails this check: no browser sends one.
 fn is_local(uri: &Uri, headers: &HeaderMap, trust: Trust) -> bool {
     let Ok(host) = host_of(uri, headers) else { return false };
     match (trust, host) {
@@ -115,7 +115,8 @@ fn is_local(uri: &Uri, headers: &HeaderMap, trust: Trust) -> bool {
     origins.next().is_none() && is_scheme && is_host
 }
 
-/// The host that a request names: in HTTP/2 the authority, else the header. Two that differ are an error.
+/// The host that a request names: in HTTP/2 the authority, else the header. Two that differ are an
+/// error.
 fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>, ()> {
     let mut host = uri.authority().map(Authority::as_str);
     for value in headers.get_all(header::HOST) {

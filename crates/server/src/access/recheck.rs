@@ -10,11 +10,13 @@ use super::{Caller, Need};
 use crate::problem::{Code, Refusal};
 use crate::scope::Scope;
 
-/// A key that could not be verified for so long, because the store is away, is not taken for granted any more.
+/// A key that could not be verified for so long, because the store is away, is not taken for
+/// granted any more.
 const MAX_UNVERIFIED: Duration = Duration::from_secs(60);
 
 impl KeyStore {
-    /// Resolves when a caller may not go on: its key was revoked or has expired, or its role or grants do not cover it any more.
+    /// Resolves when a caller may not go on: its key was revoked or has expired, or its role or
+    /// grants do not cover it any more.
     pub async fn until_lost(&self, caller: &Caller, need: Need, scope: Option<&Scope>) -> Refusal {
         let Some(id) = caller.key_id() else { return std::future::pending().await };
         let mut verified_ms = self.clock.now_ms();

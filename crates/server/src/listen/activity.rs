@@ -1,12 +1,14 @@
-//! What a connection is doing, and since when it keeps the server waiting: the time limits of a connection.
+//! What a connection is doing, and since when it keeps the server waiting: the time limits of a
+//! connection.
 //!
 //! | the peer | ends the connection after |
 //! |---|---|
 //! | has no request under way: sends nothing, sends a head slowly, is idle between requests | the header time-out |
 //! | does not read: a write, or the next part of an answer, makes no progress | the write time-out |
 //!
-//! The first rule covers the first byte, the detection of the protocol, the head and idle HTTP/1 and HTTP/2 connections alike. A
-//! stream that is silent because nothing happens is a request under way with nothing to write, so no rule ends it.
+//! The first rule covers the first byte, the detection of the protocol, the head and idle HTTP/1
+//! and HTTP/2 connections alike. A stream that is silent because nothing happens is a request under
+//! way with nothing to write, so no rule ends it.
 
 use std::future::Future;
 use std::io;
@@ -82,7 +84,8 @@ impl Activity {
         }
     }
 
-    /// Gives an idle peer a moment to take note that the connection ends; `false` when it never had a request.
+    /// Gives an idle peer a moment to take note that the connection ends; `false` when it never had
+    /// a request.
     pub fn give_notice(&self, patience: Patience) -> bool {
         if !self.has_served.load(Ordering::Acquire) {
             return false;

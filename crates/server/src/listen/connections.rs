@@ -1,8 +1,8 @@
 //! The connections of a server: at most so many, and new ones are admitted under a flood.
 //!
-//! When all places are taken, a connection without a request gives way: the one that has been quiet for the longest, of the
-//! address that has the most connections. Peers that open sockets and send nothing therefore displace each other, never a request, and
-//! a new peer is served at once.
+//! When all places are taken, a connection without a request gives way: the one that has been quiet
+//! for the longest, of the address that has the most connections. Peers that open sockets and send
+//! nothing therefore displace each other, never a request, and a new peer is served at once.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -53,7 +53,8 @@ impl Connections {
         Arc::new(Connections { max, clock, table: Mutex::default() })
     }
 
-    /// A place for a connection from an address. Waits only while all connections have requests under way.
+    /// A place for a connection from an address. Waits only while all connections have requests
+    /// under way.
     pub async fn admit(self: &Arc<Self>, address: IpAddr) -> Place {
         while !self.has_room() {
             clock::sleep(&*self.clock, FULL_PAUSE).await;
@@ -75,7 +76,8 @@ impl Connections {
         table.open.len() < self.max || table.displace_one()
     }
 
-    /// Ends the connection that has been quiet for the longest; for when the process runs out of something.
+    /// Ends the connection that has been quiet for the longest; for when the process runs out of
+    /// something.
     pub fn displace_one(&self) -> bool {
         self.lock().displace_one()
     }

@@ -1,11 +1,14 @@
-//! Open files of the process: the limit is raised as far as the system allows, and connections leave room for other files.
+//! Open files of the process: the limit is raised as far as the system allows, and connections
+//! leave room for other files.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Open files that are not connections of callers: the store, tools with their pipes, calls of functions, logs.
+/// Open files that are not connections of callers: the store, tools with their pipes, calls of
+/// functions, logs.
 const RESERVED: u64 = 512;
 
-/// Raises the soft limit of open files to the hard one, and returns how many connections may be open at once.
+/// Raises the soft limit of open files to the hard one, and returns how many connections may be
+/// open at once.
 pub fn connections_within_limit(wanted: usize) -> usize {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let mut limit = current.unwrap_or(u64::MAX);

@@ -1,4 +1,5 @@
-//! Connections: accepted up to a limit, with or without TLS, with time limits on what peers send and read, and an end in order.
+//! Connections: accepted up to a limit, with or without TLS, with time limits on what peers send
+//! and read, and an end in order.
 
 mod activity;
 mod connections;
@@ -42,7 +43,8 @@ const MAX_HTTP2_STREAMS: u32 = 256;
 /// Most bytes of answers that one HTTP/2 stream keeps for a peer that does not read.
 const MAX_HTTP2_SEND_BYTES: usize = 256 * 1024;
 
-/// Most streams that a peer has opened and reset before they were looked at; more end the connection.
+/// Most streams that a peer has opened and reset before they were looked at; more end the
+/// connection.
 const MAX_HTTP2_RESETS: usize = 20;
 
 /// Most streams that the server resets because of a peer's errors; more end the connection.
@@ -56,7 +58,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Limits {
     /// Most connections at once. A new one takes the place of one without a request.
     pub max_connections: usize,
-    /// Within this time the head of a request, and a TLS handshake, must be there; idle connections end after it.
+    /// Within this time the head of a request, and a TLS handshake, must be there; idle connections
+    /// end after it.
     pub header_timeout: Duration,
     /// A peer that reads nothing of its answers for this long is disconnected.
     pub write_timeout: Duration,
@@ -147,7 +150,8 @@ impl Serving {
         tasks.wait().await;
     }
 
-    /// Time limits are those of [`Activity`], for both protocols; hyper has the limits of size and number.
+    /// Time limits are those of [`Activity`], for both protocols; hyper has the limits of size and
+    /// number.
     fn builder(&self) -> Builder<TokioExecutor> {
         let mut builder = Builder::new(TokioExecutor::new());
         builder.http1().header_read_timeout(None).max_buf_size(MAX_HEAD_BYTES).max_headers(MAX_HEADERS);
@@ -211,7 +215,8 @@ impl Connection {
                 () = self.stopping.cancelled(), if !is_ending => {}
                 overdue = activity.overdue(self.patience) => {
                     tracing::debug!(?overdue, "a connection is closed: its peer keeps the server waiting");
-                    // An idle peer is told first, so that a request which is on its way is not lost.
+                    // An idle peer is told first, so that a request which is on its way is not
+                    // lost.
                     if is_ending || overdue == Overdue::NotReading || !activity.give_notice(self.patience) {
                         return;
                     }

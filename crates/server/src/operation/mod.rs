@@ -1,8 +1,9 @@
 //! The operation that a request performs: its deadline, and whether it may have changed something.
 //!
-//! Every answer must be true. An error after a commit must not read as "nothing happened", and a write that was refused must
-//! not read as done. [`TrackedStore`] marks the current operation before each write, so an error is judged by what the
-//! operation has really sent to the store, not by which call of a handler happened to fail.
+//! Every answer must be true. An error after a commit must not read as "nothing happened", and a
+//! write that was refused must not read as done. [`TrackedStore`] marks the current operation
+//! before each write, so an error is judged by what the operation has really sent to the store, not
+//! by which call of a handler happened to fail.
 //!
 //! | marks | an error of the store, or the deadline, is answered with |
 //! |---|---|
@@ -21,8 +22,8 @@ use segno::clock::{Clock, duration_ms};
 
 pub use store::TrackedStore;
 
-/// An operation is answered within this time, once its request has arrived. Longer than a write waits for a store that is
-/// away, with the time for the audit entry and the kept answer on top.
+/// An operation is answered within this time, once its request has arrived. Longer than a write
+/// waits for a store that is away, with the time for the audit entry and the kept answer on top.
 pub const LIMIT: Duration = Duration::from_secs(35);
 
 tokio::task_local! {
@@ -114,7 +115,8 @@ pub fn arrived() {
     });
 }
 
-/// The current operation may take this much longer: its caller waits for something, or there is much to do.
+/// The current operation may take this much longer: its caller waits for something, or there is
+/// much to do.
 pub fn extend(by: Duration) {
     let _outside = CURRENT.try_with(|operation| operation.extend(by));
 }

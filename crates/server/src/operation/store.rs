@@ -1,4 +1,5 @@
-//! The store as requests use it: every method is delegated, and every write marks the operation that makes it.
+//! The store as requests use it: every method is delegated, and every write marks the operation
+//! that makes it.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -30,8 +31,8 @@ impl TrackedStore {
     }
 }
 
-/// Marks the operation for as long as the write may have an effect: from before it begins, and for good unless the store
-/// reports that nothing was changed.
+/// Marks the operation for as long as the write may have an effect: from before it begins, and for
+/// good unless the store reports that nothing was changed.
 async fn tracked<T>(write: impl Future<Output = Result<T, ProviderError>>) -> Result<T, ProviderError> {
     let _outside = CURRENT.try_with(|operation| operation.writes.fetch_add(1, Ordering::Relaxed));
     let done = write.await;

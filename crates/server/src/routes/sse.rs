@@ -56,7 +56,8 @@ pub fn with_data(event: Event, data: &impl Serialize) -> Result<Event, Refusal> 
     event.json_data(data).map_err(|_| Refusal::new(Code::Internal, "an event cannot be sent"))
 }
 
-/// The answer that a stream is. When the caller loses its right to it, an event `revoked` is the last one.
+/// The answer that a stream is. When the caller loses its right to it, an event `revoked` is the
+/// last one.
 pub fn answer(
     permitted: Permitted,
     stream: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,

@@ -134,8 +134,8 @@ pub struct ServerSettings {
     pub tls_key: Option<PathBuf>,
 }
 
-/// Reads an address to listen on. `localhost` is 127.0.0.1; no other name is resolved, so that a node does not depend on a
-/// name server to start.
+/// Reads an address to listen on. `localhost` is 127.0.0.1; no other name is resolved, so that a
+/// node does not depend on a name server to start.
 fn listen_address<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<SocketAddr, D::Error> {
     let text = String::deserialize(deserializer)?;
     let numeric = match text.strip_prefix("localhost:") {

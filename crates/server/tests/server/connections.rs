@@ -124,7 +124,8 @@ async fn a_peer_that_reads_none_of_its_pipelined_answers_is_disconnected() {
     let request = b"GET /openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n";
     stream.write_all(&request.repeat(400)).await.unwrap();
     let refused = async {
-        // More requests are taken until the answers of the first ones fill all buffers; then only the end is left.
+        // More requests are taken until the answers of the first ones fill all buffers; then only
+        // the end is left.
         while stream.write_all(request).await.is_ok() {
             tokio::task::yield_now().await;
         }

@@ -1,4 +1,5 @@
-//! What a caller is told about a write that failed: never done when it was not, never undone when it may have been done.
+//! What a caller is told about a write that failed: never done when it was not, never undone when
+//! it may have been done.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -92,7 +93,8 @@ async fn answer(call: reqwest::RequestBuilder) -> Answer {
 /// A write: its method, its route in the document, where it goes, and its body.
 type Row = (Method, &'static str, String, Value);
 
-/// Everything that the rows need, made on a server whose store does not fail; then the rows, those that remove last.
+/// Everything that the rows need, made on a server whose store does not fail; then the rows, those
+/// that remove last.
 async fn rows(calm: &Stand) -> Vec<Row> {
     let client = calm.client();
     let waiting = json!({ "name": "Ada", "wait": true }).to_string();

@@ -1,4 +1,5 @@
-//! A database that is away: every write is answered in its own time, and what was withdrawn never happens.
+//! A database that is away: every write is answered in its own time, and what was withdrawn never
+//! happens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,8 @@ use crate::pause;
 /// How long a write waits for the database.
 const RETRY_FOR: Duration = Duration::from_secs(2);
 
-/// Longest time to an answer on a busy machine. A write that waits for others first would take twice [`RETRY_FOR`].
+/// Longest time to an answer on a busy machine. A write that waits for others first would take
+/// twice [`RETRY_FOR`].
 const LONGEST: Duration = Duration::from_millis(3_500);
 
 /// Between two writes, so that the later ones wait behind the retries of the first.

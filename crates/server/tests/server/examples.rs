@@ -16,9 +16,14 @@ use crate::stand::{PATIENCE, Stand, json_of};
 
 /// Starts a worker. It is killed, as by kill -9, when the child is dropped.
 fn worker(program: &str, file: &str, stand: &Stand, key: &str) -> Child {
+    worker_at(program, file, &stand.url(""), key)
+}
+
+/// The same for any address.
+pub fn worker_at(program: &str, file: &str, address: &str, key: &str) -> Child {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/workers").join(file);
     let mut command = Command::new(program);
-    command.arg(&script).arg(stand.url("")).env("SEGNO_KEY", key).env("NO_PROXY", "*").env("no_proxy", "*");
+    command.arg(&script).arg(address).env("SEGNO_KEY", key).env("NO_PROXY", "*").env("no_proxy", "*");
     let child = command.stdin(Stdio::null()).kill_on_drop(true).spawn();
     child.unwrap_or_else(|error| panic!("{program} is needed to run {file}; install it ({error})"))
 }

@@ -25,6 +25,7 @@ mod push;
 mod recurring;
 mod requests;
 mod revocation;
+mod retries;
 mod stand;
 mod streams;
 mod tenancy;

@@ -126,6 +126,60 @@ async fn what_was_accepted_is_done_once_however_often_the_server_is_killed() {
     }
 }
 
+/// Starts instances with an idempotency key each until the server is gone; `unanswered` gets the one that it was cut off in.
+async fn start_with_keys(
+    client: Client,
+    book: Arc<Book>,
+    (round, number): (u64, u64),
+    unanswered: Arc<Mutex<Vec<String>>>,
+) {
+    for sequence in 0.. {
+        let id = format!("r{round}-c{number}-{sequence}");
+        match client.start(&start_of(&id), Some(&id), Duration::ZERO).await {
+            Ok(started) => {
+                assert!(started.created, "{id}");
+                book.count.fetch_add(1, Ordering::SeqCst);
+            }
+            Err(error) if error.status().is_none() => {
+                unanswered.lock().unwrap().push(id);
+                return;
+            }
+            Err(error) => panic!("{id}: {error}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_repeated_start_gets_its_first_answer_as_soon_as_the_server_is_back() {
+    let directory = TempDir::new().unwrap();
+    let book = Arc::new(Book::default());
+    let unanswered = Arc::new(Mutex::new(Vec::<String>::new()));
+    for round in 0..rounds() {
+        let mut server = Process::dev(directory.path());
+        // Whether the first try was done cannot be known. The repeat is a start that succeeds in either case, and at once.
+        let client = Client::new(&server.address).unwrap().retry_for(Duration::ZERO);
+        for id in std::mem::take(&mut *unanswered.lock().unwrap()) {
+            let again = client.start(&start_of(&id), Some(&id), Duration::ZERO).await;
+            assert!(again.unwrap_or_else(|error| panic!("{id}: {error}")).created, "{id}");
+            assert_eq!(client.instance(&id, PATIENCE).await.unwrap().status, Status::Completed, "{id}");
+        }
+        let mut clients = tokio::task::JoinSet::new();
+        let enough = book.count.load(Ordering::SeqCst) + STARTS_BEFORE_KILL * (1 + round % 4);
+        for number in 0..CLIENTS {
+            let client = Client::new(&server.address).unwrap().retry_for(Duration::ZERO);
+            clients.spawn(start_with_keys(client, book.clone(), (round, number), unanswered.clone()));
+        }
+        while book.count.load(Ordering::SeqCst) < enough {
+            tokio::task::yield_now().await;
+        }
+        server.kill();
+        while let Some(ended) = clients.join_next().await {
+            ended.unwrap();
+        }
+        assert_eq!(unanswered.lock().unwrap().len() as u64, CLIENTS);
+    }
+}
+
 /// Posts to a hook until the server is gone.
 async fn post_until_killed(client: Client, book: Arc<Book>, round: u64, number: u64) {
     for sequence in 0.. {

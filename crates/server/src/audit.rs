@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::{HeaderName, HeaderValue, Method};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use segno::clock::{self, Clock};
@@ -70,6 +70,20 @@ pub struct AuditLog {
     queue: mpsc::Sender<Waiting>,
 }
 
+/// What is known of an entry before the operation is done. As an extension of a request, for operations that write their entry in
+/// their own commit.
+#[derive(Clone)]
+pub struct Draft {
+    scope: Scope,
+    key: Option<String>,
+    operation: String,
+    path: String,
+}
+
+/// As an extension of an answer: its operation has written the entry in its own commit.
+#[derive(Clone, Copy)]
+pub struct Audited;
+
 /// What became of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entered {
@@ -116,6 +130,22 @@ impl AuditLog {
             Some(Ok(())) => Entered::Written,
             Some(Err(_)) => Entered::Dropped,
             None => Entered::Delayed,
+        }
+    }
+
+    /// The write of an entry, for the commit of an operation that is answered with this status if it is done.
+    pub fn write_of(&self, draft: &Draft, status: StatusCode) -> RecordWrite {
+        self.write(&draft.scope, &self.entry(draft, status))
+    }
+
+    fn entry(&self, draft: &Draft, status: StatusCode) -> StoredEntry {
+        StoredEntry {
+            at_ms: self.clock.now_ms(),
+            key: draft.key.clone(),
+            operation: draft.operation.clone(),
+            path: draft.path.clone(),
+            status: status.as_u16(),
+            request_id: request_id::current().unwrap_or_default(),
         }
     }
 
@@ -235,20 +265,18 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
         Ok(scope) => scope,
         Err(refusal) => return refusal.into_response(),
     };
+    let draft = Draft { scope, key, operation, path };
+    parts.extensions.insert(draft.clone());
     let mut response = next.run(Request::from_parts(parts, body)).await;
-    let entry = StoredEntry {
-        at_ms: app.audit.clock.now_ms(),
-        key,
-        operation,
-        path,
-        status: response.status().as_u16(),
-        request_id: request_id::current().unwrap_or_default(),
-    };
-    if !response.status().is_success() {
-        app.audit.note(&scope, &entry);
+    if response.extensions().get::<Audited>().is_some() {
         return response;
     }
-    let warning = match app.audit.add(&scope, &entry).await {
+    let (scope, entry) = (&draft.scope, app.audit.entry(&draft, response.status()));
+    if !response.status().is_success() {
+        app.audit.note(scope, &entry);
+        return response;
+    }
+    let warning = match app.audit.add(scope, &entry).await {
         Entered::Written => return response,
         Entered::Delayed => "audit-entry-delayed",
         Entered::Dropped => "audit-entry-dropped",

@@ -11,6 +11,7 @@
 //! | `operation` | what a request performs: its deadline, and whether it may have changed something |
 //! | `problem` | answers that are not a success |
 //! | `idempotency` | a request that is sent again |
+//! | `incarnation` | which processes are alive |
 //! | `audit` | who changed what |
 //! | `bucket` | so many requests a second |
 //! | `streams` | how many live streams are open, and whose |
@@ -36,6 +37,7 @@ mod events;
 mod extract;
 mod http_metrics;
 mod idempotency;
+mod incarnation;
 mod listen;
 mod operation;
 mod problem;

@@ -25,6 +25,7 @@ use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
 use crate::events::{Hub, Relay};
 use crate::idempotency::Idempotency;
+use crate::incarnation::Incarnation;
 use crate::listen::{self, Limits, Serving, TlsError};
 use crate::operation::TrackedStore;
 use crate::routes::{self, HookRates};
@@ -221,6 +222,12 @@ impl ServerBuilder {
                 .build();
             background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }
+        let incarnation = self.ids.new_uuid().to_string();
+        let place = self.settings.place();
+        let incarnation =
+            Incarnation::begin(self.store.clone(), self.clock.clone(), incarnation, place).await;
+        let incarnation = Arc::new(incarnation.map_err(|error| ServerError::Store(error.to_string()))?);
+        background.push(tokio::spawn(incarnation.clone().keep(stopping.clone())));
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
         let client = Client::builder(tracked.clone()).ids(self.ids.clone()).build();
         let resources = ResourceParts {
@@ -237,7 +244,7 @@ impl ServerBuilder {
         };
         let app: App = Arc::new(AppState {
             audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
-            idempotency: Idempotency::new(self.store),
+            idempotency: Idempotency::new(self.store, incarnation),
             streams: Streams::new(&self.settings.server),
             clock: self.clock.clone(),
             ids: self.ids,

@@ -43,6 +43,7 @@ pub fn answered(span: &Span, response: &Response) {
 }
 
 /// The trace context for an instance that a request starts: that of the request's span, else the caller's.
+#[derive(Clone)]
 pub struct TraceContext(Option<String>);
 
 impl TraceContext {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use segno::clock::duration_ms;
 use segno::store::memory::peek_lock::Standing;
 use segno::store::{
-    AckOrchestrationItem, AckWorkItem, ErrorKind, ExecutionMetadata, Expect, OrchestratorMessage,
+    AckOrchestrationItem, AckWorkItem, ErrorKind, ExecutionMetadata, Expect, Guards, OrchestratorMessage,
     ProviderError, RecordBatch, RecordWrite, StartGuard, StoredEvent, TurnLock, WorkerMessage,
 };
 use semver::Version;
@@ -267,6 +267,28 @@ impl State {
         if self.unsynced.concerns(instance) { Showing::WhenDurable } else { Showing::AtOnce }
     }
 
+    /// Fails when a guard forbids one of these messages, each judged after those before it.
+    fn check_guards(
+        &self,
+        messages: &[OrchestratorMessage],
+        targets: &[Target],
+    ) -> Result<(), ProviderError> {
+        let mut started = std::collections::BTreeSet::new();
+        for (message, target) in messages.iter().zip(targets) {
+            let instance = message.instance.as_str();
+            let is_there = || {
+                started.contains(instance)
+                    || target.is_named
+                    || self.orchestrations.has_guarded_start(instance)
+            };
+            check_guard(message, is_there)?;
+            if message.guard == StartGuard::IfAbsent {
+                started.insert(instance);
+            }
+        }
+        Ok(())
+    }
+
     pub fn enqueue_for(
         &mut self,
         message: OrchestratorMessage,
@@ -274,20 +296,8 @@ impl State {
         showing: Showing,
         now_ms: u64,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "enqueue_for_orchestrator";
-        let instance = message.instance.as_str();
-        let is_there = || target.is_named || self.orchestrations.has_guarded_start(instance);
-        match message.guard {
-            StartGuard::IfAbsent if is_there() => {
-                let text = format!("{instance} exists already or is about to start; use another id");
-                return Err(ProviderError::new(ErrorKind::Conflict, OPERATION, text));
-            }
-            StartGuard::IfPresent if !is_there() => {
-                let text = format!("there is no instance {instance}, and no start for it waits");
-                return Err(ProviderError::new(ErrorKind::NotFound, OPERATION, text));
-            }
-            _ => {}
-        }
+        let is_there = || target.is_named || self.orchestrations.has_guarded_start(&message.instance);
+        check_guard(&message, is_there)?;
         let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
         let message_id = self.tables.facts.last_message_id + 1;
         self.tables.insert_message(message_id, &message, visible_at_ms);
@@ -335,6 +345,9 @@ impl State {
         const OPERATION: &str = "commit_records";
         let old_records = self.check_records(OPERATION, &batch.writes, now_ms)?;
         let targets = self.targets(OPERATION, &batch.orchestrator_items)?;
+        if batch.guards == Guards::Refuse {
+            self.check_guards(&batch.orchestrator_items, &targets)?;
+        }
         for (message, target) in batch.orchestrator_items.into_iter().zip(targets) {
             let _left_out = self.enqueue_for(message, target, Showing::WhenDurable, now_ms);
         }
@@ -400,5 +413,22 @@ impl State {
             new.map_or(0, |new| new.version)
         };
         writes.into_iter().zip(old).map(apply).collect()
+    }
+}
+
+/// Fails when the guard of a message forbids it.
+fn check_guard(message: &OrchestratorMessage, is_there: impl Fn() -> bool) -> Result<(), ProviderError> {
+    const OPERATION: &str = "enqueue_for_orchestrator";
+    let instance = &message.instance;
+    match message.guard {
+        StartGuard::IfAbsent if is_there() => {
+            let text = format!("{instance} exists already or is about to start; use another id");
+            Err(ProviderError::new(ErrorKind::Conflict, OPERATION, text))
+        }
+        StartGuard::IfPresent if !is_there() => {
+            let text = format!("there is no instance {instance}, and no start for it waits");
+            Err(ProviderError::new(ErrorKind::NotFound, OPERATION, text))
+        }
+        _ => Ok(()),
     }
 }

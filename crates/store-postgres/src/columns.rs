@@ -2,8 +2,8 @@
 
 use postgres_types::{ToSql, Type};
 use segno::store::{
-    AckOrchestrationItem, AfterAck, CustomStatusChange, ExecutionMetadata, Expect, OrchestratorMessage,
-    RecordWrite, StoredEvent, WorkerMessage,
+    AckOrchestrationItem, AfterAck, CustomStatusChange, ExecutionMetadata, Expect, Guards,
+    OrchestratorMessage, RecordWrite, StoredEvent, WorkerMessage,
 };
 use tokio_postgres::types as postgres_types;
 
@@ -166,7 +166,8 @@ impl<'a> Columns<'a> {
                 flag = back.ignore_attempt;
             }
             Item::RenewTurn { for_ms, .. } | Item::RenewActivity { for_ms, .. } => ms = Some(*for_ms),
-            Item::Work(_) | Item::Message { .. } | Item::Activity(_) | Item::Records(_) => {}
+            Item::Records(batch) => flag = batch.guards == Guards::Refuse,
+            Item::Work(_) | Item::Message { .. } | Item::Activity(_) => {}
         }
         self.kind.push(item.kind());
         self.token.push(item.token().map(|token| bits(token.0)));

@@ -18,6 +18,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("restart", include_str!("../migrations/0006_restart.sql")),
     ("delayed_by_queue", include_str!("../migrations/0007_delayed_by_queue.sql")),
     ("prefixes", include_str!("../migrations/0008_prefixes.sql")),
+    ("guards", include_str!("../migrations/0009_guards.sql")),
 ];
 
 /// Oldest server that has what the statements use.

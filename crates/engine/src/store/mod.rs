@@ -41,7 +41,7 @@ pub use provider::{
     ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockLife, LockedWorkItem,
     OrchestrationItem, Provider, ResidentExecutions, TurnLock,
 };
-pub use records::{DueRecords, Expect, ListRecords, Record, RecordBatch, RecordWrite, Records};
+pub use records::{DueRecords, Expect, Guards, ListRecords, Record, RecordBatch, RecordWrite, Records};
 pub use transfer::{
     ContentHeader, ContentItem, ContentOrder, ExecutionContent, Export, Import, InstanceContent,
     MessageContent, Transfer, WorkItemContent, decode_item, encode_item,

@@ -83,11 +83,22 @@ impl RecordWrite {
 pub struct RecordBatch {
     /// Record changes; a key may occur once.
     pub writes: Vec<RecordWrite>,
-    /// Messages for the orchestrator queue. Those that their guard forbids are left out, which is not an
-    /// error: starting twice is starting once.
+    /// Messages for the orchestrator queue.
     pub orchestrator_items: Vec<OrchestratorMessage>,
     /// Messages for the worker queue.
     pub worker_items: Vec<WorkerMessage>,
+    /// What becomes of the batch when a guard forbids a message.
+    pub guards: Guards,
+}
+
+/// What becomes of a batch with a message that its [`StartGuard`](super::StartGuard) forbids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Guards {
+    /// The message is left out and the rest is done: starting twice is starting once.
+    #[default]
+    LeaveOut,
+    /// The batch is refused with the error of the guard. Messages are judged in order, each after those before it.
+    Refuse,
 }
 
 /// Which records to list: those of a kind whose id starts with a prefix, in id order.
@@ -134,6 +145,7 @@ pub trait Records: Send + Sync + 'static {
     /// Applies a batch, all or nothing. Returns the version of each write in order (0 for a delete).
     ///
     /// # Errors
-    /// `Conflict` when an expectation does not hold, `Invalid` when a key occurs twice; nothing is changed then.
+    /// `Conflict` when an expectation does not hold, `Invalid` when a key occurs twice; with [`Guards::Refuse`] also
+    /// `Conflict` or `NotFound` when a guard forbids a message. Nothing is changed then.
     async fn commit_records(&self, batch: RecordBatch) -> Result<Vec<u64>, ProviderError>;
 }

@@ -117,12 +117,12 @@ impl Provider for TrackedStore {
         tracked(self.inner.enqueue_for_orchestrator(message, delay)).await
     }
 
-    async fn begin_next_execution(&self, next: NextExecution) -> Result<(), ProviderError> {
-        tracked(self.inner.begin_next_execution(next)).await
-    }
-
     async fn enqueue_for_worker(&self, message: WorkerMessage) -> Result<(), ProviderError> {
         tracked(self.inner.enqueue_for_worker(message)).await
+    }
+
+    async fn begin_next_execution(&self, next: NextExecution) -> Result<(), ProviderError> {
+        tracked(self.inner.begin_next_execution(next)).await
     }
 
     async fn start_and_watch(&self, start: OrchestratorMessage) -> Result<InstanceInfo, ProviderError> {

@@ -11,7 +11,7 @@ use segno_actions::functions::{
 use segno_api::instance::Started;
 use segno_api::invocation::{self as wire, Invoke};
 
-use super::instances::start::{WaitForEnd, answer};
+use super::instances::start::{WaitForEnd, answer, answer_once};
 use super::instances::view;
 use crate::app::{App, Tenant};
 use crate::extract::{Body, Query, wait_of};
@@ -47,7 +47,11 @@ pub async fn invoke(
     let key = key.unwrap_or_else(|| app.ids.new_uuid().to_string());
     let prepared = tenant.prepare(read(request, &tenant)?).await;
     let invocation = prepared.map_err(|error| tenant.refused(error))?;
-    let started = tenant.call(&key, invocation.clone(), labels, trace).await?;
+    let start = tenant.start_of_call(&key, &invocation, labels)?;
+    if let Some(answer) = answer_once(&app, &tenant, &repeat, (&start, &trace), wait).await? {
+        return Ok(answer);
+    }
+    let started = tenant.start(start, trace).await?;
     if !started.created {
         check_same(&tenant, &started.instance, &invocation).await?;
     }

@@ -26,6 +26,8 @@ use segno_actions::functions::{Function, FunctionName};
 use segno_stores::StoreUrl;
 use serde::{Deserialize, Serialize};
 
+use crate::incarnation::Place;
+
 pub use actions::ActionSettings;
 pub use functions::StoredFunctionSettings;
 pub use hooks::HookSettings;
@@ -329,6 +331,15 @@ impl Settings {
             node_id: self.server.node.clone(),
             retention: self.retention.for_engine(),
             ..RuntimeOptions::default()
+        }
+    }
+
+    /// Where the process runs: what tells whether one that ran before can still be alive.
+    pub(crate) fn place(&self) -> Place {
+        match (self.store.url.parse(), &self.server.node) {
+            (Ok(StoreUrl::Memory | StoreUrl::Embedded(_)), _) => Place::TheOnlyOne,
+            (_, Some(name)) => Place::Named(name.clone()),
+            (_, None) => Place::Unnamed,
         }
     }
 

@@ -299,8 +299,18 @@ pub async fn show(store: &dyn Store) -> String {
         writeln!(text, "{kind} {} {}", said(listed), said(due)).unwrap();
     }
     writeln!(text, "{}", said(store.get_system_metrics().await)).unwrap();
-    writeln!(text, "{}", said(store.get_queue_depths().await)).unwrap();
+    writeln!(text, "{}", shown_depths(store.get_queue_depths().await)).unwrap();
     text
+}
+
+/// Queue lengths as the recorded stores show them: what is delayed in both queues together.
+fn shown_depths(depths: Result<QueueDepths, ProviderError>) -> String {
+    let Ok(depths) = depths else { return said(depths) };
+    let QueueDepths { orchestrator_queue, worker_queue, locked, .. } = depths;
+    let delayed = depths.delayed();
+    format!(
+        "QueueDepths {{ orchestrator_queue: {orchestrator_queue}, worker_queue: {worker_queue}, delayed: {delayed}, locked: {locked} }}"
+    )
 }
 
 /// Everything that a store shows and everything that is in its queues, after a long time. Takes the queues apart.

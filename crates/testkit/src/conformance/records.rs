@@ -129,6 +129,7 @@ pub(super) async fn a_batch_enqueues_its_work(env: Env) {
         writes: vec![put("a")],
         orchestrator_items: vec![message("i1", "go"), message("i2", "go")],
         worker_items: vec![job(1), job(2)],
+        ..RecordBatch::default()
     };
     assert_eq!(env.commit_records(batch).await.unwrap().len(), 1);
     assert_eq!(instances(&env.fetch_many(9).await), ["i1", "i2"]);
@@ -140,6 +141,7 @@ pub(super) async fn a_refused_batch_enqueues_nothing(env: Env) {
         writes: vec![put("a").expecting(Expect::Version(5))],
         orchestrator_items: vec![message("i1", "go")],
         worker_items: vec![job(1)],
+        ..RecordBatch::default()
     };
     conflict(env.commit_records(batch).await);
     env.nothing_to_fetch().await;

@@ -1,6 +1,6 @@
 //! Starting twice is starting once, what needs its instance finds it, and the store is the one that knows (I1, I3).
 
-use segno::store::{ExecutionStatus, OrchestratorMessage, RecordBatch, StartGuard};
+use segno::store::{ExecutionStatus, Guards, OrchestratorMessage, RecordBatch, StartGuard};
 
 use super::fixture::*;
 
@@ -155,6 +155,78 @@ pub(super) async fn a_record_commit_repeated_starts_once(env: Env) {
     let batch = || RecordBatch { orchestrator_items: vec![guarded_start("i1")], ..RecordBatch::default() };
     env.commit_records(batch()).await.unwrap();
     env.commit_records(batch()).await.unwrap();
+    assert_eq!(env.fetch().await.messages.len(), 1);
+}
+
+/// A batch that is refused if a guard forbids one of its messages.
+fn depending(orchestrator_items: Vec<OrchestratorMessage>) -> RecordBatch {
+    let guards = Guards::Refuse;
+    RecordBatch { writes: vec![put("r")], orchestrator_items, worker_items: vec![job(1)], guards }
+}
+
+async fn nothing_was_done(env: &Env) {
+    assert!(env.record("r").await.is_none());
+    env.no_work().await;
+    nothing_queued(env).await;
+}
+
+pub(super) async fn a_record_commit_that_depends_on_its_start_is_refused_when_the_instance_exists(env: Env) {
+    env.start("running").await;
+    env.start_and_end("ended").await;
+    for existing in ["running", "ended"] {
+        conflict(env.commit_records(depending(vec![guarded_start("new"), guarded_start(existing)])).await);
+        nothing_was_done(&env).await;
+    }
+    start(&env, "new").await.unwrap();
+}
+
+pub(super) async fn a_record_commit_that_depends_on_its_start_is_refused_while_one_waits(env: Env) {
+    start(&env, "i1").await.unwrap();
+    conflict(env.commit_records(depending(vec![guarded_start("i1")])).await);
+    env.turn(&env.fetch().await).named("Flow").ack().await;
+    nothing_was_done(&env).await;
+}
+
+pub(super) async fn a_record_commit_that_depends_on_its_start_is_refused_with_the_same_start_twice(env: Env) {
+    conflict(env.commit_records(depending(vec![guarded_start("i1"), guarded_start("i1")])).await);
+    nothing_was_done(&env).await;
+    start(&env, "i1").await.unwrap();
+}
+
+pub(super) async fn a_record_commit_that_depends_on_its_guards_is_done_as_a_whole(env: Env) {
+    let messages = vec![guarded_start("i1"), needing("i1"), message("i2", "go")];
+    env.commit_records(depending(messages)).await.unwrap();
+    assert!(env.record("r").await.is_some());
+    let items = env.fetch_many(9).await;
+    assert_eq!(instances(&items), ["i1", "i2"]);
+    assert_eq!(bodies(&items[0]), ["start", "control"]);
+    assert_eq!(env.take_ids(ask().max(9)).await, [1]);
+    conflict(env.commit_records(depending(vec![guarded_start("i1")])).await);
+}
+
+pub(super) async fn a_record_commit_that_depends_on_an_absent_instance_is_refused(env: Env) {
+    not_found(env.commit_records(depending(vec![needing("i1"), guarded_start("i1")])).await);
+    nothing_was_done(&env).await;
+}
+
+pub(super) async fn of_record_commits_that_depend_on_the_same_start_one_is_done(env: Env) {
+    let commit = |number: u64| {
+        let env = env.clone();
+        let batch = RecordBatch {
+            writes: vec![put(&format!("r{number}"))],
+            orchestrator_items: vec![guarded_start("i1")],
+            guards: Guards::Refuse,
+            ..RecordBatch::default()
+        };
+        async move { env.commit_records(batch).await }
+    };
+    let (a, b, c) = tokio::join!(commit(1), commit(2), commit(3));
+    let done = [a, b, c].into_iter().zip(1..).filter(|(outcome, _)| outcome.is_ok());
+    let done: Vec<u64> = done.map(|(_, number)| number).collect();
+    assert_eq!(done.len(), 1);
+    for number in 1..=3 {
+        assert_eq!(env.record(&format!("r{number}")).await.is_some(), done.contains(&number));
+    }
     assert_eq!(env.fetch().await.messages.len(), 1);
 }
 

@@ -13,9 +13,9 @@ use super::worker_queue::{WorkWanted, WorkerQueue};
 use crate::clock::duration_ms;
 use crate::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, ErrorKind, ExecutionMetadata, ExecutionPosition,
-    ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceFilter, LockedWorkItem,
-    NextExecution, OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions, PruneResult,
-    QueueDepths, RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
+    ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, Guards, InstanceFilter,
+    LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions,
+    PruneResult, QueueDepths, RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
 };
 
 /// Everything that the store holds.
@@ -214,16 +214,30 @@ impl State {
         let instance = message.instance.as_str();
         let is_there = || self.is_named(instance) || self.orchestrations.has_guarded_start(instance);
         match message.guard {
-            StartGuard::IfAbsent if is_there() => {
-                let text = format!("{instance} exists already or is about to start; use another id");
-                Err(ProviderError::new(ErrorKind::Conflict, OPERATION, text))
-            }
+            StartGuard::IfAbsent if is_there() => Err(exists(instance)),
             StartGuard::IfPresent if !is_there() => {
                 let text = format!("there is no instance {instance}, and no start for it waits");
                 Err(ProviderError::new(ErrorKind::NotFound, OPERATION, text))
             }
             _ => Ok(()),
         }
+    }
+
+    /// Fails when a guard forbids one of these messages, each judged after those before it.
+    fn check_guards(&self, messages: &[OrchestratorMessage]) -> Result<(), ProviderError> {
+        let mut started = BTreeSet::new();
+        for message in messages {
+            let instance = message.instance.as_str();
+            match message.guard {
+                StartGuard::IfAbsent if started.contains(instance) => return Err(exists(instance)),
+                StartGuard::IfPresent if started.contains(instance) => {}
+                _ => self.check_guard(message)?,
+            }
+            if message.guard == StartGuard::IfAbsent {
+                started.insert(instance);
+            }
+        }
+        Ok(())
     }
 
     /// Locks ready activities.
@@ -261,6 +275,9 @@ impl State {
         now_ms: u64,
     ) -> Result<Vec<u64>, ProviderError> {
         self.records.check("commit_records", &batch.writes, now_ms)?;
+        if batch.guards == Guards::Refuse {
+            self.check_guards(&batch.orchestrator_items)?;
+        }
         for message in batch.orchestrator_items {
             self.enqueue_unless_started(message, now_ms);
         }
@@ -370,4 +387,10 @@ pub(super) enum Unended {
 
 fn limit_of(filter: &InstanceFilter) -> usize {
     filter.limit.map_or(usize::MAX, |limit| limit as usize)
+}
+
+/// A start of what is there.
+fn exists(instance: &str) -> ProviderError {
+    let text = format!("{instance} exists already or is about to start; use another id");
+    ProviderError::new(ErrorKind::Conflict, "enqueue_for_orchestrator", text)
 }

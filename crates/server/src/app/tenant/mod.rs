@@ -28,7 +28,7 @@ use crate::streams::StreamPlace;
 
 pub use changes::{TenantChange, TenantListener};
 pub use instances::{BulkChange, InstanceFilter, Sent};
-pub use starts::{NewInstance, Restarting};
+pub use starts::{NewInstance, Restarting, Start};
 
 /// A namespace and tenant that the caller may enter. Cheap to clone.
 #[derive(Clone)]

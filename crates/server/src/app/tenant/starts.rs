@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use segno::client::{OnConflict, StartedInstance};
+use segno::client::{OnConflict, StartCall, StartedInstance};
 use segno::event::Started;
+use segno::store::{ErrorKind, Guards, RecordBatch, RecordWrite};
 use segno::{Orchestration, Payload};
 use segno_actions::functions::{
     FunctionError, INVOKE, Invocation, InvokeRequest, invocation_id, is_built_in,
@@ -17,6 +18,7 @@ use crate::problem::Refusal;
 use crate::trace::TraceContext;
 
 /// An instance to be started.
+#[derive(Clone)]
 pub struct NewInstance {
     /// Its id, as the caller knows it.
     pub id: String,
@@ -44,23 +46,39 @@ pub struct Restarting {
     pub request_id: Option<Uuid>,
 }
 
+/// A start that may be made: its orchestration is not built in, or its input was made here.
+#[derive(Clone)]
+pub struct Start(NewInstance);
+
+impl Start {
+    /// The id of the instance, as the caller knows it.
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+
+    /// Whether it is one commit of records: one that replaces an instance is a commit of that instance.
+    pub fn is_one_commit(&self) -> bool {
+        self.0.on_conflict != OnConflict::Replace
+    }
+}
+
 impl Tenant {
-    /// Starts an orchestration that a caller names.
+    /// The start of an orchestration that a caller names.
     ///
     /// # Errors
-    /// `built-in-orchestration`, `unknown-orchestration`, and those of the engine.
-    pub async fn start(&self, new: NewInstance, trace: TraceContext) -> Result<StartedInstance, Refusal> {
+    /// `built-in-orchestration`, `unknown-orchestration`.
+    pub async fn start_of(&self, new: NewInstance) -> Result<Start, Refusal> {
         if is_built_in(&new.orchestration) {
             return Err(Refusal::built_in(&new.orchestration));
         }
         self.check_known(&new.orchestration).await?;
-        self.start_as_is(new, trace).await
+        Ok(Start(new))
     }
 
     /// Begins the next execution of an instance with what its last start began with.
     ///
     /// # Errors
-    /// Those of the engine, of [`Tenant::start`] and of the catalogue.
+    /// Those of the engine, of [`Tenant::start_of`] and of the catalogue.
     pub async fn restart(
         &self,
         id: &str,
@@ -79,18 +97,13 @@ impl Tenant {
         Ok(())
     }
 
-    /// Starts a new instance with what the last start of another one began with.
+    /// The start of a new instance with what the last start of another one began with.
     ///
     /// # Errors
-    /// Those of the engine, of [`Tenant::start`] and of the catalogue.
-    pub async fn start_again(
-        &self,
-        id: &str,
-        new_id: String,
-        trace: TraceContext,
-    ) -> Result<StartedInstance, Refusal> {
+    /// Those of the engine, of [`Tenant::start_of`] and of the catalogue.
+    pub async fn start_again(&self, id: &str, new_id: String) -> Result<Start, Refusal> {
         let started = self.started_anew(id).await?;
-        let new = NewInstance {
+        Ok(Start(NewInstance {
             id: new_id,
             orchestration: started.name.clone(),
             version: None,
@@ -99,8 +112,7 @@ impl Tenant {
             start_at_ms: None,
             on_conflict: OnConflict::Reject,
             request_id: None,
-        };
-        self.start_as_is(new, trace).await
+        }))
     }
 
     /// What the last start of an instance began with, as a new start may. A call of a function is checked as a new one is, and
@@ -121,21 +133,6 @@ impl Tenant {
         Ok(Arc::new(Started { input, ..(*started).clone() }))
     }
 
-    async fn start_as_is(&self, new: NewInstance, trace: TraceContext) -> Result<StartedInstance, Refusal> {
-        let mut orchestration = Orchestration::<Payload, Payload>::named(new.orchestration);
-        if let Some(version) = new.version {
-            orchestration = orchestration.at(version);
-        }
-        let id = self.scope.stored_new(&new.id)?;
-        let call =
-            self.resources().client.start(orchestration, new.input).id(id).on_conflict(new.on_conflict);
-        let call = new.labels.into_iter().fold(call, |call, (key, value)| call.label(key, value));
-        let call = new.start_at_ms.into_iter().fold(call, |call, at_ms| call.at_ms(at_ms));
-        let call = new.request_id.into_iter().fold(call, |call, request_id| call.request_id(request_id));
-        let started = trace.hand_to(call).await.map_err(|error| self.refused(error))?;
-        Ok(StartedInstance { instance: new.id, created: started.created })
-    }
-
     /// A call of a function that is ready to be made.
     ///
     /// # Errors
@@ -144,23 +141,72 @@ impl Tenant {
         self.resources().functions.prepare(&self.owner(), request).await
     }
 
-    /// Makes a call under a key, or finds the one that was made under it.
+    /// The start of a call under a key. The one that was made under it before is taken for it.
+    ///
+    /// # Errors
+    /// `payload-too-large`.
+    pub fn start_of_call(
+        &self,
+        key: &str,
+        invocation: &Invocation,
+        labels: BTreeMap<String, String>,
+    ) -> Result<Start, Refusal> {
+        let stored = invocation_id(&self.owner(), key);
+        Ok(Start(NewInstance {
+            id: self.shown_instance(Some(&stored)).unwrap_or(stored),
+            orchestration: INVOKE.name().to_owned(),
+            version: None,
+            input: Payload::encode(invocation).map_err(|error| self.refused(error))?,
+            labels,
+            start_at_ms: None,
+            on_conflict: OnConflict::UseExisting,
+            request_id: None,
+        }))
+    }
+
+    /// Starts an instance.
     ///
     /// # Errors
     /// Those of the engine.
-    pub async fn call(
+    pub async fn start(&self, start: Start, trace: TraceContext) -> Result<StartedInstance, Refusal> {
+        let id = start.0.id.clone();
+        let started = self.call_of(start, trace)?.await.map_err(|error| self.refused(error))?;
+        Ok(StartedInstance { instance: id, created: started.created })
+    }
+
+    /// Starts an instance in one commit with other writes; the version of the first of them. `None` when the instance or a record is
+    /// in the way: then nothing was done.
+    ///
+    /// # Errors
+    /// Those of the engine.
+    pub async fn start_with(
         &self,
-        key: &str,
-        invocation: Invocation,
-        labels: BTreeMap<String, String>,
+        start: Start,
         trace: TraceContext,
-    ) -> Result<StartedInstance, Refusal> {
-        let id = invocation_id(&self.owner(), key);
-        let call = self.resources().client.start(INVOKE, invocation).id(id.clone());
-        let call = call.on_conflict(OnConflict::UseExisting);
-        let call = labels.into_iter().fold(call, |call, (key, value)| call.label(key, value));
-        let started = trace.hand_to(call).await.map_err(|error| self.refused(error))?;
-        let instance = self.shown_instance(Some(&id)).unwrap_or(id);
-        Ok(StartedInstance { instance, created: started.created })
+        writes: Vec<RecordWrite>,
+    ) -> Result<Option<u64>, Refusal> {
+        let message = self.call_of(start, trace)?.message().await;
+        let message = message.map_err(|error| self.refused(error))?;
+        let (orchestrator_items, guards) = (vec![message], Guards::Refuse);
+        let batch = RecordBatch { writes, orchestrator_items, guards, ..RecordBatch::default() };
+        match self.resources().store.commit_records(batch).await {
+            Ok(versions) => Ok(Some(versions.first().copied().unwrap_or_default())),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn call_of(&self, Start(new): Start, trace: TraceContext) -> Result<StartCall<Payload>, Refusal> {
+        let mut orchestration = Orchestration::<Payload, Payload>::named(new.orchestration);
+        if let Some(version) = new.version {
+            orchestration = orchestration.at(version);
+        }
+        let id = self.scope.stored_new(&new.id)?;
+        let call = self.resources().client.start(orchestration, new.input).id(id);
+        let call = call.on_conflict(new.on_conflict);
+        let call = new.labels.into_iter().fold(call, |call, (key, value)| call.label(key, value));
+        let call = new.start_at_ms.into_iter().fold(call, |call, at_ms| call.at_ms(at_ms));
+        let call = new.request_id.into_iter().fold(call, |call, request_id| call.request_id(request_id));
+        Ok(trace.hand_to(call))
     }
 }

@@ -1,5 +1,7 @@
 //! Starting.
 
+use std::time::Duration;
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -9,9 +11,9 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::{list, view};
-use crate::app::{App, NewInstance, Restarting, Tenant};
+use crate::app::{App, NewInstance, Restarting, Start, Tenant};
 use crate::extract::{Body, OptionalBody, Path, Query, wait_of};
-use crate::idempotency::RepeatSafe;
+use crate::idempotency::{RepeatSafe, committed};
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 use crate::trace::TraceContext;
@@ -60,7 +62,11 @@ pub async fn start(
             (false, OnConflict::Replace) => segno::client::OnConflict::Replace,
         },
     };
-    let started = tenant.start(new, trace).await?;
+    let start = tenant.start_of(new).await?;
+    if let Some(answer) = answer_once(&app, &tenant, &repeat, (&start, &trace), wait).await? {
+        return Ok(answer);
+    }
+    let started = tenant.start(start, trace).await?;
     answer(&tenant, started.instance, started.created || made_up, wait).await
 }
 
@@ -74,34 +80,62 @@ pub async fn start(
     (status = 201, body = Started),
 ))]
 pub async fn restart(
+    State(app): State<App>,
     tenant: Tenant,
     repeat: RepeatSafe,
     Path(id): Path<String>,
     trace: TraceContext,
     OptionalBody(request): OptionalBody<Restart>,
 ) -> Result<Response, Refusal> {
-    let id = match request.new_id {
-        Some(new_id) => tenant.start_again(&id, new_id, trace).await?.instance,
-        None => {
-            tenant
-                .restart(&id, Restarting { force: request.force, request_id: repeat.uuid() }, trace)
-                .await?;
-            id
-        }
+    let Some(new_id) = request.new_id else {
+        let restarting = Restarting { force: request.force, request_id: repeat.uuid() };
+        tenant.restart(&id, restarting, trace).await?;
+        return answer(&tenant, id, true, Duration::ZERO).await;
     };
-    answer(&tenant, id, true, std::time::Duration::ZERO).await
+    let start = tenant.start_again(&id, new_id).await?;
+    if let Some(answer) = answer_once(&app, &tenant, &repeat, (&start, &trace), Duration::ZERO).await? {
+        return Ok(answer);
+    }
+    let started = tenant.start(start, trace).await?;
+    answer(&tenant, started.instance, true, Duration::ZERO).await
+}
+
+/// Starts an instance in one commit with the answer under the idempotency key of the request and its audit entry: all of it is there,
+/// or nothing. `None` when there is no key, or the instance is there already: then nothing was done.
+///
+/// # Errors
+/// Those of the start.
+pub async fn answer_once(
+    app: &App,
+    tenant: &Tenant,
+    repeat: &RepeatSafe,
+    (start, trace): (&Start, &TraceContext),
+    wait: Duration,
+) -> Result<Option<Response>, Refusal> {
+    let Some(keyed) = repeat.keyed() else { return Ok(None) };
+    if !start.is_one_commit() {
+        return keyed.claim(app).await;
+    }
+    let early = || answer(tenant, start.id().to_owned(), true, Duration::ZERO);
+    let writes = keyed.writes(app, early().await?).await?;
+    let Some(version) = tenant.start_with(start.clone(), trace.clone(), writes).await? else {
+        return keyed.faster(app).await;
+    };
+    if wait.is_zero() {
+        return Ok(Some(committed(early().await?, None)));
+    }
+    // It was started, whatever becomes of the wait.
+    match answer(tenant, start.id().to_owned(), true, wait).await {
+        Ok(whole) => Ok(Some(committed(whole, Some(version)))),
+        Err(_) => Ok(Some(committed(early().await?, None))),
+    }
 }
 
 /// Says that it was started, and shows it if it ended in time.
 ///
 /// # Errors
 /// When the store is away.
-pub async fn answer(
-    tenant: &Tenant,
-    id: String,
-    created: bool,
-    wait: std::time::Duration,
-) -> Result<Response, Refusal> {
+pub async fn answer(tenant: &Tenant, id: String, created: bool, wait: Duration) -> Result<Response, Refusal> {
     let mut instance = None;
     if !wait.is_zero() {
         let ended = tenant.ended(&id, wait).await?;

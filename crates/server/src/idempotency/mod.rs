@@ -1,0 +1,255 @@
+//! `Idempotency-Key`: a request that is sent again gets the answer of the first time.
+//!
+//! | operation | how |
+//! |---|---|
+//! | of one commit: starts, calls | its commit also has the answer under the key and the audit entry ([`Keyed`]): all of it is there, or nothing |
+//! | of several commits | the key is claimed before, and the answer stored with it after. A claim is void once the process that made it is gone ([`Incarnation`](crate::incarnation::Incarnation)); then the work is done again, and routes take their ids from the key ([`RepeatSafe`]), so that it has one effect |
+
+mod kept;
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderName, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use segno::clock;
+use segno::store::{Expect, RecordWrite};
+use sha2::{Digest, Sha256};
+
+use crate::access::Caller;
+use crate::app::App;
+use crate::audit::{Audited, Draft};
+use crate::extract;
+use crate::problem::Refusal;
+
+use kept::{Answer, Known, answer_write};
+pub use kept::{Idempotency, KeptInstead};
+
+/// The header.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+
+/// Kind of the records.
+const KIND: &str = "segno.idempotency";
+
+/// How long an answer is kept.
+const KEEP: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How long a claim without an answer holds at most: longer than any request may take.
+const CLAIM: Duration = Duration::from_secs(120);
+
+/// An answer waits so long for being kept, or for its claim to be released.
+const MAX_WAIT: Duration = Duration::from_secs(3);
+
+/// Longest key in bytes.
+const MAX_KEY_BYTES: usize = 255;
+
+/// Largest answer that is kept, in bytes.
+const MAX_ANSWER_BYTES: usize = 1024 * 1024;
+
+/// Routes whose operation keeps its answer in its own commit, so that the key need not be claimed before.
+const ONE_COMMIT: [&str; 2] = ["/v1/instances", "/v1/invocations"];
+
+/// What a route makes ids from, so that the same request twice makes the same thing once.
+#[derive(Clone)]
+pub struct RepeatSafe(Option<Arc<Keyed>>);
+
+/// A request with an idempotency key.
+pub struct Keyed {
+    id: String,
+    request: String,
+    /// What a write of the key's record had to expect when the request came.
+    expect: Expect,
+    /// The version of the claim on the key, if there is one.
+    claim: OnceLock<u64>,
+    audit: Option<Draft>,
+}
+
+/// As an extension of an answer: it was kept in the commit of its operation.
+#[derive(Debug, Clone, Copy)]
+enum KeptInCommit {
+    /// As it is.
+    Whole,
+    /// An earlier form of it, under this version; it is replaced.
+    Early(u64),
+}
+
+impl RepeatSafe {
+    /// An id that is the same whenever this request is repeated; `None` when the caller gave no key.
+    pub fn id(&self) -> Option<&str> {
+        self.keyed().map(|keyed| keyed.id.as_str())
+    }
+
+    /// The same as a UUID.
+    pub fn uuid(&self) -> Option<uuid::Uuid> {
+        let hash = Sha256::digest(self.id()?.as_bytes());
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&hash[..16]);
+        Some(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    }
+
+    /// The key, for an operation of one commit.
+    pub fn keyed(&self) -> Option<&Keyed> {
+        self.0.as_deref()
+    }
+}
+
+impl Keyed {
+    /// The writes that keep an answer and its audit entry, for the commit of the operation itself. The key's comes first.
+    ///
+    /// # Errors
+    /// When the answer cannot be kept.
+    pub async fn writes(&self, app: &App, answer: Response) -> Result<Vec<RecordWrite>, Refusal> {
+        let status = answer.status();
+        let (answer, _) = Answer::of(answer).await?;
+        let key = answer.map(|answer| answer_write(&self.id, self.expect(), &self.request, answer));
+        let audit = self.audit.as_ref().map(|draft| app.audit.write_of(draft, status));
+        Ok(key.into_iter().chain(audit).collect())
+    }
+
+    /// The answer of the same request, if that was faster.
+    ///
+    /// # Errors
+    /// `idempotency-mismatch`, `idempotency-in-flight`.
+    pub async fn faster(&self, app: &App) -> Result<Option<Response>, Refusal> {
+        if self.claim.get().is_some() {
+            return Ok(None);
+        }
+        match app.idempotency.look(&self.id, &self.request).await? {
+            Known::Answered(answer) => replayed(answer).map(Some),
+            Known::Nothing(_) => Ok(None),
+        }
+    }
+
+    /// Claims the key for work of several commits, if that is not done yet; the answer of the same request, if that was faster.
+    ///
+    /// # Errors
+    /// `idempotency-mismatch`, `idempotency-in-flight`.
+    pub async fn claim(&self, app: &App) -> Result<Option<Response>, Refusal> {
+        if self.claim.get().is_some() {
+            return Ok(None);
+        }
+        match app.idempotency.claim(&self.id, &self.request).await? {
+            Ok(version) => {
+                let _first = self.claim.set(version);
+                Ok(None)
+            }
+            Err(answer) => replayed(answer).map(Some),
+        }
+    }
+
+    fn expect(&self) -> Expect {
+        self.claim.get().map_or(self.expect, |version| Expect::Version(*version))
+    }
+}
+
+fn replayed(answer: Answer) -> Result<Response, Refusal> {
+    let mut response = answer.replay()?;
+    response.extensions_mut().insert(KeptInCommit::Whole);
+    Ok(response)
+}
+
+/// Marks an answer whose operation was committed with [`Keyed::writes`]. `early` is the version of the key's record if what was kept
+/// then is not the whole answer.
+pub fn committed(mut response: Response, early: Option<u64>) -> Response {
+    response.extensions_mut().insert(early.map_or(KeptInCommit::Whole, KeptInCommit::Early));
+    response.extensions_mut().insert(Audited);
+    response
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for RepeatSafe {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Self::Rejection> {
+        Ok(parts.extensions.get::<RepeatSafe>().cloned().unwrap_or(RepeatSafe(None)))
+    }
+}
+
+/// Answers a repeated POST with the first answer.
+pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
+    let keyed = *request.method() == Method::POST && request.headers().contains_key(IDEMPOTENCY_KEY);
+    if !keyed {
+        return next.run(request).await;
+    }
+    match answer(&app, request, next).await {
+        Ok(response) => response,
+        Err(refusal) => refusal.into_response(),
+    }
+}
+
+async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Refusal> {
+    let key = key_of(&request)?;
+    let (parts, body) = request.into_parts();
+    let body = extract::read(Request::from_parts(parts.clone(), body), app).await?;
+    let caller = parts.extensions.get::<Caller>().and_then(|caller| caller.key_id().map(str::to_owned));
+    let id = digest(&[caller.unwrap_or_default().as_bytes(), key.as_bytes()]);
+    let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
+    let fingerprint = digest(&[parts.method.as_str().as_bytes(), target.as_bytes(), &body]);
+    let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    let expect = match app.idempotency.look(&id, &fingerprint).await? {
+        Known::Answered(answer) => return answer.replay(),
+        Known::Nothing(expect) => expect,
+    };
+    let needs_claim = !ONE_COMMIT.contains(&route);
+    let audit = parts.extensions.get::<Draft>().cloned();
+    let keyed = Arc::new(Keyed { id, request: fingerprint, expect, claim: OnceLock::new(), audit });
+    if needs_claim && let Some(answer) = keyed.claim(app).await? {
+        return Ok(answer);
+    }
+    let mut request = Request::from_parts(parts, Body::from(body));
+    request.extensions_mut().insert(RepeatSafe(Some(keyed.clone())));
+    let response = next.run(request).await;
+    keep(app, &keyed, response).await
+}
+
+/// Keeps an answer for the next time, unless the commit of its operation has done so.
+async fn keep(app: &App, keyed: &Keyed, response: Response) -> Result<Response, Refusal> {
+    let expect = match response.extensions().get::<KeptInCommit>() {
+        Some(KeptInCommit::Whole) => return Ok(response),
+        Some(KeptInCommit::Early(version)) => Expect::Version(*version),
+        None => keyed.expect(),
+    };
+    // A store that is away must not delay the operation's own answer; a claim then ends by its time.
+    let (answer, response) = Answer::of(response).await?;
+    let stored = async {
+        match answer {
+            Some(answer) => app.idempotency.keep(&keyed.id, expect, &keyed.request, answer).await,
+            None => {
+                if let Some(claim) = keyed.claim.get() {
+                    app.idempotency.release(&keyed.id, *claim).await;
+                }
+            }
+        }
+    };
+    if clock::timeout(&*app.clock, MAX_WAIT, stored).await.is_none() {
+        tracing::warn!("an answer could not be kept for its idempotency key within {MAX_WAIT:?}");
+    }
+    Ok(response)
+}
+
+fn key_of(request: &Request) -> Result<String, Refusal> {
+    let mut values = request.headers().get_all(IDEMPOTENCY_KEY).iter();
+    let key = values.next().and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_sound = !key.is_empty() && key.len() <= MAX_KEY_BYTES && values.next().is_none();
+    if is_sound {
+        Ok(key.to_owned())
+    } else {
+        Err(Refusal::field(
+            "Idempotency-Key",
+            format!("must be one header of 1 to {MAX_KEY_BYTES} printable characters"),
+        ))
+    }
+}
+
+/// A digest of parts, each with its length before it, so that no two lists of parts look alike.
+fn digest(parts: &[&[u8]]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,165 @@
+//! Requests whose server dies in the middle: the repeat gets the first answer as soon as there is a server again, and what was
+//! asked for is there once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use reqwest::StatusCode;
+use segno::clock::SystemClock;
+use segno::store::Store;
+use segno_server::settings::Authentication;
+use segno_server::{Server, samples};
+use segno_testkit::faults::{CommitPoint, Fault, FaultStore};
+use serde_json::{Value, json};
+
+use crate::stand::{Ground, listener, settings};
+
+/// A request, what its answer must be, and the listing that has one row for it.
+struct Case {
+    path: &'static str,
+    body: Value,
+    status: u16,
+    listing: (&'static str, &'static str),
+    rows: usize,
+}
+
+async fn server(store: Arc<dyn Store>) -> Server {
+    let builder = Server::builder(store, settings(Authentication::None));
+    let builder = builder.registry(samples::registry()).functions(samples::functions);
+    builder.start(listener().await).await.unwrap()
+}
+
+async fn post(server: &Server, case: &Case) -> (StatusCode, bool, Value) {
+    let url = format!("http://{}{}", server.address(), case.path);
+    let call = reqwest::Client::new().post(url).header("idempotency-key", "k").json(&case.body);
+    let answer = call.send().await.unwrap();
+    let (status, replayed) = (answer.status(), answer.headers().contains_key("idempotency-replayed"));
+    (status, replayed, answer.json().await.unwrap())
+}
+
+/// Rows of a listing.
+async fn rows(server: &Server, (path, field): (&str, &str)) -> usize {
+    let url = format!("http://{}{path}", server.address());
+    let page: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
+    page[field].as_array().unwrap().len()
+}
+
+/// A store whose node dies at the write of this number that a request makes, counted from when it is armed.
+fn dying(store: Arc<dyn Store>, fault: Fault) -> (Arc<FaultStore>, Arc<AtomicI64>) {
+    let left = Arc::new(AtomicI64::new(i64::MIN));
+    let counted = left.clone();
+    let plan = move |point: CommitPoint| {
+        let is_of_a_request = ["commit_records", "enqueue_for_orchestrator"].contains(&point.operation);
+        let is_it = is_of_a_request && counted.fetch_sub(1, Ordering::SeqCst) == 1;
+        if is_it { fault } else { Fault::None }
+    };
+    (FaultStore::new(store, SystemClock::shared(), Box::new(plan)), left)
+}
+
+/// Sends a request to a server that dies at one of its writes, and repeats it at the next one. Whether the server died.
+async fn cut_off(case: &Case, number: i64, fault: Fault) -> bool {
+    let ground = Ground::new().await;
+    let (store, left) = dying(ground.store.clone(), fault);
+    let first = server(store.clone()).await;
+    left.store(number, Ordering::SeqCst);
+    let answered = tokio::select! {
+        biased;
+        () = store.died() => None,
+        answer = post(&first, case) => Some(answer),
+    };
+    left.store(i64::MIN, Ordering::SeqCst);
+    drop(first);
+    let second = server(ground.store.clone()).await;
+    let again = post(&second, case).await;
+    let told = format!("{} {number} {fault:?}: {again:?}", case.path);
+    assert_eq!(again.0.as_u16(), case.status, "{told}");
+    if let Some(first) = &answered {
+        assert_eq!((first.0, &first.2), (again.0, &again.2), "{told}");
+        assert!(again.1, "{told}");
+    }
+    assert_eq!(rows(&second, case.listing).await, case.rows, "{told}");
+    let once_more = post(&second, case).await;
+    assert_eq!((once_more.0, once_more.1, &once_more.2), (again.0, true, &again.2), "{told}");
+    answered.is_none()
+}
+
+async fn cut_off_everywhere(case: Case) {
+    for fault in [Fault::CrashBefore, Fault::CrashAfter] {
+        let mut number = 1;
+        while cut_off(&case, number, fault).await {
+            number += 1;
+        }
+        assert!(number > 1, "{} makes no write", case.path);
+    }
+}
+
+fn start(body: Value) -> Case {
+    Case {
+        path: "/v1/instances",
+        body,
+        status: 201,
+        listing: ("/v1/instances?orchestration=greet", "instances"),
+        rows: 1,
+    }
+}
+
+#[tokio::test]
+async fn a_start_under_an_id_of_its_own() {
+    let input = json!({ "name": "Ada" });
+    cut_off_everywhere(start(json!({ "orchestration": "greet", "id": "mine", "input": input }))).await;
+}
+
+#[tokio::test]
+async fn a_start_without_an_id() {
+    cut_off_everywhere(start(json!({ "orchestration": "greet", "input": { "name": "Ada" } }))).await;
+}
+
+#[tokio::test]
+async fn a_call_of_a_function() {
+    let listing = ("/v1/instances?orchestration=invoke", "instances");
+    let body = json!({ "function": "echo", "input": 1 });
+    cut_off_everywhere(Case { path: "/v1/invocations", body, status: 201, listing, rows: 1 }).await;
+}
+
+#[tokio::test]
+async fn an_action() {
+    let body = json!({ "tool_name": "echo", "next_tick_at": "2999-01-01T00:00:00Z" });
+    let listing = ("/v1/actions", "actions");
+    cut_off_everywhere(Case { path: "/v1/actions", body, status: 201, listing, rows: 1 }).await;
+}
+
+#[tokio::test]
+async fn a_recurring_action() {
+    let body = json!({ "cron_expr": "0 0 1 1 *", "function": "echo", "input": 1 });
+    let listing = ("/v1/recurring", "recurring_actions");
+    cut_off_everywhere(Case { path: "/v1/recurring", body, status: 201, listing, rows: 1 }).await;
+}
+
+#[tokio::test]
+async fn requests_with_one_key_at_the_same_time_have_one_effect_and_one_answer() {
+    let ground = Ground::new().await;
+    let server = server(ground.store.clone()).await;
+    let case = start(json!({ "orchestration": "greet", "id": "mine", "input": { "name": "Ada" } }));
+    let (one, two, three) = tokio::join!(post(&server, &case), post(&server, &case), post(&server, &case));
+    for answer in [&one, &two, &three] {
+        assert_eq!((answer.0.as_u16(), &answer.2), (201, &one.2));
+    }
+    assert_eq!([one, two, three].iter().filter(|answer| answer.1).count(), 2);
+    assert_eq!(rows(&server, case.listing).await, 1);
+}
+
+#[tokio::test]
+async fn a_start_whose_id_is_taken_is_refused_again_and_again() {
+    let ground = Ground::new().await;
+    let server = server(ground.store.clone()).await;
+    let body = json!({ "orchestration": "greet", "id": "mine", "input": { "name": "Ada" } });
+    let url = format!("http://{}/v1/instances", server.address());
+    assert_eq!(reqwest::Client::new().post(url).json(&body).send().await.unwrap().status(), 201);
+    for replayed in [false, true] {
+        let refused = post(&server, &start(body.clone())).await;
+        assert_eq!(
+            (refused.0.as_u16(), refused.1, &refused.2["code"]),
+            (409, replayed, &json!("instance-exists"))
+        );
+    }
+}

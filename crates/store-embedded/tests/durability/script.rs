@@ -163,6 +163,7 @@ pub async fn run(step: &Step, store: &dyn Store, clock: &Arc<VirtualClock>) -> S
                 writes: (0..=random.below(2)).map(|_| write(random)).collect(),
                 orchestrator_items: vec![message(random, now_ms)],
                 worker_items: vec![activity(random, "ab", now_ms)],
+                ..RecordBatch::default()
             };
             said(store.commit_records(batch).await)
         }

@@ -50,7 +50,7 @@ async fn a_key_belongs_to_one_request() {
 #[tokio::test]
 async fn refusals_are_repeated_too() {
     let stand = Stand::open().await;
-    let wrong = json!({ "orchestration": "" });
+    let wrong = json!({ "orchestration": "greet", "id": " " });
     for replayed in [false, true] {
         let answer = post(&stand, "k", "/v1/instances", &wrong).await;
         assert_eq!(answer.status(), StatusCode::BAD_REQUEST);

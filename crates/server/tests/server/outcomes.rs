@@ -62,6 +62,7 @@ impl Failing {
         });
         let store = FaultStore::new(ground.store.clone(), clock.clone(), plan);
         let builder = Server::builder(store, api_only()).clock(clock).functions(samples::functions);
+        let builder = builder.registry(samples::registry());
         let mut server = builder.start(listener().await).await.unwrap();
         let key = server.take_first_key().unwrap_or_else(|| key.to_owned());
         Failing { server, key, fault, met }

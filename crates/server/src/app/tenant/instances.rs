@@ -196,15 +196,13 @@ impl Tenant {
         call.only_if_present().await.map_err(|error| self.refused(error))
     }
 
-    /// Cancels an instance. That one has ended meanwhile is as good.
+    /// Cancels an instance.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// `instance-ended` when there is nothing left to cancel, and those of the engine.
     pub async fn cancel(&self, id: &str, reason: String) -> Result<(), Refusal> {
-        match self.resources().client.cancel(&self.stored(id), reason).await {
-            Err(error) if error.code() == segno::Code::InstanceEnded => Ok(()),
-            cancelled => cancelled.map_err(|error| self.refused(error)),
-        }
+        let cancelled = self.resources().client.cancel(&self.stored(id), reason).await;
+        cancelled.map_err(|error| self.refused(error))
     }
 
     /// Pauses an instance.

@@ -58,10 +58,9 @@ impl Client {
 /// Gives a POST a key of its own, unless it has one or is safe without.
 fn make_repeatable(request: &mut Request) {
     let needs_key = *request.method() == Method::POST && !is_of_a_worker(request);
-    if needs_key && !request.headers().contains_key(IDEMPOTENCY_KEY) {
-        if let Some(key) = random_key() {
-            request.headers_mut().insert(IDEMPOTENCY_KEY, key);
-        }
+    let key = (needs_key && !request.headers().contains_key(IDEMPOTENCY_KEY)).then(random_key);
+    if let Some(key) = key.flatten() {
+        request.headers_mut().insert(IDEMPOTENCY_KEY, key);
     }
 }
 

@@ -237,7 +237,7 @@ mod tests {
             ("segno-bench run hello --nodes 0", "0 is not in 1..=16"),
             ("segno-bench run hello --seconds 0", "0 is not in 1..=3600"),
             ("segno-bench run hello --timers 0", "0 is not in 1..=1000000"),
-            ("segno-bench run hello --store redis:", "unknown store"),
+            ("segno-bench run hello --store redis:", "no store of the kind"),
             ("segno-bench run hello --store postgres://localhost/segno?schema=A", "cannot be a schema"),
         ] {
             let error = parse(line).unwrap_err();

@@ -69,7 +69,7 @@ fn an_unknown_store_is_refused() {
     let output = bench(&["run", "hello", "--store", "mysql://nowhere/segno"]);
     assert_eq!(output.status.code(), Some(2));
     let error = String::from_utf8(output.stderr).unwrap();
-    assert!(error.contains("unknown store"), "{error}");
+    assert!(error.contains("no store of the kind"), "{error}");
     assert!(output.stdout.is_empty());
 }
 

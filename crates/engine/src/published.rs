@@ -11,6 +11,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::{self, Clock, duration_ms};
+use crate::error::Error;
+use crate::names;
 use crate::registry::Registry;
 use crate::store::{Expect, ListRecords, ProviderError, Record, RecordBatch, RecordWrite, Store};
 
@@ -52,8 +54,9 @@ impl PublishedOrchestration {
 /// Whether a node has an orchestration of this name, or had it within [`PUBLISHED_FOR`].
 ///
 /// # Errors
-/// Those of the store.
-pub async fn is_published(store: &dyn Store, name: &str) -> Result<bool, ProviderError> {
+/// `invalid-name` when nothing can have this name, and those of the store.
+pub async fn is_published(store: &dyn Store, name: &str) -> Result<bool, Error> {
+    names::check_name("orchestration name", name)?;
     Ok(store.get_record(PUBLISHED_KIND, name).await?.is_some())
 }
 

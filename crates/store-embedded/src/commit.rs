@@ -234,7 +234,7 @@ impl State {
         let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
         let item_id = self.tables.facts.last_item_id + 1;
         self.tables.insert_activity(item_id, &message, visible_at_ms);
-        let Err(message) = self.lease_on_arrival(item_id, message, visible_at_ms, now_ms) else { return };
+        let Some(message) = self.lease_on_arrival(item_id, message, visible_at_ms, now_ms) else { return };
         self.unsynced.filling_mut().items.push((item_id, visible_at_ms));
         let standing = Standing { id: item_id, visible_at_ms: HELD_MS, attempts: 0 };
         self.work.restore(standing, message, now_ms);

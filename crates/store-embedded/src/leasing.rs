@@ -148,11 +148,11 @@ impl State {
         message: WorkerMessage,
         visible_at_ms: u64,
         now_ms: u64,
-    ) -> Result<(), WorkerMessage> {
+    ) -> Option<WorkerMessage> {
         let batch = self.unsynced.filling_sequence();
         let tag = message.tag.as_deref().filter(|_| message.session_id.is_none() && visible_at_ms <= now_ms);
         let Some((lessee, lock_timeout)) = tag.and_then(|tag| self.lessees.find(tag, batch)) else {
-            return Err(message);
+            return Some(message);
         };
         let token = self.take_token();
         let lock = ItemLock { token, until_ms: now_ms.saturating_add(duration_ms(lock_timeout)) };
@@ -167,7 +167,7 @@ impl State {
         };
         self.lessees.grant(lessee, item, batch);
         self.work.restore_locked(standing, message, ItemLock { until_ms: HELD_MS, ..lock });
-        Ok(())
+        None
     }
 
     /// What was leased to a fetch while it waited, and the batch that must be durable before it may

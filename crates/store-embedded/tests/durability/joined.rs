@@ -134,6 +134,8 @@ fn nothing_joins_while_something_of_the_instance_is_on_its_way() {
         // It changes nothing that the turn would look at.
         let empty = AckOrchestrationItem::empty(item.lock_token, 1);
         let before = waits!(store.ack_orchestration_item(Arc::new(empty)));
+        // Until then another thread may have it, and the two could come in either order.
+        held.wait_for_sync();
         let refused = waits!(store.ack_orchestration_item(joining(&work)));
         drop(held);
         before.await.unwrap();

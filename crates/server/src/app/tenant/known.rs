@@ -22,10 +22,13 @@ impl Tenant {
     /// Refuses the name of an orchestration that no node has.
     ///
     /// # Errors
-    /// `unknown-orchestration` with the nearest names, and those of the store.
+    /// `unknown-orchestration` with the nearest names, `invalid-name`, and those of the store.
     pub async fn check_known(&self, name: &str) -> Result<(), Refusal> {
         let (own, store) = (&self.app.orchestrations, &*self.resources().store);
-        if own.iter().any(|(own, _)| own == name) || published::is_published(store, name).await? {
+        if own.iter().any(|(own, _)| own == name) {
+            return Ok(());
+        }
+        if published::is_published(store, name).await.map_err(|error| self.refused(error))? {
             return Ok(());
         }
         let names = published::published(store, None, MAX_COMPARED).await?;

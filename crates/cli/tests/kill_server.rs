@@ -158,7 +158,8 @@ async fn a_repeated_start_gets_its_first_answer_as_soon_as_the_server_is_back() 
         let mut server = Process::dev(directory.path());
         // Whether the first try was done cannot be known. The repeat is a start that succeeds in either case, and at once.
         let client = Client::new(&server.address).unwrap().retry_for(Duration::ZERO);
-        for id in std::mem::take(&mut *unanswered.lock().unwrap()) {
+        let cut_off = std::mem::take(&mut *unanswered.lock().unwrap());
+        for id in cut_off {
             let again = client.start(&start_of(&id), Some(&id), Duration::ZERO).await;
             assert!(again.unwrap_or_else(|error| panic!("{id}: {error}")).created, "{id}");
             assert_eq!(client.instance(&id, PATIENCE).await.unwrap().status, Status::Completed, "{id}");

@@ -40,7 +40,7 @@ impl StoreHarness for Embedded {
     }
 
     async fn reopen(&self, open: OpenStore) -> OpenStore {
-        let ClockHandle::Virtual(clock) = open.clock else { panic!("the clock that it was opened with") };
+        let ClockHandle::Virtual(clock) = open.clock else { unreachable!("it is opened with that clock") };
         drop(open.store);
         self.open_on(clock)
     }

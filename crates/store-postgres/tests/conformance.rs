@@ -23,7 +23,7 @@ impl StoreHarness for Postgres {
     }
 
     async fn reopen(&self, open: OpenStore) -> OpenStore {
-        let ClockHandle::Stepped(clock) = open.clock else { panic!("the clock that it was opened with") };
+        let ClockHandle::Stepped(clock) = open.clock else { unreachable!("it is opened with that clock") };
         drop(open.store);
         let schema = self.schema.get_or_init(Schema::take).await;
         let store = schema.open(schema.options().clock(clock.local())).await;

@@ -18,11 +18,14 @@ use tokio::sync::Notify;
 
 use crate::stand::{Ground, PATIENCE, Stand, json_of, listener, settings};
 
+/// Which writes of a store fail, and how.
+type FaultPlan = Box<dyn Fn(CommitPoint) -> Fault + Send>;
+
 /// A server without a runtime, whose store fails as a test says.
 struct Failing {
     server: Server,
     key: String,
-    fault: Arc<Mutex<Box<dyn Fn(CommitPoint) -> Fault + Send>>>,
+    fault: Arc<Mutex<FaultPlan>>,
     /// Told of every write that meets a fault.
     met: Arc<Notify>,
 }
@@ -47,7 +50,7 @@ fn api_only() -> Settings {
 
 impl Failing {
     async fn new(ground: &Ground, key: &str, clock: Arc<dyn Clock>) -> Self {
-        let fault: Arc<Mutex<Box<dyn Fn(CommitPoint) -> Fault + Send>>> =
+        let fault: Arc<Mutex<FaultPlan>> =
             Arc::new(Mutex::new(Box::new(|_| Fault::None)));
         let met = Arc::new(Notify::new());
         let plan = Box::new({

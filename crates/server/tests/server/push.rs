@@ -193,7 +193,7 @@ async fn two_workers(permits: &Arc<Semaphore>, called: mpsc::UnboundedSender<()>
             StatusCode::NO_CONTENT
         }
     };
-    let router = Router::new().route("/slow", post(slow)).route("/fast", post(|| async { StatusCode::OK }));
+    let router = Router::new().route("/late", post(slow)).route("/prompt", post(|| async { StatusCode::OK }));
     let listener = listener().await;
     let url = format!("http://localhost:{}", listener.local_addr().unwrap().port());
     tokio::spawn(async move { axum::serve(listener, router).await });
@@ -208,7 +208,7 @@ async fn no_call_waits_for_a_pause_however_many_there_are_and_however_slow_anoth
     let secret = NamedTempFile::new().unwrap();
     std::fs::write(secret.path(), "a shared secret").unwrap();
     let mut settings = settings(Authentication::None);
-    for name in ["slow", "fast"] {
+    for name in ["late", "prompt"] {
         let push = json!({ "url": format!("{url}/{name}"), "secret": { "file": secret.path() }, "allow_hosts": HERE });
         let declaration = serde_json::from_value(json!({ "executor": "remote", "push": push })).unwrap();
         settings.functions.insert(name.parse().unwrap(), declaration);
@@ -223,13 +223,13 @@ async fn no_call_waits_for_a_pause_however_many_there_are_and_however_slow_anoth
             client.invoke(&request, PATIENCE).await.unwrap().instance.unwrap().status
         });
     };
-    (0..SENT_AT_ONCE + 4).for_each(|number| call(&mut callers, "slow", number));
+    (0..SENT_AT_ONCE + 4).for_each(|number| call(&mut callers, "late", number));
     for _ in 0..SENT_AT_ONCE {
         slow_calls.recv().await.unwrap();
     }
     let slow = std::mem::take(&mut callers);
     for _ in 0..3 {
-        (0..64).for_each(|number| call(&mut callers, "fast", number));
+        (0..64).for_each(|number| call(&mut callers, "prompt", number));
         while let Some(ended) = callers.join_next().await {
             assert_eq!(ended.unwrap(), Status::Completed);
         }

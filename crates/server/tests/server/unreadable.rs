@@ -25,7 +25,13 @@ impl World {
         World { stand: Stand::on(settings(Authentication::Keys), &ground).await, ground }
     }
 
+    /// Stores a record as an earlier version may have: also before there was an index of its kind.
     async fn put(&self, kind: &str, id: &str, body: &str) {
+        let not_indexed = RecordWrite::Delete {
+            kind: format!("{kind}-order-built"),
+            id: "default/default/".to_owned(),
+            expect: Expect::Anything,
+        };
         let write = RecordWrite::Put {
             kind: kind.to_owned(),
             id: id.to_owned(),
@@ -34,7 +40,7 @@ impl World {
             time_to_live: None,
             body: body.to_owned().into(),
         };
-        let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
+        let batch = RecordBatch { writes: vec![write, not_indexed], ..RecordBatch::default() };
         self.ground.store.commit_records(batch).await.unwrap();
     }
 

@@ -9,6 +9,10 @@ use std::fmt;
 /// A number of at most this many characters and without an exponent is always within a double.
 const LONGEST_SURE_NUMBER: usize = 300;
 
+/// A name that `serde_json` reads as an order to parse the value behind it once more, so that readers would see something else
+/// than was checked, nested as deep as the sender likes.
+const RESERVED_NAME: &str = "$serde_json::private::RawValue";
+
 /// How a text breaks the rule, and at which byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Broken {
@@ -18,6 +22,8 @@ pub(crate) enum Broken {
     NumberTooLarge { at: usize },
     /// A `\u` escape is one half of a surrogate pair without the other.
     LoneSurrogate { at: usize },
+    /// A name in an object is [`RESERVED_NAME`].
+    ReservedName { at: usize },
 }
 
 impl fmt::Display for Broken {
@@ -36,6 +42,9 @@ impl fmt::Display for Broken {
                 "the escape at byte {at} is one half of a UTF-16 surrogate pair, which is not text; write both halves, or \
                  encode binary data as base64"
             ),
+            Broken::ReservedName { at } => {
+                write!(f, "the name {RESERVED_NAME:?} at byte {at} is reserved; use another one")
+            }
         }
     }
 }
@@ -46,7 +55,13 @@ pub(crate) fn check(json: &str, max_levels: usize) -> Result<(), Broken> {
     let (mut at, mut levels) = (0, 0_usize);
     while let Some(byte) = bytes.get(at) {
         at = match byte {
-            b'"' => string(bytes, at + 1)?,
+            b'"' => {
+                let end = string(bytes, at + 1)?;
+                if is_reserved_name(bytes, at, end) {
+                    return Err(Broken::ReservedName { at });
+                }
+                end
+            }
             b'-' | b'0'..=b'9' => number(bytes, at)?,
             b'[' | b'{' => {
                 levels += 1;
@@ -63,6 +78,44 @@ pub(crate) fn check(json: &str, max_levels: usize) -> Result<(), Broken> {
         };
     }
     Ok(())
+}
+
+/// Refuses a text that is to be read as JSON and has [`RESERVED_NAME`] in an object; what else the rule says is not looked at.
+pub(crate) fn check_names(json: &[u8]) -> Result<(), Broken> {
+    let mut at = 0;
+    while let Some(byte) = json.get(at) {
+        at = match byte {
+            b'"' => {
+                let end = string_end(json, at + 1);
+                if is_reserved_name(json, at, end) {
+                    return Err(Broken::ReservedName { at });
+                }
+                end
+            }
+            _ => at + 1,
+        };
+    }
+    Ok(())
+}
+
+/// Whether the string between these places, with its quotes, is [`RESERVED_NAME`] and the name of something.
+fn is_reserved_name(bytes: &[u8], from: usize, end: usize) -> bool {
+    let quoted = &bytes[from..end];
+    let may_be = quoted.len() >= RESERVED_NAME.len() + 2 && matches!(quoted.get(1), Some(b'$' | b'\\'));
+    let is_name = || bytes[end..].iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b':');
+    may_be && is_name() && serde_json::from_slice::<String>(quoted).is_ok_and(|name| name == RESERVED_NAME)
+}
+
+/// Where a string ends that begins behind this quote, whatever its escapes say.
+fn string_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(byte) = bytes.get(at) {
+        at = match byte {
+            b'"' => return at + 1,
+            b'\\' => at + 2,
+            _ => at + 1,
+        };
+    }
+    bytes.len()
 }
 
 /// Reads a number and returns where it ends.
@@ -154,6 +207,30 @@ mod tests {
             assert_eq!(check(&format!("[{broken}]"), 100), Err(Broken::NumberTooLarge { at: 1 }), "{broken}");
         }
         assert_eq!(check(r#""1e400""#, 100), Ok(()));
+    }
+
+    #[test]
+    fn the_name_that_the_parser_takes_for_an_order_is_reserved() {
+        let name = RESERVED_NAME;
+        let escaped = format!("\\u0024{}", &name[1..]);
+        let half = name.replace("private", "pr\\u0069vate");
+        for name in [name, &escaped, &half] {
+            for (json, at) in
+                [(format!(r#"{{"{name}":"1"}}"#), 1), (format!(r#"[{{"a":1,"{name}" \n: "[]"}}]"#), 8)]
+            {
+                let json = json.replace("\\n", "\n");
+                assert_eq!(check(&json, 100), Err(Broken::ReservedName { at }), "{json}");
+                assert_eq!(check_names(json.as_bytes()), Err(Broken::ReservedName { at }), "{json}");
+            }
+            assert_eq!(check(&format!(r#"["{name}"]"#), 100), Ok(()));
+            assert_eq!(check_names(format!(r#"{{"a":"{name}"}}"#).as_bytes()), Ok(()));
+        }
+        // What is inside a text is a text; what is no JSON has no names.
+        let inner = serde_json::json!({ "text": format!(r#"{{"{name}":"1"}}"#) }).to_string();
+        assert_eq!((check(&inner, 100), check_names(inner.as_bytes())), (Ok(()), Ok(())));
+        for odd in ["\"", "\"\\", "{\"$", "\\"] {
+            assert_eq!(check_names(odd.as_bytes()), Ok(()), "{odd}");
+        }
     }
 
     #[test]

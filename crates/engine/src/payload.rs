@@ -86,6 +86,15 @@ impl Payload {
         Ok(json_rule::check(&self.0, MAX_PAYLOAD_DEPTH)?)
     }
 
+    /// Refuses JSON text, such as the body of a request, that has a name in it which the parser of this program takes for an order.
+    /// It must not be parsed into values. [`Payload::from_json`] and [`Payload::check`] refuse it as well.
+    ///
+    /// # Errors
+    /// `payload-not-json`.
+    pub fn check_names(json: &[u8]) -> Result<(), Error> {
+        Ok(json_rule::check_names(json)?)
+    }
+
     /// The JSON `null`.
     pub fn null() -> Self {
         Payload("null".into())
@@ -117,7 +126,9 @@ impl From<Broken> for Error {
     fn from(broken: Broken) -> Self {
         let code = match broken {
             Broken::TooDeep { .. } => Code::PayloadTooDeep,
-            Broken::NumberTooLarge { .. } | Broken::LoneSurrogate { .. } => Code::PayloadNotJson,
+            Broken::NumberTooLarge { .. } | Broken::LoneSurrogate { .. } | Broken::ReservedName { .. } => {
+                Code::PayloadNotJson
+            }
         };
         Error::new(code, broken.to_string())
     }

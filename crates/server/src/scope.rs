@@ -90,6 +90,9 @@ impl Scope {
         if id.is_empty() || id.trim() != id {
             return Err(Refusal::field("id", "is empty, or starts or ends with white space"));
         }
+        if matches!(id, "." | ".." | "bulk") {
+            return Err(Refusal::field("id", "cannot be '.', '..' or 'bulk', which no path leads to"));
+        }
         Ok(self.stored(id))
     }
 
@@ -230,7 +233,7 @@ mod tests {
         let scope = Scope::new("shop", "eu").unwrap();
         assert_eq!(scope.stored("a/b"), "shop/eu/a/b");
         assert!(scope.stored_new("a b").is_ok());
-        for bad in ["", " a", "a\t"] {
+        for bad in ["", " a", "a\t", ".", "..", "bulk"] {
             assert!(scope.stored_new(bad).is_err(), "{bad:?}");
         }
         assert_eq!(scope.shown("shop/eu/a/b"), Some("a/b"));

@@ -18,7 +18,7 @@ impl Refusal {
     /// No room on the disk; goes away by itself.
     pub fn full(error: &dyn std::fmt::Display) -> Self {
         let message = format!(
-            "the disk is full ({error}); what was not acknowledged is written when there is room, make some"
+            "the disk of the store is full ({error}); writes are refused until there is room, make some"
         );
         Refusal { kind: ErrorKind::Unavailable, message, passes: true }
     }

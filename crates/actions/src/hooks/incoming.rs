@@ -134,6 +134,12 @@ impl Seen<'_> {
         names
     }
 
+    /// The body as JSON.
+    fn parsed(&self) -> Result<Value, String> {
+        segno::Payload::check_names(self.body).map_err(|error| error.to_string())?;
+        serde_json::from_slice(self.body).map_err(|error| error.to_string())
+    }
+
     fn value_of(&self, name: &str, missing: &mut Vec<(&'static str, String)>) -> Option<Value> {
         let texts = |map: &BTreeMap<String, String>| {
             Value::Object(
@@ -146,7 +152,7 @@ impl Seen<'_> {
             "id" => Value::from(self.id.to_string()),
             "namespace" => Value::from(self.scope.namespace.as_str()),
             "params" => texts(self.params),
-            "payload" => match serde_json::from_slice(self.body) {
+            "payload" => match self.parsed() {
                 Ok(value) => value,
                 Err(error) => {
                     let reason =

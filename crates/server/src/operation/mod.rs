@@ -19,6 +19,7 @@ use std::time::Duration;
 
 use axum::http::Method;
 use segno::clock::{Clock, duration_ms};
+use tokio::sync::Notify;
 
 pub use store::TrackedStore;
 
@@ -35,6 +36,8 @@ pub struct Operation {
     clock: Arc<dyn Clock>,
     kind: Kind,
     deadline_ms: AtomicU64,
+    /// Notified when the deadline has become an earlier one.
+    earlier: Notify,
     /// Writes that were done, are under way, or have an unknown outcome.
     writes: AtomicUsize,
 }
@@ -70,7 +73,7 @@ impl Operation {
     pub fn new(kind: Kind, clock: Arc<dyn Clock>, arrival: Duration) -> Arc<Self> {
         let deadline_ms = clock.now_ms().saturating_add(duration_ms(arrival + LIMIT));
         let (deadline_ms, writes) = (AtomicU64::new(deadline_ms), AtomicUsize::new(0));
-        Arc::new(Operation { clock, kind, deadline_ms, writes })
+        Arc::new(Operation { clock, kind, deadline_ms, earlier: Notify::new(), writes })
     }
 
     /// Runs a future as this operation; `None` when its deadline has passed before its end.
@@ -81,8 +84,11 @@ impl Operation {
                 if self.clock.now_ms() >= deadline_ms {
                     return;
                 }
-                // The deadline may have moved meanwhile.
-                self.clock.sleep_until_ms(deadline_ms).await;
+                // The deadline may have moved meanwhile, in both directions.
+                tokio::select! {
+                    () = self.clock.sleep_until_ms(deadline_ms) => {}
+                    () = self.earlier.notified() => {}
+                }
             }
         };
         tokio::select! {
@@ -112,6 +118,7 @@ pub fn arrived() {
     let _outside = CURRENT.try_with(|operation| {
         let deadline_ms = operation.clock.now_ms().saturating_add(duration_ms(LIMIT));
         operation.deadline_ms.fetch_min(deadline_ms, Ordering::Relaxed);
+        operation.earlier.notify_one();
     });
 }
 
@@ -124,4 +131,30 @@ pub fn extend(by: Duration) {
 /// How far the current operation may have got.
 pub fn effect() -> Effect {
     CURRENT.try_with(|operation| operation.effect()).unwrap_or(Effect::ReadOnly)
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_testkit::clock::VirtualClock;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_deadline_is_that_of_the_arrival_also_when_it_was_waited_for_before() {
+        let clock = VirtualClock::new();
+        let operation = Operation::new(Kind::Write, clock.clone(), Duration::from_secs(30));
+        let running = tokio::spawn(async move {
+            let arrives_late = async {
+                tokio::task::yield_now().await;
+                arrived();
+                std::future::pending::<()>().await;
+            };
+            operation.run(arrives_late).await
+        });
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        clock.advance(LIMIT);
+        assert_eq!(running.await.unwrap(), None);
+    }
 }

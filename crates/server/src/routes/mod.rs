@@ -27,6 +27,8 @@ use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
 use segno_api::problem::PROBLEM_JSON;
 use utoipa::openapi::path::Operation as DocumentedOperation;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
@@ -151,9 +153,12 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         all = all.merge(if app.needs_keys() { needing_a_key(group) } else { group });
     }
     let (router, document) = all.split_for_parts();
-    let page = SwaggerUi::new("/docs").url("/openapi.json", document.clone());
+    // Made once: it is large, and may be read without a key.
+    let json = Bytes::from(document.to_json().expect("the document is plain data"));
+    let page = SwaggerUi::new("/docs").config(utoipa_swagger_ui::Config::from("/openapi.json"));
     let router = router
         .merge(page)
+        .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
         .fallback(nothing_here)
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(app.settings.server.max_body_bytes))

@@ -12,7 +12,7 @@ use segno_server::{Server, samples};
 use segno_testkit::faults::{CommitPoint, Fault, FaultStore};
 use serde_json::{Value, json};
 
-use crate::stand::{Ground, listener, settings};
+use crate::stand::{Ground, PATIENCE, listener, settings};
 
 /// A request, what its answer must be, and the listing that has one row for it.
 struct Case {
@@ -77,6 +77,13 @@ async fn cut_off(case: &Case, number: i64, fault: Fault) -> bool {
         assert_eq!((first.0, &first.2), (again.0, &again.2), "{told}");
         assert!(again.1, "{told}");
     }
+    // An instance is listed from its first turn on.
+    let listed = async {
+        while rows(&second, case.listing).await < case.rows {
+            tokio::task::yield_now().await;
+        }
+    };
+    segno::clock::timeout(&SystemClock, PATIENCE, listed).await.expect("it is listed");
     assert_eq!(rows(&second, case.listing).await, case.rows, "{told}");
     let once_more = post(&second, case).await;
     assert_eq!((once_more.0, once_more.1, &once_more.2), (again.0, true, &again.2), "{told}");

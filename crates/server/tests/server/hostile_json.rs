@@ -59,6 +59,8 @@ fn cases() -> Vec<Case> {
         case("a NUL", r#"{"t":"\u0000"}"#, None),
         case("a name twice", r#"{"a":1,"a":2}"#, None),
         case("a long text", &format!(r#"{{"t":"{}"}}"#, "x".repeat(300_000)), None),
+        case("a name that the parser obeys", r#"{"$serde_json::private::RawValue":"[[1]]"}"#, ODD),
+        case("the same, escaped", r#"{"a":{"\u0024serde_json::private::RawValue":"[[1]]"}}"#, ODD),
         case("spaces", r#"{ "a" :  1 }"#, None),
     ]
 }

@@ -116,6 +116,10 @@ async fn signals_pauses_and_cancels_reach_an_instance() {
     // What was cancelled can still be read.
     let first = client.history("cancelled", Some(1), 0).await.unwrap();
     assert!(first.events.iter().any(|event| event.kind == "OrchestrationFailed"), "{first:?}");
+    // An execution that has not begun cannot be replaced by force.
+    while client.history("cancelled", Some(2), 0).await.unwrap().events.is_empty() {
+        tokio::task::yield_now().await;
+    }
     let by_force = Restart { force: true, new_id: None };
     client.restart("cancelled", &by_force).await.unwrap();
     assert_eq!(client.instance("cancelled", Duration::ZERO).await.unwrap().execution, 3);

@@ -50,8 +50,7 @@ fn api_only() -> Settings {
 
 impl Failing {
     async fn new(ground: &Ground, key: &str, clock: Arc<dyn Clock>) -> Self {
-        let fault: Arc<Mutex<FaultPlan>> =
-            Arc::new(Mutex::new(Box::new(|_| Fault::None)));
+        let fault: Arc<Mutex<FaultPlan>> = Arc::new(Mutex::new(Box::new(|_| Fault::None)));
         let met = Arc::new(Notify::new());
         let plan = Box::new({
             let (fault, met) = (fault.clone(), met.clone());
@@ -317,8 +316,9 @@ async fn a_refusal_is_neither_replaced_nor_delayed_by_an_audit_log_that_cannot_b
 
 #[tokio::test]
 async fn a_success_stays_one_when_its_audit_entry_is_late() {
-    let ground = Ground::new().await;
     let clock = VirtualClock::new();
+    // In memory whatever this run is about: only then is the request at its wait when this thread says so.
+    let ground = Ground::on_clock(clock.clone());
     let failing = Failing::new(&ground, "", clock.clone()).await;
     failing.fail(|point| match point.operation {
         "commit_records" => Fault::FailBefore,

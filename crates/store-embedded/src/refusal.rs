@@ -18,7 +18,7 @@ impl Refusal {
     /// No room on the disk; goes away by itself.
     pub fn full(error: &dyn std::fmt::Display) -> Self {
         let message = format!(
-            "the disk of the store is full ({error}); writes are refused until there is room, make some"
+            "the disk is full ({error}); writes of the store are refused until there is room, make some"
         );
         Refusal { kind: ErrorKind::Unavailable, message, passes: true }
     }

@@ -95,7 +95,7 @@ pub struct Effective {
 
 impl Effective {
     /// Every setting as `section.name`, its value and where it came from, in order of names. One without a value has
-    /// [`UNSET`] in its place.
+    /// `unset` in its place.
     pub fn lines(&self) -> Vec<(String, String, Origin)> {
         let table = Table::try_from(&self.settings).unwrap_or_default();
         let mut values: BTreeMap<String, String> =

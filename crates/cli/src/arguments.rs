@@ -7,6 +7,8 @@ use clap_complete::Shell;
 use segno_stores::StoreUrl;
 
 use crate::action::arguments::ActionArguments;
+use crate::moment::{self, Moment, future_help};
+use crate::output::{Clocks, ColorChoice, Colours, CommandLine, Format, Output, Paging};
 use crate::recurring::arguments::RecurringArguments;
 use crate::remote::arguments::{Connection, RemoteCommand};
 
@@ -14,9 +16,13 @@ use crate::remote::arguments::{Connection, RemoteCommand};
 #[derive(Debug, Parser)]
 #[command(name = "segno", version, arg_required_else_help = true)]
 pub struct Arguments {
-    /// What to print.
-    #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
-    pub output: Format,
+    /// How to print.
+    #[command(flatten)]
+    pub printing: PrintingArguments,
+
+    /// Which server. Every verb that talks to one has these flags too; the others refuse them.
+    #[command(flatten)]
+    pub connection: Connection,
 
     /// What to do.
     #[command(subcommand)]
@@ -52,6 +58,9 @@ pub enum Command {
     #[command(after_help = "Examples:\n  segno bench run hello --store segno:./bench --concurrency 256\n  \
                             segno bench floor --store segno:./bench --concurrency 256\n  segno bench http start")]
     Bench(BenchArguments),
+    /// Print the version, what it was built with, and the formats of stores that it reads and writes.
+    #[command(after_help = "Example:\n  segno version -o json")]
+    Version,
     /// Print completions for a shell.
     #[command(after_help = "Example:\n  segno completions bash > /etc/bash_completion.d/segno")]
     Completions {
@@ -76,13 +85,48 @@ pub struct StoreArguments {
     pub verb: Verb,
 }
 
-/// What to print.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
-    /// Tables for people.
-    Text,
-    /// One JSON object for programs.
-    Json,
+/// How to print.
+#[derive(Debug, Args)]
+pub struct PrintingArguments {
+    /// What to print.
+    #[arg(
+        short = 'o',
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value_t = Format::Table,
+        help_heading = "Output"
+    )]
+    pub output: Format,
+    /// Show times in UTC, and take times without a zone as UTC; else those of this machine (`TZ`).
+    #[arg(
+        long,
+        global = true,
+        env = "SEGNO_UTC",
+        value_parser = clap::builder::FalseyValueParser::new(),
+        action = clap::ArgAction::SetTrue,
+        help_heading = "Output"
+    )]
+    pub utc: bool,
+    /// When to use colours.
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value_t = ColorChoice::Auto,
+        help_heading = "Output"
+    )]
+    pub color: ColorChoice,
+}
+
+impl PrintingArguments {
+    /// How this command prints.
+    pub fn output(&self, command: CommandLine) -> Output {
+        let clocks = if self.utc { Clocks::Utc } else { Clocks::Local };
+        Output { format: self.output, zone: clocks.zone(), colours: Colours::of_stdout(self.color), command }
+    }
 }
 
 /// The verbs.
@@ -246,13 +290,16 @@ pub enum KeysVerb {
         /// Where it is good: `NAMESPACE/TENANT`, with `*` for all.
         #[arg(long = "grant", value_name = "NAMESPACE/TENANT", default_value = "*/*")]
         grants: Vec<String>,
-        /// When it ceases to work, as in `2027-01-31T00:00:00Z`.
-        #[arg(long, value_name = "TIME")]
-        expires_at: Option<jiff::Timestamp>,
+        #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("When it ceases to work"))]
+        expires_at: Option<Moment>,
     },
     /// List keys, without their secrets.
     #[command(after_help = "Example:\n  segno keys list")]
-    List,
+    List {
+        /// How many.
+        #[command(flatten)]
+        paging: Paging,
+    },
     /// Revoke a key.
     #[command(after_help = "Example:\n  segno keys revoke 0123456789abcdef")]
     Revoke {

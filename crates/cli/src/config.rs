@@ -3,23 +3,19 @@
 use segno_server::settings::{Effective, Layers, Origin, SettingsError};
 use serde::Serialize;
 
-use crate::arguments::{ConfigArguments, ConfigVerb, Format, SettingsArguments};
+use crate::arguments::{ConfigArguments, ConfigVerb, SettingsArguments};
 use crate::exit::Failure;
-use crate::output::{Table, print};
+use crate::output::{Output, Page, Table};
 use crate::traces;
 
 /// Does what was asked.
-pub fn run(arguments: ConfigArguments, layers: Layers, format: Format) -> Result<(), Failure> {
+pub fn run(arguments: ConfigArguments, layers: Layers, output: &Output) -> Result<(), Failure> {
     match arguments.verb {
         ConfigVerb::Check(arguments) => {
             traces::check(&effective(layers, &arguments)?.settings.telemetry)?;
-            print(
-                format,
-                &serde_json::json!({ "ok": true }),
-                Table::default().line("settings", "can be used"),
-            )
+            output.print(&serde_json::json!({ "ok": true }), Table::default().line("settings", "can be used"))
         }
-        ConfigVerb::Print(arguments) => show(&effective(layers, &arguments)?, format),
+        ConfigVerb::Print(arguments) => show(&effective(layers, &arguments)?, output),
     }
 }
 
@@ -30,7 +26,7 @@ struct Line {
     origin: String,
 }
 
-fn show(effective: &Effective, format: Format) -> Result<(), Failure> {
+fn show(effective: &Effective, output: &Output) -> Result<(), Failure> {
     let lines: Vec<Line> = effective
         .lines()
         .into_iter()
@@ -40,7 +36,7 @@ fn show(effective: &Effective, format: Format) -> Result<(), Failure> {
     for line in &lines {
         table = table.line(&line.setting, format!("{}  ({})", line.value, line.origin));
     }
-    print(format, &lines, table)
+    output.list_as(&Page::whole(lines), &table.to_text(output.colours))
 }
 
 /// The settings in force: those of the program, and what the arguments add.

@@ -1,9 +1,15 @@
-//! Exit codes: what a script can tell apart. Their list is in `docs/guide/cli.md`; 2 is for arguments that are wrong.
+//! How a command fails: exit codes, what a script can tell apart, and the report of a failure. The list of exit codes is in
+//! `docs/guide/cli.md`; 2 is for arguments that are wrong.
 
 use std::fmt;
 
 use segno::store::ErrorKind;
+use segno_api::FieldProblem;
 use segno_stores::Error;
+use serde::Serialize;
+
+use crate::output::{Format, Output};
+use crate::wording::{self, Wording};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -26,13 +32,33 @@ pub enum Failure {
     NotCompleted(String),
     /// It did not happen in the time that was given.
     TimedOut(String),
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
+}
+
+/// A failure as programs read it: one JSON object on stderr.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    /// Stable name of the problem: a code of the server, or one of the command line.
+    code: &'a str,
+    /// What went wrong, and what to do about it.
+    message: String,
+    /// Address of the page about the code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page: Option<String>,
+    /// Fields of the request that are wrong, as the server names them.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [FieldProblem],
+    /// Id of the request in the server's log.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request_id: Option<&'a str>,
+    /// The exit code.
+    exit_code: u8,
 }
 
 impl Failure {
     /// The exit code.
-    pub fn code(&self) -> u8 {
+    pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Store(Error::Open(segno_stores::OpenError::InUse(_))) => 3,
             Failure::Store(error) => match error.kind() {
@@ -44,17 +70,74 @@ impl Failure {
             Failure::Unsound => 4,
             Failure::Refused(_) => 2,
             Failure::Output(_) | Failure::Serving(_) | Failure::Measuring(_) => 1,
-            Failure::Server(error) => match error.status() {
-                Some(404) => 6,
-                Some(409 | 412 | 422) => 5,
-                Some(401 | 403) => 7,
-                Some(400 | 413 | 415) => 2,
-                _ => 1,
-            },
+            Failure::Server(error) => exit_code_of(wording::code(error), error.status()),
             Failure::NotCompleted(_) => 8,
             Failure::TimedOut(_) => 124,
             Failure::Interrupted => 130,
         }
+    }
+
+    /// Stable name of the problem.
+    fn code(&self) -> &str {
+        match self {
+            Failure::Store(Error::Open(segno_stores::OpenError::InUse(_))) => "store-in-use",
+            Failure::Store(error) => match error.kind() {
+                ErrorKind::Corrupt => "store-damaged",
+                ErrorKind::Conflict => "conflict",
+                ErrorKind::NotFound => "not-found",
+                _ => "store",
+            },
+            Failure::Unsound => "store-damaged",
+            Failure::Refused(_) => "invalid-arguments",
+            Failure::Output(_) => "output",
+            Failure::Server(error) => wording::code(error).unwrap_or("unreachable"),
+            Failure::Serving(_) => "serving",
+            Failure::Measuring(_) => "measuring",
+            Failure::NotCompleted(_) => "not-completed",
+            Failure::TimedOut(_) => "wait-timed-out",
+            Failure::Interrupted => "interrupted",
+        }
+    }
+
+    /// What is printed on stderr, in the words of the command and the format that was asked for.
+    pub fn report(&self, wording: &Wording, output: &Output) -> String {
+        let message = match self {
+            Failure::Server(error) => wording.message(error),
+            failure => failure.to_string(),
+        };
+        if !format.is_for_programs() {
+            let code = match self {
+                Failure::Server(error) => wording::code(error).map(|code| format!(" [{code}]")),
+                _ => None,
+            };
+            return format!("{}: {message}{}", wording.program, code.unwrap_or_default());
+        }
+        let problem = match self {
+            Failure::Server(segno_api::ClientError::Problem(problem)) => Some(problem),
+            _ => None,
+        };
+        let report = Report {
+            code: self.code(),
+            message,
+            page: problem.map(|problem| wording::page(problem)),
+            errors: problem.map_or(&[], |problem| &problem.errors),
+            request_id: problem.and_then(|problem| problem.request_id.as_deref()),
+            exit_code: self.exit_code(),
+        };
+        serde_json::to_string(&report).unwrap_or(report.message)
+    }
+}
+
+/// The exit code of a refusal: by its code, which may be more exact than the status of the answer.
+fn exit_code_of(code: Option<&str>, status: Option<u16>) -> u8 {
+    match (code.unwrap_or_default(), status) {
+        (code, _) if code.starts_with("unknown-") || code == "not-found" => 6,
+        (code, _) if code.ends_with("-exists") => 5,
+        (_, Some(404)) => 6,
+        (_, Some(409 | 412 | 422)) => 5,
+        (_, Some(401 | 403)) => 7,
+        (_, Some(400 | 413 | 415)) => 2,
+        _ => 1,
     }
 }
 
@@ -65,13 +148,6 @@ impl fmt::Display for Failure {
             Failure::Unsound => f.write_str("the store is damaged; restore a backup, or save what can be saved with \"segno store salvage\""),
             Failure::Refused(text) => f.write_str(text),
             Failure::Output(error) => write!(f, "the output could not be written: {error}"),
-            Failure::Server(error) if error.is_connect() => write!(
-                f,
-                "{error}; is `segno dev` running? Name another server with --server or SEGNO_SERVER"
-            ),
-            Failure::Server(error) if error.status() == Some(401) => {
-                write!(f, "{error}; pass the key with SEGNO_KEY, --key or a profile")
-            }
             Failure::Server(error) => error.fmt(f),
             Failure::Serving(text)
             | Failure::Measuring(text)

@@ -1,15 +1,16 @@
 //! `segno keys …`: API keys, on a server or directly on a store.
 
 use segno::clock::SystemClock;
+use segno_api::client::PageRequest;
 use segno_api::key::{CreateKey, CreatedKey, Grant, Key, Role};
 use segno_server::KeyStore;
 use segno_stores::StoreUrl;
 
-use crate::arguments::{Format, KeyRole, KeysArguments, KeysVerb};
+use crate::arguments::{KeyRole, KeysArguments, KeysVerb};
 use crate::exit::Failure;
-use crate::output::{Rows, Table, print, print_rows, short_time, warn_of_unreadable};
+use crate::output::{Output, Page, Rows, Table};
 
-/// Rows of a page when keys are listed directly.
+/// Rows of a page when keys are listed directly and no number is given.
 const PAGE_ROWS: usize = 100;
 
 /// Where keys are.
@@ -19,14 +20,15 @@ enum Place {
 }
 
 /// Does what was asked.
-pub async fn run(arguments: KeysArguments, format: Format) -> Result<(), Failure> {
+pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failure> {
     let place = match arguments.store {
         Some(url) => Place::Store(open(&url).await?),
-        None => Place::Server(arguments.connection.client()?),
+        None => Place::Server(arguments.connection.client(output)?),
     };
     match arguments.verb {
         KeysVerb::Create { name, role, grants, expires_at } => {
             let grants = grants.iter().map(|grant| parse_grant(grant)).collect::<Result<_, _>>()?;
+            let expires_at = expires_at.map(|at| output.moment(at));
             let role = match role {
                 KeyRole::Admin => Role::Admin,
                 KeyRole::Operator => Role::Operator,
@@ -38,13 +40,13 @@ pub async fn run(arguments: KeysArguments, format: Format) -> Result<(), Failure
                 .line("key", &made.secret)
                 .line("id", &made.key.id)
                 .line("name", &made.key.name);
-            eprintln!("Keep the key in a safe place: it is shown this once.");
-            print(format, &made, table)
+            output.hint("Keep the key in a safe place: it is shown this once.");
+            output.print(&made, table)
         }
-        KeysVerb::List => {
-            let keys = place.list().await?;
+        KeysVerb::List { paging } => {
+            let page = paging.gather(|request| place.page(request)).await?;
             let mut rows = Rows::new(["id", "name", "role", "grants", "created", "expires", "last used"]);
-            for key in &keys {
+            for key in &page.items {
                 let grants: Vec<_> =
                     key.grants.iter().map(|grant| format!("{}/{}", grant.namespace, grant.tenant)).collect();
                 rows.add([
@@ -52,16 +54,16 @@ pub async fn run(arguments: KeysArguments, format: Format) -> Result<(), Failure
                     key.name.clone(),
                     format!("{:?}", key.role).to_lowercase(),
                     grants.join(" "),
-                    short_time(key.created_at),
-                    key.expires_at.map_or_else(|| "never".to_owned(), short_time),
-                    key.last_used_at.map_or_else(|| "never".to_owned(), short_time),
+                    output.time(key.created_at),
+                    key.expires_at.map_or_else(|| "never".to_owned(), |at| output.time(at)),
+                    key.last_used_at.map_or_else(|| "never".to_owned(), |at| output.time(at)),
                 ]);
             }
-            print_rows(format, &keys, &rows)
+            output.list(&page, &rows)
         }
         KeysVerb::Revoke { id } => {
             place.revoke(&id).await?;
-            print(format, &serde_json::json!({ "revoked": id }), Table::default().line("revoked", &id))
+            output.print(&serde_json::json!({ "revoked": id }), Table::default().line("revoked", &id))
         }
     }
 }
@@ -89,24 +91,15 @@ impl Place {
         }
     }
 
-    async fn list(&self) -> Result<Vec<Key>, Failure> {
-        let mut keys: Vec<Key> = Vec::new();
-        let mut after: Option<String> = None;
-        loop {
-            let page = match self {
-                Place::Server(client) => client.keys(after.as_deref()).await?,
-                Place::Store(store) => {
-                    let page = store.page(after.as_deref(), PAGE_ROWS).await;
-                    page.map_err(|refusal| Failure::Refused(refusal.to_string()))?
-                }
-            };
-            warn_of_unreadable(&page.unreadable);
-            keys.extend(page.keys);
-            after = page.next_cursor;
-            if after.is_none() {
-                return Ok(keys);
+    async fn page(&self, request: PageRequest) -> Result<Page<Key>, Failure> {
+        let page = match self {
+            Place::Server(client) => client.keys(request).await?,
+            Place::Store(store) => {
+                let page = store.page(request.cursor.as_deref(), request.limit.unwrap_or(PAGE_ROWS)).await;
+                page.map_err(|refusal| Failure::Refused(refusal.to_string()))?
             }
-        }
+        };
+        Ok(Page::of(page.keys, page.unreadable, page.next_cursor))
     }
 
     async fn revoke(&self, id: &str) -> Result<(), Failure> {

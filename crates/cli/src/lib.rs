@@ -14,14 +14,17 @@
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
 //! | `store` | `segno store …`, one file per verb |
-//! | `moment` | times as people say them: `now+10m` |
+//! | `version` | `segno version` |
+//! | `invocation` | the arguments of the process: flags at any place, and mistakes in them |
+//! | `moment` | times and durations of flags: `now+10m`, `30s` |
 //! | `notify` | tells the service manager that a server is ready or stops |
 //! | `log` | what is logged, for people or for programs |
 //! | `traces` | where spans go |
 //! | `otlp` | spans to a collector (feature `otlp`) |
-//! | `output` | what is printed: for people or as JSON |
+//! | `output` | what is printed: tables for people, JSON and YAML for programs, one file per part |
+//! | `wording` | what a server says, in the words of the command line |
 //! | `progress` | how far something is: a bar on a terminal, lines elsewhere |
-//! | `exit` | exit codes |
+//! | `exit` | how a command fails: exit codes and reports |
 //!
 //! Data goes to stdout, everything else to stderr.
 
@@ -30,6 +33,7 @@ mod arguments;
 mod config;
 mod exit;
 mod first_key;
+mod invocation;
 mod keys;
 mod log;
 mod moment;
@@ -45,5 +49,7 @@ mod selftest;
 mod serve;
 mod store;
 mod traces;
+mod version;
+mod wording;
 
 pub use program::Program;

@@ -4,14 +4,16 @@ use std::fmt;
 use std::panic::resume_unwind;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches};
 use segno::RegistryBuilder;
 use segno_server::settings::{Layers, Origin, SettingsError};
 use segno_server::{FunctionsBuilder, ServerBuilder, samples};
 
-use crate::arguments::{Arguments, Command, Format};
+use crate::arguments::{Arguments, Command};
 use crate::exit::Failure;
-use crate::{action, config, keys, output, recurring, remote, selftest, serve, store};
+use crate::invocation::{self, Invocation};
+use crate::output::{Format, Output};
+use crate::wording::Wording;
+use crate::{action, config, keys, output, recurring, remote, selftest, serve, store, version};
 
 /// Adds functions.
 type AddFunctions = Box<dyn FnOnce(FunctionsBuilder) -> FunctionsBuilder + Send>;
@@ -91,15 +93,18 @@ impl Program {
     }
 
     async fn run(self) -> ExitCode {
-        let name = self.name;
-        let matches = Arguments::command().name(name).get_matches();
-        let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+        let invocation = match Invocation::read(self.name, std::env::args_os().collect()) {
+            Ok(invocation) => invocation,
+            Err(code) => return code,
+        };
+        let Invocation { arguments, output, wording } = invocation;
+        let format = output.format;
         if matches!(arguments.command, Command::Dev(_) | Command::Serve(_)) {
             // A server handles signals itself, and ends in order.
-            return finished(name, self.carry_out(arguments).await);
+            return finished(self.carry_out(arguments, output).await, &wording, format);
         }
         // On a task of its own, so that Ctrl-C ends it whatever the work is busy with.
-        let mut work = tokio::spawn(self.carry_out(arguments));
+        let mut work = tokio::spawn(self.carry_out(arguments, output));
         let outcome = tokio::select! {
             outcome = &mut work => outcome.unwrap_or_else(|error| resume_unwind(error.into_panic())),
             _ = tokio::signal::ctrl_c() => {
@@ -112,29 +117,36 @@ impl Program {
                 Err(Failure::Interrupted)
             }
         };
-        finished(name, outcome)
+        finished(outcome, &wording, format)
     }
 
-    async fn carry_out(self, arguments: Arguments) -> Result<(), Failure> {
-        let format = arguments.output;
+    async fn carry_out(self, arguments: Arguments, output: Output) -> Result<(), Failure> {
+        let output = &output;
         match arguments.command {
             Command::Dev(arguments) => serve::dev(arguments, self).await,
             Command::Serve(arguments) => serve::serve(arguments, self).await,
-            Command::Config(arguments) => config::run(arguments, self.layers()?, format),
-            Command::Keys(arguments) => keys::run(arguments, format).await,
-            Command::Action(arguments) => action::run(arguments, format).await,
-            Command::Recurring(arguments) => recurring::run(arguments, format).await,
-            Command::Remote(command) => remote::run(command, format).await,
-            Command::Store(arguments) => store::run(arguments, format).await,
-            Command::Selftest(arguments) => selftest::run(arguments, format).await,
+            Command::Config(arguments) => config::run(arguments, self.layers()?, output),
+            Command::Keys(arguments) => keys::run(arguments, output).await,
+            Command::Action(arguments) => action::run(arguments, output).await,
+            Command::Recurring(arguments) => recurring::run(arguments, output).await,
+            Command::Remote(command) => remote::run(command, output).await,
+            Command::Store(arguments) => store::run(arguments, output).await,
+            Command::Selftest(arguments) => selftest::run(arguments, output).await,
             Command::Bench(arguments) => {
-                let command = arguments.command;
-                let command = if format == Format::Json { command.as_json() } else { command };
+                let command = match output.format {
+                    Format::Table => arguments.command,
+                    Format::Json | Format::Jsonl => arguments.command.as_json(),
+                    Format::Yaml => {
+                        let problem = "measurements are printed as tables or JSON; pass -o json";
+                        return Err(Failure::Refused(problem.to_owned()));
+                    }
+                };
                 segno_bench::run(&command).await.map_err(|error| Failure::Measuring(format!("{error:#}")))
             }
+            Command::Version => version::run(output),
             Command::Completions { shell } => {
                 let mut script = Vec::new();
-                clap_complete::generate(shell, &mut Arguments::command(), self.name, &mut script);
+                clap_complete::generate(shell, &mut invocation::command(self.name), self.name, &mut script);
                 output::write(&script)
             }
         }
@@ -177,13 +189,13 @@ pub(crate) fn add_samples(server: ServerBuilder) -> ServerBuilder {
     server.registry(samples::registry()).functions(samples::functions)
 }
 
-fn finished(name: &str, outcome: Result<(), Failure>) -> ExitCode {
+fn finished(outcome: Result<(), Failure>, wording: &Wording, format: Format) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("{name}: {failure}");
+            eprintln!("{}", failure.report(wording, format));
             // Not by returning: that would wait for work that cannot be dropped.
-            std::process::exit(failure.code().into())
+            std::process::exit(failure.exit_code().into())
         }
     }
 }

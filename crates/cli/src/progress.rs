@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use segno::clock::{Clock, SystemClock};
 use segno_stores::{Phase, Progress};
 
-use crate::output::count;
+use crate::output::{Output, count};
 
 /// Between two lines where there is no terminal.
 const LINE_EVERY_MS: u64 = 5_000;
@@ -19,11 +19,19 @@ pub struct Meter {
     next_line_ms: u64,
     total: Option<u64>,
     phase: Option<Phase>,
+    lines: Lines,
+}
+
+/// Whether lines are printed where there is no terminal: programs read what is printed on stderr as JSON.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lines {
+    Some,
+    None,
 }
 
 impl Meter {
     /// A meter that ends at this many, if that is known.
-    pub fn new(total: Option<u64>) -> Self {
+    pub fn new(output: &Output, total: Option<u64>) -> Self {
         let clock = SystemClock::shared();
         let bar = stderr().is_terminal().then(|| match total {
             Some(total) => {
@@ -37,7 +45,8 @@ impl Meter {
             }
         });
         let next_line_ms = clock.now_ms() + LINE_EVERY_MS;
-        Meter { bar, clock, next_line_ms, total, phase: None }
+        let lines = if output.format.is_for_programs() { Lines::None } else { Lines::Some };
+        Meter { bar, clock, next_line_ms, total, phase: None, lines }
     }
 
     /// Shows how far a transfer is, in instances.
@@ -61,7 +70,7 @@ impl Meter {
             return;
         }
         let now_ms = self.clock.now_ms();
-        if now_ms >= self.next_line_ms {
+        if now_ms >= self.next_line_ms && self.lines == Lines::Some {
             self.next_line_ms = now_ms + LINE_EVERY_MS;
             let total = self.total.map_or(String::new(), |total| format!(" of {}", count(total)));
             eprintln!("{what}: {}{total} {unit}", count(done));

@@ -16,9 +16,9 @@ use segno::store::{Expect, RecordBatch, RecordWrite, Store};
 use segno_stores::StoreUrl;
 use serde::Serialize;
 
-use crate::arguments::{Format, SelftestArguments};
+use crate::arguments::SelftestArguments;
 use crate::exit::Failure;
-use crate::output::{Table, count, print};
+use crate::output::{Output, Table, count};
 use crate::progress::Meter;
 
 /// Kind of the records that are written.
@@ -48,12 +48,12 @@ struct Outcome {
 }
 
 /// Does it.
-pub async fn run(arguments: SelftestArguments, format: Format) -> Result<(), Failure> {
+pub async fn run(arguments: SelftestArguments, output: &Output) -> Result<(), Failure> {
     if let Some(store) = &arguments.write_to {
         return write(&StoreUrl::Embedded(store.clone())).await;
     }
     let scratch = arguments.directory.join(format!("segno-selftest-{}", SystemIds::shared().new_uuid()));
-    let outcome = measure(&scratch, arguments.rounds).await;
+    let outcome = measure(&scratch, arguments.rounds, output).await;
     let removed = std::fs::remove_dir_all(&scratch);
     let outcome = outcome?;
     removed?;
@@ -70,11 +70,11 @@ pub async fn run(arguments: SelftestArguments, format: Format) -> Result<(), Fai
             format!("{} µs (p50), {} µs (p99)", outcome.commit_p50_us, outcome.commit_p99_us),
         )
         .line("commits wait for the disk", waits);
-    print(format, &outcome, table)?;
+    output.print(&outcome, table)?;
     if outcome.lost > 0 { Err(Failure::Unsound) } else { Ok(()) }
 }
 
-async fn measure(scratch: &Path, rounds: u32) -> Result<Outcome, Failure> {
+async fn measure(scratch: &Path, rounds: u32, output: &Output) -> Result<Outcome, Failure> {
     let url = StoreUrl::Embedded(scratch.to_owned());
     let mut times_us = commit_times(&url).await?;
     times_us.sort_unstable();
@@ -87,7 +87,7 @@ async fn measure(scratch: &Path, rounds: u32) -> Result<Outcome, Failure> {
         commit_p99_us: percentile(99),
         disk_waits: percentile(50) >= SUSPICIOUS_US,
     };
-    let mut meter = Meter::new(Some(rounds.into()));
+    let mut meter = Meter::new(output, Some(rounds.into()));
     for round in 0..rounds {
         let acknowledged = write_and_kill(scratch)?;
         let store = url.open().await?;

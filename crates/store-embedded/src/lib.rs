@@ -88,6 +88,7 @@ mod untouched;
 mod waiting;
 mod writer;
 
+pub use base::BASE_FORMAT as FORMAT_VERSION;
 pub use check::{CheckProgress, CheckReport, Finding, check, check_files};
 pub use compaction::{CompactProgress, CompactReport};
 pub use control::Control;

@@ -57,5 +57,6 @@ mod waiting;
 
 pub use crate::core::Statistics;
 pub use error::OpenError;
+pub use migrations::SCHEMA_VERSION;
 pub use options::{DEFAULT_SCHEMA, Pooler, PostgresOptions};
 pub use store::PostgresStore;

@@ -21,6 +21,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("guards", include_str!("../migrations/0009_guards.sql")),
 ];
 
+/// Version of the schema: how many migrations it has.
+#[expect(clippy::cast_possible_truncation, reason = "there are a few dozen")]
+pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
+
 /// Oldest server that has what the statements use.
 const OLDEST_SERVER: i32 = 14;
 

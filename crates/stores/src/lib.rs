@@ -7,6 +7,7 @@
 //! | `backup` | the file that holds a store's content: format, writer, reader |
 //! | `moving` | from a store or a file into a file or a store, verified |
 //! | `digest` | what a content has, counted and as a checksum |
+//! | `formats` | the versions of all that stores write |
 //! | `error` | what can go wrong |
 //!
 //! **Invariants.** A backup has its name only when it is whole and on the disk. A store counts as filled only when what
@@ -15,6 +16,7 @@
 mod backup;
 mod digest;
 mod error;
+mod formats;
 mod moving;
 mod source;
 mod url;
@@ -22,6 +24,7 @@ mod url;
 pub use backup::{BackupReader, BackupWriter, FORMAT_VERSION, IfThere};
 pub use digest::{ContentDigest, ContentSummary};
 pub use error::Error;
+pub use formats::Formats;
 pub use moving::{Phase, Progress, back_up, fill, verify_backup};
 pub use segno_embedded::{
     CheckProgress, CheckReport, CompactProgress, CompactReport, Finding, Info, OpenError, SalvageReport,

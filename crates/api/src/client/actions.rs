@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, PageRequest};
 use crate::Json;
 use crate::action::{Action, ActionList, CreateAction};
 
@@ -24,13 +24,11 @@ impl Client {
     pub async fn actions(
         &self,
         status: Option<&str>,
-        cursor: Option<&str>,
+        page: impl Into<PageRequest>,
     ) -> Result<ActionList, ClientError> {
-        let query: Vec<_> = [("status", status), ("cursor", cursor)]
-            .into_iter()
-            .filter_map(|(name, value)| value.map(|value| (name, value)))
-            .collect();
-        self.get_with(&["v1", "actions"], &query).await
+        let call = self.request(Method::GET, &["v1", "actions"], Duration::ZERO);
+        let call = call.query(&status.map(|status| [("status", status)]));
+        self.read(call.query(&page.into())).await
     }
 
     /// One action.

@@ -1,6 +1,6 @@
 //! The audit log.
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, PageRequest};
 use crate::audit::AuditList;
 
 impl Client {
@@ -8,8 +8,7 @@ impl Client {
     ///
     /// # Errors
     /// `forbidden` without an administrator's key.
-    pub async fn audit(&self, cursor: Option<&str>) -> Result<AuditList, ClientError> {
-        let query: Vec<_> = cursor.map(|cursor| ("cursor", cursor)).into_iter().collect();
-        self.get_with(&["v1", "audit"], &query).await
+    pub async fn audit(&self, page: impl Into<PageRequest>) -> Result<AuditList, ClientError> {
+        self.get_with(&["v1", "audit"], &page.into()).await
     }
 }

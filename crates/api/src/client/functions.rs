@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, PageRequest};
 use crate::Json;
 use crate::function::{Function, FunctionList, FunctionLogList};
 
@@ -22,9 +22,8 @@ impl Client {
     ///
     /// # Errors
     /// `forbidden` without a grant.
-    pub async fn functions(&self, cursor: Option<&str>) -> Result<FunctionList, ClientError> {
-        let query: Vec<_> = cursor.map(|cursor| ("cursor", cursor)).into_iter().collect();
-        self.get_with(&["v1", "functions"], &query).await
+    pub async fn functions(&self, page: impl Into<PageRequest>) -> Result<FunctionList, ClientError> {
+        self.get_with(&["v1", "functions"], &page.into()).await
     }
 
     /// One function.

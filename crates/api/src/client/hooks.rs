@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use reqwest::Method;
 
-use super::{Client, ClientError, Expected};
+use super::{Client, ClientError, Expected, PageRequest};
 use crate::Json;
 use crate::hook::{Hook, HookEventList, HookList, HookPayloadDetail, HookPayloadList, Received, Replayed};
 
@@ -27,9 +27,8 @@ impl Client {
     ///
     /// # Errors
     /// `forbidden` without a grant.
-    pub async fn hooks(&self, cursor: Option<&str>) -> Result<HookList, ClientError> {
-        let query: Vec<_> = cursor.map(|cursor| ("cursor", cursor)).into_iter().collect();
-        self.get_with(&["v1", "hooks"], &query).await
+    pub async fn hooks(&self, page: impl Into<PageRequest>) -> Result<HookList, ClientError> {
+        self.get_with(&["v1", "hooks"], &page.into()).await
     }
 
     /// One route.

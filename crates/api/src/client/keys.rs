@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, PageRequest};
 use crate::key::{CreateKey, CreatedKey, KeyList};
 
 impl Client {
@@ -12,9 +12,8 @@ impl Client {
     ///
     /// # Errors
     /// `forbidden` without an administrator's key.
-    pub async fn keys(&self, cursor: Option<&str>) -> Result<KeyList, ClientError> {
-        let query: Vec<_> = cursor.map(|cursor| ("cursor", cursor)).into_iter().collect();
-        self.get_with(&["v1", "keys"], &query).await
+    pub async fn keys(&self, page: impl Into<PageRequest>) -> Result<KeyList, ClientError> {
+        self.get_with(&["v1", "keys"], &page.into()).await
     }
 
     /// Makes a key.

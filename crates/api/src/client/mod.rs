@@ -8,6 +8,7 @@ mod hooks;
 mod instances;
 mod invocations;
 mod keys;
+mod page;
 mod recurring;
 mod retry;
 mod stream;
@@ -23,6 +24,7 @@ use serde::de::DeserializeOwned;
 pub use error::ClientError;
 pub use functions::Expected;
 pub use hooks::ListPayloads;
+pub use page::PageRequest;
 pub use stream::{EventStream, StreamEvent};
 
 /// Longest time until an answer begins, beyond what a call waits for by itself.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use reqwest::Method;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, PageRequest};
 use crate::Json;
 use crate::recurring::{
     BackfillRecurring, Backfilled, PauseRecurring, RecurringAction, RecurringCreated, RecurringExplanation,
@@ -28,14 +28,11 @@ impl Client {
     pub async fn recurring_list(
         &self,
         enabled: Option<bool>,
-        cursor: Option<&str>,
+        page: impl Into<PageRequest>,
     ) -> Result<RecurringList, ClientError> {
-        let enabled = enabled.map(|enabled| enabled.to_string());
-        let query: Vec<_> = [("enabled", enabled.as_deref()), ("cursor", cursor)]
-            .into_iter()
-            .filter_map(|(name, value)| value.map(|value| (name, value)))
-            .collect();
-        self.get_with(&["v1", "recurring"], &query).await
+        let call = self.request(Method::GET, &["v1", "recurring"], Duration::ZERO);
+        let call = call.query(&enabled.map(|enabled| [("enabled", enabled)]));
+        self.read(call.query(&page.into())).await
     }
 
     /// One recurring action.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde::Serialize;
 
-use super::{Client, ClientError};
+use super::{Client, ClientError, PageRequest};
 use crate::work::{CompleteWork, FailWork, FetchWork, FetchedWork, Heartbeat, HeartbeatAnswer, ReleaseWork};
 use crate::worker::WorkerList;
 
@@ -62,8 +62,7 @@ impl Client {
     ///
     /// # Errors
     /// `forbidden` without a grant.
-    pub async fn workers(&self, cursor: Option<&str>) -> Result<WorkerList, ClientError> {
-        let query: Vec<_> = cursor.map(|cursor| ("cursor", cursor)).into_iter().collect();
-        self.get_with(&["v1", "workers"], &query).await
+    pub async fn workers(&self, page: impl Into<PageRequest>) -> Result<WorkerList, ClientError> {
+        self.get_with(&["v1", "workers"], &page.into()).await
     }
 }

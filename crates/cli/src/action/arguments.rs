@@ -3,7 +3,8 @@
 use clap::{Args, Subcommand, ValueEnum};
 use segno_server::HumanDuration;
 
-use crate::moment::Moment;
+use crate::moment::{self, Moment, future_help};
+use crate::output::Paging;
 use crate::recurring::arguments::One;
 use crate::remote::arguments::Connection;
 
@@ -52,8 +53,7 @@ pub struct Add {
     /// Input, JSON; `@FILE` reads a file and `-` standard input.
     #[arg(long, default_value = "{}")]
     pub input: String,
-    /// When: `now`, `now+10m` or RFC 3339.
-    #[arg(long, value_name = "TIME", default_value = "now")]
+    #[arg(long, value_name = "TIME", default_value = "now", value_parser = moment::future, help = future_help!("When"))]
     pub at: Moment,
     /// Do it again, this long after the time it was due, in whole seconds.
     #[arg(long, value_name = "DURATION")]
@@ -82,6 +82,9 @@ pub struct List {
     /// Only in this state: pending, running, completed or failed.
     #[arg(long)]
     pub status: Option<String>,
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,

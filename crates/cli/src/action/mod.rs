@@ -3,28 +3,26 @@
 pub mod arguments;
 
 use jiff::Timestamp;
-use segno::clock::SystemClock;
 use segno_api::action::{Action, ActionStatus, ActionTrigger, CreateAction, OnRestart};
 
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, Table, print, print_rows, short_time, warn_of_unreadable};
+use crate::output::{Output, Page, Rows, Table};
 use crate::remote::start::json;
 use arguments::{ActionArguments, ActionVerb, Add, List};
 
 /// Does what was asked.
-pub async fn run(arguments: ActionArguments, format: Format) -> Result<(), Failure> {
+pub async fn run(arguments: ActionArguments, output: &Output) -> Result<(), Failure> {
     let action = match arguments.verb {
-        ActionVerb::List(arguments) => return list(arguments, format).await,
-        ActionVerb::Add(arguments) => add(arguments).await?,
-        ActionVerb::Show(one) => one.connection.client()?.action(&one.id).await?,
-        ActionVerb::Cancel(one) => one.connection.client()?.cancel_action(&one.id).await?,
-        ActionVerb::Run(one) => one.connection.client()?.run_action(&one.id).await?,
+        ActionVerb::List(arguments) => return list(arguments, output).await,
+        ActionVerb::Add(arguments) => add(arguments, output).await?,
+        ActionVerb::Show(one) => one.connection.client(output)?.action(&one.id).await?,
+        ActionVerb::Cancel(one) => one.connection.client(output)?.cancel_action(&one.id).await?,
+        ActionVerb::Run(one) => one.connection.client(output)?.run_action(&one.id).await?,
     };
-    print(format, &action, shown(&action))
+    output.print(&action, shown(&action, output))
 }
 
-async fn add(arguments: Add) -> Result<Action, Failure> {
+async fn add(arguments: Add, output: &Output) -> Result<Action, Failure> {
     let every = arguments.every.map(|every| every.get());
     if every.is_some_and(|every| every.subsec_nanos() != 0 || every.as_secs() == 0) {
         return Err(Failure::Refused("--every: must be whole seconds, at least one".to_owned()));
@@ -36,41 +34,36 @@ async fn add(arguments: Add) -> Result<Action, Failure> {
         tool_name: arguments.function,
         orchestration: arguments.orchestration,
         tool_input: Some(json("--input", &arguments.input)?),
-        next_tick_at: Some(arguments.at.resolve(&SystemClock)),
+        next_tick_at: Some(output.moment(arguments.at)),
         recurrence_secs: every.map(|every| every.as_secs()),
         on_restart: match arguments.on_restart {
             arguments::OnRestart::Fail => OnRestart::Fail,
             arguments::OnRestart::Resume => OnRestart::Resume,
         },
     };
-    Ok(arguments.connection.client()?.create_action(&request).await?)
+    Ok(arguments.connection.client(output)?.create_action(&request).await?)
 }
 
-async fn list(arguments: List, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
-    let mut found: Vec<Action> = Vec::new();
-    let mut cursor = None;
-    loop {
-        let page = client.actions(arguments.status.as_deref(), cursor.as_deref()).await?;
-        warn_of_unreadable(&page.unreadable);
-        found.extend(page.actions);
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
+async fn list(arguments: List, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
+    let (client, status) = (&client, arguments.status.as_deref());
+    let page = arguments.paging.gather(|request| async move {
+        let page = client.actions(status, request).await?;
+        Ok(Page::of(page.actions, page.unreadable, page.next_cursor))
+    });
+    let page = page.await?;
     let mut rows = Rows::new(["id", "label", "function", "status", "due", "updated"]);
-    for action in &found {
+    for action in &page.items {
         rows.add([
             action.id.clone(),
             action.label.clone(),
             action.orchestration.clone().unwrap_or_else(|| action.tool_name.clone()),
             status(action).0.to_owned(),
-            short_time(due(action)),
-            short_time(action.updated_at),
+            output.time(due(action)),
+            output.time(action.updated_at),
         ]);
     }
-    print_rows(format, &found, &rows)
+    output.list(&page, &rows)
 }
 
 fn due(action: &Action) -> Timestamp {
@@ -89,7 +82,7 @@ fn status(action: &Action) -> (&'static str, String) {
     }
 }
 
-fn shown(action: &Action) -> Table {
+fn shown(action: &Action, output: &Output) -> Table {
     let (status, detail) = status(action);
     let mut table = Table::default()
         .line("id", &action.id)
@@ -99,7 +92,7 @@ fn shown(action: &Action) -> Table {
             action.orchestration.as_ref().unwrap_or(&action.tool_name),
         )
         .line("input", action.tool_input.text())
-        .line("due", short_time(due(action)))
+        .line("due", output.time(due(action)))
         .line("status", status);
     if !detail.is_empty() {
         table = table.line(if status == "failed" { "reason" } else { "result" }, detail);

@@ -2,12 +2,13 @@
 
 use clap::{Args, Subcommand, ValueEnum};
 use jiff::Timestamp;
-use segno::clock::Clock;
+use segno::clock::SystemClock;
 use segno_server::HumanDuration;
-use segno_server::schedule::{Daylight, Gap, Overlap, ScheduleError, ScheduleSpec};
+use segno_server::schedule::{Daylight, Gap, Overlap, ScheduleError, ScheduleSpec, Zones};
 
 use crate::exit::Failure;
-use crate::moment::Moment;
+use crate::moment::{self, Moment, anytime_help, future_help, past_help};
+use crate::output::{Output, Paging};
 use crate::remote::arguments::Connection;
 
 /// What to do with recurring work.
@@ -133,13 +134,13 @@ pub struct Policy {
     pub missed: Option<String>,
     /// With `--missed all`: how far back.
     #[arg(long, value_name = "DURATION")]
-    pub catch_up_window: Option<String>,
+    pub catch_up_window: Option<HumanDuration>,
     /// With `--missed all`: how many in a row.
     #[arg(long)]
     pub catch_up_limit: Option<u32>,
     /// Fire each occurrence up to this much later.
     #[arg(long, value_name = "DURATION")]
-    pub jitter: Option<String>,
+    pub jitter: Option<HumanDuration>,
     /// Disable it after so many executions.
     #[arg(long)]
     pub max_executions: Option<u64>,
@@ -148,7 +149,7 @@ pub struct Policy {
     pub pause_after_failures: Option<u32>,
     /// For how long a dedup key suppresses further calls.
     #[arg(long, value_name = "DURATION")]
-    pub dedup_window: Option<String>,
+    pub dedup_window: Option<HumanDuration>,
 }
 
 /// Which ones.
@@ -157,6 +158,9 @@ pub struct List {
     /// Only those that fire, or that do not.
     #[arg(long)]
     pub enabled: Option<bool>,
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,
@@ -183,14 +187,12 @@ pub struct Update {
     /// An interval, as in `15m`.
     #[arg(long, value_name = "DURATION", group = "new_rhythm")]
     pub every: Option<HumanDuration>,
-    /// One time: `now+10m` or RFC 3339.
-    #[arg(long, value_name = "TIME", group = "new_rhythm")]
+    #[arg(long, value_name = "TIME", group = "new_rhythm", value_parser = moment::future, help = future_help!("One time"))]
     pub at: Option<Moment>,
     /// Zone whose clocks are meant.
     #[arg(long = "tz", visible_alias = "timezone", value_name = "ZONE")]
     pub timezone: Option<String>,
-    /// Nothing happens after this time.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("Nothing happens after this time"))]
     pub ends_at: Option<Moment>,
     /// Nothing happens on these days: `2026-12-25`, `12-25` (every year), `SAT`, or a range such as `12-24..01-01`.
     #[arg(long, value_name = "DAYS", value_delimiter = ',')]
@@ -217,8 +219,7 @@ pub struct Pause {
     /// Why.
     #[arg(long)]
     pub note: Option<String>,
-    /// Go on by itself at this time: `now+2h` or RFC 3339.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("Go on by itself at this time"))]
     pub until: Option<Moment>,
     /// Which server.
     #[command(flatten)]
@@ -230,9 +231,9 @@ pub struct Pause {
 pub struct History {
     /// Its id.
     pub id: String,
-    /// At most this many.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1_000))]
-    pub limit: u16,
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,
@@ -243,9 +244,8 @@ pub struct History {
 pub struct Explain {
     /// Its id.
     pub id: String,
-    /// The scheduled time in question.
-    #[arg(long)]
-    pub time: Timestamp,
+    #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("The scheduled time in question"))]
+    pub time: Moment,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,
@@ -256,12 +256,10 @@ pub struct Explain {
 pub struct Backfill {
     /// Its id.
     pub id: String,
-    /// From this time on.
-    #[arg(long, value_name = "TIME")]
-    pub start: Timestamp,
-    /// Up to and including this time.
-    #[arg(long, value_name = "TIME")]
-    pub end: Timestamp,
+    #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("From this time on"))]
+    pub start: Moment,
+    #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("Up to and including this time"))]
+    pub end: Moment,
     /// At most so many.
     #[arg(long, default_value_t = 100)]
     pub limit: usize,
@@ -279,8 +277,7 @@ pub struct Preview {
     /// The schedule.
     #[command(flatten)]
     pub schedule: ScheduleArguments,
-    /// Show times after this one: `now`, `now+10m` or RFC 3339.
-    #[arg(long, value_name = "TIME", default_value = "now")]
+    #[arg(long, value_name = "TIME", default_value = "now", value_parser = moment::future, help = future_help!("Show times after this one"))]
     pub from: Moment,
     /// How many times to show.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1_000))]
@@ -302,14 +299,17 @@ pub struct ScheduleArguments {
     /// When local times happen that come twice, because the clock is put back.
     #[arg(long, value_enum, default_value_t, conflicts_with_all = ["every", "at"])]
     pub overlap: OverlapRule,
-    /// Count the intervals of `--every` from this time.
-    #[arg(long, value_name = "TIME", conflicts_with_all = ["cron", "at"])]
-    pub anchor: Option<Timestamp>,
-    /// Nothing happens before this time.
-    #[arg(long, value_name = "TIME")]
+    #[arg(
+        long,
+        value_name = "TIME",
+        conflicts_with_all = ["cron", "at"],
+        value_parser = moment::anytime,
+        help = anytime_help!("Count the intervals of `--every` from this time")
+    )]
+    pub anchor: Option<Moment>,
+    #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("Nothing happens before this time"))]
     pub starts_at: Option<Moment>,
-    /// Nothing happens after this time.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("Nothing happens after this time"))]
     pub ends_at: Option<Moment>,
     /// Nothing happens on these days: `2026-12-25`, `12-25` (every year), `SAT`, or a range such as `12-24..01-01`.
     #[arg(long, value_name = "DAYS", value_delimiter = ',')]
@@ -326,8 +326,7 @@ pub struct Rhythm {
     /// An interval, as in `15m`.
     #[arg(long, value_name = "DURATION")]
     pub every: Option<HumanDuration>,
-    /// One time: `now`, `now+10m` or RFC 3339.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("One time"))]
     pub at: Option<Moment>,
 }
 
@@ -354,13 +353,18 @@ pub enum OverlapRule {
 }
 
 impl ScheduleArguments {
-    /// The schedule in words; times that depend on now are fixed by the clock.
-    pub fn spec(&self, clock: &dyn Clock) -> ScheduleSpec {
-        let resolve = |moment: Option<Moment>| moment.map(|moment| moment.resolve(clock));
-        ScheduleSpec {
+    /// The schedule in words; times that depend on now are fixed.
+    ///
+    /// # Errors
+    /// When there is no such zone.
+    pub fn spec(&self, output: &Output) -> Result<ScheduleSpec, Failure> {
+        let zone = Some(self.timezone.as_str());
+        let resolve =
+            |moment: Option<Moment>| moment.map(|moment| on_clocks_of(zone, moment, output)).transpose();
+        Ok(ScheduleSpec {
             cron_expr: self.rhythm.cron.clone(),
             every: self.rhythm.every,
-            at: resolve(self.rhythm.at),
+            at: resolve(self.rhythm.at)?,
             timezone: self.timezone.clone(),
             daylight: Daylight {
                 gap: match self.gap {
@@ -373,12 +377,27 @@ impl ScheduleArguments {
                     OverlapRule::Both => Overlap::Both,
                 },
             },
-            anchor: self.anchor,
-            starts_at: resolve(self.starts_at),
-            ends_at: resolve(self.ends_at),
+            anchor: resolve(self.anchor)?,
+            starts_at: resolve(self.starts_at)?,
+            ends_at: resolve(self.ends_at)?,
             exclude: self.exclude.clone(),
-        }
+        })
     }
+}
+
+/// When a moment of a schedule is. The clocks of a schedule are those of its zone, which may be known to the server only.
+///
+/// # Errors
+/// When there is no such zone, or it takes one and none is given.
+pub fn on_clocks_of(zone: Option<&str>, moment: Moment, output: &Output) -> Result<Timestamp, Failure> {
+    let Moment::Local(local) = moment else { return Ok(output.moment(moment)) };
+    let Some(zone) = zone else {
+        let problem =
+            format!("{local} is on the clocks of a schedule: pass its zone with --tz, or write RFC 3339");
+        return Err(Failure::Refused(problem));
+    };
+    let zone = Zones::newest().get(zone).map_err(|error| refused(&error))?;
+    Ok(moment.resolve(moment::now(&SystemClock), &zone))
 }
 
 /// A schedule that is refused is a mistake in what was asked: the flag is named in place of the field.

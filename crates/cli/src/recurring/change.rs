@@ -2,22 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use segno::clock::SystemClock;
 use segno_api::Json;
 use segno_api::recurring::{Daylight, DaylightGap, DaylightOverlap, RecurringFields};
 
-use super::arguments::{Create, GapRule, OverlapRule, Update};
+use super::arguments::{Create, GapRule, OverlapRule, Update, on_clocks_of};
 use super::fields::fill;
 use super::list::whole;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, print, warn};
+use crate::moment::Moment;
+use crate::output::{Output, Table};
 
 /// Makes one.
-pub async fn create(arguments: Create, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn create(arguments: Create, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
     let schedule = &arguments.schedule;
-    let spec = schedule.spec(&SystemClock);
+    let spec = schedule.spec(output)?;
     let daylight = Daylight {
         gap: match schedule.gap {
             GapRule::Shift => DaylightGap::Shift,
@@ -44,21 +43,26 @@ pub async fn create(arguments: Create, format: Format) -> Result<(), Failure> {
     };
     fill(arguments.call, arguments.policy, &mut fields)?;
     let created = client.create_recurring(&fields).await?;
-    warn(&created.warnings);
-    let next = created.next_execution.map_or("paused".to_owned(), |next| format!("fires first at {next}"));
+    created.warnings.iter().for_each(|warning| output.warn(warning));
+    let next = created
+        .next_execution
+        .map_or("paused".to_owned(), |next| format!("fires first at {}", output.time(next)));
     let table = Table::default().line(&created.recurring_id, next).line("schedule", &created.schedule);
-    print(format, &created, table)
+    output.print(&created, table)
 }
 
 /// Changes one.
-pub async fn update(arguments: Update, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn update(arguments: Update, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
+    let zone = arguments.timezone.as_deref();
+    let resolved =
+        |moment: Option<Moment>| moment.map(|moment| on_clocks_of(zone, moment, output)).transpose();
     let mut fields = RecurringFields {
         cron_expr: arguments.cron,
         every: arguments.every.map(|every| every.to_string()),
-        at: arguments.at.map(|at| at.resolve(&SystemClock)),
-        timezone: arguments.timezone,
-        ends_at: arguments.ends_at.map(|at| at.resolve(&SystemClock)),
+        at: resolved(arguments.at)?,
+        timezone: arguments.timezone.clone(),
+        ends_at: resolved(arguments.ends_at)?,
         exclude: (!arguments.exclude.is_empty()).then_some(arguments.exclude),
         ..RecurringFields::default()
     };
@@ -69,6 +73,6 @@ pub async fn update(arguments: Update, format: Format) -> Result<(), Failure> {
     changes.extend(arguments.clear.into_iter().map(|field| (field, Json::null())));
     let changes = Json::of(&changes).map_err(std::io::Error::from)?;
     let updated = client.update_recurring(&arguments.id, &changes).await?;
-    warn(&updated.warnings);
-    print(format, &updated, whole(&updated))
+    updated.warnings.iter().for_each(|warning| output.warn(warning));
+    output.print(&updated, whole(&updated, output))
 }

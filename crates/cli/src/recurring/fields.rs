@@ -27,12 +27,12 @@ pub fn fill(call: Call, policy: Policy, fields: &mut RecurringFields) -> Result<
     fields.overlap_policy =
         choice("--overlap-policy", policy.overlap_policy, "allow, skip, buffer_one or cancel_other")?;
     fields.missed = choice("--missed", policy.missed, "none, latest or all")?;
-    fields.catch_up_window = policy.catch_up_window;
+    fields.catch_up_window = policy.catch_up_window.map(|duration| duration.to_string());
     fields.catch_up_limit = policy.catch_up_limit;
-    fields.jitter = policy.jitter;
+    fields.jitter = policy.jitter.map(|duration| duration.to_string());
     fields.max_executions = policy.max_executions;
     fields.pause_after_failures = policy.pause_after_failures;
-    fields.dedup_window = policy.dedup_window;
+    fields.dedup_window = policy.dedup_window.map(|duration| duration.to_string());
     Ok(())
 }
 

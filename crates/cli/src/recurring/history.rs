@@ -3,27 +3,34 @@
 use segno_api::recurring::{BackfillRecurring, RecurringEntry};
 
 use super::arguments::{Backfill, Explain, History};
-use super::list::shown;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, print_rows, print_text, short_time};
+use crate::output::{Output, Page, Rows};
+
+/// Rows of a request that says no number.
+const MAX_ROWS: usize = 1_000;
 
 /// What became of each occurrence.
-pub async fn history(arguments: History, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
-    let found = client.recurring_history(&arguments.id, arguments.limit.into(), None).await?;
+pub async fn history(arguments: History, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
+    let (client, id) = (&client, &arguments.id);
+    let page = arguments.paging.gather(|request| async move {
+        let rows = request.limit.unwrap_or(MAX_ROWS);
+        let page = client.recurring_history(id, rows, request.cursor.as_deref()).await?;
+        Ok(Page::of(page.entries, Vec::new(), page.next_cursor))
+    });
+    let page = page.await?;
     let mut rows = Rows::new(["time", "decision", "outcome", "ended", "instance", "detail"]);
-    for entry in &found.entries {
+    for entry in &page.items {
         rows.add([
-            short_time(entry.time),
+            output.time(entry.time),
             decision(entry),
             entry.outcome.clone().unwrap_or_default(),
-            shown(entry.ended_at),
+            output.time_or_none(entry.ended_at),
             entry.instance.clone().unwrap_or_default(),
             entry.detail.clone().or_else(|| entry.note.clone()).unwrap_or_default(),
         ]);
     }
-    print_rows(format, &found, &rows)
+    output.list(&page, &rows)
 }
 
 fn decision(entry: &RecurringEntry) -> String {
@@ -35,31 +42,31 @@ fn decision(entry: &RecurringEntry) -> String {
 }
 
 /// Why it did or did not run.
-pub async fn explain(arguments: Explain, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
-    let explained = client.explain_recurring(&arguments.id, arguments.time).await?;
-    print_text(format, &explained, &format!("{}\n", explained.text))
+pub async fn explain(arguments: Explain, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
+    let explained = client.explain_recurring(&arguments.id, output.moment(arguments.time)).await?;
+    output.text(&explained, &format!("{}\n", explained.text))
 }
 
 /// Runs what lies in the past.
-pub async fn backfill(arguments: Backfill, format: Format) -> Result<(), Failure> {
+pub async fn backfill(arguments: Backfill, output: &Output) -> Result<(), Failure> {
     let range = BackfillRecurring {
         namespace: None,
         tenant: None,
-        start: arguments.start,
-        end: arguments.end,
+        start: output.moment(arguments.start),
+        end: output.moment(arguments.end),
         limit: Some(arguments.limit),
         dry_run: arguments.dry_run,
     };
-    let done = arguments.connection.client()?.backfill_recurring(&arguments.id, &range).await?;
+    let done = arguments.connection.client(output)?.backfill_recurring(&arguments.id, &range).await?;
     let mut rows = Rows::new(["time", "outcome", "instance", "detail"]);
     for line in &done.results {
         rows.add([
-            line.occurrence.to_string(),
+            output.time(line.occurrence),
             line.outcome.clone(),
             line.instance.clone().unwrap_or_default(),
             line.error.clone().or_else(|| line.excluded_by.clone()).unwrap_or_default(),
         ]);
     }
-    print_rows(format, &done, &rows)
+    output.text(&done, &rows.to_text(output.colours))
 }

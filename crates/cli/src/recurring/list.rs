@@ -1,57 +1,50 @@
 //! `segno recurring list` and `show`.
 
-use jiff::Timestamp;
-use segno_api::recurring::{RecurringAction, RecurringSummary};
+use segno_api::recurring::RecurringAction;
 
 use super::arguments::{List, One};
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, Table, count, print, print_rows, short_time, warn_of_unreadable};
+use crate::output::{Output, Page, Rows, Table, count};
 
 /// Lists all of them.
-pub async fn list(arguments: List, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
-    let mut found: Vec<RecurringSummary> = Vec::new();
-    let mut cursor = None;
-    loop {
-        let page = client.recurring_list(arguments.enabled, cursor.as_deref()).await?;
-        warn_of_unreadable(&page.unreadable);
-        found.extend(page.recurring_actions);
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
+pub async fn list(arguments: List, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
+    let (client, enabled) = (&client, arguments.enabled);
+    let page = arguments.paging.gather(|request| async move {
+        let page = client.recurring_list(enabled, request).await?;
+        Ok(Page::of(page.recurring_actions, page.unreadable, page.next_cursor))
+    });
+    let page = page.await?;
     let mut rows = Rows::new(["id", "name", "schedule", "function", "status", "next", "runs"]);
-    for action in &found {
+    for action in &page.items {
         rows.add([
             action.id.clone(),
             action.name.clone().unwrap_or_default(),
             action.schedule.clone(),
             action.orchestration.clone().unwrap_or_else(|| action.provider.clone()),
             action.status.clone(),
-            shown(action.next_execution_at),
+            output.time_or_none(action.next_execution_at),
             count(action.execution_count),
         ]);
     }
-    print_rows(format, &found, &rows)
+    output.list(&page, &rows)
 }
 
 /// Shows one.
-pub async fn show(arguments: One, format: Format) -> Result<(), Failure> {
-    let found = arguments.connection.client()?.recurring(&arguments.id).await?;
-    print(format, &found, whole(&found))
+pub async fn show(arguments: One, output: &Output) -> Result<(), Failure> {
+    let found = arguments.connection.client(output)?.recurring(&arguments.id).await?;
+    output.print(&found, whole(&found, output))
 }
 
 /// All that people want to know of one.
-pub fn whole(action: &RecurringAction) -> Table {
+pub fn whole(action: &RecurringAction, output: &Output) -> Table {
     let template = &action.action_template;
     let mut table = Table::default()
         .line("id", &action.id)
         .line("schedule", &action.schedule)
         .line("status", &action.status)
-        .line("next", shown(action.next_execution_at))
-        .line("last", shown(action.last_executed_at))
+        .line("next", output.time_or_none(action.next_execution_at))
+        .line("last", output.time_or_none(action.last_executed_at))
         .line("runs", format!("{}, of which {} failed", action.execution_count, action.failure_count))
         .line(
             if template.orchestration.is_some() { "orchestration" } else { "function" },
@@ -66,16 +59,11 @@ pub fn whole(action: &RecurringAction) -> Table {
         ("last error", &action.last_error),
         ("pause note", &action.pause_note),
         ("disabled", &action.disabled_reason),
-        ("resumes", &action.resumes_at.map(short_time)),
+        ("resumes", &action.resumes_at.map(|at| output.time(at))),
     ] {
         if let Some(value) = value {
             table = table.line(name, value);
         }
     }
     table
-}
-
-/// A time, or nothing.
-pub fn shown(time: Option<Timestamp>) -> String {
-    time.map(short_time).unwrap_or_default()
 }

@@ -5,10 +5,13 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use segno_api::Client;
 use segno_api::instance::{BulkAction, Status};
+use segno_server::HumanDuration;
 
 use super::hook::arguments::Hook;
 use super::profiles;
 use crate::exit::Failure;
+use crate::moment::{self, Moment, future_help, past_help};
+use crate::output::{Output, Paging};
 
 /// Which server, and where on it.
 #[derive(Debug, Args)]
@@ -45,8 +48,8 @@ impl Connection {
     ///
     /// # Errors
     /// When the profile or the address is wrong.
-    pub fn client(&self) -> Result<Client, Failure> {
-        let profile = profiles::load(self.profile.as_deref())?;
+    pub fn client(&self, output: &Output) -> Result<Client, Failure> {
+        let profile = profiles::load(self.profile.as_deref(), output)?;
         let pick = |said: &Option<String>, stored: Option<String>| said.clone().or(stored);
         let server = pick(&self.server, profile.server).unwrap_or_else(|| DEFAULT_SERVER.to_owned());
         let or_default = |name: Option<String>| name.unwrap_or_else(|| "default".to_owned());
@@ -71,16 +74,16 @@ pub enum RemoteCommand {
     #[command(after_help = "Example:\n  segno start greet --id ada --input '{\"name\":\"Ada\"}' --wait")]
     Start(Start),
     /// List instances, newest first.
-    #[command(after_help = "Example:\n  segno list --status failed --label team=eu")]
+    #[command(after_help = "Example:\n  segno list --status failed --label team=eu --created-from 1h")]
     List(List),
     /// Show an instance and draw what it did.
     #[command(after_help = "Example:\n  segno show ada")]
     Show(One),
     /// Print the events of an instance.
-    #[command(after_help = "Example:\n  segno history ada --output json")]
+    #[command(after_help = "Example:\n  segno history ada -o jsonl")]
     History(History),
     /// Wait for the end of an instance and print its result.
-    #[command(after_help = "Example:\n  segno wait ada --timeout 60")]
+    #[command(after_help = "Example:\n  segno wait ada --timeout 1m")]
     Wait(Wait),
     /// Print the events of an instance as they happen, until it ends; without an id, what happens to all instances.
     #[command(after_help = "Example:\n  segno tail ada\n  segno tail --status failed --prefix order-")]
@@ -118,7 +121,7 @@ pub enum RemoteCommand {
     Hook(Hook),
     /// Show which workers are connected.
     #[command(after_help = "Example:\n  segno workers")]
-    Workers(Nothing),
+    Workers(Workers),
     /// Print what the tools of an instance wrote to stderr.
     #[command(after_help = "Example:\n  segno logs ada")]
     Logs(One),
@@ -150,9 +153,8 @@ pub struct Start {
     /// A label.
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
-    /// Not before this time, as in `2027-01-31T00:00:00Z`.
-    #[arg(long, value_name = "TIME")]
-    pub at: Option<jiff::Timestamp>,
+    #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("Not before this time"))]
+    pub at: Option<Moment>,
     /// What to do when there is one of this id already.
     #[arg(long, value_enum, default_value_t = OnConflict::Reject)]
     pub on_conflict: OnConflict,
@@ -162,9 +164,9 @@ pub struct Start {
     /// Wait for the end and print the result.
     #[arg(long)]
     pub wait: bool,
-    /// Wait at most so many seconds.
-    #[arg(long, value_name = "SECONDS", requires = "wait")]
-    pub timeout: Option<u64>,
+    /// Wait at most so long, as in `30s`; a number alone is seconds.
+    #[arg(long, value_name = "DURATION", requires = "wait", value_parser = moment::seconds)]
+    pub timeout: Option<HumanDuration>,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,
@@ -196,12 +198,16 @@ pub struct Filter {
     /// Only with this label.
     #[arg(long, value_name = "KEY=VALUE")]
     pub label: Option<String>,
-    /// Only created at or after this time.
-    #[arg(long, value_name = "TIME")]
-    pub created_from: Option<jiff::Timestamp>,
-    /// Only created before this time.
-    #[arg(long, value_name = "TIME")]
-    pub created_before: Option<jiff::Timestamp>,
+    #[arg(
+        long,
+        visible_alias = "since",
+        value_name = "TIME",
+        value_parser = moment::past,
+        help = past_help!("Only created at or after this time")
+    )]
+    pub created_from: Option<Moment>,
+    #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("Only created before this time"))]
+    pub created_before: Option<Moment>,
 }
 
 fn parse_status(text: &str) -> Result<Status, String> {
@@ -216,9 +222,9 @@ pub struct List {
     /// Which instances.
     #[command(flatten)]
     pub filter: Filter,
-    /// At most this many.
-    #[arg(long, default_value_t = 50)]
-    pub limit: usize,
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,
@@ -275,9 +281,9 @@ pub struct History {
 pub struct Wait {
     /// Id of the instance.
     pub id: String,
-    /// Wait at most so many seconds.
-    #[arg(long, value_name = "SECONDS")]
-    pub timeout: Option<u64>,
+    /// Wait at most so long, as in `30s`; a number alone is seconds.
+    #[arg(long, value_name = "DURATION", value_parser = moment::seconds)]
+    pub timeout: Option<HumanDuration>,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,
@@ -373,6 +379,17 @@ fn parse_action(text: &str) -> Result<BulkAction, String> {
     serde_json::from_value(text.into()).map_err(|_| "use cancel, pause, resume or delete".to_owned())
 }
 
+/// Which workers.
+#[derive(Debug, Args)]
+pub struct Workers {
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
 /// Nothing but the server.
 #[derive(Debug, Args)]
 pub struct Nothing {
@@ -400,19 +417,19 @@ pub struct Invoke {
     pub attempts: Option<u32>,
     /// Longest time of one attempt, as in `30s`.
     #[arg(long, value_name = "DURATION")]
-    pub attempt_timeout: Option<String>,
+    pub attempt_timeout: Option<HumanDuration>,
     /// Longest time of all attempts, as in `10m`.
     #[arg(long, value_name = "DURATION")]
-    pub deadline: Option<String>,
+    pub deadline: Option<HumanDuration>,
     /// A label.
     #[arg(long = "label", value_name = "KEY=VALUE")]
     pub labels: Vec<String>,
     /// Do not wait for the result; print the id of the instance.
     #[arg(long)]
     pub no_wait: bool,
-    /// Wait at most so many seconds.
-    #[arg(long, value_name = "SECONDS", conflicts_with = "no_wait")]
-    pub timeout: Option<u64>,
+    /// Wait at most so long, as in `30s`; a number alone is seconds.
+    #[arg(long, value_name = "DURATION", conflicts_with = "no_wait", value_parser = moment::seconds)]
+    pub timeout: Option<HumanDuration>,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,
@@ -434,7 +451,11 @@ pub struct Functions {
 pub enum FunctionsVerb {
     /// List functions.
     #[command(after_help = "Example:\n  segno functions list")]
-    List,
+    List {
+        /// How many.
+        #[command(flatten)]
+        paging: Paging,
+    },
     /// Show the declaration of a function.
     #[command(after_help = "Example:\n  segno functions show echo")]
     Show {

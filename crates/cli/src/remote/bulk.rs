@@ -6,17 +6,16 @@ use segno_api::Client;
 use segno_api::instance::{Bulk as Request, BulkFilter, BulkResult};
 
 use super::arguments::Bulk;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, count, print};
+use crate::output::{Output, Table, count};
 use crate::progress::Meter;
 
 /// Instances of one request, so that progress can be shown and no request takes long.
 const AT_ONCE: usize = 1_000;
 
 /// Does it.
-pub async fn run(arguments: Bulk, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn run(arguments: Bulk, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
     let filter = arguments.filter;
     let mut request = Request {
         action: arguments.action,
@@ -25,8 +24,8 @@ pub async fn run(arguments: Bulk, format: Format) -> Result<(), Failure> {
             status: filter.status,
             orchestration: filter.orchestration,
             label: filter.label,
-            created_from: filter.created_from,
-            created_before: filter.created_before,
+            created_from: filter.created_from.map(|at| output.moment(at)),
+            created_before: filter.created_before.map(|at| output.moment(at)),
         },
         reason: arguments.reason,
         dry_run: true,
@@ -34,21 +33,20 @@ pub async fn run(arguments: Bulk, format: Format) -> Result<(), Failure> {
         limit: Some(AT_ONCE),
         cursor: None,
     };
-    let counted = walk(&client, &mut request, None).await?;
+    let counted = walk(&client, &mut request, Meter::new(output, None)).await?;
     if arguments.dry_run {
-        return print(format, &counted, table(&counted, "would be touched"));
+        return output.print(&counted, table(&counted, "would be touched"));
     }
     if !arguments.yes {
         confirm(&counted)?;
     }
     request.dry_run = false;
-    let total = walk(&client, &mut request, Some(counted.matched as u64)).await?;
-    print(format, &total, table(&total, "changed"))
+    let total = walk(&client, &mut request, Meter::new(output, Some(counted.matched as u64))).await?;
+    output.print(&total, table(&total, "changed"))
 }
 
 /// All requests that it takes to reach the last instance that matches.
-async fn walk(client: &Client, request: &mut Request, expected: Option<u64>) -> Result<BulkResult, Failure> {
-    let mut meter = Meter::new(expected);
+async fn walk(client: &Client, request: &mut Request, mut meter: Meter) -> Result<BulkResult, Failure> {
     let mut total = BulkResult { matched: 0, changed: 0, next_cursor: None };
     request.cursor = None;
     loop {

@@ -1,25 +1,23 @@
 //! `segno functions …`, `segno workers` and `segno logs`: what can be called, who runs it, and what it wrote.
 
-use segno_api::function::{Function, FunctionLog, FunctionOrigin};
-use segno_api::worker::Worker;
+use segno_api::function::{FunctionLog, FunctionOrigin};
 use segno_api::{Client, client::Expected};
 use serde_json::Value;
 
-use super::arguments::{Functions, FunctionsVerb, Nothing, One};
+use super::arguments::{Functions, FunctionsVerb, One, Workers};
 use super::start::json;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, Table, print, print_rows, print_text, short_time, warn_of_unreadable};
+use crate::output::{Output, Page, Paging, Rows, Table};
 
 /// Does what was asked.
-pub async fn run(arguments: Functions, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn run(arguments: Functions, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
     match arguments.verb {
-        FunctionsVerb::List => list(&client, format).await,
+        FunctionsVerb::List { paging } => list(&client, &paging, output).await,
         FunctionsVerb::Show { name } => {
             let function = client.function(&name).await?;
             let declaration: Value = serde_json::from_str(function.declaration.text()).unwrap_or_default();
-            print_text(format, &function, &format!("{declaration:#}\n"))
+            output.text(&function, &format!("{declaration:#}\n"))
         }
         FunctionsVerb::Put { name, declaration, version } => {
             let declaration = json("DECLARATION", &declaration)?;
@@ -28,11 +26,11 @@ pub async fn run(arguments: Functions, format: Format) -> Result<(), Failure> {
                 None => as_it_is(&client, &name).await?,
             };
             let function = client.put_function(&name, &declaration, expected).await?;
-            print(format, &function, Table::default().line(&function.name, "stored"))
+            output.print(&function, Table::default().line(&function.name, "stored"))
         }
         FunctionsVerb::Delete { name } => {
             client.delete_function(&name, None).await?;
-            print(format, &serde_json::json!({ "deleted": name }), Table::default().line(&name, "deleted"))
+            output.print(&serde_json::json!({ "deleted": name }), Table::default().line(&name, "deleted"))
         }
     }
 }
@@ -46,20 +44,14 @@ async fn as_it_is(client: &Client, name: &str) -> Result<Expected, Failure> {
     }
 }
 
-async fn list(client: &Client, format: Format) -> Result<(), Failure> {
-    let mut functions: Vec<Function> = Vec::new();
-    let mut cursor = None;
-    loop {
-        let page = client.functions(cursor.as_deref()).await?;
-        warn_of_unreadable(&page.unreadable);
-        functions.extend(page.functions);
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
+async fn list(client: &Client, paging: &Paging, output: &Output) -> Result<(), Failure> {
+    let page = paging.gather(|request| async move {
+        let page = client.functions(request).await?;
+        Ok(Page::of(page.functions, page.unreadable, page.next_cursor))
+    });
+    let page = page.await?;
     let mut rows = Rows::new(["name", "executor", "declared", "description"]);
-    for function in &functions {
+    for function in &page.items {
         let declaration: Value = serde_json::from_str(function.declaration.text()).unwrap_or_default();
         let text = |field: &str| declaration[field].as_str().unwrap_or_default().to_owned();
         let declared = match function.origin {
@@ -68,42 +60,37 @@ async fn list(client: &Client, format: Format) -> Result<(), Failure> {
         };
         rows.add([function.name.clone(), text("executor"), declared.to_owned(), text("description")]);
     }
-    print_rows(format, &functions, &rows)
+    output.list(&page, &rows)
 }
 
 /// Who is connected.
-pub async fn workers(arguments: Nothing, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
-    let mut workers: Vec<Worker> = Vec::new();
-    let mut cursor = None;
-    loop {
-        let page = client.workers(cursor.as_deref()).await?;
-        warn_of_unreadable(&page.unreadable);
-        workers.extend(page.workers);
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
+pub async fn workers(arguments: Workers, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
+    let client = &client;
+    let page = arguments.paging.gather(|request| async move {
+        let page = client.workers(request).await?;
+        Ok(Page::of(page.workers, page.unreadable, page.next_cursor))
+    });
+    let page = page.await?;
     let mut rows = Rows::new(["worker", "functions", "tags", "in flight", "last seen", "node"]);
-    for worker in &workers {
+    for worker in &page.items {
         rows.add([
             worker.worker.clone(),
             worker.functions.join(" "),
             worker.tags.join(" "),
             worker.in_flight.to_string(),
-            short_time(worker.last_seen_at),
+            output.time(worker.last_seen_at),
             worker.node.clone(),
         ]);
     }
-    print_rows(format, &workers, &rows)
+    output.list(&page, &rows)
 }
 
 /// What tools wrote.
-pub async fn logs(arguments: One, format: Format) -> Result<(), Failure> {
-    let logs = arguments.connection.client()?.logs(&arguments.id).await?.logs;
+pub async fn logs(arguments: One, output: &Output) -> Result<(), Failure> {
+    let logs = arguments.connection.client(output)?.logs(&arguments.id).await?.logs;
     let shown: String = logs.iter().map(shown).collect();
-    print_text(format, &logs, &shown)
+    output.list_as(&Page::whole(logs), &shown)
 }
 
 fn shown(log: &FunctionLog) -> String {

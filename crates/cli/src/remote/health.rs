@@ -1,12 +1,11 @@
 //! `segno health`: whether a server can work, as a container or a load balancer checks it.
 
 use super::arguments::Nothing;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, print};
+use crate::output::{Output, Table};
 
 /// Checks that the server is ready.
-pub async fn run(arguments: Nothing, format: Format) -> Result<(), Failure> {
-    let health = arguments.connection.client()?.ready().await?;
-    print(format, &health, Table::default().line("status", &health.status))
+pub async fn run(arguments: Nothing, output: &Output) -> Result<(), Failure> {
+    let health = arguments.connection.client(output)?.ready().await?;
+    output.print(&health, Table::default().line("status", &health.status))
 }

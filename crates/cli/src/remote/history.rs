@@ -4,22 +4,26 @@ use segno_api::Client;
 use segno_api::history::HistoryEvent;
 
 use super::arguments::History;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, print_rows};
+use crate::output::{Output, Page, Rows};
 
 /// Longest data of an event that is shown to people, in characters.
 const MAX_SHOWN: usize = 100;
 
 /// Does it.
-pub async fn run(arguments: History, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
-    let events = all(&client, &arguments.id, arguments.execution).await?;
+pub async fn run(arguments: History, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
+    let page = Page::whole(all(&client, &arguments.id, arguments.execution).await?);
     let mut rows = Rows::new(["event", "at", "kind", "data"]);
-    for event in &events {
-        rows.add([event.id.to_string(), clock_time(event), event.kind.clone(), shortened(event.data.text())]);
+    for event in &page.items {
+        rows.add([
+            event.id.to_string(),
+            output.exact_time(event.at),
+            event.kind.clone(),
+            shortened(event.data.text()),
+        ]);
     }
-    print_rows(format, &events, &rows)
+    output.list(&page, &rows)
 }
 
 /// All events of an execution.
@@ -34,16 +38,6 @@ pub async fn all(client: &Client, id: &str, execution: Option<u64>) -> Result<Ve
         events.append(&mut page.events);
     }
     Ok(events)
-}
-
-/// When an event was recorded, to the millisecond.
-pub fn clock_time(event: &HistoryEvent) -> String {
-    shown_time(event.at)
-}
-
-/// A time, to the millisecond.
-pub fn shown_time(at: jiff::Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string()
 }
 
 /// Data in one line that fits a terminal.

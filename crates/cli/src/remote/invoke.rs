@@ -7,18 +7,17 @@ use segno_api::invocation::{Invoke as Request, RetryPolicy};
 use super::arguments::Invoke;
 use super::start::{json, labels};
 use super::wait;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, print};
+use crate::output::{Output, Table};
 
 /// Does it.
-pub async fn run(arguments: Invoke, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn run(arguments: Invoke, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
     let request = Request {
         key: arguments.call_key,
         tag: arguments.tag,
-        timeout: arguments.attempt_timeout,
-        deadline: arguments.deadline,
+        timeout: arguments.attempt_timeout.map(|time| time.to_string()),
+        deadline: arguments.deadline.map(|time| time.to_string()),
         retry: arguments.attempts.map(|attempts| RetryPolicy {
             attempts,
             initial_delay: None,
@@ -31,7 +30,7 @@ pub async fn run(arguments: Invoke, format: Format) -> Result<(), Failure> {
     let started = client.invoke(&request, Duration::ZERO).await?;
     if arguments.no_wait {
         let what = if started.created { "called" } else { "was called already" };
-        return print(format, &started, Table::default().line(&started.id, what));
+        return output.print(&started, Table::default().line(&started.id, what));
     }
-    wait::until_ended(&client, &started.id, arguments.timeout, format).await
+    wait::until_ended(&client, &started.id, arguments.timeout, output).await
 }

@@ -1,55 +1,42 @@
 //! `segno list`: instances, newest first.
 
-use segno_api::Client;
-use segno_api::instance::{Instance, ListInstances, Status};
+use segno_api::instance::{ListInstances, Status};
 
 use super::arguments::List;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, print_rows, short_time};
-
-/// Rows of one request.
-const PAGE_ROWS: usize = 1_000;
+use crate::output::{Output, Page, Rows};
 
 /// Does it.
-pub async fn run(arguments: List, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn run(arguments: List, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
     let filter = arguments.filter;
     let request = ListInstances {
         prefix: filter.prefix,
         status: filter.status,
         orchestration: filter.orchestration,
         label: filter.label,
-        created_from: filter.created_from,
-        created_before: filter.created_before,
+        created_from: filter.created_from.map(|at| output.moment(at)),
+        created_before: filter.created_before.map(|at| output.moment(at)),
         ..ListInstances::default()
     };
-    let found = all(&client, request, arguments.limit).await?;
+    let (client, request) = (&client, &request);
+    let page = arguments.paging.gather(|page| async move {
+        let request = ListInstances { limit: page.limit, cursor: page.cursor, ..request.clone() };
+        let page = client.instances(&request).await?;
+        Ok(Page::of(page.instances, Vec::new(), page.next_cursor))
+    });
+    let page = page.await?;
     let mut rows = Rows::new(["id", "orchestration", "status", "created", "ended"]);
-    for instance in &found {
+    for instance in &page.items {
         rows.add([
             instance.id.clone(),
             instance.orchestration.clone().unwrap_or_default(),
             status(instance.status),
-            short_time(instance.created_at),
-            instance.completed_at.map_or_else(String::new, short_time),
+            output.time(instance.created_at),
+            output.time_or_none(instance.completed_at),
         ]);
     }
-    print_rows(format, &found, &rows)
-}
-
-async fn all(client: &Client, mut request: ListInstances, limit: usize) -> Result<Vec<Instance>, Failure> {
-    let mut found = Vec::new();
-    while found.len() < limit {
-        request.limit = Some((limit - found.len()).min(PAGE_ROWS));
-        let page = client.instances(&request).await?;
-        found.extend(page.instances);
-        match page.next_cursor {
-            Some(cursor) => request.cursor = Some(cursor),
-            None => break,
-        }
-    }
-    Ok(found)
+    output.list(&page, &rows)
 }
 
 /// A state as it is written in the API.

@@ -19,33 +19,33 @@ mod wait;
 
 use arguments::RemoteCommand;
 
-use crate::arguments::Format;
 use crate::exit::Failure;
+use crate::output::Output;
 
 /// Does what was asked.
-pub async fn run(command: RemoteCommand, format: Format) -> Result<(), Failure> {
+pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure> {
     match command {
-        RemoteCommand::Start(arguments) => start::run(arguments, format).await,
-        RemoteCommand::List(arguments) => list::run(arguments, format).await,
-        RemoteCommand::Show(arguments) => show::run(arguments, format).await,
-        RemoteCommand::History(arguments) => history::run(arguments, format).await,
-        RemoteCommand::Wait(arguments) => wait::run(arguments, format).await,
-        RemoteCommand::Tail(arguments) => tail::run(arguments, format).await,
-        RemoteCommand::Signal(arguments) => steer::signal(arguments, format).await,
-        RemoteCommand::Enqueue(arguments) => steer::enqueue(arguments, format).await,
-        RemoteCommand::Cancel(arguments) => steer::cancel(arguments, format).await,
-        RemoteCommand::Pause(arguments) => steer::pause(arguments, format).await,
-        RemoteCommand::Resume(arguments) => steer::resume(arguments, format).await,
-        RemoteCommand::Restart(arguments) => steer::restart(arguments, format).await,
-        RemoteCommand::Delete(arguments) => steer::delete(arguments, format).await,
-        RemoteCommand::Bulk(arguments) => bulk::run(arguments, format).await,
-        RemoteCommand::Invoke(arguments) => invoke::run(arguments, format).await,
-        RemoteCommand::Functions(arguments) => functions::run(arguments, format).await,
-        RemoteCommand::Hook(arguments) => hook::run(arguments, format).await,
-        RemoteCommand::Workers(arguments) => functions::workers(arguments, format).await,
-        RemoteCommand::Logs(arguments) => functions::logs(arguments, format).await,
-        RemoteCommand::Queues(arguments) => top::queues(arguments, format).await,
-        RemoteCommand::Top(arguments) => top::run(arguments, format).await,
-        RemoteCommand::Health(arguments) => health::run(arguments, format).await,
+        RemoteCommand::Start(arguments) => start::run(arguments, output).await,
+        RemoteCommand::List(arguments) => list::run(arguments, output).await,
+        RemoteCommand::Show(arguments) => show::run(arguments, output).await,
+        RemoteCommand::History(arguments) => history::run(arguments, output).await,
+        RemoteCommand::Wait(arguments) => wait::run(arguments, output).await,
+        RemoteCommand::Tail(arguments) => tail::run(arguments, output).await,
+        RemoteCommand::Signal(arguments) => steer::signal(arguments, output).await,
+        RemoteCommand::Enqueue(arguments) => steer::enqueue(arguments, output).await,
+        RemoteCommand::Cancel(arguments) => steer::cancel(arguments, output).await,
+        RemoteCommand::Pause(arguments) => steer::pause(arguments, output).await,
+        RemoteCommand::Resume(arguments) => steer::resume(arguments, output).await,
+        RemoteCommand::Restart(arguments) => steer::restart(arguments, output).await,
+        RemoteCommand::Delete(arguments) => steer::delete(arguments, output).await,
+        RemoteCommand::Bulk(arguments) => bulk::run(arguments, output).await,
+        RemoteCommand::Invoke(arguments) => invoke::run(arguments, output).await,
+        RemoteCommand::Functions(arguments) => functions::run(arguments, output).await,
+        RemoteCommand::Hook(arguments) => hook::run(arguments, output).await,
+        RemoteCommand::Workers(arguments) => functions::workers(arguments, output).await,
+        RemoteCommand::Logs(arguments) => functions::logs(arguments, output).await,
+        RemoteCommand::Queues(arguments) => top::queues(arguments, output).await,
+        RemoteCommand::Top(arguments) => top::run(arguments, output).await,
+        RemoteCommand::Health(arguments) => health::run(arguments, output).await,
     }
 }

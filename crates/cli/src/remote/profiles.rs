@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use crate::exit::Failure;
+use crate::output::Output;
 
 /// One server.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -33,7 +34,7 @@ struct Profiles {
 ///
 /// # Errors
 /// When there is none of the name, or the file cannot be read.
-pub fn load(name: Option<&str>) -> Result<Profile, Failure> {
+pub fn load(name: Option<&str>, output: &Output) -> Result<Profile, Failure> {
     let Some(path) = path() else { return pick(Profiles::default(), name, "the profiles") };
     let shown = path.display().to_string();
     let text = match std::fs::read_to_string(&path) {
@@ -42,7 +43,8 @@ pub fn load(name: Option<&str>) -> Result<Profile, Failure> {
         Err(error) => return Err(Failure::Refused(format!("{shown} cannot be read: {error}"))),
     };
     if text.contains("key") && is_exposed(&path) {
-        eprintln!("warning: other users may read the keys in {shown}; `chmod go= {shown}` takes that away");
+        output
+            .warn(&format!("other users may read the keys in {shown}; `chmod go= {shown}` takes that away"));
     }
     let profiles =
         toml::from_str(&text).map_err(|error| Failure::Refused(format!("{shown} is wrong: {error}")))?;

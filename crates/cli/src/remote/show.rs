@@ -11,9 +11,8 @@ use super::arguments::One;
 use super::history::{self, shortened};
 use super::list::status;
 use super::timeline;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, print_text, short_time};
+use crate::output::{Output, Table};
 
 #[derive(Serialize)]
 struct Shown {
@@ -22,17 +21,17 @@ struct Shown {
 }
 
 /// Does it.
-pub async fn run(arguments: One, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn run(arguments: One, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
     let instance = client.instance(&arguments.id, Duration::ZERO).await?;
     let events = history::all(&client, &arguments.id, Some(instance.execution)).await?;
     let now_ms = i64::try_from(SystemClock::shared().now_ms()).unwrap_or(i64::MAX);
     let drawing = timeline::draw(&events, now_ms);
-    let text = format!("{}\n{drawing}", table(&instance).to_text());
-    print_text(format, &Shown { instance, events }, &text)
+    let text = format!("{}\n{drawing}", table(&instance, output).to_text(output.colours));
+    output.text(&Shown { instance, events }, &text)
 }
 
-fn table(instance: &Instance) -> Table {
+fn table(instance: &Instance, output: &Output) -> Table {
     let mut table = Table::default().line("id", &instance.id);
     let version = instance.version.as_deref().unwrap_or_default();
     if let Some(orchestration) = &instance.orchestration {
@@ -59,9 +58,9 @@ fn table(instance: &Instance) -> Table {
     for (key, value) in &instance.labels {
         table = table.line("label", format!("{key}={value}"));
     }
-    table = table.line("created", short_time(instance.created_at));
+    table = table.line("created", output.time(instance.created_at));
     match instance.completed_at {
-        Some(at) => table.line("ended", short_time(at)),
-        None => table.line("updated", short_time(instance.updated_at)),
+        Some(at) => table.line("ended", output.time(at)),
+        None => table.line("updated", output.time(instance.updated_at)),
     }
 }

@@ -9,13 +9,12 @@ use segno_api::instance::{self, StartInstance};
 
 use super::arguments::{OnConflict, Start};
 use super::wait;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, print};
+use crate::output::{Output, Table};
 
 /// Does it.
-pub async fn run(arguments: Start, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn run(arguments: Start, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
     let labels = labels(&arguments.labels)?;
     let request = StartInstance {
         orchestration: arguments.orchestration,
@@ -23,7 +22,7 @@ pub async fn run(arguments: Start, format: Format) -> Result<(), Failure> {
         id: arguments.id,
         input: json("--input", &arguments.input)?,
         labels,
-        start_at: arguments.at,
+        start_at: arguments.at.map(|at| output.moment(at)),
         on_conflict: match arguments.on_conflict {
             OnConflict::Reject => instance::OnConflict::Reject,
             OnConflict::UseExisting => instance::OnConflict::UseExisting,
@@ -32,11 +31,11 @@ pub async fn run(arguments: Start, format: Format) -> Result<(), Failure> {
     };
     let started = client.start(&request, arguments.idempotency_key.as_deref(), Duration::ZERO).await?;
     if arguments.wait {
-        eprintln!("started {}", started.id);
-        return wait::until_ended(&client, &started.id, arguments.timeout, format).await;
+        output.hint(&format!("started {}", started.id));
+        return wait::until_ended(&client, &started.id, arguments.timeout, output).await;
     }
     let what = if started.created { "started" } else { "was there already" };
-    print(format, &started, Table::default().line(&started.id, what))
+    output.print(&started, Table::default().line(&started.id, what))
 }
 
 /// Labels from the command line.

@@ -4,12 +4,11 @@ use segno_api::instance::{Accepted, Restart as RestartRequest, Send as Message};
 
 use super::arguments::{Because, Delete, One, Restart, Send};
 use super::start::json;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, count, print};
+use crate::output::{Output, Table, count};
 
-fn accepted(format: Format, answer: &Accepted, what: &str) -> Result<(), Failure> {
-    print(format, answer, Table::default().line(&answer.id, what))
+fn accepted(output: &Output, answer: &Accepted, what: &str) -> Result<(), Failure> {
+    output.print(answer, Table::default().line(&answer.id, what))
 }
 
 fn message(arguments: &Send) -> Result<Message, Failure> {
@@ -18,48 +17,48 @@ fn message(arguments: &Send) -> Result<Message, Failure> {
 }
 
 /// Raises a signal.
-pub async fn signal(arguments: Send, format: Format) -> Result<(), Failure> {
-    let answer = arguments.connection.client()?.raise(&arguments.id, &message(&arguments)?).await?;
+pub async fn signal(arguments: Send, output: &Output) -> Result<(), Failure> {
+    let answer = arguments.connection.client(output)?.raise(&arguments.id, &message(&arguments)?).await?;
     accepted(format, &answer, "signal sent")
 }
 
 /// Puts a message into a mailbox.
-pub async fn enqueue(arguments: Send, format: Format) -> Result<(), Failure> {
-    let answer = arguments.connection.client()?.enqueue(&arguments.id, &message(&arguments)?).await?;
+pub async fn enqueue(arguments: Send, output: &Output) -> Result<(), Failure> {
+    let answer = arguments.connection.client(output)?.enqueue(&arguments.id, &message(&arguments)?).await?;
     accepted(format, &answer, "message sent")
 }
 
 /// Cancels.
-pub async fn cancel(arguments: Because, format: Format) -> Result<(), Failure> {
-    let answer = arguments.connection.client()?.cancel(&arguments.id, arguments.reason).await?;
+pub async fn cancel(arguments: Because, output: &Output) -> Result<(), Failure> {
+    let answer = arguments.connection.client(output)?.cancel(&arguments.id, arguments.reason).await?;
     accepted(format, &answer, "will be cancelled")
 }
 
 /// Holds.
-pub async fn pause(arguments: Because, format: Format) -> Result<(), Failure> {
-    let answer = arguments.connection.client()?.pause(&arguments.id, arguments.reason).await?;
+pub async fn pause(arguments: Because, output: &Output) -> Result<(), Failure> {
+    let answer = arguments.connection.client(output)?.pause(&arguments.id, arguments.reason).await?;
     accepted(format, &answer, "will be held")
 }
 
 /// Lets go on.
-pub async fn resume(arguments: One, format: Format) -> Result<(), Failure> {
-    let answer = arguments.connection.client()?.resume(&arguments.id).await?;
+pub async fn resume(arguments: One, output: &Output) -> Result<(), Failure> {
+    let answer = arguments.connection.client(output)?.resume(&arguments.id).await?;
     accepted(format, &answer, "goes on")
 }
 
 /// Starts again.
-pub async fn restart(arguments: Restart, format: Format) -> Result<(), Failure> {
+pub async fn restart(arguments: Restart, output: &Output) -> Result<(), Failure> {
     let request = RestartRequest { force: arguments.force, new_id: arguments.new_id };
-    let answer = arguments.connection.client()?.restart(&arguments.id, &request).await?;
-    print(format, &answer, Table::default().line(&answer.id, "started again"))
+    let answer = arguments.connection.client(output)?.restart(&arguments.id, &request).await?;
+    output.print(&answer, Table::default().line(&answer.id, "started again"))
 }
 
 /// Deletes.
-pub async fn delete(arguments: Delete, format: Format) -> Result<(), Failure> {
-    let answer = arguments.connection.client()?.delete(&arguments.id, arguments.force).await?;
+pub async fn delete(arguments: Delete, output: &Output) -> Result<(), Failure> {
+    let answer = arguments.connection.client(output)?.delete(&arguments.id, arguments.force).await?;
     let table = Table::default()
         .line("instances deleted", count(answer.instances))
         .line("events deleted", count(answer.events))
         .line("queued messages deleted", count(answer.queued_messages));
-    print(format, &answer, table)
+    output.print(&answer, table)
 }

@@ -9,10 +9,9 @@ use segno_api::history::HistoryEvent;
 use segno_api::{Client, ClientError};
 
 use super::arguments::Tail;
-use super::history::{clock_time, shortened, shown_time};
-use crate::arguments::Format;
+use super::history::shortened;
 use crate::exit::Failure;
-use crate::output::write;
+use crate::output::Output;
 
 /// Pause before a stream that ended is opened again; doubled each time until an event comes.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -36,7 +35,7 @@ impl Source {
 }
 
 /// Does it.
-pub async fn run(arguments: Tail, format: Format) -> Result<(), Failure> {
+pub async fn run(arguments: Tail, output: &Output) -> Result<(), Failure> {
     let Tail { id, prefix, status, orchestration, label, connection } = arguments;
     let mut client = connection.client()?;
     let source = match id {
@@ -61,9 +60,9 @@ pub async fn run(arguments: Tail, format: Format) -> Result<(), Failure> {
                     match event.name.as_str() {
                         "listening" => {}
                         "lagged" => {
-                            eprintln!("some changes are missing here; `segno list` shows how things stand")
+                            output.warn("some changes are missing here; `segno list` shows how things stand");
                         }
-                        _ => write(line(&event.data, format).as_bytes())?,
+                        _ => output.item(&event.data, || line(&event.data, output))?,
                     }
                 }
                 // The server stopped or the connection broke: on after the last event.
@@ -77,19 +76,16 @@ pub async fn run(arguments: Tail, format: Format) -> Result<(), Failure> {
     }
 }
 
-fn line(data: &str, format: Format) -> String {
-    if format != Format::Text {
-        return format!("{data}\n");
-    }
+fn line(data: &str, output: &Output) -> String {
     if let Ok(change) = serde_json::from_str::<Change>(data) {
         let name = serde_json::to_value(change.change).unwrap_or_default();
         let name = name.as_str().unwrap_or_default();
         let orchestration = change.orchestration.unwrap_or_default();
-        return format!("{}  {name:<16}  {orchestration:<20}  {}\n", shown_time(change.at), change.id);
+        return format!("{}  {name:<16}  {orchestration:<20}  {}\n", output.exact_time(change.at), change.id);
     }
     match serde_json::from_str::<HistoryEvent>(data) {
         Ok(event) => {
-            let (at, data) = (clock_time(&event), shortened(event.data.text()));
+            let (at, data) = (output.exact_time(event.at), shortened(event.data.text()));
             format!("{at}  {:>4}  {:<28}  {data}\n", event.id, event.kind)
         }
         Err(_) => format!("{data}\n"),

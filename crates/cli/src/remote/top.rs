@@ -9,9 +9,8 @@ use segno_api::system::{Queues, System};
 use serde::Serialize;
 
 use super::arguments::Nothing;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, count, print};
+use crate::output::{Output, Table, count};
 
 /// Between two looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -23,19 +22,19 @@ struct Look {
 }
 
 /// Lengths of the queues.
-pub async fn queues(arguments: Nothing, format: Format) -> Result<(), Failure> {
-    let queues = arguments.connection.client()?.queues().await?;
-    print(format, &queues, queue_lines(Table::default(), &queues))
+pub async fn queues(arguments: Nothing, output: &Output) -> Result<(), Failure> {
+    let queues = arguments.connection.client(output)?.queues().await?;
+    output.print(&queues, queue_lines(Table::default(), &queues))
 }
 
 /// Counts, rates and queues: once, or again and again on a terminal.
-pub async fn run(arguments: Nothing, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn run(arguments: Nothing, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
     let mut now = look(&client).await?;
     // A server that was there may restart, however long that takes.
     let client = client.retry_for(Duration::MAX);
-    if format == Format::Json || !stdout().is_terminal() {
-        return print(format, &now, table(&now, None));
+    if output.format.is_for_programs() || !stdout().is_terminal() {
+        return output.print(&now, table(&now, None));
     }
     let clock = SystemClock::shared();
     let mut before = None;
@@ -46,7 +45,7 @@ pub async fn run(arguments: Nothing, format: Format) -> Result<(), Failure> {
             look.system.counts.completed + look.system.counts.failed + look.system.counts.cancelled
         };
         let rate = before.map(|before| ended(&now).saturating_sub(before));
-        print(format, &now, table(&now, rate))?;
+        output.print(&now, table(&now, rate))?;
         before = Some(ended(&now));
         clock::sleep(&*clock, EVERY).await;
         now = look(&client).await?;

@@ -5,18 +5,17 @@ use std::path::Path;
 use segno_stores::{IfThere, StoreUrl, back_up};
 
 use super::Moved;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::print;
+use crate::output::Output;
 use crate::progress::Meter;
 
 /// Does it.
-pub async fn run(store: &StoreUrl, file: &Path, if_there: IfThere, format: Format) -> Result<(), Failure> {
+pub async fn run(store: &StoreUrl, file: &Path, if_there: IfThere, output: &Output) -> Result<(), Failure> {
     let source = store.source().await?;
-    let mut meter = Meter::new(Some(source.instance_count().await?));
+    let mut meter = Meter::new(output, Some(source.instance_count().await?));
     let mut export = source.export().await?;
     let content = back_up(&mut *export, file, if_there, &mut |progress| meter.transfer(progress)).await?;
     drop(meter);
     let moved = Moved { from: store.to_string(), to: file.display().to_string(), content };
-    print(format, &moved, moved.table())
+    output.print(&moved, moved.table())
 }

@@ -4,9 +4,8 @@ use segno_stores::StoreUrl;
 use serde::Serialize;
 
 use super::Problem;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, count, print};
+use crate::output::{Output, Table, count};
 use crate::progress::Meter;
 
 #[derive(Debug, Serialize)]
@@ -28,8 +27,8 @@ struct Exposed {
 }
 
 /// Does it.
-pub fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
-    let mut meter = Meter::new(Some(0));
+pub fn run(store: &StoreUrl, output: &Output) -> Result<(), Failure> {
+    let mut meter = Meter::new(output, Some(0));
     let report = store.check(|progress| {
         meter.set_total(progress.rows_total);
         meter.show("checking", progress.rows_done, "rows");
@@ -61,11 +60,11 @@ pub fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
         table = table.line("and", format!("{} more", count(checked.more_findings)));
     }
     for Exposed { path, mode } in &checked.exposed {
-        eprintln!(
-            "warning: other users may read or change {path} (mode {mode}); `chmod go= {path}` takes that away, \
+        output.warn(&format!(
+            "other users may read or change {path} (mode {mode}); `chmod go= {path}` takes that away, \
              and so does the next server that opens the store"
-        );
+        ));
     }
-    print(format, &checked, table)?;
+    output.print(&checked, table)?;
     if checked.sound { Ok(()) } else { Err(Failure::Unsound) }
 }

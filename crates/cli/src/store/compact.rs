@@ -3,9 +3,8 @@
 use segno_stores::StoreUrl;
 use serde::Serialize;
 
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, print, size};
+use crate::output::{Output, Table, size};
 use crate::progress::Meter;
 
 #[derive(Debug, Serialize)]
@@ -16,8 +15,8 @@ struct Compacted {
 }
 
 /// Does it.
-pub async fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
-    let mut meter = Meter::new(Some(0));
+pub async fn run(store: &StoreUrl, output: &Output) -> Result<(), Failure> {
+    let mut meter = Meter::new(output, Some(0));
     let report = store
         .compact(move |progress| {
             meter.set_total(progress.rows_total);
@@ -30,5 +29,5 @@ pub async fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
         .line("store", &compacted.store)
         .line("before", size(bytes_before))
         .line("after", size(bytes_after));
-    print(format, &compacted, table)
+    output.print(&compacted, table)
 }

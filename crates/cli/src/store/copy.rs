@@ -3,23 +3,22 @@
 use segno_stores::{StoreUrl, fill};
 
 use super::Moved;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::print;
+use crate::output::Output;
 use crate::progress::Meter;
 
 /// Does it.
-pub async fn run(from: &StoreUrl, to: &StoreUrl, format: Format) -> Result<(), Failure> {
+pub async fn run(from: &StoreUrl, to: &StoreUrl, output: &Output) -> Result<(), Failure> {
     if from == to {
         return Err(Failure::Refused(format!("{from} cannot be copied to itself")));
     }
     let source = from.source().await?;
-    let mut meter = Meter::new(Some(source.instance_count().await?));
+    let mut meter = Meter::new(output, Some(source.instance_count().await?));
     let target = to.open_for_import().await?;
     let mut export = source.export().await?;
     let name = to.to_string();
     let content = fill(&mut *export, &*target, &name, &mut |progress| meter.transfer(progress)).await?;
     drop(meter);
     let moved = Moved { from: from.to_string(), to: name, content };
-    print(format, &moved, moved.table())
+    output.print(&moved, moved.table())
 }

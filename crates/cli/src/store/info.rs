@@ -2,17 +2,16 @@
 
 use segno_stores::{Counts, Info, Known, StoreInfo, StoreUrl};
 
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, count, print, size, time};
+use crate::output::{Output, Table, count, size};
 
 /// Does it.
-pub async fn run(store: &StoreUrl, format: Format) -> Result<(), Failure> {
+pub async fn run(store: &StoreUrl, output: &Output) -> Result<(), Failure> {
     let info = store.source().await?.info(store.to_string()).await?;
-    print(format, &info, table(&info))
+    output.print(&info, table(&info, output))
 }
 
-fn table(store: &StoreInfo) -> Table {
+fn table(store: &StoreInfo, output: &Output) -> Table {
     let table = Table::default().line("store", &store.store);
     match &store.known {
         Known::Counts(counts) => counted(table, counts),
@@ -20,7 +19,7 @@ fn table(store: &StoreInfo) -> Table {
             let open_in =
                 if store.in_use { format!("process {}", info.process_id) } else { "nobody else".to_owned() };
             let table = table.line("format", info.format_version.to_string()).line("open in", open_in);
-            files(counted(table, &store.known.counts()), info)
+            files(counted(table, &store.known.counts()), info, output)
         }
     }
 }
@@ -47,12 +46,12 @@ fn counted(table: Table, counts: &Counts) -> Table {
 }
 
 /// What an embedded store knows beyond that.
-fn files(mut table: Table, info: &Info) -> Table {
+fn files(mut table: Table, info: &Info, output: &Output) -> Table {
     if let (Some(oldest_ms), Some(newest_ms)) = (info.oldest_created_at_ms, info.newest_created_at_ms) {
         table = table
             .section("age")
-            .line("oldest instance", time(oldest_ms))
-            .line("newest instance", time(newest_ms));
+            .line("oldest instance", output.time_of_ms(oldest_ms))
+            .line("newest instance", output.time_of_ms(newest_ms));
     }
     table = table.section("records");
     for (kind, number) in &info.records {

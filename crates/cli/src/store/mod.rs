@@ -12,31 +12,34 @@ mod verify;
 use segno_stores::{ContentSummary, Finding, StoreUrl};
 use serde::Serialize;
 
-use crate::arguments::{Format, StoreArguments, Verb};
+use crate::arguments::{StoreArguments, Verb};
 use crate::exit::Failure;
-use crate::output::{Table, count};
+use crate::output::{Output, Table, count};
 
 /// Does what was asked.
-pub async fn run(arguments: StoreArguments, format: Format) -> Result<(), Failure> {
+pub async fn run(arguments: StoreArguments, output: &Output) -> Result<(), Failure> {
     match arguments.verb {
-        Verb::Info { store } => info::run(&on_disk(store)?, format).await,
+        Verb::Info { store } => info::run(&on_disk(store)?, output).await,
         Verb::Backup { store, file, overwrite } => {
             let if_there =
                 if overwrite { segno_stores::IfThere::Replace } else { segno_stores::IfThere::Refuse };
-            backup::run(&on_disk(store)?, &file, if_there, format).await
+            backup::run(&on_disk(store)?, &file, if_there, output).await
         }
-        Verb::Restore { file, store } => restore::run(&file, &on_disk(store)?, format).await,
-        Verb::Copy { from, to } => copy::run(&on_disk(from)?, &on_disk(to)?, format).await,
-        Verb::Verify { file } => blocking(move || verify::run(&file, format)).await,
+        Verb::Restore { file, store } => restore::run(&file, &on_disk(store)?, output).await,
+        Verb::Copy { from, to } => copy::run(&on_disk(from)?, &on_disk(to)?, output).await,
+        Verb::Verify { file } => {
+            let output = output.clone();
+            blocking(move || verify::run(&file, &output)).await
+        }
         Verb::Check { store } => {
-            let store = on_disk(store)?;
-            blocking(move || check::run(&store, format)).await
+            let (store, output) = (on_disk(store)?, output.clone());
+            blocking(move || check::run(&store, &output)).await
         }
         Verb::Salvage { from, to } => {
-            let (from, to) = (on_disk(from)?, on_disk(to)?);
-            blocking(move || salvage::run(&from, &to, format)).await
+            let (from, to, output) = (on_disk(from)?, on_disk(to)?, output.clone());
+            blocking(move || salvage::run(&from, &to, &output)).await
         }
-        Verb::Compact { store } => compact::run(&on_disk(store)?, format).await,
+        Verb::Compact { store } => compact::run(&on_disk(store)?, output).await,
     }
 }
 

@@ -4,9 +4,8 @@ use segno_stores::StoreUrl;
 use serde::Serialize;
 
 use super::Problem;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, count, print};
+use crate::output::{Output, Table, count};
 use crate::progress::Meter;
 
 #[derive(Debug, Serialize)]
@@ -21,8 +20,8 @@ struct Salvaged {
 }
 
 /// Does it.
-pub fn run(from: &StoreUrl, to: &StoreUrl, format: Format) -> Result<(), Failure> {
-    let mut meter = Meter::new(Some(0));
+pub fn run(from: &StoreUrl, to: &StoreUrl, output: &Output) -> Result<(), Failure> {
+    let mut meter = Meter::new(output, Some(0));
     let report = from.salvage(to, |progress| {
         meter.set_total(progress.rows_total);
         meter.show("saving", progress.rows_done, "rows");
@@ -51,5 +50,5 @@ pub fn run(from: &StoreUrl, to: &StoreUrl, format: Format) -> Result<(), Failure
     if salvaged.more_left_out > 0 {
         table = table.line("and", format!("{} more", count(salvaged.more_left_out)));
     }
-    print(format, &salvaged, table)
+    output.print(&salvaged, table)
 }

@@ -5,9 +5,8 @@ use std::path::Path;
 use segno_stores::{ContentSummary, verify_backup};
 use serde::Serialize;
 
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, count, print, time};
+use crate::output::{Output, Table, count};
 use crate::progress::Meter;
 
 #[derive(Debug, Serialize)]
@@ -18,15 +17,15 @@ struct Verified {
 }
 
 /// Does it.
-pub fn run(file: &Path, format: Format) -> Result<(), Failure> {
-    let mut meter = Meter::new(None);
+pub fn run(file: &Path, output: &Output) -> Result<(), Failure> {
+    let mut meter = Meter::new(output, None);
     let content = verify_backup(file, &mut |progress| meter.transfer(progress))?;
     drop(meter);
     let verified = Verified { file: file.display().to_string(), content };
     let content = &verified.content;
     let table = Table::default()
         .line("file", &verified.file)
-        .line("taken", time(content.taken_at_ms))
+        .line("taken", output.time_of_ms(content.taken_at_ms))
         .section("whole, with")
         .line("instances", count(content.instances))
         .line("executions", count(content.executions))
@@ -35,5 +34,5 @@ pub fn run(file: &Path, format: Format) -> Result<(), Failure> {
         .line("queued activities", count(content.work_items))
         .line("records", count(content.records))
         .line("sha256", &content.sha256);
-    print(format, &verified, table)
+    output.print(&verified, table)
 }

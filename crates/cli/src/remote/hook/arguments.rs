@@ -1,8 +1,11 @@
 //! What can be said about webhooks.
 
 use clap::{Args, Subcommand, ValueEnum};
+use segno_server::HumanDuration;
 
 use super::super::arguments::Connection;
+use crate::moment::{self, Moment, past_help};
+use crate::output::Paging;
 
 /// Webhooks.
 #[derive(Debug, Args)]
@@ -31,7 +34,11 @@ pub enum HookVerb {
     },
     /// List routes.
     #[command(after_help = "Example:\n  segno hook list")]
-    List,
+    List {
+        /// How many.
+        #[command(flatten)]
+        paging: Paging,
+    },
     /// Show a route.
     #[command(after_help = "Example:\n  segno hook show github")]
     Show {
@@ -56,7 +63,7 @@ pub enum HookVerb {
         name: String,
     },
     /// List what came in, newest first.
-    #[command(after_help = "Example:\n  segno hook payloads github --since 2027-01-31T00:00:00Z")]
+    #[command(after_help = "Example:\n  segno hook payloads github --since 1h")]
     Payloads(Payloads),
     /// Show all of a payload and what became of it.
     #[command(after_help = "Example:\n  segno hook inspect github fe64c1d7-5bff-8fff-8a1b-0b1c2d3e4f50")]
@@ -79,9 +86,9 @@ pub enum HookVerb {
     Events {
         /// Only of this route.
         name: Option<String>,
-        /// At most this many.
-        #[arg(long, default_value_t = 50)]
-        limit: usize,
+        /// How many.
+        #[command(flatten)]
+        paging: Paging,
     },
     /// Send a sample to a route, signed as its sender would.
     #[command(
@@ -134,7 +141,7 @@ pub struct Settings {
     pub secret_header: Option<String>,
     /// How far the time of a signature may be off, as in `5m`.
     #[arg(long, value_name = "DURATION", requires = "verify")]
-    pub tolerance: Option<String>,
+    pub tolerance: Option<HumanDuration>,
     /// What must be true for the function to be called.
     #[arg(long, value_name = "CONDITION")]
     pub filter: Option<String>,
@@ -146,13 +153,13 @@ pub struct Settings {
     pub dedup_key: Option<String>,
     /// How long keys are remembered, as in `24h`.
     #[arg(long, value_name = "DURATION")]
-    pub dedup_window: Option<String>,
+    pub dedup_window: Option<HumanDuration>,
     /// A header to keep.
     #[arg(long = "keep-header", value_name = "NAME")]
     pub headers: Vec<String>,
     /// How long payloads are kept, as in `7d`.
     #[arg(long, value_name = "DURATION")]
-    pub retention: Option<String>,
+    pub retention: Option<HumanDuration>,
     /// Keep payloads and call nothing.
     #[arg(long, num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     pub store_only: Option<bool>,
@@ -166,15 +173,13 @@ pub struct Settings {
 pub struct Payloads {
     /// Name of the route.
     pub name: String,
-    /// Not before this time.
-    #[arg(long, value_name = "TIME")]
-    pub since: Option<jiff::Timestamp>,
-    /// Not after this time.
-    #[arg(long, value_name = "TIME")]
-    pub until: Option<jiff::Timestamp>,
-    /// At most this many.
-    #[arg(long, default_value_t = 50)]
-    pub limit: usize,
+    #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("Not before this time"))]
+    pub since: Option<Moment>,
+    #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("Not after this time"))]
+    pub until: Option<Moment>,
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
 }
 
 /// A sample.

@@ -7,22 +7,24 @@ mod test;
 
 use arguments::{Hook, HookVerb};
 
-use crate::arguments::Format;
 use crate::exit::Failure;
+use crate::output::Output;
 
 /// Does what was asked.
-pub async fn run(arguments: Hook, format: Format) -> Result<(), Failure> {
-    let client = arguments.connection.client()?;
+pub async fn run(arguments: Hook, output: &Output) -> Result<(), Failure> {
+    let client = arguments.connection.client(output)?;
     match arguments.verb {
-        HookVerb::Create { name, settings } => routes::create(&client, &name, &settings, format).await,
-        HookVerb::List => routes::list(&client, format).await,
-        HookVerb::Show { name } => routes::show(&client, &name, format).await,
-        HookVerb::Update { name, settings } => routes::update(&client, &name, &settings, format).await,
-        HookVerb::Delete { name } => routes::delete(&client, &name, format).await,
-        HookVerb::Payloads(which) => payloads::list(&client, which, format).await,
-        HookVerb::Inspect { name, id } => payloads::inspect(&client, &name, &id, format).await,
-        HookVerb::Replay { name, id } => payloads::replay(&client, &name, &id, format).await,
-        HookVerb::Events { name, limit } => payloads::events(&client, name.as_deref(), limit, format).await,
-        HookVerb::Test(sample) => test::run(&client, sample, format).await,
+        HookVerb::Create { name, settings } => routes::create(&client, &name, &settings, output).await,
+        HookVerb::List { paging } => routes::list(&client, &paging, output).await,
+        HookVerb::Show { name } => routes::show(&client, &name, output).await,
+        HookVerb::Update { name, settings } => routes::update(&client, &name, &settings, output).await,
+        HookVerb::Delete { name } => routes::delete(&client, &name, output).await,
+        HookVerb::Payloads(which) => payloads::list(&client, which, output).await,
+        HookVerb::Inspect { name, id } => payloads::inspect(&client, &name, &id, output).await,
+        HookVerb::Replay { name, id } => payloads::replay(&client, &name, &id, output).await,
+        HookVerb::Events { name, paging } => {
+            payloads::events(&client, name.as_deref(), &paging, output).await
+        }
+        HookVerb::Test(sample) => test::run(&client, sample, output).await,
     }
 }

@@ -7,51 +7,43 @@ use segno_api::client::ListPayloads;
 use segno_api::hook::{HookOutcome, HookPayloadDetail};
 
 use super::arguments::Payloads;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, Table, print, print_rows, print_text, short_time, warn_of_unreadable};
-
-/// Rows of one request.
-const PAGE: usize = 1_000;
+use crate::output::{Output, Page, Paging, Rows, Table};
 
 /// Lists payloads.
-pub async fn list(client: &Client, which: Payloads, format: Format) -> Result<(), Failure> {
-    let mut payloads = Vec::new();
-    let mut request = ListPayloads { since: which.since, until: which.until, ..ListPayloads::default() };
-    while payloads.len() < which.limit {
-        request.limit = Some((which.limit - payloads.len()).min(PAGE));
-        let page = client.hook_payloads(&which.name, &request).await?;
-        warn_of_unreadable(&page.unreadable);
-        payloads.extend(page.payloads);
-        request.cursor = page.next_cursor;
-        if request.cursor.is_none() {
-            break;
-        }
-    }
+pub async fn list(client: &Client, which: Payloads, output: &Output) -> Result<(), Failure> {
+    let (since, until) = (which.since.map(|at| output.moment(at)), which.until.map(|at| output.moment(at)));
+    let name = which.name.as_str();
+    let page = which.paging.gather(|request| async move {
+        let request = ListPayloads { since, until, limit: request.limit, cursor: request.cursor };
+        let page = client.hook_payloads(name, &request).await?;
+        Ok(Page::of(page.payloads, page.unreadable, page.next_cursor))
+    });
+    let page = page.await?;
     let mut rows = Rows::new(["id", "received", "bytes", "type", "outcome"]);
-    for payload in &payloads {
+    for payload in &page.items {
         rows.add([
             payload.id.clone(),
-            short_time(payload.received_at),
+            output.time(payload.received_at),
             payload.body_bytes.to_string(),
             payload.content_type.clone().unwrap_or_default(),
             shown(&payload.outcome),
         ]);
     }
-    print_rows(format, &payloads, &rows)
+    output.list(&page, &rows)
 }
 
 /// Shows a payload.
-pub async fn inspect(client: &Client, name: &str, id: &str, format: Format) -> Result<(), Failure> {
+pub async fn inspect(client: &Client, name: &str, id: &str, output: &Output) -> Result<(), Failure> {
     let detail = client.hook_payload(name, id).await?;
-    print_text(format, &detail, &described(&detail))
+    output.text(&detail, &described(&detail, output))
 }
 
-fn described(detail: &HookPayloadDetail) -> String {
+fn described(detail: &HookPayloadDetail, output: &Output) -> String {
     let payload = &detail.payload;
     let mut table = Table::default()
         .line("payload", &payload.id)
-        .line("received", short_time(payload.received_at))
+        .line("received", output.time(payload.received_at))
         .line("outcome", shown(&payload.outcome))
         .section("headers");
     for (name, value) in &detail.headers {
@@ -72,35 +64,39 @@ fn described(detail: &HookPayloadDetail) -> String {
         Ok(text) => ("", text),
         Err(_) => (" in base64", detail.body_base64.clone()),
     };
-    format!("{}\nbody, {} bytes{form}\n{body}\n", table.to_text(), payload.body_bytes)
+    format!("{}\nbody, {} bytes{form}\n{body}\n", table.to_text(output.colours), payload.body_bytes)
 }
 
 /// Calls the function of a payload again.
-pub async fn replay(client: &Client, name: &str, id: &str, format: Format) -> Result<(), Failure> {
+pub async fn replay(client: &Client, name: &str, id: &str, output: &Output) -> Result<(), Failure> {
     let replayed = client.replay_hook_payload(name, id).await?;
-    print(format, &replayed, Table::default().line("action", &replayed.action))
+    output.print(&replayed, Table::default().line("action", &replayed.action))
 }
 
 /// Shows events.
 pub async fn events(
     client: &Client,
     name: Option<&str>,
-    limit: usize,
-    format: Format,
+    paging: &Paging,
+    output: &Output,
 ) -> Result<(), Failure> {
-    let events = client.hook_events(name, Some(limit), None).await?.events;
+    let page = paging.gather(|request| async move {
+        let page = client.hook_events(name, request.limit, request.cursor.as_deref()).await?;
+        Ok(Page::of(page.events, page.unreadable, page.next_cursor))
+    });
+    let page = page.await?;
     let mut rows = Rows::new(["seq", "at", "hook", "bytes", "payload", "outcome"]);
-    for event in &events {
+    for event in &page.items {
         rows.add([
             event.seq.to_string(),
-            short_time(event.at),
+            output.time(event.at),
             event.route.clone(),
             event.body_bytes.to_string(),
             event.payload.clone().unwrap_or_default(),
             shown(&event.outcome),
         ]);
     }
-    print_rows(format, &events, &rows)
+    output.list(&page, &rows)
 }
 
 fn shown(outcome: &HookOutcome) -> String {

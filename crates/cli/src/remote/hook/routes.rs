@@ -6,54 +6,57 @@ use serde_json::{Map, Value, json};
 
 use super::super::start::json as read_json;
 use super::arguments::{Scheme, Settings};
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Rows, Table, print, print_rows, print_text, warn_of_unreadable};
+use crate::output::{Output, Page, Paging, Rows, Table};
 
 /// Declares a route.
-pub async fn create(client: &Client, name: &str, settings: &Settings, format: Format) -> Result<(), Failure> {
+pub async fn create(
+    client: &Client,
+    name: &str,
+    settings: &Settings,
+    output: &Output,
+) -> Result<(), Failure> {
     if settings.verify.is_none() && settings.declaration.is_none() {
         let problem = "--verify is missing: say how senders prove who they are; \"none\" lets everybody in";
         return Err(Failure::Refused(problem.to_owned()));
     }
     let created = client.put_hook(name, &declared(settings)?, Expected::Absent).await?;
-    told(client, &created, format)
+    told(client, &created, output)
 }
 
 /// Changes a route.
-pub async fn update(client: &Client, name: &str, settings: &Settings, format: Format) -> Result<(), Failure> {
+pub async fn update(
+    client: &Client,
+    name: &str,
+    settings: &Settings,
+    output: &Output,
+) -> Result<(), Failure> {
     let updated = client.patch_hook(name, &declared(settings)?).await?;
-    told(client, &updated, format)
+    told(client, &updated, output)
 }
 
 /// Deletes a route.
-pub async fn delete(client: &Client, name: &str, format: Format) -> Result<(), Failure> {
+pub async fn delete(client: &Client, name: &str, output: &Output) -> Result<(), Failure> {
     client.delete_hook(name).await?;
-    print(format, &json!({ "deleted": name }), Table::default().line(name, "deleted"))
+    output.print(&json!({ "deleted": name }), Table::default().line(name, "deleted"))
 }
 
 /// Shows a route.
-pub async fn show(client: &Client, name: &str, format: Format) -> Result<(), Failure> {
+pub async fn show(client: &Client, name: &str, output: &Output) -> Result<(), Failure> {
     let hook = client.hook(name).await?;
     let declaration: Value = serde_json::from_str(hook.declaration.text()).unwrap_or_default();
-    print_text(format, &hook, &format!("{}\n{declaration:#}\n", url(client, &hook)))
+    output.text(&hook, &format!("{}\n{declaration:#}\n", url(client, &hook)))
 }
 
 /// Lists routes.
-pub async fn list(client: &Client, format: Format) -> Result<(), Failure> {
-    let mut hooks: Vec<hook::Hook> = Vec::new();
-    let mut cursor = None;
-    loop {
-        let page = client.hooks(cursor.as_deref()).await?;
-        warn_of_unreadable(&page.unreadable);
-        hooks.extend(page.hooks);
-        cursor = page.next_cursor;
-        if cursor.is_none() {
-            break;
-        }
-    }
+pub async fn list(client: &Client, paging: &Paging, output: &Output) -> Result<(), Failure> {
+    let page = paging.gather(|request| async move {
+        let page = client.hooks(request).await?;
+        Ok(Page::of(page.hooks, page.unreadable, page.next_cursor))
+    });
+    let page = page.await?;
     let mut rows = Rows::new(["name", "function", "verification", "taken", "path"]);
-    for hook in &hooks {
+    for hook in &page.items {
         let declaration: Value = serde_json::from_str(hook.declaration.text()).unwrap_or_default();
         let verification = &declaration["verification"];
         let scheme = verification["type"].as_str().or(verification.as_str()).unwrap_or_default();
@@ -66,11 +69,11 @@ pub async fn list(client: &Client, format: Format) -> Result<(), Failure> {
         let function = declaration["function"].as_str().or(orchestration).unwrap_or_default();
         rows.add([hook.name.clone(), function.into(), scheme.into(), taken.into(), hook.path.clone()]);
     }
-    print_rows(format, &hooks, &rows)
+    output.list(&page, &rows)
 }
 
-fn told(client: &Client, hook: &hook::Hook, format: Format) -> Result<(), Failure> {
-    print(format, hook, Table::default().line(&hook.name, url(client, hook)))
+fn told(client: &Client, hook: &hook::Hook, output: &Output) -> Result<(), Failure> {
+    output.print(hook, Table::default().line(&hook.name, url(client, hook)))
 }
 
 /// Where senders post to.
@@ -96,12 +99,11 @@ fn declared(settings: &Settings) -> Result<Json, Failure> {
     }
     if settings.dedup_header.is_some() || settings.dedup_key.is_some() {
         let dedup = [
-            ("header", &settings.dedup_header),
-            ("key", &settings.dedup_key),
-            ("window", &settings.dedup_window),
+            ("header", settings.dedup_header.clone()),
+            ("key", settings.dedup_key.clone()),
+            ("window", settings.dedup_window.map(|window| window.to_string())),
         ];
-        let given =
-            dedup.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value.as_ref()?))));
+        let given = dedup.into_iter().filter_map(|(name, value)| Some((name.to_owned(), json!(value?))));
         declaration.insert("dedup".to_owned(), Value::Object(given.collect()));
     } else if settings.dedup_window.is_some() {
         let problem = "--dedup-window needs --dedup-header or --dedup-key";
@@ -115,7 +117,7 @@ fn declared(settings: &Settings) -> Result<Json, Failure> {
         ("function", settings.function.as_ref().map(|text| json!(text))),
         ("orchestration", settings.orchestration.as_ref().map(|text| json!(text))),
         ("filter", settings.filter.as_ref().map(|text| json!(text))),
-        ("retention", settings.retention.as_ref().map(|text| json!(text))),
+        ("retention", settings.retention.map(|time| json!(time))),
         ("store_only", settings.store_only.map(|yes| json!(yes))),
         ("enabled", settings.enabled.map(|yes| json!(yes))),
     ] {

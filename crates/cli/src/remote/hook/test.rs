@@ -10,12 +10,11 @@ use serde_json::{Value, json};
 
 use super::arguments::Sample;
 use super::routes::reference;
-use crate::arguments::Format;
 use crate::exit::Failure;
-use crate::output::{Table, print};
+use crate::output::{Output, Table};
 
 /// Sends it.
-pub async fn run(client: &Client, sample: Sample, format: Format) -> Result<(), Failure> {
+pub async fn run(client: &Client, sample: Sample, output: &Output) -> Result<(), Failure> {
     let hook = client.hook(&sample.name).await?;
     let declaration: Value = serde_json::from_str(hook.declaration.text()).unwrap_or_default();
     let body = read(&sample.data)?;
@@ -30,7 +29,7 @@ pub async fn run(client: &Client, sample: Sample, format: Format) -> Result<(), 
         headers.push((name.to_owned(), value.to_owned()));
     }
     let received = client.send_hook(&sample.name, &headers, body).await?;
-    print(format, &received, Table::default().line(&received.id, &received.outcome))
+    output.print(&received, Table::default().line(&received.id, &received.outcome))
 }
 
 /// The headers that the sender of this route would add.

@@ -1,0 +1,124 @@
+//! The arguments of the process, read: global flags at any place, and mistakes told in the format that was asked for.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args as _, CommandFactory, FromArgMatches};
+
+use crate::arguments::Arguments;
+use crate::exit::Failure;
+use crate::output::{CommandLine, Format, Output};
+use crate::remote::arguments::Connection;
+use crate::wording::Wording;
+
+/// Verbs that talk to no server, and the flags of servers that they know all the same.
+const WITHOUT_SERVER: &[(&str, &[&str])] = &[
+    ("dev", &[]),
+    ("serve", &[]),
+    ("config", &[]),
+    ("store", &[]),
+    ("selftest", &[]),
+    ("version", &[]),
+    ("completions", &[]),
+    ("bench http", &["server", "key"]),
+    ("bench", &[]),
+];
+
+/// What the process was told to do.
+pub struct Invocation {
+    /// The arguments.
+    pub arguments: Arguments,
+    /// How to print.
+    pub output: Output,
+    /// The words of the verb.
+    pub wording: Wording,
+}
+
+/// All verbs and flags.
+pub fn command(program: &'static str) -> clap::Command {
+    let mut command = Arguments::command().name(program);
+    // Global flags are known to every verb; those that talk to no server do not show them, and refuse them below.
+    for (verb, _) in WITHOUT_SERVER.iter().filter(|(verb, _)| !verb.contains(' ')) {
+        command = command.mut_subcommand(verb, |verb| {
+            let flags = Connection::augment_args(clap::Command::new("flags"));
+            verb.args(flags.get_arguments().map(|flag| flag.clone().hide(true)).collect::<Vec<_>>())
+        });
+    }
+    command
+}
+
+impl Invocation {
+    /// Reads the arguments; help and mistakes are printed, and give an exit code.
+    pub fn read(program: &'static str, arguments: Vec<OsString>) -> Result<Self, ExitCode> {
+        let given: Vec<String> =
+            arguments.iter().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+        let format = Format::of_unparsed(&given);
+        let mut command = command(program);
+        let wrong = |error: clap::Error| {
+            let wording = Wording { program: program.to_owned(), ..Wording::default() };
+            if !(error.use_stderr() && format.is_for_programs()) {
+                error.exit();
+            }
+            let failure = Failure::Refused(sentence(&error));
+            eprintln!("{}", failure.report(&wording, format));
+            ExitCode::from(failure.exit_code())
+        };
+        let matches = command.try_get_matches_from_mut(arguments).map_err(wrong)?;
+        let wording = words(program, &command, &matches);
+        let arguments = Arguments::from_arg_matches(&matches).map_err(wrong)?;
+        if let Err(failure) = without_server(&wording, &matches) {
+            eprintln!("{}", failure.report(&wording, format));
+            return Err(ExitCode::from(failure.exit_code()));
+        }
+        let output = arguments.printing.output(CommandLine::new(program, given));
+        Ok(Invocation { arguments, output, wording })
+    }
+}
+
+/// A mistake in one sentence, without the advice to look at the help.
+fn sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let text = text.split("\n\nUsage:").next().unwrap_or_default();
+    let text = text.split("\n\nFor more information").next().unwrap_or_default();
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The verb, its flags, and those that were given.
+fn words(program: &str, command: &clap::Command, matches: &ArgMatches) -> Wording {
+    let (mut command, mut matches) = (command, matches);
+    let mut verbs = Vec::new();
+    while let Some((verb, below)) = matches.subcommand() {
+        verbs.push(verb.to_owned());
+        let Some(found) = command.find_subcommand(verb) else { break };
+        (command, matches) = (found, below);
+    }
+    let long = |flag: &clap::Arg| flag.get_long().map(str::to_owned);
+    let is_given = |flag: &&clap::Arg| was_given(matches, flag.get_id().as_str());
+    let flags: BTreeSet<String> = command.get_arguments().filter_map(long).collect();
+    let given = command.get_arguments().filter(is_given).filter_map(long).collect();
+    Wording { program: program.to_owned(), verbs: verbs.join(" "), flags, given }
+}
+
+fn was_given(matches: &ArgMatches, id: &str) -> bool {
+    let is_known = matches.try_contains_id(id).is_ok();
+    is_known && matches.value_source(id) == Some(ValueSource::CommandLine)
+}
+
+/// Refuses flags of servers where they would do nothing.
+fn without_server(wording: &Wording, matches: &ArgMatches) -> Result<(), Failure> {
+    let verbs = &wording.verbs;
+    let is_it = |verb: &str| verbs == verb || verbs.starts_with(&format!("{verb} "));
+    let Some((_, known)) = WITHOUT_SERVER.iter().find(|(verb, _)| is_it(verb)) else { return Ok(()) };
+    let flags = Connection::augment_args(clap::Command::new("flags"));
+    let mut given = flags.get_arguments().filter(|flag| was_given(matches, flag.get_id().as_str()));
+    match given.find(|flag| !known.contains(&flag.get_id().as_str())) {
+        Some(flag) => {
+            let (program, flag) = (&wording.program, flag.get_id());
+            Err(Failure::Refused(format!("`{program} {verbs}` talks to no server; leave --{flag} out")))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,117 @@
+//! Colours of states, for people at a terminal.
+
+use std::ffi::OsStr;
+use std::io::{IsTerminal, stdout};
+
+use clap::ValueEnum;
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    Auto,
+    /// Also in pipes and files.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+/// Whether texts are coloured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colours {
+    /// They are, by ANSI escape sequences.
+    Ansi,
+    /// They are not.
+    Plain,
+}
+
+/// The end of every colour.
+const RESET: &str = "\x1b[0m";
+
+/// Headings.
+const BOLD: &str = "\x1b[1m";
+
+/// The colours of states, by the first word of a cell.
+const STATES: &[(&str, &str)] = &[
+    ("completed", "\x1b[32m"),
+    ("active", "\x1b[32m"),
+    ("failed", "\x1b[31m"),
+    ("dead", "\x1b[31m"),
+    ("cancelled", "\x1b[33m"),
+    ("paused", "\x1b[33m"),
+    ("running", "\x1b[36m"),
+    ("pending", "\x1b[34m"),
+];
+
+impl Colours {
+    /// What was chosen, as it is on this standard output.
+    pub fn of_stdout(choice: ColorChoice) -> Self {
+        let no_color = std::env::var_os("NO_COLOR");
+        Self::decide(choice, stdout().is_terminal(), no_color.as_deref(), std::env::var_os("TERM").as_deref())
+    }
+
+    fn decide(
+        choice: ColorChoice,
+        is_terminal: bool,
+        no_color: Option<&OsStr>,
+        term: Option<&OsStr>,
+    ) -> Self {
+        let is_wanted = match choice {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                is_terminal && no_color.is_none_or(OsStr::is_empty) && term != Some(OsStr::new("dumb"))
+            }
+        };
+        if is_wanted { Colours::Ansi } else { Colours::Plain }
+    }
+
+    /// A heading.
+    pub fn heading(self, text: &str) -> String {
+        self.painted(text, Some(BOLD))
+    }
+
+    /// A state, such as `failed`, in its colour.
+    pub fn state(self, text: &str) -> String {
+        let word = text.split(|sign: char| !sign.is_alphanumeric() && sign != '_').next().unwrap_or_default();
+        let colour = STATES.iter().find(|(state, _)| *state == word).map(|(_, colour)| *colour);
+        self.painted(text, colour)
+    }
+
+    fn painted(self, text: &str, colour: Option<&str>) -> String {
+        match colour {
+            Some(colour) if self == Colours::Ansi && !text.is_empty() => format!("{colour}{text}{RESET}"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_for_terminals_unless_they_are_refused() {
+        use ColorChoice::{Always, Auto, Never};
+        let (set, empty, dumb) = (Some(OsStr::new("1")), Some(OsStr::new("")), Some(OsStr::new("dumb")));
+        for (choice, is_terminal, no_color, term, colours) in [
+            (Auto, true, None, None, Colours::Ansi),
+            (Auto, true, empty, None, Colours::Ansi),
+            (Auto, true, set, None, Colours::Plain),
+            (Auto, true, None, dumb, Colours::Plain),
+            (Auto, false, None, None, Colours::Plain),
+            (Always, false, set, dumb, Colours::Ansi),
+            (Never, true, None, None, Colours::Plain),
+        ] {
+            assert_eq!(Colours::decide(choice, is_terminal, no_color, term), colours, "{choice:?}");
+        }
+    }
+
+    #[test]
+    fn states_have_colours_and_other_words_none() {
+        assert_eq!(Colours::Ansi.state("failed: no disk"), "\x1b[31mfailed: no disk\x1b[0m");
+        assert_eq!(Colours::Ansi.state("something"), "something");
+        assert_eq!(Colours::Plain.state("failed"), "failed");
+        assert_eq!(Colours::Ansi.heading(""), "");
+    }
+}

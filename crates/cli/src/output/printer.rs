@@ -1,0 +1,142 @@
+//! Prints: data to stdout in the format that was asked for, everything else to stderr.
+
+use std::io::{self, Write};
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use segno::clock::SystemClock;
+use serde::Serialize;
+use serde_json::json;
+
+use super::colours::Colours;
+use super::command_line::CommandLine;
+use super::format::Format;
+use super::listing::Page;
+use super::table::{Rows, Table};
+use super::units::{Precision, local_time};
+use super::yaml;
+use crate::exit::Failure;
+use crate::moment::{self, Moment};
+
+/// How a command prints.
+#[derive(Debug, Clone)]
+pub struct Output {
+    /// The format of data.
+    pub format: Format,
+    /// The zone of the times in tables, and of times that are given without one.
+    pub zone: TimeZone,
+    /// Whether tables have colours.
+    pub colours: Colours,
+    /// The command as it was given.
+    pub command: CommandLine,
+}
+
+impl Output {
+    /// Prints one thing: a table, or JSON.
+    pub fn print(&self, data: &impl Serialize, table: Table) -> Result<(), Failure> {
+        self.text(data, &table.to_text(self.colours))
+    }
+
+    /// Prints one thing: a text for people, or JSON.
+    pub fn text(&self, data: &impl Serialize, text: &str) -> Result<(), Failure> {
+        match self.format {
+            Format::Table => write(text.as_bytes()),
+            Format::Json | Format::Jsonl => write((to_json(data)? + "\n").as_bytes()),
+            Format::Yaml => write(yaml::of_json(&to_json(data)?)?.as_bytes()),
+        }
+    }
+
+    /// Prints a list: rows, `{"items":[…],"next_cursor":…}`, or one item per line. What cannot be read
+    /// and how to go on are on stderr.
+    pub fn list<T: Serialize>(&self, page: &Page<T>, rows: &Rows) -> Result<(), Failure> {
+        self.list_as(page, &rows.to_text(self.colours))
+    }
+
+    /// The same with a text of one's own for people.
+    pub fn list_as<T: Serialize>(&self, page: &Page<T>, text: &str) -> Result<(), Failure> {
+        if self.format == Format::Jsonl {
+            for item in &page.items {
+                self.item(&to_json(item)?, String::new)?;
+            }
+        } else {
+            self.text(page, text)?;
+        }
+        if matches!(self.format, Format::Table | Format::Jsonl) {
+            for row in &page.unreadable {
+                self.warn(&format!("{} cannot be read: {}", row.id, row.reason));
+            }
+        }
+        if let Some(cursor) = &page.next_cursor {
+            let more = self.command.with_cursor(cursor);
+            self.note(&format!("more: {more}"), || json!({ "more": more, "next_cursor": cursor }));
+        }
+        Ok(())
+    }
+
+    /// Prints an item of a stream, which is JSON already: one line, or one document.
+    pub fn item(&self, json: &str, text: impl FnOnce() -> String) -> Result<(), Failure> {
+        match self.format {
+            Format::Table => write(text().as_bytes()),
+            Format::Json | Format::Jsonl => write(format!("{json}\n").as_bytes()),
+            Format::Yaml => write(format!("---\n{}", yaml::of_json(json)?).as_bytes()),
+        }
+    }
+
+    /// Warns on stderr.
+    pub fn warn(&self, warning: &str) {
+        self.note(&format!("warning: {warning}"), || json!({ "warning": warning }));
+    }
+
+    /// Tells something on stderr that only people want to know.
+    pub fn hint(&self, text: &str) {
+        if !self.format.is_for_programs() {
+            // What cannot be told is not a reason to fail.
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
+
+    /// Tells something on stderr, which programs read as an object.
+    fn note(&self, text: &str, object: impl FnOnce() -> serde_json::Value) {
+        let line = if self.format.is_for_programs() { object().to_string() } else { text.to_owned() };
+        // What cannot be told is not a reason to fail.
+        let _ = writeln!(io::stderr(), "{line}");
+    }
+
+    /// A time to the second.
+    pub fn time(&self, at: Timestamp) -> String {
+        local_time(at, &self.zone, Precision::Second)
+    }
+
+    /// A time, or nothing.
+    pub fn time_or_none(&self, at: Option<Timestamp>) -> String {
+        at.map(|at| self.time(at)).unwrap_or_default()
+    }
+
+    /// A time to the millisecond.
+    pub fn exact_time(&self, at: Timestamp) -> String {
+        local_time(at, &self.zone, Precision::Millisecond)
+    }
+
+    /// A time that is stored as milliseconds.
+    pub fn time_of_ms(&self, unix_ms: u64) -> String {
+        let at = i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        at.map_or_else(|| format!("{unix_ms} ms"), |at| self.time(at))
+    }
+
+    /// When a moment is that a flag names.
+    pub fn moment(&self, moment: Moment) -> Timestamp {
+        moment.resolve(moment::now(&SystemClock), &self.zone)
+    }
+}
+
+fn to_json(data: &(impl Serialize + ?Sized)) -> Result<String, Failure> {
+    Ok(serde_json::to_string(data).map_err(io::Error::from)?)
+}
+
+/// Writes to standard output. A reader that has seen enough is no failure.
+pub fn write(bytes: &[u8]) -> Result<(), Failure> {
+    match io::stdout().write_all(bytes).and_then(|()| io::stdout().flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}

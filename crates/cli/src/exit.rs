@@ -8,7 +8,7 @@ use segno_api::FieldProblem;
 use segno_stores::Error;
 use serde::Serialize;
 
-use crate::output::{Format, Output};
+use crate::output::Format;
 use crate::wording::{self, Wording};
 
 /// Why a command failed.
@@ -100,7 +100,7 @@ impl Failure {
     }
 
     /// What is printed on stderr, in the words of the command and the format that was asked for.
-    pub fn report(&self, wording: &Wording, output: &Output) -> String {
+    pub fn report(&self, wording: &Wording, format: Format) -> String {
         let message = match self {
             Failure::Server(error) => wording.message(error),
             failure => failure.to_string(),

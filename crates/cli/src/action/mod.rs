@@ -46,9 +46,9 @@ async fn add(arguments: Add, output: &Output) -> Result<Action, Failure> {
 
 async fn list(arguments: List, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
-    let (client, status) = (&client, arguments.status.as_deref());
+    let (client, state) = (&client, arguments.status.as_deref());
     let page = arguments.paging.gather(|request| async move {
-        let page = client.actions(status, request).await?;
+        let page = client.actions(state, request).await?;
         Ok(Page::of(page.actions, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
@@ -66,10 +66,11 @@ async fn list(arguments: List, output: &Output) -> Result<(), Failure> {
     output.list(&page, &rows)
 }
 
+/// When an action is due: one of a webhook as soon as it is made, which for a replay is long after the payload came.
 fn due(action: &Action) -> Timestamp {
     match &action.trigger {
         ActionTrigger::Scheduled { next_tick_at } => *next_tick_at,
-        ActionTrigger::Webhook { received_at, .. } => *received_at,
+        ActionTrigger::Webhook { .. } => action.created_at,
     }
 }
 
@@ -94,6 +95,9 @@ fn shown(action: &Action, output: &Output) -> Table {
         .line("input", action.tool_input.text())
         .line("due", output.time(due(action)))
         .line("status", status);
+    if let ActionTrigger::Webhook { received_at, .. } = &action.trigger {
+        table = table.line("payload received", output.time(*received_at));
+    }
     if !detail.is_empty() {
         table = table.line(if status == "failed" { "reason" } else { "result" }, detail);
     }

@@ -19,31 +19,31 @@ fn message(arguments: &Send) -> Result<Message, Failure> {
 /// Raises a signal.
 pub async fn signal(arguments: Send, output: &Output) -> Result<(), Failure> {
     let answer = arguments.connection.client(output)?.raise(&arguments.id, &message(&arguments)?).await?;
-    accepted(format, &answer, "signal sent")
+    accepted(output, &answer, "signal sent")
 }
 
 /// Puts a message into a mailbox.
 pub async fn enqueue(arguments: Send, output: &Output) -> Result<(), Failure> {
     let answer = arguments.connection.client(output)?.enqueue(&arguments.id, &message(&arguments)?).await?;
-    accepted(format, &answer, "message sent")
+    accepted(output, &answer, "message sent")
 }
 
 /// Cancels.
 pub async fn cancel(arguments: Because, output: &Output) -> Result<(), Failure> {
     let answer = arguments.connection.client(output)?.cancel(&arguments.id, arguments.reason).await?;
-    accepted(format, &answer, "will be cancelled")
+    accepted(output, &answer, "will be cancelled")
 }
 
 /// Holds.
 pub async fn pause(arguments: Because, output: &Output) -> Result<(), Failure> {
     let answer = arguments.connection.client(output)?.pause(&arguments.id, arguments.reason).await?;
-    accepted(format, &answer, "will be held")
+    accepted(output, &answer, "will be held")
 }
 
 /// Lets go on.
 pub async fn resume(arguments: One, output: &Output) -> Result<(), Failure> {
     let answer = arguments.connection.client(output)?.resume(&arguments.id).await?;
-    accepted(format, &answer, "goes on")
+    accepted(output, &answer, "goes on")
 }
 
 /// Starts again.

@@ -37,7 +37,7 @@ impl Source {
 /// Does it.
 pub async fn run(arguments: Tail, output: &Output) -> Result<(), Failure> {
     let Tail { id, prefix, status, orchestration, label, connection } = arguments;
-    let mut client = connection.client()?;
+    let mut client = connection.client(output)?;
     let source = match id {
         Some(id) => Source::Instance(id),
         None => Source::All(FollowChanges { prefix, status, orchestration, label }),

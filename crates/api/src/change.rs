@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::instance::Status;
+use crate::several;
 
 /// What happened to an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -59,15 +60,15 @@ pub struct FollowChanges {
     /// Only of instances whose ids start with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Only changes that led to this state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Only changes that led to one of these states, repeated or with commas: `status=failed&status=cancelled`, `status=failed,cancelled`.
+    #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
     #[param(inline)]
-    pub status: Option<Status>,
+    pub status: Vec<Status>,
     /// Only of this orchestration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<String>,
-    /// Only of instances with this label: `key=value`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Only of instances with all of these labels, each `key=value`.
+    #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
     #[param(pattern = "^[^=]+=")]
-    pub label: Option<String>,
+    pub label: Vec<String>,
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::Json;
+use crate::{Json, several};
 
 /// State of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
@@ -168,21 +168,22 @@ pub struct InstanceList {
 /// Which instances to list. All that is given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
 pub struct ListInstances {
     /// Only ids that start with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Only in this state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Only in one of these states, repeated or with commas: `status=failed&status=cancelled`, `status=failed,cancelled`.
+    #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
     #[param(inline)]
-    pub status: Option<Status>,
+    pub status: Vec<Status>,
     /// Only of this orchestration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<String>,
-    /// Only with this label: `key=value`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Only with all of these labels, each `key=value`.
+    #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
     #[param(pattern = "^[^=]+=")]
-    pub label: Option<String>,
+    pub label: Vec<String>,
     /// Only children of this instance.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
@@ -297,16 +298,15 @@ pub struct BulkFilter {
     /// Only ids that start with this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
-    /// Only in this state.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<Status>,
+    /// Only in one of these states; one alone needs no list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "several")]
+    pub status: Vec<Status>,
     /// Only of this orchestration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<String>,
-    /// Only with this label: `key=value`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(pattern = "^[^=]+=")]
-    pub label: Option<String>,
+    /// Only with all of these labels, each `key=value`; one alone needs no list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "several")]
+    pub label: Vec<String>,
     /// Only created at or after this time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_from: Option<Timestamp>,

@@ -15,6 +15,7 @@
 //! | `key` | API keys, roles and grants |
 //! | `audit` | who changed what |
 //! | `client` | a client that speaks all of it |
+//! | `several` | filters that take one value or several |
 //! | `system` | the state of a node and of the store |
 //! | `unreadable` | stored rows that cannot be read, in listings |
 //!
@@ -34,6 +35,7 @@ pub mod json;
 pub mod key;
 pub mod problem;
 pub mod recurring;
+pub mod several;
 pub mod system;
 pub mod unreadable;
 pub mod work;

@@ -220,7 +220,7 @@ async fn all_ended(engine: &segno::Client) {
     loop {
         let mut running = 0;
         for status in [ExecutionStatus::Running, ExecutionStatus::Pending] {
-            let query = InstanceQuery { status: Some(status), limit: 1, ..InstanceQuery::default() };
+            let query = InstanceQuery { statuses: [status].into(), limit: 1, ..InstanceQuery::default() };
             running += engine.list(query).await.unwrap().instances.len();
         }
         if running == 0 && engine.queue_depths().await.unwrap().orchestrator_queue == 0 {

@@ -1,5 +1,6 @@
 //! Reading requests: bodies, query parameters and path parameters, each refused with the field and the reason.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -10,6 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
 use axum::response::IntoResponse;
 use segno::{Payload, clock};
+use segno_api::several;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
@@ -117,11 +119,26 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
     async fn from_request_parts(parts: &mut Parts, _state: &S) -> Result<Self, Refusal> {
         let query = parts.uri.query().unwrap_or_default();
         let mut own = form_urlencoded::Serializer::new(String::new());
+        let mut repeated: BTreeMap<&str, String> = BTreeMap::new();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
-            if !SCOPE_PARAMETERS.contains(&&*name) {
-                own.append_pair(&name, &value);
+            match several::REPEATABLE.iter().find(|repeatable| **repeatable == name) {
+                _ if value.contains(several::JOINED_BY) => {
+                    return Err(Refusal::field(name, "has a control character in it"));
+                }
+                Some(repeatable) => {
+                    let joined = repeated.entry(repeatable).or_default();
+                    if !joined.is_empty() {
+                        joined.push(several::JOINED_BY);
+                    }
+                    joined.push_str(&value);
+                }
+                None if SCOPE_PARAMETERS.contains(&&*name) => {}
+                None => {
+                    own.append_pair(&name, &value);
+                }
             }
         }
+        own.extend_pairs(&repeated);
         let own = own.finish();
         let deserializer = serde_urlencoded::Deserializer::new(form_urlencoded::parse(own.as_bytes()));
         serde_path_to_error::deserialize(deserializer).map(Query).map_err(|error| {

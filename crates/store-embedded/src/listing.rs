@@ -5,8 +5,10 @@
 //! one that is.
 
 use std::cmp::Reverse;
+use std::iter::Peekable;
 use std::ops::Bound;
 
+use bytes::Bytes;
 use segno::store::{InstanceCursor, InstanceInfo, InstancePage, InstanceQuery, ListRecords, Record};
 
 use crate::error::RowError;
@@ -17,11 +19,34 @@ use crate::record_index::RecordIndex;
 use crate::rows::Scan;
 use crate::tables::Tables;
 
-/// One way to find the matches of a query.
+/// One way to find the matches of a query: an index, or entries of one that share no instance.
 struct Walk<'a> {
-    keys: Scan<'a>,
+    scans: Vec<Peekable<Scan<'a>>>,
     order: Order,
     found: Vec<InstanceInfo>,
+}
+
+impl Walk<'_> {
+    /// The next row of all scans, in the order of the walk.
+    fn next(&mut self) -> Option<Result<(Key, Bytes), RowError>> {
+        let Order::Age(prefix_len) = self.order else { return self.scans.first_mut()?.next() };
+        if let [only] = &mut self.scans[..] {
+            return only.next();
+        }
+        let mut newest: Option<(usize, Key)> = None;
+        for (place, scan) in self.scans.iter_mut().enumerate() {
+            match scan.peek() {
+                Some(Err(_)) => return scan.next(),
+                Some(Ok((key, _)))
+                    if newest.as_ref().is_none_or(|(_, first)| key[prefix_len..] < first[prefix_len..]) =>
+                {
+                    newest = Some((place, key.clone()));
+                }
+                _ => {}
+            }
+        }
+        self.scans[newest?.0].next()
+    }
 }
 
 /// In which order a walk comes across instances.
@@ -81,17 +106,25 @@ impl Tables {
     }
 
     fn select(&self, query: &InstanceQuery, most: usize) -> Result<Vec<InstanceInfo>, RowError> {
-        let indexes = indexes_of(query);
-        let prefixes: Vec<Key> = indexes.iter().map(|index| index.prefix()).collect();
+        let with_prefix = |entry: AgeIndex<'_>| (entry.prefix(), start_of(query, entry));
+        let indexes: Vec<Vec<(Key, Bound<Key>)>> = indexes_of(query)
+            .into_iter()
+            .map(|entries| entries.into_iter().map(with_prefix).collect())
+            .collect();
         let id_prefix = query.id_prefix.as_deref().map(keys::instance);
         let mut walks = Vec::with_capacity(indexes.len() + 1);
-        for (index, prefix) in indexes.iter().zip(&prefixes) {
-            let start = start_of(query, *index);
-            let keys = self.rows.scan_from(prefix, start.as_ref().map(Key::as_slice))?;
-            walks.push(Walk { keys, order: Order::Age(prefix.len()), found: Vec::new() });
+        for entries in &indexes {
+            let scans = entries.iter().map(|(prefix, start)| {
+                Ok(self.rows.scan_from(prefix, start.as_ref().map(Key::as_slice))?.peekable())
+            });
+            let scans = scans.collect::<Result<Vec<_>, RowError>>()?;
+            // The entries of one index have prefixes of one length.
+            let prefix_len = entries.first().map_or(0, |(prefix, _)| prefix.len());
+            walks.push(Walk { scans, order: Order::Age(prefix_len), found: Vec::new() });
         }
         if let Some(prefix) = &id_prefix {
-            walks.push(Walk { keys: self.rows.scan(prefix)?, order: Order::Id, found: Vec::new() });
+            let scans = vec![self.rows.scan(prefix)?.peekable()];
+            walks.push(Walk { scans, order: Order::Id, found: Vec::new() });
         }
         loop {
             for walk in &mut walks {
@@ -104,7 +137,7 @@ impl Tables {
     }
 
     fn step(&self, walk: &mut Walk<'_>, query: &InstanceQuery) -> Result<Step, RowError> {
-        let Some(entry) = walk.keys.next() else { return Ok(Step::End) };
+        let Some(entry) = walk.next() else { return Ok(Step::End) };
         let (key, value) = entry?;
         let found = match walk.order {
             Order::Id => match keys::instance_id(&key) {
@@ -179,15 +212,18 @@ pub struct DueQuery<'a> {
     pub limit: usize,
 }
 
-/// The indexes by age that contain every match. The one of all instances is the last resort.
-fn indexes_of(query: &InstanceQuery) -> Vec<AgeIndex<'_>> {
-    let mut indexes = Vec::with_capacity(4);
-    indexes.extend(query.parent_instance_id.as_deref().map(AgeIndex::Parent));
-    indexes.extend(query.label.as_ref().map(|(label, value)| AgeIndex::Label(label, value)));
-    indexes.extend(query.orchestration_name.as_deref().map(AgeIndex::Name));
-    indexes.extend(query.status.map(AgeIndex::Status));
+/// The indexes by age that contain every match, each with the entries of it that do together. The one
+/// of all instances is the last resort.
+fn indexes_of(query: &InstanceQuery) -> Vec<Vec<AgeIndex<'_>>> {
+    let mut indexes: Vec<Vec<AgeIndex<'_>>> = Vec::with_capacity(4);
+    indexes.extend(query.parent_instance_id.as_deref().map(|parent| vec![AgeIndex::Parent(parent)]));
+    indexes.extend(query.labels.iter().map(|(label, value)| vec![AgeIndex::Label(label, value)]));
+    indexes.extend(query.orchestration_name.as_deref().map(|name| vec![AgeIndex::Name(name)]));
+    if !query.statuses.is_empty() {
+        indexes.push(query.statuses.iter().copied().map(AgeIndex::Status).collect());
+    }
     if indexes.is_empty() {
-        indexes.push(AgeIndex::All);
+        indexes.push(vec![AgeIndex::All]);
     }
     indexes
 }
@@ -224,12 +260,12 @@ fn in_order(mut found: Vec<InstanceInfo>, order: Order, most: usize) -> Vec<Inst
 /// Whether a row meets all criteria but the place where the page starts.
 fn matches(query: &InstanceQuery, info: &InstanceInfo) -> bool {
     query.id_prefix.as_ref().is_none_or(|prefix| info.instance_id.starts_with(prefix.as_str()))
-        && query.status.is_none_or(|status| info.status == status)
+        && (query.statuses.is_empty() || query.statuses.contains(&info.status))
         && query
             .orchestration_name
             .as_deref()
             .is_none_or(|name| info.orchestration_name.as_deref() == Some(name))
-        && query.label.as_ref().is_none_or(|(label, value)| info.labels.get(label) == Some(value))
+        && query.labels.iter().all(|(label, value)| info.labels.get(label) == Some(value))
         && query.parent_instance_id.as_ref().is_none_or(|id| info.parent_instance_id.as_ref() == Some(id))
         && query.created_from_ms.is_none_or(|from_ms| info.created_at_ms >= from_ms)
         && query.created_before_ms.is_none_or(|before_ms| info.created_at_ms < before_ms)

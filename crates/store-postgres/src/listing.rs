@@ -62,17 +62,26 @@ impl PostgresStore {
         let schema = self.core().schema();
         let mut criteria = Criteria::default();
         let mut source = format!("{schema}.instance i");
-        let is_by_age = query.label.is_none()
-            && query.status.is_none()
+        let is_by_age = query.labels.is_empty()
+            && query.statuses.is_empty()
             && query.orchestration_name.is_none()
             && query.parent_instance_id.is_none();
         // The row whose age is compared: a label's own when one is asked for, so that its index gives the order.
         let mut aged = "i";
-        if let Some((key, value)) = query.label {
-            aged = "l";
-            source = format!("{schema}.label l JOIN {schema}.instance i ON i.instance_id = l.instance_id");
+        for (place, (key, value)) in query.labels.into_iter().enumerate() {
             let (key, value) = (criteria.value(key, Type::TEXT), criteria.value(value, Type::TEXT));
-            criteria.must(format!("l.key = {key} AND l.value = {value}"));
+            let label = if place == 0 { "l".to_owned() } else { format!("l{place}") };
+            if place == 0 {
+                aged = "l";
+                source =
+                    format!("{schema}.label l JOIN {schema}.instance i ON i.instance_id = l.instance_id");
+            } else {
+                // With the age, so that the row is found by all columns of the index of labels.
+                source.push_str(&format!(
+                    " JOIN {schema}.label {label} ON {label}.instance_id = l.instance_id AND {label}.created_at_ms = l.created_at_ms"
+                ));
+            }
+            criteria.must(format!("{label}.key = {key} AND {label}.value = {value}"));
         }
         if let Some(prefix) = query.id_prefix {
             if let Some(end) = prefix_end(&prefix) {
@@ -81,9 +90,6 @@ impl PostgresStore {
             }
             let prefix = criteria.value(prefix, Type::TEXT);
             criteria.must(format!("{aged}.instance_id >= {prefix}"));
-        }
-        if let Some(status) = query.status {
-            criteria.must(format!("i.status = {}", status_code(status)));
         }
         if let Some(name) = query.orchestration_name {
             let name = criteria.value(name, Type::TEXT);
@@ -112,17 +118,27 @@ impl PostgresStore {
             criteria.conditions.join(" AND ")
         };
         let order = format!("ORDER BY {aged}.created_at_ms DESC, {aged}.instance_id LIMIT {most}");
-        if is_by_age {
-            // The newest of each state: there is no index over all of them, which every instance would pay for twice.
-            let newest: Vec<String> = ExecutionStatus::ALL
-                .map(status_code)
-                .map(|code| {
-                    format!("(SELECT * FROM {source} WHERE i.status = {code} AND {conditions} {order})")
-                })
-                .into();
-            source = format!("({}) i", newest.join(" UNION ALL "));
-            return (format!("SELECT {COLUMNS} FROM {source} {order}"), criteria.values);
-        }
-        (format!("SELECT {COLUMNS} FROM {source} WHERE {conditions} {order}"), criteria.values)
+        // The newest of each state: an index gives the order within one. There is none over all of them, which every
+        // instance would pay for twice.
+        let statuses: Vec<ExecutionStatus> = match is_by_age {
+            true => ExecutionStatus::ALL.into(),
+            false => query.statuses.into_iter().collect(),
+        };
+        let sql = match statuses[..] {
+            [] => format!("SELECT {COLUMNS} FROM {source} WHERE {conditions} {order}"),
+            [one] => {
+                let code = status_code(one);
+                format!("SELECT {COLUMNS} FROM {source} WHERE i.status = {code} AND {conditions} {order}")
+            }
+            _ => {
+                let newest = statuses.into_iter().map(status_code).map(|code| {
+                    format!("(SELECT i.* FROM {source} WHERE i.status = {code} AND {conditions} {order})")
+                });
+                let newest: Vec<String> = newest.collect();
+                let order = format!("ORDER BY i.created_at_ms DESC, i.instance_id LIMIT {most}");
+                format!("SELECT {COLUMNS} FROM ({}) i {order}", newest.join(" UNION ALL "))
+            }
+        };
+        (sql, criteria.values)
     }
 }

@@ -25,7 +25,7 @@ fn ids(list: InstanceList) -> String {
 }
 
 fn with_label(key: &str, value: &str) -> InstanceQuery {
-    InstanceQuery { label: Some((key.to_owned(), value.to_owned())), ..InstanceQuery::default() }
+    InstanceQuery { labels: [(key.to_owned(), value.to_owned())].into(), ..InstanceQuery::default() }
 }
 
 #[tokio::main]
@@ -50,13 +50,14 @@ async fn main() -> anyhow::Result<()> {
     println!("orders of Cyd: {}", ids(client.list(with_label("customer", "Cyd")).await?));
     println!("large orders: {}", ids(client.list(with_label("size", "large")).await?));
 
-    let paid = InstanceQuery { status: Some(ExecutionStatus::Completed), ..InstanceQuery::default() };
+    let paid = InstanceQuery { statuses: [ExecutionStatus::Completed].into(), ..InstanceQuery::default() };
     println!("paid: {}", ids(client.list(paid).await?));
     let waiting_large =
-        InstanceQuery { status: Some(ExecutionStatus::Running), ..with_label("size", "large") };
+        InstanceQuery { statuses: [ExecutionStatus::Running].into(), ..with_label("size", "large") };
     println!("large and not paid: {}", ids(client.list(waiting_large).await?));
 
-    let of_cyd = InstanceQuery { status: Some(ExecutionStatus::Running), ..with_label("customer", "Cyd") };
+    let of_cyd =
+        InstanceQuery { statuses: [ExecutionStatus::Running].into(), ..with_label("customer", "Cyd") };
     let cancelled = client.bulk(of_cyd).limit(100).cancel("Cyd has moved away").await?;
     println!("cancelled at once: {}", cancelled.done);
     for order in ["order-5", "order-6", "order-7"] {

@@ -150,7 +150,7 @@ fn dedup_labels_failures_and_backfills_are_as_for_functions() {
         assert!(instance.starts_with("default/default/start:recurring:"), "{instance}");
         let client = Client::new(world.store.clone());
         let query = InstanceQuery {
-            label: Some(("recurring".to_owned(), action.id.clone())),
+            labels: [("recurring".to_owned(), action.id.clone())].into(),
             ..InstanceQuery::default()
         };
         let found = client.list(query).await.unwrap();

@@ -2,15 +2,22 @@
 
 use std::time::Duration;
 
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 
 use super::retry::IDEMPOTENCY_KEY;
 use super::{Client, ClientError};
 use crate::history::{ExecutionList, History};
 use crate::instance::{
     Accepted, Bulk, BulkResult, CustomStatus, Deleted, Instance, InstanceList, ListInstances, Reason,
-    Restart, Send, StartInstance, Started, Tree,
+    Restart, Send, StartInstance, Started, Status, Tree,
 };
+
+/// Adds the parameters of a filter that may be there several times.
+pub(super) fn repeated(call: RequestBuilder, statuses: &[Status], labels: &[String]) -> RequestBuilder {
+    let statuses: Vec<_> = statuses.iter().map(|status| ("status", status)).collect();
+    let labels: Vec<_> = labels.iter().map(|label| ("label", label)).collect();
+    call.query(&statuses).query(&labels)
+}
 
 impl Client {
     /// Starts an instance, and waits up to so long for its end. The key makes the call safe to repeat.
@@ -43,7 +50,8 @@ impl Client {
     /// # Errors
     /// `invalid-request` when a filter is wrong.
     pub async fn instances(&self, filter: &ListInstances) -> Result<InstanceList, ClientError> {
-        self.get_with(&["v1", "instances"], filter).await
+        let call = self.request(Method::GET, &["v1", "instances"], Duration::ZERO).query(filter);
+        self.read(repeated(call, &filter.status, &filter.label)).await
     }
 
     /// Events of an execution after one of them; of the current execution without a number.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::{Method, RequestBuilder, Response};
 
+use super::instances::repeated;
 use super::{Client, ClientError};
 use crate::change::FollowChanges;
 
@@ -48,7 +49,7 @@ impl Client {
         after: Option<&str>,
     ) -> Result<EventStream, ClientError> {
         let call = self.request(Method::GET, &["v1", "events"], Duration::ZERO).query(filter);
-        self.follow(call, after).await
+        self.follow(repeated(call, &filter.status, &filter.label), after).await
     }
 
     async fn follow(&self, call: RequestBuilder, after: Option<&str>) -> Result<EventStream, ClientError> {

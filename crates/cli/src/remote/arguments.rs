@@ -74,13 +74,15 @@ pub enum RemoteCommand {
     #[command(after_help = "Example:\n  segno start greet --id ada --input '{\"name\":\"Ada\"}' --wait")]
     Start(Start),
     /// List instances, newest first.
-    #[command(after_help = "Example:\n  segno list --status failed --label team=eu --created-from 1h")]
+    #[command(
+        after_help = "Example:\n  segno list --status failed,cancelled --label team=eu --label stage=test --created-from 1h"
+    )]
     List(List),
     /// Show an instance and draw what it did.
     #[command(after_help = "Example:\n  segno show ada")]
     Show(One),
     /// Print the events of an instance.
-    #[command(after_help = "Example:\n  segno history ada -o jsonl")]
+    #[command(after_help = "Examples:\n  segno history ada --full\n  segno history ada -o jsonl")]
     History(History),
     /// Wait for the end of an instance and print its result.
     #[command(after_help = "Example:\n  segno wait ada --timeout 1m")]
@@ -189,15 +191,15 @@ pub struct Filter {
     /// Only ids that start with this.
     #[arg(long)]
     pub prefix: Option<String>,
-    /// Only in this state.
-    #[arg(long, value_parser = parse_status)]
-    pub status: Option<Status>,
+    /// Only in this state; several are given with commas, or by repeating it.
+    #[arg(long, value_parser = parse_status, value_delimiter = ',')]
+    pub status: Vec<Status>,
     /// Only of this orchestration.
     #[arg(long)]
     pub orchestration: Option<String>,
-    /// Only with this label.
+    /// Only with this label; of several, all must hold.
     #[arg(long, value_name = "KEY=VALUE")]
-    pub label: Option<String>,
+    pub label: Vec<String>,
     #[arg(
         long,
         visible_alias = "since",
@@ -249,15 +251,15 @@ pub struct Tail {
     /// Only ids that start with this.
     #[arg(long)]
     pub prefix: Option<String>,
-    /// Only changes that led to this state.
-    #[arg(long, value_parser = parse_status)]
-    pub status: Option<Status>,
+    /// Only changes that led to this state; several are given with commas, or by repeating it.
+    #[arg(long, value_parser = parse_status, value_delimiter = ',')]
+    pub status: Vec<Status>,
     /// Only of this orchestration.
     #[arg(long)]
     pub orchestration: Option<String>,
-    /// Only with this label.
+    /// Only with this label; of several, all must hold.
     #[arg(long, value_name = "KEY=VALUE")]
-    pub label: Option<String>,
+    pub label: Vec<String>,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,
@@ -271,6 +273,9 @@ pub struct History {
     /// Which execution; the current one without it.
     #[arg(long)]
     pub execution: Option<u64>,
+    /// Show all data of events; without it long data is cut.
+    #[arg(long)]
+    pub full: bool,
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,

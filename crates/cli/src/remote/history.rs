@@ -10,34 +10,73 @@ use crate::output::{Output, Page, Rows};
 /// Longest data of an event that is shown to people, in characters.
 const MAX_SHOWN: usize = 100;
 
-/// Does it.
+/// Most executions that are named, the newest ones.
+const MAX_EXECUTIONS: usize = 5;
+
+/// Prints the events, and on stderr what is left out of the table.
 pub async fn run(arguments: History, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
-    let page = Page::whole(all(&client, &arguments.id, arguments.execution).await?);
+    let whole = all(&client, &arguments.id, arguments.execution).await?;
+    let (execution, page) = (whole.execution, Page::whole(whole.events));
+    let mut is_cut = false;
     let mut rows = Rows::new(["event", "at", "kind", "data"]);
     for event in &page.items {
-        rows.add([
-            event.id.to_string(),
-            output.exact_time(event.at),
-            event.kind.clone(),
-            shortened(event.data.text()),
-        ]);
+        let whole = event.data.text();
+        let data = if arguments.full { whole.to_owned() } else { shortened(whole) };
+        is_cut |= data != whole;
+        rows.add([event.id.to_string(), output.exact_time(event.at), event.kind.clone(), data]);
     }
-    output.list(&page, &rows)
+    output.list(&page, &rows)?;
+    if is_cut {
+        output.hint(&format!("data is cut after {MAX_SHOWN} characters; pass --full to see all of it"));
+    }
+    if !output.format.is_for_programs() {
+        hint_of_others(&client, &arguments.id, execution, output).await?;
+    }
+    Ok(())
+}
+
+/// Tells which other executions there are.
+async fn hint_of_others(client: &Client, id: &str, shown: u64, output: &Output) -> Result<(), Failure> {
+    let executions = client.executions(id).await?.executions;
+    let others: Vec<String> = executions
+        .iter()
+        .map(|one| one.execution)
+        .filter(|one| *one != shown)
+        .map(|one| one.to_string())
+        .collect();
+    // The newest ones, because an instance that continues as new has thousands.
+    let left_out = others.len().saturating_sub(MAX_EXECUTIONS);
+    let earlier = if left_out > 0 { format!("{left_out} earlier, ") } else { String::new() };
+    if !others.is_empty() {
+        output.hint(&format!(
+            "this is execution {shown}; there are others, to be shown with --execution: {earlier}{}",
+            others[left_out..].join(", ")
+        ));
+    }
+    Ok(())
 }
 
 /// All events of an execution.
 ///
 /// # Errors
 /// Those of the server.
-pub async fn all(client: &Client, id: &str, execution: Option<u64>) -> Result<Vec<HistoryEvent>, Failure> {
+pub async fn all(client: &Client, id: &str, execution: Option<u64>) -> Result<Whole, Failure> {
     let mut page = client.history(id, execution, 0).await?;
     let mut events = page.events;
     while let Some(after) = page.next_after {
         page = client.history(id, Some(page.execution), after).await?;
         events.append(&mut page.events);
     }
-    Ok(events)
+    Ok(Whole { execution: page.execution, events })
+}
+
+/// The history of an execution.
+pub struct Whole {
+    /// Which execution.
+    pub execution: u64,
+    /// Its events, ascending.
+    pub events: Vec<HistoryEvent>,
 }
 
 /// Data in one line that fits a terminal.

@@ -24,10 +24,11 @@ struct Shown {
 pub async fn run(arguments: One, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
     let instance = client.instance(&arguments.id, Duration::ZERO).await?;
-    let events = history::all(&client, &arguments.id, Some(instance.execution)).await?;
+    let events = history::all(&client, &arguments.id, Some(instance.execution)).await?.events;
     let now_ms = i64::try_from(SystemClock::shared().now_ms()).unwrap_or(i64::MAX);
     let drawing = timeline::draw(&events, now_ms);
-    let text = format!("{}\n{drawing}", table(&instance, output).to_text(output.colours));
+    let legend = timeline::legend(&drawing);
+    let text = format!("{}\n{drawing}{legend}", table(&instance, output).to_text(output.colours));
     output.text(&Shown { instance, events }, &text)
 }
 

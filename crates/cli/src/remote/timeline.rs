@@ -13,6 +13,15 @@ const COLUMNS: usize = 48;
 /// Longest name that is shown, in characters.
 const MAX_NAME: usize = 28;
 
+/// The signs of bars.
+const ENDED: char = '█';
+const OPEN: char = '░';
+const FAILED: char = '×';
+
+/// What the signs mean.
+const LEGEND: &[(char, &str)] =
+    &[(ENDED, "█ until it ended"), (OPEN, "░ until now: it has not ended"), (FAILED, "× an attempt failed")];
+
 /// How something that has a beginning ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
@@ -66,6 +75,13 @@ pub fn draw(events: &[HistoryEvent], now_ms: i64) -> String {
     text
 }
 
+/// What the signs of a drawing mean; those that are in it.
+pub fn legend(drawing: &str) -> String {
+    let used: Vec<&str> =
+        LEGEND.iter().filter(|(sign, _)| drawing.contains(*sign)).map(|(_, meaning)| *meaning).collect();
+    if used.is_empty() { String::new() } else { format!("\n  {}\n", used.join("   ")) }
+}
+
 struct Axis {
     from_ms: i64,
     to_ms: i64,
@@ -83,9 +99,9 @@ impl Axis {
         let failed: Vec<usize> = span.attempts.iter().map(|at| self.column(*at)).collect();
         let cell = |column: usize| match column {
             _ if column < from || column > to => ' ',
-            _ if failed.contains(&column) => 'x',
-            _ if span.end == End::Open => '░',
-            _ => '█',
+            _ if failed.contains(&column) => FAILED,
+            _ if span.end == End::Open => OPEN,
+            _ => ENDED,
         };
         (0..COLUMNS).map(cell).collect()
     }
@@ -176,12 +192,16 @@ mod tests {
         let lines: Vec<&str> = drawing.lines().collect();
         assert_eq!(lines.len(), 4, "{drawing}");
         assert!(
-            lines[0].contains("charge") && lines[0].contains('x') && lines[0].ends_with("│ 1.0 s"),
+            lines[0].contains("charge") && lines[0].contains('×') && lines[0].ends_with("│ 1.0 s"),
             "{drawing}"
         );
         assert!(lines[1].contains("wait for wave") && lines[1].ends_with('…'), "{drawing}");
         assert!(lines[3].trim().starts_with('0') && lines[3].ends_with("2.0 s"), "{drawing}");
         assert_eq!(draw(&[], 0), "");
+        let legend_of = |count: usize| legend(&draw(&events[..count], 1_500));
+        assert_eq!(legend_of(2), "\n  ░ until now: it has not ended\n");
+        assert_eq!(legend_of(4), "\n  █ until it ended   × an attempt failed\n");
+        assert_eq!(legend(""), "");
         assert!(draw(&events, 4_000).ends_with("4.0 s\n"));
     }
 }

@@ -1,6 +1,6 @@
 //! The second facet of a store: listing, reading, counting, deleting and pruning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -166,12 +166,12 @@ pub struct PruneResult {
 pub struct InstanceQuery {
     /// Only ids that start with this.
     pub id_prefix: Option<String>,
-    /// Only this state.
-    pub status: Option<ExecutionStatus>,
+    /// Only these states: any of them; all states when there are none.
+    pub statuses: BTreeSet<ExecutionStatus>,
     /// Only this orchestration.
     pub orchestration_name: Option<String>,
-    /// Only with this label and value.
-    pub label: Option<(String, String)>,
+    /// Only with all of these labels and values.
+    pub labels: BTreeSet<(String, String)>,
     /// Only children of this instance.
     pub parent_instance_id: Option<String>,
     /// Only created at or after this time, in Unix milliseconds.

@@ -90,7 +90,7 @@ async fn a_delayed_start_is_visible_as_pending_and_runs_at_its_time() {
         world.client.start(MAIN, 2).id("b").at_ms(begin_ms + 50_000).await.unwrap();
         world.client.start(MAIN, 3).id("past").at_ms(1).await.unwrap();
         assert_eq!(world.output::<u32>("past").await, 3);
-        let pending = InstanceQuery { status: Some(ExecutionStatus::Pending), ..query() };
+        let pending = InstanceQuery { statuses: [ExecutionStatus::Pending].into(), ..query() };
         let pending = world.client.list(pending).await.unwrap().instances;
         assert_eq!(pending.len(), 2);
         let a = world.client.instance("a").await.unwrap();
@@ -165,11 +165,11 @@ async fn instances_are_found_by_each_criterion_and_page_by_page() {
         (ExecutionStatus::Failed, 1),
         (ExecutionStatus::Cancelled, 0),
     ] {
-        assert_eq!(count(InstanceQuery { status: Some(status), ..query() }).await, expected, "{status}");
+        assert_eq!(count(InstanceQuery { statuses: [status].into(), ..query() }).await, expected, "{status}");
     }
-    let label = |key: &str, value: &str| Some((key.to_owned(), value.to_owned()));
-    assert_eq!(count(InstanceQuery { label: label("even", "true"), ..query() }).await, 13);
-    assert_eq!(count(InstanceQuery { label: label("input", "3"), ..query() }).await, 1, "set by the code");
+    let label = |key: &str, value: &str| [(key.to_owned(), value.to_owned())].into();
+    assert_eq!(count(InstanceQuery { labels: label("even", "true"), ..query() }).await, 13);
+    assert_eq!(count(InstanceQuery { labels: label("input", "3"), ..query() }).await, 1, "set by the code");
     let window = InstanceQuery {
         created_from_ms: Some(begin_ms + 5_000),
         created_before_ms: Some(begin_ms + 10_000),
@@ -232,7 +232,7 @@ async fn bulk_calls_one_after_the_other_reach_each_instance_once() {
         world.client.start(WAITS, n).id(format!("w{n}")).await.unwrap();
     }
     world.settle().await;
-    let mut running = InstanceQuery { status: Some(ExecutionStatus::Running), ..query() };
+    let mut running = InstanceQuery { statuses: [ExecutionStatus::Running].into(), ..query() };
     let more_than_a_page = world.client.bulk(running.clone()).limit(1_050).count().await.unwrap();
     assert_eq!((more_than_a_page.matched, more_than_a_page.next.is_some()), (1_050, true));
     let (mut matched, mut done) = (0, 0);

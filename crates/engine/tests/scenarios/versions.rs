@@ -224,7 +224,7 @@ async fn a_start_of_unregistered_code_is_pending_from_its_first_turn_and_can_be_
     assert_eq!(world.client.instance("a").await.unwrap(), queued);
     let _node = world.node(&with_versions(&["1.0.0"]).build().unwrap()).await;
     world.settle().await;
-    let pending = InstanceQuery { status: Some(ExecutionStatus::Pending), ..InstanceQuery::default() };
+    let pending = InstanceQuery { statuses: [ExecutionStatus::Pending].into(), ..InstanceQuery::default() };
     let listed = world.client.list(pending).await.unwrap().instances;
     let first = listed.first().expect("every accepted start is listed");
     assert_eq!((first.orchestration.as_deref(), first.labels["k"].as_str()), (Some("parent"), "v"));

@@ -1,6 +1,6 @@
 //! What happens to all instances of a tenant, as server-sent events.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
 
 use axum::Extension;
@@ -46,9 +46,9 @@ pub async fn events(
     let after = sse::last_event(&headers, |text| text.parse::<Position>().ok())?;
     let filter = Filter {
         prefix: request.prefix.unwrap_or_default(),
-        status: request.status.map(view::engine_status),
+        statuses: request.status.into_iter().map(view::engine_status).collect(),
         orchestration: request.orchestration,
-        label: request.label.as_deref().map(|label| list::parse_label("label", label)).transpose()?,
+        labels: list::parse_labels("label", &request.label)?,
     };
     let permitted = sse::place(&tenant, caller)?;
     let listener = tenant.changes(after);
@@ -61,17 +61,17 @@ pub async fn events(
 /// Which changes.
 struct Filter {
     prefix: String,
-    status: Option<ExecutionStatus>,
+    statuses: BTreeSet<ExecutionStatus>,
     orchestration: Option<String>,
-    label: Option<(String, String)>,
+    labels: BTreeSet<(String, String)>,
 }
 
 impl Filter {
     fn lets_through(&self, id: &str, change: &Known) -> bool {
         id.starts_with(&self.prefix)
-            && self.status.is_none_or(|status| change.status == status)
+            && (self.statuses.is_empty() || self.statuses.contains(&change.status))
             && self.orchestration.as_ref().is_none_or(|name| change.orchestration.as_ref() == Some(name))
-            && self.label.as_ref().is_none_or(|(key, value)| change.labels.get(key) == Some(value))
+            && self.labels.iter().all(|(key, value)| change.labels.get(key) == Some(value))
     }
 }
 

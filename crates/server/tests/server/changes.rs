@@ -67,12 +67,12 @@ async fn a_filter_lets_through_what_matches_all_of_it() {
     let client = stand.client();
     let ended = |prefix: &str| FollowChanges {
         prefix: Some(prefix.to_owned()),
-        status: Some(Status::Completed),
+        status: vec![Status::Completed, Status::Failed],
         orchestration: Some("greet".to_owned()),
-        label: Some("team=eu".to_owned()),
+        label: vec!["team=eu".to_owned()],
     };
     let mut stream = listen(&client, &ended("b")).await;
-    let mut of_nobody = listen(&client, &FollowChanges { label: Some("team=us".to_owned()), ..all() }).await;
+    let mut of_nobody = listen(&client, &FollowChanges { label: vec!["team=us".to_owned()], ..all() }).await;
     for id in ["a", "b1", "c", "b2"] {
         client.start(&greet(id, ADA), None, PATIENCE).await.unwrap();
     }
@@ -84,7 +84,7 @@ async fn a_filter_lets_through_what_matches_all_of_it() {
     us.labels.insert("team".to_owned(), "us".to_owned());
     client.start(&us, None, PATIENCE).await.unwrap();
     assert_eq!(next_change(&mut of_nobody).await.id, "us");
-    let wrong = FollowChanges { label: Some("team".to_owned()), ..all() };
+    let wrong = FollowChanges { label: vec!["team".to_owned()], ..all() };
     assert_eq!(client.changes(&wrong, None).await.err().and_then(|error| error.status()), Some(400));
 }
 

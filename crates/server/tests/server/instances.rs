@@ -152,18 +152,31 @@ async fn listings_are_filtered_and_paged() {
     seen.sort();
     assert_eq!(seen, ["a-0", "a-1", "a-2", "a-3", "a-4"]);
     let labelled = ListInstances {
-        label: Some("team=eu".to_owned()),
-        status: Some(Status::Completed),
+        label: vec!["team=eu".to_owned()],
+        status: vec![Status::Completed],
         ..ListInstances::default()
     };
     assert_eq!(client.instances(&labelled).await.unwrap().instances.len(), 6);
-    let none = ListInstances { label: Some("team=us".to_owned()), ..ListInstances::default() };
+    let several = ListInstances {
+        label: vec!["team=eu".to_owned(), "team=eu".to_owned()],
+        status: vec![Status::Failed, Status::Completed],
+        ..ListInstances::default()
+    };
+    assert_eq!(client.instances(&several).await.unwrap().instances.len(), 6);
+    let contradiction =
+        ListInstances { label: vec!["team=eu".to_owned(), "team=us".to_owned()], ..ListInstances::default() };
+    assert!(client.instances(&contradiction).await.unwrap().instances.is_empty());
+    let ended_otherwise =
+        ListInstances { status: vec![Status::Failed, Status::Cancelled], ..ListInstances::default() };
+    assert!(client.instances(&ended_otherwise).await.unwrap().instances.is_empty());
+    let none = ListInstances { label: vec!["team=us".to_owned()], ..ListInstances::default() };
     assert!(client.instances(&none).await.unwrap().instances.is_empty());
     for wrong in [
         ListInstances { limit: Some(0), ..ListInstances::default() },
         ListInstances { limit: Some(1_001), ..ListInstances::default() },
         ListInstances { cursor: Some("???".to_owned()), ..ListInstances::default() },
-        ListInstances { label: Some("team".to_owned()), ..ListInstances::default() },
+        ListInstances { label: vec!["team".to_owned()], ..ListInstances::default() },
+        ListInstances { label: vec!["a=b".to_owned(); 33], ..ListInstances::default() },
     ] {
         assert_eq!(client.instances(&wrong).await.unwrap_err().status(), Some(400), "{wrong:?}");
     }

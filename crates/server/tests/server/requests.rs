@@ -199,3 +199,25 @@ async fn readiness_is_over_when_the_server_stops_and_metrics_need_a_recorder() {
     let metrics = reqwest::get(stand.url("/metrics")).await.unwrap();
     assert_eq!(metrics.status(), StatusCode::NOT_FOUND);
 }
+
+#[tokio::test]
+async fn a_filter_of_a_listing_is_repeated_or_has_commas_and_mistakes_match_nothing() {
+    let stand = Stand::with(settings(Authentication::None)).await;
+    let get = async |query: &str| {
+        let url = stand.url(&format!("/v1/instances?{query}"));
+        reqwest::get(url).await.unwrap().status().as_u16()
+    };
+    for (query, status) in [
+        ("status=failed", 200),
+        ("status=failed&status=cancelled", 200),
+        ("status=failed,cancelled&status=running", 200),
+        ("label=a%3Db&label=c%3D1%2C2", 200),
+        ("status=failed,", 400),
+        ("status=failed&status=nothing", 400),
+        ("label=a%3Db%1Fc%3Dd", 400),
+        ("prefix=a&prefix=b", 400),
+        ("statsu=failed", 400),
+    ] {
+        assert_eq!(get(query).await, status, "{query}");
+    }
+}

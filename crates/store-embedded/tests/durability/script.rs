@@ -271,9 +271,9 @@ pub async fn show(store: &dyn Store) -> String {
     for query in [
         query(some()),
         query(InstanceQuery { id_prefix: Some("a".to_owned()), ..some() }),
-        query(InstanceQuery { status: Some(ExecutionStatus::Completed), ..some() }),
+        query(InstanceQuery { statuses: [ExecutionStatus::Completed].into(), ..some() }),
         query(InstanceQuery { orchestration_name: Some("Flow1".to_owned()), ..some() }),
-        query(InstanceQuery { label: Some(("team/x".to_owned(), "1".to_owned())), ..some() }),
+        query(InstanceQuery { labels: [("team/x".to_owned(), "1".to_owned())].into(), ..some() }),
         query(InstanceQuery { parent_instance_id: Some("a".to_owned()), ..some() }),
     ] {
         writeln!(text, "{}", said(store.query_instances(query).await)).unwrap();

@@ -100,7 +100,7 @@ pub(super) async fn a_prefix_may_end_in_the_highest_character(env: Env) {
 pub(super) async fn a_state_finds_instances_in_it_now(env: Env) {
     start_all(&env, &["a", "b", "c"]).await;
     env.put_status("b", ExecutionStatus::Completed).await;
-    let in_state = |status| InstanceQuery { status: Some(status), ..all() };
+    let in_state = |status| InstanceQuery { statuses: [status].into(), ..all() };
     assert_eq!(found(&env, in_state(ExecutionStatus::Completed)).await, ["b"]);
     assert_eq!(found(&env, in_state(ExecutionStatus::Running)).await, ["c", "a"]);
     assert!(found(&env, in_state(ExecutionStatus::Cancelled)).await.is_empty());
@@ -108,9 +108,61 @@ pub(super) async fn a_state_finds_instances_in_it_now(env: Env) {
 
 pub(super) async fn a_state_is_that_of_the_current_execution(env: Env) {
     env.start_executions("i1", 2).await;
-    let in_state = |status| InstanceQuery { status: Some(status), ..all() };
+    let in_state = |status| InstanceQuery { statuses: [status].into(), ..all() };
     assert_eq!(found(&env, in_state(ExecutionStatus::Running)).await, ["i1"]);
     assert!(found(&env, in_state(ExecutionStatus::ContinuedAsNew)).await.is_empty());
+}
+
+pub(super) async fn several_states_find_instances_in_any_of_them(env: Env) {
+    start_all(&env, &["a", "b", "c", "d", "e"]).await;
+    env.put_status("b", ExecutionStatus::Completed).await;
+    env.put_status("c", ExecutionStatus::Failed).await;
+    env.put_status("e", ExecutionStatus::Completed).await;
+    let in_states = |statuses: &[ExecutionStatus]| InstanceQuery {
+        statuses: statuses.iter().copied().collect(),
+        ..all()
+    };
+    use ExecutionStatus::{Cancelled, Completed, Failed, Running};
+    assert_eq!(found(&env, in_states(&[Completed, Failed])).await, ["e", "c", "b"]);
+    assert_eq!(found(&env, in_states(&[Failed, Running])).await, ["d", "c", "a"]);
+    assert_eq!(found(&env, in_states(&[Cancelled, Failed])).await, ["c"]);
+    assert_eq!(found(&env, in_states(&ExecutionStatus::ALL)).await, ["e", "d", "c", "b", "a"]);
+    assert!(found(&env, in_states(&[Cancelled, ExecutionStatus::Pending])).await.is_empty());
+}
+
+pub(super) async fn pages_of_several_states_have_no_gap_and_no_repeat(env: Env) {
+    let statuses = [ExecutionStatus::Completed, ExecutionStatus::Failed, ExecutionStatus::Running];
+    for number in 0..18 {
+        let id = format!("i{number:02}");
+        env.turn_of(&id).await.named("Flow").label("team", "blue").ack().await;
+        if let Some(status) = statuses.get(number % 3).filter(|status| **status != ExecutionStatus::Running) {
+            env.put_status(&id, *status).await;
+        }
+        // Some are of one age, and of several states.
+        if number % 4 == 0 {
+            env.tick().await;
+        }
+    }
+    let ended = InstanceQuery { statuses: statuses[..2].iter().copied().collect(), ..all() };
+    let name = Some("Flow".to_owned());
+    let labels = || [("team".to_owned(), "blue".to_owned())].into();
+    for query in [
+        ended.clone(),
+        InstanceQuery { orchestration_name: name.clone(), ..ended.clone() },
+        InstanceQuery { labels: labels(), ..ended.clone() },
+        InstanceQuery {
+            id_prefix: Some("i".to_owned()),
+            labels: labels(),
+            orchestration_name: name,
+            ..ended
+        },
+    ] {
+        let whole = found(&env, query.clone()).await;
+        assert_eq!(whole.len(), 12, "{query:?}");
+        for limit in [1, 5, 11] {
+            assert_eq!(paged(&env, InstanceQuery { limit, ..query.clone() }).await, whole, "limit {limit}");
+        }
+    }
 }
 
 pub(super) async fn a_name_finds_instances_of_one_orchestration(env: Env) {
@@ -136,11 +188,37 @@ pub(super) async fn a_label_finds_instances_that_carry_it_now(env: Env) {
     env.turn_of("c").await.label("blue", "team").ack().await;
     env.turn_of("d").await.label("team", "blue").ack().await;
     env.turn_of("d").await.label("team", "green").ack().await;
-    let label =
-        |key: &str, value: &str| InstanceQuery { label: Some((key.to_owned(), value.to_owned())), ..all() };
+    let label = |key: &str, value: &str| InstanceQuery {
+        labels: [(key.to_owned(), value.to_owned())].into(),
+        ..all()
+    };
     assert_eq!(found(&env, label("team", "blue")).await, ["a"]);
     assert_eq!(found(&env, label("team", "green")).await, ["d"]);
     assert!(found(&env, label("team", "bl")).await.is_empty());
+}
+
+pub(super) async fn several_labels_must_all_be_carried(env: Env) {
+    env.turn_of("a").await.label("team", "blue").label("stage", "test").label("size", "1").ack().await;
+    env.tick().await;
+    env.turn_of("b").await.label("team", "blue").label("stage", "live").ack().await;
+    env.tick().await;
+    env.turn_of("c").await.label("team", "red").label("stage", "test").ack().await;
+    env.tick().await;
+    env.turn_of("d").await.label("team", "blue").label("stage", "test").ack().await;
+    let with = |labels: &[(&str, &str)]| InstanceQuery {
+        labels: labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        ..all()
+    };
+    assert_eq!(found(&env, with(&[("team", "blue"), ("stage", "test")])).await, ["d", "a"]);
+    assert_eq!(found(&env, with(&[("team", "blue"), ("stage", "test"), ("size", "1")])).await, ["a"]);
+    assert!(found(&env, with(&[("team", "blue"), ("team", "red")])).await.is_empty(), "nothing has both");
+    assert!(found(&env, with(&[("team", "blue"), ("stage", "none")])).await.is_empty());
+    env.put_status("a", ExecutionStatus::Failed).await;
+    let failed = [ExecutionStatus::Failed, ExecutionStatus::Cancelled].into();
+    let both = InstanceQuery { statuses: failed, ..with(&[("team", "blue"), ("stage", "test")]) };
+    assert_eq!(found(&env, both).await, ["a"]);
+    let paged_by_one = InstanceQuery { limit: 1, ..with(&[("team", "blue"), ("stage", "test")]) };
+    assert_eq!(paged(&env, paged_by_one).await, ["d", "a"]);
 }
 
 pub(super) async fn a_parent_finds_its_direct_children(env: Env) {
@@ -174,16 +252,16 @@ pub(super) async fn all_criteria_must_hold(env: Env) {
     }
     env.put_status("x2", ExecutionStatus::Failed).await;
     let query = InstanceQuery {
-        status: Some(ExecutionStatus::Running),
+        statuses: [ExecutionStatus::Running].into(),
         orchestration_name: Some("Flow".to_owned()),
-        label: Some(("team".to_owned(), "blue".to_owned())),
+        labels: [("team".to_owned(), "blue".to_owned())].into(),
         created_from_ms: Some(0),
         created_before_ms: Some(u64::MAX >> 2),
         ..prefix("x")
     };
     assert_eq!(found(&env, query.clone()).await, ["x1"]);
-    let other_team = Some(("team".to_owned(), "red".to_owned()));
-    assert!(found(&env, InstanceQuery { label: other_team, ..query }).await.is_empty());
+    let other_team = [("team".to_owned(), "red".to_owned())].into();
+    assert!(found(&env, InstanceQuery { labels: other_team, ..query }).await.is_empty());
 }
 
 pub(super) async fn pages_have_no_gap_and_no_repeat(env: Env) {
@@ -212,7 +290,7 @@ pub(super) async fn pages_of_a_criterion_have_no_gap_and_no_repeat(env: Env) {
     assert_eq!(paged(&env, InstanceQuery { limit: 3, ..query.clone() }).await, whole);
     assert_eq!(paged(&env, InstanceQuery { limit: 3, ..prefix("i") }).await.len(), 12);
     assert_eq!(
-        paged(&env, InstanceQuery { limit: 3, status: Some(ExecutionStatus::Running), ..query }).await,
+        paged(&env, InstanceQuery { limit: 3, statuses: [ExecutionStatus::Running].into(), ..query }).await,
         whole
     );
 }
@@ -258,12 +336,12 @@ pub(super) async fn a_deleted_instance_is_found_by_nothing(env: Env) {
     for query in [
         all(),
         prefix("i1"),
-        InstanceQuery { status: Some(ExecutionStatus::Completed), ..all() },
-        InstanceQuery { status: Some(ExecutionStatus::Running), ..all() },
+        InstanceQuery { statuses: [ExecutionStatus::Completed].into(), ..all() },
+        InstanceQuery { statuses: [ExecutionStatus::Running].into(), ..all() },
         InstanceQuery { orchestration_name: Some("Flow".to_owned()), ..all() },
         InstanceQuery { orchestration_name: Some("Before".to_owned()), ..all() },
-        InstanceQuery { label: Some(("team".to_owned(), "blue".to_owned())), ..all() },
-        InstanceQuery { label: Some(("team".to_owned(), "red".to_owned())), ..all() },
+        InstanceQuery { labels: [("team".to_owned(), "blue".to_owned())].into(), ..all() },
+        InstanceQuery { labels: [("team".to_owned(), "red".to_owned())].into(), ..all() },
     ] {
         assert!(found(&env, query).await.is_empty());
     }
@@ -271,6 +349,9 @@ pub(super) async fn a_deleted_instance_is_found_by_nothing(env: Env) {
 
 pub(super) async fn an_instance_without_a_start_is_found_without_a_name(env: Env) {
     env.turn_of("i1").await.status(ExecutionStatus::Pending).ack().await;
-    assert_eq!(found(&env, InstanceQuery { status: Some(ExecutionStatus::Pending), ..all() }).await, ["i1"]);
+    assert_eq!(
+        found(&env, InstanceQuery { statuses: [ExecutionStatus::Pending].into(), ..all() }).await,
+        ["i1"]
+    );
     assert!(found(&env, InstanceQuery { orchestration_name: Some(String::new()), ..all() }).await.is_empty());
 }

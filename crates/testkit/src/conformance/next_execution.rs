@@ -32,7 +32,7 @@ async fn begin(env: &Env, next: NextExecution) -> Result<(), ProviderError> {
 }
 
 async fn instances_in(env: &Env, status: ExecutionStatus) -> usize {
-    let query = InstanceQuery { status: Some(status), limit: 10, ..InstanceQuery::default() };
+    let query = InstanceQuery { statuses: [status].into(), limit: 10, ..InstanceQuery::default() };
     env.query_instances(query).await.unwrap().instances.len()
 }
 

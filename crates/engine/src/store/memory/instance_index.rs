@@ -159,7 +159,7 @@ impl InstanceIndex {
     ) -> Vec<&'a InstanceInfo> {
         let (Some(walk), Some(start)) = (self.smallest(query), start_of(query)) else { return Vec::new() };
         let from_ms = query.created_from_ms.unwrap_or(0);
-        let in_time = walk.range((start, Bound::Unbounded)).take_while(|(created, _)| created.0 >= from_ms);
+        let in_time = merged(&walk, &start).take_while(|(created, _)| created.0 >= from_ms);
         let mut by_age = in_time.map(|(_, id)| row(id));
         let Some(prefix) = query.id_prefix.as_deref() else {
             return by_age.filter(|info| matches(query, info)).take(most).collect();
@@ -194,22 +194,36 @@ impl InstanceIndex {
         by_age && by_text && self.ended.is_empty()
     }
 
-    /// The smallest index by age that contains every match; `None` when nothing can match.
-    fn smallest(&self, query: &InstanceQuery) -> Option<&ByAge> {
-        let mut smallest = &self.all;
+    /// The smallest part of the indexes by age that contains every match: one entry of an index, or several that share
+    /// no instance. `None` when nothing can match.
+    fn smallest(&self, query: &InstanceQuery) -> Option<Vec<&ByAge>> {
         let mut candidates: Vec<Option<&ByAge>> = Vec::with_capacity(4);
-        candidates.extend(query.status.map(|status| self.by_status.get(&status)));
         candidates.extend(query.orchestration_name.as_ref().map(|name| self.by_name.get(name.as_str())));
-        candidates.extend(query.label.as_ref().map(|label| self.by_label.get(label)));
+        candidates.extend(query.labels.iter().map(|label| self.by_label.get(label)));
         candidates.extend(query.parent_instance_id.as_ref().map(|parent| self.by_parent.get(parent)));
+        let mut smallest = vec![&self.all];
+        if !query.statuses.is_empty() {
+            smallest = query.statuses.iter().filter_map(|status| self.by_status.get(status)).collect();
+        }
         for candidate in candidates {
             let candidate = candidate?;
-            if candidate.len() < smallest.len() {
-                smallest = candidate;
+            if candidate.len() < smallest.iter().map(|entry| entry.len()).sum() {
+                smallest = vec![candidate];
             }
         }
         Some(smallest)
     }
+}
+
+/// Entries of an index from a place on, newest first over all of them.
+fn merged<'a>(entries: &[&'a ByAge], start: &Bound<Age>) -> impl Iterator<Item = &'a Age> {
+    let from_start = |entry: &&'a ByAge| entry.range((start.clone(), Bound::Unbounded)).peekable();
+    let mut walks: Vec<_> = entries.iter().map(from_start).collect();
+    std::iter::from_fn(move || {
+        let heads = walks.iter_mut().enumerate().filter_map(|(place, walk)| Some((*walk.peek()?, place)));
+        let (_, newest) = heads.min()?;
+        walks[newest].next()
+    })
 }
 
 /// When an instance ended for good; an execution that continued as new is followed by another.
@@ -239,12 +253,12 @@ fn age(created_at_ms: u64, id: &str) -> Age {
 /// Whether a row meets all criteria but the place where the page starts.
 pub(super) fn matches(query: &InstanceQuery, info: &InstanceInfo) -> bool {
     query.id_prefix.as_ref().is_none_or(|prefix| info.instance_id.starts_with(prefix.as_str()))
-        && query.status.is_none_or(|status| info.status == status)
+        && (query.statuses.is_empty() || query.statuses.contains(&info.status))
         && query
             .orchestration_name
             .as_deref()
             .is_none_or(|name| info.orchestration_name.as_deref() == Some(name))
-        && query.label.as_ref().is_none_or(|(label, value)| info.labels.get(label) == Some(value))
+        && query.labels.iter().all(|(label, value)| info.labels.get(label) == Some(value))
         && query.parent_instance_id.as_ref().is_none_or(|id| info.parent_instance_id.as_ref() == Some(id))
         && query.created_from_ms.is_none_or(|from_ms| info.created_at_ms >= from_ms)
         && query.created_before_ms.is_none_or(|before_ms| info.created_at_ms < before_ms)

@@ -97,7 +97,10 @@ fn mixed_table() -> InstanceTable {
             status: Some(ExecutionStatus::ALL[number as usize % 3]),
             orchestration_name: (number % 4 != 0).then(|| format!("name{}", number % 4).into()),
             parent_instance_id: (number % 5 == 0).then(|| "t/0".to_owned()),
-            labels: Some(BTreeMap::from([("l".to_owned(), (number % 2).to_string())])),
+            labels: Some(BTreeMap::from([
+                ("l".to_owned(), (number % 2).to_string()),
+                ("m".to_owned(), (number % 3).to_string()),
+            ])),
             ..ExecutionMetadata::default()
         };
         commit(
@@ -115,13 +118,19 @@ fn mixed_table() -> InstanceTable {
 fn every_listing_gives_what_a_full_scan_gives_page_by_page() {
     let table = mixed_table();
     let mut checked = 0;
-    for choice in 0..256_u32 {
+    for choice in 0..1_024_u32 {
         let chosen = |bit: u32| choice & (1 << bit) != 0;
         let query = InstanceQuery {
             id_prefix: chosen(0).then(|| if chosen(7) { "t/".to_owned() } else { "u/".to_owned() }),
-            status: chosen(1).then_some(ExecutionStatus::Running),
+            statuses: [(1, ExecutionStatus::ALL[0]), (8, ExecutionStatus::ALL[1])]
+                .into_iter()
+                .filter_map(|(bit, status)| chosen(bit).then_some(status))
+                .collect(),
             orchestration_name: chosen(2).then(|| "name1".to_owned()),
-            label: chosen(3).then(|| ("l".to_owned(), "1".to_owned())),
+            labels: [(3, ("l", "1")), (9, ("m", "2"))]
+                .into_iter()
+                .filter_map(|(bit, (key, value))| chosen(bit).then(|| (key.to_owned(), value.to_owned())))
+                .collect(),
             parent_instance_id: chosen(4).then(|| "t/0".to_owned()),
             created_from_ms: chosen(5).then_some(4),
             created_before_ms: chosen(6).then_some(15),

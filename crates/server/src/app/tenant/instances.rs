@@ -1,5 +1,6 @@
 //! Instances of a tenant.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use segno::client::{BulkResult, Instance, InstanceList};
@@ -18,12 +19,12 @@ use crate::problem::Refusal;
 pub struct InstanceFilter {
     /// Ids that begin so.
     pub prefix: Option<String>,
-    /// In this state.
-    pub status: Option<ExecutionStatus>,
+    /// In one of these states; in any if there are none.
+    pub statuses: BTreeSet<ExecutionStatus>,
     /// Of this orchestration.
     pub orchestration: Option<String>,
-    /// With this label.
-    pub label: Option<(String, String)>,
+    /// With all of these labels.
+    pub labels: BTreeSet<(String, String)>,
     /// Children of this instance.
     pub parent: Option<String>,
     /// Not created before this time.
@@ -253,9 +254,9 @@ impl Tenant {
     fn query(&self, filter: InstanceFilter) -> InstanceQuery {
         InstanceQuery {
             id_prefix: Some(self.stored(filter.prefix.as_deref().unwrap_or_default())),
-            status: filter.status,
+            statuses: filter.statuses,
             orchestration_name: filter.orchestration,
-            label: filter.label,
+            labels: filter.labels,
             parent_instance_id: filter.parent.map(|parent| self.stored(&parent)),
             created_from_ms: filter.created_from_ms,
             created_before_ms: filter.created_before_ms,

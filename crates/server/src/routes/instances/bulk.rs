@@ -54,9 +54,9 @@ pub async fn bulk(tenant: Tenant, Body(request): Body<Bulk>) -> Result<Json<Bulk
 fn filter(filter: BulkFilter) -> Result<InstanceFilter, Refusal> {
     Ok(InstanceFilter {
         prefix: filter.prefix,
-        status: filter.status.map(view::engine_status),
+        statuses: filter.status.into_iter().map(view::engine_status).collect(),
         orchestration: filter.orchestration,
-        label: filter.label.as_deref().map(|label| list::parse_label("filter.label", label)).transpose()?,
+        labels: list::parse_labels("filter.label", &filter.label)?,
         created_from_ms: filter.created_from.map(list::unix_ms),
         created_before_ms: filter.created_before.map(list::unix_ms),
         ..InstanceFilter::default()

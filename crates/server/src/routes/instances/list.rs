@@ -1,8 +1,11 @@
 //! Listing.
 
+use std::collections::BTreeSet;
+
 use axum::Json;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use segno::limits::MAX_LABELS;
 use segno::store::InstanceCursor;
 use segno_api::instance::{InstanceList, ListInstances};
 
@@ -24,9 +27,9 @@ pub async fn list(
     let limit = limit(request.limit)?;
     let filter = InstanceFilter {
         prefix: request.prefix,
-        status: request.status.map(view::engine_status),
+        statuses: request.status.into_iter().map(view::engine_status).collect(),
         orchestration: request.orchestration,
-        label: request.label.as_deref().map(|label| parse_label("label", label)).transpose()?,
+        labels: parse_labels("label", &request.label)?,
         parent: request.parent,
         created_from_ms: request.created_from.map(unix_ms),
         created_before_ms: request.created_before.map(unix_ms),
@@ -40,13 +43,21 @@ pub async fn list(
     Ok(Json(InstanceList { instances, next_cursor }))
 }
 
-/// A label as `key=value`.
+/// Labels as `key=value`, all of which must hold.
 ///
 /// # Errors
-/// When there is no `=` in it.
-pub fn parse_label(field: &str, text: &str) -> Result<(String, String), Refusal> {
-    let (key, value) = text.split_once('=').ok_or_else(|| Refusal::field(field, "must be key=value"))?;
-    Ok((key.to_owned(), value.to_owned()))
+/// When there is no `=` in one, or they are more than an instance can have.
+pub fn parse_labels(field: &str, texts: &[String]) -> Result<BTreeSet<(String, String)>, Refusal> {
+    if texts.len() > MAX_LABELS {
+        let detail =
+            format!("is given {} times, and no instance has more than {MAX_LABELS} labels", texts.len());
+        return Err(Refusal::field(field, detail));
+    }
+    let labels = texts.iter().map(|text| match text.split_once('=') {
+        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+        None => Err(Refusal::field(field, "must be key=value")),
+    });
+    labels.collect()
 }
 
 /// Milliseconds since 1970; times before it are 1970.

@@ -21,7 +21,9 @@ version=$(sed -n 's/^version = "\(.*\)"$/\1/p' Cargo.toml | head -n 1)
 platform=$(rustc -vV | sed -n 's/^host: //p')
 name=segno-$version-$platform
 if [[ -z $binary ]]; then
-  cargo build --locked --release --package segno-cli --features otlp
+  # For `segno version`; a source archive without git gives none.
+  SEGNO_COMMIT=${SEGNO_COMMIT:-$(git rev-parse HEAD 2>/dev/null || true)} \
+    cargo build --locked --release --package segno-cli --features otlp
   binary=${CARGO_TARGET_DIR:-target}/release/segno
 fi
 [[ -x $binary ]] || fail "$binary is no program"

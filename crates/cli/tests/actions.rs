@@ -42,11 +42,11 @@ async fn a_recurring_action_is_made_seen_firing_changed_and_deleted() {
         server.json(&["recurring", "create", "--every", "1s", "--function", "greet", "--input", "\"Ada\""]);
     let id = created["recurring_id"].as_str().unwrap();
     let history = until(&server, &["recurring", "history", id], |history| {
-        let entries = history["entries"].as_array().unwrap();
+        let entries = history["items"].as_array().unwrap();
         entries.iter().any(|entry| entry["outcome"] == "completed")
     })
     .await;
-    let time = history["entries"][0]["time"].as_str().unwrap();
+    let time = history["items"][0]["time"].as_str().unwrap();
     assert!(server.said(&["recurring", "explain", id, "--time", time]).contains("fired"));
     let listed = server.said(&["recurring", "list"]);
     assert!(listed.contains(id) && listed.contains("active"), "{listed}");
@@ -64,7 +64,7 @@ async fn a_recurring_action_is_made_seen_firing_changed_and_deleted() {
     assert_eq!(server.run(&["recurring", "show", id]).status.code(), Some(6));
     let wrong = server.run(&["recurring", "create", "--cron", "0 0 30 2 *", "--function", "greet"]);
     assert_eq!(wrong.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&wrong.stderr).contains("cron_expr"));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("--cron"));
 }
 
 #[tokio::test]
@@ -79,7 +79,7 @@ async fn an_action_is_added_run_and_cancelled() {
     let done =
         until(&server, &["action", "show", id], |action| action["status"]["type"] == "completed").await;
     assert_eq!(done["status"]["result"], "Hello, world!");
-    let next = server.json(&["action", "list", "--status", "pending"]);
+    let next = server.items(&["action", "list", "--status", "pending"]);
     let next = next[0]["id"].as_str().unwrap();
     assert_eq!(server.json(&["action", "cancel", next])["status"]["reason"], "cancelled");
     assert_eq!(server.run(&["action", "cancel", next]).status.code(), Some(5));

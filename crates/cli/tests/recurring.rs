@@ -24,15 +24,16 @@ fn shown(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn shown_json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&shown(&[arguments, &["--output", "json"]].concat())).unwrap()
+fn shown_json(arguments: &[&str]) -> Vec<Value> {
+    let list: Value = serde_json::from_str(&shown(&[arguments, &["-o", "json"]].concat())).unwrap();
+    list["items"].as_array().unwrap().clone()
 }
 
 #[test]
-fn a_preview_for_programs_is_an_array_of_times() {
+fn a_preview_for_programs_is_a_list_of_times() {
     let weekdays = ["--cron", "0 9 * * MON-FRI", "--tz", "Europe/Berlin", "--from", "2026-03-27T00:00:00Z"];
     let lines = shown_json(&[&weekdays[..], &["--count", "10"]].concat());
-    assert_eq!(lines.as_array().unwrap().len(), 10);
+    assert_eq!(lines.len(), 10);
     assert_eq!(
         lines[0],
         json!({"time": "2026-03-27T08:00:00Z", "local": "2026-03-27T09:00:00+01:00[Europe/Berlin]", "note": null})
@@ -68,7 +69,7 @@ fn the_rule_for_daylight_saving_is_chosen() {
     let times = |rule: &[&str], from: &str| -> Vec<Value> {
         let schedule = ["--cron", "30 2 * * *", "--tz", "Europe/Berlin", "--count", "2", "--from", from];
         let lines = shown_json(&[&schedule[..], rule].concat());
-        lines.as_array().unwrap().iter().map(|line| line["time"].clone()).collect()
+        lines.iter().map(|line| line["time"].clone()).collect()
     };
     let spring = "2026-03-28T12:00:00Z";
     assert_eq!(times(&["--gap", "skip"], spring), ["2026-03-30T00:30:00Z", "2026-03-31T00:30:00Z"]);
@@ -82,9 +83,9 @@ fn intervals_and_single_times_have_previews_too() {
     let every = shown_json(&["--every", "15m", "--from", "2026-03-27T00:01:00Z", "--count", "2"]);
     assert_eq!([&every[0]["time"], &every[1]["time"]], ["2026-03-27T00:15:00Z", "2026-03-27T00:30:00Z"]);
     let once = shown_json(&["--at", "2026-03-27T10:00:00+01:00", "--from", "2026-03-27T00:00:00Z"]);
-    assert_eq!(once.as_array().unwrap().len(), 1);
+    assert_eq!(once.len(), 1);
     assert_eq!(once[0]["time"], "2026-03-27T09:00:00Z");
-    assert_eq!(shown_json(&["--at", "now+10m"]).as_array().unwrap().len(), 1);
+    assert_eq!(shown_json(&["--at", "now+10m"]).len(), 1);
     let over = shown(&["--at", "2026-03-27T00:00:00Z", "--from", "2026-03-28T00:00:00Z"]);
     assert!(over.contains("There is no time after 2026-03-28T00:00:00Z."), "{over}");
 }
@@ -104,6 +105,7 @@ fn mistakes_name_the_flag_and_change_nothing() {
         (&["--every", "10ms"], "segno: --every: 10ms is too short"),
         (&["--every", "soon"], "is not a duration"),
         (&["--at", "tomorrow"], "now+10m"),
+        (&["--every", "1h", "--anchor", "2d"], "write \"now+2d\" or \"now-2d\""),
         (&["--every", "1h", "--starts-at", "now+1h", "--ends-at", "now"], "segno: --ends-at: "),
         (&["--every", "1h", "--cron", "* * * * *"], "cannot be used with"),
         (&["--every", "1h", "--gap", "skip"], "cannot be used with"),

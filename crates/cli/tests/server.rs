@@ -47,7 +47,7 @@ fn a_first_time_user_starts_watches_and_ends_a_workflow() {
         "\"Hello, Ada!\"\n"
     );
     server.said(&["start", "greet", "--id", "ada", "--input", WAITS, "--label", "team=eu"]);
-    let found = server.json(&["list", "--label", "team=eu"]);
+    let found = server.items(&["list", "--label", "team=eu"]);
     assert_eq!(found[0]["id"], "ada");
     let waited = server.run(&["wait", "ada", "--timeout", "0"]);
     assert_eq!(waited.status.code(), Some(124));
@@ -59,15 +59,15 @@ fn a_first_time_user_starts_watches_and_ends_a_workflow() {
     }
     let tailed = server.said(&["tail", "ada"]);
     assert!(tailed.contains("OrchestrationCompleted"), "{tailed}");
-    assert_eq!(tailed.lines().count(), server.json(&["history", "ada"]).as_array().unwrap().len());
+    assert_eq!(tailed.lines().count(), server.items(&["history", "ada"]).len());
     assert_eq!(server.said(&["invoke", "echo", "--input", "[1,2]", "--call-key", "k"]), "[1,2]\n");
     assert!(server.said(&["functions", "list"]).contains("echo"));
     server.said(&["functions", "put", "count", r#"{"executor":"remote"}"#]);
     assert_eq!(server.json(&["functions", "show", "count"])["declaration"]["executor"], "remote");
     server.said(&["functions", "delete", "count"]);
     assert_eq!(server.run(&["functions", "show", "count"]).status.code(), Some(6));
-    assert_eq!(server.json(&["workers"]), Value::Array(Vec::new()));
-    assert_eq!(server.json(&["logs", "ada"]), Value::Array(Vec::new()));
+    assert_eq!(server.items(&["workers"]), Vec::<Value>::new());
+    assert_eq!(server.items(&["logs", "ada"]), Vec::<Value>::new());
     assert!(server.said(&["queues"]).contains("messages"));
     assert_eq!(server.json(&["top"])["system"]["counts"]["completed"], 3);
     server.said(&["restart", "ada", "--new-id", "ada-2"]);
@@ -130,8 +130,8 @@ fn a_webhook_is_declared_tried_looked_at_and_replayed() {
     assert_eq!(ended["actions"][0]["result"]["ref"], "main");
     assert!(server.said(&["hook", "inspect", "github", id]).contains(r#"{"ref":"main"}"#));
     server.said(&["hook", "replay", "github", id]);
-    assert_eq!(server.json(&["hook", "payloads", "github"]).as_array().unwrap().len(), 1);
-    let events = server.json(&["hook", "events", "github"]);
+    assert_eq!(server.items(&["hook", "payloads", "github"]).len(), 1);
+    let events = server.items(&["hook", "events", "github"]);
     assert_eq!(events[0]["outcome"]["kind"], "replayed");
     server.said(&["hook", "update", "github", "--filter", "payload.ref == 'main'", "--enabled=false"]);
     assert!(server.said(&["hook", "show", "github"]).contains("payload.ref == 'main'"));
@@ -207,14 +207,14 @@ fn with_keys_only_who_has_one_gets_in() {
     let message = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(7), "{message}");
     assert!(message.contains("SEGNO_KEY"), "{message}");
-    let listed = server.json(&["keys", "list", "--key", key]);
+    let listed = server.items(&["keys", "list", "--key", key]);
     assert_eq!(listed[0]["name"], "boss");
     let viewer = server
         .json(&["keys", "create", "--name", "eyes", "--role", "viewer", "--grant", "shop/eu", "--key", key]);
     let viewer_key = viewer["secret"].as_str().unwrap();
     assert_eq!(server.run(&["list", "--key", viewer_key]).status.code(), Some(7));
     let mine = ["list", "--key", viewer_key, "--namespace", "shop", "--tenant", "eu"];
-    assert_eq!(server.json(&mine), Value::Array(Vec::new()));
+    assert_eq!(server.items(&mine), Vec::<Value>::new());
     server.said(&["keys", "revoke", viewer["key"]["id"].as_str().unwrap(), "--key", key]);
     assert_eq!(server.run(&mine).status.code(), Some(7));
 }
@@ -247,7 +247,7 @@ fn a_server_with_a_certificate_speaks_tls_only() {
     };
     let listed = list(&secure, &certificate);
     assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
-    assert_eq!(listed.stdout, b"[]\n");
+    assert_eq!(listed.stdout, b"{\"items\":[],\"next_cursor\":null}\n");
     let unknown = list(&secure, "/etc/ssl/certs/ca-certificates.crt");
     assert_eq!(unknown.status.code(), Some(1), "a certificate that nobody vouches for");
     assert_eq!(list(&server.address, &certificate).status.code(), Some(1), "no TLS, no answer");

@@ -18,6 +18,11 @@ impl CommandLine {
         CommandLine { program: program.to_owned(), arguments }
     }
 
+    /// What the program is called.
+    pub fn program(&self) -> &str {
+        &self.program
+    }
+
     /// The command that goes on where this one ended. A key in it is not repeated, because screens and
     /// logs of builds keep what is printed; it is taken from the environment.
     pub fn with_cursor(&self, cursor: &str) -> String {

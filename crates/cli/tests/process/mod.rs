@@ -17,6 +17,8 @@ pub fn segno() -> Command {
         "SEGNO_PROFILE",
         "SEGNO_NAMESPACE",
         "SEGNO_TENANT",
+        "SEGNO_UTC",
+        "NO_COLOR",
         "SEGNO_LOG",
         "RUST_LOG",
         "OTEL_EXPORTER_OTLP_ENDPOINT",
@@ -27,7 +29,7 @@ pub fn segno() -> Command {
     ] {
         command.env_remove(name);
     }
-    command.env("XDG_CONFIG_HOME", "/nonexistent").env_remove("RUST_BACKTRACE");
+    command.env("XDG_CONFIG_HOME", "/nonexistent").env("TZ", "UTC").env_remove("RUST_BACKTRACE");
     command
 }
 
@@ -92,7 +94,12 @@ impl Process {
 
     /// The same as JSON.
     pub fn json(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.said(&[arguments, &["--output", "json"]].concat())).unwrap()
+        serde_json::from_str(&self.said(&[arguments, &["-o", "json"]].concat())).unwrap()
+    }
+
+    /// The items of a list.
+    pub fn items(&self, arguments: &[&str]) -> Vec<Value> {
+        self.json(arguments)["items"].as_array().unwrap().clone()
     }
 
     /// Kills it and waits until it is gone.

@@ -70,7 +70,12 @@ fn described(detail: &HookPayloadDetail, output: &Output) -> String {
 /// Calls the function of a payload again.
 pub async fn replay(client: &Client, name: &str, id: &str, output: &Output) -> Result<(), Failure> {
     let replayed = client.replay_hook_payload(name, id).await?;
-    output.print(&replayed, Table::default().line("action", &replayed.action))
+    let table = Table::default()
+        .line("payload", &replayed.id)
+        .line("action", &replayed.action)
+        .line("due", "now")
+        .line("to see its end", format!("{} action show {}", output.command.program(), replayed.action));
+    output.print(&replayed, table)
 }
 
 /// Shows events.

@@ -1,6 +1,8 @@
 #![doc = include_str!("lib.md")]
 
 pub mod action;
+mod assembly;
+mod ended;
 pub mod functions;
 pub mod hooks;
 mod listed;
@@ -10,7 +12,6 @@ mod options;
 pub mod recurring;
 pub mod schedule;
 pub mod scheduler;
-mod settle;
 mod signature;
 mod target;
 pub mod telemetry;
@@ -18,7 +19,6 @@ pub mod template;
 
 pub use listed::{Listed, Unreadable};
 pub use options::ActionOptions;
-pub use settle::Settle;
 pub use target::{OrchestrationName, Target};
 
 #[cfg(doctest)]

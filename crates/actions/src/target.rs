@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::ActionError;
 use crate::functions::{
-    FunctionName, Functions, INVOKE, InvokeRequest, Scope, invocation_id, is_built_in, start_id,
+    FunctionName, Functions, INVOKE, InvokeRequest, Scope, Settle, Settlement, invocation_id, is_built_in,
+    start_id,
 };
-use crate::settle::{Settle, Settlement};
 
 /// The name of an orchestration that is not one of Segno's own.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

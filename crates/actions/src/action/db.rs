@@ -15,16 +15,13 @@ use super::record::{
     ACTION_KIND, ACTION_RUN_KIND, LISTING, RUNNING, StoredAction, decode, place_of, record_id,
     running_place_of,
 };
-use crate::functions::Scope;
+use crate::functions::{RECOVERED, Scope};
 use crate::listed::Listed;
 use crate::listing::Place;
 use crate::moment::{due_ms, timestamp};
 
 /// How long actions that have ended are kept unless said otherwise.
 pub const KEEP_FINISHED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
-
-/// Reason of actions that were running when their process went down, and are not to be resumed.
-pub const RECOVERED: &str = "recovered from restart";
 
 /// Records that are read at once.
 const PAGE: usize = 1_000;

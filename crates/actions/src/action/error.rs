@@ -2,7 +2,7 @@
 
 use segno::store::{ErrorKind, ProviderError};
 
-use crate::functions::FunctionError;
+use crate::functions::{FunctionError, SettleError};
 
 /// An error of a call about an action or a recurring action.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -105,6 +105,26 @@ impl ActionError {
             ActionError::Function(error) => error.kind(),
             ActionError::Engine { kind, .. } => *kind,
             ActionError::Store(error) => error.kind(),
+        }
+    }
+}
+
+impl From<SettleError> for ActionError {
+    fn from(error: SettleError) -> Self {
+        match error {
+            SettleError::Store(error) => ActionError::Store(error),
+            SettleError::Unusable(reason) => {
+                ActionError::Unreadable { what: "what a call was made for".to_owned(), reason }
+            }
+        }
+    }
+}
+
+impl From<ActionError> for SettleError {
+    fn from(error: ActionError) -> Self {
+        match error {
+            ActionError::Store(error) => SettleError::Store(error),
+            other => SettleError::Unusable(other.to_string()),
         }
     }
 }

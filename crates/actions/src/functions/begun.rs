@@ -12,6 +12,9 @@ use segno::{ActivityContext, clock};
 use super::catalogue::Inner;
 use super::invoke::STORE_PAUSE;
 
+/// What a call fails with that was begun, lost with its node, and is not to be begun again.
+pub const RECOVERED: &str = "recovered from restart";
+
 /// Kind of the records that say that an attempt was begun. Their ids are the idempotency key of the call and the number of the
 /// attempt; their bodies tell one beginning from another.
 pub const BEGUN_KIND: &str = "segno.call-begun";

@@ -17,6 +17,7 @@ use super::http::{Clients, Resolver, SystemResolver};
 use super::names::FunctionName;
 use super::policy::StoredPolicy;
 use super::rust::{self, RustHandler, RustSettings};
+use super::settle::{Settler, Settlers};
 
 /// Collects configured functions and code; errors come out of [`FunctionsBuilder::build`].
 pub struct FunctionsBuilder {
@@ -26,11 +27,13 @@ pub struct FunctionsBuilder {
     policy: StoredPolicy,
     declared: BTreeMap<FunctionName, Function>,
     code: HashMap<FunctionName, RustHandler>,
+    settlers: Settlers,
     error: Option<FunctionError>,
 }
 
 impl FunctionsBuilder {
-    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+    /// Starts a catalogue on a store, without the settlers of any room.
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         FunctionsBuilder {
             store,
             clock: SystemClock::shared(),
@@ -38,6 +41,7 @@ impl FunctionsBuilder {
             policy: StoredPolicy::default(),
             declared: BTreeMap::new(),
             code: HashMap::new(),
+            settlers: Settlers::new(),
             error: None,
         }
     }
@@ -95,6 +99,16 @@ impl FunctionsBuilder {
         self
     }
 
+    /// Has calls of a kind settled in the commits that end them: see [`Settle`](super::Settle).
+    #[must_use]
+    pub fn settler(mut self, kind: &'static str, settler: impl Settler) -> Self {
+        if self.settlers.insert(kind, Arc::new(settler)).is_some() {
+            let problem = "is registered twice; each room registers a kind of its own, once";
+            return self.fail(FunctionError::invalid(format!("settler {kind}"), problem));
+        }
+        self
+    }
+
     /// Finishes the catalogue.
     ///
     /// # Errors
@@ -128,6 +142,7 @@ impl FunctionsBuilder {
             clock: self.clock,
             policy: self.policy,
             clients,
+            settlers: self.settlers,
         }))
     }
 

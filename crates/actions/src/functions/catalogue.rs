@@ -7,7 +7,6 @@ use std::sync::Arc;
 use segno::clock::Clock;
 use segno::store::{ErrorKind, Expect, Store};
 
-use super::builder::FunctionsBuilder;
 use super::error::FunctionError;
 use super::function::Function;
 use super::http::Clients;
@@ -17,6 +16,7 @@ use super::process::{self, FunctionLog, LogKey};
 use super::rust::RustHandler;
 use super::schema::{InputSchema, threads};
 use super::secret::SecretReference;
+use super::settle::Settlers;
 use super::stored;
 use crate::listed::Listed;
 
@@ -56,6 +56,7 @@ pub(super) struct Inner {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) policy: StoredPolicy,
     pub(super) clients: Clients,
+    pub(super) settlers: Settlers,
 }
 
 /// The functions that a node knows. Cheap to clone.
@@ -65,11 +66,6 @@ pub struct Functions {
 }
 
 impl Functions {
-    /// Starts a catalogue on a store.
-    pub fn builder(store: Arc<dyn Store>) -> FunctionsBuilder {
-        FunctionsBuilder::new(store)
-    }
-
     pub(super) fn new(inner: Inner) -> Self {
         Functions { inner: Arc::new(inner) }
     }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::names::{FunctionName, Namespace, Scope, Tag, Tenant};
-use crate::settle::Settle;
+use super::settle::Settle;
 
 /// Longest key that stands in an instance id as it is; longer ones are hashed.
 const MAX_PLAIN_KEY_BYTES: usize = 256;
@@ -263,5 +263,14 @@ mod tests {
         );
         assert_eq!(text, expected);
         assert_eq!(serde_json::from_str::<Invocation>(expected).unwrap(), invocation);
+        for settle in [
+            r#"{"kind":"action","id":"00000000-0000-0000-0000-000000000007","keep_ms":2592000000}"#,
+            r#"{"kind":"recurring","id":"7","time":"2026-02-10T14:00:00Z","keep_ms":604800000}"#,
+        ] {
+            let stored = expected.replace("5}", &format!(r#"5,"settle":{settle}}}"#));
+            let read: Invocation = serde_json::from_str(&stored).unwrap();
+            assert!(read.settle.is_some(), "{stored}");
+            assert_eq!(serde_json::to_string(&read).unwrap(), stored);
+        }
     }
 }

@@ -10,6 +10,7 @@ use segno::clock;
 use segno::store::ErrorKind;
 use segno::{Activity, ActivityContext, Category, Context, Failure, Orchestration, Payload, RegistryBuilder};
 
+use super::begun::RECOVERED;
 use super::catalogue::{Functions, Inner, Origin};
 use super::error::FunctionError;
 use super::function::{Executor, Function};
@@ -17,8 +18,6 @@ use super::http::{self, HttpCall};
 use super::invocation::{Call, Invocation, Route, check_instance};
 use super::names::{FunctionName, Scope};
 use super::process::{self, Tool};
-use crate::action::RECOVERED;
-use crate::settle::{self, Settling};
 
 /// The orchestration that runs one function.
 pub const INVOKE: Orchestration<Invocation, Payload> = Orchestration::new("invoke");
@@ -46,7 +45,7 @@ pub fn is_built_in(orchestration: &str) -> bool {
 }
 
 impl Functions {
-    /// Adds the orchestration `invoke`, the activity `function`, and what settles the ends of orchestrations that actions have
+    /// Adds the orchestration `invoke`, the activity `function`, and and what settles the ends of orchestrations that rooms have
     /// started, to a registry.
     #[must_use]
     pub fn register(&self, registry: RegistryBuilder) -> RegistryBuilder {
@@ -56,8 +55,8 @@ impl Functions {
             async move { functions.invoke(ctx, invocation).await }
         };
         let registry = registry.settler(move |end| {
-            let (store, clock) = (settling.inner.store.clone(), settling.inner.clock.clone());
-            settle::end_of_start(store, clock, end)
+            let functions = settling.clone();
+            async move { functions.settle_start(end).await }
         });
         registry.orchestration(INVOKE, invoke).activity(FUNCTION, move |ctx, call| {
             let functions = running.clone();
@@ -69,9 +68,8 @@ impl Functions {
     async fn invoke(&self, ctx: Context, mut invocation: Invocation) -> Result<Payload, Failure> {
         let (scope, settle) = (invocation.scope(), invocation.settle.take());
         let checked = check_instance(&scope, ctx.instance_id());
-        if let (Ok(()), Some(target)) = (&checked, settle) {
-            let (store, clock) = (self.inner.store.clone(), self.inner.clock.clone());
-            settle::at_end(&ctx, Settling { store, clock, scope, target });
+        if let (Ok(()), Some(settle)) = (&checked, settle) {
+            self.settle_at_end(&ctx, scope, settle);
         }
         // An execution that was recorded before goes on as recorded; the activity refuses what it asks for.
         if checked.is_err() && ctx.patched(CHECKS_SCOPE) {

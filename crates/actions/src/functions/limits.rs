@@ -103,3 +103,6 @@ pub const MAX_REDIRECTS: u32 = 3;
 
 /// Most headers that a declaration sets.
 pub const MAX_HEADERS: usize = 64;
+
+/// Most record writes of a settler in the commit that ends a call.
+pub const MAX_SETTLE_WRITES: usize = 64;

@@ -13,6 +13,7 @@
 //! | `invocation.rs`, `prepare.rs` | a call that is ready to be started, and how a request becomes one |
 //! | `invoke.rs` | the orchestration `invoke` and the activity `function` |
 //! | `begun.rs` | attempts that are begun once |
+//! | `settle.rs` | what the commit that ends a call writes for the room that asked for it |
 //! | `limits.rs` | every limit |
 //! | `error.rs` | how calls of the catalogue fail |
 
@@ -35,8 +36,10 @@ mod remote;
 mod rust;
 mod schema;
 mod secret;
+mod settle;
 mod stored;
 
+pub use begun::RECOVERED;
 pub use builder::FunctionsBuilder;
 pub use catalogue::{Functions, Origin, VersionedFunction};
 pub use duration::HumanDuration;
@@ -55,3 +58,5 @@ pub use remote::{Push, RemoteSettings};
 pub use rust::RustSettings;
 pub use schema::{InputSchema, Violation};
 pub use secret::{Secret, SecretReference, SettingValue};
+pub(crate) use settle::Settlement;
+pub use settle::{CallEnd, Settle, SettleError, Settler};

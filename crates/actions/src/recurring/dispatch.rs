@@ -14,11 +14,12 @@ use super::history::{Decision, HistoryEntry, SkipReason};
 use super::model::RecurringAction;
 use super::plan::Plan;
 use super::record::{DEDUP_KIND, dedup_id};
+use super::settle::settle;
 use crate::action::ActionError;
+use crate::ended::SUPERSEDED;
 use crate::functions::{FunctionName, Functions};
 use crate::options::ActionOptions;
 use crate::schedule::Note;
-use crate::settle::{SUPERSEDED, Settle};
 use crate::target::{Target, WantedStart};
 use crate::telemetry::{self, CurrentTrace};
 use crate::template::Template;
@@ -128,7 +129,7 @@ impl Dispatcher<'_> {
             input: action.input(time, dedup_key)?,
             key: action.start_key(time),
             gives_up_when_lost: false,
-            settle: Settle::Recurring { id: action.id.clone(), time, keep_ms },
+            settle: settle(&action.id, time, keep_ms)?,
         };
         let start = wanted.start(self.client, self.functions).await?;
         Ok(start.label(RECURRING_LABEL, action.id.as_str()))

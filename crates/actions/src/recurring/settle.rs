@@ -2,38 +2,56 @@
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use segno::Epilogue;
+use serde::{Deserialize, Serialize};
 
 use super::history::{HistoryEntry, Outcome};
 use super::model::RecurringAction;
 use super::plan::Plan;
 use super::record::{RECURRING_HISTORY_KIND, RECURRING_KIND, decode, decode_history, history_id, record_id};
 use crate::action::ActionError;
+use crate::ended::{Ended, SUPERSEDED};
+use crate::functions::{CallEnd, FunctionError, Settle, SettleError, Settler};
 use crate::moment::timestamp;
-use crate::settle::{Ended, SUPERSEDED, Settling};
 use crate::telemetry;
 
 /// Longest error that is kept, in characters.
 const MAX_DETAIL_CHARS: usize = 1_000;
 
-/// Which occurrence ended.
-pub(crate) struct Occurrence<'a> {
-    pub(crate) id: &'a str,
-    pub(crate) time: Timestamp,
-    pub(crate) keep: Duration,
+/// Kind of calls that are made for an occurrence of a recurring action.
+pub(crate) const SETTLE_KIND: &str = "recurring";
+
+/// Data of such a call.
+#[derive(Serialize, Deserialize)]
+struct OfOccurrence {
+    /// The scheduled time.
+    time: Timestamp,
+    /// How long it is kept what became of the occurrence.
+    keep_ms: u64,
 }
 
-/// What is written when the call of an occurrence ends; nothing when that is known already.
-pub(crate) async fn epilogue(
-    settling: &Settling,
-    occurrence: Occurrence<'_>,
-    instance: &str,
-    ended: Ended,
-) -> Result<Epilogue, ActionError> {
-    let (store, scope) = (&settling.store, &settling.scope);
-    let (record_id, history_id) =
-        (record_id(scope, occurrence.id), history_id(scope, occurrence.id, occurrence.time));
+/// What the call of an occurrence is made for.
+pub(super) fn settle(id: &str, time: Timestamp, keep_ms: u64) -> Result<Settle, FunctionError> {
+    Settle::new(SETTLE_KIND, id).with(&OfOccurrence { time, keep_ms })
+}
+
+/// Writes the outcome into the recurring action and its history; nothing when it is known already.
+pub(crate) struct OccurrenceSettler;
+
+#[async_trait]
+impl Settler for OccurrenceSettler {
+    async fn settle(&self, end: CallEnd<'_>) -> Result<Epilogue, SettleError> {
+        Ok(epilogue(end).await?)
+    }
+}
+
+async fn epilogue(end: CallEnd<'_>) -> Result<Epilogue, ActionError> {
+    let OfOccurrence { time, keep_ms } = end.settle.data()?;
+    let (store, scope, instance, id) = (end.store, end.scope, end.instance, end.settle.id());
+    let ended = Ended::of(end.outcome);
+    let (record_id, history_id) = (record_id(scope, id), history_id(scope, id, time));
     let (record, entry) = segno::try_join(
         store.get_record(RECURRING_KIND, &record_id),
         store.get_record(RECURRING_HISTORY_KIND, &history_id),
@@ -45,7 +63,7 @@ pub(crate) async fn epilogue(
     let mut action = stored.action;
     let mut entry = entry.as_ref().map(decode_history).transpose()?;
     let before = action.before();
-    let now = timestamp(settling.clock.now_ms());
+    let now = timestamp(end.now_ms);
     if !action.end(entry.as_mut(), instance, &ended, now) {
         return Ok(Epilogue::default());
     }
@@ -53,7 +71,7 @@ pub(crate) async fn epilogue(
     entry.into_iter().for_each(|entry| plan.note(entry));
     plan.conclude(&**store, before, &action, now).await?;
     let news: Vec<HistoryEntry> = plan.entries().filter(|entry| entry.outcome.is_none()).cloned().collect();
-    let writes = plan.into_batch(&action, stored.version, occurrence.keep)?.writes;
+    let writes = plan.into_batch(&action, stored.version, Duration::from_millis(keep_ms))?.writes;
     let (id, instance) = (action.id, instance.to_owned());
     let committed = move || {
         news.iter().for_each(|entry| entry.tell(&id));
@@ -98,5 +116,17 @@ impl RecurringAction {
             }
         }
         true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_call_of_an_occurrence_is_made_for_is_stored_in_a_form_that_does_not_change() {
+        let stored = r#"{"kind":"recurring","id":"7","time":"2026-02-10T14:00:00Z","keep_ms":5}"#;
+        let settle = settle("7", "2026-02-10T14:00:00Z".parse().unwrap(), 5).unwrap();
+        assert_eq!(serde_json::to_string(&settle).unwrap(), stored);
     }
 }

@@ -7,8 +7,8 @@ use segno::store::{ErrorKind, Expect, Record, RecordBatch, RecordWrite};
 use super::{Handled, Scheduler};
 use crate::action::record::{ACTION_KIND, ACTION_RUN_KIND, FIRST_CHECK, check_at, decode};
 use crate::action::{ActionError, ActionStatus};
+use crate::ended::Ended;
 use crate::moment::{due_ms, timestamp};
-use crate::settle::Ended;
 
 /// Longest time between two looks at something that runs.
 const MAX_CHECK_PAUSE_MS: u64 = 60 * 60 * 1_000;

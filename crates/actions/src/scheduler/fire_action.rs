@@ -5,10 +5,11 @@ use segno::store::{OrchestratorMessage, Record, RecordBatch};
 
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::record::decode;
+use crate::action::settle::settle;
 use crate::action::{ActionError, ActionStatus, OnRestart, StoredAction};
+use crate::ended::Ended;
 use crate::moment::{due_ms, timestamp};
 use crate::recurring::dispatch::is_for_ever;
-use crate::settle::{Ended, Settle};
 use crate::target::WantedStart;
 use crate::telemetry;
 
@@ -58,7 +59,7 @@ impl Scheduler {
             input: action.tool_input.clone(),
             key: format!("action:{}:{}", action.id, action.trigger.at()),
             gives_up_when_lost: action.on_restart == OnRestart::Fail,
-            settle: Settle::Action { id: action.id.to_string(), keep_ms },
+            settle: settle(action.id, keep_ms)?,
         };
         let mut start = wanted.start(&self.client, &self.functions).await?;
         // Nobody waits for it: it is the beginning of a trace.

@@ -9,6 +9,7 @@ use segno::store::{ErrorKind, Record};
 use super::check_action::check_pause_ms;
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::ActionError;
+use crate::ended::Ended;
 use crate::moment::{due_ms, timestamp};
 use crate::recurring::RecurringAction;
 use crate::recurring::advance::later;
@@ -18,7 +19,6 @@ use crate::recurring::history::{Decision, HistoryEntry, SkipReason};
 use crate::recurring::plan::Plan;
 use crate::recurring::record::{RECURRING_HISTORY_KIND, decode, decode_history, history_id};
 use crate::schedule::Schedule;
-use crate::settle::Ended;
 use crate::telemetry;
 
 /// Most steps of one commit. What is left is still due, and comes next.

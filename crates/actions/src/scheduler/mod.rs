@@ -29,11 +29,11 @@ use segno::ids::{IdSource, SystemIds};
 use segno::store::{RecordBatch, Store};
 
 use crate::action::{ACTION_KIND, ACTION_RUN_KIND, ActionDb, ActionError, StoredAction};
+use crate::ended::Ended;
 use crate::functions::{Functions, Scope};
 use crate::options::ActionOptions;
 use crate::recurring::RECURRING_KIND;
 use crate::schedule::Zones;
-use crate::settle::Ended;
 use crate::telemetry::{self, CurrentTrace};
 use lane::Lane;
 

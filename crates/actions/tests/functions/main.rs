@@ -13,4 +13,5 @@ mod process;
 mod schema;
 mod secrets;
 mod server;
+mod settlers;
 mod support;

@@ -77,7 +77,7 @@ pub async fn run(arguments: &RecurringArguments) -> anyhow::Result<()> {
     let lookup_us = lookup(&store).await?;
     let registry = functions.register(Registry::builder()).build()?;
     let runtime = Runtime::builder(store.clone()).registry(registry).start().await?;
-    let scheduler = Scheduler::builder(store.clone(), functions).build();
+    let scheduler = Scheduler::builder(store.clone(), functions).build()?;
     let scheduling = tokio::spawn(scheduler.run(std::future::pending()));
     clock::sleep(&SystemClock, IDLE).await;
     let before = Usage::now()?;

@@ -10,6 +10,7 @@ use segno::ids::{IdSource, SystemIds};
 use segno::store::Store;
 use segno::work::WorkQueue;
 use segno::{Client, RegistryBuilder, Runtime};
+use segno_actions::action::ActionError;
 use segno_actions::functions::{FunctionError, Functions, FunctionsBuilder};
 use segno_actions::hooks::Hooks;
 use segno_actions::recurring::RecurringActions;
@@ -55,6 +56,9 @@ pub enum ServerError {
     /// A function cannot be used.
     #[error(transparent)]
     Function(#[from] FunctionError),
+    /// The scheduler cannot be set up.
+    #[error(transparent)]
+    Scheduler(#[from] ActionError),
     /// The store refused.
     #[error("the store cannot be used: {0}")]
     Store(String),
@@ -219,7 +223,7 @@ impl ServerBuilder {
                 .zones(zones)
                 .options(self.settings.action_options())
                 .current_trace(self.current_trace)
-                .build();
+                .build()?;
             background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }
         let incarnation = self.ids.new_uuid().to_string();

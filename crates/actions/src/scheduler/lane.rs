@@ -1,20 +1,25 @@
-//! Waiting for the records of one kind to become due, and handing them out, many at once.
+//! A lane: the due records of one kind, handed to the handler of the room that owns the kind, many at once.
+//!
+//! Every lane waits, reads and handles by itself, with a page and a concurrency of its own, so a long backlog of one
+//! kind does not delay the others. The handlers of all lanes share one task: a handler awaits, and never blocks.
 
 use std::future::{Future, ready};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use segno::clock;
-use segno::store::{DueRecords, ErrorKind, Expect, Record, RecordBatch, RecordWrite};
+use segno::store::{DueRecords, ErrorKind, Expect, ProviderError, Record, RecordBatch, RecordWrite};
 
-use super::{Handled, Scheduler};
+use super::Scheduler;
 use crate::action::ActionError;
 use crate::telemetry;
 
 /// Most due records that are read at once.
-const PAGE: usize = 2_048;
+pub const MAX_LANE_PAGE: usize = 2_048;
 
 /// Pause when the store refuses.
 pub(super) const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
@@ -32,11 +37,101 @@ const ASIDE: Duration = Duration::from_secs(60 * 60);
 /// What is due for longer than this and not fired is overdue.
 const OVERDUE_MS: u64 = 10_000;
 
-/// The records of one kind.
+/// What became of a due record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handled {
+    /// It was committed: the record is gone, or due later.
+    Done,
+    /// Another node was first.
+    Lost,
+}
+
+/// Why a due record could not be handled. It stays due and is handed out again after a pause; one that is
+/// [`ErrorKind::Corrupt`] is put aside for an hour, so that it does not stand in the way of others.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct LaneError {
+    kind: ErrorKind,
+    message: String,
+}
+
+impl LaneError {
+    /// An error of this kind.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        LaneError { kind, message: message.into() }
+    }
+
+    /// What can be done about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+}
+
+impl From<ProviderError> for LaneError {
+    fn from(error: ProviderError) -> Self {
+        LaneError::new(error.kind(), error.to_string())
+    }
+}
+
+impl From<ActionError> for LaneError {
+    fn from(error: ActionError) -> Self {
+        LaneError::new(error.kind(), error.to_string())
+    }
+}
+
+/// What a room does with its due records.
+#[async_trait]
+pub trait DueHandler: Send + Sync + 'static {
+    /// Handles a record that is due at `now_ms`, the store's time. Nodes race for records: the commit that handles one is on
+    /// condition that the record is as it was read, and leaves it gone or due later.
+    ///
+    /// # Errors
+    /// When it could not be handled for the moment.
+    async fn handle(&self, record: Record, now_ms: u64) -> Result<Handled, LaneError>;
+}
+
+/// A kind of records with the handler of the room that owns it: see [`SchedulerBuilder::lane`](super::SchedulerBuilder::lane).
+#[derive(Clone)]
+pub struct Lane {
+    pub(super) limits: LaneLimits,
+    pub(super) handler: Arc<dyn DueHandler>,
+}
+
+impl Lane {
+    /// Due records of this kind. The name is the value of the label `kind` of metrics and in logs.
+    pub fn new(kind: &'static str, name: &'static str, handler: impl DueHandler) -> Self {
+        Lane { limits: LaneLimits::new(kind, name), handler: Arc::new(handler) }
+    }
+
+    /// Reads at most so many due records at once; [`MAX_LANE_PAGE`] without this, and at most that.
+    #[must_use]
+    pub fn page(mut self, records: usize) -> Self {
+        self.limits.page = records.clamp(1, MAX_LANE_PAGE);
+        self
+    }
+
+    /// Handles at most so many records at once; as many as [`ActionOptions::concurrency`](crate::ActionOptions) says without this.
+    #[must_use]
+    pub fn concurrency(mut self, records: usize) -> Self {
+        self.limits.concurrency = Some(records.max(1));
+        self
+    }
+}
+
+/// What a lane reads, and how much at once.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Lane {
-    kind: &'static str,
-    name: &'static str,
+pub(super) struct LaneLimits {
+    pub(super) kind: &'static str,
+    pub(super) name: &'static str,
+    page: usize,
+    concurrency: Option<usize>,
+}
+
+impl LaneLimits {
+    /// Records of a kind, under a name for metrics and logs.
+    pub(super) fn new(kind: &'static str, name: &'static str) -> Self {
+        LaneLimits { kind, name, page: MAX_LANE_PAGE, concurrency: None }
+    }
 }
 
 /// What a round came to.
@@ -47,21 +142,17 @@ struct Round {
     failed: usize,
 }
 
-impl Lane {
-    /// Records of a kind, under a name for metrics and logs.
-    pub(super) fn new(kind: &'static str, name: &'static str) -> Self {
-        Lane { kind, name }
-    }
-}
-
 impl Scheduler {
     /// Hands out due records for ever. A record that cannot be handled for the moment stays due; one that can never be
     /// read is put aside, so that it does not stand in the way of others.
-    pub(super) async fn watch<F, Fut>(&self, lane: Lane, handle: F)
+    pub(super) async fn watch<F, Fut, E>(&self, lane: LaneLimits, handle: F)
     where
         F: Fn(Record, u64) -> Fut,
-        Fut: Future<Output = Result<Handled, ActionError>>,
+        Fut: Future<Output = Result<Handled, E>>,
+        E: Into<LaneError>,
     {
+        // A series that begins with its first error hides that error from rates.
+        metrics::counter!(telemetry::FIRING_ERRORS, "kind" => lane.name).increment(0);
         loop {
             let (now_ms, due) = match self.due(lane).await {
                 Ok(due) => due,
@@ -86,9 +177,10 @@ impl Scheduler {
     }
 
     /// The records that are due, with the store's time: it alone says what is due.
-    async fn due(&self, lane: Lane) -> Result<(u64, Vec<Record>), ActionError> {
+    async fn due(&self, lane: LaneLimits) -> Result<(u64, Vec<Record>), ProviderError> {
         let poll_timeout = self.options.check_interval;
-        let request = DueRecords { kind: lane.kind, now_ms: None, limit: PAGE, poll_timeout };
+        let request =
+            DueRecords { kind: lane.kind, now_ms: None, limit: lane.page, poll_timeout };
         let due = self.store.due_records(request).await?;
         if due.is_empty() {
             return Ok((0, due));
@@ -96,10 +188,11 @@ impl Scheduler {
         Ok((self.store.now_ms().await?, due))
     }
 
-    async fn round<F, Fut>(&self, lane: Lane, handle: &F, now_ms: u64, mut due: Vec<Record>) -> Round
+    async fn round<F, Fut, E>(&self, lane: LaneLimits, handle: &F, now_ms: u64, mut due: Vec<Record>) -> Round
     where
         F: Fn(Record, u64) -> Fut,
-        Fut: Future<Output = Result<Handled, ActionError>>,
+        Fut: Future<Output = Result<Handled, E>>,
+        E: Into<LaneError>,
     {
         // Nodes begin at different places. On one node the order within a round is that of the commits, which are many at
         // once anyway; between rounds it is that of the due times.
@@ -108,20 +201,13 @@ impl Scheduler {
         let lost = AtomicUsize::new(0);
         let ours = stream::iter(due).take_while(|_| ready(lost.load(Ordering::Relaxed) < MAX_LOST));
         let outcomes = ours.map(|record| async {
-            let (id, version, body) = (record.id.clone(), record.version, record.body.clone());
-            match handle(record, now_ms).await {
+            let untouched = record.clone();
+            let outcome = handle(record, now_ms).await.map_err(Into::into);
+            let id = &untouched.id;
+            match outcome {
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
                     tracing::error!(kind = lane.name, id, %error, "a record cannot be read and is put aside");
-                    let due_at_ms = Some(now_ms.saturating_add(clock::duration_ms(ASIDE)));
-                    let expect = Expect::Version(version);
-                    let kind = lane.kind.to_owned();
-                    let aside = RecordWrite::Put { kind, id, expect, due_at_ms, time_to_live: None, body };
-                    let batch = RecordBatch { writes: vec![aside], ..RecordBatch::default() };
-                    match self.store.commit_records(batch).await {
-                        Ok(_) => Ok(Handled::Done),
-                        Err(error) if error.kind() == ErrorKind::Conflict => Ok(Handled::Lost),
-                        Err(error) => Err(error.into()),
-                    }
+                    self.put_aside(untouched, now_ms).await.map_err(LaneError::from)
                 }
                 outcome => {
                     if let Err(error) = &outcome {
@@ -131,7 +217,8 @@ impl Scheduler {
                 }
             }
         });
-        let mut outcomes = outcomes.buffer_unordered(self.options.concurrency.max(1));
+        let concurrency = lane.concurrency.unwrap_or(self.options.concurrency).max(1);
+        let mut outcomes = outcomes.buffer_unordered(concurrency);
         let mut round = Round::default();
         while let Some(outcome) = outcomes.next().await {
             match outcome {
@@ -147,6 +234,20 @@ impl Scheduler {
             }
         }
         round
+    }
+
+    /// Makes a record due again much later, as it is.
+    async fn put_aside(&self, record: Record, now_ms: u64) -> Result<Handled, ProviderError> {
+        let Record { kind, id, version, body, .. } = record;
+        let due_at_ms = Some(now_ms.saturating_add(clock::duration_ms(ASIDE)));
+        let expect = Expect::Version(version);
+        let aside = RecordWrite::Put { kind, id, expect, due_at_ms, time_to_live: None, body };
+        let batch = RecordBatch { writes: vec![aside], ..RecordBatch::default() };
+        match self.store.commit_records(batch).await {
+            Ok(_) => Ok(Handled::Done),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(Handled::Lost),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `lane.rs` | waiting for the records of one kind, and handing them out |
+//! | `lane.rs` | waiting for the records of one kind, and handing them out; other rooms register theirs |
 //! | `fire_action.rs` | an action whose time has come |
 //! | `check_action.rs` | an action that runs and has not told how it ended |
 //! | `fire_recurring.rs` | a recurring action that somebody has to look at |
@@ -18,10 +18,13 @@ mod fire_recurring;
 mod lane;
 mod sweep;
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use jiff::Timestamp;
 use segno::Client;
 use segno::clock::{Clock, SystemClock};
@@ -35,19 +38,16 @@ use crate::options::ActionOptions;
 use crate::recurring::RECURRING_KIND;
 use crate::schedule::Zones;
 use crate::telemetry::{self, CurrentTrace};
-use lane::Lane;
+use lane::LaneLimits;
+
+pub use lane::{DueHandler, Handled, Lane, LaneError, MAX_LANE_PAGE};
 
 /// 2^64 over the golden ratio: multiples of it spread evenly, however many there are.
 const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What became of a due record.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Handled {
-    /// It was committed.
-    Done,
-    /// Somebody else was first.
-    Lost,
-}
+/// Record kinds of the lanes of this crate, with the names that metrics have for them.
+const OWN_LANES: [(&str, &str); 3] =
+    [(ACTION_KIND, "action"), (ACTION_RUN_KIND, "check"), (RECURRING_KIND, "recurring")];
 
 /// Parts of a scheduler.
 pub struct SchedulerBuilder {
@@ -91,11 +91,29 @@ impl SchedulerBuilder {
         self
     }
 
+    /// Has the due records of another room handled by the loop of this node.
+    #[must_use]
+    pub fn lane(mut self, lane: Lane) -> Self {
+        self.scheduler.lanes.push(lane);
+        self
+    }
+
     /// Finishes the scheduler.
-    pub fn build(mut self) -> Scheduler {
+    ///
+    /// # Errors
+    /// `invalid-action` when two lanes have the same record kind or name.
+    pub fn build(mut self) -> Result<Scheduler, ActionError> {
+        let rooms = self.scheduler.lanes.iter().map(|lane| (lane.limits.kind, lane.limits.name));
+        let (mut kinds, mut names) = (BTreeSet::new(), BTreeSet::new());
+        for (kind, name) in OWN_LANES.into_iter().chain(rooms) {
+            if !kinds.insert(kind) || !names.insert(name) {
+                let problem = format!("{name:?} of records {kind:?} is registered twice; register it once");
+                return Err(ActionError::invalid("lane", problem));
+            }
+        }
         self.scheduler.places = AtomicU64::new(self.ids.new_seed());
         self.scheduler.client = Client::builder(self.scheduler.store.clone()).ids(self.ids).build();
-        self.scheduler
+        Ok(self.scheduler)
     }
 }
 
@@ -108,6 +126,7 @@ pub struct Scheduler {
     zones: Arc<Zones>,
     options: ActionOptions,
     current_trace: Option<CurrentTrace>,
+    lanes: Vec<Lane>,
     /// Where in pages of due records this node begins.
     places: AtomicU64,
 }
@@ -123,6 +142,7 @@ impl Scheduler {
             zones: Arc::new(Zones::newest()),
             options: ActionOptions::default(),
             current_trace: None,
+            lanes: Vec::new(),
             places: AtomicU64::default(),
         };
         SchedulerBuilder { scheduler, ids: SystemIds::shared() }
@@ -131,9 +151,8 @@ impl Scheduler {
     /// Runs until told to stop. Stopping at any moment is safe: what was not committed was not done.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let work = async {
-            let actions = Lane::new(ACTION_KIND, "action");
-            let runs = Lane::new(ACTION_RUN_KIND, "check");
-            let recurring = Lane::new(RECURRING_KIND, "recurring");
+            let [actions, runs, recurring] = OWN_LANES.map(|(kind, name)| LaneLimits::new(kind, name));
+            let rooms: FuturesUnordered<_> = self.lanes.iter().map(|lane| self.watch_room(lane)).collect();
             tokio::join!(
                 self.watch(actions, |record, now_ms| self.fire_action(record, now_ms)),
                 self.watch(runs, |record, now_ms| self.check_action(record, now_ms)),
@@ -143,6 +162,7 @@ impl Scheduler {
                         tokio::join!(self.watch(recurring, fire), self.sweep_for_ever());
                     }
                 },
+                rooms.collect::<()>(),
             )
         };
         tokio::select! {
@@ -150,6 +170,10 @@ impl Scheduler {
             () = stop => {}
             _ = work => {}
         }
+    }
+
+    async fn watch_room(&self, lane: &Lane) {
+        self.watch(lane.limits, |record, now_ms| lane.handler.handle(record, now_ms)).await;
     }
 
     /// Where this node begins in a page of so many due records. Nodes that begin at different places do not race for each

@@ -40,7 +40,8 @@ impl Process {
             .clock(clock)
             .ids(SeededIds::shared(2))
             .zones(Arc::new(Zones::bundled()))
-            .build();
+            .build()
+            .unwrap();
         let scheduler = tokio::spawn(scheduler.run(std::future::pending()));
         Process { functions, _runtime: runtime, scheduler }
     }

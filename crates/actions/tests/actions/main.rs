@@ -9,6 +9,7 @@
 mod crash;
 mod golden;
 mod history;
+mod lanes;
 mod one_shot;
 mod orchestrations;
 mod recurring;

@@ -14,7 +14,7 @@ use segno_actions::action::{Action, ActionDb, ActionStatus, ActionTrigger};
 use segno_actions::functions::{Functions, Scope};
 use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
-use segno_actions::scheduler::Scheduler;
+use segno_actions::scheduler::{Lane, Scheduler, SchedulerBuilder};
 use segno_actions::telemetry::CurrentTrace;
 use segno_testkit::TestEnv;
 use segno_testkit::clock::VirtualClock;
@@ -116,6 +116,8 @@ pub struct World {
     pub options: ActionOptions,
     pub zones: Arc<Zones>,
     pub current_trace: Option<CurrentTrace>,
+    /// Lanes of other rooms.
+    pub lanes: Vec<Lane>,
     schedulers: Vec<JoinHandle<()>>,
 }
 
@@ -146,19 +148,20 @@ impl World {
             options: ActionOptions::default(),
             zones: Arc::new(Zones::bundled()),
             current_trace: None,
+            lanes: Vec::new(),
             schedulers: Vec::new(),
         }
     }
 
     /// Starts a scheduler, as a node more would.
     pub fn schedule(&mut self) {
-        let scheduler = Scheduler::builder(self.store.clone(), self.functions.clone())
+        let builder = Scheduler::builder(self.store.clone(), self.functions.clone())
             .clock(self.clock.clone())
             .ids(SeededIds::shared(self.schedulers.len() as u64))
             .zones(self.zones.clone())
             .options(self.options.clone())
-            .current_trace(self.current_trace)
-            .build();
+            .current_trace(self.current_trace);
+        let scheduler = self.lanes.iter().cloned().fold(builder, SchedulerBuilder::lane).build().unwrap();
         self.schedulers.push(tokio::spawn(scheduler.run(std::future::pending())));
     }
 

@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("segno-postgres", &["segno"]),
     ("segno-actions", &["segno"]),
     ("segno-runbook", &["segno", "segno-actions"]),
-    ("segno-ledger", &["segno"]),
+    ("segno-ledger", &["segno", "segno-actions"]),
     (
         "segno-server",
         &[

@@ -7,7 +7,7 @@ pub mod functions;
 pub mod hooks;
 mod listed;
 pub mod listing;
-mod moment;
+pub mod moment;
 mod options;
 pub mod recurring;
 pub mod schedule;

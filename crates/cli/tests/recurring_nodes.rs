@@ -211,7 +211,7 @@ async fn create(nodes: &Nodes, store: &dyn Store, size: Size, seconds: &[i64]) -
 /// How many actions are due that were to fire in a second.
 async fn waiting(store: &dyn Store, second: i64, actions: usize) -> usize {
     let (kind, now_ms) = (RECURRING, Some(u64::try_from(second).unwrap() * 1_000));
-    let request = DueRecords { kind, now_ms, limit: actions, poll_timeout: Duration::ZERO };
+    let request = DueRecords { kind, id_prefix: "", now_ms, limit: actions, poll_timeout: Duration::ZERO };
     store.due_records(request).await.unwrap().len()
 }
 

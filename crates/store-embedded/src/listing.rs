@@ -196,7 +196,8 @@ impl Tables {
         due: &DueQuery<'_>,
         now_ms: u64,
     ) -> Result<Vec<Record>, RowError> {
-        let in_time = index.by_due_time(due.kind, now_ms).take_while(|(at_ms, _)| *at_ms <= due.due_by_ms);
+        let by_time = index.by_due_time(due.kind, due.id_prefix, now_ms);
+        let in_time = by_time.take_while(|(at_ms, _)| *at_ms <= due.due_by_ms);
         let mut records = Vec::new();
         for (_, id) in in_time.take(due.limit) {
             records.extend(self.record(due.kind, id)?.map(|row| row.into_record(due.kind, id)));
@@ -208,6 +209,7 @@ impl Tables {
 /// Which due records to read.
 pub struct DueQuery<'a> {
     pub kind: &'a str,
+    pub id_prefix: &'a str,
     pub due_by_ms: u64,
     pub limit: usize,
 }

@@ -4,23 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use segno::store::memory::due_index::{DueIndex, FOREVER_MS};
+
 use crate::error::RowError;
 use crate::expiries::Expiries;
 use crate::keys;
 use crate::queue_row::RecordRow;
 use crate::rows::Rows;
 
-/// The end of a life that does not end.
-const FOREVER_MS: u64 = u64::MAX;
-
-/// Due time and id of records, with the end of each one's life.
-type ByDueTime = BTreeMap<(u64, Arc<str>), u64>;
-
 /// What is due and what expires, by time.
 #[derive(Debug, Default)]
 pub struct RecordIndex {
     /// By kind.
-    due: BTreeMap<Arc<str>, ByDueTime>,
+    due: BTreeMap<Arc<str>, DueIndex>,
     expiries: Expiries,
 }
 
@@ -36,7 +32,7 @@ impl RecordIndex {
             Some(due) => due,
             None => self.due.entry(Arc::from(kind)).or_default(),
         };
-        due.insert((due_at_ms, Arc::from(id)), ends_at_ms);
+        due.insert(due_at_ms, &Arc::from(id), ends_at_ms);
     }
 
     /// Follows a change of a record, which is in the tables already.
@@ -44,8 +40,8 @@ impl RecordIndex {
         let (kind, id) = name;
         if let Some(old) = old {
             if let (Some(due_at_ms), Some(due)) = (old.due_at_ms, self.due.get_mut(kind)) {
-                due.remove(&(due_at_ms, Arc::from(id)));
-                if due.is_empty() {
+                due.remove(due_at_ms, &Arc::from(id));
+                if due.is_unused() {
                     self.due.remove(kind);
                 }
             }
@@ -63,15 +59,28 @@ impl RecordIndex {
         }
     }
 
-    /// Due times and ids of living records of a kind, earliest first.
-    pub fn by_due_time(&self, kind: &str, now_ms: u64) -> impl Iterator<Item = (u64, &Arc<str>)> {
-        let due = self.due.get(kind).into_iter().flatten();
-        due.filter(move |(_, ends_at_ms)| **ends_at_ms > now_ms).map(|((due_at_ms, id), _)| (*due_at_ms, id))
+    /// Keeps what a query for this prefix needs, also while the kind has no records: a fetch may wait for the first.
+    pub fn prepare(&mut self, kind: &str, id_prefix: &str) {
+        match self.due.get_mut(kind) {
+            Some(due) => due.prepare(id_prefix),
+            None if id_prefix.is_empty() => {}
+            None => self.due.entry(Arc::from(kind)).or_default().prepare(id_prefix),
+        }
     }
 
-    /// The earliest due time of a living record of a kind.
-    pub fn next_due_ms(&self, kind: &str, now_ms: u64) -> Option<u64> {
-        self.by_due_time(kind, now_ms).next().map(|(due_at_ms, _)| due_at_ms)
+    /// Due times and ids of living records of a kind under an id prefix, earliest first.
+    pub fn by_due_time<'a>(
+        &'a self,
+        kind: &str,
+        id_prefix: &'a str,
+        now_ms: u64,
+    ) -> impl Iterator<Item = (u64, &'a Arc<str>)> {
+        self.due.get(kind).into_iter().flat_map(move |due| due.by_due_time(id_prefix, now_ms))
+    }
+
+    /// The earliest due time of a living record of a kind under an id prefix.
+    pub fn next_due_ms(&self, kind: &str, id_prefix: &str, now_ms: u64) -> Option<u64> {
+        self.due.get(kind)?.next_due_ms(id_prefix, now_ms)
     }
 
     /// Kind and id of a record whose life has ended.

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use segno::store::memory::wishes::DueWish;
 use segno::store::{DueRecords, ListRecords, ProviderError, Record, RecordBatch, Records};
 
+use crate::error::RowError;
 use crate::listing::DueQuery;
 use crate::state::State;
 use crate::store::EmbeddedStore;
@@ -26,20 +27,19 @@ impl Records for EmbeddedStore {
 
     async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {
         const OPERATION: &str = "due_records";
-        let DueRecords { kind, limit, .. } = request;
+        let DueRecords { kind, id_prefix, limit, .. } = request;
         if limit == 0 {
             return Ok(Vec::new());
         }
-        let due = move |state: &State, kind: &str, due_by_ms, now_ms| {
-            state.tables.due_records(&state.records, &DueQuery { kind, due_by_ms, limit }, now_ms)
-        };
         if let Some(due_by_ms) = request.now_ms {
-            return self.core().look(OPERATION, |state, now_ms| due(state, kind, due_by_ms, now_ms)).await;
+            let query = DueQuery { kind, id_prefix, due_by_ms, limit };
+            return self.core().look(OPERATION, |state, now_ms| due(state, &query, now_ms)).await;
         }
-        let wish = DueWish { kind: kind.to_owned() };
-        let kind = wish.kind.clone();
+        let wish = DueWish { kind: kind.to_owned(), id_prefix: id_prefix.to_owned() };
+        let wanted = wish.clone();
         let attempt = move |state: &mut State, now_ms| {
-            let items = due(state, &kind, now_ms, now_ms)?;
+            let DueWish { kind, id_prefix } = &wanted;
+            let items = due(state, &DueQuery { kind, id_prefix, due_by_ms: now_ms, limit }, now_ms)?;
             Ok(Found { items, depends_on: state.unsynced.newest() })
         };
         let fetch =
@@ -48,12 +48,17 @@ impl Records for EmbeddedStore {
     }
 
     async fn next_due_ms(&self, kind: &str) -> Result<Option<u64>, ProviderError> {
-        self.core().look("next_due_ms", |state, now_ms| Ok(state.records.next_due_ms(kind, now_ms))).await
+        self.core().look("next_due_ms", |state, now_ms| Ok(state.records.next_due_ms(kind, "", now_ms))).await
     }
 
     async fn commit_records(&self, batch: RecordBatch) -> Result<Vec<u64>, ProviderError> {
         self.core().commit("commit_records", move |state, now_ms| state.commit_records(batch, now_ms)).await
     }
+}
+
+fn due(state: &mut State, query: &DueQuery<'_>, now_ms: u64) -> Result<Vec<Record>, RowError> {
+    state.records.prepare(query.kind, query.id_prefix);
+    state.tables.due_records(&state.records, query, now_ms)
 }
 
 impl Fetched for Record {

@@ -7,6 +7,7 @@ use segno::clock::{Clock, SystemClock, timeout};
 use segno::store::{ErrorKind, LockToken, ProviderError};
 use tokio::sync::{Notify, oneshot};
 
+use crate::due_waits::DueWaits;
 use crate::item::{GiveBack, Item};
 use crate::lookups::Lookups;
 use crate::notifications::Outbox;
@@ -23,8 +24,8 @@ pub(crate) struct Core {
     pub(crate) lookups: Lookups,
     /// Tells the exchanger that there is something to do.
     pub(crate) wake: Notify,
-    /// Tells those who wait for due records that one may be due earlier.
-    pub(crate) due_changed: Notify,
+    /// Calls that wait for due records.
+    pub(crate) due_waits: DueWaits,
     pub(crate) counts: Counts,
     waiting: Mutex<Waiting>,
 }
@@ -95,7 +96,7 @@ impl Core {
             outbox,
             lookups: Lookups::default(),
             wake: Notify::new(),
-            due_changed: Notify::new(),
+            due_waits: DueWaits::default(),
             counts: Counts::default(),
             waiting: Mutex::default(),
         })
@@ -121,7 +122,7 @@ impl Core {
         waiting.work.look();
         waiting.check_all();
         drop(waiting);
-        self.due_changed.notify_waiters();
+        self.due_waits.all();
         self.wake.notify_one();
     }
 

@@ -132,7 +132,7 @@ impl Exchanger {
         waiting.work.look();
         waiting.check_all();
         drop(waiting);
-        self.core.due_changed.notify_waiters();
+        self.core.due_waits.all();
     }
 
     /// Waits until there is something to do.
@@ -306,7 +306,7 @@ impl Exchanger {
         let (next_turn_ms, next_activity_ms) = (local(answer.next_turn_ms), local(answer.next_activity_ms));
 
         let mut waiting = core.waiting();
-        let is_due_earlier = plan.items.iter().any(|pending| pending.item.shows_due_records());
+        core.due_waits.records(plan.items.iter().flat_map(|pending| pending.item.due_records()));
         core.outbox.note(&plan.items, &answer.outcomes, &waiting);
         answer_items(plan.items, &answer.outcomes, |pending| {
             let ends_lock = !matches!(pending.item, Item::RenewTurn { .. } | Item::RenewActivity { .. });
@@ -327,9 +327,6 @@ impl Exchanger {
             waiting.watches.answer(info);
         }
         drop(waiting);
-        if is_due_earlier {
-            core.due_changed.notify_waiters();
-        }
         if !unwanted_turns.is_empty() {
             core.give_back(unwanted_turns.iter().map(|turn| turn.lock_token), Item::GiveBackTurn);
         }

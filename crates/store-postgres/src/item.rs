@@ -171,9 +171,10 @@ impl Item {
         matches!(self, Item::GiveBackActivity(_)) || !self.activities().is_empty()
     }
 
-    /// Whether a record may be due earlier because of it.
-    pub(crate) fn shows_due_records(&self) -> bool {
-        self.records().iter().any(|write| matches!(write, RecordWrite::Put { due_at_ms: Some(_), .. }))
+    /// Kind and id of records that may be due earlier because of it.
+    pub(crate) fn due_records(&self) -> impl Iterator<Item = (&str, &str)> {
+        let timed = |write: &&RecordWrite| matches!(write, RecordWrite::Put { due_at_ms: Some(_), .. });
+        self.records().iter().filter(timed).map(RecordWrite::key)
     }
 
     /// The error for what the database's function says came of it.

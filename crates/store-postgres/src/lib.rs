@@ -31,6 +31,7 @@ mod answer;
 mod columns;
 mod connection;
 mod core;
+mod due_waits;
 mod error;
 mod exchanger;
 mod export;

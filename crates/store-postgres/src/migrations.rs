@@ -19,6 +19,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("delayed_by_queue", include_str!("../migrations/0007_delayed_by_queue.sql")),
     ("prefixes", include_str!("../migrations/0008_prefixes.sql")),
     ("guards", include_str!("../migrations/0009_guards.sql")),
+    ("due_folders", include_str!("../migrations/0010_due_folders.sql")),
 ];
 
 /// Version of the schema: how many migrations it has.

@@ -1,10 +1,12 @@
 //! Waking other nodes: notifications on one channel per schema, gathered for a few milliseconds, and sent only while
 //! another node listens.
 //!
-//! A payload is `1 NODE FLAGS IDS`. The 1 is the version of this format. NODE is a number that a node draws when it
-//! opens. FLAGS are letters: `t` turns, `w` activities, `d` due records, `h` hello (answer me), `i` I am here, `*` look at
-//! every instance. IDS are instances that changed, each as its length in bytes, a colon, and itself. A node
-//! that does not understand a payload looks at everything.
+//! A payload is `2 NODE FLAGS CHANGES`. The 2 is the version of this format. NODE is a number that a node draws when it
+//! opens. FLAGS are letters: `t` turns, `w` activities, `d` due records of any kind, `h` hello (answer me), `i` I am here,
+//! `*` look at every instance. CHANGES follow one another: `i` and a text is an instance that changed, `d` and two texts
+//! are the kind and folder of a record that may be due earlier. A text is its length in bytes, a colon, and itself. In
+//! version 1 CHANGES were texts without a letter, all of them instances. A node that does not understand a payload looks
+//! at everything.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,6 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use segno::clock::{SystemClock, duration_ms, sleep};
+use segno::store::folder_of;
 use tokio::sync::Notify;
 use tokio_postgres::types::Type;
 
@@ -32,8 +35,11 @@ const SILENCE: Duration = Duration::from_secs(35);
 /// How often a node looks while it cannot hear.
 const DEAF_POLL: Duration = Duration::from_millis(250);
 
-/// Most bytes of instance ids in a payload; the server allows 8,000 in all.
-const MAX_ID_BYTES: usize = 7_000;
+/// Most bytes of changes in a payload; the server allows 8,000 in all.
+const MAX_CHANGE_BYTES: usize = 7_000;
+
+/// Most folders that are gathered for one payload. More than these would not fit anyway.
+const MAX_FOLDERS: usize = 500;
 
 const FIRST_BACKOFF: Duration = Duration::from_millis(50);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(5);
@@ -53,11 +59,13 @@ pub(crate) struct Outbox {
 struct News {
     turns: bool,
     activities: bool,
-    due: bool,
+    any_due: bool,
     hello: bool,
     here: bool,
     everything: bool,
     instances: BTreeSet<String>,
+    /// Kinds and folders of records that may be due earlier.
+    due: BTreeSet<(String, String)>,
 }
 
 impl News {
@@ -65,52 +73,85 @@ impl News {
         *self == News::default()
     }
 
-    fn payload(&self, node: u64) -> String {
-        let mut ids = String::new();
-        for instance in &self.instances {
-            // Writing to a string cannot fail.
-            let _ = write!(ids, "{}:{instance}", instance.len());
+    /// Notes a record that may be due earlier.
+    fn note_due(&mut self, kind: &str, id: &str) {
+        if !self.any_due {
+            self.due.insert((kind.to_owned(), folder_of(id).to_owned()));
+            self.any_due = self.due.len() > MAX_FOLDERS;
         }
-        let is_too_long = ids.len() > MAX_ID_BYTES;
+    }
+
+    fn payload(&self, node: u64) -> String {
+        let (mut instances, mut due) = (String::new(), String::new());
+        // Writing to a string cannot fail.
+        for instance in &self.instances {
+            let _ = write!(instances, "i{}:{instance}", instance.len());
+        }
+        for (kind, folder) in &self.due {
+            let _ = write!(due, "d{}:{kind}{}:{folder}", kind.len(), folder.len());
+        }
+        let is_too_long = instances.len() > MAX_CHANGE_BYTES;
+        if is_too_long {
+            instances.clear();
+        }
+        let any_due = self.any_due || instances.len() + due.len() > MAX_CHANGE_BYTES;
+        if any_due {
+            due.clear();
+        }
         let flags = [
             (self.turns, 't'),
             (self.activities, 'w'),
-            (self.due, 'd'),
+            (any_due, 'd'),
             (self.hello, 'h'),
             (self.here, 'i'),
             (self.everything || is_too_long, '*'),
         ];
         let flags: String = flags.iter().filter(|(is_set, _)| *is_set).map(|(_, letter)| *letter).collect();
-        format!("1 {node} {flags} {}", if is_too_long { "" } else { &ids })
+        format!("2 {node} {flags} {instances}{due}")
     }
 
     /// Who says what. `None` when it is not understood.
     fn parse(payload: &str) -> Option<(u64, News)> {
         let mut parts = payload.splitn(4, ' ');
-        if parts.next() != Some("1") {
-            return None;
-        }
+        let version = parts.next().filter(|version| matches!(*version, "1" | "2"))?;
         let node = parts.next()?.parse().ok()?;
-        let (flags, mut ids) = (parts.next()?, parts.next()?);
-        let mut instances = BTreeSet::new();
-        while !ids.is_empty() {
-            let (length, rest) = ids.split_once(':')?;
-            let (id, rest) = rest.split_at_checked(length.parse().ok()?)?;
-            instances.insert(id.to_owned());
-            ids = rest;
+        let (flags, mut changes) = (parts.next()?, parts.next()?);
+        let (mut instances, mut due) = (BTreeSet::new(), BTreeSet::new());
+        while !changes.is_empty() {
+            let (letter, rest) = if version == "1" { ("i", changes) } else { changes.split_at_checked(1)? };
+            let (text, rest) = take_text(rest)?;
+            changes = match letter {
+                "i" => {
+                    instances.insert(text.to_owned());
+                    rest
+                }
+                "d" => {
+                    let (folder, rest) = take_text(rest)?;
+                    due.insert((text.to_owned(), folder.to_owned()));
+                    rest
+                }
+                _ => return None,
+            };
         }
         let has = |letter: char| flags.contains(letter);
         let news = News {
             turns: has('t'),
             activities: has('w'),
-            due: has('d'),
+            any_due: has('d'),
             hello: has('h'),
             here: has('i'),
             everything: has('*'),
             instances,
+            due,
         };
         Some((node, news))
     }
+}
+
+/// A text with its length in front, and what follows it.
+fn take_text(changes: &str) -> Option<(&str, &str)> {
+    let (length, rest) = changes.split_once(':')?;
+    rest.split_at_checked(length.parse().ok()?)
 }
 
 impl Outbox {
@@ -143,7 +184,7 @@ impl Outbox {
             for item in done.map(|(pending, _)| &pending.item) {
                 news.turns |= item.shows_turns();
                 news.activities |= item.shows_activities();
-                news.due |= item.shows_due_records();
+                item.due_records().for_each(|(kind, id)| news.note_due(kind, id));
                 match item {
                     Item::Turn(turn) => match waiting.held(turn.lock_token).and_then(Held::instance) {
                         Some(instance) => drop(news.instances.insert(instance.to_owned())),
@@ -258,9 +299,10 @@ fn hear(core: &Core, payload: &str) {
     if was_alone || news.everything {
         core.look_at_everything();
     }
-    if news.due {
-        core.due_changed.notify_waiters();
+    if news.any_due {
+        core.due_waits.all();
     }
+    news.due.iter().for_each(|(kind, folder)| core.due_waits.folder(kind, folder));
     let mut waiting = core.waiting();
     if news.turns {
         waiting.turns.look();
@@ -281,7 +323,7 @@ mod tests {
 
     fn news(instances: &[&str]) -> News {
         let instances = instances.iter().map(|id| (*id).to_owned()).collect();
-        News { turns: true, due: true, instances, ..News::default() }
+        News { turns: true, any_due: true, instances, ..News::default() }
     }
 
     #[test]
@@ -290,7 +332,31 @@ mod tests {
             let news = news(ids);
             assert_eq!(News::parse(&news.payload(7)), Some((7, news)));
         }
-        assert_eq!(news(&["ab"]).payload(7), "1 7 td 2:ab");
+        assert_eq!(news(&["ab"]).payload(7), "2 7 td i2:ab");
+        let mut due = News::default();
+        for (kind, id) in [("k", "eu/7/x"), ("k", "eu/7/y"), ("other", "é"), ("k", "a b/i1:x")] {
+            due.note_due(kind, id);
+        }
+        assert_eq!(due.payload(7), "2 7  d1:k4:a b/d1:k5:eu/7/d5:other0:");
+        assert_eq!(News::parse(&due.payload(7)), Some((7, due)));
+    }
+
+    #[test]
+    fn a_node_of_the_release_before_is_understood() {
+        let instances = ["ab", "i1:x"].into_iter().map(str::to_owned).collect();
+        let expected = News { turns: true, any_due: true, instances, ..News::default() };
+        assert_eq!(News::parse("1 7 td 2:ab4:i1:x"), Some((7, expected)));
+    }
+
+    #[test]
+    fn too_many_folders_are_any_record() {
+        let mut many = news(&["ab"]);
+        many.any_due = false;
+        (0..MAX_FOLDERS).for_each(|folder| many.note_due("kind", &format!("folder {folder}/x")));
+        let (_, read) = News::parse(&many.payload(7)).unwrap();
+        assert!(read.any_due && read.due.is_empty() && read.instances.len() == 1 && !read.everything);
+        (0..9_999).for_each(|folder| many.note_due("k", &format!("{folder}/x")));
+        assert_eq!(many.due.len(), MAX_FOLDERS + 1, "no more are gathered than are of use");
     }
 
     #[test]
@@ -303,7 +369,19 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_not_guessed() {
-        for payload in ["", "2 7 t ", "1 x t ", "1 7 t 5:ab", "1 7 t x:ab", "1 7 t 1:日"] {
+        for payload in [
+            "",
+            "3 7 t ",
+            "3 7 t i1:a",
+            "1 x t ",
+            "1 7 t 5:ab",
+            "1 7 t x:ab",
+            "1 7 t 1:日",
+            "2 7 t x1:a",
+            "2 7 t d1:a",
+            "2 7 t 1:a",
+            "2 7 t i",
+        ] {
             assert_eq!(News::parse(payload), None, "{payload:?}");
         }
     }

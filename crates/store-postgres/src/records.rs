@@ -1,12 +1,11 @@
 //! The third facet: records.
 
 use std::collections::BTreeSet;
-use std::pin::pin;
 
 use async_trait::async_trait;
 use segno::clock::{deadline_ms, sleep_until};
 use segno::store::{
-    DueRecords, ErrorKind, ListRecords, ProviderError, Record, RecordBatch, RecordWrite, Records,
+    DueRecords, ErrorKind, ListRecords, ProviderError, Record, RecordBatch, RecordWrite, Records, folder_of,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -44,18 +43,21 @@ pub(crate) fn check_keys(operation: &'static str, writes: &[RecordWrite]) -> Res
 
 impl PostgresStore {
     /// Due records, and the local time to look again: when the next one is due.
-    async fn due_now(&self, kind: &str, due_by_ms: Option<u64>, most: usize) -> Result<Due, ProviderError> {
+    async fn due_now(&self, request: &DueRecords<'_>) -> Result<Due, ProviderError> {
+        let DueRecords { kind, id_prefix, limit: most, .. } = *request;
         let schema = self.core().schema();
         // One more row than asked for: the next one tells when to look again.
-        let sql = format!(
-            "WITH moment AS MATERIALIZED (SELECT {schema}.now_ms() AS at)
-             SELECT {COLUMNS}, moment.at, r.due_at_ms <= coalesce($2, moment.at)
-               FROM {schema}.record r, moment
-              WHERE r.kind = $1 AND r.due_at_ms IS NOT NULL AND (r.expires_at_ms IS NULL OR r.expires_at_ms > moment.at)
-              ORDER BY r.due_at_ms, r.id LIMIT $3"
-        );
-        let (by_ms, most_rows) = (due_by_ms.map(time), limit(most.saturating_add(1)));
-        let parameters = [(&kind as _, Type::TEXT), (&by_ms as _, Type::INT8), (&most_rows as _, Type::INT8)];
+        let (by_ms, most_rows) = (request.now_ms.map(time), limit(most.saturating_add(1)));
+        let (folder, end) = (folder_of(id_prefix), prefix_end(id_prefix));
+        let mut parameters =
+            vec![(&kind as _, Type::TEXT), (&by_ms as _, Type::INT8), (&most_rows as _, Type::INT8)];
+        let sql = if id_prefix.is_empty() {
+            due_of_kind(schema)
+        } else {
+            parameters.extend([(&folder as _, Type::TEXT), (&id_prefix as _, Type::TEXT)]);
+            parameters.extend(end.as_ref().map(|end| (end as _, Type::TEXT)));
+            due_under_prefix(schema, if end.is_some() { PrefixEnd::Given } else { PrefixEnd::Open })
+        };
         let rows = self.core().rows("due_records", &sql, &parameters).await?;
         let mut due = Due { records: Vec::new(), next_look_ms: None };
         for row in &rows {
@@ -70,6 +72,54 @@ impl PostgresStore {
         }
         Ok(due)
     }
+}
+
+/// Due records of a kind: $1 the kind, $2 the time, $3 how many.
+fn due_of_kind(schema: &str) -> String {
+    format!(
+        "WITH moment AS MATERIALIZED (SELECT {schema}.now_ms() AS at)
+         SELECT {COLUMNS}, moment.at, r.due_at_ms <= coalesce($2, moment.at)
+           FROM {schema}.record r, moment
+          WHERE r.kind = $1 AND r.due_at_ms IS NOT NULL AND (r.expires_at_ms IS NULL OR r.expires_at_ms > moment.at)
+          ORDER BY r.due_at_ms, r.id LIMIT $3"
+    )
+}
+
+/// The same with $4 the folder that the prefix ends in, $5 the prefix and $6 its end, if it has one. Folders under the
+/// prefix are found by one step in the index each (a loose index scan), and each gives no more rows than are asked for.
+fn due_under_prefix(schema: &str, end: PrefixEnd) -> String {
+    let below = |what: &str| match end {
+        PrefixEnd::Open => String::new(),
+        PrefixEnd::Given => format!("AND {what} < $6"),
+    };
+    let folder = format!("{schema}.folder(r.id) COLLATE \"C\"");
+    let (folders_end, ids_end) = (below(&folder), below("r.id"));
+    format!(
+        "WITH RECURSIVE moment AS MATERIALIZED (SELECT {schema}.now_ms() AS at),
+         folder AS (
+             SELECT $4::text COLLATE \"C\" AS name
+             UNION ALL
+             SELECT (SELECT {folder} FROM {schema}.record r
+                      WHERE r.kind = $1 AND r.due_at_ms IS NOT NULL AND {folder} > f.name AND {folder} >= $5 {folders_end}
+                      ORDER BY {folder} LIMIT 1)
+               FROM folder f WHERE f.name IS NOT NULL
+         )
+         SELECT {COLUMNS}, moment.at, r.due_at_ms <= coalesce($2, moment.at)
+           FROM moment, folder f CROSS JOIN LATERAL (
+                SELECT r.* FROM {schema}.record r, moment
+                 WHERE r.kind = $1 AND {folder} = f.name AND r.due_at_ms IS NOT NULL AND r.id >= $5 {ids_end}
+                   AND (r.expires_at_ms IS NULL OR r.expires_at_ms > moment.at)
+                 ORDER BY r.due_at_ms, r.id LIMIT $3) r
+          WHERE f.name IS NOT NULL
+          ORDER BY r.due_at_ms, r.id LIMIT $3"
+    )
+}
+
+/// Whether there is a text after all that begin with a prefix.
+#[derive(Clone, Copy)]
+enum PrefixEnd {
+    Open,
+    Given,
 }
 
 struct Due {
@@ -108,22 +158,21 @@ impl Records for PostgresStore {
             return Ok(Vec::new());
         }
         if request.now_ms.is_some() {
-            return Ok(self.due_now(request.kind, request.now_ms, request.limit).await?.records);
+            return Ok(self.due_now(&request).await?.records);
         }
         let core = self.core();
         let deadline_ms = deadline_ms(core.clock(), request.poll_timeout);
+        // Before looking, so that a change in between is not missed.
+        let wait = core.due_waits.enter(request.kind, request.id_prefix);
         loop {
-            // Before looking, so that a change in between is not missed.
-            let mut changed = pin!(core.due_changed.notified());
-            changed.as_mut().enable();
-            let due = self.due_now(request.kind, None, request.limit).await?;
+            let due = self.due_now(&request).await?;
             if !due.records.is_empty() || core.clock().now_ms() >= deadline_ms {
                 return Ok(due.records);
             }
             let look_ms = due.next_look_ms.map_or(deadline_ms, |next_ms| next_ms.min(deadline_ms));
             tokio::select! {
                 biased;
-                () = changed => {}
+                () = wait.changed() => {}
                 () = sleep_until(core.clock(), look_ms) => {}
             }
         }

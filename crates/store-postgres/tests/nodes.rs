@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use segno::store::{
-    AckOrchestrationItem, ErrorKind, ExecutionMetadata, ExecutionStatus, Expect, FetchOrchestrationItems,
-    OrchestratorMessage, Provider, ProviderAdmin, Record, RecordBatch, RecordWrite, Records, StartGuard,
-    StoredEvent, TagFilter, WatchUntil,
+    AckOrchestrationItem, DueRecords, ErrorKind, ExecutionMetadata, ExecutionStatus, Expect,
+    FetchOrchestrationItems, OrchestratorMessage, Provider, ProviderAdmin, Record, RecordBatch, RecordWrite,
+    Records, StartGuard, StoredEvent, TagFilter, WatchUntil,
 };
 use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime};
 use segno_postgres::{OpenError, Pooler, PostgresOptions, PostgresStore};
@@ -96,25 +96,80 @@ async fn a_watch_on_one_node_is_answered_by_a_commit_on_another() {
 #[tokio::test]
 async fn a_due_record_written_on_one_node_is_seen_by_another_that_waits() {
     let (_schema, _clock, one, other) = two_nodes().await;
+    let wait = |id_prefix: &'static str| {
+        let other = Arc::clone(&other);
+        tokio::spawn(async move {
+            let request = DueRecords { kind: "k", id_prefix, limit: 1, poll_timeout: LONG, now_ms: None };
+            other.due_records(request).await.unwrap()
+        })
+    };
+    let (any, own, foreign) = (wait(""), wait("batch/7/"), wait("batch/8/"));
+    let write = |id: &str| {
+        let write = RecordWrite::Put {
+            kind: "k".to_owned(),
+            id: id.to_owned(),
+            expect: Default::default(),
+            due_at_ms: Some(1),
+            time_to_live: None,
+            body: Bytes::new(),
+        };
+        one.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() })
+    };
+    write("batch/7/a").await.unwrap();
+    for waiting in [any, own] {
+        let due: Vec<Record> = soon(waiting).await.unwrap();
+        assert_eq!(due[0].id, "batch/7/a");
+    }
+    assert!(!foreign.is_finished());
+    write("batch/8/a").await.unwrap();
+    assert_eq!(soon(foreign).await.unwrap()[0].id, "batch/8/a");
+}
+
+#[tokio::test]
+async fn a_node_that_waits_elsewhere_is_not_kept_busy_by_due_records() {
+    let (_schema, _clock, one, other) = two_nodes().await;
     let waiting = {
         let other = Arc::clone(&other);
         tokio::spawn(async move {
             let request =
-                segno::store::DueRecords { kind: "k", limit: 1, poll_timeout: LONG, ..Default::default() };
+                DueRecords { kind: "k", id_prefix: "own/", limit: 1, poll_timeout: LONG, now_ms: None };
             other.due_records(request).await.unwrap()
         })
     };
-    let write = RecordWrite::Put {
-        kind: "k".to_owned(),
-        id: "a".to_owned(),
+    let put = |kind: &str, id: String| RecordWrite::Put {
+        kind: kind.to_owned(),
+        id,
         expect: Default::default(),
         due_at_ms: Some(1),
         time_to_live: None,
         body: Bytes::new(),
     };
-    one.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await.unwrap();
-    let due: Vec<Record> = soon(waiting).await.unwrap();
-    assert_eq!(due[0].id, "a");
+    // The first answer of the other node says that it listens, and that it has looked.
+    let listens = put("k", "own/first".to_owned());
+    one.commit_records(RecordBatch { writes: vec![listens], ..RecordBatch::default() }).await.unwrap();
+    assert_eq!(soon(waiting).await.unwrap().len(), 1);
+    let wait = {
+        let other = Arc::clone(&other);
+        tokio::spawn(async move {
+            let request =
+                DueRecords { kind: "k", id_prefix: "mine/", limit: 1, poll_timeout: LONG, now_ms: None };
+            other.due_records(request).await.unwrap()
+        })
+    };
+    let before = other.statistics().reads;
+    for number in 0..40 {
+        let told = one.statistics().notifications;
+        let writes = vec![put("k", format!("own/{number}")), put("other", format!("mine/{number}"))];
+        one.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.unwrap();
+        while one.statistics().notifications == told {
+            tokio::task::yield_now().await;
+        }
+    }
+    let last = put("k", "mine/x".to_owned());
+    one.commit_records(RecordBatch { writes: vec![last], ..RecordBatch::default() }).await.unwrap();
+    assert_eq!(soon(wait).await.unwrap()[0].id, "mine/x");
+    let reads = other.statistics().reads - before;
+    assert!(reads < 15, "{reads} reads for one record");
 }
 
 #[tokio::test]

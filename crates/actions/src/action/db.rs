@@ -188,10 +188,11 @@ impl ActionDb {
     /// # Errors
     /// `store` when the store cannot be read.
     pub async fn range_due(&self, now: Timestamp) -> Result<Vec<Action>, ActionError> {
-        let mut limit = PAGE;
+        let (mut limit, prefix) = (PAGE, self.scope.id_prefix());
         loop {
             let request = DueRecords {
                 kind: ACTION_KIND,
+                id_prefix: &prefix,
                 now_ms: Some(due_floor_ms(now)),
                 limit,
                 poll_timeout: Duration::ZERO,

@@ -74,7 +74,13 @@ impl World {
 
     /// How many rows of a kind are in the due index.
     async fn indexed(&self, kind: &str) -> usize {
-        let request = DueRecords { kind, now_ms: Some(u64::MAX), limit: 1_000, poll_timeout: Duration::ZERO };
+        let request = DueRecords {
+            kind,
+            id_prefix: "",
+            now_ms: Some(u64::MAX),
+            limit: 1_000,
+            poll_timeout: Duration::ZERO,
+        };
         self.store.due_records(request).await.unwrap().len()
     }
 }

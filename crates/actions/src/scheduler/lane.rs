@@ -180,7 +180,7 @@ impl Scheduler {
     async fn due(&self, lane: LaneLimits) -> Result<(u64, Vec<Record>), ProviderError> {
         let poll_timeout = self.options.check_interval;
         let request =
-            DueRecords { kind: lane.kind, now_ms: None, limit: lane.page, poll_timeout };
+            DueRecords { kind: lane.kind, id_prefix: "", now_ms: None, limit: lane.page, poll_timeout };
         let due = self.store.due_records(request).await?;
         if due.is_empty() {
             return Ok((0, due));

@@ -41,7 +41,9 @@ pub use provider::{
     ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockLife, LockedWorkItem,
     OrchestrationItem, Provider, ResidentExecutions, TurnLock,
 };
-pub use records::{DueRecords, Expect, Guards, ListRecords, Record, RecordBatch, RecordWrite, Records};
+pub use records::{
+    DueRecords, Expect, Guards, ListRecords, Record, RecordBatch, RecordWrite, Records, folder_of,
+};
 pub use transfer::{
     ContentHeader, ContentItem, ContentOrder, ExecutionContent, Export, Import, InstanceContent,
     MessageContent, Transfer, WorkItemContent, decode_item, encode_item,

@@ -101,6 +101,12 @@ pub enum Guards {
     Refuse,
 }
 
+/// The folder of an id: its text up to and including the last slash; empty without one. What is due in a folder is found at
+/// a cost that does not depend on other folders ([`DueRecords::id_prefix`]).
+pub fn folder_of(id: &str) -> &str {
+    id.rfind('/').map_or("", |slash| &id[..=slash])
+}
+
 /// Which records to list: those of a kind whose id starts with a prefix, in id order.
 #[derive(Debug, Clone, Default)]
 pub struct ListRecords<'a> {
@@ -119,6 +125,8 @@ pub struct ListRecords<'a> {
 pub struct DueRecords<'a> {
     /// Kind of the records.
     pub kind: &'a str,
+    /// Only ids that start with this.
+    pub id_prefix: &'a str,
     /// Due at or before this time; `None` is the store's now, and then the call may wait.
     pub now_ms: Option<u64>,
     /// At most this many.
@@ -136,7 +144,10 @@ pub trait Records: Send + Sync + 'static {
     /// Records of a kind by id prefix, ascending by id, a page at a time. Expired ones are left out.
     async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError>;
 
-    /// Due records of a kind, ordered by due time, then id. Touches due rows only. Expired ones are left out.
+    /// Due records of a kind by id prefix, ordered by due time, then id. Touches due rows only. Expired ones are left out.
+    ///
+    /// A prefix that ends with a slash is a *folder*: its cost does not grow with records of other folders, nor with what is
+    /// due later. It grows with the folders below it. A call that waits is woken by what concerns its prefix.
     async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError>;
 
     /// The earliest due time of a kind.

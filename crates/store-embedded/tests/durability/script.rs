@@ -295,7 +295,13 @@ pub async fn show(store: &dyn Store) -> String {
     }
     for kind in KINDS {
         let listed = store.list_records(ListRecords { kind, limit: 100, ..ListRecords::default() }).await;
-        let due = DueRecords { kind, now_ms: Some(u64::MAX), limit: 100, poll_timeout: Duration::ZERO };
+        let due = DueRecords {
+            kind,
+            id_prefix: "",
+            now_ms: Some(u64::MAX),
+            limit: 100,
+            poll_timeout: Duration::ZERO,
+        };
         let due = store.due_records(due).await;
         writeln!(text, "{kind} {} {}", said(listed), said(due)).unwrap();
     }

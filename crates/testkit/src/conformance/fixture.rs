@@ -286,8 +286,17 @@ impl Env {
 
     /// A wait for due records of kind `k`. It must not have answered yet.
     pub(crate) async fn waiting_due(&self, poll_timeout: Duration) -> Waiting<Vec<Record>> {
+        self.waiting_due_under("", poll_timeout).await
+    }
+
+    /// The same for ids that start with a prefix.
+    pub(crate) async fn waiting_due_under(
+        &self,
+        id_prefix: &'static str,
+        poll_timeout: Duration,
+    ) -> Waiting<Vec<Record>> {
         self.wait_for(move |env| async move {
-            let request = DueRecords { kind: "k", now_ms: None, limit: 100, poll_timeout };
+            let request = DueRecords { kind: "k", id_prefix, now_ms: None, limit: 100, poll_timeout };
             env.due_records(request).await.unwrap()
         })
         .await

@@ -685,6 +685,13 @@ macro_rules! __for_each_case {
                 a_wait_is_woken_by_a_record_of_a_finished_activity,
                 every_wait_of_a_kind_is_woken,
                 a_wait_goes_on_when_its_record_is_moved_away,
+                a_prefix_selects_due_records_by_their_ids,
+                a_prefix_of_due_records_is_text,
+                due_records_under_a_prefix_come_in_the_order_of_their_times,
+                records_under_a_prefix_are_due_as_long_as_they_are,
+                a_wait_under_a_prefix_is_woken_by_a_record_there,
+                a_wait_under_a_prefix_is_woken_by_the_time_of_a_record_there,
+                waits_under_different_prefixes_are_woken_each_for_its_own,
             }
             transfer One {
                 an_empty_store_gives_a_header_alone,

@@ -9,7 +9,7 @@
 //! | [`worker_queue`], [`sessions`], `tag_lanes` | activities by tag and session, their locks |
 //! | [`peek_lock`] | what both queues share |
 //! | `instance_table`, `instance_index` | rows, executions, histories, counters; listings |
-//! | `record_table` | versioned documents, due index, lives |
+//! | `record_table`, [`due_index`] | versioned documents, due times, lives |
 //! | [`waiters`], [`wishes`], [`watch`] | who waits for work, for which, and for an instance |
 //! | `state` | operations across all of these: check everything, then change everything |
 //! | `waiting` | the lock, the clock, and the one loop of a waiting fetch |
@@ -20,6 +20,7 @@
 //! records, so that another store can use them as its hot state. An idle store does nothing.
 
 mod admin;
+pub mod due_index;
 mod instance_index;
 mod instance_table;
 mod messages;

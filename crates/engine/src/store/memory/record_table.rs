@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::due_index::{DueIndex, FOREVER_MS};
 use super::peek_lock::Sequence;
 use crate::clock::duration_ms;
-use crate::store::{ErrorKind, Expect, ListRecords, ProviderError, Record, RecordWrite};
+use crate::store::{DueRecords, ErrorKind, Expect, ListRecords, ProviderError, Record, RecordWrite};
 
 /// Most expired records that one sweep removes, so that no call pays for a crowd that expires together.
 const MAX_EXPIRED_PER_SWEEP: usize = 64;
@@ -24,7 +25,7 @@ pub(super) struct RecordTable {
 #[derive(Debug, Default)]
 struct Kind {
     rows: BTreeMap<Arc<str>, Row>,
-    due: BTreeSet<(u64, Arc<str>)>,
+    due: DueIndex,
 }
 
 #[derive(Debug)]
@@ -55,11 +56,6 @@ impl Row {
 impl Kind {
     fn live(&self, id: &str, now_ms: u64) -> Option<&Row> {
         self.rows.get(id).filter(|row| row.lives(now_ms))
-    }
-
-    /// Living records with a due time, earliest first.
-    fn by_due_time(&self, now_ms: u64) -> impl Iterator<Item = (u64, &Arc<str>, &Row)> {
-        self.due.iter().filter_map(move |(due_at_ms, id)| Some((*due_at_ms, id, self.live(id, now_ms)?)))
     }
 }
 
@@ -114,16 +110,23 @@ impl RecordTable {
             .collect()
     }
 
-    /// Records due at or before `due_by_ms`, by due time, then id.
-    pub(super) fn due(&self, kind: &str, due_by_ms: u64, limit: usize, now_ms: u64) -> Vec<Record> {
-        let Some(rows) = self.kinds.get(kind) else { return Vec::new() };
-        let due = rows.by_due_time(now_ms).take_while(|(due_at_ms, ..)| *due_at_ms <= due_by_ms);
-        due.take(limit).map(|(_, id, row)| row.to_record(kind, id)).collect()
+    /// Records due by the time of a request, or now, by due time, then id.
+    pub(super) fn due(&mut self, request: &DueRecords<'_>, now_ms: u64) -> Vec<Record> {
+        let DueRecords { kind, id_prefix, limit, .. } = *request;
+        if !id_prefix.is_empty() && !self.kinds.contains_key(kind) {
+            // A fetch may wait for the first record of the kind, which is to find folders.
+            self.kinds.insert(Arc::from(kind), Kind::default());
+        }
+        let Some(rows) = self.kinds.get_mut(kind) else { return Vec::new() };
+        rows.due.prepare(id_prefix);
+        let due_by_ms = request.now_ms.unwrap_or(now_ms);
+        let due = rows.due.by_due_time(id_prefix, now_ms).take_while(|(at_ms, _)| *at_ms <= due_by_ms);
+        due.take(limit).filter_map(|(_, id)| Some(rows.rows.get(id)?.to_record(kind, id))).collect()
     }
 
-    /// The earliest due time of a kind.
-    pub(super) fn next_due_ms(&self, kind: &str, now_ms: u64) -> Option<u64> {
-        self.kinds.get(kind)?.by_due_time(now_ms).next().map(|(due_at_ms, ..)| due_at_ms)
+    /// The earliest due time of a kind under an id prefix.
+    pub(super) fn next_due_ms(&self, kind: &str, id_prefix: &str, now_ms: u64) -> Option<u64> {
+        self.kinds.get(kind)?.due.next_due_ms(id_prefix, now_ms)
     }
 
     /// Fails when a key occurs twice or an expectation does not hold.
@@ -187,7 +190,7 @@ impl RecordTable {
         }
         let rows = self.kinds.entry(kind).or_default();
         if let Some(due_at_ms) = row.due_at_ms {
-            rows.due.insert((due_at_ms, Arc::clone(&id)));
+            rows.due.insert(due_at_ms, &id, row.expires_at_ms.unwrap_or(FOREVER_MS));
         }
         rows.rows.insert(id, row);
     }
@@ -196,9 +199,9 @@ impl RecordTable {
         let Some(rows) = self.kinds.get_mut(kind) else { return };
         let Some((id, row)) = rows.rows.remove_entry(id) else { return };
         if let Some(due_at_ms) = row.due_at_ms {
-            rows.due.remove(&(due_at_ms, Arc::clone(&id)));
+            rows.due.remove(due_at_ms, &id);
         }
-        if rows.rows.is_empty() {
+        if rows.rows.is_empty() && rows.due.is_unused() {
             self.kinds.remove(kind);
         }
         if let Some(expires_at_ms) = row.expires_at_ms {

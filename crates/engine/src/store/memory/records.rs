@@ -1,5 +1,7 @@
 //! The third facet: records.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use super::MemoryStore;
@@ -17,21 +19,18 @@ impl Records for MemoryStore {
     }
 
     async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {
-        let DueRecords { kind, limit, .. } = request;
-        if let Some(due_by_ms) = request.now_ms {
-            return Ok(self.look(|state, now_ms| state.records.due(kind, due_by_ms, limit, now_ms)));
-        }
-        if limit == 0 {
+        if request.limit == 0 {
             return Ok(Vec::new());
         }
-        let wish = || DueWish { kind: kind.to_owned() };
-        let attempt =
-            |state: &mut super::state::State, now_ms| state.records.due(kind, now_ms, limit, now_ms);
-        Ok(self.wait_for(wish, request.poll_timeout, attempt).await)
+        let wish = || DueWish { kind: request.kind.to_owned(), id_prefix: request.id_prefix.to_owned() };
+        // A question about a named time does not wait.
+        let poll_timeout = if request.now_ms.is_some() { Duration::ZERO } else { request.poll_timeout };
+        let attempt = |state: &mut super::state::State, now_ms| state.records.due(&request, now_ms);
+        Ok(self.wait_for(wish, poll_timeout, attempt).await)
     }
 
     async fn next_due_ms(&self, kind: &str) -> Result<Option<u64>, ProviderError> {
-        Ok(self.look(|state, now_ms| state.records.next_due_ms(kind, now_ms)))
+        Ok(self.look(|state, now_ms| state.records.next_due_ms(kind, "", now_ms)))
     }
 
     async fn commit_records(&self, batch: RecordBatch) -> Result<Vec<u64>, ProviderError> {

@@ -148,8 +148,8 @@ impl Queues for State {
         &self.work
     }
 
-    fn next_due_ms(&self, kind: &str, now_ms: u64) -> Option<u64> {
-        self.records.next_due_ms(kind, now_ms)
+    fn next_due_ms(&self, kind: &str, id_prefix: &str, now_ms: u64) -> Option<u64> {
+        self.records.next_due_ms(kind, id_prefix, now_ms)
     }
 }
 

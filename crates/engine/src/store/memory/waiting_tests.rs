@@ -151,7 +151,7 @@ fn put(id: &str, due_at_ms: Option<u64>, time_to_live: Option<Duration>) -> Reco
 #[tokio::test]
 async fn every_waiter_for_due_records_sees_them_in_order_and_expired_ones_never() {
     let (clock, store) = ManualClock::store_at_zero();
-    let request = || DueRecords { kind: "timer", now_ms: None, limit: 9, poll_timeout: LONG };
+    let request = || DueRecords { kind: "timer", id_prefix: "", now_ms: None, limit: 9, poll_timeout: LONG };
     let mut waiting = [Box::pin(store.due_records(request())), Box::pin(store.due_records(request()))];
     assert!(waiting.iter_mut().all(|due| due.as_mut().now_or_never().is_none()));
     store.commit_records(put("gone", Some(5), Some(Duration::from_millis(4)))).await.unwrap();

@@ -13,8 +13,8 @@ pub trait Queues {
     /// Activities.
     fn work(&self) -> &WorkerQueue;
 
-    /// When the first record of a kind is due.
-    fn next_due_ms(&self, kind: &str, now_ms: u64) -> Option<u64>;
+    /// When the first record of a kind under an id prefix is due.
+    fn next_due_ms(&self, kind: &str, id_prefix: &str, now_ms: u64) -> Option<u64>;
 }
 
 /// Everybody who waits, by what they wait for.
@@ -116,11 +116,13 @@ impl Wish for WorkWish {
     }
 }
 
-/// Due records of a kind.
+/// Due records of a kind under an id prefix.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DueWish {
     /// The kind.
     pub kind: String,
+    /// What the ids begin with.
+    pub id_prefix: String,
 }
 
 impl Wish for DueWish {
@@ -132,13 +134,13 @@ impl Wish for DueWish {
 
     fn ready_count(&self, queues: &impl Queues, now_ms: u64) -> usize {
         // Reading a due record takes it from nobody, so one is enough for all.
-        match queues.next_due_ms(&self.kind, now_ms) {
+        match queues.next_due_ms(&self.kind, &self.id_prefix, now_ms) {
             Some(due_at_ms) if due_at_ms <= now_ms => usize::MAX,
             _ => 0,
         }
     }
 
     fn next_change_ms(&self, queues: &impl Queues, now_ms: u64) -> Option<u64> {
-        queues.next_due_ms(&self.kind, now_ms)
+        queues.next_due_ms(&self.kind, &self.id_prefix, now_ms)
     }
 }

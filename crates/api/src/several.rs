@@ -10,6 +10,7 @@ use std::marker::PhantomData;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::action::ActionStatusName;
 use crate::instance::Status;
 
 /// Stands between the values of a query parameter that was repeated. No value that a filter could
@@ -36,6 +37,14 @@ impl FilterValue for Status {
 
     fn parse<E: de::Error>(text: &str) -> Result<Self, E> {
         Status::deserialize(de::value::StrDeserializer::new(text))
+    }
+}
+
+impl FilterValue for ActionStatusName {
+    const SEPARATORS: &'static [char] = &[',', JOINED_BY];
+
+    fn parse<E: de::Error>(text: &str) -> Result<Self, E> {
+        ActionStatusName::deserialize(de::value::StrDeserializer::new(text))
     }
 }
 

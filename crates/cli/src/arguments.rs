@@ -88,12 +88,13 @@ pub struct StoreArguments {
 /// How to print.
 #[derive(Debug, Args)]
 pub struct PrintingArguments {
-    /// What to print.
+    /// What to print: `table`, `json`, `jsonl` (one item per line) or `yaml`.
     #[arg(
         short = 'o',
         long,
         global = true,
         value_enum,
+        hide_possible_values = true,
         value_name = "FORMAT",
         default_value_t = Format::Table,
         help_heading = "Output"
@@ -109,11 +110,12 @@ pub struct PrintingArguments {
         help_heading = "Output"
     )]
     pub utc: bool,
-    /// When to use colours.
+    /// When to use colours: `auto` (on a terminal, unless `NO_COLOR` is set), `always` or `never`.
     #[arg(
         long,
         global = true,
         value_enum,
+        hide_possible_values = true,
         value_name = "WHEN",
         default_value_t = ColorChoice::Auto,
         help_heading = "Output"

@@ -6,29 +6,54 @@ use std::collections::BTreeSet;
 
 use segno_api::{ClientError, Problem};
 
-/// Sentences about requests, and what to type instead. `{program}` is what the program is called.
-const SENTENCES: &[(&str, &str)] = &[
-    ("call a function by POST /v1/invocations", "call a function with `{program} invoke`"),
-    (
+/// A sentence about requests, and what to type instead.
+struct Sentence {
+    said: &'static str,
+    /// `{program}` is what the program is called.
+    meant: &'static str,
+    /// The verbs that it is for, by their beginning; empty for all.
+    verbs: &'static str,
+}
+
+const fn sentence(said: &'static str, meant: &'static str) -> Sentence {
+    Sentence { said, meant, verbs: "" }
+}
+
+const SENTENCES: &[Sentence] = &[
+    sentence("call a function by POST /v1/invocations", "call a function with `{program} invoke`"),
+    sentence(
         "set on_conflict to use_existing or replace",
         "pass --on-conflict use-existing or --on-conflict replace",
     ),
-    ("cancel it first, or use force", "cancel it first, or pass --force"),
-    ("cancel it, or use force", "cancel it, or pass --force"),
-    (
+    sentence("cancel it first, or use force", "cancel it first, or pass --force"),
+    sentence("cancel it, or use force", "cancel it, or pass --force"),
+    sentence(
         "repeat it with the same Idempotency-Key, or read its resource before you repeat it without one",
         "look whether it was done before you repeat it",
     ),
-    (
+    sentence(
         "send the API key as \"Authorization: Bearer segno_…\"",
         "pass the API key with SEGNO_KEY, --key or a profile",
     ),
-    ("; GET /docs lists them", "; the server may be of another version than this program"),
-    ("take next_cursor of the page before", "take next_cursor of the list before"),
-    (
-        "exists already; replace it, or choose another name",
-        "exists already; change it with `{program} hook update`, or choose another name",
+    sentence("; GET /docs lists them", "; the server may be of another version than this program"),
+    sentence("take next_cursor of the page before", "take next_cursor of the list before"),
+    sentence("as in [{\"env\": \"NAME\"}]", "as in --secret env:NAME"),
+    sentence("or use function and input", "or use --function and --input"),
+    sentence(
+        "filter: is empty; say which instances are meant, for all of them prefix \"\"",
+        "no filter is given; pass --status, --label or another one, for all instances --prefix ''",
     ),
+    Sentence {
+        said: "exists already; replace it, or choose another name",
+        meant: "exists already; change it with `{program} hook update`, or choose another name",
+        verbs: "hook",
+    },
+    // Here nothing is to be created.
+    Sentence {
+        said: "exists already in the configuration, which cannot be changed from here; choose another name",
+        meant: "is declared in the settings or the code of the server; remove it there",
+        verbs: "functions delete",
+    },
 ];
 
 /// Fields of requests whose flags have other names. The first flag that was given counts, else the first one.
@@ -122,8 +147,8 @@ impl Wording {
                 text = format!("--{flag}: {rest}");
             }
         }
-        for (said, meant) in SENTENCES {
-            text = text.replace(said, &meant.replace("{program}", &self.program));
+        for sentence in SENTENCES.iter().filter(|sentence| self.verbs.starts_with(sentence.verbs)) {
+            text = text.replace(sentence.said, &sentence.meant.replace("{program}", &self.program));
         }
         self.unknown_name(&text, code_of(problem))
     }

@@ -15,6 +15,12 @@ use process::{Process, segno};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+/// Input of the sample `greet`.
+const ADA: &str = r#"{"name":"Ada"}"#;
+
+/// The same for an instance that waits for a signal.
+const WAITS: &str = r#"{"name":"Ada","wait":true}"#;
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()
 }
@@ -31,7 +37,7 @@ fn refused(output: &Output) -> (Value, i32) {
 fn every_list_has_one_shape() {
     let directory = TempDir::new().unwrap();
     let server = Process::dev(directory.path());
-    server.said(&["start", "greet", "--id", "ada", "--wait"]);
+    server.said(&["start", "greet", "--id", "ada", "--input", ADA, "--wait"]);
     server.said(&["hook", "create", "demo", "--function", "echo", "--verify", "none"]);
     server.said(&["hook", "test", "demo"]);
     server.said(&["action", "add", "later", "--function", "echo", "--at", "1h"]);
@@ -50,7 +56,7 @@ fn every_list_has_one_shape() {
         (&["hook", "events"], true),
         (&["action", "list"], true),
         (&["recurring", "list"], true),
-        (&["recurring", "history", id], true),
+        (&["recurring", "history", id], false),
         (&["config", "print"], true),
         (&["recurring", "preview", "--every", "1h"], true),
     ] {
@@ -120,7 +126,17 @@ fn one_thing_is_an_object_or_a_document() {
     let yaml = server.said(&["wait", "ada", "-o", "yaml"]);
     let lines: Vec<&str> =
         yaml.lines().filter(|line| !line.contains("_at:") && !line.contains("revision")).collect();
-    expect![[r#""#]].assert_eq(&lines.join("\n"));
+    expect![[r#"
+        namespace: default
+        tenant: default
+        id: ada
+        orchestration: greet
+        version: "1.0.0"
+        status: completed
+        execution: 1
+        result: Hello, no!
+        custom_status_version: 0"#]]
+    .assert_eq(&lines.join("\n"));
     let tailed = server.said(&["tail", "ada", "-o", "yaml"]);
     assert_eq!(tailed.matches("---\n").count(), server.items(&["history", "ada"]).len());
     let tailed = server.said(&["tail", "ada", "-o", "json"]);
@@ -153,7 +169,7 @@ fn a_failure_is_one_object_for_programs() {
     let away = segno().args(["list", "--server", "http://127.0.0.1:1", "-o", "json"]).output().unwrap();
     let (report, code) = refused(&away);
     assert_eq!((&report["code"], code), (&json!("unreachable"), 1));
-    server.said(&["start", "greet", "--id", "ada", "--input", r#"{"wait":true}"#]);
+    server.said(&["start", "greet", "--id", "ada", "--input", WAITS]);
     let (report, code) = refused(&server.run(&["wait", "ada", "--timeout", "10ms", "-o", "json"]));
     assert_eq!((&report["code"], code), (&json!("wait-timed-out"), 124));
     assert_eq!(report["message"], "ada has not ended within 10ms; it goes on");
@@ -211,7 +227,7 @@ fn times_are_local_unless_utc_is_asked_for() {
 fn times_are_relative_where_flags_look_back_or_ahead() {
     let directory = TempDir::new().unwrap();
     let server = Process::dev(directory.path());
-    server.said(&["start", "greet", "--id", "ada", "--wait"]);
+    server.said(&["start", "greet", "--id", "ada", "--input", ADA, "--wait"]);
     let found = |flags: &[&str]| server.items(&[&["list"], flags].concat()).len();
     assert_eq!(found(&["--created-from", "1h"]), 1);
     assert_eq!(found(&["--since", "now-2d"]), 1);
@@ -267,7 +283,7 @@ fn a_list_with_more_tells_the_command_that_goes_on() {
     let directory = TempDir::new().unwrap();
     let server = Process::dev(directory.path());
     for id in ["a", "b", "c"] {
-        server.said(&["start", "greet", "--id", id, "--label", "team=it's", "--wait"]);
+        server.said(&["start", "greet", "--id", id, "--input", ADA, "--label", "team=it's", "--wait"]);
     }
     let mut command = String::new();
     let mut seen = String::new();
@@ -298,7 +314,7 @@ fn a_list_with_more_tells_the_command_that_goes_on() {
 fn colours_are_used_when_they_are_asked_for() {
     let directory = TempDir::new().unwrap();
     let server = Process::dev(directory.path());
-    server.said(&["start", "greet", "--id", "ada", "--wait"]);
+    server.said(&["start", "greet", "--id", "ada", "--input", ADA, "--wait"]);
     let red_and_green = server.said(&["list", "--color", "always"]);
     assert!(red_and_green.contains("\x1b[32mcompleted\x1b[0m"), "{red_and_green:?}");
     for arguments in [&["list"][..], &["list", "--color", "never"], &["list", "--color", "auto"]] {
@@ -325,7 +341,7 @@ fn the_version_has_its_formats() {
 fn the_server_speaks_in_flags_and_verbs() {
     let directory = TempDir::new().unwrap();
     let server = Process::dev(directory.path());
-    server.said(&["start", "greet", "--id", "ada", "--input", r#"{"wait":true}"#]);
+    server.said(&["start", "greet", "--id", "ada", "--input", WAITS]);
     server.said(&["hook", "create", "demo", "--function", "echo", "--verify", "none"]);
     let mut page = String::new();
     for arguments in [
@@ -337,6 +353,18 @@ fn the_server_speaks_in_flags_and_verbs() {
         &["action", "add", "--function", "nosuch"],
         &["recurring", "create", "--every", "1h", "--function", "nosuch"],
         &["recurring", "create", "--every", "1h", "--provider", "nosuch"],
+        &[
+            "recurring",
+            "create",
+            "--every",
+            "1h",
+            "--provider",
+            "nosuch",
+            "--action-type",
+            "x",
+            "--payload",
+            "{}",
+        ],
         &["recurring", "create", "--cron", "x", "--function", "echo"],
         &["invoke", "nosuch"],
         &["functions", "show", "nosuch"],

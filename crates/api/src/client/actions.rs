@@ -17,7 +17,7 @@ impl Client {
         self.post(&["v1", "actions"], request).await
     }
 
-    /// A page of actions.
+    /// A page of actions, in one state or in several with commas between them.
     ///
     /// # Errors
     /// `forbidden` without a grant.

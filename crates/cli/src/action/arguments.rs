@@ -76,12 +76,37 @@ pub enum OnRestart {
     Resume,
 }
 
+/// How far an action is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum State {
+    /// It waits for its time.
+    Pending,
+    /// It was started.
+    Running,
+    /// It is done.
+    Completed,
+    /// It failed, was cancelled, or was given up.
+    Failed,
+}
+
+impl State {
+    /// Its name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Pending => "pending",
+            State::Running => "running",
+            State::Completed => "completed",
+            State::Failed => "failed",
+        }
+    }
+}
+
 /// Which ones.
 #[derive(Debug, Args)]
 pub struct List {
-    /// Only in this state: pending, running, completed or failed.
-    #[arg(long)]
-    pub status: Option<String>,
+    /// Only in this state; several are given with commas, or by repeating it.
+    #[arg(long, value_enum, value_delimiter = ',')]
+    pub status: Vec<State>,
     /// How many.
     #[command(flatten)]
     pub paging: Paging,

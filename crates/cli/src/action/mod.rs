@@ -46,7 +46,9 @@ async fn add(arguments: Add, output: &Output) -> Result<Action, Failure> {
 
 async fn list(arguments: List, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
-    let (client, state) = (&client, arguments.status.as_deref());
+    let states: Vec<&str> = arguments.status.iter().map(|state| state.name()).collect();
+    let states = states.join(",");
+    let (client, state) = (&client, Some(states.as_str()).filter(|states| !states.is_empty()));
     let page = arguments.paging.gather(|request| async move {
         let page = client.actions(state, request).await?;
         Ok(Page::of(page.actions, page.unreadable, page.next_cursor))

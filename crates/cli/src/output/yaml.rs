@@ -121,7 +121,7 @@ mod tests {
             - 170141183460469231731687303715884105727
             - 0
             none: null
-            'yes': true
+            "yes": true
             empty: {}
             list: []
             deep:
@@ -135,6 +135,27 @@ mod tests {
     #[test]
     fn texts_that_look_like_something_else_are_quoted() {
         let json = r##"["no","null","~","1e3","0x10","12:30","2026-11-18","","- a","a: b","# c"," d","e\nf\n","\u0007","--- x","{","ok"]"##;
-        expect_test::expect![[r#""#]].assert_eq(&of_json(json).unwrap());
+        expect_test::expect![[r##"
+            - "no"
+            - "null"
+            - "~"
+            - "1e3"
+            - "0x10"
+            - "12:30"
+            - "2026-11-18"
+            - ""
+            - "- a"
+            - "a: b"
+            - "# c"
+            - " d"
+            - |
+              e
+              f
+            - "\a"
+            - "--- x"
+            - "{"
+            - ok
+        "##]]
+        .assert_eq(&of_json(json).unwrap());
     }
 }

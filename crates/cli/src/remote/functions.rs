@@ -1,7 +1,7 @@
 //! `segno functions …`, `segno workers` and `segno logs`: what can be called, who runs it, and what it wrote.
 
 use segno_api::function::{FunctionLog, FunctionOrigin};
-use segno_api::{Client, ClientError, client::Expected};
+use segno_api::{Client, client::Expected};
 use serde_json::Value;
 
 use super::arguments::{Functions, FunctionsVerb, One, Workers};
@@ -29,24 +29,9 @@ pub async fn run(arguments: Functions, output: &Output) -> Result<(), Failure> {
             output.print(&function, Table::default().line(&function.name, "stored"))
         }
         FunctionsVerb::Delete { name } => {
-            match client.delete_function(&name, None).await {
-                Err(error) if error.status() == Some(404) => {
-                    return Err(not_deleted(&client, &name, error).await);
-                }
-                deleted => deleted?,
-            }
+            client.delete_function(&name, None).await?;
             output.print(&serde_json::json!({ "deleted": name }), Table::default().line(&name, "deleted"))
         }
-    }
-}
-
-/// Why nothing is deleted: a function of this name may be there all the same, and not be a stored one.
-async fn not_deleted(client: &Client, name: &str, error: ClientError) -> Failure {
-    match client.function(name).await {
-        Ok(function) if function.origin == FunctionOrigin::Configured => Failure::Refused(format!(
-            "function {name:?} is declared in the settings or the code of the server; remove it there"
-        )),
-        _ => error.into(),
     }
 }
 

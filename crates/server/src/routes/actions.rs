@@ -14,6 +14,7 @@ use segno_actions::{OrchestrationName, Target};
 use segno_api::action::{
     Action, ActionList, ActionStatus, ActionStatusName, ActionTrigger, CreateAction, OnRestart, PatchAction,
 };
+use segno_api::several;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use uuid::Uuid;
@@ -33,9 +34,10 @@ use crate::scope::ScopeParameters;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub struct ActionQuery {
-    /// Only in this state.
+    /// Only in one of these states, repeated or with commas: `status=pending&status=running`.
+    #[serde(default, deserialize_with = "several::deserialize")]
     #[param(inline)]
-    pub status: Option<ActionStatusName>,
+    pub status: Vec<ActionStatusName>,
     /// At most this many.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<usize>,
@@ -108,7 +110,8 @@ pub async fn create(
 ))]
 pub async fn list(tenant: Tenant, Query(query): Query<ActionQuery>) -> Result<Json<ActionList>, Refusal> {
     let rows = limit(query.limit)?;
-    let status = query.status.map(status_name);
+    let statuses: Vec<&str> = query.status.iter().copied().map(status_name).collect();
+    let is_running_only = query.status == [ActionStatusName::Running];
     let db = tenant.actions();
     let (db, tenant) = (&db, &tenant);
     let read = |after: Option<String>| async move {
@@ -116,16 +119,16 @@ pub async fn list(tenant: Tenant, Query(query): Query<ActionQuery>) -> Result<Js
             Some(cursor) => Some(place(db, &cursor).await?),
             None => None,
         };
-        let page = match query.status {
-            Some(ActionStatusName::Running) => db.page_running(after, rows).await,
-            _ => db.page(after, rows).await,
+        let page = match is_running_only {
+            true => db.page_running(after, rows).await,
+            false => db.page(after, rows).await,
         };
         page.map_err(|error| tenant.refused(error))
     };
     let row = |(place, row): &(Place, Listed<core::Action>)| Row {
         cursor: place.to_string(),
         matches: match row {
-            Listed::Readable(action) => status.is_none_or(|status| action.status.name() == status),
+            Listed::Readable(action) => statuses.is_empty() || statuses.contains(&action.status.name()),
             Listed::Unreadable(_) => true,
         },
     };

@@ -55,6 +55,8 @@ async fn an_action_without_a_time_is_done_at_once() {
     let completed = client.actions(Some("completed"), None).await.unwrap();
     assert_eq!(completed.actions.len(), 2);
     assert!(client.actions(Some("pending"), None).await.unwrap().actions.is_empty());
+    let several = client.actions(Some("pending,completed"), None).await.unwrap();
+    assert_eq!(several.actions, completed.actions);
 }
 
 #[tokio::test]

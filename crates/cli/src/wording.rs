@@ -150,6 +150,9 @@ impl Wording {
         for sentence in SENTENCES.iter().filter(|sentence| self.verbs.starts_with(sentence.verbs)) {
             text = text.replace(sentence.said, &sentence.meant.replace("{program}", &self.program));
         }
+        if problem.code == "unauthorized" && !text.contains("SEGNO_KEY") {
+            text.push_str("; pass another key with SEGNO_KEY, --key or a profile");
+        }
         self.unknown_name(&text, code_of(problem))
     }
 
@@ -255,6 +258,12 @@ mod tests {
                 "id",
                 problem("instance-exists", "it exists; set on_conflict to use_existing or replace", None),
                 "it exists; pass --on-conflict use-existing or --on-conflict replace [instance-exists]",
+            ),
+            (
+                "list",
+                "prefix",
+                problem("unauthorized", "the key was revoked or has expired", None),
+                "the key was revoked or has expired; pass another key with SEGNO_KEY, --key or a profile [unauthorized]",
             ),
             (
                 "start",

@@ -20,6 +20,13 @@ pub const LATENESS_SECONDS: &str = "segno_actions_lateness_seconds";
 pub const OVERDUE: &str = "segno_actions_overdue";
 /// Counter with label `kind` (action, check, recurring): what could not be fired for the moment, and is tried again.
 pub const FIRING_ERRORS: &str = "segno_actions_firing_errors_total";
+/// Counter with label `kind` (action, recurring): what was due and was postponed because too many inputs of its tenant wait to be
+/// checked.
+pub const POSTPONED: &str = "segno_actions_postponed_total";
+/// Counter: schemas of stored functions that were compiled, because they were new or had been evicted.
+pub const SCHEMAS_COMPILED: &str = "segno_schemas_compiled_total";
+/// Counter: checks of inputs and schemas that were refused because too many of their tenant wait.
+pub const SCHEMA_CHECKS_REFUSED: &str = "segno_schema_checks_refused_total";
 /// Counter: occurrences of recurring actions that were fired.
 pub const RECURRING_DISPATCHED: &str = "segno_recurring_dispatched_total";
 /// Counter: occurrences of recurring actions whose call could not be made, or failed.
@@ -47,6 +54,17 @@ pub const METRICS: &[Metric] = &[
     .labelled(&[FIRED]),
     Metric::gauge(OVERDUE, &[LANES], "What is due for more than 10 s and not fired; zero when all is well."),
     Metric::counter(FIRING_ERRORS, &[LANES], "What could not be fired for the moment, and is tried again."),
+    Metric::counter(
+        POSTPONED,
+        &[FIRED],
+        "What was postponed because too many inputs of its tenant wait to be checked.",
+    ),
+    Metric::counter(SCHEMAS_COMPILED, &[], "Schemas of stored functions that were compiled."),
+    Metric::counter(
+        SCHEMA_CHECKS_REFUSED,
+        &[],
+        "Checks of inputs and schemas refused because too many of their tenant wait.",
+    ),
     Metric::counter(RECURRING_DISPATCHED, &[], "Occurrences of recurring actions fired."),
     Metric::counter(RECURRING_ERRORS, &[], "Occurrences whose call could not be made, or failed."),
     Metric::counter(RECURRING_SKIPPED, &[REASONS], "Occurrences that were not run."),

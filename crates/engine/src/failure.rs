@@ -4,11 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::clock::duration_ms;
 use crate::error::Error;
-use crate::limits::{MAX_FAILURE_MESSAGE_BYTES, MAX_NAME_BYTES, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH};
+use crate::limits::{MAX_FAILURE_MESSAGE_BYTES, MAX_NAME_BYTES};
+use crate::payload::Payload;
 
 /// Why something failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -46,22 +46,19 @@ impl fmt::Display for Category {
 ///
 /// Any `std::error::Error` turns into a retryable application failure with `?`, which is why `Failure` itself
 /// does not implement that trait.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// Why.
     pub category: Category,
     /// What happened, for people.
     pub message: String,
     /// A stable word for programs, such as `unregistered` or one of the application's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// Whether another attempt may succeed.
     pub retryable: bool,
-    /// Anything the application wants to hand on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub details: Option<Value>,
+    /// Anything the application wants to hand on, as it was written.
+    pub details: Option<Payload>,
     /// The next attempt is not made earlier than this, whatever the retry policy says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 
@@ -112,10 +109,14 @@ impl Failure {
         self
     }
 
-    /// The same failure with details for programs.
+    /// The same failure with details for programs. Those that break a limit of payloads are left out, and the message
+    /// says so.
     #[must_use]
-    pub fn details(mut self, details: Value) -> Self {
-        self.details = Some(details);
+    pub fn details(mut self, details: impl Serialize) -> Self {
+        match Payload::encode(&details) {
+            Ok(details) => self.details = Some(details),
+            Err(error) => self.leave_out_details(&error),
+        }
         self
     }
 
@@ -150,26 +151,15 @@ impl Failure {
         if let Some(code) = &mut self.code {
             cut(code, MAX_NAME_BYTES);
         }
-        if self.details.as_ref().is_some_and(|details| is_deeper(details, MAX_PAYLOAD_DEPTH)) {
-            self.details = None;
-            self.message =
-                format!("{} (details deeper than {MAX_PAYLOAD_DEPTH} levels were left out)", self.message);
-        }
-        let bytes = self.details.as_ref().map_or(0, |details| details.to_string().len());
-        if bytes > MAX_PAYLOAD_BYTES {
-            self.details = None;
-            self.message = format!("{} (details of {bytes} bytes were left out)", self.message);
+        if let Some(Err(error)) = self.details.as_ref().map(Payload::check) {
+            self.leave_out_details(&error);
         }
         self
     }
-}
 
-/// Whether a value has more than this many levels of arrays and objects. Looks no deeper than that.
-fn is_deeper(value: &Value, levels: usize) -> bool {
-    match value {
-        Value::Array(items) => levels == 0 || items.iter().any(|item| is_deeper(item, levels - 1)),
-        Value::Object(fields) => levels == 0 || fields.values().any(|field| is_deeper(field, levels - 1)),
-        _ => false,
+    fn leave_out_details(&mut self, error: &Error) {
+        self.details = None;
+        self.message = format!("{} (its details were left out: {error})", self.message);
     }
 }
 

@@ -10,6 +10,7 @@ mod epilogue;
 mod error;
 pub mod event;
 mod failure;
+mod failure_form;
 #[cfg(doctest)]
 mod guide;
 mod handles;

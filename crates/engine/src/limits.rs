@@ -15,6 +15,9 @@ pub const MAX_PAYLOAD_DEPTH: usize = 100;
 /// what it makes of it: the call of a function around its input, say.
 pub const MAX_ENVELOPE_DEPTH: usize = 16;
 
+/// Bytes that a value may add around the [`Payload`](crate::Payload)s inside it, for the same reason.
+pub const MAX_ENVELOPE_BYTES: usize = 64 * 1024;
+
 /// Longest message of a failure in bytes; longer ones are cut. Details over [`MAX_PAYLOAD_BYTES`] are left out.
 pub const MAX_FAILURE_MESSAGE_BYTES: usize = 64 * 1024;
 

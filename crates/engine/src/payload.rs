@@ -11,10 +11,10 @@ use smol_str::SmolStr;
 use crate::codec;
 use crate::error::{Code, Error};
 use crate::json_rule::{self, Broken};
-use crate::limits::{MAX_ENVELOPE_DEPTH, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH};
+use crate::limits::{MAX_ENVELOPE_BYTES, MAX_ENVELOPE_DEPTH, MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH};
 
 thread_local! {
-    /// Whether the value that is being encoded has payloads inside, which may be as deep as a payload may be.
+    /// Whether the value that is being encoded has payloads inside, which may be as deep and as large as a payload may be.
     static ENCLOSES: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -27,8 +27,8 @@ thread_local! {
 pub struct Payload(SmolStr);
 
 impl Payload {
-    /// Encodes a value. Payloads inside it are taken as they are; the value may add [`MAX_ENVELOPE_DEPTH`] levels to
-    /// theirs.
+    /// Encodes a value. Payloads inside it are taken as they are; the value may add [`MAX_ENVELOPE_DEPTH`] levels and
+    /// [`MAX_ENVELOPE_BYTES`] to theirs.
     ///
     /// # Errors
     /// `payload-too-large` beyond [`MAX_PAYLOAD_BYTES`], `payload-too-deep` beyond [`MAX_PAYLOAD_DEPTH`], `payload-not-json`
@@ -51,8 +51,11 @@ impl Payload {
                 )
             })?;
             let text = std::str::from_utf8(scratch).expect("JSON is written as UTF-8");
-            check_size(text)?;
-            let levels = if ENCLOSES.get() { MAX_DEPTH_AT_REST } else { MAX_PAYLOAD_DEPTH };
+            let (bytes, levels) = match ENCLOSES.get() {
+                true => (MAX_BYTES_AT_REST, MAX_DEPTH_AT_REST),
+                false => (MAX_PAYLOAD_BYTES, MAX_PAYLOAD_DEPTH),
+            };
+            check_size(text, bytes)?;
             Ok((Payload(text.into()), json_rule::check(text, levels).err()))
         })
     }
@@ -64,7 +67,7 @@ impl Payload {
     /// [`MAX_PAYLOAD_BYTES`], `payload-too-deep` beyond [`MAX_PAYLOAD_DEPTH`].
     pub fn from_json(text: impl AsRef<str>) -> Result<Self, Error> {
         let text = text.as_ref();
-        check_size(text)?;
+        check_size(text, MAX_PAYLOAD_BYTES)?;
         let payload = Self::stored(text)?;
         json_rule::check(text, MAX_PAYLOAD_DEPTH)?;
         Ok(payload)
@@ -82,7 +85,7 @@ impl Payload {
     /// # Errors
     /// Those of [`Payload::from_json`].
     pub fn check(&self) -> Result<(), Error> {
-        check_size(&self.0)?;
+        check_size(&self.0, MAX_PAYLOAD_BYTES)?;
         Ok(json_rule::check(&self.0, MAX_PAYLOAD_DEPTH)?)
     }
 
@@ -122,6 +125,9 @@ impl Payload {
 /// Deepest nesting of what is stored.
 const MAX_DEPTH_AT_REST: usize = MAX_PAYLOAD_DEPTH + MAX_ENVELOPE_DEPTH;
 
+/// Largest text that is stored, in bytes.
+const MAX_BYTES_AT_REST: usize = MAX_PAYLOAD_BYTES + MAX_ENVELOPE_BYTES;
+
 impl From<Broken> for Error {
     fn from(broken: Broken) -> Self {
         let code = match broken {
@@ -134,12 +140,12 @@ impl From<Broken> for Error {
     }
 }
 
-fn check_size(text: &str) -> Result<(), Error> {
-    if text.len() <= MAX_PAYLOAD_BYTES {
+fn check_size(text: &str, max_bytes: usize) -> Result<(), Error> {
+    if text.len() <= max_bytes {
         return Ok(());
     }
     let message = format!(
-        "the payload has {} bytes, the limit is {MAX_PAYLOAD_BYTES}; store large data elsewhere and pass a reference",
+        "the payload has {} bytes, the limit is {max_bytes}; store large data elsewhere and pass a reference",
         text.len()
     );
     Err(Error::new(Code::PayloadTooLarge, message))
@@ -230,6 +236,19 @@ mod tests {
             Code::PayloadTooDeep,
             "nothing is left behind"
         );
+    }
+
+    #[test]
+    fn the_limit_of_size_is_that_of_the_payload_inside_and_a_little_around_it() {
+        let text = |bytes: usize| format!("\"{}\"", "x".repeat(bytes - 2));
+        let largest = Payload::from_json(text(MAX_PAYLOAD_BYTES)).unwrap();
+        assert_eq!(Payload::encode(&largest).unwrap(), largest);
+        let over = Payload::from_json(text(MAX_PAYLOAD_BYTES + 1)).unwrap_err();
+        assert_eq!(over.code(), Code::PayloadTooLarge);
+        assert_eq!(Payload::encode(&"x".repeat(MAX_PAYLOAD_BYTES - 1)).unwrap_err().code(), over.code());
+        let around = |bytes: usize| Payload::encode(&("x".repeat(bytes - "[\"\",]".len()), &largest));
+        assert_eq!(around(MAX_ENVELOPE_BYTES).unwrap().as_str().len(), MAX_BYTES_AT_REST);
+        assert_eq!(around(MAX_ENVELOPE_BYTES + 1).unwrap_err().code(), over.code());
     }
 
     #[test]

@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use axum::RequestExt as _;
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::request::Parts;
-use axum::response::IntoResponse;
-use segno::{Payload, clock};
+use bytes::BytesMut;
+use http_body_util::{BodyExt as _, LengthLimitError};
+use segno::Payload;
+use segno::clock::{self, Clock};
 use segno_api::several;
 use serde::de::DeserializeOwned;
 
@@ -18,6 +20,13 @@ use crate::app::App;
 use crate::operation;
 use crate::problem::{Code, Refusal};
 use crate::scope::SCOPE_PARAMETERS;
+
+/// A body that comes more slowly than this, after [`BODY_GRACE`], is refused: a peer that trickles
+/// bytes would keep a connection and memory for the whole time that a body may take.
+const MIN_BODY_BYTES_PER_SECOND: u64 = 1_024;
+
+/// In this time a body need not have begun to come.
+const BODY_GRACE: Duration = Duration::from_secs(5);
 
 /// A JSON body.
 pub struct Body<T>(pub T);
@@ -68,26 +77,73 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalBody<T> {
 /// `request-timeout`, `body-too-large`, or `invalid-request` when the connection broke.
 pub async fn read(request: Request, app: &App) -> Result<Bytes, Refusal> {
     let longest = Duration::from_secs(app.settings.server.body_timeout_seconds);
-    match clock::timeout(&*app.clock, longest, Bytes::from_request(request, app)).await {
-        Some(body) => {
-            operation::arrived();
-            body.map_err(unreadable)
-        }
-        None => {
-            Err(Refusal::new(Code::RequestTimeout, format!("the body did not arrive within {longest:?}")))
-        }
-    }
+    let bytes = read_in_time(request, &*app.clock, longest).await?;
+    operation::arrived();
+    Ok(bytes)
 }
 
-fn unreadable(rejection: BytesRejection) -> Refusal {
-    let text = rejection.body_text();
-    match rejection.into_response().status().as_u16() {
-        413 => Refusal::new(
+/// Reads a body that comes at [`MIN_BODY_BYTES_PER_SECOND`] or faster, and within the longest time.
+async fn read_in_time(request: Request, clock: &dyn Clock, longest: Duration) -> Result<Bytes, Refusal> {
+    let begun_ms = clock.now_ms();
+    let mut body = request.into_limited_body();
+    let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
+    loop {
+        let bytes = first.len() + rest.len();
+        let allowed = longest.min(time_for(bytes));
+        let deadline_ms = begun_ms.saturating_add(clock::duration_ms(allowed));
+        let frame = tokio::select! {
+            biased;
+            frame = body.frame() => frame,
+            () = clock.sleep_until_ms(deadline_ms) => return Err(too_slow(bytes, allowed, longest)),
+        };
+        let Some(frame) = frame else { break };
+        let Ok(data) = frame.map_err(unreadable)?.into_data() else { continue };
+        // A body that comes in one piece, as most do, is not copied.
+        if first.is_empty() {
+            first = data;
+            continue;
+        }
+        if rest.is_empty() {
+            rest.extend_from_slice(&first);
+            first.clear();
+        }
+        rest.extend_from_slice(&data);
+    }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+/// The time within which the next part of a body has to come when so many bytes have.
+fn time_for(bytes: usize) -> Duration {
+    BODY_GRACE + Duration::from_secs(bytes as u64 / MIN_BODY_BYTES_PER_SECOND)
+}
+
+fn too_slow(bytes: usize, allowed: Duration, longest: Duration) -> Refusal {
+    let detail = if allowed == longest {
+        format!("the body did not arrive within {longest:?}")
+    } else {
+        format!(
+            "{bytes} bytes of the body arrived within {allowed:?}; send at least {MIN_BODY_BYTES_PER_SECOND} bytes per second"
+        )
+    };
+    Refusal::new(Code::RequestTimeout, detail)
+}
+
+fn unreadable(error: axum::Error) -> Refusal {
+    // Layers that pass a body on put errors into errors.
+    let mut next = error.into_inner();
+    let inner = loop {
+        match next.downcast::<axum::Error>() {
+            Ok(wrapped) => next = wrapped.into_inner(),
+            Err(inner) => break inner,
+        }
+    };
+    if inner.is::<LengthLimitError>() {
+        return Refusal::new(
             Code::BodyTooLarge,
             "the body is larger than the server allows; store large data elsewhere and send a reference",
-        ),
-        _ => Refusal::new(Code::InvalidRequest, format!("the body could not be read: {text}")),
+        );
     }
+    Refusal::new(Code::InvalidRequest, format!("the body could not be read: {inner}"))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

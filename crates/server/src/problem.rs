@@ -184,6 +184,10 @@ impl Refusal {
 
     /// An error of the catalogue of functions, told in the caller's ids.
     pub fn from_function(error: &FunctionError, scope: &Scope) -> Self {
+        if *error == FunctionError::Busy {
+            let reason = "too many inputs of this tenant wait to be checked against their schemas";
+            return Self::unavailable(reason, operation::effect());
+        }
         let status = match error.kind() {
             ErrorKind::Invalid => StatusCode::BAD_REQUEST,
             ErrorKind::NotFound => StatusCode::NOT_FOUND,

@@ -270,6 +270,7 @@ impl ServerBuilder {
                 max_connections: app.settings.server.max_connections,
                 header_timeout: Duration::from_secs(app.settings.server.header_timeout_seconds),
                 write_timeout: Duration::from_secs(app.settings.server.write_timeout_seconds),
+                max_body_bytes: app.settings.server.max_body_bytes,
             },
             clock: self.clock,
             stopping: stopping.clone(),

@@ -17,6 +17,7 @@ use super::http::{Clients, Resolver, SystemResolver};
 use super::names::FunctionName;
 use super::policy::StoredPolicy;
 use super::rust::{self, RustHandler, RustSettings};
+use super::schema::SchemaCache;
 use super::settle::{Settler, Settlers};
 
 /// Collects configured functions and code; errors come out of [`FunctionsBuilder::build`].
@@ -143,6 +144,7 @@ impl FunctionsBuilder {
             policy: self.policy,
             clients,
             settlers: self.settlers,
+            schemas: SchemaCache::default(),
         }))
     }
 

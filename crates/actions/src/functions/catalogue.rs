@@ -14,7 +14,7 @@ use super::names::{FunctionName, Scope};
 use super::policy::StoredPolicy;
 use super::process::{self, FunctionLog, LogKey};
 use super::rust::RustHandler;
-use super::schema::{InputSchema, threads};
+use super::schema::{InputSchema, SchemaCache};
 use super::secret::SecretReference;
 use super::settle::Settlers;
 use super::stored;
@@ -57,17 +57,35 @@ pub(super) struct Inner {
     pub(super) policy: StoredPolicy,
     pub(super) clients: Clients,
     pub(super) settlers: Settlers,
+    /// Compiled schemas of stored functions.
+    pub(super) schemas: SchemaCache,
+}
+
+/// What waits for a check of an input.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CallerKind {
+    /// A caller that gives up when it has waited for too long.
+    Client,
+    /// The loop that fires what is due, which has others to fire.
+    Scheduler,
 }
 
 /// The functions that a node knows. Cheap to clone.
 #[derive(Clone)]
 pub struct Functions {
     pub(super) inner: Arc<Inner>,
+    pub(super) caller: CallerKind,
 }
 
 impl Functions {
     pub(super) fn new(inner: Inner) -> Self {
-        Functions { inner: Arc::new(inner) }
+        Functions { inner: Arc::new(inner), caller: CallerKind::Client }
+    }
+
+    /// The same functions for the loop that fires what is due: an input that would wait for long behind others of its
+    /// tenant is not checked but refused as `unavailable`, so that what is due can be postponed.
+    pub(crate) fn for_scheduler(&self) -> Self {
+        Functions { inner: Arc::clone(&self.inner), caller: CallerKind::Scheduler }
     }
 
     /// One function.
@@ -217,8 +235,10 @@ impl Functions {
     ) -> Result<(), FunctionError> {
         self.check_not_configured(name)?;
         self.inner.policy.check(scope, function)?;
-        let function = function.clone();
-        threads::run(move || function.check().map(|_| ())).await?
+        function.check_settings()?;
+        let Some(schema) = function.input_schema.clone() else { return Ok(()) };
+        let (inner, owner) = (Arc::clone(&self.inner), scope.clone());
+        self.on_schema_thread(scope, move || inner.schemas.get(&owner, &schema).map(|_| ())).await
     }
 
     fn check_not_configured(&self, name: &FunctionName) -> Result<(), FunctionError> {

@@ -58,8 +58,10 @@ pub enum FunctionError {
         /// Which limit it would break.
         problem: String,
     },
-    /// Too many inputs and schemas wait to be checked.
-    #[error("too many inputs wait to be checked against their schemas; try again in a moment [unavailable]")]
+    /// Too many inputs and schemas of the tenant wait to be checked.
+    #[error(
+        "too many inputs of this tenant wait to be checked against their schemas; try again in a moment [unavailable]"
+    )]
     Busy,
     /// There is no such function.
     #[error("there is no function {function:?}; declare it, or check the name [unknown-function]")]

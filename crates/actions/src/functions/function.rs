@@ -205,6 +205,15 @@ impl Function {
     /// # Errors
     /// `invalid-function` with the setting, what is wrong with it and what to write instead.
     pub fn check(&self) -> Result<Option<InputSchema>, FunctionError> {
+        self.check_settings()?;
+        self.input_schema.as_ref().map(InputSchema::compile).transpose()
+    }
+
+    /// Checks every setting but the schema.
+    ///
+    /// # Errors
+    /// As [`Function::check`].
+    pub(super) fn check_settings(&self) -> Result<(), FunctionError> {
         if self.description.as_ref().is_some_and(|text| text.len() > MAX_DESCRIPTION_BYTES) {
             let problem = format!("it is longer than {MAX_DESCRIPTION_BYTES} bytes; shorten it");
             return Err(FunctionError::invalid("description", problem));
@@ -222,7 +231,7 @@ impl Function {
             Executor::Http(settings) => settings.check()?,
             Executor::Remote(settings) => settings.check()?,
         }
-        self.input_schema.as_ref().map(InputSchema::compile).transpose()
+        Ok(())
     }
 }
 

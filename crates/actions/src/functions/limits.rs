@@ -33,8 +33,12 @@ pub const MAX_SCHEMA_BYTES: usize = 64 * 1024;
 /// Most regular expressions in one schema: each takes memory when it is compiled.
 pub const MAX_SCHEMA_PATTERNS: usize = 32;
 
-/// Longest regular expression in a schema in bytes: translating one takes time in the square of its length.
+/// Longest regular expression in a schema in bytes.
 pub const MAX_SCHEMA_PATTERN_BYTES: usize = 2 * 1024;
+
+/// Most bytes that translating all regular expressions of one schema may parse: the validator parses an expression again
+/// for each class such as `\\d` and each control letter such as `\\cA` in it.
+pub const MAX_SCHEMA_TRANSLATED_BYTES: u64 = 2_000_000;
 
 /// Most states of the automata of all regular expressions in one schema, as estimated before they are compiled.
 pub const MAX_SCHEMA_PATTERN_STATES: u64 = 500_000;
@@ -66,13 +70,31 @@ pub const MAX_SCHEMA_RECURSION: usize = 200;
 pub const MAX_EXPLAINED_EVALUATIONS: u64 = 100_000;
 
 /// Threads that compile schemas and check inputs.
-pub const SCHEMA_THREADS: usize = 2;
+pub const SCHEMA_THREADS: usize = 3;
+
+/// Threads of those that one tenant has at once: one is always left for others.
+pub const SCHEMA_THREADS_PER_TENANT: usize = SCHEMA_THREADS - 1;
 
 /// Stack of such a thread in bytes.
 pub const SCHEMA_STACK_BYTES: usize = 16 * 1024 * 1024;
 
-/// Most checks that wait for such a thread; further ones are refused as `unavailable`.
-pub const MAX_WAITING_CHECKS: usize = 1_024;
+/// Most checks of one tenant that wait for such a thread; further ones are refused as `unavailable`.
+pub const MAX_WAITING_CHECKS_PER_TENANT: usize = 256;
+
+/// Most checks of all tenants that wait for such a thread. Beyond it, those of the tenant with the most are refused.
+pub const MAX_WAITING_CHECKS: usize = 4 * MAX_WAITING_CHECKS_PER_TENANT;
+
+/// For so long the check of an action or occurrence that is due waits behind others of its tenant; then it is postponed.
+pub const SCHEDULED_CHECK_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Most compiled schemas of stored functions that a node keeps.
+pub const MAX_CACHED_SCHEMAS: usize = 1_024;
+
+/// Most bytes of compiled schemas of stored functions that a node keeps, as estimated at worst.
+pub const MAX_CACHED_SCHEMA_BYTES: usize = 128 * 1024 * 1024;
+
+/// Largest compiled schema that is kept, in bytes as estimated; larger ones are compiled for each call.
+pub const MAX_CACHED_SCHEMA_ENTRY_BYTES: usize = MAX_CACHED_SCHEMA_BYTES / 4;
 
 /// Most violations that one error lists.
 pub const MAX_VIOLATIONS: usize = 10;

@@ -1,16 +1,19 @@
 //! How a request becomes an invocation: lookup, check of the input, defaults, route. Nothing is stored here.
 
+use std::sync::Arc;
+
 use segno::{Payload, Retry};
 use serde::{Deserialize, Serialize};
 
-use super::catalogue::{Functions, Origin, VersionedFunction};
+use super::catalogue::{CallerKind, Functions, Origin, VersionedFunction};
 use super::duration::HumanDuration;
 use super::error::FunctionError;
 use super::function::{CallLimits, Executor, RetryPolicy};
 use super::invocation::{Invocation, Route};
 use super::names::{FunctionName, Scope, Tag};
 use super::remote::RemoteSettings;
-use super::schema::{InputSchema, Unchecked, Violation, threads};
+use super::schema::threads::{self, Patience};
+use super::schema::{InputSchema, Unchecked, Violation};
 
 /// A wish to run a function. What it leaves out is as the function's declaration says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,11 +86,11 @@ impl Functions {
     ///
     /// # Errors
     /// `unknown-function`, `invalid-input` with every place that does not fit, `schema-too-costly` when the input cannot
-    /// be checked within limits, `unavailable` when too many wait to be checked, `invalid-invocation` for a setting,
+    /// be checked within limits, `unavailable` when too many of the tenant wait to be checked, `invalid-invocation` for a setting,
     /// `function-not-permitted` for a stored function that may not run here, `store` when the store cannot be read.
     pub async fn prepare(&self, scope: &Scope, request: InvokeRequest) -> Result<Invocation, FunctionError> {
-        let found = self.find(scope, &request.function).await?;
-        self.check_input(scope, &found, &request.input).await?;
+        let mut found = self.find(scope, &request.function).await?;
+        self.check_input(scope, &mut found, &request.input).await?;
         let function = found.function;
         let limits = CallLimits {
             retry: request.retry.as_ref(),
@@ -121,11 +124,11 @@ impl Functions {
         })
     }
 
-    /// Compiling and checking are left to the threads for that.
+    /// Compiling and checking are left to the threads for that. The schema is taken out of what was found.
     async fn check_input(
         &self,
         scope: &Scope,
-        found: &VersionedFunction,
+        found: &mut VersionedFunction,
         input: &Payload,
     ) -> Result<(), FunctionError> {
         let (name, input) = (found.name.clone(), input.clone());
@@ -139,15 +142,32 @@ impl Functions {
                     let schema = declared.schema.as_ref();
                     schema.map_or(Ok(()), |schema| check_against(schema, &name, &input))
                 };
-                threads::run(check).await?
+                self.on_schema_thread(scope, check).await
             }
             Origin::Stored { .. } => {
                 self.inner.policy.check(scope, &found.function)?;
-                let Some(schema) = found.function.input_schema.clone() else { return Ok(()) };
-                let check = move || check_against(&InputSchema::compile_here(&schema)?, &name, &input);
-                threads::run(check).await?
+                let Some(schema) = found.function.input_schema.take() else { return Ok(()) };
+                let (inner, owner) = (Arc::clone(&self.inner), scope.clone());
+                let check = move || {
+                    let compiled = inner.schemas.get(&owner, &schema)?;
+                    check_against(&compiled, &name, &input)
+                };
+                self.on_schema_thread(scope, check).await
             }
         }
+    }
+
+    /// Runs what belongs to a tenant on a thread that compiles schemas and checks inputs.
+    pub(super) async fn on_schema_thread<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        work: impl FnOnce() -> Result<T, FunctionError> + Send + 'static,
+    ) -> Result<T, FunctionError> {
+        let patience = match self.caller {
+            CallerKind::Client => Patience::Caller,
+            CallerKind::Scheduler => Patience::Scheduler(&*self.inner.clock),
+        };
+        threads::shared().run(scope, patience, work).await?
     }
 }
 

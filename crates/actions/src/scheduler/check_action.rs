@@ -58,7 +58,8 @@ impl Scheduler {
         self.commit_one(RecordWrite::Delete { kind: ACTION_RUN_KIND.to_owned(), id: record.id, expect }).await
     }
 
-    async fn commit_one(&self, write: RecordWrite) -> Result<Handled, ActionError> {
+    /// Commits one write on condition that the record is as it was read.
+    pub(super) async fn commit_one(&self, write: RecordWrite) -> Result<Handled, ActionError> {
         let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
         match self.store.commit_records(batch).await {
             Ok(_) => Ok(Handled::Done),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use segno::store::{ErrorKind, Record};
 
+use super::backlog::is_refused_check;
 use super::check_action::check_pause_ms;
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::ActionError;
@@ -23,6 +24,9 @@ use crate::telemetry;
 
 /// Most steps of one commit. What is left is still due, and comes next.
 const MAX_STEPS: usize = 32;
+
+/// After so much time no more steps are added to a commit, so that others have their turn.
+const MAX_STEPS_TIME: Duration = Duration::from_millis(500);
 
 impl Scheduler {
     /// Does all that is to be done about a recurring action now.
@@ -63,8 +67,15 @@ impl Scheduler {
         plan: &mut Plan,
     ) -> Result<(), ActionError> {
         let moment = Moment { now, missed_after: self.options.missed_after };
-        for _ in 0..MAX_STEPS {
+        let begun_ns = self.clock.monotonic_ns();
+        for number in 0..MAX_STEPS {
+            let took = Duration::from_nanos(self.clock.monotonic_ns().saturating_sub(begun_ns));
+            if took > MAX_STEPS_TIME {
+                return Ok(());
+            }
             let Some(step) = decide(action, schedule, moment) else { return Ok(()) };
+            let is_later_firing = number > 0 && matches!(step, Step::Fire { .. });
+            let before_step = is_later_firing.then(|| action.clone());
             if step == Step::Resume
                 && let Some(skipped) = action.skipped_while_paused(schedule, now)
             {
@@ -92,7 +103,15 @@ impl Scheduler {
                         options: &self.options,
                         current_trace: self.current_trace,
                     };
-                    dispatcher.fire(action, Firing { time, note, cancels }, now, plan).await?;
+                    let fired = dispatcher.fire(action, Firing { time, note, cancels }, now, plan).await;
+                    match (fired, before_step) {
+                        // What was decided before is committed; the occurrence is still due, and comes next.
+                        (Err(error), Some(before_step)) if is_refused_check(&error) => {
+                            *action = before_step;
+                            return Ok(());
+                        }
+                        (fired, _) => drop(fired?),
+                    }
                 }
             }
         }

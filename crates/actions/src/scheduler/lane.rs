@@ -9,12 +9,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use segno::clock;
-use segno::store::{DueRecords, ErrorKind, Expect, ProviderError, Record, RecordBatch, RecordWrite};
+use segno::store::{DueRecords, ErrorKind, Expect, ProviderError, Record, RecordWrite};
 
 use super::Scheduler;
+use super::backlog::{Backlog, is_refused_check};
 use crate::action::ActionError;
 use crate::telemetry;
 
@@ -53,12 +55,14 @@ pub enum Handled {
 pub struct LaneError {
     kind: ErrorKind,
     message: String,
+    /// Whether too many inputs of the tenant wait to be checked: the record is postponed, with others of the tenant.
+    is_backlog: bool,
 }
 
 impl LaneError {
     /// An error of this kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        LaneError { kind, message: message.into() }
+        LaneError { kind, message: message.into(), is_backlog: false }
     }
 
     /// What can be done about it.
@@ -75,7 +79,8 @@ impl From<ProviderError> for LaneError {
 
 impl From<ActionError> for LaneError {
     fn from(error: ActionError) -> Self {
-        LaneError::new(error.kind(), error.to_string())
+        let is_backlog = is_refused_check(&error);
+        LaneError { is_backlog, ..LaneError::new(error.kind(), error.to_string()) }
     }
 }
 
@@ -153,6 +158,7 @@ impl Scheduler {
     {
         // A series that begins with its first error hides that error from rates.
         metrics::counter!(telemetry::FIRING_ERRORS, "kind" => lane.name).increment(0);
+        let backlog = Backlog::default();
         loop {
             let (now_ms, due) = match self.due(lane).await {
                 Ok(due) => due,
@@ -166,7 +172,8 @@ impl Scheduler {
             let overdue = due.iter().filter(|record| is_overdue(record, now_ms)).count();
             #[expect(clippy::cast_precision_loss, reason = "a count of at most a page")]
             metrics::gauge!(telemetry::OVERDUE, "kind" => lane.name).set(overdue as f64);
-            let round = self.round(lane, &handle, now_ms, due).await;
+            backlog.begin_round(now_ms);
+            let round = self.round((lane, &backlog), &handle, now_ms, due).await;
             // Whatever is still due would be handed out again at once.
             if round.failed > 0 && round.done == 0 {
                 clock::sleep(&*self.clock, PAUSE_AFTER_ERROR).await;
@@ -188,7 +195,13 @@ impl Scheduler {
         Ok((self.store.now_ms().await?, due))
     }
 
-    async fn round<F, Fut, E>(&self, lane: LaneLimits, handle: &F, now_ms: u64, mut due: Vec<Record>) -> Round
+    async fn round<F, Fut, E>(
+        &self,
+        (lane, backlog): (LaneLimits, &Backlog),
+        handle: &F,
+        now_ms: u64,
+        mut due: Vec<Record>,
+    ) -> Round
     where
         F: Fn(Record, u64) -> Fut,
         Fut: Future<Output = Result<Handled, E>>,
@@ -201,16 +214,24 @@ impl Scheduler {
         let lost = AtomicUsize::new(0);
         let ours = stream::iter(due).take_while(|_| ready(lost.load(Ordering::Relaxed) < MAX_LOST));
         let outcomes = ours.map(|record| async {
-            let untouched = record.clone();
-            let outcome = handle(record, now_ms).await.map_err(Into::into);
-            let id = &untouched.id;
-            match outcome {
+            let unchanged = Unchanged::of(&record);
+            if backlog.has(&unchanged.id) {
+                return self.postpone(lane, backlog, unchanged, now_ms).await;
+            }
+            match handle(record, now_ms).await.map_err(Into::<LaneError>::into) {
+                Err(error) if error.is_backlog => {
+                    backlog.note(&unchanged.id);
+                    self.postpone(lane, backlog, unchanged, now_ms).await
+                }
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    let id = &unchanged.id;
                     tracing::error!(kind = lane.name, id, %error, "a record cannot be read and is put aside");
-                    self.put_aside(untouched, now_ms).await.map_err(LaneError::from)
+                    let due_ms = now_ms.saturating_add(clock::duration_ms(ASIDE));
+                    self.commit_one(unchanged.due_at(lane, due_ms)).await.map_err(LaneError::from)
                 }
                 outcome => {
                     if let Err(error) = &outcome {
+                        let id = &unchanged.id;
                         tracing::warn!(kind = lane.name, id, %error, "not fired for the moment; trying again");
                     }
                     outcome
@@ -236,17 +257,44 @@ impl Scheduler {
         round
     }
 
-    /// Makes a record due again much later, as it is.
-    async fn put_aside(&self, record: Record, now_ms: u64) -> Result<Handled, ProviderError> {
-        let Record { kind, id, version, body, .. } = record;
-        let due_at_ms = Some(now_ms.saturating_add(clock::duration_ms(ASIDE)));
-        let expect = Expect::Version(version);
-        let aside = RecordWrite::Put { kind, id, expect, due_at_ms, time_to_live: None, body };
-        let batch = RecordBatch { writes: vec![aside], ..RecordBatch::default() };
-        match self.store.commit_records(batch).await {
-            Ok(_) => Ok(Handled::Done),
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(Handled::Lost),
-            Err(error) => Err(error),
+    /// Fires a record later, because too many inputs of its tenant wait to be checked.
+    async fn postpone(
+        &self,
+        lane: LaneLimits,
+        backlog: &Backlog,
+        record: Unchanged,
+        now_ms: u64,
+    ) -> Result<Handled, LaneError> {
+        let due_ms = backlog.postpone(&record.id, now_ms);
+        tracing::debug!(kind = lane.name, id = record.id, due_ms, "too many inputs of the tenant wait; postponed");
+        let handled = self.commit_one(record.due_at(lane, due_ms)).await?;
+        if handled == Handled::Done {
+            metrics::counter!(telemetry::POSTPONED, "kind" => lane.name).increment(1);
+        }
+        Ok(handled)
+    }
+}
+
+/// A record that is written again as it was read, for another time.
+struct Unchanged {
+    id: String,
+    version: u64,
+    body: Bytes,
+}
+
+impl Unchanged {
+    fn of(record: &Record) -> Self {
+        Unchanged { id: record.id.clone(), version: record.version, body: record.body.clone() }
+    }
+
+    fn due_at(self, lane: LaneLimits, due_ms: u64) -> RecordWrite {
+        RecordWrite::Put {
+            kind: lane.kind.to_owned(),
+            id: self.id,
+            expect: Expect::Version(self.version),
+            due_at_ms: Some(due_ms),
+            time_to_live: None,
+            body: self.body,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `lane.rs` | waiting for the records of one kind, and handing them out; other rooms register theirs |
+//! | `backlog.rs` | what is postponed because too many inputs of its tenant wait to be checked |
 //! | `fire_action.rs` | an action whose time has come |
 //! | `check_action.rs` | an action that runs and has not told how it ended |
 //! | `fire_recurring.rs` | a recurring action that somebody has to look at |
@@ -12,6 +13,7 @@
 //! what recurs, and starts the call, on condition that the record is as it was read. Who comes second changes nothing and
 //! moves on; who dies before the commit has done nothing, and who dies after it has done all.
 
+mod backlog;
 mod check_action;
 mod fire_action;
 mod fire_recurring;
@@ -137,7 +139,7 @@ impl Scheduler {
         let scheduler = Scheduler {
             client: Client::new(store.clone()),
             store,
-            functions,
+            functions: functions.for_scheduler(),
             clock: SystemClock::shared(),
             zones: Arc::new(Zones::newest()),
             options: ActionOptions::default(),

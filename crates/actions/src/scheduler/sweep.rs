@@ -6,6 +6,7 @@ use std::time::Duration;
 use segno::clock;
 use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordBatch};
 
+use super::backlog::MAX_DELAY_MS;
 use super::{Scheduler, lane};
 use crate::action::ActionError;
 use crate::recurring::record::{RECURRING_KIND, decode};
@@ -70,7 +71,7 @@ impl Scheduler {
         let Ok(stored) = decode(record) else { return Ok(in_order(false)) };
         let mut action = stored.action;
         let is_current = action.progress.zones == self.zones.version();
-        let is_due_as_it_says = action.due_at_ms() == record.due_at_ms;
+        let is_due_as_it_says = is_due(action.due_at_ms(), record.due_at_ms, self.clock.now_ms());
         if is_current && is_due_as_it_says {
             return Ok(in_order(action.enabled));
         }
@@ -85,6 +86,14 @@ impl Scheduler {
             Err(error) => return Err(error.into()),
         }
         Ok(Found { is_enabled: action.enabled, was_in_order: false })
+    }
+}
+
+/// Whether a record is due when its action says, or was postponed a little while ago.
+fn is_due(said_ms: Option<u64>, stored_ms: Option<u64>, now_ms: u64) -> bool {
+    match (said_ms, stored_ms) {
+        (Some(said_ms), Some(stored_ms)) if stored_ms > said_ms => stored_ms <= now_ms + MAX_DELAY_MS,
+        _ => said_ms == stored_ms,
     }
 }
 

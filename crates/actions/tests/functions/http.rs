@@ -117,7 +117,7 @@ async fn a_status_says_whether_to_try_again() {
         let failure = call(&server, "").await.unwrap_err();
         assert!(failure.has_code("http-status"), "{failure:?}");
         assert_eq!((failure.category, failure.retryable), (Category::Application, again), "{status}");
-        let details = failure.details.unwrap();
+        let details: Value = failure.details.unwrap().decode().unwrap();
         assert_eq!(details, json!({ "status": status, "retry_after_seconds": 7, "body": "told you" }));
         assert_eq!(failure.retry_after_ms, Some(7_000), "{status}");
         assert!(failure.message.contains("told you"), "{}", failure.message);

@@ -106,7 +106,8 @@ async fn an_exit_code_is_a_failure_with_the_end_of_the_log() {
     assert_eq!(failure.category, Category::Application);
     assert!(failure.has_code("tool-failed") && failure.retryable);
     assert_eq!(failure.message, "\"sh\" ended with exit code 3: two");
-    assert_eq!(failure.details, Some(json!({ "exit_code": 3, "signal": null, "log": "one\ntwo\n" })));
+    let details: Value = failure.details.unwrap().decode().unwrap();
+    assert_eq!(details, json!({ "exit_code": 3, "signal": null, "log": "one\ntwo\n" }));
     let logs = node.functions.list_logs(&instance, 10).await.unwrap();
     assert_eq!(logs.len(), 1);
     let key = LogKey { attempt: 1, instance: instance.clone(), call: logs[0].key.call.clone() };

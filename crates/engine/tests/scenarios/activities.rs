@@ -63,7 +63,8 @@ async fn code_can_match_on_every_part_of_a_failure() {
                 assert_eq!(failure.category, Category::Application);
                 assert!(failure.has_code("card-declined"));
                 assert!(!failure.retryable);
-                assert_eq!(failure.details, Some(json!({"limit": 7, "at": [1, 2.5, null], "big": u64::MAX})));
+                let details: serde_json::Value = failure.details.unwrap().decode().unwrap();
+                assert_eq!(details, json!({"limit": 7, "at": [1, 2.5, null], "big": u64::MAX}));
                 Ok(failure.message)
             },
             async |_, n| {

@@ -4,6 +4,7 @@
 //! | the peer | ends the connection after |
 //! |---|---|
 //! | has no request under way: sends nothing, sends a head slowly, is idle between requests | the header time-out |
+//! | sends a body slowly | the time for bodies, which the reader of the body counts (`extract`) |
 //! | does not read: a write, or the next part of an answer, makes no progress | the write time-out |
 //!
 //! The first rule covers the first byte, the detection of the protocol, the head and idle HTTP/1
@@ -59,6 +60,22 @@ pub struct Activity {
     /// Answers of which a part was taken over for sending, and nothing asked for since.
     handed_over: AtomicUsize,
     progress_ms: AtomicU64,
+    /// Requests whose bodies are awaited.
+    arriving: AtomicUsize,
+    arriving_since_ms: AtomicU64,
+    /// What has come of those bodies, in bytes.
+    arriving_bytes: AtomicUsize,
+    /// Whether nothing was left to read since the last request.
+    has_caught_up: AtomicBool,
+}
+
+/// What the server waits for on a connection, in the order in which connections give way to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WaitsFor {
+    /// A request.
+    Request,
+    /// The bodies of all its requests.
+    Bodies,
 }
 
 impl Activity {
@@ -73,6 +90,10 @@ impl Activity {
             blocked_since_ms: AtomicU64::new(NEVER),
             handed_over: AtomicUsize::new(0),
             progress_ms: AtomicU64::new(now_ms),
+            arriving: AtomicUsize::new(0),
+            arriving_since_ms: AtomicU64::new(now_ms),
+            arriving_bytes: AtomicUsize::new(0),
+            has_caught_up: AtomicBool::new(true),
         })
     }
 
@@ -84,6 +105,46 @@ impl Activity {
         }
     }
 
+    /// What the server waits for, and since when; `None` while it works on a request.
+    pub fn waits_since_ms(&self) -> Option<(WaitsFor, u64)> {
+        let requests = self.requests.load(Ordering::Acquire);
+        if requests == 0 {
+            return Some((WaitsFor::Request, self.quiet_since_ms.load(Ordering::Acquire)));
+        }
+        let waits = self.arriving.load(Ordering::Acquire) >= requests;
+        waits.then(|| (WaitsFor::Bodies, self.arriving_since_ms.load(Ordering::Acquire)))
+    }
+
+    /// A body is awaited.
+    pub fn begin_arrival(&self) {
+        if self.arriving.fetch_add(1, Ordering::AcqRel) == 0 {
+            self.arriving_since_ms.store(self.clock.now_ms(), Ordering::Release);
+        }
+    }
+
+    /// A body that was awaited is there, or will not come.
+    pub fn end_arrival(&self) {
+        self.arriving.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    /// A part of a body has come.
+    pub fn add_arriving(&self, bytes: usize) {
+        self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel);
+    }
+
+    /// The parts of a body are no longer kept; returns how much of that still counted.
+    pub fn remove_arriving(&self, bytes: usize) -> usize {
+        let counted = self.arriving_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, |counted| {
+            Some(counted.saturating_sub(bytes))
+        });
+        counted.unwrap_or_else(|counted| counted).min(bytes)
+    }
+
+    /// Nothing of what has come counts any more; returns how much did.
+    pub fn forget_arriving(&self) -> usize {
+        self.arriving_bytes.swap(0, Ordering::AcqRel)
+    }
+
     /// Gives an idle peer a moment to take note that the connection ends; `false` when it never had
     /// a request.
     pub fn give_notice(&self, patience: Patience) -> bool {
@@ -93,6 +154,11 @@ impl Activity {
         let since_ms = self.clock.now_ms().saturating_sub(duration_ms(patience.quiet.saturating_sub(NOTICE)));
         self.quiet_since_ms.store(since_ms, Ordering::Release);
         true
+    }
+
+    /// Whether the next request was there before the answer to the last one was (pipelining).
+    pub fn is_pipelined(&self) -> bool {
+        !self.has_caught_up.swap(false, Ordering::AcqRel)
     }
 
     /// A request has arrived; it is under way until the guard is dropped.
@@ -233,7 +299,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for WatchedStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_read(context, buffer)
+        let polled = Pin::new(&mut self.inner).poll_read(context, buffer);
+        if polled.is_pending() {
+            self.activity.has_caught_up.store(true, Ordering::Release);
+        }
+        polled
     }
 }
 

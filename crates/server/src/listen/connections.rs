@@ -1,18 +1,24 @@
 //! The connections of a server: at most so many, and new ones are admitted under a flood.
 //!
-//! When all places are taken, a connection without a request gives way: the one that has been quiet
-//! for the longest, of the address that has the most connections. Peers that open sockets and send
-//! nothing therefore displace each other, never a request, and a new peer is served at once.
+//! When all places are taken, a connection that keeps the server waiting gives way: one without a
+//! request, or else one whose requests all wait for their bodies. Of these it is the one that the
+//! server has waited for the longest, of the address that has the most connections. Peers that open
+//! sockets and send nothing, or slowly, therefore displace each other, never a request that the
+//! server works on, and a new peer is served at once.
+//!
+//! The same holds for memory: when the parts of bodies that have come take too much, the connection
+//! whose bodies have been awaited for the longest gives way.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use segno::clock::{self, Clock};
 use tokio_util::sync::CancellationToken;
 
-use super::activity::Activity;
+use super::activity::{Activity, WaitsFor};
 
 /// While every connection has a request under way, so long until the next look for a place.
 const FULL_PAUSE: Duration = Duration::from_millis(50);
@@ -20,6 +26,9 @@ const FULL_PAUSE: Duration = Duration::from_millis(50);
 /// The connections that are open.
 pub struct Connections {
     max: usize,
+    /// Most bytes of bodies that are on their way in.
+    max_arriving_bytes: usize,
+    arriving_bytes: AtomicUsize,
     clock: Arc<dyn Clock>,
     table: Mutex<Table>,
 }
@@ -48,13 +57,14 @@ pub struct Place {
 }
 
 impl Connections {
-    /// At most `max` at once.
-    pub fn new(max: usize, clock: Arc<dyn Clock>) -> Arc<Self> {
-        Arc::new(Connections { max, clock, table: Mutex::default() })
+    /// At most `max` at once, with so many bytes of bodies that are on their way in.
+    pub fn new(max: usize, max_arriving_bytes: usize, clock: Arc<dyn Clock>) -> Arc<Self> {
+        let arriving_bytes = AtomicUsize::new(0);
+        Arc::new(Connections { max, max_arriving_bytes, arriving_bytes, clock, table: Mutex::default() })
     }
 
-    /// A place for a connection from an address. Waits only while all connections have requests
-    /// under way.
+    /// A place for a connection from an address. Waits only while the server works on a request of
+    /// each connection.
     pub async fn admit(self: &Arc<Self>, address: IpAddr) -> Place {
         while !self.has_room() {
             clock::sleep(&*self.clock, FULL_PAUSE).await;
@@ -70,16 +80,35 @@ impl Connections {
         Place { connections: Arc::clone(self), id, activity, displaced }
     }
 
-    /// Whether there is a place, after a quiet connection has given way if need be.
+    /// Whether there is a place, after a connection has given way if need be.
     fn has_room(&self) -> bool {
-        let mut table = self.lock();
-        table.open.len() < self.max || table.displace_one()
+        self.lock().open.len() < self.max || self.displace_one()
     }
 
-    /// Ends the connection that has been quiet for the longest; for when the process runs out of
-    /// something.
+    /// Ends the connection that keeps the server waiting for the longest; for when the process runs
+    /// out of something.
     pub fn displace_one(&self) -> bool {
-        self.lock().displace_one()
+        self.displace(|_| true)
+    }
+
+    /// A part of a body has come.
+    pub fn add_arriving(&self, bytes: usize) {
+        let before = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel);
+        if before + bytes > self.max_arriving_bytes {
+            self.displace(|waits_for| waits_for == WaitsFor::Bodies);
+        }
+    }
+
+    /// Parts of bodies are no longer kept.
+    pub fn remove_arriving(&self, bytes: usize) {
+        self.arriving_bytes.fetch_sub(bytes, Ordering::AcqRel);
+    }
+
+    fn displace(&self, may_give_way: impl Fn(WaitsFor) -> bool) -> bool {
+        let Some(displaced) = self.lock().displace_one(may_give_way) else { return false };
+        // It is let go of at once, though its connection may take a moment to end.
+        self.remove_arriving(displaced.activity.forget_arriving());
+        true
     }
 
     fn lock(&self) -> MutexGuard<'_, Table> {
@@ -88,18 +117,17 @@ impl Connections {
 }
 
 impl Table {
-    fn displace_one(&mut self) -> bool {
-        let quiet = self.open.iter().filter_map(|(id, open)| {
-            let since_ms = open.activity.quiet_since_ms()?;
+    fn displace_one(&mut self, may_give_way: impl Fn(WaitsFor) -> bool) -> Option<Open> {
+        let waiting = self.open.iter().filter_map(|(id, open)| {
+            let (waits_for, since_ms) = open.activity.waits_since_ms()?;
             let crowd = self.by_address.get(&open.address).copied().unwrap_or_default();
-            Some((std::cmp::Reverse(crowd), since_ms, *id))
+            may_give_way(waits_for).then_some((waits_for, std::cmp::Reverse(crowd), since_ms, *id))
         });
-        let Some((_, _, id)) = quiet.min() else { return false };
-        if let Some(open) = self.remove(id) {
-            metrics::counter!(crate::telemetry::CONNECTIONS_DISPLACED).increment(1);
-            open.displaced.cancel();
-        }
-        true
+        let (.., id) = waiting.min()?;
+        let open = self.remove(id)?;
+        metrics::counter!(crate::telemetry::CONNECTIONS_DISPLACED).increment(1);
+        open.displaced.cancel();
+        Some(open)
     }
 
     fn remove(&mut self, id: u64) -> Option<Open> {
@@ -129,7 +157,7 @@ mod tests {
     #[tokio::test]
     async fn the_longest_quiet_connection_of_the_largest_crowd_gives_way() {
         let clock = VirtualClock::new();
-        let connections = Connections::new(4, clock.clone());
+        let connections = Connections::new(4, usize::MAX, clock.clone());
         let (few, many): (IpAddr, IpAddr) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         let mut places = Vec::new();
         for address in [few, many, many, many] {
@@ -147,12 +175,76 @@ mod tests {
     #[tokio::test]
     async fn a_connection_with_a_request_keeps_its_place() {
         let clock = VirtualClock::new();
-        let connections = Connections::new(1, clock.clone());
+        let connections = Connections::new(1, usize::MAX, clock.clone());
         let address: IpAddr = [10, 0, 0, 1].into();
         let place = connections.admit(address).await;
         let under_way = place.activity.begin();
         assert!(!connections.has_room());
         drop(under_way);
         assert!(connections.has_room() && place.displaced.is_cancelled());
+    }
+
+    #[tokio::test]
+    async fn a_connection_whose_bodies_are_awaited_gives_way_after_the_quiet_ones() {
+        let clock = VirtualClock::new();
+        let connections = Connections::new(4, usize::MAX, clock.clone());
+        let address: IpAddr = [10, 0, 0, 1].into();
+        let mut places = Vec::new();
+        for _ in 0..4 {
+            places.push(connections.admit(address).await);
+            clock.advance(Duration::from_secs(1));
+        }
+        let under_way: Vec<_> = places[..3].iter().map(|place| place.activity.begin()).collect();
+        // The first has two requests, of which the server works on one.
+        let worked_on = places[0].activity.begin();
+        for place in &places[..3] {
+            place.activity.begin_arrival();
+            clock.advance(Duration::from_secs(1));
+        }
+        let displaced = |places: &[Place]| -> Vec<bool> {
+            places.iter().map(|place| place.displaced.is_cancelled()).collect()
+        };
+        assert!(connections.has_room());
+        assert_eq!(displaced(&places), [false, false, false, true], "the quiet one");
+        let newcomer = connections.admit(address).await;
+        let newcomers_request = newcomer.activity.begin();
+        assert!(connections.has_room());
+        assert_eq!(displaced(&places), [false, true, false, true], "the one awaited for the longest");
+        places[2].activity.end_arrival();
+        let another = connections.admit(address).await;
+        let its_request = another.activity.begin();
+        assert!(!connections.has_room(), "the server works on a request of each");
+        drop((under_way, worked_on, newcomers_request, its_request));
+    }
+
+    #[tokio::test]
+    async fn bodies_that_take_too_much_memory_give_way_and_no_others() {
+        let clock = VirtualClock::new();
+        let connections = Connections::new(10, 100, clock.clone());
+        let (few, many): (IpAddr, IpAddr) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
+        let mut places = Vec::new();
+        for address in [few, many, many, many] {
+            let place = connections.admit(address).await;
+            places.push((place.activity.begin(), place));
+        }
+        let arrives = |place: &Place, bytes: usize| {
+            place.activity.add_arriving(bytes);
+            connections.add_arriving(bytes);
+        };
+        for (_, place) in &places[..3] {
+            place.activity.begin_arrival();
+            clock.advance(Duration::from_secs(1));
+            arrives(place, 30);
+        }
+        let displaced = |places: &[(_, Place)]| -> Vec<bool> {
+            places.iter().map(|(_, place)| place.displaced.is_cancelled()).collect()
+        };
+        assert_eq!(displaced(&places), [false, false, false, false]);
+        arrives(&places[2].1, 11);
+        assert_eq!(displaced(&places), [false, true, false, false]);
+        assert_eq!(connections.arriving_bytes.load(Ordering::Relaxed), 71);
+        // What has given way counts once, also when its body ends later.
+        connections.remove_arriving(places[1].1.activity.remove_arriving(30));
+        assert_eq!(connections.arriving_bytes.load(Ordering::Relaxed), 71);
     }
 }

@@ -1,7 +1,12 @@
 //! Connections: accepted up to a limit, with or without TLS, with time limits on what peers send
 //! and read, and an end in order.
+//!
+//! A connection has its turn like any other: after each request that was sent before the answer to
+//! the one before it (pipelining) the others come first, and a peer that does not read its answers
+//! gets no more than [`MAX_UNSENT_BYTES`] of them worked out in advance.
 
 mod activity;
+mod arrival;
 mod connections;
 mod descriptors;
 
@@ -29,6 +34,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use activity::{Activity, AnswerBody, Overdue, Patience, WatchedStream};
+use arrival::ArrivingBody;
 use connections::{Connections, Place};
 
 /// Largest head of a request in bytes.
@@ -50,6 +56,17 @@ const MAX_HTTP2_RESETS: usize = 20;
 /// Most streams that the server resets because of a peer's errors; more end the connection.
 const MAX_HTTP2_OWN_RESETS: usize = 256;
 
+/// Most bytes of answers that the system keeps for a peer that does not read, beside what it has
+/// on the way.
+const MAX_UNSENT_BYTES: u32 = 128 * 1024;
+
+/// Most bytes of bodies that are on their way in, of all connections, unless single bodies may be so
+/// large that [`MIN_ARRIVING_BODIES`] of them take more.
+const MAX_ARRIVING_BYTES: usize = 256 * 1024 * 1024;
+
+/// So many bodies of the largest size may be on their way in at once.
+const MIN_ARRIVING_BODIES: usize = 16;
+
 /// After an accept that failed (too many open files), so long until the next.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -63,6 +80,14 @@ pub struct Limits {
     pub header_timeout: Duration,
     /// A peer that reads nothing of its answers for this long is disconnected.
     pub write_timeout: Duration,
+    /// Largest body of a request.
+    pub max_body_bytes: usize,
+}
+
+impl Limits {
+    fn max_arriving_bytes(&self) -> usize {
+        MAX_ARRIVING_BYTES.max(self.max_body_bytes.saturating_mul(MIN_ARRIVING_BODIES))
+    }
 }
 
 /// Why a certificate or key cannot be used.
@@ -117,7 +142,7 @@ impl Serving {
     /// Accepts and serves connections until the end; resolves when the last connection is done.
     pub async fn run(self, listener: TcpListener) {
         let max = descriptors::connections_within_limit(self.limits.max_connections);
-        let connections = Connections::new(max, self.clock.clone());
+        let connections = Connections::new(max, self.limits.max_arriving_bytes(), self.clock.clone());
         let builder = self.builder();
         let tasks = TaskTracker::new();
         loop {
@@ -127,13 +152,13 @@ impl Serving {
                 accepted = accept(&listener, &connections, &*self.clock) => accepted,
             };
             let (stream, place) = accepted;
-            // Answers are small and must not wait for more.
-            let _ = stream.set_nodelay(true);
+            prepare(&stream);
             let connection = Connection {
                 builder: builder.clone(),
                 router: self.router.clone(),
                 patience: Patience { quiet: self.limits.header_timeout, write: self.limits.write_timeout },
                 stopping: self.stopping.clone(),
+                connections: connections.clone(),
             };
             let tls = self.tls.clone();
             tasks.spawn(async move {
@@ -174,6 +199,7 @@ struct Connection {
     router: Router,
     patience: Patience,
     stopping: CancellationToken,
+    connections: Arc<Connections>,
 }
 
 impl Connection {
@@ -193,12 +219,18 @@ impl Connection {
         activity: &Arc<Activity>,
     ) {
         let service = TowerToHyperService::new(self.router);
-        let noted = activity.clone();
+        let (noted, connections) = (activity.clone(), self.connections);
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             use hyper::service::Service as _;
-            let under_way = noted.begin();
-            let answer = service.call(request);
-            async move { Ok::<_, Infallible>(answer.await?.map(|body| AnswerBody::new(body, under_way))) }
+            let (is_pipelined, under_way) = (noted.is_pipelined(), noted.begin());
+            let arriving = |body| ArrivingBody::new(body, connections.clone(), noted.clone());
+            let answer = service.call(request.map(arriving));
+            async move {
+                if is_pipelined {
+                    tokio::task::yield_now().await;
+                }
+                Ok::<_, Infallible>(answer.await?.map(|body| AnswerBody::new(body, under_way)))
+            }
         });
         let stream = TokioIo::new(WatchedStream::new(stream, activity.clone()));
         let mut connection = pin!(self.builder.serve_connection(stream, service));
@@ -226,6 +258,15 @@ impl Connection {
             connection.as_mut().graceful_shutdown();
         }
     }
+}
+
+/// Sets what the system does with the answers on a connection.
+fn prepare(stream: &TcpStream) {
+    // Answers are small and must not wait for more.
+    let _ = stream.set_nodelay(true);
+    // A system that does not have it keeps more.
+    #[cfg(target_os = "linux")]
+    let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
 }
 
 /// The next connection, and its place.
@@ -271,5 +312,19 @@ pub async fn until_stopped<T>(stopping: &CancellationToken, work: impl Future<Ou
         biased;
         () = stopping.cancelled() => None,
         done = work => Some(done),
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_system_keeps_few_answers_for_a_peer_that_does_not_read() {
+        let listener = bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        let _peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        prepare(&stream);
+        assert_eq!(socket2::SockRef::from(&stream).tcp_notsent_lowat().unwrap(), MAX_UNSENT_BYTES);
     }
 }

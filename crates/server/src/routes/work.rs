@@ -155,12 +155,7 @@ fn failure(request: FailWork) -> Result<Failure, Refusal> {
     let mut failure = Failure::new(category, request.message);
     failure.code = request.code;
     failure.retryable = request.retryable.unwrap_or(failure.retryable);
-    failure.details = match request.details {
-        None => None,
-        Some(details) => {
-            let read = view::payload("details", &details)?.decode();
-            Some(read.map_err(|error| Refusal::payload("details", &error))?)
-        }
-    };
+    let details = request.details.as_ref();
+    failure.details = details.map(|details| view::payload("details", details)).transpose()?;
     Ok(failure)
 }

@@ -58,6 +58,15 @@ impl Still {
     }
 }
 
+/// A hook that takes bodies from anybody, and the beginning of a request to it.
+async fn with_hook(still: &Still) -> &'static [u8] {
+    let hook = serde_json::json!({ "store_only": true, "verification": "none" });
+    let url = format!("http://{}/v1/hooks/default/h", still.server.address());
+    let put = reqwest::Client::new().put(url).header("if-none-match", "*").json(&hook).send().await.unwrap();
+    assert_eq!(put.status(), 201);
+    b"POST /v1/hooks/default/h HTTP/1.1\r\nhost: localhost\r\ncontent-length: 20480\r\n\r\n"
+}
+
 /// One answer of `/healthz`.
 async fn answer(stream: &mut TcpStream) -> String {
     let mut text = Vec::new();
@@ -115,6 +124,83 @@ async fn requests_are_served_while_silent_sockets_take_every_place() {
     let mut head = [0; 8];
     busy.read_exact(&mut head).await.unwrap();
     assert_eq!(&head, b"TTP/1.1 ", "a connection with a request keeps its place");
+}
+
+#[tokio::test]
+async fn requests_are_served_while_slow_bodies_take_every_place() {
+    let still = Still::new(|settings| settings.server.max_connections = 20).await;
+    let head = with_hook(&still).await;
+    let mut slow = Vec::new();
+    for _ in 0..100 {
+        let mut stream = still.connect().await;
+        stream.write_all(head).await.unwrap();
+        stream.write_all(b"x").await.unwrap();
+        slow.push(stream);
+    }
+    let mut stream = still.connect().await;
+    stream.write_all(HEALTH).await.unwrap();
+    let mut answered = Box::pin(answer(&mut stream));
+    // Less time passes than a body may take, so that none of them is ended for being slow.
+    let mut waited = Duration::ZERO;
+    let answered = loop {
+        tokio::select! {
+            biased;
+            answered = &mut answered => break answered,
+            () = async { for _ in 0..1_000 { tokio::task::yield_now().await } } => {}
+        }
+        waited += Duration::from_millis(50);
+        assert!(waited < Duration::from_secs(4), "a new connection waits for slow bodies");
+        still.clock.advance(Duration::from_millis(50));
+    };
+    assert!(answered.starts_with("HTTP/1.1 200"));
+    let ended = segno::clock::timeout(&SystemClock, PATIENCE, closed(slow.remove(0))).await;
+    assert_eq!(ended.expect("the slowest one gave way"), b"");
+}
+
+#[tokio::test]
+async fn a_body_that_trickles_is_refused_and_one_that_flows_is_taken() {
+    let still = Still::new(|_| {}).await;
+    let head = with_hook(&still).await;
+    let mut trickling = still.connect().await;
+    trickling.write_all(head).await.unwrap();
+    trickling.write_all(b"x").await.unwrap();
+    let mut flowing = still.connect().await;
+    flowing.write_all(head).await.unwrap();
+    let mut seconds = 0;
+    for part in [[b'x'; 2_048]; 10] {
+        flowing.write_all(&part).await.unwrap();
+        // The parts are read one by one, each at its time.
+        for _ in 0..1_000 {
+            tokio::task::yield_now().await;
+        }
+        seconds += 1;
+        if seconds < 10 {
+            still.clock.advance(Duration::from_secs(1));
+        }
+    }
+    for (mut stream, status) in [(trickling, "408"), (flowing, "202")] {
+        let mut head = [0; 12];
+        let read = segno::clock::timeout(&SystemClock, PATIENCE, stream.read_exact(&mut head)).await;
+        read.expect("no answer").unwrap();
+        assert_eq!(std::str::from_utf8(&head).unwrap(), format!("HTTP/1.1 {status}"));
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_not_behind_all_those_that_another_connection_has_sent_in_advance() {
+    let still = Still::new(|_| {}).await;
+    let (mut many, mut one) = (still.connect().await, still.connect().await);
+    for stream in [&mut many, &mut one] {
+        stream.write_all(HEALTH).await.unwrap();
+        answer(stream).await;
+    }
+    many.write_all(&HEALTH.repeat(1_000)).await.unwrap();
+    one.write_all(HEALTH).await.unwrap();
+    answer(&mut one).await;
+    let mut bytes = vec![0; 1024 * 1024];
+    let read = many.try_read(&mut bytes).unwrap_or(0);
+    let answers = String::from_utf8_lossy(&bytes[..read]).matches("HTTP/1.1 200").count();
+    assert!(answers < 10, "{answers} answers were before it");
 }
 
 #[tokio::test]

@@ -27,6 +27,8 @@ mod recurring;
 mod requests;
 mod retries;
 mod revocation;
+mod schema_fairness;
+mod sizes;
 mod stand;
 mod streams;
 mod tenancy;

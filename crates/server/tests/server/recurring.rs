@@ -230,6 +230,24 @@ async fn a_preview_refuses_what_a_creation_refuses() {
 }
 
 #[tokio::test]
+async fn a_preview_refuses_an_orchestration_that_no_node_has_as_a_creation_does() {
+    let stand = Stand::open().await;
+    for (name, status) in [("gret", 404), ("invoke", 400)] {
+        let request = json!({ "every": "1h", "orchestration": name });
+        let mut answers = Vec::new();
+        for path in ["/v1/recurring", "/v1/recurring/preview"] {
+            let (answered, mut problem) = post(&stand, path, &request).await;
+            problem["request_id"] = Value::Null;
+            assert_eq!(answered, status, "{path}, {name}: {problem}");
+            answers.push(problem);
+        }
+        assert_eq!(answers[0], answers[1]);
+    }
+    let known = json!({ "every": "1h", "orchestration": "greet" });
+    assert_eq!(post(&stand, "/v1/recurring/preview", &known).await.0, 200);
+}
+
+#[tokio::test]
 async fn days_that_are_left_out_are_shown_and_cleared() {
     let stand = Stand::open().await;
     let client = stand.client();

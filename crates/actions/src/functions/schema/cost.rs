@@ -8,7 +8,8 @@ use std::hash::{Hash, Hasher};
 
 use serde_json::Value;
 
-use super::graph::{Graph, Node, NodeId, SMALL_STEPS_PER_EVALUATION, type_bit};
+use super::graph::{Format, Graph, Node, NodeId, SMALL_STEPS_PER_EVALUATION, type_bit};
+use super::pattern::translated_bytes;
 use crate::functions::limits::{MAX_SCHEMA_EVALUATIONS, MAX_SCHEMA_RECURSION};
 
 /// Evaluations of a property's name, which the validator copies and checks from the start.
@@ -17,6 +18,8 @@ const NAME_FACTOR: u64 = 4;
 const DYNAMIC_COST: u64 = 8;
 /// Bytes of a string that are looked at in the time of one evaluation.
 const TEXT_BYTES_PER_EVALUATION: u64 = 256;
+/// Bytes of a regular expression that are parsed in the time of one evaluation.
+const PARSED_BYTES_PER_EVALUATION: u64 = 8;
 /// Up to so many items are compared each with each for `uniqueItems`; more are hashed.
 const MAX_COMPARED_ITEMS: usize = 20;
 
@@ -68,8 +71,8 @@ impl Subject<'_> {
     }
 }
 
-/// Whether the name of a member matches a regular expression of `patternProperties`.
-pub(super) type Matches<'m> = &'m dyn Fn(usize, &str) -> bool;
+/// Whether the name of a member matches a regular expression of `patternProperties`; `None` when that is not known.
+pub(super) type Matches<'m> = &'m dyn Fn(usize, &str) -> Option<bool>;
 
 /// Counts what checking an input against a schema takes.
 pub(super) fn count(graph: &Graph, matches: Matches<'_>, input: &Value) -> Result<Cost, TooCostly> {
@@ -83,7 +86,7 @@ struct Pass<'g, 'm> {
     /// Own costs of all pairs so far: what this pass has done itself.
     spent: u64,
     known: HashMap<(NodeId, usize), Cost>,
-    matched: HashMap<(usize, usize), bool>,
+    matched: HashMap<(usize, usize), Option<bool>>,
 }
 
 /// The sum over what one pair evaluates.
@@ -168,9 +171,12 @@ impl Pass<'_, '_> {
         if let Some(pattern) = node.pattern {
             own = own.saturating_add(pattern.match_cost(text.len()));
         }
-        if node.format {
+        if node.format != Format::None {
             // Some formats take time in the square of the length.
             own = own.saturating_add(bytes / 16).saturating_add((bytes / 32).saturating_pow(2));
+        }
+        if node.format == Format::Regex {
+            own = own.saturating_add(translated_bytes(text) / PARSED_BYTES_PER_EVALUATION);
         }
         self.spend(sum, own)
     }
@@ -197,8 +203,10 @@ impl Pass<'_, '_> {
                 sum.add(self.cost(*target, value, level + 1)?, 1);
             }
             for (pattern, target) in &node.patterns {
-                if self.matches(*pattern, name, sum)? {
-                    evaluated = true;
+                let matches = self.matches(*pattern, name, sum)?;
+                if matches != Some(false) {
+                    // If it is not known, both are counted: that it matches, and that it does not.
+                    evaluated |= matches == Some(true);
                     sum.add(self.cost(*target, value, level + 1)?, 1);
                 }
             }
@@ -212,7 +220,12 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    fn matches(&mut self, pattern: usize, name: &String, sum: &mut Sum) -> Result<bool, TooCostly> {
+    fn matches(
+        &mut self,
+        pattern: usize,
+        name: &String,
+        sum: &mut Sum,
+    ) -> Result<Option<bool>, TooCostly> {
         let size = self.graph.patterns.get(pattern).map(|(_, size)| *size).unwrap_or_default();
         self.spend(sum, size.match_cost(name.len()))?;
         let test = self.matches;

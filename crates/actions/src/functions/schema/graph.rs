@@ -46,7 +46,19 @@ pub(super) struct Node {
     pub(super) unique_items: bool,
     /// The regular expression that strings are matched with.
     pub(super) pattern: Option<PatternSize>,
-    pub(super) format: bool,
+    pub(super) format: Format,
+}
+
+/// What checking the format of a string takes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Format {
+    /// There is none.
+    #[default]
+    None,
+    /// A pass over the string, or a few.
+    Text,
+    /// The string is parsed as a regular expression, and translated as those of the schema are.
+    Regex,
 }
 
 /// All subschemas that an evaluation can reach; the first is the schema itself.
@@ -156,7 +168,7 @@ impl<'s> Builder<'s> {
         }
         self.object_keywords(&mut node, pointer, fields)?;
         self.array_keywords(&mut node, pointer, fields)?;
-        value_keywords(&mut node, fields);
+        value_keywords(&mut node, self.references.draft, fields);
         Ok(node)
     }
 
@@ -273,7 +285,7 @@ impl<'s> Builder<'s> {
     }
 }
 
-fn value_keywords(node: &mut Node, fields: &Map<String, Value>) {
+fn value_keywords(node: &mut Node, draft: Draft, fields: &Map<String, Value>) {
     node.types = match fields.get("type") {
         Some(Value::String(name)) => Some(type_bit(name)),
         Some(Value::Array(names)) => {
@@ -287,7 +299,12 @@ fn value_keywords(node: &mut Node, fields: &Map<String, Value>) {
         Some(Value::String(pattern)) => PatternSize::of(pattern),
         _ => None,
     };
-    node.format = fields.contains_key("format");
+    node.format = match fields.get("format") {
+        None => Format::None,
+        // Later drafts take a format for a remark.
+        Some(Value::String(name)) if name == "regex" && draft < Draft::V2019_09 => Format::Regex,
+        Some(_) => Format::Text,
+    };
 }
 
 fn count_values(value: &Value) -> usize {

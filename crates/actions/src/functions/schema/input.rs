@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 
 use super::cost::{self, TooCostly};
 use super::graph::Graph;
+use super::pattern::{MAX_COUNTED_STATES, translated};
 use super::references::SCHEMA_URL;
-use super::{declaration, threads};
+use super::{declaration, footprint, threads};
 use crate::functions::error::FunctionError;
 use crate::functions::limits::{MAX_EXPLAINED_EVALUATIONS, MAX_VIOLATIONS};
 
@@ -41,8 +42,9 @@ pub struct InputSchema {
     index: SchemaIndex,
     /// Holds for what does not fit. The validator makes no errors within a negation and stops at the first.
     negation: SchemaIndex,
-    /// The regular expressions of `patternProperties`, each as a schema of a string.
-    patterns: Vec<SchemaIndex>,
+    /// The regular expressions of `patternProperties`, each as a schema of a string, but for very large ones.
+    patterns: Vec<Option<SchemaIndex>>,
+    estimated_bytes: usize,
 }
 
 impl fmt::Debug for InputSchema {
@@ -71,18 +73,31 @@ impl InputSchema {
     /// The same on this thread, which has to be one of [`threads`].
     pub(in crate::functions) fn compile_here(schema: &Value) -> Result<Self, FunctionError> {
         let refuse = |problem: String| FunctionError::invalid("input_schema", problem);
-        let draft = declaration::check(schema).map_err(refuse)?;
-        let graph = Graph::build(schema, draft).map_err(refuse)?;
+        let declaration = declaration::check(schema).map_err(refuse)?;
+        let graph = Graph::build(schema, declaration.draft).map_err(refuse)?;
         let mut compiling = Compiling::new();
         let index = compiling.compile(SCHEMA_URL, schema.clone())?;
         let negation = json!({ "not": { "$ref": SCHEMA_URL } });
         let negation = compiling.compile("https://segno.invalid/negation", negation)?;
         let mut patterns = Vec::with_capacity(graph.patterns.len());
-        for (number, (pattern, _)) in graph.patterns.iter().enumerate() {
+        for (number, (pattern, size)) in graph.patterns.iter().enumerate() {
+            if size.states > MAX_COUNTED_STATES {
+                patterns.push(None);
+                continue;
+            }
             let url = format!("https://segno.invalid/pattern/{number}");
-            patterns.push(compiling.compile(&url, json!({ "pattern": pattern }))?);
+            patterns.push(Some(compiling.compile(&url, json!({ "pattern": translated(pattern) }))?));
         }
-        Ok(InputSchema { graph, schemas: compiling.schemas, index, negation, patterns })
+        let copies = graph.patterns.iter().map(|(pattern, size)| (pattern.as_str(), *size));
+        let copies = copies.filter(|(_, size)| size.states <= MAX_COUNTED_STATES);
+        let compiled = declaration.patterns.into_iter().chain(copies);
+        let estimated_bytes = footprint::of_schema(declaration.bytes, graph.nodes.len(), compiled);
+        Ok(InputSchema { graph, schemas: compiling.schemas, index, negation, patterns, estimated_bytes })
+    }
+
+    /// What it takes in memory at worst.
+    pub(super) fn estimated_bytes(&self) -> usize {
+        self.estimated_bytes
     }
 
     /// Every place that does not fit, up to [`limits::MAX_VIOLATIONS`](crate::functions::limits::MAX_VIOLATIONS); empty
@@ -92,8 +107,8 @@ impl InputSchema {
     /// [`Unchecked`] when it would take too long or recurse too deep.
     pub(in crate::functions) fn violations(&self, input: &Value) -> Result<Vec<Violation>, Unchecked> {
         let matches = |pattern: usize, name: &str| {
-            let Some(pattern) = self.patterns.get(pattern) else { return true };
-            self.schemas.validate(&Value::String(name.to_owned()), *pattern).is_ok()
+            let pattern = (*self.patterns.get(pattern)?)?;
+            Some(self.schemas.validate(&Value::String(name.to_owned()), pattern).is_ok())
         };
         let cost = cost::count(&self.graph, &matches, input).map_err(|cost| Unchecked { cost })?;
         if self.schemas.validate(input, self.negation).is_err() {
@@ -127,7 +142,11 @@ impl Compiling {
 
     fn compile(&mut self, url: &str, schema: Value) -> Result<SchemaIndex, FunctionError> {
         let unusable = |error: boon::CompileError| {
-            let reason = cut(1_000, &format_args!("{error:#}")).replace(SCHEMA_URL, "");
+            let reason = match &error {
+                // A pattern whose automaton is larger than the library allows.
+                boon::CompileError::Bug(reason) => cut(1_000, &format_args!("a regular expression: {reason}")),
+                error => cut(1_000, &format_args!("{error:#}")).replace(SCHEMA_URL, ""),
+            };
             FunctionError::invalid("input_schema", format!("this is not a usable JSON Schema: {reason}"))
         };
         self.compiler.add_resource(url, schema).map_err(unusable)?;

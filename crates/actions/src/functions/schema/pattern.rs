@@ -47,6 +47,20 @@ impl PatternSize {
     }
 }
 
+/// An expression with more states is not compiled a second time for counting: whether it matches is not known then.
+pub(super) const MAX_COUNTED_STATES: u64 = 5_000;
+
+/// Bytes that the validator parses to translate an expression: all of it, again for each class and control letter.
+pub(super) fn translated_bytes(pattern: &str) -> u64 {
+    let mut passes = 1;
+    let mut rest = pattern.chars();
+    while let Some(char) = rest.next() {
+        let escaped = if char == '\\' { rest.next() } else { None };
+        passes += u64::from(matches!(escaped, Some('d' | 'D' | 'w' | 'W' | 's' | 'S' | 'c')));
+    }
+    passes.saturating_mul(translated(pattern).len().max(pattern.len()) as u64)
+}
+
 /// `\cA` is a control character in ECMA 262 and unknown to the parser here; any one character stands for it.
 fn without_control_letters(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
@@ -60,6 +74,36 @@ fn without_control_letters(pattern: &str) -> String {
             Some('c') if rest.peek().is_some_and(char::is_ascii_alphabetic) => {
                 rest.next();
                 out.push('x');
+            }
+            escaped => {
+                out.push('\\');
+                out.extend(escaped);
+            }
+        }
+    }
+    out
+}
+
+/// The pattern as the validator compiles it, in one pass: classes such as `\d` are those of ECMA 262, of ASCII alone.
+pub(super) fn translated(pattern: &str) -> String {
+    const SPACE: &str = " \t\n\r\u{000b}\u{000c}\u{00a0}\u{feff}\u{2003}\u{2029}";
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern.chars().peekable();
+    while let Some(char) = rest.next() {
+        if char != '\\' {
+            out.push(char);
+            continue;
+        }
+        match rest.next() {
+            Some('d') => out.push_str("[0-9]"),
+            Some('D') => out.push_str("[^0-9]"),
+            Some('w') => out.push_str("[A-Za-z0-9_]"),
+            Some('W') => out.push_str("[^A-Za-z0-9_]"),
+            Some('s') => out.extend(["[", SPACE, "]"]),
+            Some('S') => out.extend(["[^", SPACE, "]"]),
+            Some('c') if rest.peek().is_some_and(char::is_ascii_alphabetic) => {
+                let letter = rest.next().and_then(|letter| u8::try_from(letter).ok());
+                out.extend(letter.map(|letter| char::from(letter % 32)));
             }
             escaped => {
                 out.push('\\');
@@ -118,6 +162,18 @@ fn item_states(item: &ClassSetItem) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_translation_takes_grows_with_the_square_of_the_classes() {
+        let translation = translated(r"^\d\\d[\w-]\cA\S$");
+        let spaces = "\t\n\r\u{b}\u{c}\u{a0}\u{feff}\u{2003}\u{2029}";
+        assert_eq!(translation, format!("^[0-9]\\\\d[[A-Za-z0-9_]-]\u{1}[^ {spaces}]$"));
+        assert_eq!(translated_bytes("abc"), 3);
+        assert_eq!(translated_bytes(r"\d\\d"), 2 * r"[0-9]\\d".len() as u64);
+        assert!(translated_bytes(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$") < 3_000);
+        assert!(translated_bytes(&r"\s".repeat(1_000)) > 15_000_000);
+        assert!(translated_bytes(&r"\cA".repeat(680)) > 400_000);
+    }
 
     #[test]
     fn a_repetition_multiplies_what_it_repeats() {

@@ -1,43 +1,46 @@
 //! A bounded pool of threads with a stated stack for the recursion of the schema compiler and validator. Async threads
-//! are never held by it, and what nobody waits for any more is skipped.
+//! are never held by it. Tenants share it by fair queueing (`fair_queue`): a tenant never has all threads, and one whose
+//! jobs are slow delays the job of another by at most one of them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
-use tokio::sync::{mpsc, oneshot};
+use segno::clock::{self, Clock, SystemClock};
+use tokio::sync::oneshot;
 
+use super::fair_queue::{Abandonable, Admitted, Ahead, Bounds, FairQueue};
 use crate::functions::error::FunctionError;
-use crate::functions::limits::{MAX_WAITING_CHECKS, SCHEMA_STACK_BYTES, SCHEMA_THREADS};
+use crate::functions::limits::{
+    MAX_WAITING_CHECKS, MAX_WAITING_CHECKS_PER_TENANT, SCHEDULED_CHECK_PATIENCE, SCHEMA_STACK_BYTES,
+    SCHEMA_THREADS, SCHEMA_THREADS_PER_TENANT,
+};
+use crate::functions::names::Scope;
+use crate::telemetry;
 
-type Job = Box<dyn FnOnce() + Send>;
-
-/// The pool of the process, started with the first job. Its threads hold nothing that a shutdown waits for.
-static POOL: OnceLock<mpsc::Sender<Job>> = OnceLock::new();
-
-/// Runs a job on the pool.
-///
-/// # Errors
-/// `unavailable` when too many wait already, `invalid-function` when the job panicked.
-pub(in crate::functions) async fn run<T: Send + 'static>(
-    job: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, FunctionError> {
-    submit(POOL.get_or_init(|| start(MAX_WAITING_CHECKS)), job).await
+/// How long a job may wait for a thread.
+#[derive(Clone, Copy)]
+pub(in crate::functions) enum Patience<'a> {
+    /// Until its caller gives up.
+    Caller,
+    /// [`SCHEDULED_CHECK_PATIENCE`] on this clock behind other jobs of its tenant. A job that has none before it waits
+    /// for as long as it takes, so that every tenant makes progress.
+    Scheduler(&'a dyn Clock),
 }
 
-async fn submit<T: Send + 'static>(
-    pool: &mpsc::Sender<Job>,
-    job: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, FunctionError> {
-    let (answer, answered) = oneshot::channel();
-    let job: Job = Box::new(move || {
-        if !answer.is_closed() {
-            // The caller may have given up since; then the answer is dropped.
-            answer.send(job()).ok();
-        }
-    });
-    pool.try_send(job).map_err(|_| FunctionError::Busy)?;
-    answered.await.map_err(|_| panicked())
+/// The pool of the process, started with the first job. Its threads hold nothing that a shutdown waits for.
+pub(in crate::functions) fn shared() -> &'static Pool {
+    static SHARED: OnceLock<Pool> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        Pool::start(
+            SCHEMA_THREADS,
+            Bounds {
+                running_per_key: SCHEMA_THREADS_PER_TENANT,
+                waiting: MAX_WAITING_CHECKS,
+                waiting_per_key: MAX_WAITING_CHECKS_PER_TENANT,
+            },
+        )
+    })
 }
 
 /// Runs a job on a thread of its own and waits, for callers that are not async.
@@ -54,25 +57,153 @@ pub(in crate::functions) fn run_blocking<T: Send>(
     })
 }
 
-fn start(queue: usize) -> mpsc::Sender<Job> {
-    let (sender, receiver) = mpsc::channel::<Job>(queue);
-    let receiver = Arc::new(Mutex::new(receiver));
-    for number in 0..SCHEMA_THREADS {
-        let receiver = Arc::clone(&receiver);
-        let thread = thread::Builder::new().name(format!("segno-schema-{number}"));
-        let started = thread.stack_size(SCHEMA_STACK_BYTES).spawn(move || {
-            // The lock is held while waiting: one thread waits for the next job, the others for the lock.
-            let next = || receiver.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
-            while let Some(job) = next() {
-                // A panic is logged by its hook, and the caller is answered because the job is dropped.
-                catch_unwind(AssertUnwindSafe(job)).ok();
+/// Threads and the queue that they take jobs from. The threads end when it is dropped.
+pub(in crate::functions) struct Pool {
+    queue: Arc<Queue>,
+}
+
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+struct State {
+    jobs: FairQueue<Scope, Box<dyn Job>>,
+    /// Threads that could be started.
+    threads: usize,
+    is_closed: bool,
+}
+
+impl Pool {
+    fn start(threads: usize, bounds: Bounds) -> Self {
+        let state = State { jobs: FairQueue::new(bounds), threads: 0, is_closed: false };
+        let queue = Arc::new(Queue { state: Mutex::new(state), changed: Condvar::new() });
+        for number in 0..threads {
+            let taken_from = Arc::clone(&queue);
+            let thread = thread::Builder::new().name(format!("segno-schema-{number}"));
+            match thread.stack_size(SCHEMA_STACK_BYTES).spawn(move || taken_from.work()) {
+                Ok(_) => queue.lock().threads += 1,
+                Err(error) => {
+                    tracing::error!(%error, "a thread that checks inputs could not be started");
+                }
             }
-        });
-        if let Err(error) = started {
-            tracing::error!(%error, "a thread that checks inputs could not be started");
+        }
+        Pool { queue }
+    }
+
+    /// Runs a job of a tenant.
+    ///
+    /// # Errors
+    /// `unavailable` when too many wait already, or when the patience is over; `invalid-function` when the job panicked.
+    pub(in crate::functions) async fn run<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        patience: Patience<'_>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, FunctionError> {
+        let (answer, answered) = oneshot::channel();
+        let (begins, begun) = oneshot::channel();
+        let ahead = self.push(scope, Box::new(Pending { work, begins, answer }))?;
+        if let (Patience::Scheduler(clock), Ahead::OwnJobs) = (patience, ahead)
+            && clock::timeout(clock, SCHEDULED_CHECK_PATIENCE, begun).await.is_none()
+        {
+            return Err(refused());
+        }
+        answered.await.unwrap_or_else(|_| Err(panicked()))
+    }
+
+    fn push(&self, scope: &Scope, job: Box<dyn Job>) -> Result<Ahead, FunctionError> {
+        let mut state = self.queue.lock();
+        if state.threads == 0 {
+            return Err(refused());
+        }
+        let pushed = state.jobs.push(scope, job);
+        drop(state);
+        let Ok(Admitted { ahead, displaced }) = pushed else { return Err(refused()) };
+        self.queue.changed.notify_one();
+        if let Some(displaced) = displaced {
+            displaced.refuse();
+        }
+        Ok(ahead)
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.queue.lock().is_closed = true;
+        self.queue.changed.notify_all();
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs jobs until the pool is dropped.
+    fn work(&self) {
+        while let Some((scope, job)) = self.next() {
+            let begun_ns = SystemClock.monotonic_ns();
+            // A panic is logged by its hook, and the caller is answered because the job is dropped.
+            catch_unwind(AssertUnwindSafe(|| job.run())).ok();
+            let cost_ns = SystemClock.monotonic_ns().saturating_sub(begun_ns);
+            self.lock().jobs.finish(&scope, cost_ns);
         }
     }
-    sender
+
+    fn next(&self) -> Option<(Scope, Box<dyn Job>)> {
+        let mut state = self.lock();
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            if let Some(job) = state.jobs.begin() {
+                return Some(job);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// What waits for a thread.
+trait Job: Send {
+    fn run(self: Box<Self>);
+    /// Answers the caller that it will not be run.
+    fn refuse(self: Box<Self>);
+    fn has_caller(&self) -> bool;
+}
+
+impl Abandonable for Box<dyn Job> {
+    fn is_abandoned(&self) -> bool {
+        !self.has_caller()
+    }
+}
+
+struct Pending<T, W> {
+    work: W,
+    begins: oneshot::Sender<()>,
+    answer: oneshot::Sender<Result<T, FunctionError>>,
+}
+
+impl<T: Send, W: FnOnce() -> T + Send> Job for Pending<T, W> {
+    fn run(self: Box<Self>) {
+        // The caller may give up at any time; then the answer is dropped.
+        self.begins.send(()).ok();
+        self.answer.send(Ok((self.work)())).ok();
+    }
+
+    fn refuse(self: Box<Self>) {
+        self.answer.send(Err(refused())).ok();
+    }
+
+    fn has_caller(&self) -> bool {
+        !self.answer.is_closed()
+    }
+}
+
+fn refused() -> FunctionError {
+    metrics::counter!(telemetry::SCHEMA_CHECKS_REFUSED).increment(1);
+    FunctionError::Busy
 }
 
 fn panicked() -> FunctionError {
@@ -83,70 +214,5 @@ fn panicked() -> FunctionError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use futures_util::future::poll_immediate;
-    use std::sync::mpsc as std_mpsc;
-
-    #[tokio::test]
-    async fn a_full_queue_is_answered_and_a_panic_leaves_the_threads_at_work() {
-        let pool = start(1);
-        let (open, gate) = std_mpsc::channel::<()>();
-        let gate = Arc::new(Mutex::new(gate));
-        let mut held = Vec::new();
-        let (began, mut beginning) = mpsc::channel(SCHEMA_THREADS);
-        for _ in 0..SCHEMA_THREADS {
-            let (pool, gate, began) = (pool.clone(), Arc::clone(&gate), began.clone());
-            held.push(tokio::spawn(async move {
-                submit(&pool, move || {
-                    began.blocking_send(()).unwrap();
-                    gate.lock().unwrap().recv().unwrap();
-                })
-                .await
-            }));
-            beginning.recv().await.unwrap();
-        }
-        let mut waiting = Box::pin(submit(&pool, || 7));
-        assert!(poll_immediate(&mut waiting).await.is_none());
-        let error = submit(&pool, || 8).await.unwrap_err();
-        assert_eq!((error.code(), error.kind()), ("unavailable", segno::store::ErrorKind::Unavailable));
-        for _ in 0..SCHEMA_THREADS {
-            open.send(()).unwrap();
-        }
-        assert_eq!(waiting.await.unwrap(), 7);
-        for task in held {
-            task.await.unwrap().unwrap();
-        }
-        for _ in 0..=SCHEMA_THREADS {
-            let error = submit(&pool, || panic!("on purpose")).await.map(|(): ()| ()).unwrap_err();
-            assert_eq!(error.code(), "invalid-function");
-        }
-        assert_eq!(submit(&pool, || 9).await.unwrap(), 9);
-    }
-
-    #[tokio::test]
-    async fn a_job_that_nobody_waits_for_is_skipped() {
-        let pool = start(8);
-        let (open, gate) = std_mpsc::channel::<()>();
-        let gate = Arc::new(Mutex::new(gate));
-        let mut held = Vec::new();
-        for _ in 0..SCHEMA_THREADS {
-            let gate = Arc::clone(&gate);
-            let mut job = Box::pin(submit(&pool, move || gate.lock().unwrap().recv().unwrap()));
-            assert!(poll_immediate(&mut job).await.is_none());
-            held.push(job);
-        }
-        let (ran, runs) = std_mpsc::channel();
-        let mut given_up = Box::pin(submit(&pool, move || ran.send(()).unwrap()));
-        assert!(poll_immediate(&mut given_up).await.is_none());
-        drop(given_up);
-        for _ in 0..SCHEMA_THREADS {
-            open.send(()).unwrap();
-        }
-        for job in held {
-            job.await.unwrap();
-        }
-        submit(&pool, || ()).await.unwrap();
-        assert!(runs.recv().is_err(), "the job ran, or is still waiting");
-    }
-}
+#[path = "threads_tests.rs"]
+mod tests;

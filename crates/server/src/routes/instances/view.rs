@@ -87,14 +87,14 @@ pub fn payload(field: &str, json: &Json) -> Result<Payload, Refusal> {
 /// A failure.
 ///
 /// # Errors
-/// When its details cannot be written.
+/// When its details are not JSON.
 pub fn failure(failure: &Failure) -> Result<wire::Failure, Refusal> {
     Ok(wire::Failure {
         category: failure.category.to_string(),
         message: failure.message.clone(),
         code: failure.code.clone(),
         retryable: failure.retryable,
-        details: failure.details.as_ref().map(Json::of).transpose().map_err(unreadable)?,
+        details: failure.details.as_ref().map(json).transpose()?,
     })
 }
 

@@ -117,7 +117,13 @@ pub async fn preview_unsaved(
     Body(request): Body<RecurringFields>,
 ) -> Result<Json<RecurringPreview>, Refusal> {
     let schedule = match fields::names_a_call(&request) {
-        true => tenant.check_new_recurring(fields::new(request)?).await,
+        true => {
+            let new = fields::new(request)?;
+            if let Some(name) = &new.action_template.orchestration {
+                tenant.check_known(name.as_str()).await?;
+            }
+            tenant.check_new_recurring(new).await
+        }
         false => tenant.check_schedule(fields::draft(request)?),
     };
     let schedule = schedule.map_err(|error| tenant.refused(error))?;

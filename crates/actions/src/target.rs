@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::action::ActionError;
 use crate::functions::{
-    FunctionName, Functions, INVOKE, InvokeRequest, Scope, Settle, Settlement, invocation_id, is_built_in,
-    start_id,
+    FunctionName, Functions, INVOKE, InvokeRequest, Scope, Settle, Settlement, Trigger, invocation_id,
+    is_built_in, start_id,
 };
 
 /// The name of an orchestration that is not one of Segno's own.
@@ -89,6 +89,7 @@ pub(crate) struct WantedStart<'a> {
     pub(crate) input: Payload,
     /// What the id of the instance follows from.
     pub(crate) key: String,
+    pub(crate) trigger: Trigger,
     /// Whether a function is given up that was lost with its node.
     pub(crate) gives_up_when_lost: bool,
     pub(crate) settle: Settle,
@@ -101,21 +102,23 @@ impl WantedStart<'_> {
         client: &Client,
         functions: &Functions,
     ) -> Result<StartCall<Payload>, ActionError> {
-        let WantedStart { scope, target, input, key, gives_up_when_lost, settle } = self;
+        let WantedStart { scope, target, input, key, trigger, gives_up_when_lost, settle } = self;
         let id = target.instance_id(scope, &key);
-        match target {
+        let start = match target {
             Target::Function(function) => {
+                let (label, value) = function.label(scope);
                 let mut invocation = functions.prepare(scope, InvokeRequest::new(function, input)).await?;
                 invocation.gives_up_when_lost = gives_up_when_lost;
                 invocation.settle = Some(settle);
-                Ok(client.start(INVOKE, invocation).id(id))
+                client.start(INVOKE, invocation).id(id).reserved_label(label, value)
             }
             Target::Orchestration(name) => {
                 let orchestration = Orchestration::<Payload, Payload>::named(name);
                 let settlement = Settlement::new(scope, settle);
-                Ok(client.start(orchestration, input).id(id).settle(&settlement))
+                client.start(orchestration, input).id(id).settle(&settlement)
             }
-        }
+        };
+        Ok(trigger.label().into_iter().fold(start, |start, (key, value)| start.reserved_label(key, value)))
     }
 }
 

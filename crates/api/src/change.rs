@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::instance::Status;
+use crate::instance::{Kind, Status};
 use crate::several;
 
 /// What happened to an instance.
@@ -44,9 +44,15 @@ pub struct Change {
     pub execution: u64,
     /// The state that it led to.
     pub status: Status,
-    /// The orchestration.
+    /// The orchestration, `invoke` for a call of a function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<String>,
+    /// The function that it calls; absent for an orchestration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// What made it; absent for an orchestration that a caller or its parent started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
     /// Labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -67,6 +73,9 @@ pub struct FollowChanges {
     /// Only of this orchestration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<String>,
+    /// Only of calls of this function, whatever made them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
     /// Only of instances with all of these labels, each `key=value`.
     #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
     #[param(pattern = "^[^=]+=")]

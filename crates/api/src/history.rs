@@ -49,9 +49,12 @@ pub struct Execution {
     pub events: u64,
 }
 
-/// All executions of an instance.
+/// A page of the executions of an instance, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExecutionList {
-    /// Ascending by number.
+    /// Descending by number.
     pub executions: Vec<Execution>,
+    /// Give this as `cursor` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::call::CallDetails;
 use crate::{Json, several};
 
 /// State of an instance.
@@ -26,6 +27,32 @@ pub enum Status {
     Cancelled,
     /// Between two executions.
     ContinuedAsNew,
+}
+
+/// What made an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A caller called a function.
+    Call,
+    /// An action whose time had come.
+    Action,
+    /// An occurrence of a recurring action.
+    Schedule,
+    /// A payload of a webhook.
+    Hook,
+}
+
+impl Kind {
+    /// The name, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::Call => "call",
+            Kind::Action => "action",
+            Kind::Schedule => "schedule",
+            Kind::Hook => "hook",
+        }
+    }
 }
 
 /// What a start does when there is an instance of the id already.
@@ -78,9 +105,15 @@ pub struct Instance {
     pub tenant: String,
     /// Its id.
     pub id: String,
-    /// Name of its orchestration; absent until its first turn.
+    /// Name of its orchestration, `invoke` for a call of a function; absent until its first turn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<String>,
+    /// The function that it calls; absent for an orchestration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// What made it; absent for an orchestration that a caller or its parent started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<Kind>,
     /// Version of its orchestration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
@@ -120,6 +153,16 @@ pub struct Instance {
     /// What of its stored data cannot be read, and why; it can be deleted all the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
+    /// How far a call of a function is; only of one instance, not in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call: Option<Box<CallDetails>>,
+}
+
+impl Instance {
+    /// What people call what it runs: the function of a call, else the orchestration.
+    pub fn shown_name(&self) -> Option<&str> {
+        self.function.as_deref().or(self.orchestration.as_deref())
+    }
 }
 
 /// How something failed.
@@ -180,6 +223,9 @@ pub struct ListInstances {
     /// Only of this orchestration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<String>,
+    /// Only calls of this function, whatever made them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
     /// Only with all of these labels, each `key=value`.
     #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
     #[param(pattern = "^[^=]+=")]
@@ -245,13 +291,41 @@ pub struct Restart {
     pub new_id: Option<String>,
 }
 
-/// An instance and all its descendants.
+/// An instance in a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct TreeNode {
+    /// Its id.
+    pub id: String,
+    /// Generations below the root; 0 is the root itself.
+    pub depth: usize,
+    /// Id of its parent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<String>,
+    /// Name of its orchestration; absent until its first turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orchestration: Option<String>,
+    /// The function that it calls; absent for an orchestration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
+    /// State.
+    pub status: Status,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+}
+
+/// A page of an instance and its descendants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Tree {
     /// The root.
     pub root: String,
-    /// The root first, then every descendant.
-    pub ids: Vec<String>,
+    /// Depth first: each before its children, those newest first. The root is first of all.
+    pub nodes: Vec<TreeNode>,
+    /// Give this as `cursor` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }
 
 /// The custom status.
@@ -304,6 +378,9 @@ pub struct BulkFilter {
     /// Only of this orchestration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<String>,
+    /// Only calls of this function, whatever made them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub function: Option<String>,
     /// Only with all of these labels, each `key=value`; one alone needs no list.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "several")]
     pub label: Vec<String>,

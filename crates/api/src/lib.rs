@@ -9,9 +9,10 @@
 //! | `history` | recorded events |
 //! | `function` | functions, and what their tools wrote |
 //! | `hook` | webhooks: routes, payloads, events |
-//! | `invocation` | calls of functions |
+//! | `invocation`, `call` | calls of functions, and how far one is |
 //! | `action`, `recurring` | functions called at a time, and again and again |
 //! | `work`, `worker` | the workers' protocol, and who speaks it |
+//! | `dead_letter` | what was given up, and the way back |
 //! | `key` | API keys, roles and grants |
 //! | `audit` | who changed what |
 //! | `client` | a client that speaks all of it |
@@ -24,8 +25,10 @@
 
 pub mod action;
 pub mod audit;
+pub mod call;
 pub mod change;
 pub mod client;
+pub mod dead_letter;
 pub mod function;
 pub mod history;
 pub mod hook;

@@ -424,6 +424,9 @@ pub struct RecurringEntry {
     /// What daylight saving has to do with it, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Whether a caller ran it, out of schedule; its time is that of the request then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub manual: bool,
     /// The instance of its call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
@@ -439,6 +442,35 @@ pub struct RecurringEntry {
     /// Of a stretch: how many occurrences it has; of very many, a lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
+}
+
+/// A run out of schedule.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunRecurring {
+    /// Names the run: a second one with the same key changes nothing and gets the same answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 256)]
+    pub key: Option<String>,
+}
+
+/// What became of a run out of schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RecurringRun {
+    /// Id of the recurring action.
+    pub id: String,
+    /// Whether this request made the run; false when one with its key was there.
+    pub created: bool,
+    /// The time of the run, by which its history has it.
+    pub time: Timestamp,
+    /// `fired`, `skipped` when its dedup key had been seen, or `refused` when its call could not be made.
+    pub decision: String,
+    /// Why it was not fired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The instance of its call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<String>,
 }
 
 /// What became of occurrences, newest first.

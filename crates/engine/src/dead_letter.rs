@@ -1,148 +1,238 @@
-//! Messages that could not be taken: parked where they can be seen, with the reason and a way back.
+//! Dead letters: what was given up, parked where it can be seen, with the reason and a way back.
+//!
+//! A letter is two records under one id, written in the commit that gives up: a small one that lists it, and the body. Ids
+//! ascend from new to old behind a prefix of the instance's choosing, so that a listing begins with the newest and a program
+//! with tenants lists those of one.
+
+use std::fmt;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::codec;
 use crate::ids::IdSource;
-use crate::limits::DEAD_LETTER_RETENTION;
-use crate::store::{Expect, RecordWrite, ScheduledActivityIdentifier, WorkerMessage};
+use crate::limits::{DEAD_LETTER_RETENTION, MAX_DEAD_LETTER_REASON_BYTES};
+use crate::store::{Expect, Record, RecordWrite, WorkerMessage};
+use crate::work_item::ActivityExecute;
 
-/// Kind of the records that hold dead letters.
+/// Kind of the records that list dead letters.
 pub(crate) const DEAD_LETTER_KIND: &str = "segno.dead-letter";
 
-/// Which queue a dead letter came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Kind of the records that hold what dead letters carried.
+pub(crate) const DEAD_LETTER_BODY_KIND: &str = "segno.dead-letter-body";
+
+/// What was given up, and so what it means to resubmit it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Queue {
-    /// Messages for orchestrations.
-    Orchestrator,
-    /// Activities.
-    Worker,
+pub enum GivenUp {
+    /// A message that its instance could not take. It can be sent again.
+    Message,
+    /// A turn that was delivered too often. Its instance has failed, and can be started again.
+    Turn,
+    /// An activity that could not be read or was delivered too often. Its orchestration was told of the failure; if that failed
+    /// the instance, it can be started again.
+    Activity,
 }
 
-/// A parked message.
+impl GivenUp {
+    /// The stable name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GivenUp::Message => "message",
+            GivenUp::Turn => "turn",
+            GivenUp::Activity => "activity",
+        }
+    }
+}
+
+impl fmt::Display for GivenUp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Something that was given up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// Its id, for resubmitting.
+    /// Its id.
     pub id: String,
-    /// Where it came from.
-    pub queue: Queue,
-    /// The instance it was for, or that scheduled the activity.
+    /// What was given up.
+    pub what: GivenUp,
+    /// The instance that it was for.
     pub instance: String,
-    /// Why it was parked.
+    /// The execution of the instance, if it is known.
+    pub execution_id: Option<u64>,
+    /// Name of the activity, if it can be read.
+    pub name: Option<String>,
+    /// Why.
     pub reason: String,
-    /// When it was parked, in Unix milliseconds.
+    /// How often it was delivered.
+    pub deliveries: u32,
+    /// When it was given up, in Unix milliseconds.
     pub parked_at_ms: u64,
-    /// The body as it was queued.
-    pub body: Bytes,
-    pub(crate) route: Route,
+    /// When it is forgotten, in Unix milliseconds; `None` before it is stored.
+    pub expires_at_ms: Option<u64>,
 }
 
-/// What is needed to put an activity back into its queue.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Route {
-    execution_id: u64,
-    activity_id: u64,
-    session_id: Option<String>,
-    tag: Option<String>,
+/// What the ids of the dead letters of an instance begin with.
+pub type LetterPrefix = fn(&str) -> &str;
+
+/// No prefix: all letters are listed together.
+pub(crate) fn no_prefix(_: &str) -> &str {
+    ""
+}
+
+/// Makes dead letters.
+#[derive(Clone, Copy)]
+pub(crate) struct Letterbox<'a> {
+    pub(crate) ids: &'a dyn IdSource,
+    pub(crate) prefix: LetterPrefix,
 }
 
 #[derive(Serialize, Deserialize)]
 struct Stored {
-    queue: Queue,
+    what: GivenUp,
     instance: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    execution_id: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     reason: String,
+    deliveries: u32,
     at_ms: u64,
-    body: Bytes,
-    route: Route,
+}
+
+impl Letterbox<'_> {
+    /// A message of an instance that could not be taken.
+    pub(crate) fn message(&self, instance: &str, deliveries: u32, reason: String, now_ms: u64) -> DeadLetter {
+        self.letter(GivenUp::Message, instance, deliveries, (reason, now_ms))
+    }
+
+    /// A turn of an execution that was delivered too often.
+    pub(crate) fn turn(&self, instance: &str, deliveries: u32, reason: String, now_ms: u64) -> DeadLetter {
+        self.letter(GivenUp::Turn, instance, deliveries, (reason, now_ms))
+    }
+
+    /// An activity that is not run any more. Its name is that of the item, if that could be read.
+    pub(crate) fn activity(
+        &self,
+        message: &WorkerMessage,
+        item: Option<&ActivityExecute>,
+        deliveries: u32,
+        (reason, now_ms): (String, u64),
+    ) -> DeadLetter {
+        let activity = &message.activity;
+        DeadLetter {
+            execution_id: Some(activity.execution_id),
+            name: item.map(|item| item.name.clone()),
+            ..self.letter(GivenUp::Activity, &activity.instance, deliveries, (reason, now_ms))
+        }
+    }
+
+    fn letter(
+        &self,
+        what: GivenUp,
+        instance: &str,
+        deliveries: u32,
+        (mut reason, now_ms): (String, u64),
+    ) -> DeadLetter {
+        reason.truncate(reason.floor_char_boundary(MAX_DEAD_LETTER_REASON_BYTES));
+        let id =
+            format!("{}{:016x}-{}", (self.prefix)(instance), u64::MAX - now_ms, self.ids.new_uuid().simple());
+        DeadLetter {
+            id,
+            what,
+            instance: instance.to_owned(),
+            execution_id: None,
+            name: None,
+            reason,
+            deliveries,
+            parked_at_ms: now_ms,
+            expires_at_ms: None,
+        }
+    }
 }
 
 impl DeadLetter {
-    pub(crate) fn of_orchestrator(
-        ids: &dyn IdSource,
-        instance: &str,
-        body: Bytes,
-        reason: String,
-        now_ms: u64,
-    ) -> Self {
-        DeadLetter {
-            id: ids.new_uuid().to_string(),
-            queue: Queue::Orchestrator,
-            instance: instance.to_owned(),
-            reason,
-            parked_at_ms: now_ms,
-            body,
-            route: Route::default(),
-        }
+    /// The same, of an execution.
+    pub(crate) fn of_execution(self, execution_id: u64) -> Self {
+        DeadLetter { execution_id: Some(execution_id), ..self }
     }
 
-    pub(crate) fn of_worker(
-        ids: &dyn IdSource,
-        message: &WorkerMessage,
-        reason: String,
-        now_ms: u64,
-    ) -> Self {
-        DeadLetter {
-            id: ids.new_uuid().to_string(),
-            queue: Queue::Worker,
-            instance: message.activity.instance.clone(),
-            reason,
-            parked_at_ms: now_ms,
-            body: message.body.clone(),
-            route: Route {
-                execution_id: message.activity.execution_id,
-                activity_id: message.activity.activity_id,
-                session_id: message.session_id.clone(),
-                tag: message.tag.clone(),
-            },
-        }
-    }
-
-    pub(crate) fn to_write(&self) -> RecordWrite {
+    /// The writes that store it, with what it carried if there is something.
+    pub(crate) fn writes(&self, body: Option<Bytes>) -> Vec<RecordWrite> {
         let stored = Stored {
-            queue: self.queue,
+            what: self.what,
             instance: self.instance.clone(),
+            execution_id: self.execution_id,
+            name: self.name.clone(),
             reason: self.reason.clone(),
+            deliveries: self.deliveries,
             at_ms: self.parked_at_ms,
-            body: self.body.clone(),
-            route: self.route.clone(),
         };
-        RecordWrite::Put {
-            kind: DEAD_LETTER_KIND.to_owned(),
+        let put = |kind: &str, body: Bytes| RecordWrite::Put {
+            kind: kind.to_owned(),
             id: self.id.clone(),
             expect: Expect::Anything,
             due_at_ms: None,
             time_to_live: Some(DEAD_LETTER_RETENTION),
-            body: codec::encode(&stored),
-        }
+            body,
+        };
+        let mut writes = vec![put(DEAD_LETTER_KIND, codec::encode(&stored))];
+        writes.extend(body.map(|body| put(DEAD_LETTER_BODY_KIND, body)));
+        writes
     }
 
-    pub(crate) fn from_record(id: &str, body: &[u8]) -> Result<Self, String> {
-        let stored: Stored = codec::decode(body)?;
+    pub(crate) fn from_record(record: &Record) -> Result<Self, String> {
+        let stored: Stored = codec::decode(&record.body)?;
         Ok(DeadLetter {
-            id: id.to_owned(),
-            queue: stored.queue,
+            id: record.id.clone(),
+            what: stored.what,
             instance: stored.instance,
+            execution_id: stored.execution_id,
+            name: stored.name,
             reason: stored.reason,
+            deliveries: stored.deliveries,
             parked_at_ms: stored.at_ms,
-            body: stored.body,
-            route: stored.route,
+            expires_at_ms: record.expires_at_ms,
         })
     }
+}
 
-    /// The message that puts an activity back into its queue.
-    pub(crate) fn worker_message(&self) -> WorkerMessage {
-        WorkerMessage {
-            activity: ScheduledActivityIdentifier {
-                instance: self.instance.clone(),
-                execution_id: self.route.execution_id,
-                activity_id: self.route.activity_id,
-            },
-            session_id: self.route.session_id.clone(),
-            tag: self.route.tag.clone(),
-            visible_at_ms: None,
-            body: self.body.clone(),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::SystemIds;
+
+    #[test]
+    fn letters_are_listed_newest_first_behind_their_prefix() {
+        let first_word: LetterPrefix = |id| id.split_inclusive('/').next().unwrap_or_default();
+        let letters = Letterbox { ids: &SystemIds, prefix: first_word };
+        let ids = [2_000, 1_000].map(|now_ms| letters.message("a/i", 1, "x".to_owned(), now_ms).id);
+        assert!(ids.is_sorted() && ids[0].starts_with("a/"), "{ids:?}");
+        let plain = Letterbox { ids: &SystemIds, prefix: no_prefix }.turn("a/i", 1, "x".to_owned(), 1);
+        assert!(!plain.id.contains('/'), "{}", plain.id);
+    }
+
+    #[test]
+    fn a_letter_is_read_as_it_was_written_and_its_reason_is_bounded() {
+        let letters = Letterbox { ids: &SystemIds, prefix: no_prefix };
+        let letter = letters.turn("i", 11, "ü".repeat(MAX_DEAD_LETTER_REASON_BYTES), 7).of_execution(3);
+        assert_eq!(letter.reason.len(), MAX_DEAD_LETTER_REASON_BYTES);
+        let writes = letter.writes(Some(Bytes::from_static(b"body")));
+        let [RecordWrite::Put { kind, id, body, .. }, RecordWrite::Put { kind: other, .. }] = &writes[..]
+        else {
+            panic!("{writes:?}");
+        };
+        assert_eq!((kind.as_str(), other.as_str()), (DEAD_LETTER_KIND, DEAD_LETTER_BODY_KIND));
+        let record = Record {
+            kind: kind.clone(),
+            id: id.clone(),
+            version: 1,
+            due_at_ms: None,
+            expires_at_ms: None,
+            body: body.clone(),
+        };
+        assert_eq!(DeadLetter::from_record(&record).unwrap(), letter);
     }
 }

@@ -58,6 +58,8 @@ codes! {
     InstanceEnded = "instance-ended", Conflict;
     /// The instance still runs.
     InstanceRunning = "instance-running", Conflict;
+    /// The instance of a dead letter has gone on, so there is nothing to resubmit.
+    DeadLetterSettled = "dead-letter-settled", Conflict;
     /// The instance ended with a failure.
     InstanceFailed = "instance-failed", Invalid;
     /// The lease on an activity does not hold any more.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::codec;
 use crate::failure::Failure;
+use crate::ids::derived_uuid;
 use crate::payload::Payload;
 use crate::retry::Retry;
 use crate::store::StoredEvent;
@@ -165,6 +166,14 @@ pub struct Started {
     /// first. A restart begins again with the input of that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_execution_id: Option<u64>,
+}
+
+impl Started {
+    /// What an activity of this execution hands to whatever must not happen twice: the same for every attempt and delivery,
+    /// and for no other activity. `event_id` is the event that scheduled it.
+    pub fn idempotency_key(&self, event_id: u64) -> String {
+        derived_uuid(self.seed, event_id).to_string()
+    }
 }
 
 /// What happened. Kinds marked *command* were asked for by the code; all others are triggers.

@@ -78,5 +78,8 @@ pub const MAX_POLLS_PER_DELIVERY: usize = 100_000;
 /// Longest durable timer: ten years.
 pub const MAX_TIMER: Duration = Duration::from_secs(10 * 366 * 24 * 60 * 60);
 
+/// Longest reason of a dead letter in bytes; longer ones are cut.
+pub const MAX_DEAD_LETTER_REASON_BYTES: usize = 4 * 1024;
+
 /// How long a dead letter is kept.
 pub const DEAD_LETTER_RETENTION: Duration = Duration::from_secs(30 * 24 * 60 * 60);

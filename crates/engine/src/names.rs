@@ -22,12 +22,44 @@ pub(crate) fn check_version(version: &str) -> Result<semver::Version, Error> {
     })
 }
 
-/// The labels of one instance.
+/// What the labels begin with that Segno itself puts on instances, such as the function that a call runs. Code and callers
+/// cannot set them.
+pub const RESERVED_LABEL_PREFIX: &str = "segno.";
+
+/// Whether a label is one that only Segno itself sets.
+pub fn is_reserved_label(key: &str) -> bool {
+    key.starts_with(RESERVED_LABEL_PREFIX)
+}
+
+/// A label that code or a caller sets.
+pub(crate) fn check_unreserved_label(key: &str) -> Result<(), Error> {
+    if !is_reserved_label(key) {
+        return Ok(());
+    }
+    let shown: String = key.chars().take(80).collect();
+    let message = format!(
+        "the label {shown:?} begins with {RESERVED_LABEL_PREFIX:?}, which is reserved for Segno; choose another name"
+    );
+    Err(Error::new(Code::InvalidLabel, message))
+}
+
+/// A label that Segno sets.
+pub(crate) fn check_reserved_label(key: &str) -> Result<(), Error> {
+    if is_reserved_label(key) {
+        return Ok(());
+    }
+    let message =
+        format!("the label {key:?} is not reserved: it does not begin with {RESERVED_LABEL_PREFIX:?}");
+    Err(Error::new(Code::InvalidLabel, message))
+}
+
+/// The labels of one instance. Those of Segno do not count.
 pub(crate) fn check_labels(labels: &BTreeMap<String, String>) -> Result<(), Error> {
-    if labels.len() > MAX_LABELS {
+    let count = labels.keys().filter(|key| !is_reserved_label(key)).count();
+    if count > MAX_LABELS {
         return Err(Error::new(
             Code::InvalidLabel,
-            format!("{} labels are too many, the limit is {MAX_LABELS}", labels.len()),
+            format!("{count} labels are too many, the limit is {MAX_LABELS}"),
         ));
     }
     for (key, value) in labels {
@@ -81,6 +113,20 @@ mod tests {
         }
         assert!(check_name("activity name", &"n".repeat(MAX_NAME_BYTES)).is_ok());
         assert!(check_name("activity name", &"n".repeat(MAX_NAME_BYTES + 1)).is_err());
+    }
+
+    #[test]
+    fn reserved_labels_are_not_callers_and_do_not_count() {
+        let mut labels: BTreeMap<String, String> =
+            (0..MAX_LABELS).map(|n| (format!("k{n}"), String::new())).collect();
+        labels.insert("segno.function".to_owned(), "x".to_owned());
+        check_labels(&labels).unwrap();
+        labels.insert("one more".to_owned(), String::new());
+        assert_eq!(check_labels(&labels).unwrap_err().code(), Code::InvalidLabel);
+        assert_eq!(check_unreserved_label("segno.function").unwrap_err().code(), Code::InvalidLabel);
+        check_unreserved_label("segno").unwrap();
+        assert_eq!(check_reserved_label("team").unwrap_err().code(), Code::InvalidLabel);
+        check_reserved_label("segno.function").unwrap();
     }
 
     #[test]

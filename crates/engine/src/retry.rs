@@ -57,6 +57,11 @@ impl Retry {
         Self::exponential(max_attempts, Duration::from_millis(100))
     }
 
+    /// Attempts in all, the first included.
+    pub fn max_attempts(&self) -> u32 {
+        self.max_attempts
+    }
+
     /// Grows each pause by this factor (at least 1).
     #[must_use]
     pub fn factor(mut self, factor: f64) -> Self {

@@ -163,6 +163,12 @@ impl AuditLog {
     }
 }
 
+/// The cursor of the place before all entries of a time and earlier: where a listing of what came before it begins.
+pub fn before_time(until_ms: u64) -> String {
+    // Behind all ids of that millisecond, which go on with a dash.
+    format!("{:016x}~", u64::MAX - until_ms)
+}
+
 /// A page of entries of a scope, newest first.
 ///
 /// # Errors
@@ -295,5 +301,13 @@ mod tests {
         let ids = [(2, 5, "a"), (2, 4, "b"), (1, 9, "c")]
             .map(|(at_ms, number, unique)| entry_id(&scope, at_ms, number, unique));
         assert!(ids.is_sorted(), "{ids:?}");
+    }
+
+    #[test]
+    fn a_listing_of_what_came_before_a_time_leaves_out_that_time() {
+        let scope = Scope::new("shop", "eu").unwrap();
+        let place = scope.stored(&before_time(2_000));
+        assert!(entry_id(&scope, 2_000, 0, "a") < place && entry_id(&scope, 2_001, 9, "b") < place);
+        assert!(entry_id(&scope, 1_999, 9, "c") > place);
     }
 }

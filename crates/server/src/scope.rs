@@ -101,6 +101,13 @@ impl Scope {
         format!("{}{id}", self.prefix)
     }
 
+    /// What all stored ids of the scope of an id begin with; empty for an id that has none. Namespaces and tenants have no
+    /// slash, so the first two end it.
+    pub fn prefix_of(stored: &str) -> &str {
+        let slashes = stored.match_indices('/').nth(1);
+        slashes.map_or("", |(place, _)| &stored[..=place])
+    }
+
     /// The caller's form of a stored id; `None` when it belongs to somebody else.
     pub fn shown<'a>(&self, stored: &'a str) -> Option<&'a str> {
         stored.strip_prefix(self.prefix.as_str())
@@ -225,6 +232,19 @@ mod tests {
             (&"a".repeat(64), false),
         ] {
             assert_eq!(check_slug("tenant", text).is_ok(), ok, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_prefix_of_an_id_is_that_of_its_scope() {
+        let scope = Scope::new("shop", "eu").unwrap();
+        for (id, prefix) in [
+            (scope.stored("a/b").as_str(), scope.prefix()),
+            ("shop/eu/", scope.prefix()),
+            ("shop/eu", ""),
+            ("plain", ""),
+        ] {
+            assert_eq!(Scope::prefix_of(id), prefix, "{id}");
         }
     }
 

@@ -30,6 +30,7 @@ use crate::incarnation::Incarnation;
 use crate::listen::{self, Limits, Serving, TlsError};
 use crate::operation::TrackedStore;
 use crate::routes::{self, HookRates};
+use crate::scope::Scope;
 use crate::settings::{Authentication, Role, Settings, SettingsError};
 use crate::streams::Streams;
 use crate::telemetry;
@@ -174,6 +175,7 @@ impl ServerBuilder {
             .clock(self.clock.clone())
             .ids(self.ids.clone())
             .max_deliveries(self.settings.runtime.max_deliveries)
+            .dead_letter_prefix(Scope::prefix_of)
             .build()?;
         let seal =
             LeaseSeal::of(&*self.store).await.map_err(|error| ServerError::Store(error.to_string()))?;

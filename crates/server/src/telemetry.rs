@@ -25,6 +25,10 @@ pub const AUDIT_FAILURES: &str = "segno_audit_write_failures_total";
 pub const AUDIT_DROPPED: &str = "segno_audit_dropped_total";
 /// Gauge with label `queue`: messages in the store's queues.
 pub const QUEUE_DEPTH: &str = "segno_queue_depth";
+/// Gauge: dead letters of all tenants, up to [`MAX_COUNTED_LETTERS`].
+pub const DEAD_LETTERS: &str = "segno_dead_letters";
+/// Most dead letters that are counted; there may be more then.
+pub const MAX_COUNTED_LETTERS: usize = 1_000;
 /// Counter with labels `method`, `route` and `status`: HTTP requests that were answered or given up.
 pub const HTTP_REQUESTS: &str = "segno_http_requests_total";
 /// Histogram with labels `method` and `route`: seconds until the answer to an HTTP request began.
@@ -73,6 +77,11 @@ pub const METRICS: &[Metric] = &[
         .labelled(&[METHOD, ROUTE]),
     Metric::gauge(HTTP_IN_FLIGHT, &[], "HTTP requests whose answer has not begun."),
     Metric::gauge(QUEUE_DEPTH, &[QUEUES], "Messages in the queues of the store, all nodes together."),
+    Metric::gauge(
+        DEAD_LETTERS,
+        &[],
+        "Dead letters in the store, all tenants together; 1000 is 1000 or more.",
+    ),
     Metric::counter(HOOKS_RECEIVED, &[], "Requests that senders posted to webhooks."),
     Metric::counter(HOOKS_ACCEPTED, &[OUTCOMES], "Requests to webhooks that were taken."),
     Metric::counter(HOOKS_REFUSED, &[REASONS], "Requests to webhooks that were refused."),

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use segno::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
     InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, StoredEvent, SystemMetrics,
+    PruneResult, QueueDepths, QueuedWork, ScheduledActivityIdentifier, StoredEvent, SystemMetrics,
 };
 
 use crate::instance_row::InstanceRow;
@@ -118,6 +118,15 @@ impl ProviderAdmin for EmbeddedStore {
             Ok(state.orchestrations.guarded_start_ms(instance, now_ms))
         };
         self.core().look("queued_start_ms", read).await
+    }
+
+    async fn queued_activity(
+        &self,
+        activity: &ScheduledActivityIdentifier,
+    ) -> Result<Option<QueuedWork>, ProviderError> {
+        // As with the depths: durable first, and then at this moment.
+        self.core().look("queued_activity", |_, _| Ok(())).await?;
+        Ok(self.core().change(|state, _| state.work.queued(activity)))
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

@@ -3,15 +3,16 @@
 use async_trait::async_trait;
 use segno::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
-    InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, StoredEvent, SystemMetrics,
+    InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, LockToken, ProviderAdmin, ProviderError,
+    PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedWork, ScheduledActivityIdentifier, StoredEvent,
+    SystemMetrics,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::PostgresStore;
 use crate::answer::{get, instance_info, optional_body, stored_event, unreadable};
-use crate::columns::Parameter;
+use crate::columns::{Parameter, tag};
 use crate::number::{bits, limit, status, status_code, time, unsigned};
 
 fn unknown_instance(operation: &'static str, instance: &str) -> ProviderError {
@@ -242,6 +243,44 @@ impl ProviderAdmin for PostgresStore {
         );
         let rows = self.core().rows("queued_start_ms", &sql, &[(&instance, Type::TEXT)]).await?;
         rows.first().map(|row| get(row, 0).map(unsigned)).transpose()
+    }
+
+    async fn queued_activity(
+        &self,
+        activity: &ScheduledActivityIdentifier,
+    ) -> Result<Option<QueuedWork>, ProviderError> {
+        let schema = self.core().schema();
+        // One whose lock has run out is ready, whether or not a fetch has noticed it.
+        let sql = format!(
+            "SELECT a.ready OR a.next_at_ms <= {schema}.now_ms(), a.next_at_ms, a.lock_token, a.attempts, a.lane,
+                    a.session_id
+               FROM {schema}.activity a
+              WHERE a.instance_id = $1 AND a.execution_id = $2 AND a.activity_id = $3 ORDER BY a.id DESC LIMIT 1"
+        );
+        let (execution_id, activity_id) = (bits(activity.execution_id), bits(activity.activity_id));
+        let parameters = [
+            (&activity.instance as _, Type::TEXT),
+            (&execution_id as _, Type::INT8),
+            (&activity_id as _, Type::INT8),
+        ];
+        let rows = self.core().rows("queued_activity", &sql, &parameters).await?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        let next_at_ms = unsigned(get(row, 1)?);
+        let place = match (get::<bool>(row, 0)?, get::<Option<i64>>(row, 2)?) {
+            (true, _) => QueuePlace::Ready,
+            (false, Some(token)) => {
+                QueuePlace::Locked { lock_token: LockToken(unsigned(token)), until_ms: next_at_ms }
+            }
+            (false, None) => QueuePlace::Delayed { visible_at_ms: next_at_ms },
+        };
+        let attempts: i32 = get(row, 3)?;
+        let lane: String = get(row, 4)?;
+        Ok(Some(QueuedWork {
+            place,
+            attempt_count: u32::try_from(attempts).unwrap_or_default(),
+            tag: tag(&lane),
+            session_id: get(row, 5)?,
+        }))
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

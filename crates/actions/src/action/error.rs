@@ -24,6 +24,14 @@ pub enum ActionError {
         /// The id that was asked for.
         id: String,
     },
+    /// Several have the name that was asked for.
+    #[error("several recurring actions are called {name:?}; use the id of one: {} [ambiguous-name]", candidates.join(", "))]
+    Ambiguous {
+        /// The name.
+        name: String,
+        /// Ids of those that have it, at most ten.
+        candidates: Vec<String>,
+    },
     /// There is an action of this id already.
     #[error("there is {what} {id:?} already; choose another id [action-exists]")]
     Exists {
@@ -83,6 +91,7 @@ impl ActionError {
         match self {
             ActionError::Invalid { .. } => "invalid-action",
             ActionError::Unknown { .. } => "unknown-action",
+            ActionError::Ambiguous { .. } => "ambiguous-name",
             ActionError::Exists { .. } => "action-exists",
             ActionError::State { .. } => "action-state",
             ActionError::TooMany { .. } => "too-many-recurring",
@@ -98,9 +107,10 @@ impl ActionError {
         match self {
             ActionError::Invalid { .. } => ErrorKind::Invalid,
             ActionError::Unknown { .. } => ErrorKind::NotFound,
-            ActionError::Exists { .. } | ActionError::State { .. } | ActionError::TooMany { .. } => {
-                ErrorKind::Conflict
-            }
+            ActionError::Ambiguous { .. }
+            | ActionError::Exists { .. }
+            | ActionError::State { .. }
+            | ActionError::TooMany { .. } => ErrorKind::Conflict,
             ActionError::Unreadable { .. } => ErrorKind::Corrupt,
             ActionError::Function(error) => error.kind(),
             ActionError::Engine { kind, .. } => *kind,

@@ -12,6 +12,7 @@
 //! | `catalogue.rs`, `builder.rs`, `stored.rs`, `policy.rs` | which functions there are: configured ones, stored ones, and what stored ones may do |
 //! | `invocation.rs`, `prepare.rs` | a call that is ready to be started, and how a request becomes one |
 //! | `invoke.rs` | the orchestration `invoke` and the activity `function` |
+//! | `labels.rs`, `status.rs` | what lists know of calls; how far one is |
 //! | `begun.rs` | attempts that are begun once |
 //! | `settle.rs` | what the commit that ends a call writes for the room that asked for it |
 //! | `limits.rs` | every limit |
@@ -26,6 +27,7 @@ mod function;
 pub mod http;
 mod invocation;
 mod invoke;
+mod labels;
 pub mod limits;
 mod names;
 mod policy;
@@ -37,6 +39,7 @@ mod rust;
 mod schema;
 mod secret;
 mod settle;
+mod status;
 mod stored;
 
 pub use begun::RECOVERED;
@@ -49,6 +52,7 @@ pub use invocation::{
     Call, Invocation, Route, invocation_id, push_prefix, push_tag, remote_tag, shared_push_tag, start_id,
 };
 pub use invoke::{FUNCTION, INVOKE, is_built_in};
+pub use labels::{FUNCTION_LABEL, TRIGGER_LABEL, Trigger};
 pub use names::{FunctionName, HookName, Namespace, Scope, Tag, Tenant};
 pub use policy::StoredPolicy;
 pub use prepare::InvokeRequest;
@@ -60,3 +64,4 @@ pub use schema::{InputSchema, Violation};
 pub use secret::{Secret, SecretReference, SettingValue};
 pub(crate) use settle::Settlement;
 pub use settle::{CallEnd, Settle, SettleError, Settler};
+pub use status::{CallStatus, FailedAttempt, MAX_SHOWN_ATTEMPTS, call_status};

@@ -161,7 +161,7 @@ impl RecurringActions {
             let (mut action, now) = (stored.action, self.now());
             let (mut plan, before) = (Plan::default(), action.before());
             plan.split_stretch(&*self.store, &action, schedule, time).await?;
-            let firing = Firing { time, note, cancels: false };
+            let firing = Firing { time, note, cancels: false, is_manual: false };
             let entry = self.dispatcher().fire(&mut action, firing, now, &mut plan).await?;
             plan.conclude(&*self.store, before, &action, now).await?;
             let ended: Vec<_> =

@@ -13,6 +13,7 @@ use super::dispatch::Dispatcher;
 use super::ending::ALL_EXCLUDED;
 use super::history::HistoryEntry;
 use super::model::{Progress, RecurringAction, RecurringActionTemplate};
+use super::named;
 use super::pausing::Pause;
 use super::policy::RecurringPolicy;
 use super::record::{
@@ -235,6 +236,7 @@ impl RecurringActions {
             }
             let mut writes = vec![action.write(Expect::Absent)?, count_write(scope, count + 1, expect)?];
             writes.extend(action.place().map(|place| LISTING.put(scope, place, None)));
+            writes.extend(named::put(action));
             match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
                 Ok(_) => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
@@ -255,10 +257,10 @@ impl RecurringActions {
         }
     }
 
-    /// One recurring action.
+    /// One recurring action, by its id or its name. So it is for everything that takes an id here.
     ///
     /// # Errors
-    /// `unknown-action` when there is none.
+    /// `unknown-action` when there is none, `ambiguous-name` when several have the name.
     pub async fn get(&self, scope: &Scope, id: &str) -> Result<RecurringAction, ActionError> {
         Ok(self.read(scope, id).await?.action)
     }
@@ -267,12 +269,16 @@ impl RecurringActions {
         decode(&self.record(scope, id).await?)
     }
 
-    async fn record(&self, scope: &Scope, id: &str) -> Result<Record, ActionError> {
-        let unknown = || ActionError::Unknown { what: "recurring action", id: id.chars().take(64).collect() };
+    /// The record of an action, by its id or else by its name.
+    async fn record(&self, scope: &Scope, id_or_name: &str) -> Result<Record, ActionError> {
         // Ids are UUIDs: with anything else one could ask for other records.
-        let id: uuid::Uuid = id.parse().map_err(|_| unknown())?;
-        let found = self.store.get_record(RECURRING_KIND, &record_id(scope, &id.to_string())).await?;
-        found.ok_or_else(unknown)
+        if let Ok(id) = id_or_name.parse::<uuid::Uuid>() {
+            let found = self.store.get_record(RECURRING_KIND, &record_id(scope, &id.to_string())).await?;
+            if let Some(found) = found {
+                return Ok(found);
+            }
+        }
+        self.named(scope, id_or_name).await
     }
 
     /// A page of recurring actions after a place, newest first.
@@ -303,7 +309,7 @@ impl RecurringActions {
             // One that cannot be read can be deleted all the same.
             let record = self.record(scope, id).await?;
             let (count, expect) = self.count(scope).await?;
-            let place = place_of(&record);
+            let (place, listed) = (place_of(&record), decode(&record).ok());
             let delete = RecordWrite::Delete {
                 kind: RECURRING_KIND.to_owned(),
                 id: record.id,
@@ -311,6 +317,7 @@ impl RecurringActions {
             };
             let mut writes = vec![delete, count_write(scope, count.saturating_sub(1), expect)?];
             writes.extend(place.map(|place| LISTING.delete(scope, place)));
+            writes.extend(listed.and_then(|stored| named::delete(&stored.action)));
             match self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
                 Ok(_) => {
                     tracing::info!(recurring_id = id, "recurring.delete");

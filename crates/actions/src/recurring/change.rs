@@ -6,6 +6,7 @@ use segno::store::ErrorKind;
 use super::book::{MAX_TRIES, RecurringActions, busy, check_end, never_fires};
 use super::history::HistoryEntry;
 use super::model::RecurringAction;
+use super::named;
 use super::pausing::Pause;
 use super::plan::Plan;
 use super::record::StoredRecurring;
@@ -117,7 +118,8 @@ impl RecurringActions {
         }
         plan.conclude(&*self.store, stored.action.before(), action, self.now()).await?;
         let entries: Vec<HistoryEntry> = plan.entries().cloned().collect();
-        let batch = plan.into_batch(action, stored.version, self.options.keep_history)?;
+        let mut batch = plan.into_batch(action, stored.version, self.options.keep_history)?;
+        batch.writes.extend(named::renamed(&stored.action, action));
         match self.store.commit_records(batch).await {
             Ok(_) => {
                 entries.iter().for_each(|entry| entry.tell(&action.id));

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use segno::{RESERVED_LABEL_PREFIX, is_reserved_label};
+
 use super::model::RecurringAction;
+use super::named;
 use crate::action::ActionError;
 use crate::functions::HumanDuration;
 use crate::options::ActionOptions;
@@ -49,6 +52,7 @@ impl RecurringAction {
         options: &ActionOptions,
     ) -> Result<(), ActionError> {
         self.check_texts()?;
+        self.check_reserved()?;
         self.check_policy(schedule)?;
         let field = if self.schedule.every.is_some() { "every" } else { "cron_expr" };
         match schedule.smallest_gap() {
@@ -102,6 +106,17 @@ impl RecurringAction {
             }
         }
         check_pairs("labels", &self.labels)
+    }
+
+    /// Refuses what is Segno's own. One that was stored with it before can still be paused.
+    fn check_reserved(&self) -> Result<(), ActionError> {
+        self.name.as_deref().map_or(Ok(()), named::check_name)?;
+        if let Some(key) = self.labels.keys().find(|key| is_reserved_label(key)) {
+            let field: String = format!("labels.{key}").chars().take(MAX_TEXT_BYTES).collect();
+            let problem = format!("begins with {RESERVED_LABEL_PREFIX:?}, which is reserved for Segno");
+            return Err(ActionError::invalid(field, problem));
+        }
+        Ok(())
     }
 
     fn check_policy(&self, schedule: &Schedule) -> Result<(), ActionError> {

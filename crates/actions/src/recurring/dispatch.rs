@@ -17,7 +17,7 @@ use super::record::{DEDUP_KIND, dedup_id};
 use super::settle::settle;
 use crate::action::ActionError;
 use crate::ended::SUPERSEDED;
-use crate::functions::{FunctionName, Functions};
+use crate::functions::{FunctionName, Functions, Trigger};
 use crate::options::ActionOptions;
 use crate::schedule::Note;
 use crate::target::{Target, WantedStart};
@@ -37,6 +37,8 @@ pub(crate) struct Firing {
     pub(crate) note: Option<Note>,
     /// Whether those that run are cancelled.
     pub(crate) cancels: bool,
+    /// Whether a caller wants it, out of schedule.
+    pub(crate) is_manual: bool,
 }
 
 /// What is needed to fire.
@@ -80,6 +82,7 @@ impl Dispatcher<'_> {
             }
             Err(error) => return Err(error),
         };
+        let entry = HistoryEntry { is_manual: firing.is_manual, ..entry };
         plan.note(entry.clone());
         Ok(entry)
     }
@@ -128,6 +131,7 @@ impl Dispatcher<'_> {
             target: action.target()?,
             input: action.input(time, dedup_key)?,
             key: action.start_key(time),
+            trigger: Trigger::Schedule,
             gives_up_when_lost: false,
             settle: settle(&action.id, time, keep_ms)?,
         };

@@ -86,6 +86,9 @@ pub struct HistoryEntry {
     /// What daylight saving has to do with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
+    /// Whether a caller ran it, out of schedule.
+    #[serde(default, rename = "manual", skip_serializing_if = "std::ops::Not::not")]
+    pub is_manual: bool,
     /// The instance of its call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instance: Option<String>,
@@ -112,6 +115,7 @@ impl HistoryEntry {
             reason: None,
             detail: None,
             note: None,
+            is_manual: false,
             instance: None,
             outcome: None,
             ended_at: None,

@@ -17,6 +17,8 @@
 //! | `pausing.rs` | pausing and resuming |
 //! | `explain.rs` | why something did or did not run |
 //! | `backfill.rs` | running what lies in the past |
+//! | `run.rs` | running one now, out of schedule |
+//! | `named.rs` | the index by name |
 
 pub(crate) mod advance;
 mod backfill;
@@ -31,10 +33,12 @@ mod ending;
 mod explain;
 pub(crate) mod history;
 mod model;
+mod named;
 mod pausing;
 pub(crate) mod plan;
 mod policy;
 pub(crate) mod record;
+mod run;
 pub(crate) mod settle;
 
 pub use backfill::{Backfill, BackfillLine, BackfillOutcome};
@@ -42,6 +46,8 @@ pub use book::{NewRecurringAction, RecurringActions};
 pub use explain::Explanation;
 pub use history::{Decision, HistoryEntry, Outcome, SkipReason};
 pub use model::{Progress, RecurringAction, RecurringActionTemplate, RunningOccurrence};
+pub use named::MAX_CANDIDATES;
 pub use pausing::Pause;
 pub use policy::{MissedPolicy, OverlapPolicy, RecurringPolicy};
 pub use record::{RECURRING_HISTORY_KIND, RECURRING_KIND};
+pub use run::{MAX_RUN_KEY_BYTES, Run, RunAnswer};

@@ -145,7 +145,7 @@ async fn entries_before(
     store.list_records(request).await?.iter().map(decode_history).collect()
 }
 
-async fn is_stored(
+pub(super) async fn is_stored(
     store: &dyn Store,
     action: &RecurringAction,
     time: Timestamp,

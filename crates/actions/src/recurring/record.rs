@@ -7,6 +7,9 @@
 //! | `segno.recurring-order` | `namespace/tenant/` and its [place](crate::listing::Place) | | nothing: the listing, newest first |
 //! | `segno.recurring-order-built` | `namespace/tenant/` | | nothing: that the listing is complete |
 //! | `segno.recurring-count` | `namespace/tenant/` | | how many recurring actions there are |
+//! | `segno.recurring-run` | `namespace/tenant/id/` and a hash of the key | | what became of a run out of schedule, as JSON; it has a life |
+//! | `segno.recurring-name` | `namespace/tenant/`, a hash of the name, `/` and the id | | nothing: the index by name |
+//! | `segno.recurring-name-built` | `namespace/tenant/` | | nothing: that the index by name is complete |
 //! | `segno.action-dedup` | `namespace/tenant/` and a hash of the key | | that a dedup key was seen; it has a life |
 
 use std::time::Duration;
@@ -19,6 +22,7 @@ use sha2::{Digest, Sha256};
 
 use super::history::HistoryEntry;
 use super::model::RecurringAction;
+use super::run::Run;
 use crate::action::ActionError;
 use crate::functions::Scope;
 use crate::listing::{Index, Place};
@@ -35,6 +39,9 @@ pub(crate) const COUNT_KIND: &str = "segno.recurring-count";
 
 /// Kind of the records that say that a dedup key was seen.
 pub(crate) const DEDUP_KIND: &str = "segno.action-dedup";
+
+/// Kind of the records that say that the key of a run was used.
+pub(crate) const RUN_KIND: &str = "segno.recurring-run";
 
 /// The form in which all of them are stored.
 const FORMAT: u32 = 1;
@@ -80,6 +87,12 @@ pub(crate) fn dedup_id(scope: &Scope, key: &str) -> String {
     format!("{}{hash}", scope.id_prefix())
 }
 
+/// The id of the record that says that the key of a run was used.
+pub(crate) fn run_id(scope: &Scope, id: &str, key: &str) -> String {
+    let hash: String = Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}{hash}", history_prefix(scope, id))
+}
+
 pub(crate) fn decode(record: &Record) -> Result<StoredRecurring, ActionError> {
     let action: RecurringAction = read(record)?;
     let id = record_id(&action.scope(), &action.id);
@@ -90,6 +103,10 @@ pub(crate) fn decode(record: &Record) -> Result<StoredRecurring, ActionError> {
 }
 
 pub(crate) fn decode_history(record: &Record) -> Result<HistoryEntry, ActionError> {
+    read(record)
+}
+
+pub(crate) fn decode_run(record: &Record) -> Result<Run, ActionError> {
     read(record)
 }
 
@@ -186,6 +203,18 @@ impl RecurringAction {
             body: write(&(&self.id, time))?,
         })
     }
+}
+
+/// The write that says what became of a run. It fails if its key was used before.
+pub(crate) fn run_write(id: String, run: &Run, keep: Duration) -> Result<RecordWrite, ActionError> {
+    Ok(RecordWrite::Put {
+        kind: RUN_KIND.to_owned(),
+        id,
+        expect: Expect::Absent,
+        due_at_ms: None,
+        time_to_live: Some(keep),
+        body: write(run)?,
+    })
 }
 
 /// The write that says how many there are.

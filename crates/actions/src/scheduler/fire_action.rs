@@ -6,8 +6,9 @@ use segno::store::{OrchestratorMessage, Record, RecordBatch};
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::record::decode;
 use crate::action::settle::settle;
-use crate::action::{ActionError, ActionStatus, OnRestart, StoredAction};
+use crate::action::{ActionError, ActionStatus, ActionTrigger, OnRestart, StoredAction};
 use crate::ended::Ended;
+use crate::functions::Trigger;
 use crate::moment::{due_ms, timestamp};
 use crate::recurring::dispatch::is_for_ever;
 use crate::target::WantedStart;
@@ -58,6 +59,10 @@ impl Scheduler {
             target: action.target()?,
             input: action.tool_input.clone(),
             key: format!("action:{}:{}", action.id, action.trigger.at()),
+            trigger: match action.trigger {
+                ActionTrigger::Scheduled { .. } => Trigger::Action,
+                ActionTrigger::Webhook { .. } => Trigger::Hook,
+            },
             gives_up_when_lost: action.on_restart == OnRestart::Fail,
             settle: settle(action.id, keep_ms)?,
         };

@@ -103,7 +103,8 @@ impl Scheduler {
                         options: &self.options,
                         current_trace: self.current_trace,
                     };
-                    let fired = dispatcher.fire(action, Firing { time, note, cancels }, now, plan).await;
+                    let firing = Firing { time, note, cancels, is_manual: false };
+                    let fired = dispatcher.fire(action, firing, now, plan).await;
                     match (fired, before_step) {
                         // What was decided before is committed; the occurrence is still due, and comes next.
                         (Err(error), Some(before_step)) if is_refused_check(&error) => {

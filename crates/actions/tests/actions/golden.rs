@@ -17,7 +17,7 @@ use segno_actions::action::{Action, ActionDb, OnRestart};
 use segno_actions::functions::{HumanDuration, Scope};
 use segno_actions::hooks::{Headers, Hook, HookSettings, Hooks, Incoming, ListEvents, ListPayloads};
 use segno_actions::recurring::{
-    HistoryEntry, NewRecurringAction, OverlapPolicy, Pause, RecurringAction, RecurringActions,
+    HistoryEntry, NewRecurringAction, OverlapPolicy, Pause, RecurringAction, RecurringActions, Run,
 };
 use segno_actions::schedule::{Gap, Overlap, ScheduleSpec, Zones};
 use segno_testkit::histories::{self, History};
@@ -29,7 +29,7 @@ use crate::recurring::every;
 use crate::support::World;
 
 /// Every kind of record of this crate but those of functions.
-const KINDS: [&str; 11] = [
+const KINDS: [&str; 12] = [
     "segno.action",
     "segno.action-dedup",
     "segno.action-run",
@@ -41,6 +41,7 @@ const KINDS: [&str; 11] = [
     "segno.recurring",
     "segno.recurring-count",
     "segno.recurring-history",
+    "segno.recurring-run",
 ];
 
 /// Stands for the version of the zone database, which changes.
@@ -97,6 +98,11 @@ async fn recurring_actions(world: &World) {
     book.create(&scope, numbered(6, NewRecurringAction { schedule: at, ..every(60, "note", json!({})) }))
         .await
         .unwrap();
+    let later = ScheduleSpec::at(world.at(900_000));
+    book.create(&scope, numbered(7, NewRecurringAction { schedule: later, ..every(60, "note", json!({})) }))
+        .await
+        .unwrap();
+    book.run(&scope, &Uuid::from_u128(7).to_string(), "once more").await.unwrap();
 }
 
 async fn actions(world: &World) {
@@ -303,6 +309,8 @@ fn every_record_that_was_ever_stored_is_read() {
         let again = |value: &Value| match record["kind"].as_str().unwrap() {
             "segno.recurring" => serde_json::from_value::<RecurringAction>(value["value"].clone())
                 .map(|action| json!({"format": 1, "value": action})),
+            "segno.recurring-run" => serde_json::from_value::<Run>(value["value"].clone())
+                .map(|run| json!({"format": 1, "value": run})),
             "segno.recurring-history" => serde_json::from_value::<HistoryEntry>(value["value"].clone())
                 .map(|entry| json!({"format": 1, "value": entry})),
             "segno.action" => serde_json::from_value::<Action>(value["action"].clone()).map(

@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, RequestBuilder};
 
 use super::retry::IDEMPOTENCY_KEY;
-use super::{Client, ClientError};
+use super::{Client, ClientError, PageRequest};
 use crate::history::{ExecutionList, History};
 use crate::instance::{
     Accepted, Bulk, BulkResult, CustomStatus, Deleted, Instance, InstanceList, ListInstances, Reason,
@@ -69,20 +69,24 @@ impl Client {
         self.get_with(&["v1", "instances", id, "history"], &query).await
     }
 
-    /// All executions.
+    /// A page of the executions, newest first.
     ///
     /// # Errors
     /// `not-found` when there is no such instance.
-    pub async fn executions(&self, id: &str) -> Result<ExecutionList, ClientError> {
-        self.get(&["v1", "instances", id, "executions"]).await
+    pub async fn executions(
+        &self,
+        id: &str,
+        page: impl Into<PageRequest>,
+    ) -> Result<ExecutionList, ClientError> {
+        self.get_with(&["v1", "instances", id, "executions"], &page.into()).await
     }
 
-    /// The instance and its descendants.
+    /// A page of the instance and its descendants.
     ///
     /// # Errors
     /// `not-found` when there is no such instance.
-    pub async fn tree(&self, id: &str) -> Result<Tree, ClientError> {
-        self.get(&["v1", "instances", id, "tree"]).await
+    pub async fn tree(&self, id: &str, page: impl Into<PageRequest>) -> Result<Tree, ClientError> {
+        self.get_with(&["v1", "instances", id, "tree"], &page.into()).await
     }
 
     /// The custom status; waits up to so long for a version above `after`.

@@ -2,6 +2,7 @@
 
 mod actions;
 mod audit;
+mod dead_letters;
 mod error;
 mod functions;
 mod hooks;

@@ -9,7 +9,8 @@ use super::{Client, ClientError, PageRequest};
 use crate::Json;
 use crate::recurring::{
     BackfillRecurring, Backfilled, PauseRecurring, RecurringAction, RecurringCreated, RecurringExplanation,
-    RecurringFields, RecurringHistory, RecurringList, RecurringPreview, RecurringState,
+    RecurringFields, RecurringHistory, RecurringList, RecurringPreview, RecurringRun, RecurringState,
+    RunRecurring,
 };
 
 impl Client {
@@ -79,6 +80,14 @@ impl Client {
     /// `unknown-action` when there is none, `invalid-action` when there is no occurrence left.
     pub async fn resume_recurring(&self, id: &str) -> Result<RecurringState, ClientError> {
         self.post(&["v1", "recurring", id, "resume"], &serde_json::json!({})).await
+    }
+
+    /// Runs a recurring action now, out of schedule.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `action-state` when another run is in the way.
+    pub async fn run_recurring(&self, id: &str, run: &RunRecurring) -> Result<RecurringRun, ClientError> {
+        self.post(&["v1", "recurring", id, "run"], run).await
     }
 
     /// What became of its occurrences, newest first.

@@ -6,6 +6,7 @@ use segno::clock::SystemClock;
 use segno_server::HumanDuration;
 use segno_server::schedule::{Daylight, Gap, Overlap, ScheduleError, ScheduleSpec, Zones};
 
+use super::run::RunArguments;
 use crate::exit::Failure;
 use crate::moment::{self, Moment, anytime_help, future_help, past_help};
 use crate::output::{Output, Paging};
@@ -49,6 +50,9 @@ pub enum RecurringVerb {
     /// Let a paused recurring action go on.
     #[command(after_help = "Example:\n  segno recurring resume ID")]
     Resume(One),
+    /// Run a recurring action now, out of schedule, whether or not it is paused.
+    #[command(after_help = "Example:\n  segno recurring run nightly-digest --run-key rerun-of-monday")]
+    Run(RunArguments),
     /// Delete a recurring action.
     #[command(after_help = "Example:\n  segno recurring delete ID")]
     Delete(One),

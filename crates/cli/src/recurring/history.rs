@@ -35,9 +35,10 @@ pub async fn history(arguments: History, output: &Output) -> Result<(), Failure>
 
 fn decision(entry: &RecurringEntry) -> String {
     let count = entry.count.map(|count| format!(" {count} times")).unwrap_or_default();
+    let count = if entry.manual { format!("{count} manually") } else { count };
     match &entry.reason {
         Some(reason) => format!("{}{count}: {reason}", entry.decision),
-        None => entry.decision.clone(),
+        None => format!("{}{count}", entry.decision),
     }
 }
 

@@ -6,6 +6,7 @@ mod fields;
 mod history;
 mod list;
 mod preview;
+mod run;
 mod steer;
 
 use crate::exit::Failure;
@@ -22,6 +23,7 @@ pub async fn run(arguments: RecurringArguments, output: &Output) -> Result<(), F
         RecurringVerb::Show(arguments) => list::show(arguments, output).await,
         RecurringVerb::Pause(arguments) => steer::pause(arguments, output).await,
         RecurringVerb::Resume(arguments) => steer::resume(arguments, output).await,
+        RecurringVerb::Run(arguments) => run::run(arguments, output).await,
         RecurringVerb::Delete(arguments) => steer::delete(arguments, output).await,
         RecurringVerb::History(arguments) => history::history(arguments, output).await,
         RecurringVerb::Explain(arguments) => history::explain(arguments, output).await,

@@ -7,8 +7,12 @@ use segno_api::Client;
 use segno_api::instance::{BulkAction, Status};
 use segno_server::HumanDuration;
 
+use super::audit::AuditArguments;
+use super::dead_letters::DeadLettersArguments;
+use super::executions::ExecutionsArguments;
 use super::hook::arguments::Hook;
 use super::profiles;
+use super::tree::TreeArguments;
 use crate::exit::Failure;
 use crate::moment::{self, Moment, future_help, past_help};
 use crate::output::{Output, Paging};
@@ -84,6 +88,12 @@ pub enum RemoteCommand {
     /// Print the events of an instance.
     #[command(after_help = "Examples:\n  segno history ada --full\n  segno history ada -o jsonl")]
     History(History),
+    /// Show an instance and its descendants.
+    #[command(after_help = "Example:\n  segno tree order-7")]
+    Tree(TreeArguments),
+    /// List the executions of an instance, newest first.
+    #[command(after_help = "Example:\n  segno executions ada")]
+    Executions(ExecutionsArguments),
     /// Wait for the end of an instance and print its result.
     #[command(after_help = "Example:\n  segno wait ada --timeout 1m")]
     Wait(Wait),
@@ -121,6 +131,12 @@ pub enum RemoteCommand {
     Functions(Functions),
     /// Look after webhooks.
     Hook(Hook),
+    /// Look after what was given up: messages, turns and activities.
+    #[command(name = "dead-letters")]
+    DeadLetters(DeadLettersArguments),
+    /// Show which key changed what, newest first. Needs an administrator's key.
+    #[command(after_help = "Example:\n  segno audit --action cancel --since 1d")]
+    Audit(AuditArguments),
     /// Show which workers are connected.
     #[command(after_help = "Example:\n  segno workers")]
     Workers(Workers),
@@ -197,6 +213,9 @@ pub struct Filter {
     /// Only of this orchestration.
     #[arg(long)]
     pub orchestration: Option<String>,
+    /// Only calls of this function, whatever made them.
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
     /// Only with this label; of several, all must hold.
     #[arg(long, value_name = "KEY=VALUE")]
     pub label: Vec<String>,
@@ -246,7 +265,7 @@ pub struct One {
 #[derive(Debug, Args)]
 pub struct Tail {
     /// Id of the instance; what happens to all instances without it.
-    #[arg(conflicts_with_all = ["prefix", "status", "orchestration", "label"])]
+    #[arg(conflicts_with_all = ["prefix", "status", "orchestration", "function", "label"])]
     pub id: Option<String>,
     /// Only ids that start with this.
     #[arg(long)]
@@ -257,6 +276,9 @@ pub struct Tail {
     /// Only of this orchestration.
     #[arg(long)]
     pub orchestration: Option<String>,
+    /// Only calls of this function, whatever made them.
+    #[arg(long, value_name = "NAME")]
+    pub function: Option<String>,
     /// Only with this label; of several, all must hold.
     #[arg(long, value_name = "KEY=VALUE")]
     pub label: Vec<String>,

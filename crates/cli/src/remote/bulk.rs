@@ -23,6 +23,7 @@ pub async fn run(arguments: Bulk, output: &Output) -> Result<(), Failure> {
             prefix: filter.prefix,
             status: filter.status,
             orchestration: filter.orchestration,
+            function: filter.function,
             label: filter.label,
             created_from: filter.created_from.map(|at| output.moment(at)),
             created_before: filter.created_before.map(|at| output.moment(at)),

@@ -1,6 +1,7 @@
 //! `segno history`: the events of an instance.
 
 use segno_api::Client;
+use segno_api::client::PageRequest;
 use segno_api::history::HistoryEvent;
 
 use super::arguments::History;
@@ -38,20 +39,20 @@ pub async fn run(arguments: History, output: &Output) -> Result<(), Failure> {
 
 /// Tells which other executions there are.
 async fn hint_of_others(client: &Client, id: &str, shown: u64, output: &Output) -> Result<(), Failure> {
-    let executions = client.executions(id).await?.executions;
-    let others: Vec<String> = executions
-        .iter()
-        .map(|one| one.execution)
-        .filter(|one| *one != shown)
-        .map(|one| one.to_string())
-        .collect();
     // The newest ones, because an instance that continues as new has thousands.
-    let left_out = others.len().saturating_sub(MAX_EXECUTIONS);
-    let earlier = if left_out > 0 { format!("{left_out} earlier, ") } else { String::new() };
+    let newest = PageRequest { limit: Some(MAX_EXECUTIONS + 1), cursor: None };
+    let page = client.executions(id, newest).await?;
+    let numbers = page.executions.iter().map(|one| one.execution).filter(|one| *one != shown);
+    let mut others: Vec<u64> = numbers.collect();
+    let are_left_out = page.next_cursor.is_some() || others.len() > MAX_EXECUTIONS;
+    others.truncate(MAX_EXECUTIONS);
+    others.reverse();
+    let earlier = if are_left_out { "earlier ones (`segno executions`), " } else { "" };
     if !others.is_empty() {
+        let others: Vec<String> = others.iter().map(u64::to_string).collect();
         output.hint(&format!(
             "this is execution {shown}; there are others, to be shown with --execution: {earlier}{}",
-            others[left_out..].join(", ")
+            others.join(", ")
         ));
     }
     Ok(())

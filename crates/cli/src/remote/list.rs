@@ -1,6 +1,6 @@
 //! `segno list`: instances, newest first.
 
-use segno_api::instance::{ListInstances, Status};
+use segno_api::instance::{Kind, ListInstances, Status};
 
 use super::arguments::List;
 use crate::exit::Failure;
@@ -14,6 +14,7 @@ pub async fn run(arguments: List, output: &Output) -> Result<(), Failure> {
         prefix: filter.prefix,
         status: filter.status,
         orchestration: filter.orchestration,
+        function: filter.function,
         label: filter.label,
         created_from: filter.created_from.map(|at| output.moment(at)),
         created_before: filter.created_before.map(|at| output.moment(at)),
@@ -26,17 +27,23 @@ pub async fn run(arguments: List, output: &Output) -> Result<(), Failure> {
         Ok(Page::of(page.instances, Vec::new(), page.next_cursor))
     });
     let page = page.await?;
-    let mut rows = Rows::new(["id", "orchestration", "status", "created", "ended"]);
+    let mut rows = Rows::new(["id", "name", "kind", "status", "created", "ended"]);
     for instance in &page.items {
         rows.add([
             instance.id.clone(),
-            instance.orchestration.clone().unwrap_or_default(),
+            instance.shown_name().unwrap_or_default().to_owned(),
+            kind(instance.kind).to_owned(),
             status(instance.status),
             output.time(instance.created_at),
             output.time_or_none(instance.completed_at),
         ]);
     }
     output.list(&page, &rows)
+}
+
+/// What made an instance, for people.
+pub fn kind(kind: Option<Kind>) -> &'static str {
+    kind.map_or("workflow", Kind::as_str)
 }
 
 /// A state as it is written in the API.

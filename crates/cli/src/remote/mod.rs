@@ -1,7 +1,11 @@
 //! All that talks to a server, one file per verb.
 
 pub mod arguments;
+mod audit;
 mod bulk;
+mod call;
+mod dead_letters;
+mod executions;
 mod functions;
 mod health;
 mod history;
@@ -15,6 +19,7 @@ mod steer;
 mod tail;
 mod timeline;
 mod top;
+mod tree;
 mod wait;
 
 use arguments::RemoteCommand;
@@ -42,6 +47,10 @@ pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure>
         RemoteCommand::Invoke(arguments) => invoke::run(arguments, output).await,
         RemoteCommand::Functions(arguments) => functions::run(arguments, output).await,
         RemoteCommand::Hook(arguments) => hook::run(arguments, output).await,
+        RemoteCommand::Tree(arguments) => tree::run(arguments, output).await,
+        RemoteCommand::Executions(arguments) => executions::run(arguments, output).await,
+        RemoteCommand::Audit(arguments) => audit::run(arguments, output).await,
+        RemoteCommand::DeadLetters(arguments) => dead_letters::run(arguments, output).await,
         RemoteCommand::Workers(arguments) => functions::workers(arguments, output).await,
         RemoteCommand::Logs(arguments) => functions::logs(arguments, output).await,
         RemoteCommand::Queues(arguments) => top::queues(arguments, output).await,

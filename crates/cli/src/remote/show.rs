@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::arguments::One;
 use super::history::{self, shortened};
-use super::list::status;
-use super::timeline;
+use super::list::{kind, status};
+use super::{call, timeline};
 use crate::exit::Failure;
 use crate::output::{Output, Table};
 
@@ -28,15 +28,26 @@ pub async fn run(arguments: One, output: &Output) -> Result<(), Failure> {
     let now_ms = i64::try_from(SystemClock::shared().now_ms()).unwrap_or(i64::MAX);
     let drawing = timeline::draw(&events, now_ms);
     let legend = timeline::legend(&drawing);
-    let text = format!("{}\n{drawing}{legend}", table(&instance, output).to_text(output.colours));
+    let mut table = table(&instance, output);
+    if let Some(call) = &instance.call {
+        table = call::lines(table, call, output);
+    }
+    let text = format!("{}\n{drawing}{legend}", table.to_text(output.colours));
     output.text(&Shown { instance, events }, &text)
 }
 
 fn table(instance: &Instance, output: &Output) -> Table {
     let mut table = Table::default().line("id", &instance.id);
     let version = instance.version.as_deref().unwrap_or_default();
-    if let Some(orchestration) = &instance.orchestration {
-        table = table.line("orchestration", format!("{orchestration} {version}"));
+    match (&instance.function, &instance.orchestration) {
+        (Some(function), _) => table = table.line("function", function),
+        (None, Some(orchestration)) => {
+            table = table.line("orchestration", format!("{orchestration} {version}"));
+        }
+        (None, None) => {}
+    }
+    if instance.kind.is_some() {
+        table = table.line("kind", kind(instance.kind));
     }
     table = table.line("status", status(instance.status));
     let optional = [

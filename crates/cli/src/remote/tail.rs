@@ -36,11 +36,11 @@ impl Source {
 
 /// Does it.
 pub async fn run(arguments: Tail, output: &Output) -> Result<(), Failure> {
-    let Tail { id, prefix, status, orchestration, label, connection } = arguments;
+    let Tail { id, prefix, status, orchestration, function, label, connection } = arguments;
     let mut client = connection.client(output)?;
     let source = match id {
         Some(id) => Source::Instance(id),
-        None => Source::All(FollowChanges { prefix, status, orchestration, label }),
+        None => Source::All(FollowChanges { prefix, status, orchestration, function, label }),
     };
     let mut last = None;
     let mut pause = FIRST_PAUSE;
@@ -80,8 +80,8 @@ fn line(data: &str, output: &Output) -> String {
     if let Ok(change) = serde_json::from_str::<Change>(data) {
         let name = serde_json::to_value(change.change).unwrap_or_default();
         let name = name.as_str().unwrap_or_default();
-        let orchestration = change.orchestration.unwrap_or_default();
-        return format!("{}  {name:<16}  {orchestration:<20}  {}\n", output.exact_time(change.at), change.id);
+        let what = change.function.or(change.orchestration).unwrap_or_default();
+        return format!("{}  {name:<16}  {what:<20}  {}\n", output.exact_time(change.at), change.id);
     }
     match serde_json::from_str::<HistoryEvent>(data) {
         Ok(event) => {

@@ -107,6 +107,25 @@ impl Axis {
     }
 }
 
+/// The activity that runs functions, and what is read of its input.
+const FUNCTION: &str = "function";
+
+#[derive(Deserialize)]
+struct FunctionCall {
+    input: FunctionInput,
+}
+
+#[derive(Deserialize)]
+struct FunctionInput {
+    function: String,
+}
+
+/// The function that an activity runs, if it is the one that runs functions.
+fn function_of(activity: &str, data: &str) -> Option<String> {
+    let call: FunctionCall = serde_json::from_str(data).ok().filter(|_| activity == FUNCTION)?;
+    Some(call.input.function)
+}
+
 fn spans(events: &[HistoryEvent]) -> Vec<Span> {
     let mut spans = BTreeMap::<u64, Span>::new();
     for event in events {
@@ -114,7 +133,9 @@ fn spans(events: &[HistoryEvent]) -> Vec<Span> {
         let at_ms = event.at.as_millisecond();
         let name = data.name.unwrap_or_default();
         let opened = match event.kind.as_str() {
-            "ActivityScheduled" => Some(name.clone()),
+            "ActivityScheduled" => {
+                Some(function_of(&name, event.data.text()).unwrap_or_else(|| name.clone()))
+            }
             "TimerCreated" => Some("timer".to_owned()),
             "SubOrchestrationScheduled" => Some(format!("child {name}")),
             "MessageSubscribed" => Some(format!("wait for {name}")),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::event::{Event, Output};
 use crate::failure::Failure;
 use crate::payload::Payload;
-use crate::store::{ExecutionStatus, InstanceCursor, InstanceInfo};
+use crate::store::{ExecutionInfo, ExecutionStatus, InstanceCursor, InstanceInfo};
 
 /// An instance as it was when it was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -134,6 +134,15 @@ pub struct EventList {
     /// The events.
     pub events: Vec<Event>,
     /// After which event the next page starts; `None` when this is the last.
+    pub next: Option<u64>,
+}
+
+/// A page of executions, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExecutionList {
+    /// The executions.
+    pub executions: Vec<ExecutionInfo>,
+    /// Before which execution the next page begins; `None` when this is the last.
     pub next: Option<u64>,
 }
 

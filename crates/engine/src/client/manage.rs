@@ -1,14 +1,20 @@
 //! Finding, reading, deleting and pruning.
 
-use super::{Client, EventList, Instance, InstanceList};
+use futures_util::StreamExt;
+
+use super::{Client, EventList, ExecutionList, Instance, InstanceList};
 use crate::error::{Code, Error};
 use crate::event::Event;
 use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
 use crate::names;
 use crate::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, HistoryQuery, InstanceFilter, InstanceQuery,
-    InstanceTree, PruneOptions, PruneResult, QueueDepths, StoredEvent, SystemMetrics,
+    InstanceTree, PruneOptions, PruneResult, QueueDepths, QueuedWork, ScheduledActivityIdentifier,
+    StoredEvent, SystemMetrics,
 };
+
+/// Executions that are read at once.
+const CONCURRENT_READS: usize = 16;
 
 impl Client {
     /// What is known of an instance. One whose start is stored but has not been looked at yet is pending, with revision 0.
@@ -39,7 +45,7 @@ impl Client {
         Ok(InstanceList { instances, next: page.next })
     }
 
-    /// The instance and all its descendants.
+    /// The instance and all its descendants, by their ids. [`Client::tree_page`] reads a large tree in parts.
     ///
     /// # Errors
     /// `not-found` when there is no such instance.
@@ -83,6 +89,49 @@ impl Client {
     /// Those of the store.
     pub async fn executions(&self, instance: &str) -> Result<Vec<u64>, Error> {
         Ok(self.store.list_executions(instance).await?)
+    }
+
+    /// Executions that are stored, newest first: at most `limit` before `before`, or from the current one on. A limit of 0 is
+    /// the default of 100; the most is [`MAX_PAGE_ROWS`]. What it costs does not depend on how many there are.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance, `invalid-option` when the limit is too high.
+    pub async fn execution_page(
+        &self,
+        instance: &str,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<ExecutionList, Error> {
+        let limit = page_rows(limit)?;
+        let current = self.store.get_instance_info(instance).await?.current_execution_id;
+        let newest = before.map_or(current, |before| before.saturating_sub(1).min(current));
+        // They are numbered without gaps, and pruning removes the oldest: the first that is missing is the end.
+        let numbers = (1..=newest).rev().take(limit + 1);
+        let reads = numbers.map(|number| self.store.get_execution_info(instance, number));
+        let mut reads = futures_util::stream::iter(reads).buffered(CONCURRENT_READS);
+        let mut executions = Vec::new();
+        while let Some(read) = reads.next().await {
+            match read {
+                Ok(info) => executions.push(info),
+                Err(error) if error.kind() == ErrorKind::NotFound => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let is_more = executions.len() > limit;
+        executions.truncate(limit);
+        let next = executions.last().filter(|_| is_more).map(|last| last.execution_id);
+        Ok(ExecutionList { executions, next })
+    }
+
+    /// How an activity stands in the worker queue; `None` when it is not there.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn queued_activity(
+        &self,
+        activity: &ScheduledActivityIdentifier,
+    ) -> Result<Option<QueuedWork>, Error> {
+        Ok(self.store.queued_activity(activity).await?)
     }
 
     /// What is known of one execution.
@@ -155,7 +204,7 @@ impl Client {
 }
 
 /// Rows of a page, or why there cannot be so many.
-fn page_rows(limit: usize) -> Result<usize, Error> {
+pub(super) fn page_rows(limit: usize) -> Result<usize, Error> {
     /// Without a limit.
     const DEFAULT_ROWS: usize = 100;
     match limit {

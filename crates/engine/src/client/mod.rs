@@ -9,6 +9,7 @@ mod manage;
 mod restart;
 mod send;
 mod start;
+mod tree;
 mod wait;
 
 use std::sync::Arc;
@@ -17,11 +18,12 @@ use crate::ids::{IdSource, SystemIds};
 use crate::store::Store;
 
 pub use bulk::{Bulk, BulkResult};
-pub use dead_letters::DeadLetters;
-pub use instance::{EventList, Instance, InstanceList};
+pub use dead_letters::{DeadLetterQuery, DeadLetters, ResubmitCall, ResubmittedLetter, UnreadableLetter};
+pub use instance::{EventList, ExecutionList, Instance, InstanceList};
 pub use restart::{RestartCall, RestartedInstance};
 pub use send::SendCall;
 pub use start::{OnConflict, StartCall, StartedInstance};
+pub use tree::{MAX_TREE_DEPTH, TreeNode, TreePage, TreeQuery};
 pub use wait::{ResultCall, StatusCall, StatusChange};
 
 /// Talks to instances through a store. Cheap to clone.

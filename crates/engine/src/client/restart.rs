@@ -28,6 +28,7 @@ pub struct RestartCall {
     client: Client,
     instance: String,
     unended: UnendedExecution,
+    after_execution_id: Option<u64>,
     started: Option<Arc<Started>>,
     request_id: Option<Uuid>,
     traceparent: Option<String>,
@@ -50,6 +51,7 @@ impl Client {
             client: self.clone(),
             instance: instance.into(),
             unended: UnendedExecution::Refuse,
+            after_execution_id: None,
             started: None,
             request_id: None,
             traceparent: None,
@@ -132,6 +134,12 @@ impl RestartCall {
         self
     }
 
+    /// Only if this is the current execution: the restart is refused with `instance-running` when another one has begun since.
+    pub fn after_execution(mut self, execution_id: u64) -> Self {
+        self.after_execution_id = Some(execution_id);
+        self
+    }
+
     /// Begins with the name, input and labels of this start instead of those of the last one; [`Client::started_with`] reads
     /// that.
     pub fn begin_with(mut self, started: Arc<Started>) -> Self {
@@ -153,7 +161,15 @@ impl RestartCall {
     }
 
     async fn send(self) -> Result<RestartedInstance, Error> {
-        let RestartCall { client, instance, unended, started: given, request_id, traceparent } = self;
+        let RestartCall {
+            client,
+            instance,
+            unended,
+            after_execution_id,
+            started: given,
+            request_id,
+            traceparent,
+        } = self;
         names::check_instance_id(&instance)?;
         if let Some(traceparent) = &traceparent {
             names::check_name("traceparent", traceparent)?;
@@ -169,6 +185,9 @@ impl RestartCall {
             let is_repetition = request_id.is_some() && client.begun_by(&info, seed).await?;
             if is_repetition {
                 return Ok(RestartedInstance { instance, execution_id: info.current_execution_id });
+            }
+            if after_execution_id.is_some_and(|after| after != info.current_execution_id) {
+                return Err(has_gone_on(&info));
             }
             if !info.status.is_terminal() && unended == UnendedExecution::Refuse {
                 return Err(still_runs(&info));
@@ -225,6 +244,11 @@ impl Client {
         }
     }
 
+    /// Whether the current execution of an instance began by this request.
+    pub(super) async fn is_begun_by(&self, info: &InstanceInfo, request_id: Uuid) -> Result<bool, Error> {
+        self.begun_by(info, seed_of(request_id)).await
+    }
+
     /// Why an instance without a row cannot be started again.
     async fn absent(&self, instance: &str) -> Result<Error, Error> {
         if self.store.queued_start_ms(instance).await?.is_some() {
@@ -242,6 +266,12 @@ pub(super) fn seed_of(request_id: Uuid) -> u64 {
 fn still_runs(info: &InstanceInfo) -> Error {
     let InstanceInfo { instance_id, status, .. } = info;
     let message = format!("instance {instance_id:?} has not ended ({status}); cancel it first, or use force");
+    Error::new(Code::InstanceRunning, message)
+}
+
+fn has_gone_on(info: &InstanceInfo) -> Error {
+    let InstanceInfo { instance_id, current_execution_id, .. } = info;
+    let message = format!("instance {instance_id:?} has begun execution {current_execution_id} meanwhile");
     Error::new(Code::InstanceRunning, message)
 }
 

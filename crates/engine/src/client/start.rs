@@ -49,7 +49,7 @@ pub struct StartCall<O> {
     id: Option<String>,
     /// Boxed, because it is handed on several times.
     start: Box<StartOrchestration>,
-    /// What is wrong with the input.
+    /// What is wrong with the input or a label.
     refusal: Option<Box<Error>>,
     delay: Option<Duration>,
     on_conflict: OnConflict,
@@ -95,9 +95,29 @@ impl<O> StartCall<O> {
         self
     }
 
-    /// Puts a label on the instance.
-    pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
-        self.start.labels.insert(key.into(), value.into());
+    /// Puts a label on the instance. One that begins with [`RESERVED_LABEL_PREFIX`](crate::RESERVED_LABEL_PREFIX) is refused
+    /// with `invalid-label`.
+    pub fn label(self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        let key = key.into();
+        let checked = names::check_unreserved_label(&key);
+        self.with_label(checked, key, value.into())
+    }
+
+    /// Puts a label of Segno itself on the instance: for crates that start instances for others and must not be taken for
+    /// them. It does not count among the labels of the instance, and code cannot change it.
+    pub fn reserved_label(self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        let key = key.into();
+        let checked = names::check_reserved_label(&key);
+        self.with_label(checked, key, value.into())
+    }
+
+    fn with_label(mut self, checked: Result<(), Error>, key: String, value: String) -> Self {
+        match checked {
+            Ok(()) => {
+                self.start.labels.insert(key, value);
+            }
+            Err(error) => self.refusal = self.refusal.or(Some(Box::new(error))),
+        }
         self
     }
 

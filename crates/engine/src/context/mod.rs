@@ -182,9 +182,11 @@ impl Context {
     /// Sets a label that instances can be found by.
     ///
     /// # Errors
-    /// A configuration failure when the labels break their limits.
+    /// A configuration failure when the labels break their limits, or the label is one of Segno
+    /// ([`RESERVED_LABEL_PREFIX`](crate::RESERVED_LABEL_PREFIX)).
     pub fn set_label(&self, key: impl Into<String>, value: impl Into<String>) -> Result<(), Failure> {
         let (key, value) = (key.into(), value.into());
+        names::check_unreserved_label(&key).map_err(|error| from_engine_error(&error))?;
         let mut journal = self.shared.journal();
         let mut labels = journal.labels.clone();
         labels.insert(key.clone(), value.clone());
@@ -194,8 +196,11 @@ impl Context {
         Ok(())
     }
 
-    /// Removes a label.
+    /// Removes a label. Those of Segno stay.
     pub fn remove_label(&self, key: &str) {
+        if names::is_reserved_label(key) {
+            return;
+        }
         let mut journal = self.shared.journal();
         journal.labels.remove(key);
         journal.command(EventKind::LabelUpdated { key: key.to_owned(), value: None });

@@ -2,7 +2,6 @@
 
 use super::turn::Turn;
 use super::unstarted;
-use crate::dead_letter::DeadLetter;
 use crate::event::ParentLink;
 use crate::store::{OrchestrationItem, OrchestratorMessage, RecordWrite, TurnLock};
 use crate::work_item::{ContinueAsNew, HAD_ENDED, StartOrchestration, WorkItem};
@@ -99,11 +98,10 @@ impl Turn<'_> {
                         reason,
                         "a message cannot be read; it is parked"
                     );
-                    let ids = &*self.shared.ids;
-                    let body = message.body.clone();
+                    let (instance, deliveries) = (&item.instance, item.attempt_count);
                     let letter =
-                        DeadLetter::of_orchestrator(ids, &item.instance, body, reason, item.fetched_at_ms);
-                    batch.records.push(letter.to_write());
+                        self.shared.letters().message(instance, deliveries, reason, item.fetched_at_ms);
+                    batch.records.extend(letter.writes(Some(message.body.clone())));
                 }
             }
         }
@@ -118,6 +116,6 @@ impl Turn<'_> {
         records: &mut Vec<RecordWrite>,
     ) {
         let sent = messages.iter().filter(|message| message.is_from_a_sender());
-        records.extend(sent.map(|message| self.letter(&item.instance, message, HAD_ENDED)));
+        records.extend(sent.flat_map(|message| self.letter(&item.instance, message, HAD_ENDED)));
     }
 }

@@ -6,13 +6,16 @@ use bytes::Bytes;
 
 use super::Shared;
 use super::observer::{self, InstanceChange};
-use crate::dead_letter::{DEAD_LETTER_KIND, DeadLetter};
+use crate::dead_letter::DEAD_LETTER_KIND;
 use crate::replay::{Execution, TurnPlan};
 use crate::store::{
     AckOrchestrationItem, AfterAck, CustomStatusChange, ErrorKind, ExecutionMetadata, ExecutionStatus,
     LockToken, ProviderError, TurnLock, engine_version,
 };
 use crate::telemetry;
+
+/// Deliveries of a message that was read and could not be taken.
+pub(super) const DELIVERED_ONCE: u32 = 1;
 
 /// The commit of a plan.
 pub(super) fn to_ack(
@@ -45,9 +48,9 @@ pub(super) fn to_ack(
         metadata.labels = Some(execution.labels());
     }
     let instance = &execution.id().instance;
-    let parked = plan.refused.into_iter().map(|(item, reason)| {
+    let parked = plan.refused.into_iter().flat_map(|(item, reason)| {
         let body = item.for_orchestrator(&**instance).body;
-        DeadLetter::of_orchestrator(&*shared.ids, instance, body, reason, now_ms).to_write()
+        shared.letters().message(instance, DELIVERED_ONCE, reason, now_ms).writes(Some(body))
     });
     AckOrchestrationItem {
         lock_token: token,

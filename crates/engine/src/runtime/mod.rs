@@ -30,6 +30,7 @@ use tokio::task::JoinHandle;
 
 use crate::client::Client;
 use crate::clock::{self, Clock, SystemClock};
+use crate::dead_letter::Letterbox;
 use crate::error::Error;
 use crate::ids::{IdSource, SystemIds};
 use crate::names;
@@ -229,6 +230,11 @@ impl RuntimeBuilder {
 }
 
 impl Shared {
+    /// Where the dead letters of this node are made.
+    fn letters(&self) -> Letterbox<'_> {
+        Letterbox { ids: &*self.ids, prefix: self.options.dead_letter_prefix }
+    }
+
     /// Asks the store until it gives a definite answer, or the node gives up its work. The call is told how often it was
     /// made before; `what` says in the log what could not be done.
     async fn insist<F>(&self, what: &str, mut call: impl FnMut(u32) -> F) -> Result<(), ProviderError>

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::retention::Retention;
+use crate::dead_letter::{LetterPrefix, no_prefix};
 use crate::error::{Code, Error};
 use crate::limits::DEFAULT_MAX_DELIVERIES;
 use crate::store::{DispatcherCapabilityFilter, TagFilter};
@@ -56,6 +57,9 @@ pub struct RuntimeOptions {
     pub capabilities: DispatcherCapabilityFilter,
     /// What is kept of finished instances and old executions; everything by default.
     pub retention: Retention,
+    /// What the ids of the dead letters of an instance begin with, by its id: a program with tenants lists those of one by it
+    /// ([`DeadLetterQuery::id_prefix`](crate::client::DeadLetterQuery)). Nothing by default.
+    pub dead_letter_prefix: LetterPrefix,
     /// How often this node renews the names of its orchestrations in the store, at most every six hours; `None` publishes none, and
     /// a server on the same store then refuses to start what only this node has. See [`published`](crate::published).
     pub publish_names_every: Option<Duration>,
@@ -81,6 +85,7 @@ impl Default for RuntimeOptions {
             session_idle_timeout: Duration::from_secs(300),
             capabilities: DispatcherCapabilityFilter::for_current_build(),
             retention: Retention::default(),
+            dead_letter_prefix: no_prefix,
             publish_names_every: Some(Duration::from_secs(60 * 60)),
         }
     }

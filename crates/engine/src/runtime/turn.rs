@@ -431,14 +431,20 @@ impl<'a> Turn<'a> {
         if let FetchedHistory::Unreadable(error) = &item.history {
             reason.push_str(&format!("; the history cannot be read: {error}"));
         }
+        let deliveries = item.attempt_count.saturating_sub(1);
+        let letter = self.shared.letters().turn(&item.instance, deliveries, reason.clone(), self.now_ms());
         let failure = Failure::new(Category::Poison, reason).code("too-many-deliveries");
         if item.status == Some(ExecutionStatus::ContinuedAsNew) {
             // The execution before has ended; the failure belongs to the next one.
             return match batch.continuation.take() {
-                Some(next) => self.fail_unstarted(&item, &[], Begin::next(*next, 0), failure, batch).await,
+                Some(next) => {
+                    batch.records.extend(letter.of_execution(next.execution_id).writes(None));
+                    self.fail_unstarted(&item, &[], Begin::next(*next, 0), failure, batch).await
+                }
                 None => self.after_end(&item, batch).await,
             };
         }
+        batch.records.extend(letter.of_execution(item.execution_id).writes(None));
         let history = self.readable_history(&item).await;
         self.fail_existing(&item, &history, failure, batch).await
     }

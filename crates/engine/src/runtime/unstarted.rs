@@ -10,7 +10,6 @@ use super::turn::{Stop, Turn, parent_of};
 use super::unregistered::Verdict;
 use super::{backoff, commit};
 use crate::clock::duration_ms;
-use crate::dead_letter::DeadLetter;
 use crate::event::{Channel, Event, EventKind, Output, ParentLink, Started};
 use crate::failure::Failure;
 use crate::limits::MAX_UNREAD_MESSAGES;
@@ -49,10 +48,11 @@ impl Turn<'_> {
         instance: &str,
         message: &WorkItem,
         reason: impl Into<String>,
-    ) -> RecordWrite {
+    ) -> Vec<RecordWrite> {
         let body = message.for_orchestrator(instance).body;
-        let ids = &*self.shared.ids;
-        DeadLetter::of_orchestrator(ids, instance, body, reason.into(), self.now_ms()).to_write()
+        let letters = self.shared.letters();
+        let letter = letters.message(instance, commit::DELIVERED_ONCE, reason.into(), self.now_ms());
+        letter.writes(Some(body))
     }
 
     /// The current execution continued as new: the next one begins, or its early messages are kept for it.
@@ -106,7 +106,7 @@ impl Turn<'_> {
     fn park_refused(&self, log: EarlyLog) -> Vec<RecordWrite> {
         let reason = format!("{MAX_UNREAD_MESSAGES} messages wait for the start, which is the limit");
         let refused = log.refused.iter();
-        refused.map(|message| self.letter(&log.instance, message, reason.as_str())).collect()
+        refused.flat_map(|message| self.letter(&log.instance, message, reason.as_str())).collect()
     }
 
     /// The start lies ahead: the instance becomes visible as pending, and the start comes back at its time.

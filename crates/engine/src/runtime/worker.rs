@@ -122,7 +122,7 @@ impl Ended {
 }
 
 async fn process(shared: &Shared, locked: Box<LockedWorkItem>) {
-    let item = match delivery::judge(&locked, shared.options.max_attempts, &*shared.ids) {
+    let item = match delivery::judge(&locked, shared.options.max_attempts, shared.letters()) {
         Delivery::Work(item) => item,
         Delivery::Refused(refusal) => return Box::pin(refuse(shared, refusal)).await,
     };

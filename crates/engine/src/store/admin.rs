@@ -8,7 +8,7 @@ use bytes::Bytes;
 use semver::Version;
 
 use super::error::{ErrorKind, ProviderError};
-use super::message::StoredEvent;
+use super::message::{LockToken, ScheduledActivityIdentifier, StoredEvent};
 use super::provider::ExecutionStatus;
 
 /// What a store knows of an instance without reading its history.
@@ -106,6 +106,38 @@ impl QueueDepths {
     pub fn delayed(&self) -> u64 {
         self.orchestrator_delayed + self.worker_delayed
     }
+}
+
+/// An activity in the worker queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedWork {
+    /// Where it is.
+    pub place: QueuePlace,
+    /// How often it was handed out, this time included, without those that did not count.
+    pub attempt_count: u32,
+    /// Its routing tag.
+    pub tag: Option<String>,
+    /// Its session.
+    pub session_id: Option<String>,
+}
+
+/// Where an activity in the worker queue is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueuePlace {
+    /// A worker may take it.
+    Ready,
+    /// No worker gets it before its time.
+    Delayed {
+        /// That time, in Unix milliseconds.
+        visible_at_ms: u64,
+    },
+    /// A worker has it.
+    Locked {
+        /// The lock, as the fetch returned it.
+        lock_token: LockToken,
+        /// When the lock ends unless it is renewed, in Unix milliseconds.
+        until_ms: u64,
+    },
 }
 
 /// A root and all its descendants.
@@ -291,6 +323,13 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     /// now if that lies ahead. The instance has no row of its own yet, and a caller that was told that the start is stored must not
     /// be told that there is no such instance. `None` when no start waits.
     async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError>;
+
+    /// How an activity stands in the worker queue; `None` when it is not there. Of several that were queued for the same
+    /// activity, the one that came last. Found by an index: what it costs does not depend on the length of the queue.
+    async fn queued_activity(
+        &self,
+        activity: &ScheduledActivityIdentifier,
+    ) -> Result<Option<QueuedWork>, ProviderError>;
 
     /// What is known of an execution.
     ///

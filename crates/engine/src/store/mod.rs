@@ -23,7 +23,7 @@ mod watch_until;
 pub use admin::{
     DeleteInstanceResult, ExecutionInfo, HistoryPage, HistoryQuery, InstanceCursor, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult,
-    QueueDepths, SystemMetrics,
+    QueueDepths, QueuePlace, QueuedWork, SystemMetrics,
 };
 pub use error::{ErrorKind, ProviderError, WriteOutcome};
 pub(crate) use filter::ENGINE_VERSION;

@@ -4,9 +4,8 @@
 use std::sync::Arc;
 
 use super::ending::HeldAttempt;
-use crate::dead_letter::DeadLetter;
+use crate::dead_letter::Letterbox;
 use crate::failure::{Category, Failure};
-use crate::ids::IdSource;
 use crate::store::{AckWorkItem, LockedWorkItem};
 use crate::telemetry;
 use crate::work_item::{ANY_ATTEMPT, ActivityExecute, WorkItem};
@@ -27,7 +26,6 @@ pub(crate) struct Refusal {
 }
 
 enum Reason {
-    /// It is parked where it can be seen.
     Unreadable,
     TooManyDeliveries,
 }
@@ -36,52 +34,50 @@ impl Refusal {
     /// Counts it, once it is committed.
     pub(crate) fn count(&self) {
         metrics::counter!(telemetry::ACTIVITY_ATTEMPTS, "outcome" => "failed").increment(1);
-        match self.reason {
-            Reason::Unreadable => {
-                metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "worker").increment(1);
-            }
-            Reason::TooManyDeliveries => {
-                metrics::counter!(telemetry::POISONED, "what" => "activity").increment(1);
-            }
+        metrics::counter!(telemetry::DEAD_LETTERS, "queue" => "worker").increment(1);
+        if matches!(self.reason, Reason::TooManyDeliveries) {
+            metrics::counter!(telemetry::POISONED, "what" => "activity").increment(1);
         }
     }
 }
 
-/// Reads a locked activity. One that cannot be read, or that was handed out too often, is refused.
-pub(crate) fn judge(locked: &LockedWorkItem, max_deliveries: u32, ids: &dyn IdSource) -> Delivery {
+/// Reads a locked activity. One that cannot be read, or that was handed out too often, is refused and parked.
+pub(crate) fn judge(locked: &LockedWorkItem, max_deliveries: u32, letters: Letterbox<'_>) -> Delivery {
     let item = match WorkItem::decode(&locked.message.body) {
         Ok(WorkItem::ActivityExecute(item)) => item,
-        Ok(_) => return Delivery::Refused(unreadable(locked, "it is not an activity".to_owned(), ids)),
-        Err(reason) => return Delivery::Refused(unreadable(locked, reason, ids)),
+        Ok(_) => return Delivery::Refused(unreadable(locked, "it is not an activity".to_owned(), letters)),
+        Err(reason) => return Delivery::Refused(unreadable(locked, reason, letters)),
     };
     if locked.attempt_count > max_deliveries {
-        return Delivery::Refused(too_many_deliveries(locked, &item));
+        return Delivery::Refused(too_many_deliveries(locked, &item, letters));
     }
     Delivery::Work(item)
 }
 
-fn unreadable(locked: &LockedWorkItem, reason: String, ids: &dyn IdSource) -> Refusal {
+fn unreadable(locked: &LockedWorkItem, reason: String, letters: Letterbox<'_>) -> Refusal {
     let message = &locked.message;
     tracing::error!(instance = message.activity.instance, reason, "an activity cannot be read; it is parked");
     let text = format!("the queued activity cannot be read: {reason}");
     let failure = Failure::new(Category::Poison, text).code("unreadable");
-    let letter = DeadLetter::of_worker(ids, message, reason, locked.fetched_at_ms);
+    let letter = letters.activity(message, None, locked.attempt_count, (reason, locked.fetched_at_ms));
     let held = HeldAttempt {
         lock_token: locked.lock_token,
         activity: message.activity.clone(),
         attempt: ANY_ATTEMPT,
     };
-    Refusal { ack: held.ended(Err(failure), vec![letter.to_write()]), reason: Reason::Unreadable }
+    let writes = letter.writes(Some(message.body.clone()));
+    Refusal { ack: held.ended(Err(failure), writes), reason: Reason::Unreadable }
 }
 
-fn too_many_deliveries(locked: &LockedWorkItem, item: &ActivityExecute) -> Refusal {
-    let message = format!(
-        "activity {:?} was given up after {} deliveries without an answer",
-        item.name,
-        locked.attempt_count - 1
-    );
-    let failure = Failure::new(Category::Poison, message).code("too-many-deliveries");
-    let ack = item.held_by(locked.lock_token).ended(Err(failure), Vec::new());
+fn too_many_deliveries(locked: &LockedWorkItem, item: &ActivityExecute, letters: Letterbox<'_>) -> Refusal {
+    let deliveries = locked.attempt_count - 1;
+    let text =
+        format!("activity {:?} was given up after {deliveries} deliveries without an answer", item.name);
+    let letter =
+        letters.activity(&locked.message, Some(item), deliveries, (text.clone(), locked.fetched_at_ms));
+    let failure = Failure::new(Category::Poison, text).code("too-many-deliveries");
+    let writes = letter.writes(Some(locked.message.body.clone()));
+    let ack = item.held_by(locked.lock_token).ended(Err(failure), writes);
     Refusal { ack, reason: Reason::TooManyDeliveries }
 }
 

@@ -130,7 +130,7 @@ impl WorkQueue {
 
     /// Makes a locked activity ready to be handed out; `None` when nobody is to run it.
     async fn offer(&self, locked: LockedWorkItem, asked: Duration) -> Option<LeasedActivity> {
-        let activity = match delivery::judge(&locked, self.max_deliveries, &*self.ids) {
+        let activity = match delivery::judge(&locked, self.max_deliveries, self.letters()) {
             Delivery::Work(activity) => Arc::unwrap_or_clone(activity),
             Delivery::Refused(refusal) => {
                 self.refuse(refusal).await;

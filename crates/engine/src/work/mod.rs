@@ -76,6 +76,7 @@ mod queue;
 pub use fetch::{FetchWork, LeasedActivity};
 pub use heartbeat::{Heartbeat, StopReason};
 pub use lease::Lease;
+pub use progress::LastProgress;
 pub use queue::{WorkQueue, WorkQueueBuilder};
 
 pub use crate::store::{LockLife, TagFilter, TagPrefixes};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::client::Client;
+use crate::clock::duration_ms;
 use crate::error::Error;
 use crate::payload::Payload;
 use crate::store::{Expect, ProviderError, RecordBatch, RecordWrite, Store};
@@ -15,6 +17,32 @@ const PROGRESS_RETENTION: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 pub(crate) async fn read(store: &dyn Store, key: &str) -> Result<Option<Payload>, Error> {
     let Some(record) = store.get_record(PROGRESS_KIND, key).await? else { return Ok(None) };
     Payload::stored(&String::from_utf8_lossy(&record.body)).map(Some)
+}
+
+/// Progress as it is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LastProgress {
+    /// What the attempt reported.
+    pub value: Payload,
+    /// When that was stored, in Unix milliseconds of the store's clock.
+    pub stored_at_ms: u64,
+}
+
+impl Client {
+    /// The latest progress of an activity, by its idempotency key; `None` when none is kept.
+    ///
+    /// # Errors
+    /// Those of the store, and `stored-data-unreadable`.
+    pub async fn activity_progress(&self, idempotency_key: &str) -> Result<Option<LastProgress>, Error> {
+        let Some(record) = self.store().get_record(PROGRESS_KIND, idempotency_key).await? else {
+            return Ok(None);
+        };
+        let value = Payload::stored(&String::from_utf8_lossy(&record.body))?;
+        // Every write gives it the same life, so its end tells when it was written.
+        let expires_at_ms = record.expires_at_ms.unwrap_or_default();
+        let stored_at_ms = expires_at_ms.saturating_sub(duration_ms(PROGRESS_RETENTION));
+        Ok(Some(LastProgress { value, stored_at_ms }))
+    }
 }
 
 /// What a write expects that comes next after whatever is stored now.

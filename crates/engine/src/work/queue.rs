@@ -7,6 +7,7 @@ use super::ending;
 use super::lease::Lease;
 use super::progress;
 use crate::clock::{Clock, SystemClock};
+use crate::dead_letter::{LetterPrefix, Letterbox, no_prefix};
 use crate::error::{Code, Error};
 use crate::failure::Failure;
 use crate::ids::{IdSource, SystemIds};
@@ -23,13 +24,19 @@ pub struct WorkQueue {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) ids: Arc<dyn IdSource>,
     pub(super) max_deliveries: u32,
+    dead_letter_prefix: LetterPrefix,
 }
 
 impl WorkQueue {
     /// The queue of a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
-        let WorkQueueBuilder { store, clock, ids, max_deliveries } = Self::builder(store);
-        WorkQueue { store, clock, ids, max_deliveries }
+        let WorkQueueBuilder { store, clock, ids, max_deliveries, dead_letter_prefix } = Self::builder(store);
+        WorkQueue { store, clock, ids, max_deliveries, dead_letter_prefix }
+    }
+
+    /// Where the dead letters of this queue are made.
+    pub(super) fn letters(&self) -> Letterbox<'_> {
+        Letterbox { ids: &*self.ids, prefix: self.dead_letter_prefix }
     }
 
     /// Prepares a queue with other settings and parts.
@@ -39,6 +46,7 @@ impl WorkQueue {
             clock: SystemClock::shared(),
             ids: SystemIds::shared(),
             max_deliveries: DEFAULT_MAX_DELIVERIES,
+            dead_letter_prefix: no_prefix,
         }
     }
 
@@ -111,9 +119,18 @@ pub struct WorkQueueBuilder {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     max_deliveries: u32,
+    dead_letter_prefix: LetterPrefix,
 }
 
 impl WorkQueueBuilder {
+    /// What the ids of the dead letters of an instance begin with; see
+    /// [`RuntimeOptions::dead_letter_prefix`](crate::RuntimeOptions::dead_letter_prefix).
+    #[must_use]
+    pub fn dead_letter_prefix(mut self, prefix: LetterPrefix) -> Self {
+        self.dead_letter_prefix = prefix;
+        self
+    }
+
     /// Deliveries of an attempt without an answer before it is given up as poison.
     #[must_use]
     pub fn max_deliveries(mut self, max_deliveries: u32) -> Self {
@@ -140,10 +157,10 @@ impl WorkQueueBuilder {
     /// # Errors
     /// `invalid-option` when no delivery would be allowed.
     pub fn build(self) -> Result<WorkQueue, Error> {
-        let WorkQueueBuilder { store, clock, ids, max_deliveries } = self;
+        let WorkQueueBuilder { store, clock, ids, max_deliveries, dead_letter_prefix } = self;
         if max_deliveries == 0 {
             return Err(Error::new(Code::InvalidOption, "max_deliveries must be at least 1"));
         }
-        Ok(WorkQueue { store, clock, ids, max_deliveries })
+        Ok(WorkQueue { store, clock, ids, max_deliveries, dead_letter_prefix })
     }
 }

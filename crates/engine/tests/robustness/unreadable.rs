@@ -1,13 +1,22 @@
 //! One row that cannot be read blocks nobody and does not vanish.
 
 use bytes::Bytes;
+use segno::client::DeadLetterQuery;
 use segno::store::{OrchestratorMessage, Provider, ScheduledActivityIdentifier, StoredEvent, WorkerMessage};
-use segno::{Category, Failure, Orchestration, Queue, Registry, Runtime, RuntimeOptions, Signal};
+use segno::{
+    Category, Client, DeadLetter, Failure, GivenUp, Orchestration, Registry, Runtime, RuntimeOptions, Signal,
+};
 
 use crate::support::{ECHO, ECHOES, World};
 
 const GO: Signal<()> = Signal::new("go");
 const WAITS: Orchestration<(), String> = Orchestration::new("waits");
+
+async fn letters(client: &Client) -> Vec<DeadLetter> {
+    let page =
+        client.dead_letters(DeadLetterQuery { limit: 1_000, ..DeadLetterQuery::default() }).await.unwrap();
+    page.letters.into_iter().map(Result::unwrap).collect()
+}
 
 fn waiting_registry() -> Registry {
     let waits = |ctx: segno::Context, (): ()| async move {
@@ -28,10 +37,11 @@ async fn an_unreadable_message_is_parked_and_the_rest_of_the_batch_passes() {
     let _node = builder.clock(world.clock.clone()).start().await.unwrap();
     assert_eq!(world.client.result(WAITS, "i").await.unwrap(), "went");
 
-    let letters = world.client.dead_letters(None).await.unwrap().letters;
+    let letters = letters(&world.client).await;
     assert_eq!(letters.len(), 1);
-    assert_eq!((letters[0].queue, &letters[0].body), (Queue::Orchestrator, &garbage));
-    assert_eq!(letters[0].instance, "i");
+    let body = world.client.dead_letter(&letters[0].id).await.unwrap().1;
+    assert_eq!((letters[0].what, body), (GivenUp::Message, Some(garbage)));
+    assert_eq!((letters[0].instance.as_str(), letters[0].deliveries), ("i", 1));
     assert!(letters[0].reason.contains("unknown format 255"), "{}", letters[0].reason);
 }
 
@@ -41,14 +51,14 @@ async fn a_dead_letter_can_be_resubmitted_once_or_thrown_away() {
     world.store.enqueue_for_orchestrator(OrchestratorMessage::new("i", "junk"), None).await.unwrap();
     let node = world.node("a").await;
     world.client.start(ECHOES, 1).id("i").result().await.unwrap();
-    let first = world.client.dead_letters(None).await.unwrap().letters.remove(0);
-    world.client.resubmit_dead_letter(&first.id).await.unwrap();
-    assert!(world.client.resubmit_dead_letter(&first.id).await.is_err(), "a letter goes back once");
+    let first = letters(&world.client).await.remove(0);
+    world.client.resubmit_dead_letter(first.id.as_str()).await.unwrap();
+    assert!(world.client.resubmit_dead_letter(first.id.as_str()).await.is_err(), "a letter goes back once");
     world.pass(std::time::Duration::from_secs(1)).await;
-    let again = world.client.dead_letters(None).await.unwrap().letters.remove(0);
+    let again = letters(&world.client).await.remove(0);
     assert_ne!(first.id, again.id, "it is parked anew");
     world.client.discard_dead_letter(&again.id).await.unwrap();
-    assert!(world.client.dead_letters(None).await.unwrap().letters.is_empty());
+    assert!(letters(&world.client).await.is_empty());
     drop(node);
 }
 
@@ -85,7 +95,12 @@ async fn an_unreadable_activity_blocks_no_other_and_its_orchestration_can_catch_
     let builder = Runtime::builder(world.store.clone()).registry(registry).clock(world.clock.clone());
     let _worker = builder.start().await.unwrap();
     assert_eq!(world.client.result(CATCHES, "i").await.unwrap(), "caught");
-    assert_eq!(world.client.dead_letters(None).await.unwrap().letters[0].queue, Queue::Worker);
+    let letters = letters(&world.client).await;
+    assert_eq!((letters.len(), letters[0].what), (1, GivenUp::Activity));
+    // The orchestration has dealt with it, and nothing would wait for the activity.
+    let refused = world.client.resubmit_dead_letter(letters[0].id.as_str()).await.unwrap_err();
+    assert_eq!(refused.code(), segno::Code::DeadLetterSettled);
+    assert!(refused.to_string().contains("it is Completed"), "{refused}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -99,7 +114,7 @@ async fn a_hundred_unreadable_activities_at_the_head_hold_up_nothing() {
     }
     let _node = world.node("a").await;
     assert_eq!(world.client.start(ECHOES, 3).result().await.unwrap(), 3);
-    assert_eq!(world.client.dead_letters(None).await.unwrap().letters.len(), 100);
+    assert_eq!(letters(&world.client).await.len(), 100);
 }
 
 #[tokio::test(start_paused = true)]
@@ -119,6 +134,9 @@ async fn an_unreadable_history_fails_its_instance_clearly_and_no_other() {
     let failure = ended.failure().unwrap();
     assert_eq!(failure.category, Category::Poison);
     assert!(failure.message.contains(&format!("event {} cannot be read", last + 1)), "{failure}");
+    let letters = letters(&world.client).await;
+    assert_eq!((letters[0].what, letters[0].execution_id), (GivenUp::Turn, Some(1)));
+    assert_eq!(letters[0].reason, failure.message);
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,7 +153,7 @@ async fn a_message_that_meets_the_end_of_its_instance_is_parked_and_not_lost() {
     };
     world.store.enqueue_for_orchestrator(late.for_orchestrator("i"), None).await.unwrap();
     world.pass(std::time::Duration::from_secs(1)).await;
-    let letters = world.client.dead_letters(None).await.unwrap().letters;
+    let letters = letters(&world.client).await;
     assert_eq!(letters.len(), 1);
     assert!(letters[0].reason.contains("had ended"), "{}", letters[0].reason);
 }

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use segno::client::TreeQuery;
 use segno::event::ParentLink;
 use segno::runtime::OnNondeterminism;
 use segno::store::{AckOrchestrationItem, ExecutionStatus, OrchestratorMessage, Provider};
 use segno::work_item::{StartOrchestration, WorkItem};
 use segno::{
-    Activity, ActivityContext, Category, Context, Failure, Orchestration, Payload, Registry, RuntimeOptions,
-    Signal, join_all,
+    Activity, ActivityContext, Category, Code, Context, Failure, Orchestration, Payload, Registry,
+    RuntimeOptions, Signal, join_all,
 };
 
 use crate::support::{HANG, Log, World, in_both_modes, secs};
@@ -63,6 +64,53 @@ async fn a_child_gives_its_result_and_knows_its_parent() {
         assert_eq!(world.client.list(query).await.unwrap().instances.len(), 2);
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_tree_is_read_page_by_page_depth_first() {
+    let world = World::resident();
+    // Two generations of three below the root.
+    let family = async |ctx: Context, n: u32| {
+        let ids = (0..3).map(|child| format!("{}.{child}", ctx.instance_id()));
+        for id in ids.filter(|_| n > 0).collect::<Vec<_>>() {
+            ctx.child(MAIN, n - 1).id(id).await?;
+            ctx.sleep(secs(1)).await?;
+        }
+        Ok(n)
+    };
+    let _node = world.node(&registry(family, async |_, n| Ok(n))).await;
+    world.client.start(MAIN, 2).id("a").result().await.unwrap();
+    let mut shown = Vec::new();
+    for (root, limit) in [("a", 1), ("a", 2), ("a", 5), ("a", 13), ("a", 0), ("a.1", 2)] {
+        let mut query = TreeQuery { instance: root.to_owned(), after: None, limit };
+        let mut nodes = Vec::new();
+        loop {
+            let page = world.client.tree_page(query.clone()).await.unwrap();
+            assert!(limit == 0 || page.nodes.len() <= limit);
+            nodes.extend(page.nodes.into_iter().map(|node| (node.depth, node.instance.id)));
+            query.after = page.next;
+            if query.after.is_none() {
+                break;
+            }
+        }
+        shown.push(nodes);
+    }
+    let named = |depth: usize, id: &str| (depth, id.to_owned());
+    let mut expected = vec![named(0, "a")];
+    for child in ["a.2", "a.1", "a.0"] {
+        expected.push(named(1, child));
+        expected.extend(["2", "1", "0"].map(|last| named(2, &format!("{child}.{last}"))));
+    }
+    let below = vec![named(0, "a.1"), named(1, "a.1.2"), named(1, "a.1.1"), named(1, "a.1.0")];
+    assert_eq!(shown.pop().unwrap(), below);
+    for nodes in shown {
+        assert_eq!(nodes, expected);
+    }
+    for stranger in ["a.0", "nobody"] {
+        let after = Some(stranger.to_owned());
+        let query = TreeQuery { instance: "a.1".to_owned(), after, limit: 0 };
+        assert_eq!(world.client.tree_page(query).await.unwrap_err().code(), Code::InvalidOption);
+    }
 }
 
 #[tokio::test(start_paused = true)]

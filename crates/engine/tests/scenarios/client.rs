@@ -291,6 +291,8 @@ async fn bad_starts_are_refused_with_their_code_and_change_nothing() {
         (client.start(MAIN.at("1.x"), 1).id("a").await, Code::InvalidVersion),
         (client.start(MAIN, 1).id("a").label("", "v").await, Code::InvalidLabel),
         (client.start(MAIN, 1).id("a").label("k", "v\n").await, Code::InvalidLabel),
+        (client.start(MAIN, 1).id("a").label("segno.function", "v").await, Code::InvalidLabel),
+        (client.start(MAIN, 1).id("a").reserved_label("team", "v").await, Code::InvalidLabel),
         (labels.await, Code::InvalidLabel),
         (client.start(TEXT, "x".repeat(MAX_PAYLOAD_BYTES)).id("a").await, Code::PayloadTooLarge),
     ];

@@ -147,7 +147,7 @@ async fn the_limit_on_unread_messages_holds_for_a_paused_instance() {
     }
     let _node = world.node(&registry).await;
     world.settle().await;
-    assert_eq!(world.client.dead_letters(None).await.unwrap().letters.len(), 3);
+    assert_eq!(world.dead_letters().await.len(), 3);
     world.client.resume("a").await.unwrap();
     assert_eq!(world.output::<String>("a").await, "all");
 }
@@ -171,5 +171,5 @@ async fn the_limit_on_unread_messages_holds_for_what_continue_as_new_carries() {
     }
     let _node = world.node(&registry).await;
     assert_eq!(world.output::<String>("a").await, "all");
-    assert_eq!(world.client.dead_letters(None).await.unwrap().letters.len(), 3);
+    assert_eq!(world.dead_letters().await.len(), 3);
 }

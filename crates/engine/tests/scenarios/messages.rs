@@ -293,14 +293,14 @@ async fn messages_beyond_the_limit_are_parked_and_can_be_resubmitted() {
         world.client.enqueue("a", JOBS, n).await.unwrap();
     }
     world.settle().await;
-    let letters = world.client.dead_letters(None).await.unwrap().letters;
+    let letters = world.dead_letters().await;
     assert_eq!(letters.len(), 2);
     assert!(letters[0].reason.contains(&MAX_UNREAD_MESSAGES.to_string()), "{}", letters[0].reason);
     assert_eq!(letters[0].instance, "a");
     // A signal finds no room either; making room needs the reader to go on.
-    world.client.resubmit_dead_letter(&letters[0].id).await.unwrap();
+    world.client.resubmit_dead_letter(letters[0].id.as_str()).await.unwrap();
     world.settle().await;
-    assert_eq!(world.client.dead_letters(None).await.unwrap().letters.len(), 2, "still no room");
+    assert_eq!(world.dead_letters().await.len(), 2, "still no room");
     world.client.cancel("a", "done").await.unwrap();
     world.ended("a").await;
 }
@@ -313,12 +313,12 @@ async fn messages_beyond_the_limit_before_the_start_are_parked_too() {
         world.client.enqueue("a", JOBS, n).await.unwrap();
     }
     world.settle().await;
-    let letters = world.client.dead_letters(None).await.unwrap().letters;
+    let letters = world.dead_letters().await;
     assert_eq!(letters.len(), 3);
     world.client.start(MAIN, MAX_UNREAD_MESSAGES as u32 + 3).id("a").await.unwrap();
     world.settle().await;
     for letter in letters {
-        world.client.resubmit_dead_letter(&letter.id).await.unwrap();
+        world.client.resubmit_dead_letter(letter.id).await.unwrap();
     }
     let read = world.client.result(MAIN, "a").timeout(HANG).await.unwrap();
     assert_eq!(read, (0..MAX_UNREAD_MESSAGES as u32 + 3).collect::<Vec<u32>>());
@@ -334,7 +334,7 @@ async fn a_message_that_nobody_can_read_is_parked_and_the_rest_goes_on() {
     world.store.enqueue_for_orchestrator(garbage, None).await.unwrap();
     world.client.enqueue("a", JOBS, 4).await.unwrap();
     assert_eq!(world.output::<Vec<u32>>("a").await, [4]);
-    let letters = world.client.dead_letters(None).await.unwrap().letters;
+    let letters = world.dead_letters().await;
     assert_eq!(letters.len(), 1);
     world.client.discard_dead_letter(&letters[0].id).await.unwrap();
     let again = world.client.discard_dead_letter(&letters[0].id).await.unwrap_err();

@@ -213,5 +213,5 @@ async fn a_message_from_just_before_the_end_is_parked_and_not_delivered_to_the_n
     world.client.raise("a", GO, 2).await.unwrap();
     let _node = world.node(&waiting()).await;
     assert_eq!(world.output::<u32>("a").await, 3);
-    assert_eq!(world.client.dead_letters(None).await.unwrap().letters.len(), 1);
+    assert_eq!(world.dead_letters().await.len(), 1);
 }

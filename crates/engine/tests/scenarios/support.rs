@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use segno::client::DeadLetterQuery;
 use segno::clock::Clock;
 use segno::event::{Event, EventKind};
 use segno::ids::IdSource;
 use segno::store::memory::MemoryStore;
 use segno::store::{InstanceQuery, QueueDepths};
-use segno::{Client, Failure, Registry, Runtime, RuntimeOptions};
+use segno::{Client, DeadLetter, Failure, Registry, Runtime, RuntimeOptions};
 use segno_testkit::clock::VirtualClock;
 use serde::de::DeserializeOwned;
 
@@ -156,6 +157,15 @@ impl World {
     pub async fn assert_queues_are_empty(&self) {
         self.settle().await;
         assert_eq!(self.client.queue_depths().await.unwrap(), QueueDepths::default());
+    }
+
+    /// All dead letters, oldest first.
+    pub async fn dead_letters(&self) -> Vec<DeadLetter> {
+        let query = DeadLetterQuery { limit: 1_000, ..DeadLetterQuery::default() };
+        let page = self.client.dead_letters(query).await.unwrap();
+        let mut letters: Vec<DeadLetter> = page.letters.into_iter().map(Result::unwrap).collect();
+        letters.sort_by_key(|letter| (letter.parked_at_ms, letter.id.clone()));
+        letters
     }
 
     async fn all_histories(&self) -> BTreeMap<(String, u64), Vec<Event>> {

@@ -7,7 +7,7 @@ use segno::limits::{MAX_FETCH_TAGS, MAX_FETCHED_WORK, MAX_LEASE, MAX_PAYLOAD_BYT
 use segno::store::{Provider, ScheduledActivityIdentifier, WorkerMessage};
 use segno::work::{FetchWork, LeasedActivity, LockLife, TagFilter, TagPrefixes, WorkQueue};
 use segno::{
-    Activity, Category, Code, Context, Failure, Orchestration, Payload, Queue, Registry, Retry, Runtime,
+    Activity, Category, Code, Context, Failure, GivenUp, Orchestration, Payload, Registry, Retry, Runtime,
 };
 use serde::Serialize;
 
@@ -225,6 +225,53 @@ async fn an_attempt_whose_workers_die_again_and_again_fails_as_poison() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_poisoned_activity_is_a_dead_letter_that_begins_the_next_execution_once() {
+    let (world, _node, queue) = calling(&plain()).await;
+    for _ in 1..=3 {
+        fetch_one(&queue).await;
+    }
+    world.pass(secs(30)).await;
+    assert_nothing_to_fetch(&queue).await;
+    world.failure("a").await;
+    let letter = world.dead_letters().await.remove(0);
+    assert_eq!((letter.what, letter.instance.as_str()), (GivenUp::Activity, "a"));
+    assert_eq!((letter.execution_id, letter.deliveries), (Some(1), 3));
+    assert_eq!(letter.name.as_deref(), Some("work"));
+    let (_, body) = world.client.dead_letter(&letter.id).await.unwrap();
+    assert!(segno::work_item::WorkItem::decode(&body.unwrap()).is_ok(), "the call itself is kept");
+
+    let one = world.client.resubmit_dead_letter(letter.id.as_str()).await.unwrap();
+    assert_eq!((one.instance.as_str(), one.execution_id), ("a", Some(2)));
+    assert!(world.dead_letters().await.is_empty());
+    let again = world.client.resubmit_dead_letter(letter.id.as_str()).await.unwrap_err();
+    assert_eq!(again.code(), Code::NotFound);
+    let leased = fetch_one(&queue).await;
+    assert_eq!((leased.activity.execution_id, leased.delivery), (2, 1));
+    queue.complete(&leased.lease, json("done")).await.unwrap();
+    assert_eq!(world.output::<String>("a").await, "done");
+    assert_eq!(world.client.executions("a").await.unwrap(), [1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_letter_whose_instance_was_started_again_by_hand_is_settled() {
+    let (world, _node, queue) = calling(&plain()).await;
+    for _ in 1..=3 {
+        fetch_one(&queue).await;
+    }
+    world.pass(secs(30)).await;
+    assert_nothing_to_fetch(&queue).await;
+    world.failure("a").await;
+    world.client.restart("a").await.unwrap();
+    let letter = world.dead_letters().await.remove(0);
+    let refused = world.client.resubmit_dead_letter(letter.id.as_str()).await.unwrap_err();
+    assert_eq!(refused.code(), Code::DeadLetterSettled, "{refused}");
+    assert_eq!(world.dead_letters().await.len(), 1, "the letter stays until it is discarded");
+    world.client.discard_dead_letter(&letter.id).await.unwrap();
+    assert!(world.dead_letters().await.is_empty());
+    assert_eq!(world.client.executions("a").await.unwrap(), [1, 2]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn unreadable_work_becomes_dead_letters_and_holds_up_nothing() {
     let world = World::resident();
     for activity_id in 0..25 {
@@ -240,9 +287,9 @@ async fn unreadable_work_becomes_dead_letters_and_holds_up_nothing() {
     let queue = queue(&world);
     let leased = queue.fetch(FetchWork { wait: Duration::ZERO, ..ask() }).await.unwrap().remove(0);
     assert_eq!(leased.activity.instance, "a");
-    let letters = world.client.dead_letters(None).await.unwrap().letters;
+    let letters = world.dead_letters().await;
     assert_eq!(letters.len(), 25);
-    assert_eq!((letters[0].queue, letters[0].instance.as_str()), (Queue::Worker, "x"));
+    assert_eq!((letters[0].what, letters[0].instance.as_str()), (GivenUp::Activity, "x"));
     assert_eq!(letters[0].parked_at_ms, world.now_ms());
 }
 

@@ -44,7 +44,8 @@ pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
-    BulkChange, InstanceFilter, NewInstance, Restarting, Sent, Start, Tenant, TenantChange, TenantListener,
+    BulkChange, CallFound, InstanceFilter, NewInstance, Restarting, Sent, Start, Tenant, TenantChange,
+    TenantListener,
 };
 
 /// What every route needs. Cheap to clone.

@@ -2,11 +2,14 @@
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
+use segno::client::DeadLetterQuery;
 use segno::store::{QueueDepths, SystemMetrics};
 
 use super::App;
 use crate::access::{Caller, Need};
+use crate::operation;
 use crate::problem::{Code, Refusal};
+use crate::telemetry::MAX_COUNTED_LETTERS;
 
 /// Counts over the whole store, for callers with a grant for every namespace and tenant.
 pub struct System(App);
@@ -26,6 +29,21 @@ impl System {
     /// When the store is away.
     pub async fn queue_depths(&self) -> Result<QueueDepths, Refusal> {
         Ok(self.0.resources.store.get_queue_depths().await?)
+    }
+
+    /// How many dead letters there are, up to a bound.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn dead_letters(&self) -> Result<usize, Refusal> {
+        let query = DeadLetterQuery { limit: MAX_COUNTED_LETTERS, ..DeadLetterQuery::default() };
+        match self.0.resources.client.dead_letters(query).await {
+            Ok(page) => Ok(page.letters.len()),
+            Err(error) => {
+                tracing::warn!(%error, "the dead letters could not be counted");
+                Err(Refusal::unavailable("the store is not available at the moment", operation::effect()))
+            }
+        }
     }
 
     /// What the store is called.

@@ -48,13 +48,14 @@ pub async fn events(
         prefix: request.prefix.unwrap_or_default(),
         statuses: request.status.into_iter().map(view::engine_status).collect(),
         orchestration: request.orchestration,
+        function: request.function,
         labels: list::parse_labels("label", &request.label)?,
     };
     let permitted = sse::place(&tenant, caller)?;
     let listener = tenant.changes(after);
     let listening = SseEvent::default().id(listener.place().to_string()).event("listening").data("{}");
     let stopping = app.stopping.clone();
-    let follower = Follower { stopping, filter, listener, ready: [listening].into() };
+    let follower = Follower { tenant, stopping, filter, listener, ready: [listening].into() };
     Ok(sse::answer(permitted, follower.stream()))
 }
 
@@ -63,19 +64,23 @@ struct Filter {
     prefix: String,
     statuses: BTreeSet<ExecutionStatus>,
     orchestration: Option<String>,
+    function: Option<String>,
     labels: BTreeSet<(String, String)>,
 }
 
 impl Filter {
-    fn lets_through(&self, id: &str, change: &Known) -> bool {
+    fn lets_through(&self, tenant: &Tenant, id: &str, change: &Known) -> bool {
+        let function = || tenant.function_of(&change.labels);
         id.starts_with(&self.prefix)
             && (self.statuses.is_empty() || self.statuses.contains(&change.status))
             && self.orchestration.as_ref().is_none_or(|name| change.orchestration.as_ref() == Some(name))
+            && self.function.as_ref().is_none_or(|name| function() == Some(name.as_str()))
             && self.labels.iter().all(|(key, value)| change.labels.get(key) == Some(value))
     }
 }
 
 struct Follower {
+    tenant: Tenant,
     stopping: CancellationToken,
     filter: Filter,
     listener: TenantListener,
@@ -106,15 +111,17 @@ impl Follower {
                 Ok([lagged].into())
             }
             Ok(changes) => {
-                let wanted =
-                    changes.into_iter().filter(|change| self.filter.lets_through(&change.id, &change.known));
-                wanted.map(event).collect()
+                let wanted = changes
+                    .into_iter()
+                    .filter(|change| self.filter.lets_through(&self.tenant, &change.id, &change.known));
+                wanted.map(|change| event(&self.tenant, change)).collect()
             }
         }
     }
 }
 
-fn event(TenantChange { place, id, known }: TenantChange) -> Result<SseEvent, Refusal> {
+fn event(tenant: &Tenant, TenantChange { place, id, known }: TenantChange) -> Result<SseEvent, Refusal> {
+    let view::MadeOf { function, kind: made_by, labels } = view::made_of(tenant, &known.labels);
     let change = Change {
         id,
         change: kind(known.kind),
@@ -122,7 +129,9 @@ fn event(TenantChange { place, id, known }: TenantChange) -> Result<SseEvent, Re
         execution: known.execution,
         status: view::status(known.status),
         orchestration: known.orchestration.clone(),
-        labels: known.labels.clone(),
+        function,
+        kind: made_by,
+        labels,
     };
     sse::with_data(SseEvent::default().id(place.to_string()).event("change"), &change)
 }

@@ -9,7 +9,7 @@ use segno_api::system::Health;
 
 use crate::app::{App, System};
 use crate::problem::{Code, Refusal};
-use crate::telemetry::QUEUE_DEPTH;
+use crate::telemetry::{DEAD_LETTERS, QUEUE_DEPTH};
 
 /// Whether the process is up.
 #[utoipa::path(get, path = "/healthz", tag = "health", security(()), responses((status = 200, body = Health)))]
@@ -47,6 +47,7 @@ pub async fn metrics(State(app): State<App>, stored: System) -> Result<Response,
     ] {
         metrics::gauge!(QUEUE_DEPTH, "queue" => queue).set(length as f64);
     }
+    metrics::gauge!(DEAD_LETTERS).set(stored.dead_letters().await? as f64);
     let text = metrics.render();
     Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response())
 }

@@ -2,6 +2,7 @@
 
 mod actions;
 mod audit;
+mod dead_letters;
 mod events;
 mod functions;
 mod health;
@@ -78,6 +79,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(hooks::events::list))
         .routes(routes!(hooks::events::list_of_route))
         .routes(routes!(workers::list))
+        .routes(routes!(dead_letters::list))
+        .routes(routes!(dead_letters::get))
         .routes(routes!(actions::list))
         .routes(routes!(actions::get))
         .routes(routes!(recurring::manage::list))
@@ -96,6 +99,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::steer::delete))
         .routes(routes!(instances::bulk::bulk))
         .routes(routes!(invocations::invoke))
+        .routes(routes!(dead_letters::resubmit))
+        .routes(routes!(dead_letters::discard))
         .routes(routes!(functions::put, functions::delete))
         .routes(routes!(hooks::declare::put, hooks::declare::patch, hooks::declare::delete))
         .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
@@ -109,6 +114,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(recurring::manage::update, recurring::manage::delete))
         .routes(routes!(recurring::manage::pause))
         .routes(routes!(recurring::manage::resume))
+        .routes(routes!(recurring::manage::run))
         .routes(routes!(recurring::inspect::preview_unsaved))
         .routes(routes!(recurring::inspect::backfill));
     let work = OpenApiRouter::new()

@@ -21,6 +21,7 @@ use crate::app::Tenant;
 use crate::extract::{Body, wait_of};
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
+use crate::work::Asked;
 
 /// Most functions that one fetch names.
 const MAX_FUNCTIONS: usize = 32;
@@ -40,7 +41,8 @@ const MAX_WORKER_BYTES: usize = 128;
 ))]
 pub async fn fetch(tenant: Tenant, Body(request): Body<FetchWork>) -> Result<Json<FetchedWork>, Refusal> {
     let asked = read(&request, &tenant)?;
-    tenant.note_worker(&request.worker, &request.functions, &request.tags);
+    let wanted = Asked { functions: &request.functions, tags: &request.tags, untagged: request.untagged };
+    tenant.note_worker(&request.worker, wanted);
     Ok(Json(FetchedWork { items: tenant.fetch_work(&request.worker, asked).await? }))
 }
 

@@ -27,6 +27,7 @@ use segno_stores::StoreUrl;
 use serde::{Deserialize, Serialize};
 
 use crate::incarnation::Place;
+use crate::scope::Scope;
 
 pub use actions::ActionSettings;
 pub use functions::StoredFunctionSettings;
@@ -330,6 +331,7 @@ impl Settings {
             },
             node_id: self.server.node.clone(),
             retention: self.retention.for_engine(),
+            dead_letter_prefix: Scope::prefix_of,
             ..RuntimeOptions::default()
         }
     }

@@ -18,6 +18,6 @@ mod seal;
 
 pub use fetch::fetch;
 pub use item::{call_of, item, no_call};
-pub use presence::Presence;
+pub use presence::{Announced, Asked, Holder, Presence};
 pub use push::Pusher;
 pub use seal::{HeldLease, LeaseSeal};

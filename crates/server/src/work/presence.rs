@@ -1,6 +1,6 @@
 //! Which workers there are. A node knows its own by heart and writes them down now and then, for the other nodes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,15 +32,48 @@ const MAX_WORKERS: usize = 10_000;
 /// Most records of one commit.
 const MAX_BATCH: usize = 500;
 
+/// Most leases of one worker that other nodes are told of.
+const MAX_WRITTEN_LEASES: usize = 1_000;
+
+/// Most workers of other nodes that a question about one call looks at.
+const MAX_SEARCHED: usize = 1_000;
+
 /// A worker as a node knows it.
 #[derive(Default)]
 struct Known {
     functions: Vec<String>,
     tags: Vec<String>,
+    takes_untagged: bool,
     seen_at_ms: u64,
-    /// When each lease ends, by the number of its lock.
-    leases: HashMap<u64, u64>,
+    /// By the number of the lock.
+    leases: HashMap<u64, KnownLease>,
     is_written: bool,
+}
+
+/// A lease that a worker holds.
+#[derive(Clone, Copy)]
+struct KnownLease {
+    ends_at_ms: u64,
+    /// When the worker last fetched or extended it.
+    heard_at_ms: u64,
+}
+
+/// A worker that holds a lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Its name.
+    pub worker: String,
+    /// When it last fetched or extended the lease, in Unix milliseconds.
+    pub heard_at_ms: u64,
+}
+
+/// Workers that ask for calls of a function.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Announced {
+    /// How many were found.
+    pub workers: usize,
+    /// Whether there may be others: not all of them were looked at.
+    pub is_bound: bool,
 }
 
 /// A worker as it is stored.
@@ -49,9 +82,37 @@ struct StoredWorker {
     worker: String,
     functions: Vec<String>,
     tags: Vec<String>,
+    #[serde(default = "yes")]
+    takes_untagged: bool,
     in_flight: u64,
     seen_at_ms: u64,
     node: String,
+    /// Numbers of the locks that it holds, and when it last fetched or extended each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    leases: Vec<(u64, u64)>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl StoredWorker {
+    /// Whether it asks for calls of a function, with the tag if there is one.
+    fn takes(&self, function: &str, tag: Option<&str>) -> bool {
+        self.functions.iter().any(|own| own == function)
+            && tag.map_or(self.takes_untagged, |tag| self.tags.iter().any(|own| own == tag))
+    }
+}
+
+/// What a worker asks for.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Functions that it runs.
+    pub functions: &'a [String],
+    /// Also calls with one of these tags.
+    pub tags: &'a [String],
+    /// Whether it takes calls without a tag.
+    pub untagged: bool,
 }
 
 /// The workers of a node, by what all ids of their scope begin with, and by name.
@@ -72,17 +133,19 @@ impl Presence {
     }
 
     /// A worker asks for work.
-    pub fn asks(&self, scope: &Scope, worker: &str, functions: &[String], tags: &[String]) {
+    pub fn asks(&self, scope: &Scope, worker: &str, asked: Asked<'_>) {
         self.note(scope, worker, |known| {
-            known.functions = functions.to_vec();
-            known.tags = tags.to_vec();
+            known.functions = asked.functions.to_vec();
+            known.tags = asked.tags.to_vec();
+            known.takes_untagged = asked.untagged;
         });
     }
 
     /// A worker holds a lease, or holds it for longer.
     pub fn holds(&self, scope: &Scope, worker: &str, lease: &Lease) {
         self.note(scope, worker, |known| {
-            known.leases.insert(lease.lock_token, lease.expires_at_ms);
+            let lease_of = KnownLease { ends_at_ms: lease.expires_at_ms, heard_at_ms: known.seen_at_ms };
+            known.leases.insert(lease.lock_token, lease_of);
         });
     }
 
@@ -148,6 +211,62 @@ impl Presence {
         Ok(workers.collect())
     }
 
+    /// The worker of a scope that holds a lock; `None` when no node has told of one. What other nodes know may be 10 seconds
+    /// old.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn holder(&self, scope: &Scope, lock_token: u64) -> Result<Option<Holder>, ProviderError> {
+        let own = self.workers().iter().find_map(|((prefix, worker), known)| {
+            let lease = known.leases.get(&lock_token).filter(|_| prefix == scope.prefix())?;
+            Some(Holder { worker: worker.clone(), heard_at_ms: lease.heard_at_ms })
+        });
+        if own.is_some() {
+            return Ok(own);
+        }
+        let found = self.written(scope).await?.into_iter().find_map(|stored| {
+            let (_, heard_at_ms) = *stored.leases.iter().find(|(token, _)| *token == lock_token)?;
+            Some(Holder { worker: stored.worker, heard_at_ms })
+        });
+        Ok(found)
+    }
+
+    /// How many workers of a scope ask for calls of a function, with the tag if there is one.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn announced(
+        &self,
+        scope: &Scope,
+        function: &str,
+        tag: Option<&str>,
+    ) -> Result<Announced, ProviderError> {
+        let written = self.written(scope).await?;
+        let is_bound = written.len() == MAX_SEARCHED;
+        let now_ms = self.clock.now_ms();
+        let mut names: BTreeSet<String> = written
+            .into_iter()
+            .filter(|stored| stored.node != self.node && stored.takes(function, tag))
+            .map(|stored| stored.worker)
+            .collect();
+        let forget_before_ms = now_ms.saturating_sub(clock::duration_ms(REMEMBER));
+        for ((prefix, worker), known) in &*self.workers() {
+            let is_here = prefix == scope.prefix() && known.seen_at_ms >= forget_before_ms;
+            if is_here && self.stored(worker, known, now_ms).takes(function, tag) {
+                names.insert(worker.clone());
+            }
+        }
+        Ok(Announced { workers: names.len(), is_bound })
+    }
+
+    /// Workers of a scope as nodes have written them down, up to a bound. One that cannot be read is left out.
+    async fn written(&self, scope: &Scope) -> Result<Vec<StoredWorker>, ProviderError> {
+        let request =
+            ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id: None, limit: MAX_SEARCHED };
+        let records = self.store.list_records(request).await?;
+        Ok(records.iter().filter_map(|record| serde_json::from_slice(&record.body).ok()).collect())
+    }
+
     /// Id of the record. Names of workers have no `@`, so two workers never have the same.
     fn id(&self, prefix: &str, worker: &str) -> String {
         format!("{prefix}{worker}@{}", self.node)
@@ -158,9 +277,16 @@ impl Presence {
             worker: worker.to_owned(),
             functions: known.functions.clone(),
             tags: known.tags.clone(),
-            in_flight: known.leases.values().filter(|ends_at_ms| **ends_at_ms > now_ms).count() as u64,
+            takes_untagged: known.takes_untagged,
+            in_flight: known.leases.values().filter(|lease| lease.ends_at_ms > now_ms).count() as u64,
             seen_at_ms: known.seen_at_ms,
             node: self.node.clone(),
+            leases: known
+                .leases
+                .iter()
+                .take(MAX_WRITTEN_LEASES)
+                .map(|(token, lease)| (*token, lease.heard_at_ms))
+                .collect(),
         }
     }
 
@@ -190,7 +316,7 @@ impl Presence {
         let forget_before_ms = now_ms.saturating_sub(clock::duration_ms(REMEMBER));
         let mut workers = self.workers();
         workers.retain(|_, known| {
-            known.leases.retain(|_, ends_at_ms| *ends_at_ms > now_ms);
+            known.leases.retain(|_, lease| lease.ends_at_ms > now_ms);
             known.seen_at_ms >= forget_before_ms || !known.leases.is_empty()
         });
         let mut writes = Vec::new();
@@ -230,6 +356,59 @@ mod tests {
 
     use super::*;
 
+    fn asked<'a>(functions: &'a [String], tags: &'a [String]) -> Asked<'a> {
+        Asked { functions, tags, untagged: true }
+    }
+
+    fn lease(lock_token: u64, ends_at_ms: u64) -> Lease {
+        serde_json::from_str(&format!(
+            r#"{{"lock_token":{lock_token},"instance":"i","execution_id":1,"activity_id":2,"name":"function","attempt":1,
+                "idempotency_key":"k","fetched_at_ms":1,"expires_at_ms":{ends_at_ms}}}"#
+        ))
+        .unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_holder_of_a_call_is_known_on_every_node() {
+        let store: Arc<dyn Store> = MemoryStore::new();
+        let clock = VirtualClock::new();
+        let node = |name: &str| Presence::new(store.clone(), clock.clone(), name.to_owned());
+        let (one, two) = (node("one"), node("two"));
+        let (eu, us) = (Scope::new("shop", "eu").unwrap(), Scope::new("shop", "us").unwrap());
+        let heard_at_ms = clock.now_ms();
+        one.holds(&eu, "w", &lease(7, heard_at_ms + 60_000));
+        let held = Some(Holder { worker: "w".to_owned(), heard_at_ms });
+        assert_eq!(one.holder(&eu, 7).await.unwrap(), held);
+        assert_eq!(two.holder(&eu, 7).await.unwrap(), None, "nothing was written down yet");
+        one.write_down().await.unwrap();
+        assert_eq!(two.holder(&eu, 7).await.unwrap(), held);
+        assert_eq!(two.holder(&us, 7).await.unwrap(), None, "of another tenant");
+        assert_eq!(two.holder(&eu, 8).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn who_announced_a_function_is_counted_once_and_by_its_tags() {
+        let clock = VirtualClock::new();
+        let store: Arc<dyn Store> = MemoryStore::with_clock(clock.clone());
+        let node = |name: &str| Presence::new(store.clone(), clock.clone(), name.to_owned());
+        let (one, two) = (node("one"), node("two"));
+        let eu = Scope::new("shop", "eu").unwrap();
+        let (render, gpu) = (["render".to_owned()], ["gpu".to_owned()]);
+        one.asks(&eu, "a", asked(&render, &[]));
+        two.asks(&eu, "a", asked(&render, &[]));
+        one.asks(&eu, "b", Asked { functions: &render, tags: &gpu, untagged: false });
+        one.write_down().await.unwrap();
+        let count = async |function: &str, tag: Option<&str>| {
+            two.announced(&eu, function, tag).await.unwrap().workers
+        };
+        assert_eq!(count("render", None).await, 1);
+        assert_eq!(count("render", Some("gpu")).await, 1);
+        assert_eq!(count("render", Some("cpu")).await, 0);
+        assert_eq!(count("charge", None).await, 0);
+        clock.advance(REMEMBER + Duration::from_secs(1));
+        assert_eq!(count("render", None).await, 0, "who is silent is forgotten");
+    }
+
     #[tokio::test]
     async fn nodes_hear_of_each_others_workers_and_tenants_do_not() {
         let store: Arc<dyn Store> = MemoryStore::new();
@@ -239,9 +418,9 @@ mod tests {
         let (eu, us) = (Scope::new("shop", "eu").unwrap(), Scope::new("shop", "us").unwrap());
         let functions = ["render".to_owned()];
         for worker in ["a", "b", "c"] {
-            one.asks(&eu, worker, &functions, &[]);
+            one.asks(&eu, worker, asked(&functions, &[]));
         }
-        two.asks(&eu, "a", &functions, &["gpu".to_owned()]);
+        two.asks(&eu, "a", asked(&functions, &["gpu".to_owned()]));
         assert_eq!(two.list(&eu, None, 10).await.unwrap().len(), 1);
         one.write_down().await.unwrap();
         assert!(one.changes().is_empty(), "what has not changed is not written again");
@@ -262,12 +441,8 @@ mod tests {
         let presence = Presence::new(MemoryStore::new(), clock.clone(), "one".to_owned());
         let scope = Scope::new("shop", "eu").unwrap();
         let ends_at_ms = clock.now_ms() + 1_000;
-        let lease: Lease = serde_json::from_str(&format!(
-            r#"{{"lock_token":7,"instance":"i","execution_id":1,"activity_id":2,"name":"function","attempt":1,
-                "idempotency_key":"k","fetched_at_ms":1,"expires_at_ms":{ends_at_ms}}}"#
-        ))
-        .unwrap();
-        presence.asks(&scope, "w", &["render".to_owned()], &[]);
+        let lease = lease(7, ends_at_ms);
+        presence.asks(&scope, "w", asked(&["render".to_owned()], &[]));
         presence.holds(&scope, "w", &lease);
         let in_flight =
             |mut listed: Vec<(String, Listed<Worker>)>| listed.remove(0).1.readable().unwrap().in_flight;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
+use segno_api::audit::ListAudit;
 use segno_api::instance::ListInstances;
 use segno_api::key::Role;
 use serde_json::Value;
@@ -90,7 +91,7 @@ async fn roles_may_do_what_they_are_for() {
     assert!(viewer.instance("mine", Duration::ZERO).await.is_ok());
     assert!(viewer.system().await.is_ok());
     assert_eq!(operator.keys(None).await.unwrap_err().status(), forbidden);
-    assert_eq!(operator.audit(None).await.unwrap_err().status(), forbidden);
+    assert_eq!(operator.audit(&Default::default()).await.unwrap_err().status(), forbidden);
     assert_eq!(worker.instance("mine", Duration::ZERO).await.unwrap_err().status(), forbidden);
     assert_eq!(worker.system().await.unwrap_err().status(), forbidden);
 }
@@ -106,7 +107,7 @@ async fn tenants_do_not_see_each_other() {
     for id in ["secret-plan", "../../shop/eu/secret-plan", "shop/eu/secret-plan"] {
         assert_eq!(lab.instance(id, Duration::ZERO).await.unwrap_err().status(), hidden, "{id}");
         assert_eq!(lab.history(id, Some(1), 0).await.unwrap_err().status(), hidden, "{id}");
-        assert_eq!(lab.tree(id).await.unwrap_err().status(), hidden, "{id}");
+        assert_eq!(lab.tree(id, None).await.unwrap_err().status(), hidden, "{id}");
         assert_eq!(lab.cancel(id, None).await.unwrap_err().status(), hidden, "{id}");
         assert_eq!(lab.pause(id, None).await.unwrap_err().status(), hidden, "{id}");
         assert_eq!(lab.delete(id, true).await.unwrap_err().status(), hidden, "{id}");
@@ -147,7 +148,7 @@ async fn every_change_is_in_the_audit_log_with_its_key() {
     let admin = stand.client();
     // The entry of a refusal is written without waiting for it.
     let entries = loop {
-        let entries = admin.clone().scope("shop", "eu").audit(None).await.unwrap().entries;
+        let entries = admin.clone().scope("shop", "eu").audit(&Default::default()).await.unwrap().entries;
         if entries.len() > 1 {
             break entries;
         }
@@ -168,4 +169,42 @@ async fn without_keys_foreign_pages_are_refused() {
         let status = http.get(stand.url("/v1/instances")).header(name, value).send().await.unwrap().status();
         assert_eq!(status, StatusCode::FORBIDDEN, "{name}: {value}");
     }
+}
+
+#[tokio::test]
+async fn the_audit_log_is_found_by_actor_action_resource_and_time() {
+    let stand = Stand::with_keys().await;
+    let admin = stand.client();
+    let operator = stand.client_with(Role::Operator, "default", "default").await;
+    let keys = admin.keys(None).await.unwrap().keys;
+    let actor = keys.iter().find(|key| key.role == Role::Operator).unwrap().id.clone();
+    operator.start(&greet("order/7", r#"{"name":"Ada","wait":true}"#), None, Duration::ZERO).await.unwrap();
+    operator.start(&greet("order-8", r#"{"name":"Ada","wait":true}"#), None, Duration::ZERO).await.unwrap();
+    admin.cancel("order/7", None).await.unwrap();
+    operator.cancel("order-8", None).await.unwrap();
+    let found = async |filter: ListAudit| -> Vec<String> {
+        let page = admin.audit(&filter).await.unwrap();
+        page.entries.into_iter().map(|entry| format!("{} {}", entry.operation, entry.path)).collect()
+    };
+    let none = ListAudit::default;
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(found(ListAudit { actor: some(&actor), ..none() }).await.len(), 3);
+    assert_eq!(found(ListAudit { action: some("cancel"), ..none() }).await.len(), 2);
+    let by_admin = found(ListAudit { resource: some("order/7"), action: some("POST"), ..none() }).await;
+    assert_eq!(by_admin, ["POST /v1/instances/{id}/cancel /v1/instances/order%2F7/cancel"]);
+    let both = ListAudit { actor: some(&actor), action: some("cancel"), ..none() };
+    assert_eq!(found(both).await.len(), 1);
+    let all = admin.audit(&none()).await.unwrap().entries;
+    let newest = all[0].at;
+    assert_eq!(
+        found(ListAudit { since: Some(newest), ..none() }).await.len(),
+        all.iter().filter(|entry| entry.at >= newest).count()
+    );
+    let before = all.iter().filter(|entry| entry.at < newest).count();
+    assert_eq!(found(ListAudit { until: Some(newest), ..none() }).await.len(), before);
+    let mut paged = ListAudit { limit: Some(1), action: some("cancel"), ..none() };
+    let first = admin.audit(&paged).await.unwrap();
+    paged.cursor = first.next_cursor.clone();
+    let second = admin.audit(&paged).await.unwrap();
+    assert!(first.entries[0].path.contains("order-8") && second.entries[0].path.contains("order%2F7"));
 }

@@ -69,6 +69,7 @@ async fn a_filter_lets_through_what_matches_all_of_it() {
         prefix: Some(prefix.to_owned()),
         status: vec![Status::Completed, Status::Failed],
         orchestration: Some("greet".to_owned()),
+        function: None,
         label: vec!["team=eu".to_owned()],
     };
     let mut stream = listen(&client, &ended("b")).await;

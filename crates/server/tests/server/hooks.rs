@@ -344,7 +344,7 @@ async fn roles_and_tenants_see_what_is_theirs() {
         .get(world.stand.url("/v1/hooks/shop/in?tenant=acme&namespace=bank"))
         .bearer_auth(&world.stand.admin_key);
     assert_eq!(tricked.send().await.unwrap().status(), StatusCode::BAD_REQUEST);
-    let audit = world.stand.client().scope("shop", "acme").audit(None).await.unwrap().entries;
+    let audit = world.stand.client().scope("shop", "acme").audit(&Default::default()).await.unwrap().entries;
     let changes: Vec<&str> = audit.iter().map(|entry| entry.operation.as_str()).collect();
     assert!(changes.contains(&"PUT /v1/hooks/{namespace}/{route}"), "{changes:?}");
 }

@@ -33,8 +33,8 @@ async fn an_instance_is_started_and_its_result_waited_for() {
     );
     let rest = client.history("order/7", Some(1), 3).await.unwrap();
     assert_eq!(rest.events.len(), 1);
-    assert_eq!(client.executions("order/7").await.unwrap().executions.len(), 1);
-    assert_eq!(client.tree("order/7").await.unwrap().ids, ["order/7"]);
+    assert_eq!(client.executions("order/7", None).await.unwrap().executions.len(), 1);
+    assert_eq!(client.tree("order/7", None).await.unwrap().nodes[0].id, "order/7");
 }
 
 #[tokio::test]

@@ -9,9 +9,11 @@
 mod access;
 mod actions;
 mod built_in;
+mod calls;
 mod changes;
 mod connections;
 mod cut_off;
+mod dead_letters;
 mod examples;
 mod functions;
 mod hooks;

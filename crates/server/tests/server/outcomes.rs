@@ -136,6 +136,11 @@ async fn rows(calm: &Stand) -> Vec<Row> {
     let second = post("/v1/actions", action.clone()).await;
     let daily = json!({ "cron_expr": "0 9 * * *", "provider": "echo", "action_type": "x", "payload": {} });
     let recurring = post("/v1/recurring", daily.clone()).await;
+    for _ in 0..2 {
+        calm.send_junk("default/default/one", "junk").await;
+    }
+    let letters = calm.until_dead_letters(&client, 2).await;
+    let (sent_again, discarded) = (&letters[0].id, &letters[1].id);
     let key = json!({ "name": "x", "role": "viewer", "grants": [{ "namespace": "*", "tenant": "*" }] });
     let revoked = post("/v1/keys", key.clone()).await;
     let backfill = json!({ "start": "2026-01-01T00:00:00Z", "end": "2026-01-02T12:00:00Z" });
@@ -206,6 +211,18 @@ async fn rows(calm: &Stand) -> Vec<Row> {
             &format!("/v1/recurring/{recurring}/backfill"),
             backfill,
         ),
+        row(
+            &post_method,
+            "/v1/recurring/{id}/run",
+            &format!("/v1/recurring/{recurring}/run"),
+            json!({ "key": "x" }),
+        ),
+        row(
+            &post_method,
+            "/v1/dead-letters/{id}/resubmit",
+            &format!("/v1/dead-letters/{sent_again}/resubmit"),
+            Value::Null,
+        ),
         row(&post_method, "/v1/keys", "/v1/keys", key),
         row(
             &post_method,
@@ -238,6 +255,7 @@ async fn rows(calm: &Stand) -> Vec<Row> {
     rows.push(row(delete, "/v1/functions/{name}", "/v1/functions/render", Value::Null));
     rows.push(row(delete, "/v1/actions/{id}", &format!("/v1/actions/{second}"), Value::Null));
     rows.push(row(delete, "/v1/recurring/{id}", &format!("/v1/recurring/{recurring}"), Value::Null));
+    rows.push(row(delete, "/v1/dead-letters/{id}", &format!("/v1/dead-letters/{discarded}"), Value::Null));
     rows.push(row(delete, "/v1/keys/{id}", &format!("/v1/keys/{revoked}"), Value::Null));
     rows.push(row(delete, "/v1/instances/{id}", "/v1/instances/two?force=true", Value::Null));
     rows

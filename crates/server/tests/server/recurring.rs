@@ -2,7 +2,7 @@
 
 use segno_api::Json;
 use segno_api::key::Role;
-use segno_api::recurring::{PauseRecurring, RecurringFields, RecurringHistory};
+use segno_api::recurring::{PauseRecurring, RecurringFields, RecurringHistory, RunRecurring};
 use segno_server::settings::Authentication;
 use serde_json::{Value, json};
 
@@ -302,4 +302,78 @@ async fn the_limit_of_a_tenant_is_told_with_429() {
     let error = stand.client().create_recurring(&every("1h")).await.unwrap_err();
     assert_eq!((error.status(), error.code()), (Some(429), Some("too-many-recurring")));
     stand.client().scope("default", "other").create_recurring(&every("1h")).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_out_of_schedule_happens_once_per_key_and_is_in_the_history() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let made = client
+        .create_recurring(&RecurringFields { name: Some("nightly".to_owned()), ..every("24h") })
+        .await
+        .unwrap();
+    client.pause_recurring("nightly", &PauseRecurring::default()).await.unwrap();
+    let run = RunRecurring { key: Some("again".to_owned()) };
+    let first = client.run_recurring("nightly", &run).await.unwrap();
+    assert_eq!(
+        (first.created, first.decision.as_str(), first.id.as_str()),
+        (true, "fired", made.recurring_id.as_str())
+    );
+    let again = client.run_recurring(&made.recurring_id, &run).await.unwrap();
+    assert_eq!((again.created, &again.instance, again.time), (false, &first.instance, first.time));
+    let ended = client.instance(first.instance.as_deref().unwrap(), PATIENCE).await.unwrap();
+    assert_eq!(ended.result.unwrap().text(), r#""Hello, Ada!""#);
+    let history = history_with(&client, "nightly", |history| {
+        history.entries.iter().any(|entry| entry.outcome.as_deref() == Some("completed"))
+    })
+    .await;
+    assert_eq!(
+        (history.entries.len(), history.entries[0].manual, history.entries[0].time),
+        (1, true, first.time)
+    );
+    let shown = client.recurring("nightly").await.unwrap();
+    assert_eq!((shown.execution_count, shown.enabled), (1, false), "it counts, and stays paused");
+    let other = client.run_recurring("nightly", &RunRecurring::default()).await.unwrap();
+    assert_ne!(other.instance, first.instance);
+    assert_eq!(client.run_recurring("nosuch", &run).await.unwrap_err().code(), Some("unknown-action"));
+}
+
+#[tokio::test]
+async fn a_run_that_would_overlap_is_refused_with_the_way_out() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let slow = json!({
+        "every": "24h", "function": "slow", "input": { "seconds": 600 }, "overlap_policy": "skip", "name": "slow",
+    });
+    client.create_recurring(&serde_json::from_value(slow).unwrap()).await.unwrap();
+    let first = client.run_recurring("slow", &RunRecurring::default()).await.unwrap();
+    let refused = client.run_recurring("slow", &RunRecurring::default()).await.unwrap_err();
+    assert_eq!((refused.status(), refused.code()), (Some(409), Some("action-state")), "{refused}");
+    assert!(refused.to_string().contains("overlap_policy is skip"), "{refused}");
+    client.cancel(first.instance.as_deref().unwrap(), None).await.unwrap();
+    client.instance(first.instance.as_deref().unwrap(), PATIENCE).await.unwrap();
+    assert!(client.run_recurring("slow", &RunRecurring::default()).await.unwrap().created);
+}
+
+#[tokio::test]
+async fn names_lead_to_recurring_actions_at_every_door_and_several_are_told_apart() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let named = |name: &str| RecurringFields { name: Some(name.to_owned()), ..every("24h") };
+    let one = client.create_recurring(&named("daily / report")).await.unwrap().recurring_id;
+    assert_eq!(client.recurring("daily / report").await.unwrap().id, one);
+    assert_eq!(client.recurring_history("daily / report", 10, None).await.unwrap().entries, []);
+    assert_eq!(client.preview_recurring("daily / report", 2).await.unwrap().times.len(), 2);
+    client.resume_recurring("daily / report").await.unwrap();
+    let two = client.create_recurring(&named("daily / report")).await.unwrap().recurring_id;
+    let refused = client.delete_recurring("daily / report").await.unwrap_err();
+    assert_eq!((refused.status(), refused.code()), (Some(409), Some("ambiguous-name")), "{refused}");
+    assert!(refused.to_string().contains(&one) && refused.to_string().contains(&two), "{refused}");
+    client.update_recurring(&two, &Json::of(&json!({ "name": "other" })).unwrap()).await.unwrap();
+    assert_eq!(client.recurring("daily / report").await.unwrap().id, one);
+    assert_eq!(client.recurring("other").await.unwrap().id, two);
+    client.delete_recurring("daily / report").await.unwrap();
+    assert_eq!(client.recurring("daily / report").await.unwrap_err().code(), Some("unknown-action"));
+    let refused = client.create_recurring(&named("preview")).await.unwrap_err();
+    assert_eq!(refused.code(), Some("invalid-action"), "{refused}");
 }

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use segno::clock::Clock;
-use segno::store::Store;
+use segno::clock::{Clock, SystemClock};
 use segno::store::memory::MemoryStore;
+use segno::store::{OrchestratorMessage, Store};
 use segno_api::Json;
+use segno_api::dead_letter::{DeadLetter, ListDeadLetters};
 use segno_api::instance::{OnConflict, StartInstance};
 use segno_api::key::{CreateKey, Grant, Role};
 use segno_server::settings::{Authentication, Settings};
@@ -164,6 +165,26 @@ impl Stand {
             .unwrap()
             .retry_for(Duration::ZERO)
             .key(self.key(role, namespace, tenant).await)
+    }
+
+    /// Sends a message that nothing can read to an instance, by its stored id.
+    pub async fn send_junk(&self, instance: &str, junk: &str) {
+        let message = OrchestratorMessage::new(instance, format!("\u{ff}{junk}"));
+        self.server.client().store().enqueue_for_orchestrator(message, None).await.unwrap();
+    }
+
+    /// Waits until there are so many dead letters, newest first.
+    pub async fn until_dead_letters(&self, client: &segno_api::Client, count: usize) -> Vec<DeadLetter> {
+        let listed = async {
+            loop {
+                let page = client.dead_letters(&ListDeadLetters::default()).await.unwrap();
+                if page.dead_letters.len() >= count {
+                    return page.dead_letters;
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        segno::clock::timeout(&SystemClock, PATIENCE, listed).await.expect("nothing is given up")
     }
 
     /// A new key.

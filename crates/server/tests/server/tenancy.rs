@@ -13,6 +13,7 @@ use segno_api::Client;
 use segno_api::client::{Expected, ListPayloads};
 use segno_api::invocation::Invoke;
 use segno_api::key::Role;
+use segno_api::recurring::RunRecurring;
 use segno_api::work::{FetchWork, Heartbeat, HeartbeatAction};
 use serde_json::{Value, json};
 
@@ -27,6 +28,8 @@ const KINDS: &[&str] = &[
     "segno.action-run",
     "segno.action-dedup",
     "segno.audit",
+    "segno.dead-letter",
+    "segno.dead-letter-body",
     "segno.function",
     "segno.function-log",
     "segno.hook",
@@ -37,6 +40,8 @@ const KINDS: &[&str] = &[
     "segno.recurring",
     "segno.recurring-count",
     "segno.recurring-history",
+    "segno.recurring-name",
+    "segno.recurring-run",
 ];
 
 /// What a tenant has, by what it is called in requests.
@@ -52,10 +57,12 @@ struct Names {
     function: String,
     lease: String,
     key: String,
+    dead_letter: String,
+    recurring_name: String,
 }
 
 impl Names {
-    fn texts(&self) -> [&str; 11] {
+    fn texts(&self) -> [&str; 13] {
         [
             self.namespace,
             self.tenant,
@@ -68,6 +75,8 @@ impl Names {
             &self.function,
             &self.lease,
             &self.key,
+            &self.dead_letter,
+            &self.recurring_name,
         ]
     }
 
@@ -100,6 +109,8 @@ fn absent(names: &Names) -> Names {
         function: other(&names.function),
         lease: names.lease.chars().rev().collect(),
         key: uuid(&names.key),
+        dead_letter: uuid(&names.dead_letter),
+        recurring_name: other(&names.recurring_name),
     }
 }
 
@@ -118,12 +129,18 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
     let lease = client.fetch_work(&fetch).await.unwrap().items.remove(0).lease;
     let action = json!({ "tool_name": "echo", "tool_input": SECRET, "next_tick_at": "2999-01-01T00:00:00Z" });
     let action = client.create_action(&serde_json::from_value(action).unwrap()).await.unwrap().id;
-    let recurring = json!({ "cron_expr": "0 0 1 1 *", "function": "echo", "input": SECRET });
+    let recurring =
+        json!({ "name": "b-recurring", "cron_expr": "0 0 1 1 *", "function": "echo", "input": SECRET });
     let recurring = client.create_recurring(&serde_json::from_value(recurring).unwrap()).await.unwrap();
     let hook = json!({ "verification": "none", "store_only": true, "description": SECRET });
     client.put_hook("b-hook", &json_of(&hook), Expected::Absent).await.unwrap();
     let posted = reqwest::Client::new().post(stand.url("/v1/hooks/b-shop/b-hook?tenant=b-eu")).body(SECRET);
     let payload: Value = posted.send().await.unwrap().json().await.unwrap();
+    let run = RunRecurring { key: Some("b-run".to_owned()) };
+    let run = client.run_recurring("b-recurring", &run).await.unwrap();
+    client.instance(&run.instance.unwrap(), PATIENCE).await.unwrap();
+    stand.send_junk("b-shop/b-eu/b-instance", SECRET).await;
+    let letters = stand.until_dead_letters(client, 1).await;
     let keys = stand.client().keys(None).await.unwrap().keys;
     let key = keys.into_iter().find(|key| key.grants[0].tenant == "b-eu").unwrap().id;
     Names {
@@ -138,6 +155,8 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
         function: "b-function".to_owned(),
         lease,
         key,
+        dead_letter: letters[0].id.clone(),
+        recurring_name: "b-recurring".to_owned(),
     }
 }
 
@@ -237,6 +256,7 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
                 }
                 sent.push(plain(path).query(format!("cursor={}", cursor(&id))));
             }
+            sent.push(plain(path).query(format!("function={}", names.function)));
             sent
         }
         "get /v1/events" => {
@@ -249,9 +269,14 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
             of_instance().into_iter().chain(first).collect()
         }
         "get /v1/instances/{id}/status" => all(of_instance(), &|sent| sent.query("after=0&wait_ms=1")),
-        "get /v1/instances/{id}/executions"
-        | "get /v1/instances/{id}/tree"
-        | "get /v1/instances/{id}/events"
+        "get /v1/instances/{id}/executions" => of_instance(),
+        "get /v1/instances/{id}/tree" => {
+            let own = plain(path.replace("{id}", "own"));
+            let behind = names.ids(&names.instance).into_iter();
+            let behind = behind.map(|id| own.clone().query(format!("cursor={}", escaped(&id))));
+            of_instance().into_iter().chain(behind).collect()
+        }
+        "get /v1/instances/{id}/events"
         | "get /v1/instances/{id}/logs"
         | "post /v1/instances/{id}/resume" => of_instance(),
         "delete /v1/instances/{id}" => all(of_instance(), &|sent| sent.query("force=true")),
@@ -362,8 +387,20 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         ],
         "get /v1/recurring" => vec![plain(path), plain(path).query(format!("cursor={}", names.recurring))],
         "get /v1/recurring/{id}" | "delete /v1/recurring/{id}" | "post /v1/recurring/{id}/resume" => {
-            with("{id}", names.ids(&names.recurring))
+            let named = names.ids(&names.recurring_name);
+            with("{id}", names.ids(&names.recurring).into_iter().chain(named).collect())
         }
+        "post /v1/recurring/{id}/run" => {
+            all(with("{id}", names.ids(&names.recurring)), &|sent| sent.body(json!({ "key": "b-run" })))
+        }
+        "get /v1/dead-letters" => vec![
+            plain(path),
+            plain(path).query(format!("cursor={}", names.dead_letter)),
+            plain(path).query(format!("instance={}", names.instance)),
+        ],
+        "get /v1/dead-letters/{id}"
+        | "delete /v1/dead-letters/{id}"
+        | "post /v1/dead-letters/{id}/resubmit" => with("{id}", names.ids(&names.dead_letter)),
         "get /v1/recurring/{id}/history" | "get /v1/recurring/{id}/preview" => {
             with("{id}", names.ids(&names.recurring))
         }
@@ -402,7 +439,7 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         }
         "post /v1/work/release" => vec![plain(path).body(json!({ "lease": names.lease }))],
         "get /v1/workers" => vec![plain(path), plain(path).query("cursor=a")],
-        "get /v1/audit" => vec![plain(path)],
+        "get /v1/audit" => vec![plain(path), plain(path).query(format!("resource={}", names.instance))],
         "get /v1/keys" => vec![plain(path), plain(path).query(format!("cursor={}", names.key))],
         "post /v1/keys" => {
             let grant = json!({ "namespace": names.namespace, "tenant": names.tenant });

@@ -301,7 +301,7 @@ async fn the_answers_of_workers_are_not_in_the_audit_log() {
     call(&client, "k").await;
     let item = fetch_one(&client).await;
     client.complete_work(&done(&item.lease, json!(1))).await.unwrap();
-    let entries = client.audit(None).await.unwrap().entries;
+    let entries = client.audit(&Default::default()).await.unwrap().entries;
     let operations: BTreeSet<&str> = entries.iter().map(|entry| entry.operation.as_str()).collect();
     assert_eq!(operations, BTreeSet::from(["POST /v1/invocations", "PUT /v1/functions/{name}"]));
 }

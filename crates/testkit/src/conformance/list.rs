@@ -119,6 +119,13 @@ macro_rules! __for_each_case {
                 a_cancellation_and_a_completion_do_not_both_happen,
                 counts_stay_right_under_load,
             }
+            queued_activity One {
+                what_is_not_queued_stands_nowhere,
+                a_waiting_activity_is_ready_with_its_routing,
+                a_delayed_activity_has_its_time_until_it_comes,
+                a_held_activity_has_its_lock_until_that_ends,
+                executions_and_events_are_told_apart,
+            }
             queue_order_and_visibility One {
                 nothing_overtakes_a_batch_that_was_given_back_with_a_delay,
                 a_delay_of_one_instance_holds_up_no_other,

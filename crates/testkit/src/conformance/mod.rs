@@ -40,6 +40,7 @@ mod next_execution;
 mod opaque_data;
 mod pruning;
 mod queue_order_and_visibility;
+mod queued_activity;
 mod record_listing;
 mod records;
 mod sessions;

@@ -1,6 +1,5 @@
 //! A turn in the making: every part that a commit can have, as a step.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -63,8 +62,9 @@ impl Turn {
     }
 
     pub(crate) fn label(self, key: &str, value: &str) -> Self {
-        let labels = BTreeMap::from([(key.to_owned(), value.to_owned())]);
-        self.metadata(|metadata| metadata.labels = Some(labels))
+        self.metadata(|metadata| {
+            metadata.labels.get_or_insert_default().insert(key.to_owned(), value.to_owned());
+        })
     }
 
     pub(crate) fn pinned(self, version: &str) -> Self {

@@ -10,7 +10,7 @@ use super::state::Unended;
 use crate::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
     InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, StoredEvent, SystemMetrics,
+    PruneResult, QueueDepths, QueuedWork, ScheduledActivityIdentifier, StoredEvent, SystemMetrics,
 };
 
 fn unknown_instance(operation: &'static str, instance: &str) -> ProviderError {
@@ -111,6 +111,14 @@ impl ProviderAdmin for MemoryStore {
 
     async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
         Ok(self.look(|state, now_ms| state.orchestrations.guarded_start_ms(instance, now_ms)))
+    }
+
+    async fn queued_activity(
+        &self,
+        activity: &ScheduledActivityIdentifier,
+    ) -> Result<Option<QueuedWork>, ProviderError> {
+        // As with the depths, time must have passed.
+        Ok(self.change(|state, _| state.work.queued(activity)))
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

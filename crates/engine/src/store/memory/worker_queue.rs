@@ -25,8 +25,8 @@ use super::sessions::{SessionItem, Sessions};
 use super::tag_lanes::TagLanes;
 use crate::clock::duration_ms;
 use crate::store::{
-    LockToken, LockedWorkItem, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItemContent,
-    WorkerMessage,
+    LockToken, LockedWorkItem, QueuePlace, QueuedWork, ScheduledActivityIdentifier, SessionFetchConfig,
+    TagFilter, WorkItemContent, WorkerMessage,
 };
 
 /// Activities that wait for a worker or are with one. See the module for their states.
@@ -272,6 +272,24 @@ impl WorkerQueue {
             self.remove(item_id);
         }
         item_ids
+    }
+
+    /// How an activity stands; of several items of it, the newest.
+    pub fn queued(&self, activity: &ScheduledActivityIdentifier) -> Option<QueuedWork> {
+        let named = (activity.execution_id, activity.activity_id);
+        let same = (named.0, named.1, 0)..=(named.0, named.1, u64::MAX);
+        let (_, _, item_id) = self.by_instance.get(activity.instance.as_str())?.range(same).next_back()?;
+        let item = self.items.get(item_id)?;
+        let place = match item.place {
+            Place::Ready => QueuePlace::Ready,
+            Place::Delayed { visible_at_ms } => QueuePlace::Delayed { visible_at_ms },
+            Place::Locked(ItemLock { token: lock_token, until_ms }) => {
+                QueuePlace::Locked { lock_token, until_ms }
+            }
+        };
+        let WorkerMessage { tag, session_id, .. } = &item.message;
+        let (tag, session_id) = (tag.clone(), session_id.clone());
+        Some(QueuedWork { place, attempt_count: item.attempts, tag, session_id })
     }
 
     /// Removes all activities of an instance; returns the ids of their items.

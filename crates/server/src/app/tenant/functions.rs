@@ -1,7 +1,9 @@
 //! Functions of a tenant.
 
+use std::collections::BTreeMap;
+
 use segno_actions::Listed;
-use segno_actions::functions::{Function, FunctionError, FunctionName, VersionedFunction};
+use segno_actions::functions::{FUNCTION_LABEL, Function, FunctionError, FunctionName, VersionedFunction};
 
 use super::Tenant;
 
@@ -16,6 +18,11 @@ impl Tenant {
         limit: usize,
     ) -> Result<Vec<Listed<VersionedFunction>>, FunctionError> {
         self.resources().functions.list(&self.owner(), after, limit).await
+    }
+
+    /// The function that an instance of this tenant calls, by its labels; `None` for an orchestration.
+    pub fn function_of<'a>(&self, labels: &'a BTreeMap<String, String>) -> Option<&'a str> {
+        labels.get(FUNCTION_LABEL)?.strip_prefix(self.scope.prefix())
     }
 
     /// One function.

@@ -3,13 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use segno::client::{BulkResult, Instance, InstanceList};
+use segno::client::{BulkResult, ExecutionList, Instance, InstanceList, TreeNode, TreePage, TreeQuery};
 use segno::event::Event;
-use segno::store::{
-    DeleteInstanceResult, ExecutionInfo, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery,
-};
+use segno::store::{DeleteInstanceResult, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery};
 use segno::{Mailbox, Payload, Signal};
-use segno_actions::functions::FunctionLog;
+use segno_actions::functions::{FunctionLog, FunctionName};
 
 use super::Tenant;
 use crate::problem::Refusal;
@@ -23,6 +21,8 @@ pub struct InstanceFilter {
     pub statuses: BTreeSet<ExecutionStatus>,
     /// Of this orchestration.
     pub orchestration: Option<String>,
+    /// Calls of this function.
+    pub function: Option<FunctionName>,
     /// With all of these labels.
     pub labels: BTreeSet<(String, String)>,
     /// Children of this instance.
@@ -147,23 +147,35 @@ impl Tenant {
         executions.map_err(|error| self.refused(error))
     }
 
-    /// One execution.
+    /// A page of the executions that are stored, newest first.
     ///
     /// # Errors
-    /// `not-found` when there is none.
-    pub async fn execution(&self, id: &str, execution: u64) -> Result<ExecutionInfo, Refusal> {
-        let execution = self.resources().client.execution(&self.stored(id), execution).await;
-        execution.map_err(|error| self.refused(error))
+    /// `not-found` when there is no such instance.
+    pub async fn execution_page(
+        &self,
+        id: &str,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<ExecutionList, Refusal> {
+        let page = self.resources().client.execution_page(&self.stored(id), before, limit).await;
+        page.map_err(|error| self.refused(error))
     }
 
-    /// Ids of an instance and all its descendants.
+    /// A page of an instance and its descendants. `query` has the caller's ids.
     ///
     /// # Errors
-    /// Those of the engine.
-    pub async fn tree(&self, id: &str) -> Result<Vec<String>, Refusal> {
-        let tree = self.resources().client.tree(&self.stored(id)).await;
-        let tree = tree.map_err(|error| self.refused(error))?;
-        Ok(tree.all_ids.iter().filter_map(|id| self.scope.shown(id)).map(str::to_owned).collect())
+    /// `not-found` when there is no such instance, and for a cursor that is none of its tree.
+    pub async fn tree(&self, query: TreeQuery) -> Result<TreePage, Refusal> {
+        let query = TreeQuery {
+            instance: self.stored(&query.instance),
+            after: query.after.map(|after| self.stored(&after)),
+            ..query
+        };
+        let page = self.resources().client.tree_page(query).await;
+        let TreePage { nodes, next } = page.map_err(|error| self.refused(error))?;
+        let shown = |node: TreeNode| Ok(TreeNode { instance: self.shown(node.instance)?, ..node });
+        let nodes = nodes.into_iter().map(shown).collect::<Result<_, Refusal>>()?;
+        Ok(TreePage { nodes, next: self.shown_instance(next.as_deref()) })
     }
 
     /// What the tools of an instance wrote.
@@ -256,7 +268,11 @@ impl Tenant {
             id_prefix: Some(self.stored(filter.prefix.as_deref().unwrap_or_default())),
             statuses: filter.statuses,
             orchestration_name: filter.orchestration,
-            labels: filter.labels,
+            labels: filter
+                .labels
+                .into_iter()
+                .chain(filter.function.map(|name| name.label(&self.owner())))
+                .collect(),
             parent_instance_id: filter.parent.map(|parent| self.stored(&parent)),
             created_from_ms: filter.created_from_ms,
             created_before_ms: filter.created_before_ms,

@@ -4,7 +4,9 @@
 //! another tenant is not there. One file per resource.
 
 mod audit;
+mod calls;
 mod changes;
+mod dead_letters;
 mod functions;
 mod hooks;
 mod instances;
@@ -26,6 +28,7 @@ use crate::problem::Refusal;
 use crate::scope::Scope;
 use crate::streams::StreamPlace;
 
+pub use calls::CallFound;
 pub use changes::{TenantChange, TenantListener};
 pub use instances::{BulkChange, InstanceFilter, Sent};
 pub use starts::{NewInstance, Restarting, Start};

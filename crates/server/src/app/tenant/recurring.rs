@@ -5,7 +5,7 @@ use segno_actions::Listed;
 use segno_actions::action::ActionError;
 use segno_actions::listing::Place;
 use segno_actions::recurring::{
-    Backfill, BackfillLine, Explanation, HistoryEntry, NewRecurringAction, Pause, RecurringAction,
+    Backfill, BackfillLine, Explanation, HistoryEntry, NewRecurringAction, Pause, RecurringAction, RunAnswer,
 };
 use segno_actions::schedule::{Schedule, Zones};
 
@@ -121,6 +121,16 @@ impl Tenant {
             ..line
         };
         Ok(lines.into_iter().map(shown).collect())
+    }
+
+    /// Runs a recurring action now, out of schedule.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `action-state` when another run is in the way.
+    pub async fn run_recurring(&self, id: &str, key: &str) -> Result<RunAnswer, ActionError> {
+        let mut answer = self.resources().recurring.run(&self.owner(), id, key).await?;
+        answer.run.instance = self.shown_instance(answer.run.instance.as_deref());
+        Ok(answer)
     }
 
     /// The schedule of a stored recurring action.

@@ -28,8 +28,10 @@ pub struct NewInstance {
     pub version: Option<String>,
     /// Its input.
     pub input: Payload,
-    /// Its labels.
+    /// Its labels, as the caller chose them.
     pub labels: BTreeMap<String, String>,
+    /// The labels that Segno itself puts on it.
+    pub reserved_labels: BTreeMap<String, String>,
     /// Not before this time.
     pub start_at_ms: Option<u64>,
     /// What happens when there is one of this id.
@@ -103,12 +105,15 @@ impl Tenant {
     /// Those of the engine, of [`Tenant::start_of`] and of the catalogue.
     pub async fn start_again(&self, id: &str, new_id: String) -> Result<Start, Refusal> {
         let started = self.started_anew(id).await?;
+        let labels = started.labels.clone().into_iter();
+        let (reserved_labels, labels) = labels.partition(|(key, _)| segno::is_reserved_label(key));
         Ok(Start(NewInstance {
             id: new_id,
             orchestration: started.name.clone(),
             version: None,
             input: started.input.clone(),
-            labels: started.labels.clone(),
+            labels,
+            reserved_labels,
             start_at_ms: None,
             on_conflict: OnConflict::Reject,
             request_id: None,
@@ -117,7 +122,7 @@ impl Tenant {
 
     /// What the last start of an instance began with, as a new start may. A call of a function is checked as a new one is, and
     /// made as the function is declared now: of its recorded input only the function and its input count.
-    async fn started_anew(&self, id: &str) -> Result<Arc<Started>, Refusal> {
+    pub(super) async fn started_anew(&self, id: &str) -> Result<Arc<Started>, Refusal> {
         let started = self.resources().client.started_with(&self.stored(id)).await;
         let started = started.map_err(|error| self.refused(error))?;
         if started.name != INVOKE.name() {
@@ -130,7 +135,10 @@ impl Tenant {
         let prepared = self.resources().functions.prepare_again(&self.owner(), &started.input).await;
         let invocation = prepared.map_err(|error| self.refused(error))?;
         let input = Payload::encode(&invocation).map_err(|error| self.refused(error))?;
-        Ok(Arc::new(Started { input, ..(*started).clone() }))
+        let mut started = Started { input, ..(*started).clone() };
+        // One that was made before calls had it gets it now.
+        started.labels.extend([invocation.function.label(&self.owner())]);
+        Ok(Arc::new(started))
     }
 
     /// A call of a function that is ready to be made.
@@ -158,6 +166,7 @@ impl Tenant {
             version: None,
             input: Payload::encode(invocation).map_err(|error| self.refused(error))?,
             labels,
+            reserved_labels: BTreeMap::from([invocation.function.label(&self.owner())]),
             start_at_ms: None,
             on_conflict: OnConflict::UseExisting,
             request_id: None,
@@ -205,6 +214,8 @@ impl Tenant {
         let call = self.resources().client.start(orchestration, new.input).id(id);
         let call = call.on_conflict(new.on_conflict);
         let call = new.labels.into_iter().fold(call, |call, (key, value)| call.label(key, value));
+        let reserved = new.reserved_labels.into_iter();
+        let call = reserved.fold(call, |call, (key, value)| call.reserved_label(key, value));
         let call = new.start_at_ms.into_iter().fold(call, |call, at_ms| call.at_ms(at_ms));
         let call = new.request_id.into_iter().fold(call, |call, request_id| call.request_id(request_id));
         Ok(trace.hand_to(call))

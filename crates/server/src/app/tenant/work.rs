@@ -13,7 +13,7 @@ use segno_api::worker::Worker;
 use super::Tenant;
 use crate::access::timestamp;
 use crate::problem::Refusal;
-use crate::work::{HeldLease, call_of, fetch, item, no_call};
+use crate::work::{Asked, HeldLease, call_of, fetch, item, no_call};
 
 /// Inputs of one answer have so many bytes in all, unless the first alone has more. Further calls are given back.
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
@@ -73,8 +73,8 @@ impl Tenant {
     }
 
     /// Notes that a worker asks for work.
-    pub fn note_worker(&self, worker: &str, functions: &[String], tags: &[String]) {
-        self.resources().presence.asks(&self.scope, worker, functions, tags);
+    pub fn note_worker(&self, worker: &str, asked: Asked<'_>) {
+        self.resources().presence.asks(&self.scope, worker, asked);
     }
 
     /// Extends a lease, and says whether to go on.

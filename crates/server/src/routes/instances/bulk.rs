@@ -56,6 +56,11 @@ fn filter(filter: BulkFilter) -> Result<InstanceFilter, Refusal> {
         prefix: filter.prefix,
         statuses: filter.status.into_iter().map(view::engine_status).collect(),
         orchestration: filter.orchestration,
+        function: filter
+            .function
+            .as_deref()
+            .map(|name| list::parse_function("filter.function", name))
+            .transpose()?,
         labels: list::parse_labels("filter.label", &filter.label)?,
         created_from_ms: filter.created_from.map(list::unix_ms),
         created_before_ms: filter.created_before.map(list::unix_ms),

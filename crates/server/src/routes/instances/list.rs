@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use segno::limits::MAX_LABELS;
 use segno::store::InstanceCursor;
+use segno_actions::functions::FunctionName;
 use segno_api::instance::{InstanceList, ListInstances};
 
 use super::super::paging::limit;
@@ -29,6 +30,7 @@ pub async fn list(
         prefix: request.prefix,
         statuses: request.status.into_iter().map(view::engine_status).collect(),
         orchestration: request.orchestration,
+        function: request.function.as_deref().map(|name| parse_function("function", name)).transpose()?,
         labels: parse_labels("label", &request.label)?,
         parent: request.parent,
         created_from_ms: request.created_from.map(unix_ms),
@@ -43,10 +45,18 @@ pub async fn list(
     Ok(Json(InstanceList { instances, next_cursor }))
 }
 
+/// The name of a function.
+///
+/// # Errors
+/// When it cannot be one.
+pub fn parse_function(field: &str, name: &str) -> Result<FunctionName, Refusal> {
+    FunctionName::new(name).map_err(|error| Refusal::field(field, error.to_string()))
+}
+
 /// Labels as `key=value`, all of which must hold.
 ///
 /// # Errors
-/// When there is no `=` in one, or they are more than an instance can have.
+/// When there is no `=` in one, one is Segno's own, or they are more than an instance can have.
 pub fn parse_labels(field: &str, texts: &[String]) -> Result<BTreeSet<(String, String)>, Refusal> {
     if texts.len() > MAX_LABELS {
         let detail =
@@ -54,6 +64,13 @@ pub fn parse_labels(field: &str, texts: &[String]) -> Result<BTreeSet<(String, S
         return Err(Refusal::field(field, detail));
     }
     let labels = texts.iter().map(|text| match text.split_once('=') {
+        Some((key, _)) if segno::is_reserved_label(key) => {
+            let problem = format!(
+                "labels that begin with {:?} are reserved for Segno; use function to find the calls of one",
+                segno::RESERVED_LABEL_PREFIX
+            );
+            Err(Refusal::field(field, problem))
+        }
         Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
         None => Err(Refusal::field(field, "must be key=value")),
     });

@@ -1,6 +1,7 @@
 //! Instances, one file per group of routes.
 
 pub mod bulk;
+mod call;
 pub mod list;
 pub mod logs;
 pub mod read;

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
+use segno::client::{TreeNode, TreeQuery};
 use segno::limits::MAX_PAGE_ROWS;
 use segno::store::HistoryQuery;
 use segno_api::history::{Execution, ExecutionList, History};
@@ -10,8 +11,8 @@ use segno_api::instance::{CustomStatus, Instance, Tree};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::paging::limit;
-use super::view;
+use super::super::paging::{Page, limit};
+use super::{call, view};
 use crate::access::timestamp;
 use crate::app::Tenant;
 use crate::extract::{Path, Query, wait_of};
@@ -28,7 +29,8 @@ pub struct Wait {
     wait_ms: Option<u64>,
 }
 
-/// One instance.
+/// One instance; a call of a function with how far it is: its input, its failed attempts, the worker that has it, and what it
+/// waits for.
 #[utoipa::path(get, path = "/v1/instances/{id}", tag = "instances", params(
     ("id" = String, Path, description = "Id of the instance; a slash in it is written %2F"), ScopeParameters, Wait,
 ), responses(
@@ -47,7 +49,15 @@ pub async fn get(
             None => tenant.instance(&id).await?,
         };
     }
-    let shown = view::instance(&tenant, found)?;
+    let call = tenant.call_of_instance(&found).await?;
+    let call = call.map(|call| call::details(&found, call)).transpose()?;
+    let mut shown = view::instance(&tenant, found)?;
+    if let Some(call) = call {
+        // One that was made before calls had labels is known by its input.
+        shown.function.get_or_insert_with(|| call.function.clone());
+        shown.kind.get_or_insert(call.made_by.kind);
+        shown.call = Some(Box::new(call));
+    }
     let tag = format!("\"{}\"", shown.revision);
     Ok(([(ETAG, tag)], Json(shown)).into_response())
 }
@@ -97,38 +107,61 @@ pub async fn history(
     Ok(Json(History { execution, events, next_after }))
 }
 
-/// All executions of an instance.
+/// Executions of an instance, newest first.
 #[utoipa::path(get, path = "/v1/instances/{id}/executions", tag = "instances", params(
-    ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
+    ("id" = String, Path, description = "Id of the instance"), ScopeParameters, Page,
 ), responses(
     (status = 200, body = ExecutionList),
 ))]
-pub async fn executions(tenant: Tenant, Path(id): Path<String>) -> Result<Json<ExecutionList>, Refusal> {
-    tenant.instance(&id).await?;
-    let mut executions = Vec::new();
-    for number in tenant.executions(&id).await? {
-        let info = tenant.execution(&id, number).await?;
-        executions.push(Execution {
-            execution: number,
-            status: view::status(info.status),
-            started_at: timestamp(info.started_at_ms),
-            completed_at: info.completed_at_ms.map(timestamp),
-            events: info.event_count,
-        });
+pub async fn executions(
+    tenant: Tenant,
+    Path(id): Path<String>,
+    Query(page): Query<Page>,
+) -> Result<Json<ExecutionList>, Refusal> {
+    let rows = limit(page.limit)?;
+    let before = page.cursor.map(|cursor| cursor.parse::<u64>()).transpose().map_err(|_| {
+        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
+    })?;
+    // One whose start is queued is known, and has no execution yet.
+    if tenant.instance(&id).await?.revision == 0 {
+        return Ok(Json(ExecutionList { executions: Vec::new(), next_cursor: None }));
     }
-    Ok(Json(ExecutionList { executions }))
+    let page = tenant.execution_page(&id, before, rows).await?;
+    let shown = page.executions.into_iter().map(|info| Execution {
+        execution: info.execution_id,
+        status: view::status(info.status),
+        started_at: timestamp(info.started_at_ms),
+        completed_at: info.completed_at_ms.map(timestamp),
+        events: info.event_count,
+    });
+    Ok(Json(ExecutionList {
+        executions: shown.collect(),
+        next_cursor: page.next.map(|before| before.to_string()),
+    }))
 }
 
-/// An instance and all its descendants.
+/// An instance and its descendants, depth first: each before its children, those newest first.
 #[utoipa::path(get, path = "/v1/instances/{id}/tree", tag = "instances", params(
-    ("id" = String, Path, description = "Id of the instance"), ScopeParameters,
+    ("id" = String, Path, description = "Id of the instance"), ScopeParameters, Page,
 ), responses(
     (status = 200, body = Tree),
 ))]
-pub async fn tree(tenant: Tenant, Path(id): Path<String>) -> Result<Json<Tree>, Refusal> {
-    tenant.instance(&id).await?;
-    let ids = tenant.tree(&id).await?;
-    Ok(Json(Tree { root: id, ids }))
+pub async fn tree(
+    tenant: Tenant,
+    Path(id): Path<String>,
+    Query(page): Query<Page>,
+) -> Result<Json<Tree>, Refusal> {
+    let limit = limit(page.limit)?;
+    let root = tenant.instance(&id).await?;
+    if root.revision == 0 {
+        // Its start is queued: it has no children.
+        let nodes = vec![view::tree_node(&tenant, TreeNode { depth: 0, instance: root })];
+        return Ok(Json(Tree { root: id, nodes, next_cursor: None }));
+    }
+    let query = TreeQuery { instance: id.clone(), after: page.cursor, limit };
+    let page = tenant.tree(query).await?;
+    let nodes = page.nodes.into_iter().map(|node| view::tree_node(&tenant, node)).collect();
+    Ok(Json(Tree { root: id, nodes, next_cursor: page.next }))
 }
 
 /// Which change of the status.

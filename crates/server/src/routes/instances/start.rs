@@ -1,5 +1,6 @@
 //! Starting.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
@@ -53,6 +54,7 @@ pub async fn start(
         version: request.version,
         input: view::payload("input", &request.input)?,
         labels: request.labels,
+        reserved_labels: BTreeMap::new(),
         start_at_ms: request.start_at.map(list::unix_ms),
         request_id: repeat.uuid().filter(|_| matches!(request.on_conflict, OnConflict::Replace)),
         on_conflict: match (made_up, request.on_conflict) {

@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use segno::client::TreeNode;
 use segno::event::{Event, EventKind};
 use segno::store::ExecutionStatus;
 use segno::{Failure, Payload};
+use segno_actions::functions::Trigger;
 use segno_api::Json;
 use segno_api::history::HistoryEvent;
 use segno_api::instance::{self as wire, Status};
@@ -19,7 +21,12 @@ use crate::problem::{Code, Refusal};
 /// # Errors
 /// When what is stored is not JSON.
 pub fn instance(tenant: &Tenant, found: segno::client::Instance) -> Result<wire::Instance, Refusal> {
+    let MadeOf { function, kind, labels } = made_of(tenant, &found.labels);
     Ok(wire::Instance {
+        function,
+        kind,
+        labels,
+        call: None,
         namespace: tenant.namespace().to_owned(),
         tenant: tenant.name().to_owned(),
         status: status(found.status),
@@ -37,9 +44,53 @@ pub fn instance(tenant: &Tenant, found: segno::client::Instance) -> Result<wire:
         parent: found.parent,
         orchestration: found.orchestration,
         version: found.version,
-        labels: found.labels,
         unreadable: found.unreadable,
     })
+}
+
+/// An instance in a tree.
+pub fn tree_node(tenant: &Tenant, TreeNode { depth, instance }: TreeNode) -> wire::TreeNode {
+    let MadeOf { function, .. } = made_of(tenant, &instance.labels);
+    wire::TreeNode {
+        depth,
+        function,
+        status: status(instance.status),
+        created_at: timestamp(instance.created_at_ms),
+        completed_at: instance.completed_at_ms.map(timestamp),
+        id: instance.id,
+        parent: instance.parent,
+        orchestration: instance.orchestration,
+    }
+}
+
+/// What the labels of an instance say of it: its function, what made it, and the labels of its code and callers.
+pub struct MadeOf {
+    /// The function that it calls.
+    pub function: Option<String>,
+    /// What made it.
+    pub kind: Option<wire::Kind>,
+    /// The labels that are not Segno's own.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// Reads the labels of an instance.
+pub fn made_of(tenant: &Tenant, labels: &BTreeMap<String, String>) -> MadeOf {
+    let own = labels.iter().filter(|(key, _)| !segno::is_reserved_label(key));
+    MadeOf {
+        function: tenant.function_of(labels).map(str::to_owned),
+        kind: Trigger::of(labels).map(kind),
+        labels: own.map(|(key, value)| (key.clone(), value.clone())).collect(),
+    }
+}
+
+/// What made an instance.
+pub fn kind(trigger: Trigger) -> wire::Kind {
+    match trigger {
+        Trigger::Call => wire::Kind::Call,
+        Trigger::Action => wire::Kind::Action,
+        Trigger::Schedule => wire::Kind::Schedule,
+        Trigger::Hook => wire::Kind::Hook,
+    }
 }
 
 /// A state.

@@ -53,7 +53,7 @@ pub struct ExplainQuery {
 
 /// What became of its occurrences and why, newest first.
 #[utoipa::path(get, path = "/v1/recurring/{id}/history", tag = "recurring", params(
-    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters, Page,
+    ("id" = String, Path, description = "Id or name of the recurring action"), ScopeParameters, Page,
 ), responses((status = 200, body = RecurringHistory)))]
 pub async fn history(
     tenant: Tenant,
@@ -73,7 +73,7 @@ pub async fn history(
 
 /// Why it did or did not run at a time.
 #[utoipa::path(get, path = "/v1/recurring/{id}/explain", tag = "recurring", params(
-    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters, ExplainQuery,
+    ("id" = String, Path, description = "Id or name of the recurring action"), ScopeParameters, ExplainQuery,
 ), responses((status = 200, body = RecurringExplanation)))]
 pub async fn explain(
     tenant: Tenant,
@@ -92,7 +92,7 @@ pub async fn explain(
 
 /// Its next times, with what daylight saving does to them.
 #[utoipa::path(get, path = "/v1/recurring/{id}/preview", tag = "recurring", params(
-    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters, PreviewQuery,
+    ("id" = String, Path, description = "Id or name of the recurring action"), ScopeParameters, PreviewQuery,
 ), responses((status = 200, body = RecurringPreview)))]
 pub async fn preview(
     State(app): State<App>,
@@ -132,7 +132,7 @@ pub async fn preview_unsaved(
 
 /// Runs what lies in the past and was not run.
 #[utoipa::path(post, path = "/v1/recurring/{id}/backfill", tag = "recurring", params(
-    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
+    ("id" = String, Path, description = "Id or name of the recurring action"), ScopeParameters,
 ), request_body = BackfillRecurring, responses((status = 200, body = Backfilled)))]
 pub async fn backfill(
     tenant: Tenant,
@@ -145,8 +145,10 @@ pub async fn backfill(
         limit: request.limit.unwrap_or(DEFAULT_BACKFILL),
         dry_run: request.dry_run,
     };
-    let lines = tenant.backfill_recurring(&id, backfill).await;
-    let lines = lines.map_err(|error| tenant.refused(error))?;
+    let refused = |error: ActionError| tenant.refused(error);
+    // It may have been asked for by its name.
+    let id = tenant.recurring(&id).await.map_err(refused)?.id;
+    let lines = tenant.backfill_recurring(&id, backfill).await.map_err(refused)?;
     Ok(Json(view::backfilled(id, lines)))
 }
 

@@ -1,6 +1,7 @@
 //! Creating, reading, changing, pausing and deleting recurring actions.
 
 use axum::Json;
+use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use segno_actions::Listed;
@@ -8,7 +9,8 @@ use segno_actions::action::ActionError;
 use segno_actions::listing::Place;
 use segno_actions::recurring::{Pause, RecurringAction as Stored};
 use segno_api::recurring::{
-    PauseRecurring, RecurringAction, RecurringCreated, RecurringFields, RecurringList, RecurringState,
+    PauseRecurring, RecurringAction, RecurringCreated, RecurringFields, RecurringList, RecurringRun,
+    RecurringState, RunRecurring,
 };
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -16,7 +18,7 @@ use utoipa::IntoParams;
 use super::super::paging::{Row, limit, search, split};
 use super::super::partial::{Changes, partial};
 use super::{fields, view};
-use crate::app::Tenant;
+use crate::app::{App, Tenant};
 use crate::extract::{Body, OptionalBody, Path, Query};
 use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
@@ -94,7 +96,7 @@ pub async fn list(
 
 /// One recurring action.
 #[utoipa::path(get, path = "/v1/recurring/{id}", tag = "recurring", params(
-    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
+    ("id" = String, Path, description = "Id or name of the recurring action"), ScopeParameters,
 ), responses((status = 200, body = RecurringAction)))]
 pub async fn get(tenant: Tenant, Path(id): Path<String>) -> Result<Json<RecurringAction>, Refusal> {
     let found = tenant.recurring(&id).await;
@@ -104,7 +106,7 @@ pub async fn get(tenant: Tenant, Path(id): Path<String>) -> Result<Json<Recurrin
 /// Changes a recurring action. What is left out stays; `null` clears a field. If the schedule changes, the next time is
 /// found again.
 #[utoipa::path(put, path = "/v1/recurring/{id}", tag = "recurring", params(
-    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
+    ("id" = String, Path, description = "Id or name of the recurring action"), ScopeParameters,
 ), request_body = RecurringFields, responses((status = 200, body = RecurringAction)))]
 pub async fn update(
     tenant: Tenant,
@@ -135,7 +137,7 @@ pub async fn update(
 
 /// Deletes a recurring action. What runs of it goes on.
 #[utoipa::path(delete, path = "/v1/recurring/{id}", tag = "recurring", params(
-    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
+    ("id" = String, Path, description = "Id or name of the recurring action"), ScopeParameters,
 ), responses((status = 204, description = "It is deleted")))]
 pub async fn delete(tenant: Tenant, Path(id): Path<String>) -> Result<StatusCode, Refusal> {
     let deleted = tenant.delete_recurring(&id).await;
@@ -145,7 +147,7 @@ pub async fn delete(tenant: Tenant, Path(id): Path<String>) -> Result<StatusCode
 
 /// Pauses a recurring action. What runs goes on. Pausing again is fine.
 #[utoipa::path(post, path = "/v1/recurring/{id}/pause", tag = "recurring", params(
-    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
+    ("id" = String, Path, description = "Id or name of the recurring action"), ScopeParameters,
 ), request_body(content = Option<PauseRecurring>), responses((status = 200, body = RecurringState)))]
 pub async fn pause(
     tenant: Tenant,
@@ -157,9 +159,31 @@ pub async fn pause(
     Ok(Json(view::state(paused.map_err(|error| tenant.refused(error))?)))
 }
 
+/// Runs a recurring action now, out of schedule and whether or not it is paused. The same key is the same run; without one the
+/// `Idempotency-Key` of the request is taken for it.
+#[utoipa::path(post, path = "/v1/recurring/{id}/run", tag = "recurring", params(
+    ("id" = String, Path, description = "Id or name of the recurring action"), ScopeParameters,
+), request_body(content = Option<RunRecurring>), responses(
+    (status = 201, body = RecurringRun, description = "It was run"),
+    (status = 200, body = RecurringRun, description = "It had been run under this key"),
+))]
+pub async fn run(
+    State(app): State<App>,
+    tenant: Tenant,
+    repeat: RepeatSafe,
+    Path(id): Path<String>,
+    OptionalBody(request): OptionalBody<RunRecurring>,
+) -> Result<Response, Refusal> {
+    let key = request.key.or_else(|| repeat.id().map(str::to_owned));
+    let key = key.unwrap_or_else(|| app.ids.new_uuid().to_string());
+    let answer = tenant.run_recurring(&id, &key).await.map_err(|error| tenant.refused(error))?;
+    let status = if answer.is_new { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, Json(view::run(answer))).into_response())
+}
+
 /// Lets a paused recurring action go on, from the next occurrence after now. Resuming again is fine.
 #[utoipa::path(post, path = "/v1/recurring/{id}/resume", tag = "recurring", params(
-    ("id" = String, Path, description = "Id of the recurring action"), ScopeParameters,
+    ("id" = String, Path, description = "Id or name of the recurring action"), ScopeParameters,
 ), responses((status = 200, body = RecurringState)))]
 pub async fn resume(tenant: Tenant, Path(id): Path<String>) -> Result<Json<RecurringState>, Refusal> {
     let resumed = tenant.resume_recurring(&id).await;

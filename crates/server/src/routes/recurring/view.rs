@@ -2,7 +2,7 @@
 
 use segno_actions::recurring::{
     BackfillLine, BackfillOutcome, Decision, HistoryEntry, MissedPolicy, Outcome, OverlapPolicy,
-    RecurringAction,
+    RecurringAction, RunAnswer,
 };
 use segno_actions::schedule::{Gap, Overlap, Zones};
 use segno_api::recurring as wire;
@@ -147,15 +147,32 @@ pub fn whole(tenant: &Tenant, action: RecurringAction) -> Result<wire::Recurring
     })
 }
 
-/// What became of an occurrence.
-pub fn entry(entry: HistoryEntry) -> wire::RecurringEntry {
-    let decision = match entry.decision {
+fn decision(decision: Decision) -> String {
+    let name = match decision {
         Decision::Fired => "fired",
         Decision::Skipped => "skipped",
         Decision::Buffered => "buffered",
         Decision::Refused => "refused",
         Decision::Disabled => "disabled",
     };
+    name.to_owned()
+}
+
+/// What became of a run out of schedule.
+pub fn run(answer: RunAnswer) -> wire::RecurringRun {
+    let RunAnswer { recurring_id, is_new, run } = answer;
+    wire::RecurringRun {
+        id: recurring_id,
+        created: is_new,
+        time: run.time,
+        decision: decision(run.decision),
+        detail: run.detail,
+        instance: run.instance,
+    }
+}
+
+/// What became of an occurrence.
+pub fn entry(entry: HistoryEntry) -> wire::RecurringEntry {
     let outcome = entry.outcome.map(|outcome| match outcome {
         Outcome::Completed => "completed".to_owned(),
         Outcome::Failed => "failed".to_owned(),
@@ -164,10 +181,11 @@ pub fn entry(entry: HistoryEntry) -> wire::RecurringEntry {
     wire::RecurringEntry {
         time: entry.time,
         decided_at: entry.decided_at,
-        decision: decision.to_owned(),
+        decision: decision(entry.decision),
         reason: entry.reason.map(|reason| reason.as_str().to_owned()),
         detail: entry.detail,
         note: entry.note.map(|note| note.to_string()),
+        manual: entry.is_manual,
         instance: entry.instance,
         outcome,
         ended_at: entry.ended_at,

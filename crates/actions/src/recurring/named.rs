@@ -1,0 +1,152 @@
+//! Recurring actions by their names: a secondary index of records.
+//!
+//! A name need not be unique, so an entry has the hash of the name and the id: those of one name are one prefix. Entries are
+//! written in the commits that create, rename and delete an action. What was stored before there was an index is indexed by
+//! the first search of a scope, which leaves a record that says so. An entry is a hint: the action that it leads to is read
+//! and has to have the name.
+
+use segno::store::{Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
+use sha2::{Digest, Sha256};
+
+use super::book::RecurringActions;
+use super::model::RecurringAction;
+use super::record::{RECURRING_KIND, decode, record_id};
+use crate::action::ActionError;
+use crate::functions::Scope;
+
+/// Kind of the entries.
+const NAME_KIND: &str = "segno.recurring-name";
+
+/// Kind of the records that say that a scope is indexed.
+const BUILT_KIND: &str = "segno.recurring-name-built";
+
+/// Most actions of one name that an error lists.
+pub const MAX_CANDIDATES: usize = 10;
+
+/// Records that are read, and entries that are written, at once.
+const PAGE: usize = 500;
+
+/// Names that no path leads to: routes and steps of their own.
+const UNREACHABLE: [&str; 3] = ["preview", ".", ".."];
+
+/// Refuses a name by which an action could not be asked for.
+pub(super) fn check_name(name: &str) -> Result<(), ActionError> {
+    match UNREACHABLE.contains(&name) {
+        true => Err(ActionError::invalid("name", format!("cannot be {name:?}, which no path leads to"))),
+        false => Ok(()),
+    }
+}
+
+/// What the entries of a name begin with.
+fn prefix_of(scope: &Scope, name: &str) -> String {
+    let hash: String = Sha256::digest(name.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{}{hash}/", scope.id_prefix())
+}
+
+/// The write that lists an action under its name, if it has one.
+pub(super) fn put(action: &RecurringAction) -> Option<RecordWrite> {
+    let name = action.name.as_deref()?;
+    Some(RecordWrite::Put {
+        kind: NAME_KIND.to_owned(),
+        id: format!("{}{}", prefix_of(&action.scope(), name), action.id),
+        expect: Expect::Anything,
+        due_at_ms: None,
+        time_to_live: None,
+        body: bytes::Bytes::new(),
+    })
+}
+
+/// The write that lists an action under its name no more.
+pub(super) fn delete(action: &RecurringAction) -> Option<RecordWrite> {
+    let name = action.name.as_deref()?;
+    let id = format!("{}{}", prefix_of(&action.scope(), name), action.id);
+    Some(RecordWrite::Delete { kind: NAME_KIND.to_owned(), id, expect: Expect::Anything })
+}
+
+/// The writes of a change that may have given an action another name.
+pub(super) fn renamed(before: &RecurringAction, after: &RecurringAction) -> Vec<RecordWrite> {
+    if before.name == after.name {
+        return Vec::new();
+    }
+    delete(before).into_iter().chain(put(after)).collect()
+}
+
+impl RecurringActions {
+    /// The recurring action of a name.
+    ///
+    /// # Errors
+    /// `unknown-action` when there is none, `ambiguous-name` when there are several.
+    pub(super) async fn named(&self, scope: &Scope, name: &str) -> Result<Record, ActionError> {
+        self.index_names(scope).await?;
+        let prefix = prefix_of(scope, name);
+        let mut found = Vec::new();
+        let mut after = None::<String>;
+        loop {
+            let request =
+                ListRecords { kind: NAME_KIND, id_prefix: &prefix, after_id: after.as_deref(), limit: PAGE };
+            let entries = self.store.list_records(request).await?;
+            for entry in &entries {
+                let id = entry.id.strip_prefix(&prefix).unwrap_or_default();
+                let record = self.store.get_record(RECURRING_KIND, &record_id(scope, id)).await?;
+                let has_name = |record: &Record| {
+                    decode(record).is_ok_and(|stored| stored.action.name.as_deref() == Some(name))
+                };
+                found.extend(record.filter(has_name).map(|record| (id.to_owned(), record)));
+                if found.len() > MAX_CANDIDATES {
+                    return Err(ambiguous(name, &found));
+                }
+            }
+            match entries.last() {
+                Some(last) if entries.len() == PAGE => after = Some(last.id.clone()),
+                _ => break,
+            }
+        }
+        match found.len() {
+            0 => Err(ActionError::Unknown { what: "recurring action", id: name.chars().take(64).collect() }),
+            1 => Ok(found.remove(0).1),
+            _ => Err(ambiguous(name, &found)),
+        }
+    }
+
+    /// Indexes a scope, unless that was done. Everything that is stored from now on has its entry, so doing it twice is fine.
+    async fn index_names(&self, scope: &Scope) -> Result<(), ActionError> {
+        let (store, prefix): (&dyn Store, String) = (&*self.store, scope.id_prefix());
+        if store.get_record(BUILT_KIND, &prefix).await?.is_some() {
+            return Ok(());
+        }
+        let mut after = None::<String>;
+        loop {
+            let request = ListRecords {
+                kind: RECURRING_KIND,
+                id_prefix: &prefix,
+                after_id: after.as_deref(),
+                limit: PAGE,
+            };
+            let records = store.list_records(request).await?;
+            let entries = records.iter().filter_map(|record| put(&decode(record).ok()?.action));
+            let writes: Vec<RecordWrite> = entries.collect();
+            if !writes.is_empty() {
+                store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
+            }
+            match records.last() {
+                Some(last) if records.len() == PAGE => after = Some(last.id.clone()),
+                _ => break,
+            }
+        }
+        let built = RecordWrite::Put {
+            kind: BUILT_KIND.to_owned(),
+            id: prefix,
+            expect: Expect::Anything,
+            due_at_ms: None,
+            time_to_live: None,
+            body: bytes::Bytes::new(),
+        };
+        store.commit_records(RecordBatch { writes: vec![built], ..RecordBatch::default() }).await?;
+        Ok(())
+    }
+}
+
+fn ambiguous(name: &str, found: &[(String, Record)]) -> ActionError {
+    let candidates = found.iter().take(MAX_CANDIDATES).map(|(id, _)| id.clone()).collect();
+    ActionError::Ambiguous { name: name.chars().take(64).collect(), candidates }
+}

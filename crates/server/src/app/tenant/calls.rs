@@ -1,0 +1,54 @@
+//! How far a call of a tenant is: what its history and the queue say, and the workers that are known.
+
+use segno::client::Instance;
+use segno::store::QueuePlace;
+use segno_actions::functions::{CallStatus, Route, call_status};
+
+use super::Tenant;
+use crate::problem::Refusal;
+use crate::work::{Announced, Holder};
+
+/// A call, with the workers that it concerns.
+pub struct CallFound {
+    /// How far it is.
+    pub status: CallStatus,
+    /// The worker that holds its current attempt, if that is one elsewhere and known.
+    pub holder: Option<Holder>,
+    /// Workers that could take it, if it waits for one elsewhere.
+    pub announced: Option<Announced>,
+}
+
+impl Tenant {
+    /// How far the call is that an instance makes; `None` for one that makes none or has not begun. The instance is as
+    /// [`Tenant::instance`] gives it.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn call_of_instance(&self, shown: &Instance) -> Result<Option<CallFound>, Refusal> {
+        let instance = Instance { id: self.stored(&shown.id), ..shown.clone() };
+        let status = match call_status(&self.resources().client, &instance).await {
+            // It is shown without; its history says why it cannot be read.
+            Err(error) if error.code() == segno::Code::StoredDataUnreadable => return Ok(None),
+            // It was deleted, or began another execution, since it was read.
+            Err(error) if error.code() == segno::Code::NotFound => return Ok(None),
+            status => status.map_err(|error| self.refused(error))?,
+        };
+        let Some(status) = status else { return Ok(None) };
+        let (mut holder, mut announced) = (None, None);
+        let presence = &self.resources().presence;
+        if let (Route::Remote { tag }, Some(queued)) = (&status.invocation.route, &status.queued) {
+            match queued.place {
+                QueuePlace::Locked { lock_token, .. } => {
+                    holder = presence.holder(&self.scope, lock_token.0).await?;
+                }
+                QueuePlace::Ready => {
+                    let tag = tag.as_ref().map(|tag| tag.as_str());
+                    let function = status.invocation.function.as_str();
+                    announced = Some(presence.announced(&self.scope, function, tag).await?);
+                }
+                QueuePlace::Delayed { .. } => {}
+            }
+        }
+        Ok(Some(CallFound { status, holder, announced }))
+    }
+}

@@ -1,0 +1,160 @@
+//! How far a call is, as it goes over the wire, and in words what it waits for.
+
+use segno::client::Instance;
+use segno::store::{ExecutionStatus, QueuePlace};
+use segno_actions::Settle;
+use segno_actions::functions::{FailedAttempt, Invocation, Route, Tag, Trigger};
+use segno_api::call::{self as wire, CallDetails, CallState};
+
+use super::view;
+use crate::access::timestamp;
+use crate::app::CallFound;
+use crate::problem::Refusal;
+
+/// Longest message of a failed attempt that is shown, in characters.
+const MAX_MESSAGE_CHARS: usize = 2_000;
+
+/// A call.
+///
+/// # Errors
+/// When what is stored is not JSON.
+pub fn details(instance: &Instance, found: CallFound) -> Result<CallDetails, Refusal> {
+    let (state, waits_for) = waits_for(instance, &found);
+    let CallFound { status, holder, .. } = found;
+    let attempt = status.attempt();
+    let (lease_expires_at, delayed_until) = match status.queued.as_ref().map(|queued| queued.place) {
+        Some(QueuePlace::Locked { until_ms, .. }) => (Some(timestamp(until_ms)), None),
+        Some(QueuePlace::Delayed { visible_at_ms }) => (None, Some(timestamp(visible_at_ms))),
+        Some(QueuePlace::Ready) | None => (None, None),
+    };
+    let failed_attempts = status.attempts.iter().map(failed_attempt).collect::<Result<Vec<_>, _>>()?;
+    Ok(CallDetails {
+        made_by: made_by(instance, &status.invocation),
+        state,
+        waits_for,
+        attempt,
+        max_attempts: status.invocation.retry.max_attempts(),
+        failed_attempts,
+        deliveries: status.queued.as_ref().map_or(0, |queued| queued.attempt_count),
+        retry_at: delayed_until.filter(|_| state == CallState::WaitsForRetry),
+        heartbeat_at: holder.as_ref().map(|holder| timestamp(holder.heard_at_ms)),
+        worker: holder.map(|holder| holder.worker),
+        lease_expires_at,
+        progress: status.progress.as_ref().map(|progress| view::json(&progress.value)).transpose()?,
+        progress_at: status.progress.map(|progress| timestamp(progress.stored_at_ms)),
+        tag: tag_of(&status.invocation.route).map(ToString::to_string),
+        deadline: status.deadline_at_ms.map(timestamp),
+        input: view::json(&status.invocation.input)?,
+        function: status.invocation.function.to_string(),
+    })
+}
+
+fn failed_attempt(failed: &FailedAttempt) -> Result<wire::FailedAttempt, Refusal> {
+    let mut failure = view::failure(&failed.failure)?;
+    if let Some((end, _)) = failure.message.char_indices().nth(MAX_MESSAGE_CHARS) {
+        failure.message.truncate(end);
+        failure.message.push('…');
+    }
+    Ok(wire::FailedAttempt {
+        attempt: failed.attempt,
+        failed_at: timestamp(failed.failed_at_ms),
+        failure,
+        retry_at: failed.retry_at_ms.map(timestamp),
+    })
+}
+
+/// What made a call: by its labels, or by whom its end is told if it was made before calls had labels.
+fn made_by(instance: &Instance, invocation: &Invocation) -> wire::MadeBy {
+    let (trigger, id, time) = match &invocation.settle {
+        Some(Settle::Action { id, .. }) => (Trigger::Action, Some(id.clone()), None),
+        Some(Settle::Recurring { id, time, .. }) => (Trigger::Schedule, Some(id.clone()), Some(*time)),
+        None => (Trigger::Call, None, None),
+    };
+    let trigger = Trigger::of(&instance.labels).unwrap_or(trigger);
+    wire::MadeBy { kind: view::kind(trigger), id, time }
+}
+
+fn tag_of(route: &Route) -> Option<&Tag> {
+    match route {
+        Route::Local { tag } | Route::Remote { tag } | Route::Push { tag } => tag.as_ref(),
+    }
+}
+
+/// What a call waits for, and the same in words. Nothing is said that is not known.
+fn waits_for(instance: &Instance, found: &CallFound) -> (CallState, String) {
+    let CallFound { status, holder, announced } = found;
+    let route = &status.invocation.route;
+    let function = &status.invocation.function;
+    let with_tag = tag_of(route).map(|tag| format!(" with the tag `{tag}`")).unwrap_or_default();
+    if instance.has_ended() {
+        return (CallState::Ended, format!("nothing: it has ended ({})", instance.status));
+    }
+    let Some(queued) = &status.queued else {
+        return match instance.status {
+            ExecutionStatus::Paused => paused(instance),
+            _ => (CallState::Settling, "the end of an attempt is being recorded".to_owned()),
+        };
+    };
+    match queued.place {
+        QueuePlace::Locked { until_ms, .. } => {
+            let until = timestamp(until_ms);
+            let text = match (route, holder) {
+                (Route::Remote { .. }, Some(holder)) => {
+                    format!("held by worker `{}`, lease until {until}", holder.worker)
+                }
+                (Route::Remote { .. }, None) => {
+                    format!(
+                        "held by a worker that has not been heard of since it fetched the call, lease until {until}"
+                    )
+                }
+                (Route::Push { .. }, _) => {
+                    format!("sent to the URL of its worker, lease until {until}")
+                }
+                (Route::Local { .. }, _) => format!("runs on a node, lease until {until}"),
+            };
+            (CallState::Held, text)
+        }
+        _ if instance.status == ExecutionStatus::Paused => paused(instance),
+        QueuePlace::Delayed { visible_at_ms } => {
+            let at = timestamp(visible_at_ms);
+            match status.attempts.last() {
+                Some(last) if last.retry_at_ms == Some(visible_at_ms) => {
+                    let text = format!("waits for a retry at {at}: attempt {} failed", last.attempt);
+                    (CallState::WaitsForRetry, text)
+                }
+                _ => (CallState::Delayed, format!("was given back and is handed out again at {at}")),
+            }
+        }
+        QueuePlace::Ready => {
+            let text = match (route, announced) {
+                (Route::Remote { .. }, Some(announced)) => match (announced.workers, announced.is_bound) {
+                    (0, false) => {
+                        format!("waits for a worker: none has announced `{function}`{with_tag}")
+                    }
+                    (0, true) => {
+                        format!(
+                            "waits for a worker: none of those that were looked at has announced `{function}`{with_tag}"
+                        )
+                    }
+                    (1, _) => {
+                        format!(
+                            "waits for a worker: 1 has announced `{function}`{with_tag} and has not fetched it"
+                        )
+                    }
+                    (count, _) => format!(
+                        "waits for a worker: {count} have announced `{function}`{with_tag} and have not fetched it"
+                    ),
+                },
+                (Route::Remote { .. }, None) => format!("waits for a worker of `{function}`{with_tag}"),
+                (Route::Push { .. }, _) => format!("waits for a node{with_tag} that sends it to its worker"),
+                (Route::Local { .. }, _) => format!("waits for a free node{with_tag}"),
+            };
+            (CallState::WaitsForWorker, text)
+        }
+    }
+}
+
+fn paused(instance: &Instance) -> (CallState, String) {
+    let why = instance.pause_reason().unwrap_or("no reason was given");
+    (CallState::Paused, format!("paused: {why}"))
+}

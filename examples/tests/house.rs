@@ -176,6 +176,56 @@ fn every_code_has_a_page_and_every_page_a_code() {
     }
 }
 
+/// Methods of the store traits that are made of others, and so are the same for every store.
+const DERIVED_STORE_METHODS: [&str; 5] =
+    ["delete_instance", "fetch_orchestration_item", "fetch_work_item", "get_instance_tree", "read_history"];
+
+/// Names of the methods with a default body in the traits of a file.
+fn methods_with_body(text: &str) -> Vec<String> {
+    let (mut in_trait, mut method) = (false, String::new());
+    let mut found = Vec::new();
+    for line in before_tests(text).lines() {
+        in_trait = (in_trait || line.starts_with("pub trait ")) && line != "}";
+        let Some(line) = line.strip_prefix("    ").filter(|line| in_trait && !line.starts_with(' ')) else {
+            continue;
+        };
+        if let Some(signature) = line.trim_start_matches("async ").strip_prefix("fn ") {
+            method = signature.split(['(', '<']).next().unwrap_or_default().to_owned();
+        }
+        if line.ends_with('{') {
+            found.push(method.clone());
+        }
+    }
+    found
+}
+
+#[test]
+fn stores_that_stand_before_others_hand_every_method_on() {
+    // The compiler misses a method in `TrackedStore` or `FaultStore` only if that has a default body.
+    let contract =
+        files("crates/engine/src/store", "rs").into_iter().filter(|file| !file.contains("/memory/"));
+    let mut found: Vec<String> = contract.flat_map(|file| methods_with_body(&read(file))).collect();
+    found.sort();
+    assert_eq!(found, DERIVED_STORE_METHODS, "give a method no default body unless it is made of others");
+    for file in sources().iter().filter(|file| !file.starts_with("crates/engine/src/store/")) {
+        let text = read(file);
+        for method in DERIVED_STORE_METHODS {
+            let is_own = ["\n        &self,", "&self"]
+                .iter()
+                .any(|rest| text.contains(&format!("    async fn {method}({rest}")));
+            assert!(!is_own, "{file}: stores do not do {method} in their own way");
+        }
+    }
+}
+
+#[test]
+fn methods_with_a_default_body_are_found_however_long_their_signature() {
+    let text = "pub trait A: Send {\n    fn a(&self) -> u8;\n    fn b(&self) {\n        if true {}\n    }\n    \
+                async fn c<T>(\n        &self,\n    ) -> u8 {\n    }\n    async fn d(\n        &self,\n    ) -> u8;\n}\n\
+                fn e() {\n    match 1 {\n";
+    assert_eq!(methods_with_body(text), ["b", "c"]);
+}
+
 #[test]
 fn files_are_short() {
     let is_test = |file: &String| file.ends_with("_tests.rs") || file.contains("/tests/");

@@ -270,7 +270,7 @@ pub struct KeysArguments {
     #[command(flatten)]
     pub connection: Connection,
     /// Work on this store instead of a server. An embedded store must not be in use.
-    #[arg(long, global = true, value_name = "URL", conflicts_with = "server")]
+    #[arg(long, global = true, value_name = "URL")]
     pub store: Option<StoreUrl>,
     /// What to do.
     #[command(subcommand)]

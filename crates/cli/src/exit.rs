@@ -24,6 +24,15 @@ pub enum Failure {
     Output(std::io::Error),
     /// A server refused, or did not answer.
     Server(segno_api::ClientError),
+    /// What a server would have refused as well, done without one.
+    Answered {
+        /// The status that the server would have answered with.
+        status: u16,
+        /// The code of the problem.
+        code: &'static str,
+        /// Why.
+        text: String,
+    },
     /// A server could not be started or went down.
     Serving(String),
     /// Something could not be measured.
@@ -71,6 +80,7 @@ impl Failure {
             Failure::Refused(_) => 2,
             Failure::Output(_) | Failure::Serving(_) | Failure::Measuring(_) => 1,
             Failure::Server(error) => exit_code_of(wording::code(error), error.status()),
+            Failure::Answered { status, .. } => exit_code_of(None, Some(*status)),
             Failure::NotCompleted(_) => 8,
             Failure::TimedOut(_) => 124,
             Failure::Interrupted => 130,
@@ -89,6 +99,7 @@ impl Failure {
             },
             Failure::Unsound => "store-damaged",
             Failure::Refused(_) => "invalid-arguments",
+            Failure::Answered { code, .. } => code,
             Failure::Output(_) => "output",
             Failure::Server(error) => wording::code(error).unwrap_or("unreachable"),
             Failure::Serving(_) => "serving",
@@ -149,7 +160,8 @@ impl fmt::Display for Failure {
             Failure::Refused(text) => f.write_str(text),
             Failure::Output(error) => write!(f, "the output could not be written: {error}"),
             Failure::Server(error) => error.fmt(f),
-            Failure::Serving(text)
+            Failure::Answered { text, .. }
+            | Failure::Serving(text)
             | Failure::Measuring(text)
             | Failure::NotCompleted(text)
             | Failure::TimedOut(text) => f.write_str(text),

@@ -68,7 +68,7 @@ impl Invocation {
         let matches = command.try_get_matches_from_mut(arguments).map_err(wrong)?;
         let wording = words(program, &command, &matches);
         let arguments = Arguments::from_arg_matches(&matches).map_err(wrong)?;
-        if let Err(failure) = without_server(&wording, &matches) {
+        if let Err(failure) = without_server(&wording, &matches).and_then(|()| one_place(&wording)) {
             eprintln!("{}", failure.report(&wording, format));
             return Err(ExitCode::from(failure.exit_code()));
         }
@@ -121,4 +121,14 @@ fn without_server(wording: &Wording, matches: &ArgMatches) -> Result<(), Failure
         }
         None => Ok(()),
     }
+}
+
+/// Keys are on a server or in a store. A flag wins over the environment, so only flags are in conflict.
+fn one_place(wording: &Wording) -> Result<(), Failure> {
+    let has_both = ["server", "store"].iter().all(|flag| wording.given.contains(*flag));
+    if wording.verbs.starts_with("keys") && has_both {
+        let problem = "--store and --server cannot be used together: keys are on one or the other";
+        return Err(Failure::Refused(problem.to_owned()));
+    }
+    Ok(())
 }

@@ -3,7 +3,7 @@
 use segno::clock::SystemClock;
 use segno_api::client::PageRequest;
 use segno_api::key::{CreateKey, CreatedKey, Grant, Key, Role};
-use segno_server::KeyStore;
+use segno_server::{KeyStore, Refusal};
 use segno_stores::StoreUrl;
 
 use crate::arguments::{KeyRole, KeysArguments, KeysVerb};
@@ -16,13 +16,13 @@ const PAGE_ROWS: usize = 100;
 /// Where keys are.
 enum Place {
     Server(segno_api::Client),
-    Store(KeyStore),
+    Store { keys: KeyStore, url: StoreUrl },
 }
 
 /// Does what was asked.
 pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failure> {
     let place = match arguments.store {
-        Some(url) => Place::Store(open(&url).await?),
+        Some(url) => Place::Store { keys: open(&url, &arguments.verb).await?, url },
         None => Place::Server(arguments.connection.client(output)?),
     };
     match arguments.verb {
@@ -68,8 +68,29 @@ pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failur
     }
 }
 
-async fn open(url: &StoreUrl) -> Result<KeyStore, Failure> {
-    Ok(KeyStore::new(url.open().await?, SystemClock::shared(), None))
+/// Opens the store. Making a key may be the first thing that happens to it; the rest needs one that is there.
+async fn open(url: &StoreUrl, verb: &KeysVerb) -> Result<KeyStore, Failure> {
+    let store = match verb {
+        KeysVerb::Create { .. } => url.open().await?,
+        KeysVerb::List | KeysVerb::Revoke { .. } => url.open_existing().await?,
+    };
+    Ok(KeyStore::new(store, SystemClock::shared(), None))
+}
+
+/// The failure of something that was done without a server.
+fn refused(store: &StoreUrl) -> impl FnOnce(Refusal) -> Failure {
+    let store = store.to_string();
+    move |refusal| {
+        let status = refusal.status();
+        let text = match status.is_server_error() {
+            // There is no log to look into, as a server has one.
+            true => format!(
+                "{refusal}; look at the disk of {store}, and at what `segno store check {store}` says"
+            ),
+            false => refusal.to_string(),
+        };
+        Failure::Answered { status: status.as_u16(), code: refusal.code(), text }
+    }
 }
 
 fn parse_grant(text: &str) -> Result<Grant, Failure> {
@@ -83,9 +104,8 @@ impl Place {
     async fn create(&self, request: CreateKey) -> Result<CreatedKey, Failure> {
         match self {
             Place::Server(client) => Ok(client.create_key(&request).await?),
-            Place::Store(keys) => {
-                let made =
-                    keys.create(request).await.map_err(|refusal| Failure::Refused(refusal.to_string()))?;
+            Place::Store { keys, url } => {
+                let made = keys.create(request).await.map_err(refused(url))?;
                 Ok(CreatedKey { secret: made.secret, key: made.key })
             }
         }
@@ -94,9 +114,9 @@ impl Place {
     async fn page(&self, request: PageRequest) -> Result<Page<Key>, Failure> {
         let page = match self {
             Place::Server(client) => client.keys(request).await?,
-            Place::Store(store) => {
-                let page = store.page(request.cursor.as_deref(), request.limit.unwrap_or(PAGE_ROWS)).await;
-                page.map_err(|refusal| Failure::Refused(refusal.to_string()))?
+            Place::Store { keys, url } => {
+                let page = keys.page(request.cursor.as_deref(), request.limit.unwrap_or(PAGE_ROWS)).await;
+                page.map_err(refused(url))?
             }
         };
         Ok(Page::of(page.keys, page.unreadable, page.next_cursor))
@@ -105,9 +125,7 @@ impl Place {
     async fn revoke(&self, id: &str) -> Result<(), Failure> {
         match self {
             Place::Server(client) => Ok(client.revoke_key(id).await?),
-            Place::Store(keys) => {
-                keys.revoke(id).await.map_err(|refusal| Failure::Refused(refusal.to_string()))
-            }
+            Place::Store { keys, url } => keys.revoke(id).await.map_err(refused(url)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::exit;
 
 use segno_server::settings::{Origin, Settings};
-use segno_server::{Server, ServerBuilder, bind, telemetry};
+use segno_server::{Server, ServerBuilder, WithoutKeys, bind, check_start, telemetry};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{DevArguments, ServeArguments};
@@ -44,7 +44,8 @@ pub async fn dev(arguments: DevArguments, program: Program) -> Result<(), Failur
     let settings = layers.finish().map_err(config::refused)?.settings;
     let (name, has_code) = (program.name(), program.has_code());
     let add_code = move |server| if has_code { program.add_code(server) } else { add_samples(server) };
-    run(settings, None, add_code, |server| {
+    let start = Start { settings, first_key_file: None, without_keys: WithoutKeys::ThisMachine };
+    run(start, add_code, |server| {
         let address = server.address();
         eprintln!(
             "\nSegno is ready on http://{address} (API reference: http://{address}/docs). The data is in {}.",
@@ -66,23 +67,31 @@ pub async fn dev(arguments: DevArguments, program: Program) -> Result<(), Failur
 /// A server.
 pub async fn serve(arguments: ServeArguments, program: Program) -> Result<(), Failure> {
     let settings = config::effective(program.layers()?, &arguments.settings)?.settings;
-    let insecure = arguments.insecure;
-    let as_told = move |server| {
-        let server = program.add_code(server);
-        if insecure { server.insecure() } else { server }
-    };
-    run(settings, arguments.first_key_file, as_told, |server| {
-        tracing::info!(address = %server.address(), "the server is ready");
-    })
+    let without_keys = if arguments.insecure { WithoutKeys::Anywhere } else { WithoutKeys::ThisMachine };
+    let start = Start { settings, first_key_file: arguments.first_key_file, without_keys };
+    run(
+        start,
+        move |server| program.add_code(server),
+        |server| {
+            tracing::info!(address = %server.address(), "the server is ready");
+        },
+    )
     .await
 }
 
-async fn run(
+/// What a server starts with.
+struct Start {
     settings: Settings,
     first_key_file: Option<PathBuf>,
+    without_keys: WithoutKeys,
+}
+
+async fn run(
+    start: Start,
     prepare: impl FnOnce(ServerBuilder) -> ServerBuilder,
     announce: impl FnOnce(&Server),
 ) -> Result<(), Failure> {
+    let Start { settings, first_key_file, without_keys } = start;
     let mut traces = Traces::start(&settings.telemetry)?;
     log::set_up(traces.layer.take())?;
     let mut signals = Signals::new()?;
@@ -92,8 +101,13 @@ async fn run(
     let url = settings.store_url().map_err(config::refused)?;
     // The port first: it costs nothing to give it back.
     let listener = bind(settings.server.listen).await.map_err(Failure::Serving)?;
+    // Before there is a store: a start that is refused leaves none behind.
+    check_start(&settings, &listener, without_keys).map_err(|error| Failure::Serving(error.to_string()))?;
     let store = url.open().await?;
     let mut builder = prepare(Server::builder(store, settings).metrics(metrics));
+    if without_keys == WithoutKeys::Anywhere {
+        builder = builder.insecure();
+    }
     if let Some(current) = traces.current {
         builder = builder.current_trace(current);
     }

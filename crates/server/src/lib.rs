@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `server` | a server: put together, started, stopped |
+//! | `preflight` | what is checked before a server touches its store |
 //! | `settings` | what can be set, and where it came from |
 //! | `routes` | the routes, one file per resource; `mod.rs` has the groups and what each needs |
 //! | `access` | who may do what: keys, roles, grants, the guard |
@@ -40,6 +41,7 @@ mod idempotency;
 mod incarnation;
 mod listen;
 mod operation;
+mod preflight;
 mod problem;
 mod readiness;
 mod request_id;
@@ -56,6 +58,7 @@ mod work;
 
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
 pub use listen::bind;
+pub use preflight::{WithoutKeys, check_start};
 pub use problem::{Code, Refusal};
 pub use segno_actions::functions::{FunctionsBuilder, HumanDuration};
 pub use segno_actions::hooks::{Verification, signed_headers};

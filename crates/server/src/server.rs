@@ -27,8 +27,9 @@ use crate::audit::AuditLog;
 use crate::events::{Hub, Relay};
 use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
-use crate::listen::{self, Limits, Serving, TlsError};
+use crate::listen::{Limits, Serving, TlsError};
 use crate::operation::TrackedStore;
+use crate::preflight::{self, Preflight, WithoutKeys};
 use crate::routes::{self, HookRates};
 use crate::scope::Scope;
 use crate::settings::{Authentication, Role, Settings, SettingsError};
@@ -78,7 +79,7 @@ pub struct ServerBuilder {
     ids: Arc<dyn IdSource>,
     metrics: Option<PrometheusHandle>,
     current_trace: Option<CurrentTrace>,
-    insecure: bool,
+    without_keys: WithoutKeys,
 }
 
 impl ServerBuilder {
@@ -121,7 +122,7 @@ impl ServerBuilder {
     /// Lets a server without keys listen beyond this machine.
     #[must_use]
     pub fn insecure(mut self) -> Self {
-        self.insecure = true;
+        self.without_keys = WithoutKeys::Anywhere;
         self
     }
 
@@ -130,17 +131,8 @@ impl ServerBuilder {
     /// # Errors
     /// Says what cannot be used and what to do.
     pub async fn start(self, listener: TcpListener) -> Result<Server, ServerError> {
-        self.settings.check()?;
-        let address = listener.local_addr().map_err(ServerError::Listener)?;
+        let Preflight { address, tls } = preflight::prepare(&self.settings, &listener, self.without_keys)?;
         let with_keys = self.settings.auth.mode == Authentication::Keys;
-        if !with_keys && !address.ip().is_loopback() && !self.insecure {
-            return Err(ServerError::Open(address));
-        }
-        let server = &self.settings.server;
-        let tls = match (&server.tls_certificates, &server.tls_key) {
-            (Some(certificates), Some(key)) => Some(listen::tls(certificates, key)?),
-            _ => None,
-        };
         let tracked: Arc<dyn Store> = TrackedStore::new(self.store.clone());
         let keys = with_keys.then(|| {
             KeyStore::new(tracked.clone(), self.clock.clone(), self.settings.auth.requests_per_second)
@@ -257,7 +249,7 @@ impl ServerBuilder {
             node,
             orchestrations,
             hook_rates: HookRates::new(self.settings.hooks.requests_per_second),
-            trusts_any_host: self.insecure,
+            trusts_any_host: self.without_keys == WithoutKeys::Anywhere,
             metrics: self.metrics,
             current_trace: self.current_trace,
             stopping: stopping.clone(),
@@ -308,7 +300,7 @@ impl Server {
             ids: SystemIds::shared(),
             metrics: None,
             current_trace: None,
-            insecure: false,
+            without_keys: WithoutKeys::default(),
         }
     }
 

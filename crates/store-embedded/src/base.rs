@@ -17,6 +17,7 @@ use crate::error::{OpenError, RowError};
 use crate::files::{Files, StoreFile};
 use crate::full_disk::FullDisk;
 use crate::keys::{self, Key};
+use crate::log::first_sequence_of;
 use crate::overlay::Overlay;
 use crate::packed::Packing;
 use crate::stored::{FORMAT_FACT, Snapshot, stored, stored_len};
@@ -54,6 +55,8 @@ pub struct Base {
     database: Database,
     blocks: Arc<Blocks>,
     size: Mutex<Size>,
+    /// Shared with every snapshot.
+    readers: Arc<()>,
 }
 
 /// How much there is of all rows but the facts. An entry of an index counts as a row of its own.
@@ -112,7 +115,12 @@ pub enum Durable {
 impl Base {
     /// Opens the file, or makes it. A file that was not finished is never seen: it has another name until it is.
     pub fn open(files: &Arc<dyn Files>, when_full: &Arc<FullDisk>) -> Result<Base, OpenError> {
-        if !files.list()?.iter().any(|name| name == BASE_NAME) {
+        let names = files.list()?;
+        if !names.iter().any(|name| name == BASE_NAME) {
+            if names.iter().any(|name| first_sequence_of(name).is_some()) {
+                // The first segment of a log is made when there is a state.
+                return Err(missing());
+            }
             drop(Self::create(files, when_full)?);
             Self::prepare(files)?;
             Self::publish(files)?;
@@ -122,7 +130,11 @@ impl Base {
 
     /// Opens the file, which must be there.
     pub fn reopen(files: &Arc<dyn Files>, when_full: &Arc<FullDisk>) -> Result<Base, OpenError> {
-        let mut base = Self::on(files.open(BASE_NAME)?, when_full, CACHE_BYTES)?;
+        let file = files.open(BASE_NAME).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => missing(),
+            _ => OpenError::Io(error),
+        })?;
+        let mut base = Self::on(file, when_full, CACHE_BYTES)?;
         let snapshot = base.snapshot()?;
         let found = snapshot.format()?;
         if !(OLDEST_FORMAT..=BASE_FORMAT).contains(&found) {
@@ -168,13 +180,19 @@ impl Base {
             }
             other => OpenError::Corrupt(format!("{BASE_NAME}: {other}")),
         })?;
-        Ok(Base { database, blocks, size: Mutex::default() })
+        Ok(Base { database, blocks, size: Mutex::default(), readers: Arc::default() })
     }
 
     /// The rows of the last checkpoint.
     pub fn snapshot(&self) -> Result<Snapshot, RowError> {
         let transaction = self.database.begin_read().map_err(unreadable)?;
-        Ok(Snapshot::new(transaction.open_table(ROWS).map_err(unreadable)?))
+        let table = transaction.open_table(ROWS).map_err(unreadable)?;
+        Ok(Snapshot::new(table, Arc::clone(&self.readers)))
+    }
+
+    /// Whether a snapshot is still being read. None can be read when this is gone.
+    pub fn is_read(&self) -> bool {
+        Arc::strong_count(&self.readers) > 1
     }
 
     /// How much it holds.
@@ -321,6 +339,11 @@ fn put_behind<'a>(
     }
     cursor.close()?;
     Ok(count)
+}
+
+/// There is no state, but something else of a store.
+fn missing() -> OpenError {
+    OpenError::Corrupt(format!("{BASE_NAME} is missing"))
 }
 
 /// Why a file could not be opened: a block that fails its checksum is damage, anything else is the disk.

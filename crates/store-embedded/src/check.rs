@@ -115,8 +115,9 @@ pub fn check(
     path: impl AsRef<Path>,
     mut progress: impl FnMut(CheckProgress),
 ) -> Result<CheckReport, OpenError> {
-    let files: Arc<dyn Files> = Arc::new(Directory::existing(path)?);
-    check_files(&files, &mut progress)
+    let path = path.as_ref();
+    let mut open = || check_files(&(Arc::new(Directory::existing(path)?) as Arc<dyn Files>), &mut progress);
+    open().map_err(|error| error.in_directory(path))
 }
 
 /// The same on any directory; for tests.
@@ -139,10 +140,6 @@ pub fn check_files(
         }
         Err(OpenError::Corrupt(what)) => {
             notes.note("state.redb", "file", what);
-            None
-        }
-        Err(OpenError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => {
-            notes.note("state.redb", "file", "it is missing");
             None
         }
         Err(error) => return Err(error),
@@ -218,10 +215,14 @@ fn check_log(
     notes: &mut Notebook<'_>,
 ) -> Result<(), OpenError> {
     let covered = tables.as_ref().map(|tables| tables.facts.covered);
+    let anchor = tables.as_ref().map_or(Ok(None), |tables| tables.anchor())?;
     let mut last = covered;
     let mut outcome: Result<(), RowError> = Ok(());
-    scan(files, &mut |scanned| match scanned {
+    scan(files, anchor, &mut |scanned| match scanned {
         Scanned::Damage { file, what } => notes.note(file, "record", what),
+        Scanned::Missing { file, first_sequence, what } => {
+            notes.note(file, format!("commits from {first_sequence} on"), what);
+        }
         Scanned::Record { sequence, body } => {
             notes.report.log_records += 1;
             let Some(before) = last.filter(|last| sequence > *last) else { return };

@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 use crate::base::Base;
 use crate::compaction::{CompactProgress, CompactReport, Compaction, Failed};
 use crate::error::RowError;
-use crate::facts::{FACTS, LOGGED};
+use crate::facts::{ANCHOR, FACTS, LOGGED};
 use crate::files::Files;
 use crate::giving_way::GivingWay;
 use crate::keys::{self, Key};
@@ -18,7 +18,9 @@ use crate::log::Segments;
 use crate::refusal::Refusal;
 use crate::shared::{Core, Frozen};
 use crate::snapshot::Taken;
+use crate::tables::Tables;
 use crate::untouched::Untouched;
+use crate::view::View;
 
 /// What the checkpointer is asked to do.
 pub enum Order {
@@ -49,6 +51,8 @@ pub struct Checkpointer {
     pub files: Arc<dyn Files>,
     pub segments: Arc<Segments>,
     pub base: Base,
+    /// Files that a compaction has replaced while something was read from them, such as a backup.
+    pub replaced: Vec<Base>,
     /// Its own orders, as long as the store is open.
     pub orders: Weak<SyncSender<Order>>,
 }
@@ -141,14 +145,16 @@ impl Checkpointer {
         }
     }
 
-    fn checkpoint(&self, frozen: &mut Frozen, running: &mut Option<Running>) -> Result<(), Refusal> {
+    fn checkpoint(&mut self, frozen: &mut Frozen, running: &mut Option<Running>) -> Result<(), Refusal> {
+        self.replaced.retain(Base::is_read);
         let covered = frozen.facts.covered;
         // The log goes on meanwhile. From now on it is known to reach at least this far, so an end before it is damage.
         let logged = self.core.lock().state.unsynced.durable().max(covered);
-        let facts: [(Key, Bytes); 2] = [
+        let mut facts: Vec<(Key, Bytes)> = vec![
             (keys::meta(FACTS), frozen.facts.encode()),
             (keys::meta(LOGGED), Bytes::copy_from_slice(&logged.to_le_bytes())),
         ];
+        facts.extend(frozen.anchor.map(|anchor| (keys::meta(ANCHOR), anchor.encode())));
         if let Err(error) = self.write(frozen, &facts) {
             if self.core.lock().is_closing {
                 // The log has everything, so nothing but time is lost.
@@ -179,7 +185,8 @@ impl Checkpointer {
         self.base.write_piecemeal(&frozen.changes, facts, || giving_way.row())?;
         for wanted in frozen.snapshots.drain(..) {
             // Whoever asked may have gone away meanwhile.
-            let _ = wanted.send(Taken { rows: self.base.snapshot()?, at_ms: frozen.at_ms });
+            let view = View::of(Tables::new(self.base.snapshot()?)?);
+            let _ = wanted.send(Taken { view, at_ms: frozen.at_ms });
         }
         self.core.checkpointed(self.base.snapshot()?);
         self.core.go_on_with_snapshots();
@@ -236,7 +243,7 @@ impl Checkpointer {
             Ok((base, report)) => {
                 let unreadable = |error: RowError| Refusal::failed(&format!("compaction: {error}"));
                 self.core.lock().state.tables.rows.rebase(base.snapshot().map_err(unreadable)?);
-                self.base = base;
+                self.replaced.push(std::mem::replace(&mut self.base, base));
                 let CompactReport { bytes_before, bytes_after } = report;
                 tracing::info!(bytes_before, bytes_after, "the state was compacted");
                 if let Some(order) = order {
@@ -303,7 +310,8 @@ mod tests {
         damage_an_index(directory.path());
         let store = EmbeddedStore::open(directory.path()).expect("what is damaged was not met");
         store.append_with_execution("b", 1, event()).await.expect("the log takes it");
-        store.core().checkpoint().await;
+        let refused = store.core().checkpoint().await.expect_err("the damage is met");
+        assert!(refused.at("checkpoint").to_string().contains("salvage"));
         let error = store.append_with_execution("c", 1, event()).await.expect_err("nothing is written");
         assert_eq!(error.kind(), ErrorKind::Corrupt);
         assert!(error.to_string().contains("salvage"), "{error}");

@@ -148,7 +148,7 @@ async fn answer(mut asker: UnixStream, core: &Core, files: &Arc<dyn Files>) -> i
     BufReader::new(asker.try_clone()?.take(MAX_REQUEST_BYTES)).read_line(&mut request)?;
     let outcome = match request.trim_end().strip_prefix(GREETING) {
         Some("info") => send_info(&mut asker, core, files).await?,
-        Some("export") => send_export(&mut asker, core).await?,
+        Some("export") => send_export(&mut asker, core, files).await?,
         _ => {
             let text = "this store understands \"SEGNO 1 info\" and \"SEGNO 1 export\"; use the same version of segno";
             Err(ProviderError::new(ErrorKind::Invalid, "control", text))
@@ -174,8 +174,12 @@ async fn send_info(
     }
 }
 
-async fn send_export(asker: &mut UnixStream, core: &Core) -> io::Result<Result<(), ProviderError>> {
-    let taken = match core.take_snapshot("export").await {
+async fn send_export(
+    asker: &mut UnixStream,
+    core: &Core,
+    files: &Arc<dyn Files>,
+) -> io::Result<Result<(), ProviderError>> {
+    let taken = match core.read_snapshot("export", files).await {
         Ok(taken) => taken,
         Err(error) => return Ok(Err(error)),
     };

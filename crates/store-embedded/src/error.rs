@@ -16,7 +16,9 @@ pub enum OpenError {
     InUse(String),
     /// The files contradict themselves. Nothing was changed; restore a backup, or save what can be read with
     /// [`salvage`](crate::salvage).
-    #[error("the store is damaged: {0}; nothing was changed, restore a backup or salvage what can be read")]
+    #[error(
+        "the store is damaged: {0}; nothing was changed: restore a backup, or save what can be read with `segno store salvage`"
+    )]
     Corrupt(String),
     /// The files are of a format that this build does not know.
     #[error("the store has format version {found}, this build reads {known}; use a newer build")]
@@ -31,6 +33,9 @@ pub enum OpenError {
         "the store is not whole: filling it was interrupted; run the restore or copy again, or remove the directory"
     )]
     UnfinishedImport,
+    /// What is to be made would be in a directory that has something in it already.
+    #[error("the directory to salvage into is not empty; name a new one")]
+    NotEmpty,
     /// The disk refused.
     #[error("the store could not be opened: {0}")]
     Io(#[from] io::Error),
@@ -40,25 +45,27 @@ impl OpenError {
     /// What the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            OpenError::InUse(_) => ErrorKind::Conflict,
+            OpenError::InUse(_) | OpenError::NotEmpty => ErrorKind::Conflict,
             OpenError::Corrupt(_) => ErrorKind::Corrupt,
             OpenError::UnknownFormat { .. } | OpenError::UnfinishedImport => ErrorKind::Invalid,
+            OpenError::Io(error) if error.kind() == io::ErrorKind::NotFound => ErrorKind::NotFound,
             OpenError::Io(_) => ErrorKind::Unavailable,
         }
     }
 }
 
 impl OpenError {
-    /// The same error with the directory that it is about, where the system's text does not name
-    /// it.
+    /// The same error with the directory that it is about. What the disk refuses names its file already.
     pub(crate) fn in_directory(self, path: &Path) -> Self {
         match self {
-            OpenError::Io(error) => {
-                let text = format!("{}: {error}", path.display());
-                OpenError::Io(io::Error::new(error.kind(), text))
-            }
+            OpenError::Corrupt(what) => OpenError::Corrupt(format!("{}: {what}", path.display())),
             other => other,
         }
+    }
+
+    /// The error of a store operation that met this one.
+    pub(crate) fn at(&self, operation: &'static str) -> ProviderError {
+        ProviderError::new(self.kind(), operation, self.to_string())
     }
 
     /// Why a directory's lock was not to be had.

@@ -13,12 +13,11 @@ use segno::store::{
 };
 
 use crate::error::RowError;
-use crate::facts::{FACTS, Facts};
 use crate::instance_row::{ExecutionRow, InstanceRow};
 use crate::keys::{self, Key, Table};
 use crate::queue_row::{self, RecordRow};
 use crate::snapshot::Taken;
-use crate::stored::Rows;
+use crate::view::Walk;
 
 /// Most items in one batch.
 const MAX_BATCH_ITEMS: usize = 1_000;
@@ -44,8 +43,7 @@ impl SnapshotExport {
     /// An export of a snapshot, seen from its own moment.
     pub fn new(taken: Taken) -> Result<Self, RowError> {
         let at_ms = taken.at_ms;
-        let row = taken.rows.get(&keys::meta(FACTS))?;
-        let facts = row.as_ref().map(Facts::decode).transpose()?.unwrap_or_default();
+        let facts = taken.view.facts;
         let header = ContentHeader {
             taken_at_ms: at_ms,
             last_message_id: facts.last_message_id,
@@ -100,14 +98,14 @@ struct SnapshotItems {
 /// Rows that are being walked.
 struct Section {
     table: Table,
-    rows: Rows,
+    rows: Walk,
 }
 
 /// An instance whose executions and events are being given.
 struct OpenInstance {
     id: String,
     row: InstanceRow,
-    earlier: Rows,
+    earlier: Walk,
     current: Option<ExecutionRow>,
     events: VecDeque<StoredEvent>,
     executions_left: u64,
@@ -125,7 +123,7 @@ impl SnapshotItems {
             messages.values().filter(|standing| standing.visible_at_ms > header.taken_at_ms).collect();
         later.sort_unstable_by_key(|standing| standing.id);
         for standing in later {
-            if let Some(row) = taken.rows.get(&keys::queued(Table::OrchestratorQueue, standing.id))? {
+            if let Some(row) = taken.view.rows.get(&keys::queued(Table::OrchestratorQueue, standing.id))? {
                 held.insert(queue_row::decode_message(&row)?.instance, standing.visible_at_ms);
             }
         }
@@ -146,7 +144,7 @@ impl SnapshotItems {
 
     fn next_item(&mut self) -> Result<Option<ContentItem>, RowError> {
         let Some(mut section) = self.section.take() else {
-            self.section = Some(Section { table: Table::Meta, rows: Rows::none() });
+            self.section = Some(Section { table: Table::Meta, rows: Walk::nowhere() });
             return Ok(Some(ContentItem::Header(self.header)));
         };
         let item = loop {
@@ -164,8 +162,7 @@ impl SnapshotItems {
             }
             let Some(prefix) = self.sections.pop_front() else { break None };
             let table = TABLES.into_iter().find(|table| keys::table(*table) == prefix);
-            section =
-                Section { table: table.unwrap_or(Table::Records), rows: self.taken.rows.scan(&prefix)? };
+            section = Section { table: table.unwrap_or(Table::Records), rows: self.taken.view.walk(&prefix) };
         };
         self.section = Some(section);
         Ok(item)
@@ -178,7 +175,7 @@ impl SnapshotItems {
         match table {
             Table::Instances => {
                 let id = keys::instance_id(&key).ok_or_else(unreadable)?;
-                let instance = OpenInstance::new(&self.taken, id, InstanceRow::decode(&value)?)?;
+                let instance = OpenInstance::new(&self.taken, id, InstanceRow::decode(&value)?);
                 let item = ContentItem::Instance(Box::new(instance.content()));
                 self.instance = Some(instance);
                 Ok(Some(item))
@@ -222,7 +219,8 @@ impl SnapshotItems {
 fn record_kinds(taken: &Taken) -> Result<BTreeSet<String>, RowError> {
     let mut kinds = BTreeSet::new();
     let mut start = keys::table(Table::Records);
-    while let Some(row) = taken.rows.from(Bound::Included(&start))?.next() {
+    let table = keys::table(Table::Records);
+    while let Some(row) = taken.view.rows.scan_from(&table, Bound::Included(&start))?.next() {
         let (key, _) = row?;
         let Some((kind, _)) = keys::record_name(&key) else { break };
         // No id has a byte as high as this one, so it is behind all of the kind.
@@ -235,7 +233,7 @@ fn record_kinds(taken: &Taken) -> Result<BTreeSet<String>, RowError> {
 
 fn standings(taken: &Taken, table: Table) -> Result<HashMap<u64, Standing>, RowError> {
     let mut standings = HashMap::new();
-    for row in taken.rows.scan(&keys::table(table))? {
+    for row in taken.view.rows.scan(&keys::table(table))? {
         let (key, value) = row?;
         if let Some(id) = keys::queued_id(table, &key) {
             // A lock is not part of the content: its holder answers to this store and to no copy.
@@ -247,14 +245,14 @@ fn standings(taken: &Taken, table: Table) -> Result<HashMap<u64, Standing>, RowE
 }
 
 impl OpenInstance {
-    fn new(taken: &Taken, id: &str, row: InstanceRow) -> Result<Self, RowError> {
+    fn new(taken: &Taken, id: &str, row: InstanceRow) -> Self {
         let earlier = match row.execution_count {
-            1 => Rows::none(),
-            _ => taken.rows.scan(&keys::of_instance(Table::Executions, id))?,
+            1 => Walk::nowhere(),
+            _ => taken.view.walk(&keys::of_instance(Table::Executions, id)),
         };
         let (current, executions_left) = (Some(row.current.clone()), row.execution_count);
         let id = id.to_owned();
-        Ok(OpenInstance { id, row, earlier, current, events: VecDeque::new(), executions_left })
+        OpenInstance { id, row, earlier, current, events: VecDeque::new(), executions_left }
     }
 
     fn content(&self) -> InstanceContent {
@@ -292,7 +290,7 @@ impl OpenInstance {
 
     fn history(&self, taken: &Taken, execution_id: u64) -> Result<VecDeque<StoredEvent>, RowError> {
         let mut events = Vec::new();
-        for row in taken.rows.scan(&keys::execution(Table::Events, &self.id, execution_id))? {
+        for row in taken.view.rows.scan(&keys::execution(Table::Events, &self.id, execution_id))? {
             queue_row::decode_events(&row?.1, &mut events)?;
         }
         Ok(events.into())

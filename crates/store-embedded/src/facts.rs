@@ -20,6 +20,10 @@ pub const FILLING: u8 = 5;
 /// Number of the row that says up to which commit the log was written when the checkpoint was made. Written by checkpoints.
 pub const LOGGED: u8 = 6;
 
+/// Number of the row that names a segment of the log that is there. Written by checkpoints, and by opening a store whose
+/// newest segment no other one links to.
+pub const ANCHOR: u8 = 7;
+
 const FACTS_VERSION: u8 = 1;
 
 /// One more than the highest number of a state.

@@ -11,7 +11,7 @@ use crate::batch::Batch;
 use crate::directory::Directory;
 use crate::error::OpenError;
 use crate::files::Files;
-use crate::log::Log;
+use crate::log::{self, Log, Wanted};
 
 /// Key of everything that is appended; nobody reads it.
 const KEY: &[u8] = &[0];
@@ -59,7 +59,10 @@ impl SyncedLog {
     /// When the directory is not accessible.
     pub fn open(path: impl AsRef<Path>) -> Result<SyncedLog, OpenError> {
         let files: Arc<dyn Files> = Arc::new(Directory::new(path)?);
-        let (mut log, mut sequence) = Log::open(&files, 0, |_| Ok(()))?;
+        let everything = Wanted { covered: 0, up_to: u64::MAX, anchor: None };
+        let read = log::read(&files, everything, |_| Ok(()))?;
+        let mut sequence = read.last;
+        let mut log = Log::start(&files, read)?;
         let shared = Arc::new(Shared::default());
         let writing = Arc::clone(&shared);
         let writer = thread::Builder::new().name("segno-floor".to_owned()).spawn(move || {

@@ -7,6 +7,11 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+/// Whether a write failed for lack of room, on the disk or in the quota of its owner.
+pub fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 /// The pause grows to this many times the first one.
 const LONGEST_PAUSES: u32 = 8;
 
@@ -64,7 +69,7 @@ impl FullDisk {
         let mut pause = self.pause;
         loop {
             let error = match attempt() {
-                Err(error) if error.kind() == io::ErrorKind::StorageFull => error,
+                Err(error) if is_full(&error) => error,
                 other => {
                     if pause > self.pause {
                         self.lock().refused = None;

@@ -42,7 +42,7 @@ const CONTENT_TABLES: [Table; 8] = [
 #[async_trait]
 impl Transfer for EmbeddedStore {
     async fn export(&self) -> Result<Box<dyn Export + '_>, ProviderError> {
-        let taken = self.core().take_snapshot("export").await?;
+        let taken = self.core().read_snapshot("export", self.files()).await?;
         let export = SnapshotExport::new(taken).map_err(|error| error.at("export"))?;
         Ok(Box::new(export))
     }
@@ -280,7 +280,11 @@ impl crate::shared::Core {
     fn end_import(&self) -> Result<(), ProviderError> {
         let mut shared = self.lock();
         let now_ms = self.clock.now_ms();
-        let restored = recovery::restore(&shared.state.tables, now_ms).map_err(|error| error.at(IMPORT))?;
+        let restored = {
+            let tables = &shared.state.tables;
+            recovery::restore(&tables.rows, &tables.facts, now_ms)
+        };
+        let restored = restored.map_err(|error| error.at(IMPORT))?;
         shared.state.restart(restored);
         shared.state.answer_watches();
         shared.is_filling = false;

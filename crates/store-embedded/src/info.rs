@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::{BASE_NAME, Size};
 use crate::error::RowError;
-use crate::facts::{FACTS, Facts};
 use crate::files::Files;
 use crate::keys::{self, AgeIndex, Key, Table};
+use crate::log::first_sequence_of;
 use crate::shared::Core;
-use crate::snapshot::Taken;
 use crate::store::EmbeddedStore;
+use crate::view::View;
 
 const OPERATION: &str = "info";
 
@@ -124,9 +124,11 @@ impl EmbeddedStore {
         info(self.core(), self.files()).await
     }
 
-    /// Whether there is a store in a directory. Nothing is opened or made.
+    /// Whether there is a store in a directory, whole or not. Nothing is opened or made.
     pub fn is_in(path: impl AsRef<Path>) -> bool {
-        path.as_ref().join(BASE_NAME).is_file()
+        let is_own = |name: &str| name == BASE_NAME || first_sequence_of(name).is_some();
+        let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
+        entries.into_iter().any(|entry| is_own(&entry.file_name().to_string_lossy()))
     }
 }
 
@@ -138,8 +140,14 @@ pub async fn info(core: &Core, files: &Arc<dyn Files>) -> Result<Info, ProviderE
         shared.state.advance(core.clock.now_ms());
         (shared.state.queue_depths(), shared.tail.logged_bytes())
     };
-    let taken = core.take_snapshot(OPERATION).await?;
-    let unreadable = |error: std::io::Error| RowError::Unreadable(error.to_string()).at(OPERATION);
+    let taken = core.read_snapshot(OPERATION, files).await?;
+    let listed = list_files(files).map_err(|error| error.at(OPERATION))?;
+    count(&taken.view, listed, log_to_replay_bytes, depths.into()).map_err(|error| error.at(OPERATION))
+}
+
+/// The files of a store, by name.
+pub fn list_files(files: &Arc<dyn Files>) -> Result<Vec<FileInfo>, RowError> {
+    let unreadable = |error: std::io::Error| RowError::Unreadable(error.to_string());
     let mut listed = Vec::new();
     for name in files.list().map_err(unreadable)? {
         // What is not a plain file, or has gone meanwhile, takes no room.
@@ -148,21 +156,20 @@ pub async fn info(core: &Core, files: &Arc<dyn Files>) -> Result<Info, ProviderE
         }
     }
     listed.sort_by(|one, other| one.name.cmp(&other.name));
-    count(&taken, listed, log_to_replay_bytes, depths.into()).map_err(|error| error.at(OPERATION))
+    Ok(listed)
 }
 
-fn count(
-    taken: &Taken,
+/// What there is to know of the rows of one moment.
+pub fn count(
+    view: &Arc<View>,
     files: Vec<FileInfo>,
     log_to_replay_bytes: u64,
     queues: Queues,
 ) -> Result<Info, RowError> {
-    let facts = taken.rows.get(&keys::meta(FACTS))?;
-    let facts = facts.as_ref().map(Facts::decode).transpose()?.unwrap_or_default();
-    let metrics = facts.counters.metrics();
-    let size = Size::of(&taken.rows)?;
+    let metrics = view.facts.counters.metrics();
+    let size = Size::of(view.rows.base())?;
     let mut records = BTreeMap::new();
-    for row in taken.rows.scan(&keys::table(Table::Records))? {
+    for row in view.walk(&keys::table(Table::Records)) {
         if let Some((kind, _)) = keys::record_name(&row?.0) {
             match records.get_mut(kind) {
                 Some(count) => *count += 1,
@@ -171,12 +178,12 @@ fn count(
         }
     }
     let by_age = AgeIndex::All.prefix();
-    let newest = taken.rows.scan(&by_age)?.next().transpose()?;
-    let oldest = taken.rows.last(&by_age)?;
-    let created = |row: Option<(Key, bytes::Bytes)>| Some(keys::aged(&row?.0, by_age.len())?.0);
+    let newest = view.walk(&by_age).next().transpose()?.map(|(key, _)| key);
+    let oldest = view.last_key(&by_age)?;
+    let created = |key: Option<Key>| Some(keys::aged(&key?, by_age.len())?.0);
     Ok(Info {
         process_id: std::process::id(),
-        format_version: taken.rows.format()?,
+        format_version: view.rows.base().format()?,
         files,
         rows: size.rows,
         row_bytes: size.stored_bytes(),

@@ -9,14 +9,14 @@
 //! | `store` | opening, closing, the two threads |
 //! | `provider`, `admin`, `records`, `import` with `export` | the four facets |
 //! | `shared`, `desk`, `committing`, `submitted`, `starting`, `waiting`, `leasing`, `unsynced`, `refusal` | how an operation runs and what it waits for |
-//! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `tail`, `recovery` | the ways between memory, log and redb |
+//! | `writer`, `pace`, `checkpointer`, `giving_way`, `compaction`, `snapshot`, `view`, `tail`, `recovery` | the ways between memory, log and redb |
 //! | `state`, `commit`, `restart`, `removal`, `listing`, `record_index`, `expiries` | what operations do |
 //! | `tables`, `recent`, `rows`, `overlay`, `base`, `stored`, `packed`, `facts` | rows in layers: changes in memory over redb |
 //! | `key`, `keys`, `instance_row`, `queue_row`, `batch`, `codec` | what rows and log records look like |
 //! | `log` | segments and records |
 //! | `files`, `directory` | the disk, behind a trait |
 //! | `blocks`, `full_disk` | checksums below redb; waiting for room |
-//! | `check`, `agreement`, `salvage`, `readable`, `untouched` | looking at a store that is not open, and saving a damaged one |
+//! | `closed`, `check`, `agreement`, `salvage`, `readable`, `untouched` | reading a store that is not open, and saving a damaged one |
 //! | `info`, `control` | what an operator asks, also from another process |
 //! | `floor` | the log alone, as the measure of the rest |
 //!
@@ -34,6 +34,7 @@ mod bell;
 mod blocks;
 mod check;
 mod checkpointer;
+mod closed;
 mod codec;
 mod commit;
 mod committing;
@@ -85,11 +86,13 @@ mod tables;
 mod tail;
 mod unsynced;
 mod untouched;
+mod view;
 mod waiting;
 mod writer;
 
 pub use base::BASE_FORMAT as FORMAT_VERSION;
 pub use check::{CheckProgress, CheckReport, Finding, check, check_files};
+pub use closed::ClosedStore;
 pub use compaction::{CompactProgress, CompactReport};
 pub use control::Control;
 pub use directory::Directory;

@@ -179,7 +179,14 @@ impl Overlay {
             let rows = self.tables[table].0.range::<[u8], _>((start, Bound::Unbounded));
             return Box::new(rows.map(|(key, change)| (Cow::Borrowed(key), change)));
         };
-        let rows = self.queues[slot].0.iter();
+        // A start that is no key of a queue is before or behind all of them.
+        let id = |key: &Key| keys::queue_slot(key).map(|(_, id)| id);
+        let first = match &start {
+            Bound::Included(key) => id(key).map_or(Bound::Unbounded, Bound::Included),
+            Bound::Excluded(key) => id(key).map_or(Bound::Unbounded, Bound::Excluded),
+            Bound::Unbounded => Bound::Unbounded,
+        };
+        let rows = self.queues[slot].0.range((first, Bound::Unbounded));
         let rows = rows.map(move |(id, change)| (keys::queued(keys::QUEUES[slot], *id), change));
         let rows = rows.filter(move |(key, _)| (start.as_ref(), Bound::Unbounded).contains(key));
         Box::new(rows.map(|(key, change)| (Cow::Owned(key), change)))

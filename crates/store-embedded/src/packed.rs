@@ -384,7 +384,7 @@ mod tests {
         assert!(snapshot.get(&key(5)).is_err());
         assert!(snapshot.scan(&key(5)).unwrap().any(|row| row.is_err()));
         assert!(snapshot.from(Bound::Excluded(&key(5))).unwrap().any(|row| row.is_err()));
-        assert!(snapshot.last(&keys::ended_ones(keys::Generation::Root)).is_err());
+        assert!(snapshot.last_key(&keys::ended_ones(keys::Generation::Root), Bound::Unbounded).is_err());
         assert!(snapshot.last_key(&key(3), Bound::Included(&key(5))).is_err());
         let change = [(Cow::Owned(key(5)), None)];
         assert!(base.write_rows(change.into_iter(), Durable::Now).is_err(), "what it held would be lost");

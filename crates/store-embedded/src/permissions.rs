@@ -38,6 +38,10 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
     }
+    if path.exists() {
+        let what = "it is a file, and a store is a directory; name another one as in segno:DIR";
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, what));
+    }
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
     }

@@ -11,15 +11,19 @@ use segno::store::memory::worker_queue::{ItemLock, WorkerQueue};
 
 use crate::base::Base;
 use crate::error::{OpenError, RowError};
-use crate::facts::{FILLING, TOKENS};
+use crate::facts::{ANCHOR, FILLING, Facts, TOKENS};
 use crate::files::Files;
 use crate::full_disk::FullDisk;
+use crate::instance_row::InstanceRow;
 use crate::keys::{self, Table};
-use crate::log::{AppendError, Log};
+use crate::log::{self, AppendError, Log, ReadLog, Wanted};
 use crate::options::UnfinishedImport;
+use crate::overlay::Overlay;
 use crate::queue_row;
 use crate::record_index::RecordIndex;
+use crate::rows::Rows;
 use crate::state::{Restored, State};
+use crate::stored::Snapshot;
 use crate::tables::Tables;
 use crate::tail::Tail;
 
@@ -43,29 +47,21 @@ pub fn recover(
     now_ms: u64,
     unfinished: UnfinishedImport,
 ) -> Result<Recovered, OpenError> {
-    let names = files.list()?;
-    for name in UNFINISHED.iter().filter(|unfinished| names.iter().any(|name| name == *unfinished)) {
-        files.remove(name)?;
-    }
     let base = Base::open(files, full_disk)?;
-    let mut tables = Tables::new(base.snapshot()?)?;
-    let covered = tables.facts.covered;
-    let mut tail = Tail::default();
-    let (mut log, last) = Log::open(files, covered, |body| {
-        tail.grow(body.len(), now_ms);
-        Ok(tables.replay(body)?)
-    })?;
-    let logged = tables.logged()?;
-    if last < logged {
-        return Err(OpenError::Corrupt(format!(
-            "the log ends with commit {last}, but commit {logged} was acknowledged: its newest file was cut short or is gone"
-        )));
-    }
+    let Replayed { tables, mut tail, read } = replay(files, Arc::new(base.snapshot()?), u64::MAX, now_ms)?;
     let is_filling = tables.rows.get(&keys::meta(FILLING))?.is_some();
     if is_filling && unfinished == UnfinishedImport::Refuse {
         return Err(OpenError::UnfinishedImport);
     }
-    let restored = restore(&tables, now_ms)?;
+    let restored = restore(&tables.rows, &tables.facts, now_ms)?;
+    // Not before it is known that the store can be used: one that is refused stays as it is.
+    remove_unfinished(files)?;
+    let (last, anchor) = (read.last, tables.anchor()?);
+    let mut log = Log::start(files, read)?;
+    if !log.is_linked() && anchor != Some(log.current()) {
+        // Before anything in it is acknowledged. From then on it is known that this segment must be there.
+        base.write(&Overlay::default(), &[(keys::meta(ANCHOR), log.current().encode())])?;
+    }
     let mut state = State::new(tables, restored, last + 2);
     // Lock tokens are reserved before the first one is given out.
     let mut batch = std::mem::take(&mut state.tables.batch);
@@ -76,16 +72,59 @@ pub fn recover(
     Ok(Recovered { state, tail, base, log, is_filling })
 }
 
-/// The queues and the due index that follow from the tables.
-pub fn restore(tables: &Tables, now_ms: u64) -> Result<Restored, RowError> {
-    let messages = standings(tables, Table::OrchestratorStanding)?;
-    let items = standings(tables, Table::WorkerStanding)?;
-    let tokens = tables.rows.get(&keys::meta(TOKENS))?;
+fn remove_unfinished(files: &Arc<dyn Files>) -> Result<(), OpenError> {
+    let names = files.list()?;
+    for name in UNFINISHED.iter().filter(|unfinished| names.iter().any(|name| name == *unfinished)) {
+        files.remove(name)?;
+    }
+    Ok(())
+}
+
+/// The state of a checkpoint with the commits that the log has beyond it.
+pub struct Replayed {
+    pub tables: Tables,
+    pub tail: Tail,
+    pub read: ReadLog,
+}
+
+/// Makes the commits again that the log has beyond a checkpoint, up to one of them. Writes nothing.
+pub fn replay(
+    files: &Arc<dyn Files>,
+    base: Arc<Snapshot>,
+    up_to: u64,
+    now_ms: u64,
+) -> Result<Replayed, OpenError> {
+    let mut tables = Tables::new(base)?;
+    let (covered, logged) = (tables.facts.covered, tables.logged()?);
+    let mut tail = Tail::default();
+    let wanted = Wanted { covered, up_to, anchor: tables.anchor()? };
+    let read = log::read(files, wanted, |body| {
+        tail.grow(body.len(), now_ms);
+        Ok(tables.replay(body)?)
+    })?;
+    let last = read.last;
+    if last < logged.min(up_to) {
+        return Err(OpenError::Corrupt(format!(
+            "the log ends with commit {last}, but commit {logged} was acknowledged: its newest file was cut short or is gone"
+        )));
+    }
+    Ok(Replayed { tables, tail, read })
+}
+
+/// The queues and the due index that follow from the rows.
+pub fn restore(rows: &Rows, facts: &Facts, now_ms: u64) -> Result<Restored, RowError> {
+    let messages = standings(rows, Table::OrchestratorStanding)?;
+    let items = standings(rows, Table::WorkerStanding)?;
+    let tokens = rows.get(&keys::meta(TOKENS))?;
     let tokens_reserved = tokens.and_then(|row| row.as_ref().try_into().ok()).map_or(0, u64::from_le_bytes);
+    let mut orchestrations = OrchestratorQueue::after(facts.last_message_id);
+    restore_messages(&mut orchestrations, rows, &messages, now_ms)?;
+    let mut work = WorkerQueue::after(facts.last_item_id);
+    restore_items(&mut work, rows, &items, now_ms)?;
     Ok(Restored {
-        orchestrations: restore_messages(tables, &messages, now_ms)?,
-        work: restore_items(tables, &items, now_ms)?,
-        records: restore_records(tables)?,
+        orchestrations,
+        work,
+        records: restore_records(rows)?,
         stored_messages: messages.into_keys().map(|id| (id, LockLife::Process)).collect(),
         stored_items: items.into_iter().map(|(id, (_, lock))| (id, life(lock))).collect(),
         tokens_reserved,
@@ -99,9 +138,9 @@ fn life(lock: Option<ItemLock>) -> LockLife {
     if lock.is_some() { LockLife::Durable } else { LockLife::Process }
 }
 
-fn standings(tables: &Tables, table: Table) -> Result<Standings, RowError> {
+fn standings(rows: &Rows, table: Table) -> Result<Standings, RowError> {
     let mut standings = HashMap::new();
-    for row in tables.rows.scan(&keys::table(table))? {
+    for row in rows.scan(&keys::table(table))? {
         let (key, value) = row?;
         if let Some(id) = keys::queued_id(table, &key) {
             standings.insert(id, queue_row::decode_standing(id, &value)?);
@@ -111,13 +150,13 @@ fn standings(tables: &Tables, table: Table) -> Result<Standings, RowError> {
 }
 
 fn restore_messages(
-    tables: &Tables,
+    queue: &mut OrchestratorQueue,
+    rows: &Rows,
     standings: &Standings,
     now_ms: u64,
-) -> Result<OrchestratorQueue, RowError> {
-    let mut queue = OrchestratorQueue::after(tables.facts.last_message_id);
+) -> Result<(), RowError> {
     let mut held_back = Vec::new();
-    for row in tables.rows.scan(&keys::table(Table::OrchestratorQueue))? {
+    for row in rows.scan(&keys::table(Table::OrchestratorQueue))? {
         let (key, value) = row?;
         let Some(id) = keys::queued_id(Table::OrchestratorQueue, &key) else { continue };
         let message = queue_row::decode_message(&value)?;
@@ -127,7 +166,8 @@ fn restore_messages(
         let pin = if queue.knows(&message.instance) {
             None
         } else {
-            tables.instance(&message.instance)?.and_then(|row| row.current.pinned_version)
+            let row = rows.decoded(&keys::instance(&message.instance), InstanceRow::decode)?;
+            row.and_then(|row| row.current.pinned_version)
         };
         // Only a batch that was given back with a delay stands at a later time, and then its whole instance waits.
         if stored.is_some() && standing.visible_at_ms > now_ms {
@@ -138,12 +178,16 @@ fn restore_messages(
     for (instance, until_ms) in held_back {
         queue.hold_back(&instance, until_ms);
     }
-    Ok(queue)
+    Ok(())
 }
 
-fn restore_items(tables: &Tables, standings: &Standings, now_ms: u64) -> Result<WorkerQueue, RowError> {
-    let mut queue = WorkerQueue::after(tables.facts.last_item_id);
-    for row in tables.rows.scan(&keys::table(Table::WorkerQueue))? {
+fn restore_items(
+    queue: &mut WorkerQueue,
+    rows: &Rows,
+    standings: &Standings,
+    now_ms: u64,
+) -> Result<(), RowError> {
+    for row in rows.scan(&keys::table(Table::WorkerQueue))? {
         let (key, value) = row?;
         let Some(id) = keys::queued_id(Table::WorkerQueue, &key) else { continue };
         let (message, visible_at_ms) = queue_row::decode_activity(&value)?;
@@ -154,12 +198,12 @@ fn restore_items(tables: &Tables, standings: &Standings, now_ms: u64) -> Result<
             None => queue.restore(standing, message, now_ms),
         }
     }
-    Ok(queue)
+    Ok(())
 }
 
-fn restore_records(tables: &Tables) -> Result<RecordIndex, RowError> {
-    let mut index = RecordIndex::of(&tables.rows)?;
-    for row in tables.rows.scan(&keys::table(Table::ByDue))? {
+fn restore_records(rows: &Rows) -> Result<RecordIndex, RowError> {
+    let mut index = RecordIndex::of(rows)?;
+    for row in rows.scan(&keys::table(Table::ByDue))? {
         let (key, value) = row?;
         let ends_at_ms = value.as_ref().try_into().map_or(u64::MAX, u64::from_le_bytes);
         if let Some((kind, due_at_ms, id)) = keys::due_record(&key) {

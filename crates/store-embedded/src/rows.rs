@@ -23,8 +23,13 @@ pub struct Rows {
 
 impl Rows {
     /// The rows of a checkpoint.
-    pub fn new(base: Snapshot) -> Self {
-        Rows { active: Overlay::default(), frozen: None, base: Arc::new(base) }
+    pub fn new(base: impl Into<Arc<Snapshot>>) -> Self {
+        Rows { active: Overlay::default(), frozen: None, base: base.into() }
+    }
+
+    /// What the last checkpoint wrote.
+    pub fn base(&self) -> &Arc<Snapshot> {
+        &self.base
     }
 
     /// One row.

@@ -14,12 +14,12 @@ use crate::batch::{self, Logged};
 use crate::check::{CheckProgress, Finding, Notebook, describe};
 use crate::directory::Directory;
 use crate::error::{OpenError, RowError};
-use crate::facts::{FACTS, Facts, TOKENS};
+use crate::facts::{ANCHOR, FACTS, Facts, TOKENS};
 use crate::files::Files;
 use crate::full_disk::FullDisk;
 use crate::instance_row::InstanceRow;
 use crate::keys::{self, Key, Table};
-use crate::log::{Scanned, scan};
+use crate::log::{Scanned, SegmentId, scan};
 use crate::queue_row;
 use crate::readable::ReadableBase;
 use crate::tables::Tables;
@@ -52,7 +52,14 @@ pub fn salvage(
     to: impl AsRef<Path>,
     mut progress: impl FnMut(CheckProgress),
 ) -> Result<SalvageReport, OpenError> {
-    let from: Arc<dyn Files> = Arc::new(Directory::existing(from)?);
+    let (path, to) = (from.as_ref(), to.as_ref());
+    let from = || -> Result<_, OpenError> {
+        let from: Arc<dyn Files> = Arc::new(Directory::existing(path)?);
+        // Before anything is made, so that a store in use leaves no directory behind.
+        let lock = from.lock().map_err(OpenError::of_lock)?;
+        Ok((from, lock))
+    };
+    let (from, _lock) = from().map_err(|error| error.in_directory(path))?;
     let to: Arc<dyn Files> = Arc::new(Directory::new(to)?);
     salvage_files(&from, &to, &mut progress)
 }
@@ -65,15 +72,14 @@ pub fn salvage_files(
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<SalvageReport, OpenError> {
     if !to.list()?.is_empty() {
-        let what = "the directory to salvage into is not empty; name a new one";
-        return Err(OpenError::Io(std::io::Error::new(std::io::ErrorKind::AlreadyExists, what)));
+        return Err(OpenError::NotEmpty);
     }
     let _locks = (from.lock().map_err(OpenError::of_lock)?, to.lock().map_err(OpenError::of_lock)?);
     let base = Base::create(to, &FullDisk::new(Duration::ZERO))?;
     let mut saved = Saved { tables: Tables::new(base.snapshot()?)?, base };
     let mut notes = Notebook::new(progress);
-    let facts = saved.take_rows(from, &mut notes)?;
-    saved.take_log(from, facts.covered, &mut notes)?;
+    let OldFacts { facts, anchor } = saved.take_rows(from, &mut notes)?;
+    saved.take_log(from, facts.covered, anchor, &mut notes)?;
     saved.leave_out_what_is_not_whole(&mut notes)?;
     let own = saved.tables.facts;
     saved.tables.facts = Facts {
@@ -99,6 +105,14 @@ pub fn salvage_files(
     Ok(report)
 }
 
+/// What the old store knows of itself, as far as that can be read.
+#[derive(Default)]
+struct OldFacts {
+    facts: Facts,
+    /// A segment of the log that should be there.
+    anchor: Option<SegmentId>,
+}
+
 /// The new store while it is being made.
 struct Saved {
     tables: Tables,
@@ -106,25 +120,27 @@ struct Saved {
 }
 
 impl Saved {
-    /// Takes every row that is not derived. Returns the facts of the old store, as far as they can be read.
-    fn take_rows(&mut self, from: &Arc<dyn Files>, notes: &mut Notebook<'_>) -> Result<Facts, OpenError> {
+    /// Takes every row that is not derived.
+    fn take_rows(&mut self, from: &Arc<dyn Files>, notes: &mut Notebook<'_>) -> Result<OldFacts, OpenError> {
         let readable = ReadableBase::new(from);
         match readable.open() {
             Ok(base) => notes.expect_rows(base.size().rows),
             Err(error @ (OpenError::Corrupt(_) | OpenError::Io(_))) => {
                 notes.note("state.redb", "all of it", error.to_string());
-                return Ok(Facts::default());
+                return Ok(OldFacts::default());
             }
             Err(error) => return Err(error),
         }
-        let mut facts = Facts::default();
+        let mut old = OldFacts::default();
         let mut outcome = Ok(());
         let mut refused = Vec::new();
         let unreadable = readable.rows(&mut |key, value| {
             crate::agreement::Notes::row_done(notes);
             if outcome.is_err() {
             } else if key == keys::meta(FACTS) {
-                facts = Facts::decode(&value).unwrap_or_default();
+                old.facts = Facts::decode(&value).unwrap_or_default();
+            } else if key == keys::meta(ANCHOR) {
+                old.anchor = SegmentId::decode(&value);
             } else if is_taken(&key)
                 && let Err(error) = self.take(key.clone(), value)
             {
@@ -142,7 +158,7 @@ impl Saved {
             let (key, why) = describe(place);
             notes.note("state.redb", key, why);
         }
-        Ok(facts)
+        Ok(old)
     }
 
     fn take(&mut self, key: Key, value: Bytes) -> Result<(), RowError> {
@@ -164,12 +180,16 @@ impl Saved {
         &mut self,
         from: &Arc<dyn Files>,
         covered: u64,
+        anchor: Option<SegmentId>,
         notes: &mut Notebook<'_>,
     ) -> Result<(), OpenError> {
         let mut last = covered;
         let mut outcome = Ok(());
-        scan(from, &mut |scanned| match scanned {
+        scan(from, anchor, &mut |scanned| match scanned {
             Scanned::Damage { file, what } => notes.note(file, "record", what),
+            Scanned::Missing { file, first_sequence, what } => {
+                notes.note(file, format!("commits from {first_sequence} on"), what);
+            }
             Scanned::Record { sequence, body } if sequence > last && outcome.is_ok() => {
                 if last > 0 && sequence != last + 1 {
                     let missing = format!("commits {} to {}", last + 1, sequence - 1);

@@ -13,6 +13,7 @@ use crate::bell::Bell;
 use crate::desk::Desk;
 use crate::facts::Facts;
 use crate::full_disk::FullDisk;
+use crate::log::SegmentId;
 use crate::options::Limits;
 use crate::overlay::Overlay;
 use crate::refusal::{Outcome, Refusal};
@@ -123,7 +124,7 @@ impl Shared {
         let snapshots = std::mem::take(&mut self.snapshots);
         let tables = &mut self.state.tables;
         let facts = Facts { covered, ..tables.facts };
-        Frozen { changes: tables.rows.freeze(), facts, at_ms, snapshots }
+        Frozen { changes: tables.rows.freeze(), facts, at_ms, snapshots, anchor: None }
     }
 
     /// Where the outcome of a batch arrives; `None` when it is durable already.
@@ -162,6 +163,8 @@ pub struct Frozen {
     /// When it was frozen, and whoever wants a snapshot of then.
     pub at_ms: u64,
     pub snapshots: Vec<oneshot::Sender<Taken>>,
+    /// The segment in which the log goes on; set by the writer.
+    pub anchor: Option<SegmentId>,
 }
 
 /// The shared part of a store.
@@ -220,8 +223,11 @@ impl Core {
         is_asked_for || shared.tail.is_due(changes, &self.limits.tail, self.clock.now_ms())
     }
 
-    /// Has everything that is there now moved into the state, as far as that is possible.
-    pub async fn checkpoint(&self) {
+    /// Has everything that is there now moved into the state.
+    ///
+    /// # Errors
+    /// When that is not possible now; a disk that is full is not waited for.
+    pub async fn checkpoint(&self) -> Result<(), Refusal> {
         let mut target = None;
         loop {
             let made = self.room.notified();
@@ -229,14 +235,20 @@ impl Core {
             made.as_mut().enable();
             {
                 let mut shared = self.lock();
+                if let Some(refusal) = &shared.refusal {
+                    return Err(refusal.clone());
+                }
+                if let Some(error) = self.full_disk.refused() {
+                    return Err(Refusal::full(&error));
+                }
                 if shared.is_closing || !shared.can_checkpoint() {
-                    return;
+                    return Ok(());
                 }
                 // One that is being made does not have everything.
                 let being_made = u64::from(shared.state.tables.rows.is_frozen());
                 let target = *target.get_or_insert(shared.checkpoints + being_made + 1);
                 if shared.checkpoints >= target {
-                    return;
+                    return Ok(());
                 }
                 shared.checkpoint_wanted = true;
             }

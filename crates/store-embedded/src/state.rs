@@ -92,6 +92,24 @@ pub struct Restored {
     pub tokens_reserved: u64,
 }
 
+impl Restored {
+    /// Queue lengths.
+    pub fn queue_depths(&self) -> QueueDepths {
+        queue_depths(&self.orchestrations, &self.work)
+    }
+}
+
+fn queue_depths(orchestrations: &OrchestratorQueue, work: &WorkerQueue) -> QueueDepths {
+    let (orchestrations, work) = (orchestrations.depths(), work.depths());
+    QueueDepths {
+        orchestrator_queue: orchestrations.visible,
+        worker_queue: work.visible,
+        orchestrator_delayed: orchestrations.delayed,
+        worker_delayed: work.delayed,
+        locked: orchestrations.locked + work.locked,
+    }
+}
+
 /// A locked instance whose history may still have to be read. That may take long, so it is done without the lock.
 #[derive(Debug)]
 pub struct FetchedTurn {
@@ -401,13 +419,6 @@ impl State {
 
     /// Queue lengths.
     pub fn queue_depths(&self) -> QueueDepths {
-        let (orchestrations, work) = (self.orchestrations.depths(), self.work.depths());
-        QueueDepths {
-            orchestrator_queue: orchestrations.visible,
-            worker_queue: work.visible,
-            orchestrator_delayed: orchestrations.delayed,
-            worker_delayed: work.delayed,
-            locked: orchestrations.locked + work.locked,
-        }
+        queue_depths(&self.orchestrations, &self.work)
     }
 }

@@ -96,6 +96,7 @@ impl EmbeddedStore {
             files: Arc::clone(&files),
             segments,
             base,
+            replaced: Vec::new(),
             orders: own_orders,
         };
         let checkpointer = thread::Builder::new()
@@ -145,7 +146,7 @@ impl EmbeddedStore {
     ) -> Result<CompactReport, ProviderError> {
         const OPERATION: &str = "compact";
         // What is still in memory may be what frees the space.
-        self.core.checkpoint().await;
+        self.core.checkpoint().await.map_err(|refusal| refusal.at(OPERATION))?;
         let (answer, report) = oneshot::channel();
         let order = Order::Compact(CompactOrder { progress: Box::new(progress), answer });
         {

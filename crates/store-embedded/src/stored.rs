@@ -2,6 +2,7 @@
 //! of indexes are many in one row.
 
 use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use redb::ReadOnlyTable;
@@ -17,34 +18,18 @@ pub const FORMAT_FACT: u8 = 1;
 /// Length of the checksum before each value.
 const CHECKSUM_BYTES: usize = 4;
 
-/// Rows in key order.
-pub struct Rows(Box<dyn Iterator<Item = Result<(Key, Bytes), RowError>> + Send>);
-
-impl Rows {
-    /// No rows.
-    pub fn none() -> Self {
-        Rows(Box::new(std::iter::empty()))
-    }
-}
-
-impl Iterator for Rows {
-    type Item = Result<(Key, Bytes), RowError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
-    }
-}
-
 /// The rows of one checkpoint, for reading.
 #[derive(Debug)]
 pub struct Snapshot {
     table: ReadOnlyTable<&'static [u8], &'static [u8]>,
+    /// Tells the file that it is being read.
+    _reader: Arc<()>,
 }
 
 impl Snapshot {
-    /// The rows of a table of redb.
-    pub fn new(table: ReadOnlyTable<&'static [u8], &'static [u8]>) -> Self {
-        Snapshot { table }
+    /// The rows of a table of redb, and what its file shares with its readers.
+    pub fn new(table: ReadOnlyTable<&'static [u8], &'static [u8]>, reader: Arc<()>) -> Self {
+        Snapshot { table, _reader: reader }
     }
 
     /// The version of the format that the rows have.
@@ -63,16 +48,12 @@ impl Snapshot {
     }
 
     /// Rows whose keys start with `prefix`, in key order.
-    pub fn scan(&self, prefix: &[u8]) -> Result<Rows, RowError> {
-        Ok(Rows(Box::new(self.between(Bound::Included(prefix), prefix)?)))
-    }
-
-    /// The last row whose key starts with `prefix`.
-    pub fn last(&self, prefix: &[u8]) -> Result<Option<(Key, Bytes)>, RowError> {
-        let behind = keys::behind(prefix);
-        let end = behind.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let row = self.within_from_end(Bound::Included(prefix), end)?.next().transpose()?;
-        row.map(|(key, value)| Ok((key, value?))).transpose()
+    #[cfg(test)]
+    pub fn scan(
+        &self,
+        prefix: &[u8],
+    ) -> Result<impl Iterator<Item = Result<(Key, Bytes), RowError>> + use<>, RowError> {
+        self.between(Bound::Included(prefix), prefix)
     }
 
     /// The last key that starts with `prefix` and does not lie behind `end`.

@@ -10,9 +10,10 @@ use segno::store::{HistoryPage, HistoryQuery, OrchestratorMessage, StoredEvent, 
 
 use crate::batch::{self, Batch, Logged};
 use crate::error::RowError;
-use crate::facts::{FACTS, Facts, LOGGED};
+use crate::facts::{ANCHOR, FACTS, Facts, LOGGED};
 use crate::instance_row::{ExecutionRow, IndexKeys, InstanceRow};
 use crate::keys::{self, Key, Table};
+use crate::log::SegmentId;
 use crate::queue_row::{self, RecordRow};
 use crate::recent::Recent;
 use crate::rows::{Later, Rows};
@@ -44,7 +45,7 @@ impl UnreadHistory {
 
 impl Tables {
     /// The tables of a checkpoint.
-    pub fn new(base: Snapshot) -> Result<Self, RowError> {
+    pub fn new(base: impl Into<Arc<Snapshot>>) -> Result<Self, RowError> {
         let rows = Rows::new(base);
         let facts = rows.decoded(&keys::meta(FACTS), Facts::decode)?.unwrap_or_default();
         Ok(Tables { rows, batch: Batch::default(), facts, recent: Recent::default() })
@@ -87,6 +88,16 @@ impl Tables {
     pub fn logged(&self) -> Result<u64, RowError> {
         let row = self.rows.get(&keys::meta(LOGGED))?;
         Ok(row.and_then(|row| row.as_ref().try_into().ok()).map_or(0, u64::from_le_bytes))
+    }
+
+    /// A segment of the log that was there when the state was written.
+    pub fn anchor(&self) -> Result<Option<SegmentId>, RowError> {
+        let row = self.rows.get(&keys::meta(ANCHOR))?;
+        row.map(|row| {
+            SegmentId::decode(&row)
+                .ok_or_else(|| RowError::Corrupt("the anchor of the log does not decode".to_owned()))
+        })
+        .transpose()
     }
 
     /// Replaces the row of an instance, or makes it.

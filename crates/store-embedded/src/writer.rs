@@ -77,7 +77,7 @@ pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
         };
         let Some(task) = next else { return };
         step = Step::Look;
-        let frozen = match task {
+        let mut frozen = match task {
             Task::Checkpoint(frozen) => frozen,
             Task::Write(mut writing) => {
                 let started_ns = core.clock.monotonic_ns();
@@ -99,6 +99,7 @@ pub fn run(core: &Arc<Core>, mut log: Log, checkpointer: &SyncSender<Order>) {
             tracing::error!(%error, "the log could not start a new segment");
             return core.refuse(Refusal::failed(&error.to_string()));
         }
+        frozen.anchor = Some(log.current());
         // There is room: changes are only frozen when those before them are in a checkpoint.
         if checkpointer.send(Order::Checkpoint(frozen)).is_err() {
             return core.refuse(Refusal::failed("the checkpointer has ended"));

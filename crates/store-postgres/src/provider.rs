@@ -12,7 +12,7 @@ use segno::store::{
     FetchOrchestrationItems, FetchWorkItems, FetchedHistory, InstanceInfo, LockLife, LockToken,
     LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin,
     ProviderError, ResidentExecutions, SessionClaims, SessionFetchConfig, StoredEvent, TagFilter,
-    TagPrefixes, WatchUntil, WorkerMessage,
+    TagPrefixes, WatchUntil, WorkerMessage, start_then_watch,
 };
 use tokio_postgres::types::Type;
 
@@ -162,6 +162,14 @@ impl PostgresStore {
 impl Provider for PostgresStore {
     fn name(&self) -> &str {
         "postgres"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    fn joins_turns(&self) -> bool {
+        false
     }
 
     async fn now_ms(&self) -> Result<u64, ProviderError> {
@@ -406,6 +414,10 @@ impl Provider for PostgresStore {
             info = answer => info.map(Some).map_err(|_| closed("watch_instance")),
             () = sleep_until(core.clock(), deadline_ms) => Ok(None),
         }
+    }
+
+    async fn start_and_watch(&self, start: OrchestratorMessage) -> Result<InstanceInfo, ProviderError> {
+        start_then_watch(self, start).await
     }
 }
 

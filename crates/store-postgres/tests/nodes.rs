@@ -452,23 +452,32 @@ async fn backends_that_are_terminated_are_replaced_and_nothing_is_lost() {
     let name = format!("chaos {}", schema.name);
     let options =
         PostgresOptions::from_url(&format!("{}?application_name={}", url(), name.replace(' ', "%20")));
-    let store = schema.open(options.unwrap().schema(&schema.name).unwrap()).await;
+    // However slow the machine is, a call gives up only when the store does.
+    let options = options.unwrap().schema(&schema.name).unwrap().retry_for(LONG);
+    let store = schema.open(options).await;
     let killer = connect(&url()).await;
+    let (sent, mut progress) = tokio::sync::watch::channel(0);
     let sending = {
         let store = Arc::clone(&store);
         tokio::spawn(async move {
             for number in 0..300 {
                 let message = OrchestratorMessage::new("i1", format!("{number}"));
                 store.enqueue_for_orchestrator(message, None).await.unwrap();
+                sent.send_replace(number + 1);
             }
         })
     };
     let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1";
-    while !sending.is_finished() {
-        killer.query(kill, &[&name]).await.unwrap();
-        segno::clock::sleep(&segno::clock::SystemClock, Duration::from_millis(300)).await;
+    let mut killed = 0;
+    let mut next = 0;
+    // By what was sent and not by time, or on a slow machine no connection would live long enough to send anything.
+    while progress.wait_for(|sent| *sent >= next).await.is_ok() {
+        let backends = killer.query(kill, &[&name]).await.unwrap().len();
+        killed += usize::from(backends > 0);
+        next = *progress.borrow() + 10;
     }
-    soon(sending).await.unwrap();
+    sending.await.unwrap();
+    assert!(killed >= 10, "the connections were cut {killed} times");
     let item = soon(store.fetch_orchestration_item(LONG, LONG, None)).await.unwrap().unwrap();
     let bodies: Vec<String> =
         item.messages.iter().map(|message| String::from_utf8(message.body.to_vec()).unwrap()).collect();

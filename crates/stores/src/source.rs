@@ -1,10 +1,10 @@
-//! A store to read from: one that this process has open, or one that another process has.
+//! A store to read from: one that this process has open, one that another process has, or one that none has.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use segno::store::{Export, ProviderError, Store, Transfer};
-use segno_embedded::{Control, EmbeddedStore, Info, InstanceCounts, Queues};
+use segno::store::{Export, ProviderError, Store};
+use segno_embedded::{ClosedStore, Control, Info, InstanceCounts, Queues};
 use serde::Serialize;
 
 use crate::error::Error;
@@ -13,8 +13,8 @@ use crate::error::Error;
 pub enum Source {
     /// A store that is open here.
     Open(Arc<dyn Store>),
-    /// An embedded store that is open here.
-    Embedded(Arc<EmbeddedStore>),
+    /// An embedded store that no process has open.
+    Closed(ClosedStore),
     /// An embedded store in a directory that another process has open.
     InUse(PathBuf),
 }
@@ -82,7 +82,7 @@ impl Source {
     pub async fn export(&self) -> Result<Box<dyn Export + '_>, Error> {
         match self {
             Source::Open(store) => Ok(store.export().await?),
-            Source::Embedded(store) => Ok(store.export().await?),
+            Source::Closed(store) => Ok(Box::new(store.export()?)),
             Source::InUse(directory) => Ok(Box::new(Control::connect(directory).map_err(away)?.export()?)),
         }
     }
@@ -94,7 +94,7 @@ impl Source {
     pub async fn instance_count(&self) -> Result<u64, Error> {
         match self {
             Source::Open(store) => Ok(store.get_system_metrics().await?.total_instances),
-            Source::Embedded(_) | Source::InUse(_) => {
+            Source::Closed(_) | Source::InUse(_) => {
                 Ok(self.info(String::new()).await?.known.counts().instances.total)
             }
         }
@@ -106,7 +106,7 @@ impl Source {
     /// When it cannot be read.
     pub async fn info(&self, store: String) -> Result<StoreInfo, Error> {
         let (in_use, known) = match self {
-            Source::Embedded(embedded) => (false, Known::Embedded(Box::new(embedded.info().await?))),
+            Source::Closed(closed) => (false, Known::Embedded(Box::new(closed.info()?))),
             Source::InUse(directory) => {
                 let info = Control::connect(directory).map_err(away)?.info()?;
                 (true, Known::Embedded(Box::new(info)))

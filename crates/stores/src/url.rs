@@ -1,15 +1,16 @@
 //! Which store, read from its URL. The one place that knows the schemes.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use segno::clock::SystemClock;
 use segno::store::memory::MemoryStore;
 use segno::store::{ProviderError, Store};
 use segno_embedded::{
-    CheckProgress, CheckReport, CompactProgress, CompactReport, Control, EmbeddedStore, ExposedFile,
-    OpenError, OpenOptions, SalvageReport,
+    CheckProgress, CheckReport, ClosedStore, CompactProgress, CompactReport, Control, EmbeddedStore,
+    ExposedFile, OpenError, OpenOptions, SalvageReport,
 };
 
 use segno_postgres::{PostgresOptions, PostgresStore};
@@ -41,7 +42,17 @@ impl StoreUrl {
         }
     }
 
-    /// Opens a store that is there, to read from it. One that another process has open is asked through its socket.
+    /// Opens a store that is there.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be opened.
+    pub async fn open_existing(&self) -> Result<Arc<dyn Store>, Error> {
+        self.check_is_there()?;
+        self.open().await
+    }
+
+    /// A store that is there, to read from it. One that another process has open is asked through its socket; one that
+    /// none has open is not changed, so its disk may be full or read-only.
     ///
     /// # Errors
     /// When there is none, or it can neither be opened nor asked.
@@ -51,8 +62,8 @@ impl StoreUrl {
             StoreUrl::Postgres(url) => Ok(Source::Open(open_postgres(url).await?)),
             StoreUrl::Embedded(directory) => {
                 self.check_is_there()?;
-                match EmbeddedStore::open(directory) {
-                    Ok(store) => Ok(Source::Embedded(store)),
+                match ClosedStore::open(directory, &SystemClock) {
+                    Ok(store) => Ok(Source::Closed(store)),
                     Err(OpenError::InUse(holder)) => match Control::connect(directory) {
                         Ok(_) => Ok(Source::InUse(directory.clone())),
                         Err(_) => Err(Error::Open(OpenError::InUse(holder))),
@@ -86,7 +97,9 @@ impl StoreUrl {
     /// # Errors
     /// When there is none, or it is in use. Damage is no error, but a finding.
     pub fn check(&self, progress: impl FnMut(CheckProgress)) -> Result<CheckReport, Error> {
-        Ok(segno_embedded::check(self.directory()?, progress)?)
+        let directory = self.directory()?;
+        self.check_is_there()?;
+        Ok(segno_embedded::check(directory, progress)?)
     }
 
     /// Files of a store that other users of the machine may read or change.
@@ -107,7 +120,9 @@ impl StoreUrl {
         to: &StoreUrl,
         progress: impl FnMut(CheckProgress),
     ) -> Result<SalvageReport, Error> {
-        Ok(segno_embedded::salvage(self.directory()?, to.directory()?, progress)?)
+        let (from, to) = (self.directory()?, to.directory()?);
+        self.check_is_there()?;
+        Ok(segno_embedded::salvage(from, to, progress)?)
     }
 
     fn directory(&self) -> Result<&PathBuf, Error> {
@@ -123,7 +138,7 @@ impl StoreUrl {
     fn check_is_there(&self) -> Result<(), Error> {
         match self {
             StoreUrl::Embedded(directory) if !EmbeddedStore::is_in(directory) => {
-                Err(Error::NotFound(format!("there is no store in {}", directory.display())))
+                Err(Error::NotFound(no_store_in(directory)))
             }
             _ => Ok(()),
         }
@@ -141,6 +156,17 @@ impl StoreUrl {
             }
             StoreUrl::Postgres(url) => Ok(open_postgres(url).await?),
         }
+    }
+}
+
+/// Why there is no store, and what to do.
+fn no_store_in(directory: &Path) -> String {
+    let path = directory.display();
+    let next = "name the directory that the server has in its store.url, as in segno:DIR";
+    match std::fs::read_dir(directory).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => format!("there is no store in {path}: it is empty; {next}"),
+        Ok(false) => format!("there is no store in {path}: it has no file state.redb; {next}"),
+        Err(error) => format!("there is no store in {path}: {error}; {next}"),
     }
 }
 

@@ -8,6 +8,9 @@
 //! **Invariants.** Stores hold no orchestration semantics and never look into a payload. Only the store's clock
 //! decides visibility and expiry. A commit checks its lock token inside the commit: a stale holder changes nothing.
 //! Anyone can write a store; `segno-testkit` runs the whole contract against it with one macro line.
+//!
+//! A method that a store may do in its own way has no default body, so that a store that stands before another one cannot
+//! forget to hand it on. The few default bodies are made of other methods and are the same for every store.
 
 mod admin;
 mod error;
@@ -39,7 +42,7 @@ pub use next_execution::{NextExecution, UnendedExecution};
 pub use provider::{
     AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, ExecutionMetadata, ExecutionPosition,
     ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockLife, LockedWorkItem,
-    OrchestrationItem, Provider, ResidentExecutions, TurnLock,
+    OrchestrationItem, Provider, ResidentExecutions, TurnLock, start_then_watch,
 };
 pub use records::{
     DueRecords, Expect, Guards, ListRecords, Record, RecordBatch, RecordWrite, Records, folder_of,

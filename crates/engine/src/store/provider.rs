@@ -363,9 +363,7 @@ pub trait Provider: Send + Sync + 'static {
     fn name(&self) -> &str;
 
     /// Version of the implementation, for logs.
-    fn version(&self) -> &str {
-        env!("CARGO_PKG_VERSION")
-    }
+    fn version(&self) -> &str;
 
     /// The store's clock in Unix milliseconds: the only clock that decides visibility and expiry.
     async fn now_ms(&self) -> Result<u64, ProviderError>;
@@ -394,9 +392,7 @@ pub trait Provider: Send + Sync + 'static {
     async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError>;
 
     /// Whether turns may join the activity whose end brings them; see [`TurnLock::Activity`].
-    fn joins_turns(&self) -> bool {
-        false
-    }
+    fn joins_turns(&self) -> bool;
 
     /// Gives the batch back: clears the lock and shows the messages again, after `delay` if given, in their order.
     /// The delay holds for the whole instance: messages that arrived under the lock or come later wait as well, so that
@@ -543,20 +539,13 @@ pub trait Provider: Send + Sync + 'static {
     ) -> Result<Option<InstanceInfo>, ProviderError>;
 
     /// Puts a start into the orchestrator queue and waits until its instance has ended: the same as
-    /// [`Provider::enqueue_for_orchestrator`] and then [`Provider::watch_instance`], for a store that does both at once.
+    /// [`Provider::enqueue_for_orchestrator`] and then [`Provider::watch_instance`], for a store that does both at once. Another
+    /// one calls [`start_then_watch`].
     /// Nothing is to be told of the start alone, so its caller need not hear of it unless it fails.
     ///
     /// # Errors
     /// Those of the two. After `Unavailable` the instance may have been started.
-    async fn start_and_watch(&self, start: OrchestratorMessage) -> Result<InstanceInfo, ProviderError> {
-        let instance = start.instance.clone();
-        self.enqueue_for_orchestrator(start, None).await?;
-        loop {
-            if let Some(info) = self.watch_instance(&instance, WatchUntil::Terminal, Duration::MAX).await? {
-                return Ok(info);
-            }
-        }
-    }
+    async fn start_and_watch(&self, start: OrchestratorMessage) -> Result<InstanceInfo, ProviderError>;
 
     /// One item, as [`Provider::fetch_orchestration_items`].
     async fn fetch_orchestration_item(
@@ -581,5 +570,22 @@ pub trait Provider: Send + Sync + 'static {
         let life = LockLife::Process;
         let request = FetchWorkItems { max_items: 1, lock_timeout, poll_timeout, session, tag_filter, life };
         Ok(self.fetch_work_items(request).await?.pop())
+    }
+}
+
+/// [`Provider::start_and_watch`] in two steps.
+///
+/// # Errors
+/// Those of the two. After `Unavailable` the instance may have been started.
+pub async fn start_then_watch(
+    store: &(impl Provider + ?Sized),
+    start: OrchestratorMessage,
+) -> Result<InstanceInfo, ProviderError> {
+    let instance = start.instance.clone();
+    store.enqueue_for_orchestrator(start, None).await?;
+    loop {
+        if let Some(info) = store.watch_instance(&instance, WatchUntil::Terminal, Duration::MAX).await? {
+            return Ok(info);
+        }
     }
 }

@@ -1,13 +1,23 @@
-//! The log: where a commit becomes durable.
+//! The write-ahead log: where a commit becomes durable.
 //!
-//! * `record`: segment header and record, byte by byte; finding out where a log ends and whether it is damaged.
+//! * `record`: segment header, record and link, byte by byte; finding out where a log ends and whether it is damaged.
+//! * `segments`: the files: their names, making one, freeing what a checkpoint covers, using it again.
+//! * `read`: reading a log that must be whole, without changing it.
+//! * `append`: the log that is being written: appending, starting the next segment.
 //! * `scan`: reading what can be read of a log that may be damaged.
-//! * `segments`: the files: appending, starting the next one, freeing what a checkpoint covers, using it again.
+//!
+//! **A segment that may hold an acknowledged commit is promised**: by a link at the end of the segment before it, or by
+//! the anchor in the state. Both are written when the segment has its durable name and before its first commit is
+//! acknowledged. So a promised segment that is absent was taken away; no crash leaves a log like that.
 
+mod append;
+mod read;
 mod record;
 mod scan;
 mod segments;
 
-pub use record::RECORD_HEADER_BYTES;
+pub use append::{AppendError, Log};
+pub use read::{ReadLog, Wanted, read};
+pub use record::{RECORD_HEADER_BYTES, SegmentId};
 pub use scan::{Scanned, scan};
-pub use segments::{AppendError, Log, Segments, first_sequence_of};
+pub use segments::{Segments, first_sequence_of};

@@ -3,25 +3,62 @@
 //! The checksum of a record covers the salt of its segment, so a record that an earlier life of the same file left
 //! behind, or one that somebody put into a payload, is never taken for a record of this segment.
 
+use bytes::Bytes;
+
 /// First bytes of every segment.
 const MAGIC: [u8; 8] = *b"SEGNOLOG";
 
-/// Version of the log format that this build writes and reads.
-pub const LOG_FORMAT: u32 = 1;
+/// Version of the log format that this build writes. Since version 2 a segment that is followed by another one ends
+/// with a link to it.
+pub const LOG_FORMAT: u32 = 2;
+
+/// The oldest version that it reads.
+const OLDEST_LOG_FORMAT: u32 = 1;
+
+/// The first version with links.
+const LINKED_FORMAT: u32 = 2;
 
 /// Length of the header of a segment.
 pub const SEGMENT_HEADER_BYTES: usize = 32;
 
+/// Least length of a segment since version 2. A file that is shorter was cut: it has this length before it has its name.
+pub const MIN_SEGMENT_BYTES: u64 = 256 * 1024;
+
 /// Length of the header of a record: checksum of the rest of it, length, sequence, checksum of the body.
 pub const RECORD_HEADER_BYTES: usize = 20;
 
-/// The header of a segment.
+/// First byte of the body of a link. The changes of a batch have other first bytes.
+const LINK: u8 = 3;
+
+/// Length of a link.
+pub const LINK_BYTES: usize = RECORD_HEADER_BYTES + 1 + size_of::<u64>();
+
+/// A segment, told apart from every other one that ever had its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SegmentHeader {
+pub struct SegmentId {
     /// Sequence of its first record.
     pub first_sequence: u64,
     /// Mixed into the checksum of every record.
     pub salt: u64,
+}
+
+impl SegmentId {
+    pub fn encode(self) -> Bytes {
+        [self.first_sequence, self.salt].map(u64::to_le_bytes).concat().into()
+    }
+
+    /// `None` when these are not its bytes.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let is_whole = bytes.len() == 2 * size_of::<u64>();
+        is_whole.then(|| SegmentId { first_sequence: u64_at(bytes, 0), salt: u64_at(bytes, 8) })
+    }
+}
+
+/// The header of a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentHeader {
+    format: u32,
+    pub id: SegmentId,
 }
 
 /// Why the header of a segment cannot be used.
@@ -32,12 +69,30 @@ pub enum BadHeader {
 }
 
 impl SegmentHeader {
+    /// The header of a segment of the newest format.
+    pub fn new(id: SegmentId) -> Self {
+        SegmentHeader { format: LOG_FORMAT, id }
+    }
+
+    /// Whether the segment can end with a link.
+    pub fn has_links(&self) -> bool {
+        self.format >= LINKED_FORMAT
+    }
+
+    /// What is wrong with the length of the file, if something is.
+    pub fn check_len(&self, len: u64) -> Result<(), String> {
+        if self.format < LINKED_FORMAT || len >= MIN_SEGMENT_BYTES {
+            return Ok(());
+        }
+        Err(format!("was cut short: it has {len} bytes, and a segment has at least {MIN_SEGMENT_BYTES}"))
+    }
+
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&LOG_FORMAT.to_le_bytes());
-        bytes[12..20].copy_from_slice(&self.first_sequence.to_le_bytes());
-        bytes[20..28].copy_from_slice(&self.salt.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.format.to_le_bytes());
+        bytes[12..20].copy_from_slice(&self.id.first_sequence.to_le_bytes());
+        bytes[20..28].copy_from_slice(&self.id.salt.to_le_bytes());
         let checksum = crc32c::crc32c(&bytes[..28]);
         bytes[28..].copy_from_slice(&checksum.to_le_bytes());
         bytes
@@ -49,7 +104,10 @@ impl SegmentHeader {
             return Err(BadHeader::Damaged);
         }
         match u32_at(bytes, 8) {
-            LOG_FORMAT => Ok(SegmentHeader { first_sequence: u64_at(bytes, 12), salt: u64_at(bytes, 20) }),
+            format @ OLDEST_LOG_FORMAT..=LOG_FORMAT => {
+                let id = SegmentId { first_sequence: u64_at(bytes, 12), salt: u64_at(bytes, 20) };
+                Ok(SegmentHeader { format, id })
+            }
             unknown => Err(BadHeader::UnknownFormat(unknown)),
         }
     }
@@ -66,6 +124,15 @@ pub fn seal(record: &mut [u8], sequence: u64, salt: u64) {
     record[..4].copy_from_slice(&header.to_le_bytes());
 }
 
+/// The record that ends a segment with this salt: the log goes on in another one.
+pub fn link(next: SegmentId, salt: u64) -> [u8; LINK_BYTES] {
+    let mut record = [0; LINK_BYTES];
+    record[RECORD_HEADER_BYTES] = LINK;
+    record[RECORD_HEADER_BYTES + 1..].copy_from_slice(&next.salt.to_le_bytes());
+    seal(&mut record, next.first_sequence, salt);
+    record
+}
+
 fn checksum(bytes: &[u8], salt: u64) -> u32 {
     crc32c::crc32c_append(crc32c::crc32c(&salt.to_le_bytes()), bytes)
 }
@@ -77,6 +144,15 @@ pub struct FoundRecord<'a> {
     pub body: &'a [u8],
     /// Where the next one starts.
     pub end: usize,
+}
+
+impl FoundRecord<'_> {
+    /// The segment that follows, if this is a link.
+    pub fn link(&self) -> Option<SegmentId> {
+        let (LINK, salt) = self.body.split_first().map(|(kind, rest)| (*kind, rest))? else { return None };
+        let salt = u64::from_le_bytes(salt.try_into().ok()?);
+        Some(SegmentId { first_sequence: self.sequence, salt })
+    }
 }
 
 /// The whole record at an offset, if one is there.
@@ -141,7 +217,7 @@ mod tests {
     #[test]
     fn every_flipped_bit_of_a_record_or_header_is_noticed() {
         let sound = record(3, b"hello");
-        let header = SegmentHeader { first_sequence: 9, salt: 4 }.encode();
+        let header = SegmentHeader::new(SegmentId { first_sequence: 9, salt: 4 }).encode();
         for bit in 0..sound.len() * 8 {
             let mut bytes = sound.clone();
             bytes[bit / 8] ^= 1 << (bit % 8);
@@ -163,6 +239,20 @@ mod tests {
         bytes.extend(record(4, b"more"));
         assert_eq!(next_record_behind(&bytes, 0, 7, 2), Some(next));
         assert_eq!(next_record_behind(&bytes, 0, 8, 2), None, "of an earlier life of the file");
+    }
+
+    #[test]
+    fn a_link_is_told_from_changes_of_rows() {
+        let next = SegmentId { first_sequence: 9, salt: 5 };
+        let bytes = link(next, 7);
+        let found = record_at(&bytes, 0, 7).expect("a whole record");
+        assert_eq!((found.link(), found.sequence, found.end), (Some(next), 9, LINK_BYTES));
+        let mut batch = crate::batch::Batch::default();
+        batch.put(&[3], &[3; 8]);
+        seal(batch.record_mut(), 9, 7);
+        assert_eq!(record_at(batch.record_mut(), 0, 7).expect("a whole record").link(), None);
+        assert_eq!(SegmentId::decode(&next.encode()), Some(next));
+        assert_eq!(SegmentId::decode(&[0; 15]), None);
     }
 
     #[test]

@@ -81,6 +81,11 @@ struct File {
 #[derive(Debug)]
 pub struct Mounted(Arc<Disk>);
 
+/// Whether an error is that of a disk, or of a quota, that is full.
+fn is_full(error: io::ErrorKind) -> bool {
+    matches!(error, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 impl Contents {
     fn name(&mut self, naming: &Naming) {
         match naming {
@@ -148,6 +153,21 @@ impl Contents {
     /// Removes all files whose names start with this.
     pub fn remove(&mut self, prefix: &str) {
         self.names.retain(|name, _| !name.starts_with(prefix));
+    }
+
+    /// Takes over all files of another directory whose names start with this.
+    pub fn copy_from(&mut self, other: &Contents, prefix: &str) {
+        for (name, inode) in other.names.iter().filter(|(name, _)| name.starts_with(prefix)) {
+            let own = self.inodes.keys().max().map_or(1, |last| last + 1);
+            self.inodes.insert(own, other.inodes.get(inode).cloned().unwrap_or_default());
+            self.names.insert(name.clone(), own);
+        }
+    }
+
+    /// Cuts a file.
+    pub fn truncate(&mut self, name: &str, len: usize) {
+        let inode = self.names[name];
+        self.inodes.entry(inode).or_default().truncate(len);
     }
 
     /// Flips a bit of a file; `false` when there is none at this place.
@@ -237,7 +257,7 @@ impl Disk {
         if let Some(fault) = state.fault
             && (number == fault.at || (fault.lasts && number > fault.at))
             // A full disk refuses nothing but writes.
-            && (fault.error != io::ErrorKind::StorageFull || matches!(done, Done::Write { .. }))
+            && (!is_full(fault.error) || matches!(done, Done::Write { .. }))
             && state.now.is_on(&done, fault.on)
         {
             if !fault.lasts {

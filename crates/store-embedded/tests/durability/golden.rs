@@ -18,7 +18,8 @@ use segno_testkit::clock::VirtualClock;
 
 use crate::{block_on, script};
 
-const FORMAT: &str = "v2";
+/// The format of the state and that of the log; the log of those with one number has format 1.
+const FORMAT: &str = "v2-2";
 
 /// Leases of the store that has some, and how long they last.
 const LEASES: u64 = 3;
@@ -66,12 +67,12 @@ fn every_store_that_was_ever_written_opens_and_shows_what_it_did() {
         assert!(report.is_sound(), "{}: {:?}", path.display(), report.findings);
         found += 1;
     }
-    assert!(found >= 7, "{found} stores");
+    assert!(found >= 11, "{found} stores");
 }
 
 #[test]
 fn a_store_of_an_older_format_goes_on_as_one_of_the_present() {
-    for name in ["v1-closed", "v1-killed", "v1-log-only"] {
+    for name in ["v1-closed", "v1-killed", "v1-log-only", "v2-closed", "v2-killed", "v2-log-only"] {
         let directory = copied(&golden().join(name));
         for seed in [31, 32] {
             write(directory.path(), seed, EmbeddedStore::close);
@@ -84,10 +85,32 @@ fn a_store_of_an_older_format_goes_on_as_one_of_the_present() {
 }
 
 #[test]
+fn the_log_of_a_store_of_an_older_format_is_missed_once_it_has_been_opened() {
+    for name in ["v1-closed", "v1-killed", "v1-log-only", "v2-closed", "v2-killed", "v2-log-only"] {
+        let directory = copied(&golden().join(name));
+        // A copy of a store that is open is one that was killed.
+        write(directory.path(), 33, |_| {
+            let killed = copied(directory.path());
+            let names = fs::read_dir(killed.path()).unwrap().map(|entry| entry.unwrap().file_name());
+            let newest = names.filter(|name| name.to_string_lossy().starts_with("log-")).max().unwrap();
+            fs::remove_file(killed.path().join(&newest)).unwrap();
+            let refused = EmbeddedStore::open(killed.path()).unwrap_err().to_string();
+            assert!(refused.contains(&*newest.to_string_lossy()), "{name}: {refused}");
+        });
+    }
+}
+
+#[test]
 fn a_store_with_leases_opens_with_them() {
-    let directory = copied(&golden().join("v2-leased"));
+    for name in ["v2-leased", "v2-2-leased"] {
+        let directory = copied(&golden().join(name));
+        check_leases(directory.path());
+    }
+}
+
+fn check_leases(path: &Path) {
     let clock = VirtualClock::new();
-    let store = open(directory.path(), &clock);
+    let store = open(path, &clock);
     assert_eq!(block_on(store.get_queue_depths()).unwrap().locked, LEASES);
     clock.advance(LEASE);
     assert_eq!(block_on(store.get_queue_depths()).unwrap().locked, 0);

@@ -9,6 +9,7 @@
 //! * `model`: the memory store as the oracle, with reopening at random points.
 //! * `filling`: crash images of a store that is being filled.
 //! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits.
+//! * `missing`: log files that are gone or cut short. `read_only`: reading while nothing can be written.
 //! * `crowd`: very many callers at once, also when the disk refuses or the store is closed.
 //! * `kill`: a real process, killed. `engine`: an orchestration that continues. `size`: many finished instances.
 //! * `tail`: how much there is to read again. `space`: giving it back. `golden`: stores that must open for ever.
@@ -26,8 +27,10 @@ mod golden;
 mod joined;
 mod kill;
 mod leases;
+mod missing;
 mod model;
 mod power_cut;
+mod read_only;
 mod refusal;
 mod script;
 mod size;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Records};
+use segno::store::{ContentItem, Expect, ListRecords, RecordBatch, RecordWrite, Records, Transfer};
 use segno_embedded::{EmbeddedStore, OpenOptions};
 use segno_testkit::clock::VirtualClock;
 
@@ -126,6 +126,32 @@ fn space_is_given_back_by_itself() {
         check_kept(&store).await;
         store.close();
         check_kept(&open(&disk)).await;
+    });
+}
+
+#[test]
+fn a_backup_goes_on_while_the_file_that_it_reads_is_replaced() {
+    block_on(async {
+        let store = open(&Disk::empty());
+        for number in 0..RECORDS {
+            commit(&store, put(number)).await;
+        }
+        let mut export = store.export().await.unwrap();
+        let mut records = 0;
+        for round in 0.. {
+            let items = export.next_items().await.unwrap();
+            if items.is_empty() {
+                break;
+            }
+            records += items.iter().filter(|item| matches!(item, ContentItem::Record(_))).count();
+            if round == 0 {
+                store.compact(|_| {}).await.unwrap();
+                // A checkpoint is when files that nothing reads any more are let go.
+                commit(&store, put(RECORDS)).await;
+                store.compact(|_| {}).await.unwrap();
+            }
+        }
+        assert_eq!(records, RECORDS);
     });
 }
 

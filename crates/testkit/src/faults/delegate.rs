@@ -12,6 +12,7 @@ use segno::store::{
     NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
     PruneOptions, PruneResult, QueueDepths, QueuedWork, Record, RecordBatch, Records,
     ScheduledActivityIdentifier, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
+    start_then_watch,
 };
 
 use super::FaultStore;
@@ -175,6 +176,11 @@ impl Provider for FaultStore {
         timeout: Duration,
     ) -> Result<Option<InstanceInfo>, ProviderError> {
         self.read("watch_instance", self.inner.watch_instance(instance, until, timeout)).await
+    }
+
+    async fn start_and_watch(&self, start: OrchestratorMessage) -> Result<InstanceInfo, ProviderError> {
+        // In two steps: the start is a commit point, and waiting for the end is none.
+        start_then_watch(self, start).await
     }
 }
 

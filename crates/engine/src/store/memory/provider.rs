@@ -13,7 +13,7 @@ use crate::clock::{deadline_ms, duration_ms, sleep_until};
 use crate::store::{
     AckOrchestrationItem, AckWorkItem, FetchOrchestrationItems, FetchWorkItems, InstanceInfo, LockLife,
     LockToken, LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, Provider,
-    ProviderError, StoredEvent, WatchUntil, WorkerMessage,
+    ProviderError, StoredEvent, WatchUntil, WorkerMessage, start_then_watch,
 };
 
 fn after(now_ms: u64, duration: Duration) -> u64 {
@@ -28,6 +28,10 @@ fn attempt(ignore_attempt: bool) -> Attempt {
 impl Provider for MemoryStore {
     fn name(&self) -> &str {
         "memory"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
     }
 
     async fn now_ms(&self) -> Result<u64, ProviderError> {
@@ -224,6 +228,10 @@ impl Provider for MemoryStore {
             info = answer => Ok(info.ok()),
             () = sleep_until(self.clock(), deadline_ms) => Ok(None),
         }
+    }
+
+    async fn start_and_watch(&self, start: OrchestratorMessage) -> Result<InstanceInfo, ProviderError> {
+        start_then_watch(self, start).await
     }
 }
 

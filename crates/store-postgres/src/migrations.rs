@@ -23,8 +23,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
 ];
 
 /// Version of the schema: how many migrations it has.
-#[expect(clippy::cast_possible_truncation, reason = "there are a few dozen")]
-pub const SCHEMA_VERSION: u32 = MIGRATIONS.len() as u32;
+pub const SCHEMA_VERSION: usize = MIGRATIONS.len();
 
 /// Oldest server that has what the statements use.
 const OLDEST_SERVER: i32 = 14;

@@ -10,7 +10,7 @@ pub struct Formats {
     /// Of the files of an embedded store.
     pub embedded: u32,
     /// Of the schema in PostgreSQL: its number of migrations.
-    pub postgres: u32,
+    pub postgres: usize,
     /// Of backup files.
     pub backup: u32,
 }

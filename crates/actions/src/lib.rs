@@ -17,6 +17,7 @@ mod target;
 pub mod telemetry;
 pub mod template;
 
+pub use assembly::MadeFor;
 pub use listed::{Listed, Unreadable};
 pub use options::ActionOptions;
 pub use target::{OrchestrationName, Target};

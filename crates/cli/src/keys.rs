@@ -72,7 +72,7 @@ pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failur
 async fn open(url: &StoreUrl, verb: &KeysVerb) -> Result<KeyStore, Failure> {
     let store = match verb {
         KeysVerb::Create { .. } => url.open().await?,
-        KeysVerb::List | KeysVerb::Revoke { .. } => url.open_existing().await?,
+        KeysVerb::List { .. } | KeysVerb::Revoke { .. } => url.open_existing().await?,
     };
     Ok(KeyStore::new(store, SystemClock::shared(), None))
 }

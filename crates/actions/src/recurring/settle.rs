@@ -37,6 +37,11 @@ pub(super) fn settle(id: &str, time: Timestamp, keep_ms: u64) -> Result<Settle, 
     Settle::new(SETTLE_KIND, id).with(&OfOccurrence { time, keep_ms })
 }
 
+/// The scheduled time of the occurrence that a call was made for.
+pub(crate) fn time_of(settle: &Settle) -> Option<Timestamp> {
+    settle.data::<OfOccurrence>().ok().map(|data| data.time)
+}
+
 /// Writes the outcome into the recurring action and its history; nothing when it is known already.
 pub(crate) struct OccurrenceSettler;
 

@@ -2,7 +2,7 @@
 
 use segno::client::Instance;
 use segno::store::{ExecutionStatus, QueuePlace};
-use segno_actions::Settle;
+use segno_actions::MadeFor;
 use segno_actions::functions::{FailedAttempt, Invocation, Route, Tag, Trigger};
 use segno_api::call::{self as wire, CallDetails, CallState};
 
@@ -65,9 +65,8 @@ fn failed_attempt(failed: &FailedAttempt) -> Result<wire::FailedAttempt, Refusal
 
 /// What made a call: by its labels, or by whom its end is told if it was made before calls had labels.
 fn made_by(instance: &Instance, invocation: &Invocation) -> wire::MadeBy {
-    let (trigger, id, time) = match &invocation.settle {
-        Some(Settle::Action { id, .. }) => (Trigger::Action, Some(id.clone()), None),
-        Some(Settle::Recurring { id, time, .. }) => (Trigger::Schedule, Some(id.clone()), Some(*time)),
+    let (trigger, id, time) = match invocation.settle.as_ref().map(MadeFor::of) {
+        Some(MadeFor { trigger, id, time }) => (trigger, Some(id), time),
         None => (Trigger::Call, None, None),
     };
     let trigger = Trigger::of(&instance.labels).unwrap_or(trigger);

@@ -11,6 +11,7 @@ use crate::moment::{self, Moment, future_help};
 use crate::output::{Clocks, ColorChoice, Colours, CommandLine, Format, Output, Paging};
 use crate::recurring::arguments::RecurringArguments;
 use crate::remote::arguments::{Connection, RemoteCommand};
+use crate::runbook::arguments::RunbookArguments;
 
 /// Durable workflows: serves and operates Segno.
 #[derive(Debug, Parser)]
@@ -47,6 +48,8 @@ pub enum Command {
     Action(ActionArguments),
     /// Call functions again and again, and look at schedules.
     Recurring(RecurringArguments),
+    /// Check runbooks and show what they would do.
+    Runbook(RunbookArguments),
     #[command(flatten)]
     Remote(RemoteCommand),
     /// Look after a store: figures, backups, copies.

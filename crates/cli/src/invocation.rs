@@ -18,6 +18,7 @@ const WITHOUT_SERVER: &[(&str, &[&str])] = &[
     ("dev", &[]),
     ("serve", &[]),
     ("config", &[]),
+    ("runbook", &[]),
     ("store", &[]),
     ("selftest", &[]),
     ("version", &[]),

@@ -11,6 +11,7 @@
 //! | `keys` | `segno keys …` |
 //! | `action` | `segno action …` |
 //! | `recurring` | `segno recurring …`, one file per verb |
+//! | `runbook` | `segno runbook …`, one file per verb |
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
 //! | `store` | `segno store …`, one file per verb |
@@ -45,6 +46,7 @@ mod program;
 mod progress;
 mod recurring;
 mod remote;
+mod runbook;
 mod selftest;
 mod serve;
 mod store;

@@ -13,7 +13,7 @@ use crate::exit::Failure;
 use crate::invocation::{self, Invocation};
 use crate::output::{Format, Output};
 use crate::wording::Wording;
-use crate::{action, config, keys, output, recurring, remote, selftest, serve, store, version};
+use crate::{action, config, keys, output, recurring, remote, runbook, selftest, serve, store, version};
 
 /// Adds functions.
 type AddFunctions = Box<dyn FnOnce(FunctionsBuilder) -> FunctionsBuilder + Send>;
@@ -129,6 +129,7 @@ impl Program {
             Command::Keys(arguments) => keys::run(arguments, output).await,
             Command::Action(arguments) => action::run(arguments, output).await,
             Command::Recurring(arguments) => recurring::run(arguments, output).await,
+            Command::Runbook(arguments) => runbook::run(arguments, output),
             Command::Remote(command) => remote::run(command, output).await,
             Command::Store(arguments) => store::run(arguments, output).await,
             Command::Selftest(arguments) => selftest::run(arguments, output).await,

@@ -120,6 +120,9 @@ impl Shell {
         let programs = directory.join("programs");
         fs::create_dir(&programs).unwrap();
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_segno"), programs.join("segno")).unwrap();
+        // Commands of the guide are typed in the directory of the sources.
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        std::os::unix::fs::symlink(examples, directory.join("examples")).unwrap();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths(std::iter::once(programs).chain(std::env::split_paths(&path)));
         let mut command = Command::new("bash");
@@ -323,6 +326,11 @@ fn commands_of_the_page_on_actions() {
 }
 
 #[test]
+fn commands_of_the_page_on_runbooks() {
+    check("runbooks.md", Comparison::Exact, &[]);
+}
+
+#[test]
 fn commands_of_the_page_on_schedules() {
     check("schedules.md", Comparison::Exact, &[]);
 }
@@ -374,7 +382,7 @@ fn no_command_of_the_guide_is_left_out() {
     }
     pages_with_commands.dedup();
     pages_with_commands.sort();
-    let checked = ["actions.md", "functions.md", "schedules.md", "server.md", "webhooks.md"];
+    let checked = ["actions.md", "functions.md", "runbooks.md", "schedules.md", "server.md", "webhooks.md"];
     assert_eq!(pages_with_commands, checked, "each has a test above");
 }
 

@@ -134,7 +134,8 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_the_first_version() {
-        for details in [None, Some(json!({ "a": [1, -2.5, u64::MAX, "x", true, null], "b": {} })), Some(json!("x"))]
+        for details in
+            [None, Some(json!({ "a": [1, -2.5, u64::MAX, "x", true, null], "b": {} })), Some(json!("x"))]
         {
             let mut failure = Failure::application("no").code("c");
             failure.retry_after_ms = Some(5);

@@ -38,7 +38,11 @@ impl fmt::Display for SecretReference {
 }
 
 impl SecretReference {
-    pub(crate) fn check(&self, field: &str) -> Result<(), FunctionError> {
+    /// Checks the form of the reference; the secret is not read.
+    ///
+    /// # Errors
+    /// `invalid-function` with the name of the field.
+    pub fn check(&self, field: &str) -> Result<(), FunctionError> {
         match self {
             SecretReference::Env(name) if !is_variable_name(name) => {
                 Err(FunctionError::invalid(field, format!("{name:?} is no name of an environment variable")))

@@ -28,14 +28,16 @@ const MAX_SHOWN_CHARS: usize = 40;
 
 /// A date of every year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct MonthDay {
+pub struct MonthDay {
+    /// From 1 to 12.
     pub month: i8,
+    /// From 1 to 31.
     pub day: i8,
 }
 
 /// Days on which nothing happens. What has two ends includes both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Exclusion {
+pub enum Exclusion {
     /// From a date to a date.
     Dates(Date, Date),
     /// From a date of every year to the next other one.

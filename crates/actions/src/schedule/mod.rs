@@ -38,6 +38,7 @@ mod zones;
 
 pub use compiled::{Following, Schedule};
 pub use error::{INVALID_SCHEDULE, ScheduleError};
+pub use exclusion::{Exclusion, MonthDay};
 pub use jitter::jitter_of;
 pub use occurrence::{Note, Occurrence};
 pub use preview::{PreviewLine, preview};

@@ -266,7 +266,12 @@ impl Scheduler {
         now_ms: u64,
     ) -> Result<Handled, LaneError> {
         let due_ms = backlog.postpone(&record.id, now_ms);
-        tracing::debug!(kind = lane.name, id = record.id, due_ms, "too many inputs of the tenant wait; postponed");
+        tracing::debug!(
+            kind = lane.name,
+            id = record.id,
+            due_ms,
+            "too many inputs of the tenant wait; postponed"
+        );
         let handled = self.commit_one(record.due_at(lane, due_ms)).await?;
         if handled == Handled::Done {
             metrics::counter!(telemetry::POSTPONED, "kind" => lane.name).increment(1);

@@ -5,6 +5,7 @@
 //! already.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
@@ -71,6 +72,13 @@ impl JsonTemplate {
             Node::Text { template, .. } => template.only_placeholder()?.only_name(),
             _ => None,
         }
+    }
+
+    /// The names without which it cannot be rendered: those that no filter `default` replaces.
+    pub fn required_names(&self) -> BTreeSet<&str> {
+        let mut names = BTreeSet::new();
+        collect_required(&self.node, &mut names);
+        names
     }
 
     /// What it asks for.
@@ -145,6 +153,15 @@ fn collect_paths<'t>(node: &'t Node, paths: &mut Vec<&'t Path>) {
         Node::Text { template, .. } => paths.extend(template.paths()),
         Node::List(items) => items.iter().for_each(|item| collect_paths(item, paths)),
         Node::Object(fields) => fields.iter().for_each(|(_, field)| collect_paths(field, paths)),
+    }
+}
+
+fn collect_required<'t>(node: &'t Node, names: &mut BTreeSet<&'t str>) {
+    match node {
+        Node::Fixed(_) => {}
+        Node::Text { template, .. } => names.extend(template.required_names()),
+        Node::List(items) => items.iter().for_each(|item| collect_required(item, names)),
+        Node::Object(fields) => fields.iter().for_each(|(_, field)| collect_required(field, names)),
     }
 }
 

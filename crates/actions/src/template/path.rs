@@ -15,9 +15,9 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// Reads a path. It begins with a letter or underscore.
+    /// Reads a path. It begins with a letter, a digit or an underscore.
     pub(super) fn scan(scanner: &mut Scanner<'_>) -> Result<Self, TemplateError> {
-        if !scanner.peek().is_some_and(|c| c.is_ascii_alphabetic() || c == '_') {
+        if !scanner.peek().is_some_and(|c| c.is_alphanumeric() || c == '_') {
             return Err(scanner.unexpected("a name"));
         }
         let mut parts = vec![scanner.word().to_owned()];
@@ -96,7 +96,7 @@ impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.root())?;
         for part in &self.parts[1..] {
-            let is_plain = part.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'));
+            let is_plain = part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
             if is_plain { write!(f, ".{part}")? } else { write!(f, "[{part:?}]")? }
         }
         Ok(())
@@ -153,13 +153,18 @@ mod tests {
 
     #[test]
     fn values_are_found_by_field_and_item() {
-        let names = json!({ "a": { "b-c": [10, { "x.y": 1 }], "0": "zero" }, "headers": { "x-id": "7" } });
+        let names = json!({
+            "a": { "b-c": [10, { "x.y": 1 }], "0": "zero" },
+            "headers": { "x-id": "7" },
+            "Größe": { "2nd": true },
+        });
         for (text, value) in [
             ("a.b-c[0]", json!(10)),
             ("a.b-c.1[\"x.y\"]", json!(1)),
             ("a['b-c'][ 0 ]", json!(10)),
             ("a.0", json!("zero")),
             ("headers.x-id", json!("7")),
+            ("Größe.2nd", json!(true)),
         ] {
             assert_eq!(path(text).unwrap().resolve(&names), Ok(&value), "{text}");
         }
@@ -183,7 +188,7 @@ mod tests {
     #[test]
     fn paths_that_are_none_are_refused() {
         let long = format!("a{}", ".b".repeat(MAX_PATH_PARTS));
-        for bad in ["", "7", ".a", "a.", "a..b", "a[", "a[]", "a[x]", "a['']", "a[\"x\"", "-a", &long] {
+        for bad in ["", ".a", "a.", "a..b", "a[", "a[]", "a[x]", "a['']", "a[\"x\"", "-a", &long] {
             assert!(path(bad).is_err(), "{bad}");
         }
     }

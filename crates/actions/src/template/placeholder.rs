@@ -64,6 +64,12 @@ impl Placeholder {
         }
     }
 
+    /// The name that must be there for it to be rendered; none if it has a default.
+    pub(super) fn required_name(&self) -> Option<&str> {
+        let has_default = self.filters.iter().any(|filter| matches!(filter, Filter::Default(_)));
+        if has_default { None } else { self.path().map(Path::root) }
+    }
+
     /// Its name, if it is one whole name without filters.
     pub(super) fn only_name(&self) -> Option<&str> {
         self.path().filter(|_| self.filters.is_empty())?.only_part()

@@ -132,7 +132,7 @@ impl<'a> Scanner<'a> {
 }
 
 fn is_word(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
+    c.is_alphanumeric() || matches!(c, '_' | '-')
 }
 
 #[cfg(test)]

@@ -96,6 +96,14 @@ impl Template {
         Wanted::new(self.paths())
     }
 
+    /// The names without which it cannot be rendered: those that no filter `default` replaces.
+    pub fn required_names(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Placeholder(placeholder) => placeholder.required_name(),
+        })
+    }
+
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(_) => None,
@@ -140,6 +148,8 @@ mod tests {
             "payload": { "user": { "name": "Ada", "age": 36, "tags": ["a", "b"], "none": null } },
             "headers": { "x-github-event": "push" },
             "braces": "{{payload}}",
+            "Größe": "XL",
+            "2nd": "b",
         })
     }
 
@@ -158,6 +168,7 @@ mod tests {
             ("{{ braces }}", "{{payload}}"),
             ("{{ '{{' }}x}}", "{{x}}"),
             ("{{ \"}}\" }}", "}}"),
+            ("{{Größe}} {{2nd}}", "XL b"),
             ("{{{payload.user.name}}}", "error"),
         ] {
             let outcome = Template::parse(template).and_then(|template| template.render(&names()));
@@ -173,7 +184,7 @@ mod tests {
         for (template, says) in [
             ("a {{ payload", "column 13: expected | and a filter, or }}, found the end"),
             ("{{}}", "column 3: expected a name, found '}'"),
-            ("line\n{{ 7 }}", "line 2, column 4: expected a name, found \"7\""),
+            ("line\n{{ -7 }}", "line 2, column 4: expected a name, found \"-7\""),
             ("{{ a b }}", "column 6: expected | and a filter, or }}, found \"b\""),
             ("{{ a | shell }}", "column 8: expected json, string"),
             ("{{ a }", "column 6: expected | and a filter, or }}, found '}'"),
@@ -222,5 +233,7 @@ mod tests {
         assert_eq!(template.wanted().names().collect::<Vec<_>>(), ["headers", "id", "payload"]);
         assert_eq!(template.wanted().fields_of("headers").collect::<Vec<_>>(), ["b"]);
         assert_eq!(template.wanted().fields_of("id").count(), 0);
+        let template = Template::parse("{{a}} {{b | upper | default('x')}} {{c.d | lower}}").unwrap();
+        assert_eq!(template.required_names().collect::<Vec<_>>(), ["a", "c"]);
     }
 }

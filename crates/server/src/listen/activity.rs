@@ -134,9 +134,9 @@ impl Activity {
 
     /// The parts of a body are no longer kept; returns how much of that still counted.
     pub fn remove_arriving(&self, bytes: usize) -> usize {
-        let counted = self.arriving_bytes.fetch_update(Ordering::AcqRel, Ordering::Acquire, |counted| {
-            Some(counted.saturating_sub(bytes))
-        });
+        let counted = self
+            .arriving_bytes
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |counted| Some(counted.saturating_sub(bytes)));
         counted.unwrap_or_else(|counted| counted).min(bytes)
     }
 

@@ -68,7 +68,8 @@ impl Flood {
     fn begin(caller: &Caller<'_>) -> Self {
         let mut calls = JoinSet::new();
         for _ in 0..CALLS {
-            let call = caller.call("POST", "/v1/invocations?tenant=slow", &json!({ "function": "f", "input": 1 }));
+            let call =
+                caller.call("POST", "/v1/invocations?tenant=slow", &json!({ "function": "f", "input": 1 }));
             calls.spawn(async move {
                 let answer = call.send().await.unwrap();
                 let retry_after = answer.headers().get("retry-after");

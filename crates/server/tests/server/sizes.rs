@@ -96,8 +96,20 @@ impl World {
 }
 
 const DOORS: &[&str] = &[
-    "start", "raise", "enqueue", "invoke", "action", "change of an action", "recurring", "typed recurring",
-    "preview", "change of a recurring action", "hook", "progress", "result", "details",
+    "start",
+    "raise",
+    "enqueue",
+    "invoke",
+    "action",
+    "change of an action",
+    "recurring",
+    "typed recurring",
+    "preview",
+    "change of a recurring action",
+    "hook",
+    "progress",
+    "result",
+    "details",
 ];
 
 /// Sends a text through a door.

@@ -294,7 +294,8 @@ mod tests {
 
     #[test]
     fn bytes_are_bounded_and_what_is_too_large_alone_is_not_kept() {
-        let patterns: Vec<Value> = (1..9).map(|n| json!({ "pattern": format!("^[a-z]{{1,{n}}}$") })).collect();
+        let patterns: Vec<Value> =
+            (1..9).map(|n| json!({ "pattern": format!("^[a-z]{{1,{n}}}$") })).collect();
         let large = json!({ "anyOf": patterns });
         let bytes = InputSchema::compile(&large).unwrap().estimated_bytes();
         let small = InputSchema::compile(&numbered(1)).unwrap().estimated_bytes();

@@ -220,12 +220,7 @@ impl Pass<'_, '_> {
         Ok(())
     }
 
-    fn matches(
-        &mut self,
-        pattern: usize,
-        name: &String,
-        sum: &mut Sum,
-    ) -> Result<Option<bool>, TooCostly> {
+    fn matches(&mut self, pattern: usize, name: &String, sum: &mut Sum) -> Result<Option<bool>, TooCostly> {
         let size = self.graph.patterns.get(pattern).map(|(_, size)| *size).unwrap_or_default();
         self.spend(sum, size.match_cost(name.len()))?;
         let test = self.matches;

@@ -69,14 +69,7 @@ struct Line<J> {
 
 impl<K: Clone + Eq + Hash + Ord, J: Abandonable> FairQueue<K, J> {
     pub(super) fn new(bounds: Bounds) -> Self {
-        FairQueue {
-            bounds,
-            lines: HashMap::new(),
-            ready: BTreeSet::new(),
-            waiting: 0,
-            now: 0,
-            arrivals: 0,
-        }
+        FairQueue { bounds, lines: HashMap::new(), ready: BTreeSet::new(), waiting: 0, now: 0, arrivals: 0 }
     }
 
     /// Takes a job in, or gives it back when there is no room for it.

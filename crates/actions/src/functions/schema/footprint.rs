@@ -29,8 +29,8 @@ pub(super) fn of_schema<'s>(
     patterns: impl Iterator<Item = (&'s str, PatternSize)>,
 ) -> usize {
     let patterns = patterns.map(|(pattern, size)| of_pattern(pattern, size));
-    let rest = text_bytes.saturating_mul(BYTES_PER_TEXT_BYTE)
-        + subschemas.saturating_mul(BYTES_PER_SUBSCHEMA);
+    let rest =
+        text_bytes.saturating_mul(BYTES_PER_TEXT_BYTE) + subschemas.saturating_mul(BYTES_PER_SUBSCHEMA);
     patterns.fold(rest, usize::saturating_add)
 }
 
@@ -81,7 +81,8 @@ mod tests {
         ] {
             assert!(bytes(pattern) < 1024 * 1024, "{pattern}: {}", bytes(pattern));
         }
-        for pattern in ["[ab]*a[ab]{30}$", "(a|b)*a(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)"]
+        for pattern in
+            ["[ab]*a[ab]{30}$", "(a|b)*a(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)(a|b)"]
         {
             assert!(bytes(pattern) > SCHEMA_THREADS * MAX_AUTOMATON_BYTES, "{pattern}: {}", bytes(pattern));
         }

@@ -144,7 +144,9 @@ impl Compiling {
         let unusable = |error: boon::CompileError| {
             let reason = match &error {
                 // A pattern whose automaton is larger than the library allows.
-                boon::CompileError::Bug(reason) => cut(1_000, &format_args!("a regular expression: {reason}")),
+                boon::CompileError::Bug(reason) => {
+                    cut(1_000, &format_args!("a regular expression: {reason}"))
+                }
                 error => cut(1_000, &format_args!("{error:#}")).replace(SCHEMA_URL, ""),
             };
             FunctionError::invalid("input_schema", format!("this is not a usable JSON Schema: {reason}"))

@@ -96,8 +96,7 @@ async fn a_panic_is_answered_and_leaves_the_threads_at_work() {
     let pool = pool(2, 4);
     for _ in 0..3 {
         let panics = || panic!("on purpose");
-        let error =
-            pool.run(&scope("a"), Patience::Caller, panics).await.map(|(): ()| ()).unwrap_err();
+        let error = pool.run(&scope("a"), Patience::Caller, panics).await.map(|(): ()| ()).unwrap_err();
         assert_eq!(error.code(), "invalid-function");
     }
     assert_eq!(pool.run(&scope("a"), Patience::Caller, || 9).await.unwrap(), 9);

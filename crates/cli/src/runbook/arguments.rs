@@ -1,0 +1,63 @@
+//! Arguments of `segno runbook`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::moment::{self, Moment};
+
+/// What to do with runbooks.
+#[derive(Debug, Args)]
+pub struct RunbookArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: RunbookVerb,
+}
+
+/// What to do with runbooks.
+#[derive(Debug, Subcommand)]
+pub enum RunbookVerb {
+    /// Check a runbook and list all its problems, each with its line. Needs no server.
+    #[command(
+        after_help = "Examples:\n  segno runbook check wave.yaml\n  segno runbook check wave.yaml --columns Id,Upn,WaveTime\n  \
+                      segno runbook check wave.yaml --data members.csv -o json"
+    )]
+    Check(Check),
+    /// Show what a runbook would do for the rows of a CSV file: batches, times and calls with their
+    /// parameters. Nothing is sent. Needs no server.
+    #[command(after_help = "Examples:\n  segno runbook plan wave.yaml --data members.csv\n  \
+                      segno runbook plan wave.yaml --data members.csv --now 2026-03-12T00:00:00Z --member ada@example.com")]
+    Plan(Plan),
+}
+
+/// Which runbook to check.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// The runbook, a YAML file; `-` reads standard input.
+    pub file: PathBuf,
+    /// Names of the data source's columns, to find variables that nothing provides.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "data")]
+    pub columns: Vec<String>,
+    /// A CSV file with members, which is checked as well; its first line has the names of the columns.
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+}
+
+/// What to plan.
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// The runbook, a YAML file; `-` reads standard input.
+    pub file: PathBuf,
+    /// A CSV file with the members; its first line has the names of the columns.
+    #[arg(long, value_name = "FILE")]
+    pub data: PathBuf,
+    /// Plan as if it were this time: `now`, `now+10m` or RFC 3339.
+    #[arg(long, value_name = "TIME", default_value = "now", value_parser = moment::anytime)]
+    pub now: Moment,
+    /// Show the calls of this member only.
+    #[arg(long, value_name = "KEY")]
+    pub member: Option<String>,
+    /// Show the calls of at most so many members of each batch.
+    #[arg(long, value_name = "COUNT", default_value_t = 3)]
+    pub limit: usize,
+}

@@ -1,0 +1,313 @@
+//! `segno runbook …` from outside. No server runs.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests; clippy knows only the tests themselves"
+)]
+
+mod process;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use expect_test::{Expect, expect};
+use process::segno;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const RUNBOOK: &str = include_str!("../../../examples/runbooks/wave-mailbox-move.yaml");
+const MEMBERS: &str = include_str!("../../../examples/runbooks/members.csv");
+
+/// A directory with these files.
+fn files(files: &[(&str, &str)]) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    files.iter().for_each(|(name, text)| fs::write(directory.path().join(name), text).unwrap());
+    directory
+}
+
+fn run(directory: &Path, arguments: &[&str]) -> Output {
+    segno().current_dir(directory).arg("runbook").args(arguments).output().unwrap()
+}
+
+/// What is printed, lines of stderr with `!` before them, and the exit code.
+fn check(directory: &TempDir, arguments: &[&str], expected: Expect) {
+    let output = run(directory.path(), arguments);
+    let mut text = String::from_utf8(output.stdout).unwrap();
+    for line in String::from_utf8(output.stderr).unwrap().lines() {
+        text.push_str(&format!("! {line}\n"));
+    }
+    text.push_str(&format!("= {}\n", output.status.code().unwrap()));
+    expected.assert_eq(&text);
+}
+
+#[test]
+fn a_runbook_without_problems_is_summarized() {
+    let directory = files(&[("wave.yaml", RUNBOOK), ("members.csv", MEMBERS)]);
+    check(
+        &directory,
+        &["check", "wave.yaml"],
+        expect![[r#"
+        wave.yaml:42:93: warning: rollbacks.undo-user[0].params.UserId: only the output of "create-user" sets "TargetId"; that step has not succeeded when the rollback runs; write {{TargetId | default("")}}
+        wave.yaml: runbook "wave-mailbox-move" with 2 phases and 3 steps; 1 warning
+        = 0
+    "#]],
+    );
+    check(
+        &directory,
+        &["check", "wave.yaml", "--data", "members.csv"],
+        expect![[r#"
+        wave.yaml:42:93: warning: rollbacks.undo-user[0].params.UserId: only the output of "create-user" sets "TargetId"; that step has not succeeded when the rollback runs; write {{TargetId | default("")}}
+        wave.yaml: runbook "wave-mailbox-move" with 2 phases and 3 steps; 1 warning
+        = 0
+    "#]],
+    );
+    check(
+        &directory,
+        &["check", "wave.yaml", "--columns", "SourceId, Upn,WaveTime"],
+        expect![[r#"
+        wave.yaml:11:5: warning: data_source.multi_valued_columns[0].name: there is no column "Aliases"
+        wave.yaml:25:37: warning: phases[0].steps[0].params.UserPrincipalName: nothing provides the variable "TargetUpn"; did you mean "TargetId"?
+        wave.yaml:31:58: warning: phases[0].steps[1].params.ExpectedValues: nothing provides the variable "Aliases"; add the column to the data source
+        wave.yaml:42:93: warning: rollbacks.undo-user[0].params.UserId: only the output of "create-user" sets "TargetId"; that step has not succeeded when the rollback runs; write {{TargetId | default("")}}
+        wave.yaml: runbook "wave-mailbox-move" with 2 phases and 3 steps; 4 warnings
+        = 0
+    "#]],
+    );
+}
+
+#[test]
+fn all_problems_are_listed_and_the_exit_code_is_2() {
+    let wrong = RUNBOOK
+        .replace("on_failure: undo-user", "on_failure: undo-usr\n        onFailure: x")
+        .replace("offset: T-5d", "offset: T+5d")
+        .replace("type: sql", "type: sqll");
+    let directory = files(&[("wave.yaml", &wrong), ("members.csv", MEMBERS)]);
+    check(
+        &directory,
+        &["check", "wave.yaml"],
+        expect![[r#"
+        wave.yaml:5:9: error: data_source.type: "sqll" is not known here; did you mean "sql"?
+        wave.yaml:20:13: error: phases[0].offset: "T+5d" lies after the start of the batch; phases are due before it or at it; write T-0, or T- and a duration, as in T-5d, T-3h or T-30m
+        wave.yaml:27:21: error: phases[0].steps[0].on_failure: there is no rollback "undo-usr"; did you mean "undo-user"?
+        wave.yaml:28:9: warning: phases[0].steps[0].onFailure: the key "onFailure" is not known and has no effect; did you mean "on_failure"?
+        wave.yaml:43:5: warning: rollbacks.undo-user: no step uses the rollback "undo-user"; add on_failure: undo-user to a step
+        ! segno: wave.yaml has 3 errors [invalid-runbook]
+        = 2
+    "#]],
+    );
+    check(
+        &directory,
+        &["plan", "wave.yaml", "--data", "members.csv"],
+        expect![[r#"
+        ! wave.yaml:5:9: error: data_source.type: "sqll" is not known here; did you mean "sql"?
+        ! wave.yaml:20:13: error: phases[0].offset: "T+5d" lies after the start of the batch; phases are due before it or at it; write T-0, or T- and a duration, as in T-5d, T-3h or T-30m
+        ! wave.yaml:27:21: error: phases[0].steps[0].on_failure: there is no rollback "undo-usr"; did you mean "undo-user"?
+        ! wave.yaml:28:9: warning: phases[0].steps[0].onFailure: the key "onFailure" is not known and has no effect; did you mean "on_failure"?
+        ! wave.yaml:43:5: warning: rollbacks.undo-user: no step uses the rollback "undo-user"; add on_failure: undo-user to a step
+        ! segno: wave.yaml has 3 errors [invalid-runbook]
+        = 2
+    "#]],
+    );
+}
+
+#[test]
+fn problems_of_the_data_are_listed_with_their_file() {
+    let rows = "SourceId,Upn,TargetUpn,Aliases,WaveTime\n1,a,b,,2026-03-20\n1,c,d,,2026-03-20\n2,e\n";
+    let directory = files(&[("wave.yaml", RUNBOOK), ("rows.csv", rows), ("few.csv", "SourceId,upn\n1,a\n")]);
+    check(
+        &directory,
+        &["check", "wave.yaml", "--data", "rows.csv"],
+        expect![[r#"
+            wave.yaml:42:93: warning: rollbacks.undo-user[0].params.UserId: only the output of "create-user" sets "TargetId"; that step has not succeeded when the rollback runs; write {{TargetId | default("")}}
+            rows.csv:3: error: SourceId: the key "1" is already on line 2; letter case does not matter
+            rows.csv:4: error: expected 5 cells as in the header, found 2; write a cell that has a comma or a line end in quotes
+            ! segno: rows.csv has 2 errors [invalid-members]
+            = 2
+        "#]],
+    );
+    check(
+        &directory,
+        &["plan", "wave.yaml", "--data", "few.csv"],
+        expect![[r#"
+        ! few.csv:1: error: the column "Aliases" is missing
+        ! few.csv:1: error: the column "TargetUpn" is missing
+        ! few.csv:1: error: the column "Upn" is missing; did you mean "upn"?
+        ! segno: few.csv has 3 errors [invalid-members]
+        = 2
+    "#]],
+    );
+    check(
+        &directory,
+        &["check", "wave.yaml", "--data", "none.csv"],
+        expect![[r#"
+        ! segno: none.csv cannot be read: No such file or directory (os error 2)
+        = 2
+    "#]],
+    );
+    check(
+        &directory,
+        &["check", "none.yaml"],
+        expect![[r#"
+        ! segno: none.yaml cannot be read: No such file or directory (os error 2)
+        = 2
+    "#]],
+    );
+}
+
+#[test]
+fn a_plan_shows_batches_phases_and_calls() {
+    let directory = files(&[("wave.yaml", RUNBOOK), ("members.csv", MEMBERS)]);
+    let plan = ["plan", "wave.yaml", "--data", "members.csv", "--now", "2026-03-16T00:00:00Z"];
+    check(
+        &directory,
+        &[&plan[..], &["--limit", "1"]].concat(),
+        expect![[r#"
+        Runbook "wave-mailbox-move": 2 batches, 3 members
+
+        Batch of 2 members, start 2026-03-20 06:00:00 UTC
+
+        PHASE    DUE (UTC)            BEGINS (UTC)         NOTE
+        prepare  2026-03-15 06:00:00  2026-03-16 00:00:00  overdue
+        cutover  2026-03-20 06:00:00  2026-03-20 06:00:00
+
+        init
+          PHASE  STEP        POOL      FUNCTION            PARAMS
+          init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-20T06:00:00Z"}
+
+        1001 (line 2)
+          PHASE    STEP         POOL      FUNCTION                  PARAMS
+          prepare  create-user  cloud-01  New-EntraUser             {"UserPrincipalName":"ada@new.example"}
+          prepare  wait-sync    cloud-01  Test-EntraAttributeMatch  {"ExpectedValues":["countess@new.example","al@new.example"],"UserId":"{{TargetId}}"}
+          cutover  switch       cloud-01  Set-PrimaryEmail          {"Identity":"ada@old.example"}
+
+        and 1 more member; pass --limit or --member to see them
+
+        Batch of 1 member, start 2026-03-27 06:00:00 UTC
+
+        PHASE    DUE (UTC)            BEGINS (UTC)         NOTE
+        prepare  2026-03-22 06:00:00  2026-03-22 06:00:00
+        cutover  2026-03-27 06:00:00  2026-03-27 06:00:00
+
+        init
+          PHASE  STEP        POOL      FUNCTION            PARAMS
+          init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-27T06:00:00Z"}
+
+        1003 (line 4)
+          PHASE    STEP         POOL      FUNCTION                  PARAMS
+          prepare  create-user  cloud-01  New-EntraUser             {"UserPrincipalName":"alan@new.example"}
+          prepare  wait-sync    cloud-01  Test-EntraAttributeMatch  {"ExpectedValues":["turing@new.example"],"UserId":"{{TargetId}}"}
+          cutover  switch       cloud-01  Set-PrimaryEmail          {"Identity":"alan@old.example"}
+        = 0
+    "#]],
+    );
+    check(
+        &directory,
+        &[&plan[..], &["--member", "1003"]].concat(),
+        expect![[r#"
+        Runbook "wave-mailbox-move": 2 batches, 3 members
+
+        Batch of 1 member, start 2026-03-27 06:00:00 UTC
+
+        PHASE    DUE (UTC)            BEGINS (UTC)         NOTE
+        prepare  2026-03-22 06:00:00  2026-03-22 06:00:00
+        cutover  2026-03-27 06:00:00  2026-03-27 06:00:00
+
+        init
+          PHASE  STEP        POOL      FUNCTION            PARAMS
+          init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-27T06:00:00Z"}
+
+        1003 (line 4)
+          PHASE    STEP         POOL      FUNCTION                  PARAMS
+          prepare  create-user  cloud-01  New-EntraUser             {"UserPrincipalName":"alan@new.example"}
+          prepare  wait-sync    cloud-01  Test-EntraAttributeMatch  {"ExpectedValues":["turing@new.example"],"UserId":"{{TargetId}}"}
+          cutover  switch       cloud-01  Set-PrimaryEmail          {"Identity":"alan@old.example"}
+        = 0
+    "#]],
+    );
+    check(
+        &directory,
+        &[&plan[..], &["--member", "nobody"]].concat(),
+        expect![[r#"
+        ! segno: members.csv has no member "nobody"; check --member
+        = 2
+    "#]],
+    );
+}
+
+#[test]
+fn a_plan_with_rows_that_cannot_be_used_fails_after_it_is_shown() {
+    let rows = MEMBERS.replace("2026-03-27T06:00:00Z", "next week");
+    let directory = files(&[("wave.yaml", RUNBOOK), ("members.csv", &rows)]);
+    let plan =
+        ["plan", "wave.yaml", "--data", "members.csv", "--now", "2026-03-16T00:00:00Z", "--limit", "0"];
+    check(
+        &directory,
+        &plan,
+        expect![[r#"
+        Runbook "wave-mailbox-move": 1 batch, 2 members
+
+        Batch of 2 members, start 2026-03-20 06:00:00 UTC
+
+        PHASE    DUE (UTC)            BEGINS (UTC)         NOTE
+        prepare  2026-03-15 06:00:00  2026-03-16 00:00:00  overdue
+        cutover  2026-03-20 06:00:00  2026-03-20 06:00:00
+
+        init
+          PHASE  STEP        POOL      FUNCTION            PARAMS
+          init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-20T06:00:00Z"}
+
+        and 2 more members; pass --limit or --member to see them
+        ! members.csv:4: error: member 1003: the batch time "next week" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
+        ! segno: the plan has 1 error
+        = 2
+    "#]],
+    );
+}
+
+#[test]
+fn reports_for_programs_are_json() {
+    let directory = files(&[("wave.yaml", RUNBOOK), ("members.csv", MEMBERS)]);
+    let json = |arguments: &[&str]| -> Value {
+        let output = run(directory.path(), &[arguments, &["--output", "json"]].concat());
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let report = json(&["check", "wave.yaml", "--columns", "SourceId,Upn,WaveTime,Aliases"]);
+    assert_eq!(
+        (&report["valid"], &report["errors"], &report["warnings"]),
+        (&json!(true), &json!(0), &json!(2))
+    );
+    assert_eq!(
+        report["problems"][0],
+        json!({
+            "file": "wave.yaml", "severity": "warning", "line": 25, "column": 37,
+            "path": "phases[0].steps[0].params.UserPrincipalName",
+            "problem": "nothing provides the variable \"TargetUpn\"", "advice": "did you mean \"TargetId\"?"
+        })
+    );
+    let plan = json(&["plan", "wave.yaml", "--data", "members.csv", "--now", "2026-03-16T00:00:00Z"]);
+    assert_eq!(plan["batches"][0]["members"], 2);
+    assert_eq!(
+        plan["batches"][0]["phases"][0],
+        json!({ "name": "prepare", "due": "2026-03-15T06:00:00Z", "begins": "2026-03-16T00:00:00Z", "overdue": true })
+    );
+    assert_eq!(
+        plan["batches"][0]["calls"][0]["calls"][1],
+        json!({
+            "phase": "prepare", "step": "wait-sync", "worker_id": "cloud-01", "function": "Test-EntraAttributeMatch",
+            "params": { "UserId": "{{TargetId}}", "ExpectedValues": ["countess@new.example", "al@new.example"] }
+        })
+    );
+}
+
+#[test]
+fn a_runbook_is_read_from_standard_input() {
+    use std::io::Write as _;
+    let mut child =
+        segno().args(["runbook", "check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(RUNBOOK.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success());
+    assert!(String::from_utf8_lossy(&output.stdout).contains("-: runbook \"wave-mailbox-move\""));
+}

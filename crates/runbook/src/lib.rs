@@ -1,0 +1,24 @@
+//! Runbooks: the members of a batch go through phases at times relative to the batch's start, with
+//! polling, rollback, catch-up of late members and removal of those that have left.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`definition`] | a published runbook: data source, init, phases, steps, rollbacks |
+//! | [`yaml`] | runbooks as they are written: parsing and validation |
+//! | [`template`] | the variables of a member, and steps resolved with them |
+//! | [`members`] | rows of a data source, and the batches that they belong to |
+//! | [`plan`] | what would be called for whom and when |
+//! | [`blackout`] | when steps may be dispatched |
+//! | [`problem`] | problems of a text, each with its place |
+//! | [`names`], [`limits`] | which names are allowed; every limit |
+
+pub mod blackout;
+pub mod definition;
+pub mod limits;
+pub mod members;
+pub mod names;
+pub mod plan;
+pub mod problem;
+mod suggestion;
+pub mod template;
+pub mod yaml;

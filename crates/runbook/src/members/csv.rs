@@ -1,0 +1,264 @@
+//! Members from comma-separated values. The first record has the names of the columns.
+
+use std::collections::{BTreeSet, HashMap};
+
+use csv::{ByteRecord, ReaderBuilder};
+use serde_json::{Map, Value};
+
+use super::error::InvalidMembers;
+use super::values::split_values;
+use crate::definition::DataSource;
+use crate::limits::{
+    MAX_COLUMNS, MAX_CSV_BYTES, MAX_CSV_ROWS, MAX_MEMBER_KEY_CHARS, MAX_ROW_BYTES, MAX_SOURCE_CSV_BYTES,
+    MAX_SOURCE_ROWS,
+};
+use crate::names::{NameKind, folded, shown};
+use crate::problem::{Position, Problem, Problems};
+use crate::suggestion::did_you_mean;
+
+/// The byte order mark that some programs write at the beginning of a file.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// How much may be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CsvLimits {
+    /// Largest text in bytes.
+    pub max_bytes: usize,
+    /// Most rows.
+    pub max_rows: usize,
+}
+
+impl CsvLimits {
+    /// For the file of a manual batch.
+    pub const MANUAL: CsvLimits = CsvLimits { max_bytes: MAX_CSV_BYTES, max_rows: MAX_CSV_ROWS };
+
+    /// For the answer of a data source.
+    pub const SOURCE: CsvLimits = CsvLimits { max_bytes: MAX_SOURCE_CSV_BYTES, max_rows: MAX_SOURCE_ROWS };
+}
+
+/// A member's row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Line of the text on which it begins, from 1.
+    pub line: u64,
+    /// The member's key.
+    pub key: String,
+    /// Values by column: texts, and lists of texts for multi-valued columns.
+    pub columns: Map<String, Value>,
+}
+
+/// All rows of a text. Keys are unique, compared case-insensitively.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Rows {
+    /// Names of the columns, in their order.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// Reads rows of a data source, which must have the columns that are required.
+///
+/// # Errors
+/// `invalid-members` with all problems.
+pub fn read_csv(
+    bytes: &[u8],
+    source: &DataSource,
+    required: &BTreeSet<String>,
+    limits: CsvLimits,
+) -> Result<Rows, InvalidMembers> {
+    let mut reading = Reading { source, problems: Problems::default(), lines: HashMap::new() };
+    let rows = reading.read(bytes, required, limits);
+    let mut problems = reading.problems;
+    if problems.has_errors() {
+        problems.sort();
+        return Err(InvalidMembers { problems });
+    }
+    Ok(rows)
+}
+
+struct Reading<'s> {
+    source: &'s DataSource,
+    problems: Problems,
+    /// Lines by folded key.
+    lines: HashMap<String, u64>,
+}
+
+impl Reading<'_> {
+    fn read(&mut self, bytes: &[u8], required: &BTreeSet<String>, limits: CsvLimits) -> Rows {
+        let mut rows = Rows::default();
+        if bytes.len() > limits.max_bytes {
+            let problem = format!("the text has {} bytes, the limit is {}", bytes.len(), limits.max_bytes);
+            self.problems.push(Problem::error(Position::of_line(1), "", problem));
+            return rows;
+        }
+        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+        let mut lines = Lines { bytes, counted: 0, line: 1 };
+        // Lengths of records are checked here, so that all wrong ones are reported.
+        let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
+        let mut record = ByteRecord::new();
+        // Reading from memory does not fail, and bytes need no decoding.
+        while reader.read_byte_record(&mut record).unwrap_or(false) {
+            let from = record.position().map_or(0, csv::Position::byte);
+            let line = lines.line_of(from);
+            if reader.is_done() || reader.position().byte() >= bytes.len() as u64 {
+                self.check_quotes(&bytes[offset(from)..], line);
+            }
+            if rows.columns.is_empty() {
+                rows.columns = self.header(&record, required);
+                if self.problems.has_errors() {
+                    return rows;
+                }
+            } else if rows.rows.len() == limits.max_rows {
+                let problem = format!("there are more than {} rows", limits.max_rows);
+                self.problems.push(Problem::error(Position::of_line(line), "", problem));
+                return rows;
+            } else if let Some(row) = self.row(&record, line, &rows.columns) {
+                rows.rows.push(row);
+            }
+        }
+        if rows.columns.is_empty() {
+            let problem = Problem::error(Position::of_line(1), "", "the text is empty");
+            self.problems.push(problem.advice("write the names of the columns into the first line"));
+        }
+        rows
+    }
+
+    /// A quote that is not closed takes the rest of the text into one cell.
+    fn check_quotes(&mut self, record: &[u8], line: u64) {
+        let quotes = record.iter().filter(|byte| **byte == b'"').count();
+        if quotes % 2 == 1 {
+            let problem = Problem::error(Position::of_line(line), "", "a quote in this row is not closed");
+            self.problems.push(problem.advice("write a quote within a cell as \"\""));
+        }
+    }
+
+    fn header(&mut self, record: &ByteRecord, required: &BTreeSet<String>) -> Vec<String> {
+        let mut columns: Vec<String> = Vec::new();
+        let at = Position::of_line(1);
+        if record.len() > MAX_COLUMNS {
+            let problem = format!("there are {} columns, the limit is {MAX_COLUMNS}", record.len());
+            self.problems.push(Problem::error(at, "", problem));
+            return columns;
+        }
+        for (index, name) in record.iter().enumerate() {
+            let path = format!("column {}", index + 1);
+            let Ok(name) = std::str::from_utf8(name) else {
+                let problem = Problem::error(at, path, "its name is not UTF-8");
+                self.problems.push(problem.advice("save the file as UTF-8"));
+                continue;
+            };
+            let name = name.trim();
+            if let Err(problem) = NameKind::Column.check(name) {
+                self.problems.push(Problem::error(at, path.as_str(), problem));
+            } else if columns.iter().any(|other| folded(other) == folded(name)) {
+                let problem =
+                    format!("{:?} is the name of two columns; letter case does not matter", shown(name));
+                self.problems.push(Problem::error(at, path.as_str(), problem));
+            }
+            columns.push(name.to_owned());
+        }
+        for name in std::iter::once(&self.source.primary_key).chain(required) {
+            if !columns.contains(name) {
+                let problem = Problem::error(at, "", format!("the column {name:?} is missing"));
+                self.problems.push(problem.maybe_advice(missing_advice(name, &columns)));
+            }
+        }
+        columns
+    }
+
+    fn row(&mut self, record: &ByteRecord, line: u64, names: &[String]) -> Option<Row> {
+        let at = Position::of_line(line);
+        if record.len() != names.len() {
+            let problem = format!("expected {} cells as in the header, found {}", names.len(), record.len());
+            let advice = "write a cell that has a comma or a line end in quotes";
+            self.problems.push(Problem::error(at, "", problem).advice(advice));
+            return None;
+        }
+        let bytes = record.as_slice().len();
+        if bytes > MAX_ROW_BYTES {
+            let problem = format!("the row has {bytes} bytes, the limit is {MAX_ROW_BYTES}");
+            self.problems.push(Problem::error(at, "", problem));
+            return None;
+        }
+        let mut columns = Map::new();
+        let mut key = None;
+        for (name, cell) in names.iter().zip(record) {
+            let Ok(text) = std::str::from_utf8(cell) else {
+                let problem = Problem::error(at, name.as_str(), "the cell is not UTF-8");
+                self.problems.push(problem.advice("save the file as UTF-8"));
+                continue;
+            };
+            if *name == self.source.primary_key {
+                key = self.key(text, line);
+            }
+            let value = match self.source.multi_valued(name) {
+                None => Value::String(text.to_owned()),
+                Some(format) => match split_values(text, format) {
+                    Ok(values) => values.into_iter().map(Value::String).collect(),
+                    Err(problem) => {
+                        self.problems.push(Problem::error(at, name.as_str(), problem));
+                        continue;
+                    }
+                },
+            };
+            columns.insert(name.clone(), value);
+        }
+        Some(Row { line, key: key?, columns })
+    }
+
+    /// The key of a row, if it is one and no row has it yet.
+    fn key(&mut self, text: &str, line: u64) -> Option<String> {
+        let (at, key) = (Position::of_line(line), text.trim());
+        let column = &self.source.primary_key;
+        let problem = if key.is_empty() {
+            Problem::error(at, column.as_str(), "the key is empty")
+        } else if key.chars().count() > MAX_MEMBER_KEY_CHARS {
+            let problem = format!("the key is longer than {MAX_MEMBER_KEY_CHARS} characters");
+            Problem::error(at, column.as_str(), problem)
+        } else if key.chars().any(char::is_control) {
+            let problem = format!("the key {:?} has a control character", shown(key));
+            Problem::error(at, column.as_str(), problem)
+        } else if let Some(first) = self.lines.get(&folded(key)) {
+            let problem =
+                format!("the key {:?} is already on line {first}; letter case does not matter", shown(key));
+            Problem::error(at, column.as_str(), problem)
+        } else {
+            self.lines.insert(folded(key), line);
+            return Some(key.to_owned());
+        };
+        self.problems.push(problem);
+        None
+    }
+}
+
+fn missing_advice(name: &str, columns: &[String]) -> Option<String> {
+    match columns {
+        [only] if only.contains([';', '\t']) => Some("separate cells with commas".to_owned()),
+        _ => did_you_mean(name, columns.iter().map(String::as_str)),
+    }
+}
+
+fn offset(position: u64) -> usize {
+    usize::try_from(position).unwrap_or(usize::MAX)
+}
+
+/// Counts lines up to records, which come in order.
+struct Lines<'b> {
+    bytes: &'b [u8],
+    counted: usize,
+    line: u64,
+}
+
+impl Lines<'_> {
+    /// The line of the record that begins at a byte, empty lines before it left out.
+    fn line_of(&mut self, from: u64) -> u64 {
+        let mut from = offset(from);
+        while matches!(self.bytes.get(from), Some(b'\r' | b'\n')) {
+            from += 1;
+        }
+        let passed = self.bytes.get(self.counted..from).unwrap_or_default();
+        self.line += passed.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.counted = self.counted.max(from);
+        self.line
+    }
+}

@@ -1,0 +1,18 @@
+//! Members: rows of a data source, and the batches that they belong to.
+//!
+//! | file | what |
+//! |---|---|
+//! | `csv.rs` | rows from comma-separated values, all problems at once |
+//! | `values.rs` | cells that hold several values |
+//! | `batch_time.rs` | when the batch of a row starts |
+//! | `error.rs` | why rows are refused |
+
+mod batch_time;
+mod csv;
+mod error;
+mod values;
+
+pub use self::csv::{CsvLimits, Row, Rows, read_csv};
+pub use batch_time::{BatchStart, immediate_start, parse_batch_time};
+pub use error::{INVALID_MEMBERS, InvalidMembers};
+pub use values::split_values;

@@ -1,0 +1,152 @@
+//! Which names are allowed, and which variables are reserved.
+
+use crate::limits::MAX_NAME_BYTES;
+
+/// How much of a bad name an error shows, in characters.
+const SHOWN_CHARS: usize = 80;
+
+/// Variables that the system sets for every member; columns and output parameters cannot have these
+/// names.
+pub const RESERVED_VARIABLES: [&str; 8] = [
+    BATCH_ID,
+    BATCH_START_TIME,
+    MEMBER_KEY,
+    "_batch_time",
+    "_first_seen_at",
+    "_is_current",
+    "_last_seen_at",
+    "_row_id",
+];
+
+/// Variable with the id of the batch.
+pub const BATCH_ID: &str = "_batch_id";
+
+/// Variable with the start of the batch.
+pub const BATCH_START_TIME: &str = "_batch_start_time";
+
+/// Variable with the key of the member.
+pub const MEMBER_KEY: &str = "_member_key";
+
+/// What a name is for; decides which characters it may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NameKind {
+    /// A runbook. It stands in paths and table names.
+    Runbook,
+    /// A rollback. It stands in job ids.
+    Rollback,
+    /// A worker pool (`worker_id`). It stands in routing tags.
+    Pool,
+    /// A function.
+    Function,
+    /// A phase.
+    Phase,
+    /// A step.
+    Step,
+    /// A column of the data source.
+    Column,
+    /// A variable that `output_params` sets.
+    Variable,
+}
+
+impl NameKind {
+    /// The characters that names of this kind may have, for errors and the guide.
+    pub fn allowed(self) -> &'static str {
+        match self {
+            NameKind::Runbook | NameKind::Rollback | NameKind::Pool | NameKind::Function => {
+                "letters, digits, '.', '_' and '-', beginning with a letter or digit"
+            }
+            NameKind::Variable => "letters, digits and '_'",
+            NameKind::Phase | NameKind::Step | NameKind::Column => {
+                "printable characters, without white space at the ends"
+            }
+        }
+    }
+
+    fn allows(self, name: &str) -> bool {
+        match self {
+            NameKind::Runbook | NameKind::Rollback | NameKind::Pool | NameKind::Function => {
+                name.starts_with(|c: char| c.is_ascii_alphanumeric())
+                    && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+            }
+            NameKind::Variable => name.chars().all(|c| c.is_alphanumeric() || c == '_'),
+            NameKind::Phase | NameKind::Step | NameKind::Column => {
+                name.trim() == name && !name.chars().any(char::is_control)
+            }
+        }
+    }
+
+    /// Checks a name.
+    ///
+    /// # Errors
+    /// What is wrong and what is allowed.
+    pub fn check(self, name: &str) -> Result<(), String> {
+        if name.is_empty() {
+            return Err("the name is empty".to_owned());
+        }
+        if name.len() > MAX_NAME_BYTES {
+            return Err(format!("the name has {} bytes, the limit is {MAX_NAME_BYTES}", name.len()));
+        }
+        if !self.allows(name) {
+            return Err(format!("{:?} is not allowed; use {}", shown(name), self.allowed()));
+        }
+        if matches!(self, NameKind::Column | NameKind::Variable) && is_reserved(name) {
+            return Err(format!("{name:?} is a variable of the system; use another name"));
+        }
+        Ok(())
+    }
+}
+
+/// Whether the system sets a variable of this name, compared case-insensitively.
+pub fn is_reserved(name: &str) -> bool {
+    RESERVED_VARIABLES.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
+}
+
+/// The beginning of a text, for errors.
+pub(crate) fn shown(text: &str) -> String {
+    text.chars().take(SHOWN_CHARS).collect()
+}
+
+/// The form in which names and keys are compared: letter case does not matter.
+pub(crate) fn folded(text: &str) -> String {
+    text.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_characters() {
+        let long = "x".repeat(MAX_NAME_BYTES);
+        let longer = "x".repeat(MAX_NAME_BYTES + 1);
+        for (kind, good, bad) in [
+            (
+                NameKind::Runbook,
+                &["wave-1", "Contoso_2.0", &long][..],
+                &["", "-a", "a b", "ä", "a/b", &longer][..],
+            ),
+            (NameKind::Pool, &["cloud-01"], &["{{pool}}", "a:b"]),
+            (NameKind::Function, &["New-EntraUser", "7zip"], &["New EntraUser", "Get-Größe"]),
+            (NameKind::Rollback, &["undo-user"], &["undo user"]),
+            (NameKind::Phase, &["Prepare the move", "Übergabe"], &[" a", "a ", "a\nb", ""]),
+            (NameKind::Column, &["First Name", "E-Mail"], &["_batch_id", "_Member_Key", "\u{7}"]),
+            (
+                NameKind::Variable,
+                &["TargetId", "Größe", "_own", "2nd"],
+                &["a-b", "a.b", "_batch_start_time", ""],
+            ),
+        ] {
+            for name in good {
+                assert_eq!(kind.check(name), Ok(()), "{kind:?} {name}");
+            }
+            for name in bad {
+                assert!(kind.check(name).is_err(), "{kind:?} {name}");
+            }
+        }
+        let error = NameKind::Pool.check("cloud 01").unwrap_err();
+        assert_eq!(
+            error,
+            "\"cloud 01\" is not allowed; use letters, digits, '.', '_' and '-', beginning with a letter or digit"
+        );
+    }
+}

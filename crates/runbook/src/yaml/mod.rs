@@ -1,0 +1,78 @@
+//! Runbooks as YAML: from a text to a [`Definition`], with all problems at once.
+//!
+//! | file | what |
+//! |---|---|
+//! | `tree.rs` | the document as a tree with places, read under budgets |
+//! | `keys.rs` | every key of the format |
+//! | `reader.rs` | maps with known keys and values of all types, with a report of problems |
+//! | `runbook.rs`, `source.rs`, `phase.rs`, `step.rs`, `blackout.rs` | the parts of a runbook |
+//! | `variables.rs` | variables that nothing provides |
+//! | `places.rs` | where the parts of a definition stand in the document |
+//! | `error.rs` | why a runbook is refused |
+//!
+//! A key that is not known is a warning, because other systems with this format ignore such keys. A
+//! key that stands twice in one map is an error.
+
+mod blackout;
+mod error;
+mod keys;
+mod phase;
+mod places;
+mod reader;
+mod runbook;
+mod source;
+mod step;
+mod tree;
+mod variables;
+
+pub use error::{INVALID_RUNBOOK, InvalidRunbook};
+pub use keys::{OBJECTS, ObjectKeys};
+pub use places::Places;
+
+use segno_actions::schedule::Zones;
+
+use crate::definition::Definition;
+use crate::problem::Problems;
+use reader::{Field, Reader};
+
+/// A runbook that can be used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// The runbook.
+    pub definition: Definition,
+    /// What its author probably did not intend; there are no errors among them.
+    pub warnings: Problems,
+    /// Where its parts stand in the document.
+    pub places: Places,
+}
+
+/// Reads a runbook. The same text gives the same definition, as long as the time zones that it
+/// names exist.
+///
+/// # Errors
+/// `invalid-runbook` with all problems.
+pub fn parse(bytes: &[u8], zones: &Zones) -> Result<Parsed, InvalidRunbook> {
+    let mut reader = Reader::new(zones);
+    let definition = match tree::read(bytes) {
+        Ok(document) => {
+            document.duplicate.into_iter().for_each(|problem| reader.push(problem));
+            reader.runbook(Field { node: &document.root, path: String::new() })
+        }
+        Err(problem) => {
+            reader.push(problem);
+            None
+        }
+    };
+    let Reader { mut problems, places, .. } = reader;
+    if let Some(definition) = &definition {
+        variables::check(definition, &places, &mut problems);
+    }
+    problems.sort();
+    match definition {
+        Some(definition) if !problems.has_errors() => Ok(Parsed { definition, warnings: problems, places }),
+        _ => {
+            debug_assert!(problems.has_errors(), "a part without a problem was left out");
+            Err(InvalidRunbook { problems })
+        }
+    }
+}

@@ -99,13 +99,12 @@ async fn read_in_time(request: Request, clock: &dyn Clock, longest: Duration) ->
         let Some(frame) = frame else { break };
         let Ok(data) = frame.map_err(unreadable)?.into_data() else { continue };
         // A body that comes in one piece, as most do, is not copied.
-        if first.is_empty() {
+        if bytes == 0 {
             first = data;
             continue;
         }
         if rest.is_empty() {
-            rest.extend_from_slice(&first);
-            first.clear();
+            rest.extend_from_slice(&std::mem::take(&mut first));
         }
         rest.extend_from_slice(&data);
     }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// A complete Segno worker: SEGNO_KEY=segno_… node worker.mjs http://127.0.0.1:7070
+// A complete Segno worker: SEGNO_KEY=segno_… node worker.mjs http://127.0.0.1:7070 [POOL]
 //
 // It runs the functions below, keeps their leases alive, and stops what is cancelled. Node (20 or newer) is enough.
 import { readFile } from "node:fs/promises";
@@ -65,7 +65,8 @@ async function run(item) {
 }
 
 async function work() {
-  const ask = { worker: WORKER, functions: Object.keys(FUNCTIONS), lease_ms: LEASE_MS, wait_ms: 20_000 };
+  const functions = Object.keys(FUNCTIONS); // with a pool: those of it that this worker has
+  const ask = { worker: WORKER, pool: process.argv[3], functions, lease_ms: LEASE_MS, wait_ms: 20_000 };
   while (true) {
     try {
       for (const item of (await post("fetch", ask)).items) await run(item);

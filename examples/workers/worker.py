@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A complete Segno worker: SEGNO_KEY=segno_… ./worker.py http://127.0.0.1:7070
+"""A complete Segno worker: SEGNO_KEY=segno_… ./worker.py http://127.0.0.1:7070 [POOL]
 
 It runs the functions below, keeps their leases alive, and stops what is cancelled. Python's standard library is enough.
 """
 import json, os, socket, sys, threading, time
 from urllib import error, request
 
-SERVER = sys.argv[1].rstrip("/")
+SERVER, POOL = sys.argv[1].rstrip("/"), sys.argv[2:3]
 WORKER = f"python-{socket.gethostname()}-{os.getpid()}"
 LEASE_MS, AT_ONCE = 5_000, 4
 
@@ -64,6 +64,7 @@ class Job:
 
 def work():
     ask = {"worker": WORKER, "functions": list(FUNCTIONS), "lease_ms": LEASE_MS, "wait_ms": 20_000}
+    ask.update({"pool": POOL[0]} if POOL else {})
     while True:
         try:
             for item in post("fetch", ask)["items"]:

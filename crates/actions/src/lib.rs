@@ -9,6 +9,7 @@ mod listed;
 pub mod listing;
 pub mod moment;
 mod options;
+pub mod pools;
 pub mod recurring;
 pub mod schedule;
 pub mod scheduler;

@@ -32,7 +32,7 @@ pub enum CallState {
 pub struct MadeBy {
     /// What it was.
     pub kind: Kind,
-    /// Id of the action or recurring action.
+    /// Id of the action or recurring action, or of what a room made it for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The scheduled time of the occurrence.

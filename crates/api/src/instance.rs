@@ -41,6 +41,8 @@ pub enum Kind {
     Schedule,
     /// A payload of a webhook.
     Hook,
+    /// A step of a runbook.
+    Runbook,
 }
 
 impl Kind {
@@ -51,6 +53,7 @@ impl Kind {
             Kind::Action => "action",
             Kind::Schedule => "schedule",
             Kind::Hook => "hook",
+            Kind::Runbook => "runbook",
         }
     }
 }

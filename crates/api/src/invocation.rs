@@ -16,6 +16,10 @@ pub struct Invoke {
     /// The function.
     #[schema(example = "echo")]
     pub function: String,
+    /// The pool whose workers run it. Its allow-list says which functions there are; none has to be declared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "cloud-01")]
+    pub pool: Option<String>,
     /// Its input.
     #[serde(default = "Json::null")]
     pub input: Json,
@@ -51,6 +55,7 @@ impl Invoke {
     pub fn new(function: impl Into<String>, input: Json) -> Self {
         Invoke {
             function: function.into(),
+            pool: None,
             input,
             key: None,
             tag: None,

@@ -11,7 +11,7 @@
 //! | `hook` | webhooks: routes, payloads, events |
 //! | `invocation`, `call` | calls of functions, and how far one is |
 //! | `action`, `recurring` | functions called at a time, and again and again |
-//! | `work`, `worker` | the workers' protocol, and who speaks it |
+//! | `work`, `worker`, `pool` | the workers' protocol, who speaks it, and pools of workers |
 //! | `dead_letter` | what was given up, and the way back |
 //! | `key` | API keys, roles and grants |
 //! | `audit` | who changed what |
@@ -36,6 +36,7 @@ pub mod instance;
 pub mod invocation;
 pub mod json;
 pub mod key;
+pub mod pool;
 pub mod problem;
 pub mod recurring;
 pub mod several;

@@ -13,9 +13,14 @@ pub struct FetchWork {
     /// Name of the worker, for people: letters, digits and `-_.:`.
     #[schema(min_length = 1, max_length = 128, example = "render-3")]
     pub worker: String,
-    /// Functions that it runs.
-    #[schema(min_items = 1, max_items = 32)]
+    /// Functions that it runs: 1 to 32. With `pool`, those of the pool that it has, up to 1,000; they may be called from then on.
+    #[serde(default)]
+    #[schema(max_items = 1000)]
     pub functions: Vec<String>,
+    /// Take calls of this pool, whatever their function, and no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(min_length = 1, max_length = 128, example = "cloud-01")]
+    pub pool: Option<String>,
     /// Also take calls with one of these tags.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(max_items = 5)]
@@ -55,12 +60,24 @@ impl FetchWork {
         FetchWork {
             worker: worker.into(),
             functions: functions.into_iter().map(Into::into).collect(),
+            pool: None,
             tags: Vec::new(),
             untagged: yes(),
             max_items: one(),
             lease_ms: half_a_minute_ms(),
             wait_ms: 0,
         }
+    }
+}
+
+impl FetchWork {
+    /// Asks for one call of a pool, without waiting, and says which functions of it the worker has.
+    pub fn of_pool(
+        worker: impl Into<String>,
+        pool: impl Into<String>,
+        functions: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        FetchWork { pool: Some(pool.into()), ..FetchWork::new(worker, functions) }
     }
 }
 
@@ -190,6 +207,10 @@ pub struct FailWork {
     /// A stable word for programs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// How long to wait before the next attempt, at least, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 86_400_000)]
+    pub retry_after_ms: Option<u64>,
     /// Whether another attempt may succeed; by the category without it: application, timeout and infrastructure may.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,

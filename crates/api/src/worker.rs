@@ -15,6 +15,9 @@ pub struct Worker {
     pub functions: Vec<String>,
     /// Tags that it asked for last.
     pub tags: Vec<String>,
+    /// The pool that it asked for last; absent when it asked for functions by themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// Calls that it has leased from this node and not answered there.
     pub in_flight: u64,
     /// When it last fetched or answered.

@@ -49,6 +49,7 @@ fn every_list_has_one_shape() {
         (&["history", "ada"], true),
         (&["functions", "list"], true),
         (&["workers"], false),
+        (&["pool", "list"], false),
         (&["logs", "ada"], false),
         (&["hook", "list"], true),
         (&["hook", "payloads", "demo"], true),

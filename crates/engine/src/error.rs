@@ -112,6 +112,11 @@ impl Error {
         self.source.as_ref().map_or(self.code.kind(), ProviderError::kind)
     }
 
+    /// The error of the store that this one comes from, if it does.
+    pub fn store_error(&self) -> Option<&ProviderError> {
+        self.source.as_ref()
+    }
+
     /// The failure of the instance that was waited for.
     pub fn failure(&self) -> Option<&Failure> {
         self.failure.as_deref()

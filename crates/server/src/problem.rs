@@ -51,6 +51,8 @@ codes! {
     InvalidRequest = "invalid-request", BAD_REQUEST, "The request is wrong";
     /// The orchestration is one that only Segno itself starts.
     BuiltInOrchestration = "built-in-orchestration", BAD_REQUEST, "The orchestration cannot be started from outside";
+    /// The id or key is one that Segno itself makes.
+    ReservedId = "reserved-id", BAD_REQUEST, "The id is reserved";
     /// No key, or one that does not work.
     Unauthorized = "unauthorized", UNAUTHORIZED, "A valid API key is needed";
     /// The key does not allow this.
@@ -136,6 +138,14 @@ impl Refusal {
         Self::new(Code::BuiltInOrchestration, detail)
     }
 
+    /// The caller wants an id that Segno makes of keys of its own.
+    pub fn reserved(field: &str, prefix: &str) -> Self {
+        let detail = format!("{field} begins with {prefix:?}, which is reserved; choose another one");
+        let mut refusal = Self::new(Code::ReservedId, detail.clone());
+        refusal.errors.push(FieldProblem { field: field.to_owned(), detail });
+        refusal
+    }
+
     /// User data in a field of the request breaks the rule of the engine.
     pub fn payload(field: &str, error: &segno::Error) -> Self {
         let code = error.code().as_str();
@@ -202,6 +212,7 @@ impl Refusal {
                 violations.iter().map(|violation| wrong(place(&violation.path), &violation.reason)).collect()
             }
             FunctionError::InvalidFunction { field, problem }
+            | FunctionError::InvalidPool { field, problem }
             | FunctionError::NotPermitted { field, problem } => {
                 vec![wrong(field.clone(), problem)]
             }

@@ -13,6 +13,7 @@ use segno::{Client, RegistryBuilder, Runtime};
 use segno_actions::action::ActionError;
 use segno_actions::functions::{FunctionError, Functions, FunctionsBuilder};
 use segno_actions::hooks::Hooks;
+use segno_actions::pools::Pools;
 use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
@@ -142,6 +143,7 @@ impl ServerBuilder {
             None => None,
         };
         let functions = self.settings.declare_functions(self.functions.clock(self.clock.clone())).build()?;
+        let pools = Pools::new(tracked.clone(), self.settings.pools.clone())?.clock(self.clock.clone());
         let registry = functions.register(self.registry).build()?;
         let names = registry.orchestration_names();
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
@@ -232,6 +234,7 @@ impl ServerBuilder {
             store: tracked,
             client: client.clone(),
             functions,
+            pools,
             hooks,
             recurring,
             work,

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use segno::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
     InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, QueuedWork, ScheduledActivityIdentifier, StoredEvent, SystemMetrics,
+    PruneResult, QueueDepths, QueuedActivity, QueuedWork, ScheduledActivityIdentifier, StoredEvent,
+    SystemMetrics,
 };
 
 use crate::instance_row::InstanceRow;
@@ -127,6 +128,11 @@ impl ProviderAdmin for EmbeddedStore {
         // As with the depths: durable first, and then at this moment.
         self.core().look("queued_activity", |_, _| Ok(())).await?;
         Ok(self.core().change(|state, _| state.work.queued(activity)))
+    }
+
+    async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {
+        self.core().look("queued_activities", |_, _| Ok(())).await?;
+        Ok(self.core().change(|state, _| state.work.of_instance(instance)))
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

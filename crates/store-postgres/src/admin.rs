@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use segno::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
     InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, LockToken, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedWork, ScheduledActivityIdentifier, StoredEvent,
-    SystemMetrics,
+    PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork,
+    ScheduledActivityIdentifier, StoredEvent, SystemMetrics,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -31,6 +31,33 @@ fn counts<const N: usize>(row: &Row, at: usize) -> Result<[u64; N], ProviderErro
         *count = unsigned(get(row, at + place)?);
     }
     Ok(counts)
+}
+
+/// What [`queued_work`] reads of an activity. One whose lock has run out is ready, whether or not a fetch has noticed it.
+fn queued_columns(schema: &str) -> String {
+    format!(
+        "a.ready OR a.next_at_ms <= {schema}.now_ms(), a.next_at_ms, a.lock_token, a.attempts, a.lane, a.session_id"
+    )
+}
+
+/// How an activity stands, by the columns of [`queued_columns`].
+fn queued_work(row: &Row) -> Result<QueuedWork, ProviderError> {
+    let next_at_ms = unsigned(get(row, 1)?);
+    let place = match (get::<bool>(row, 0)?, get::<Option<i64>>(row, 2)?) {
+        (true, _) => QueuePlace::Ready,
+        (false, Some(token)) => {
+            QueuePlace::Locked { lock_token: LockToken(unsigned(token)), until_ms: next_at_ms }
+        }
+        (false, None) => QueuePlace::Delayed { visible_at_ms: next_at_ms },
+    };
+    let attempts: i32 = get(row, 3)?;
+    let lane: String = get(row, 4)?;
+    Ok(QueuedWork {
+        place,
+        attempt_count: u32::try_from(attempts).unwrap_or_default(),
+        tag: tag(&lane),
+        session_id: get(row, 5)?,
+    })
 }
 
 impl PostgresStore {
@@ -250,11 +277,9 @@ impl ProviderAdmin for PostgresStore {
         activity: &ScheduledActivityIdentifier,
     ) -> Result<Option<QueuedWork>, ProviderError> {
         let schema = self.core().schema();
-        // One whose lock has run out is ready, whether or not a fetch has noticed it.
+        let columns = queued_columns(schema);
         let sql = format!(
-            "SELECT a.ready OR a.next_at_ms <= {schema}.now_ms(), a.next_at_ms, a.lock_token, a.attempts, a.lane,
-                    a.session_id
-               FROM {schema}.activity a
+            "SELECT {columns} FROM {schema}.activity a
               WHERE a.instance_id = $1 AND a.execution_id = $2 AND a.activity_id = $3 ORDER BY a.id DESC LIMIT 1"
         );
         let (execution_id, activity_id) = (bits(activity.execution_id), bits(activity.activity_id));
@@ -264,23 +289,22 @@ impl ProviderAdmin for PostgresStore {
             (&activity_id as _, Type::INT8),
         ];
         let rows = self.core().rows("queued_activity", &sql, &parameters).await?;
-        let Some(row) = rows.first() else { return Ok(None) };
-        let next_at_ms = unsigned(get(row, 1)?);
-        let place = match (get::<bool>(row, 0)?, get::<Option<i64>>(row, 2)?) {
-            (true, _) => QueuePlace::Ready,
-            (false, Some(token)) => {
-                QueuePlace::Locked { lock_token: LockToken(unsigned(token)), until_ms: next_at_ms }
-            }
-            (false, None) => QueuePlace::Delayed { visible_at_ms: next_at_ms },
-        };
-        let attempts: i32 = get(row, 3)?;
-        let lane: String = get(row, 4)?;
-        Ok(Some(QueuedWork {
-            place,
-            attempt_count: u32::try_from(attempts).unwrap_or_default(),
-            tag: tag(&lane),
-            session_id: get(row, 5)?,
-        }))
+        rows.first().map(queued_work).transpose()
+    }
+
+    async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {
+        let schema = self.core().schema();
+        let columns = queued_columns(schema);
+        let sql = format!(
+            "SELECT {columns}, a.execution_id, a.activity_id FROM {schema}.activity a
+              WHERE a.instance_id = $1 ORDER BY a.execution_id, a.activity_id, a.id"
+        );
+        let rows = self.core().rows("queued_activities", &sql, &[(&instance, Type::TEXT)]).await?;
+        let queued = rows.iter().map(|row| {
+            let (execution_id, activity_id) = (unsigned(get(row, 6)?), unsigned(get(row, 7)?));
+            Ok(QueuedActivity { execution_id, activity_id, work: queued_work(row)? })
+        });
+        queued.collect()
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

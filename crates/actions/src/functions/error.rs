@@ -2,15 +2,16 @@
 
 use segno::store::{ErrorKind, ProviderError};
 
+use super::names::Letters;
 use super::schema::Violation;
 
 /// An error of a function's declaration, of the catalogue, or of a request to invoke one.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FunctionError {
-    /// A name, namespace, tenant or tag is not a slug.
+    /// A name of a function or pool, a namespace, tenant or tag is none.
     #[error(
-        "{text:?} cannot be a {what}: {problem}; use 1 to {max_bytes} lowercase letters, digits, '-', '_' and '.', \
+        "{text:?} cannot be a {what}: {problem}; use 1 to {max_bytes} {letters}, digits, '-', '_' and '.', \
          beginning with a letter or digit [invalid-function-name]"
     )]
     InvalidName {
@@ -20,6 +21,8 @@ pub enum FunctionError {
         text: String,
         /// What is wrong with it.
         problem: String,
+        /// Which letters it may have.
+        letters: Letters,
         /// How long it may be.
         max_bytes: usize,
     },
@@ -85,6 +88,50 @@ pub enum FunctionError {
         /// The name.
         function: String,
     },
+    /// A setting of a pool is wrong.
+    #[error("{field}: {problem} [invalid-pool]")]
+    InvalidPool {
+        /// The setting.
+        field: String,
+        /// What is wrong, and what to write instead.
+        problem: String,
+    },
+    /// There is no such pool.
+    #[error(
+        "there is no pool {pool:?}; declare it as [pools.{pool}] in the settings, or start a worker that fetches for it \
+         [unknown-pool]"
+    )]
+    UnknownPool {
+        /// The name that was asked for.
+        pool: String,
+    },
+    /// The pool may not be asked for this function.
+    #[error(
+        "function {function:?} is not in the allow-list of pool {pool:?}; add it to {place} [function-not-in-pool]"
+    )]
+    NotInPool {
+        /// The pool.
+        pool: String,
+        /// The function.
+        function: String,
+        /// Where the allow-list stands.
+        place: String,
+    },
+    /// The pool is paused, and its calls cannot wait in a queue.
+    #[error("pool {pool:?} is paused; resume it with `segno pool resume {pool}` [pool-paused]")]
+    PoolPaused {
+        /// The pool.
+        pool: String,
+    },
+    /// The pool is reached over a bus, and there is none.
+    #[error(
+        "pool {pool:?} has transport = \"bus\", and no bus is configured; set pools.{pool}.transport to \"queue\" or \
+         \"local\" [bus-not-configured]"
+    )]
+    NoBus {
+        /// The pool.
+        pool: String,
+    },
     /// A request to invoke a function is wrong.
     #[error("{field}: {problem} [invalid-invocation]")]
     InvalidInvocation {
@@ -111,6 +158,10 @@ impl FunctionError {
         FunctionError::InvalidFunction { field: field.into(), problem: problem.into() }
     }
 
+    pub(crate) fn invalid_pool(field: impl Into<String>, problem: impl Into<String>) -> Self {
+        FunctionError::InvalidPool { field: field.into(), problem: problem.into() }
+    }
+
     /// The stable code, with a page in `docs/errors/`.
     pub fn code(&self) -> &'static str {
         match self {
@@ -123,6 +174,11 @@ impl FunctionError {
             FunctionError::Unknown { .. } => "unknown-function",
             FunctionError::Exists { .. } => "function-exists",
             FunctionError::Changed { .. } => "function-changed",
+            FunctionError::InvalidPool { .. } => "invalid-pool",
+            FunctionError::UnknownPool { .. } => "unknown-pool",
+            FunctionError::NotInPool { .. } => "function-not-in-pool",
+            FunctionError::PoolPaused { .. } => "pool-paused",
+            FunctionError::NoBus { .. } => "bus-not-configured",
             FunctionError::InvalidInvocation { .. } => "invalid-invocation",
             FunctionError::Unreadable { .. } => "stored-data-unreadable",
             FunctionError::Store(_) => "store",
@@ -137,10 +193,15 @@ impl FunctionError {
             | FunctionError::NotPermitted { .. }
             | FunctionError::InvalidInput { .. }
             | FunctionError::TooCostly { .. }
+            | FunctionError::InvalidPool { .. }
+            | FunctionError::NotInPool { .. }
+            | FunctionError::NoBus { .. }
             | FunctionError::InvalidInvocation { .. } => ErrorKind::Invalid,
             FunctionError::Busy => ErrorKind::Unavailable,
-            FunctionError::Unknown { .. } => ErrorKind::NotFound,
-            FunctionError::Exists { .. } | FunctionError::Changed { .. } => ErrorKind::Conflict,
+            FunctionError::Unknown { .. } | FunctionError::UnknownPool { .. } => ErrorKind::NotFound,
+            FunctionError::Exists { .. }
+            | FunctionError::Changed { .. }
+            | FunctionError::PoolPaused { .. } => ErrorKind::Conflict,
             FunctionError::Unreadable { .. } => ErrorKind::Corrupt,
             FunctionError::Store(error) => error.kind(),
         }

@@ -1,11 +1,12 @@
 //! A call that is ready to be started: where it goes and all that bounds it. What is decided here is stored, and holds
 //! whatever becomes of the declaration later.
 
+use segno::limits::MAX_NAME_BYTES;
 use segno::{Category, Failure, Payload, Retry};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::names::{FunctionName, Namespace, Scope, Tag, Tenant};
+use super::names::{CallName, Namespace, PoolName, Scope, Tag, Tenant};
 use super::settle::Settle;
 
 /// Longest key that stands in an instance id as it is; longer ones are hashed.
@@ -33,6 +34,11 @@ pub enum Route {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tag: Option<Tag>,
     },
+    /// To any worker of a pool, under [`pool_tag`].
+    Pool {
+        /// The pool.
+        pool: PoolName,
+    },
 }
 
 /// Input of the orchestration `invoke`.
@@ -43,7 +49,7 @@ pub struct Invocation {
     /// Whose function it is.
     pub tenant: Tenant,
     /// The function.
-    pub function: FunctionName,
+    pub function: CallName,
     /// Its input.
     pub input: Payload,
     /// Where the work goes.
@@ -79,6 +85,7 @@ impl Invocation {
             Route::Local { tag } => tag.as_ref().map(ToString::to_string),
             Route::Remote { tag } => Some(remote_tag(&self.scope(), &self.function, tag.as_ref())),
             Route::Push { tag } => Some(push_tag(&self.scope(), &self.function, tag.as_ref())),
+            Route::Pool { pool } => Some(pool_tag(&self.scope(), pool)),
         }
     }
 }
@@ -91,7 +98,7 @@ pub struct Call {
     /// Whose function it is.
     pub tenant: Tenant,
     /// The function.
-    pub function: FunctionName,
+    pub function: CallName,
     /// Its input.
     pub input: Payload,
     /// Longest time of this attempt.
@@ -135,7 +142,7 @@ pub(super) fn check_instance(scope: &Scope, instance: &str) -> Result<(), Failur
 /// The routing tag of calls that a worker elsewhere takes: `remote:{namespace}/{tenant}/{function}`, and `#{tag}` behind
 /// it if there is a tag. No part can contain a separator, so two different calls never have the same tag; and no tag
 /// of a local call can look like it, because a [`Tag`] has no colon. It has at most 250 bytes.
-pub fn remote_tag(scope: &Scope, function: &FunctionName, tag: Option<&Tag>) -> String {
+pub fn remote_tag(scope: &Scope, function: &CallName, tag: Option<&Tag>) -> String {
     let tag = tag.map(|tag| format!("#{tag}")).unwrap_or_default();
     format!("remote:{}{function}{tag}", scope.id_prefix())
 }
@@ -145,8 +152,15 @@ pub fn remote_tag(scope: &Scope, function: &FunctionName, tag: Option<&Tag>) -> 
 /// there is a tag. A function has a tag of its own, so that a node which has enough calls of it
 /// under way leaves it out of its fetch. As with [`remote_tag`], two different calls never have the
 /// same, and no tag of a local call can look like it. It has at most 250 bytes.
-pub fn push_tag(scope: &Scope, function: &FunctionName, tag: Option<&Tag>) -> String {
+pub fn push_tag(scope: &Scope, function: &CallName, tag: Option<&Tag>) -> String {
     format!("{}{}{function}", push_prefix(tag), scope.id_prefix())
+}
+
+/// The routing tag of all calls of a pool, whatever their function: `pool:{namespace}/{tenant}/{pool}`, or
+/// `pool-sha256:{hash}` of that where it would be longer than a tag may be.
+pub fn pool_tag(scope: &Scope, pool: &PoolName) -> String {
+    let tag = format!("pool:{}{pool}", scope.id_prefix());
+    if tag.len() <= MAX_NAME_BYTES { tag } else { format!("pool-sha256:{}", sha256(&tag)) }
 }
 
 /// How [`push_tag`] begins for all functions and tenants: what a node that pushes serves, which
@@ -175,27 +189,30 @@ pub fn start_id(scope: &Scope, key: &str) -> String {
     keyed_id(scope, "start", key)
 }
 
-fn keyed_id(scope: &Scope, kind: &str, key: &str) -> String {
+pub(crate) fn keyed_id(scope: &Scope, kind: &str, key: &str) -> String {
     let is_plain = (1..=MAX_PLAIN_KEY_BYTES).contains(&key.len())
         && !key.chars().any(|c| c.is_control() || c.is_whitespace());
     let prefix = scope.id_prefix();
     if is_plain {
         return format!("{prefix}{kind}:{key}");
     }
-    let hash: String = Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{prefix}{kind}-sha256:{hash}")
+    format!("{prefix}{kind}-sha256:{}", sha256(key))
+}
+
+pub(super) fn sha256(text: &str) -> String {
+    Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use segno::limits::{MAX_INSTANCE_ID_BYTES, MAX_NAME_BYTES};
+    use segno::limits::MAX_INSTANCE_ID_BYTES;
     use std::collections::BTreeSet;
 
     #[test]
     fn remote_tags_have_a_fixed_form_and_fit() {
         let scope = Scope::new("eu", "acme").unwrap();
-        let function = FunctionName::new("send.mail").unwrap();
+        let function = CallName::new("send.mail").unwrap();
         let gpu = Tag::new("gpu").unwrap();
         assert_eq!(remote_tag(&scope, &function, None), "remote:eu/acme/send.mail");
         assert_eq!(remote_tag(&scope, &function, Some(&gpu)), "remote:eu/acme/send.mail#gpu");
@@ -218,12 +235,26 @@ mod tests {
         );
         let longest = "x".repeat(64);
         let (scope, function) =
-            (Scope::new(&longest, &longest).unwrap(), FunctionName::new(longest.as_str()).unwrap());
+            (Scope::new(&longest, &longest).unwrap(), CallName::new(longest.as_str()).unwrap());
         let tag = Tag::new("x".repeat(48)).unwrap();
         for tag in [remote_tag(&scope, &function, Some(&tag)), push_tag(&scope, &function, Some(&tag))] {
             assert_eq!(tag.len(), 250);
             assert!(tag.len() <= MAX_NAME_BYTES);
         }
+    }
+
+    #[test]
+    fn a_pool_has_one_tag_for_all_functions() {
+        let scope = Scope::new("eu", "acme").unwrap();
+        let pool = |name: &str| PoolName::new(name).unwrap();
+        assert_eq!(pool_tag(&scope, &pool("cloud-01")), "pool:eu/acme/cloud-01");
+        let slug = "x".repeat(64);
+        let longest = Scope::new(&slug, &slug).unwrap();
+        let names = ["A".repeat(128), "a".repeat(128), "a".repeat(127), "a".repeat(100)];
+        let tags: BTreeSet<String> = names.iter().map(|name| pool_tag(&longest, &pool(name))).collect();
+        assert_eq!(tags.len(), names.len());
+        assert!(tags.iter().all(|tag| tag.len() <= MAX_NAME_BYTES), "{tags:?}");
+        assert!(tags.iter().any(|tag| tag.starts_with("pool-sha256:")));
     }
 
     #[test]
@@ -245,7 +276,7 @@ mod tests {
         let invocation = Invocation {
             namespace: Namespace::new("eu").unwrap(),
             tenant: Tenant::new("acme").unwrap(),
-            function: FunctionName::new("mail").unwrap(),
+            function: CallName::new("mail").unwrap(),
             input: Payload::from_json(r#"{"a": 1.50}"#).unwrap(),
             route: Route::Remote { tag: Some(Tag::new("gpu").unwrap()) },
             retry: Retry::never(),
@@ -272,5 +303,11 @@ mod tests {
             assert!(read.settle.is_some(), "{stored}");
             assert_eq!(serde_json::to_string(&read).unwrap(), stored);
         }
+        let pooled = expected
+            .replace(r#"{"remote":{"tag":"gpu"}}"#, r#"{"pool":{"pool":"Cloud-01"}}"#)
+            .replace(r#""mail""#, r#""New-EntraUser""#);
+        let read: Invocation = serde_json::from_str(&pooled).unwrap();
+        assert_eq!(read.routing_tag().as_deref(), Some("pool:eu/acme/Cloud-01"));
+        assert_eq!(serde_json::to_string(&read).unwrap(), pooled);
     }
 }

@@ -87,11 +87,12 @@ impl Functions {
                 return Err(Failure::application(RECOVERED).non_retryable());
             }
         }
-        let function = self.function_of(&call.scope(), &call.function).await?;
+        let name = call.function.in_catalogue().map_err(|error| failure(&error))?;
+        let function = self.function_of(&call.scope(), &name).await?;
         let inner = &self.inner;
         let timeout = call.timeout_ms.map(Duration::from_millis);
         match &function.executor {
-            Executor::Rust(_) => inner.run_rust(ctx, call, timeout).await,
+            Executor::Rust(_) => inner.run_rust(ctx, &name, call.input, timeout).await,
             Executor::Process(settings) => {
                 let (clock, store) = (&*inner.clock, &*inner.store);
                 let tool = Tool { settings, ctx: &ctx, timeout, clock, store };
@@ -143,24 +144,25 @@ impl Inner {
     async fn run_rust(
         self: &Arc<Self>,
         ctx: ActivityContext,
-        call: Call,
+        function: &FunctionName,
+        input: Payload,
         timeout: Option<Duration>,
     ) -> Result<Payload, Failure> {
-        let Some(code) = self.code.get(&call.function) else {
-            return Err(failure(&FunctionError::Unknown { function: call.function.to_string() }));
+        let Some(code) = self.code.get(function) else {
+            return Err(failure(&FunctionError::Unknown { function: function.to_string() }));
         };
-        let work = code(ctx, call.input);
+        let work = code(ctx, input);
         let Some(timeout) = timeout else { return work.await };
         clock::timeout(&*self.clock, timeout, work).await.unwrap_or_else(|| {
             let ms = clock::duration_ms(timeout);
-            let message = format!("function {} took longer than {ms} ms", call.function);
+            let message = format!("function {function} took longer than {ms} ms");
             Err(Failure::new(Category::Timeout, message).code("attempt-timeout"))
         })
     }
 }
 
 /// An error of the catalogue that an attempt met. Trying again gives the same answer.
-fn failure(error: &FunctionError) -> Failure {
+pub(super) fn failure(error: &FunctionError) -> Failure {
     Failure::new(Category::Configuration, error.to_string()).code(error.code())
 }
 
@@ -168,7 +170,7 @@ async fn call(ctx: &Context, invocation: Invocation) -> Result<Payload, Failure>
     let tag = invocation.routing_tag();
     let margin = match invocation.route {
         Route::Local { .. } => TIMEOUT_MARGIN,
-        Route::Remote { .. } | Route::Push { .. } => Duration::ZERO,
+        Route::Remote { .. } | Route::Push { .. } | Route::Pool { .. } => Duration::ZERO,
     };
     let call = Call {
         namespace: invocation.namespace,

@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::names::{FunctionName, Scope};
+use segno::limits::MAX_LABEL_VALUE_BYTES;
+
+use super::invocation::sha256;
+use super::names::{CallName, FunctionName, Scope};
 
 /// Label with the function of a call, behind the prefix of its scope: one tenant's calls of one function are one value, so
 /// finding them does not walk over those of others.
@@ -24,11 +27,14 @@ pub enum Trigger {
     Schedule,
     /// A payload of a webhook.
     Hook,
+    /// A step of a runbook.
+    Runbook,
 }
 
 impl Trigger {
     /// All of them.
-    pub const ALL: [Trigger; 4] = [Trigger::Call, Trigger::Action, Trigger::Schedule, Trigger::Hook];
+    pub const ALL: [Trigger; 5] =
+        [Trigger::Call, Trigger::Action, Trigger::Schedule, Trigger::Hook, Trigger::Runbook];
 
     /// The name, as it is stored and shown.
     pub fn as_str(self) -> &'static str {
@@ -37,6 +43,7 @@ impl Trigger {
             Trigger::Action => "action",
             Trigger::Schedule => "schedule",
             Trigger::Hook => "hook",
+            Trigger::Runbook => "runbook",
         }
     }
 
@@ -63,7 +70,19 @@ impl fmt::Display for Trigger {
 impl FunctionName {
     /// The label of the instances that run it for a scope.
     pub fn label(&self, scope: &Scope) -> (String, String) {
-        (FUNCTION_LABEL.to_owned(), format!("{}{self}", scope.id_prefix()))
+        CallName::from(self.clone()).label(scope)
+    }
+}
+
+impl CallName {
+    /// The label of the instances that run it for a scope. Where the value would be longer than one may be, it ends in
+    /// `sha256:{hash}`, which no name can be.
+    pub fn label(&self, scope: &Scope) -> (String, String) {
+        let prefix = scope.id_prefix();
+        let plain = format!("{prefix}{self}");
+        let fits = plain.len() <= MAX_LABEL_VALUE_BYTES;
+        let value = if fits { plain } else { format!("{prefix}sha256:{}", sha256(self.as_str())) };
+        (FUNCTION_LABEL.to_owned(), value)
     }
 }
 
@@ -86,9 +105,12 @@ mod tests {
 
     #[test]
     fn the_longest_names_fit_into_a_label() {
-        use segno::limits::MAX_LABEL_VALUE_BYTES;
         let longest = "x".repeat(64);
         let scope = Scope::new(&longest, &longest).unwrap();
-        assert!(FunctionName::new(longest).unwrap().label(&scope).1.len() <= MAX_LABEL_VALUE_BYTES);
+        let value = |name: String| CallName::new(name).unwrap().label(&scope).1;
+        assert!(FunctionName::new(longest.as_str()).unwrap().label(&scope).1.ends_with(&longest));
+        let values = [value("X".repeat(126)), value("X".repeat(127)), value("X".repeat(128))];
+        assert!(values.iter().all(|value| value.len() <= MAX_LABEL_VALUE_BYTES && scope.owns(value)));
+        assert!(values[0].ends_with('X') && values[1] != values[2], "{values:?}");
     }
 }

@@ -12,6 +12,21 @@ pub const MAX_SLUG_BYTES: usize = 64;
 /// Longest tag in bytes: a remote routing tag has to fit into 256 with three slugs before it.
 pub const MAX_TAG_BYTES: usize = 48;
 
+/// Longest name of a pool, or of a function in a pool, in bytes.
+pub const MAX_POOL_NAME_BYTES: usize = 128;
+
+/// Most entries of a pool's allow-list.
+pub const MAX_POOL_FUNCTIONS: usize = 1_000;
+
+/// Most pools that the workers of a namespace and tenant may announce.
+pub const MAX_ANNOUNCED_POOLS: usize = 1_000;
+
+/// Most calls of a pool per second.
+pub const MAX_POOL_CALLS_PER_SECOND: f64 = 10_000.0;
+
+/// Longest reason of a pause in bytes.
+pub const MAX_PAUSE_REASON_BYTES: usize = 1_024;
+
 /// Longest description in bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 

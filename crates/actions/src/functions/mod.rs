@@ -48,12 +48,14 @@ pub use catalogue::{Functions, Origin, VersionedFunction};
 pub use duration::HumanDuration;
 pub use error::FunctionError;
 pub use function::{Executor, Function, RetryPolicy};
+pub(crate) use invocation::keyed_id;
 pub use invocation::{
-    Call, Invocation, Route, invocation_id, push_prefix, push_tag, remote_tag, shared_push_tag, start_id,
+    Call, Invocation, Route, invocation_id, pool_tag, push_prefix, push_tag, remote_tag, shared_push_tag,
+    start_id,
 };
 pub use invoke::{FUNCTION, INVOKE, is_built_in};
 pub use labels::{FUNCTION_LABEL, TRIGGER_LABEL, Trigger};
-pub use names::{FunctionName, HookName, Namespace, Scope, Tag, Tenant};
+pub use names::{CallName, FunctionName, HookName, Letters, Namespace, PoolName, Scope, Tag, Tenant};
 pub use policy::StoredPolicy;
 pub use prepare::InvokeRequest;
 pub use process::{FunctionLog, LogKey};

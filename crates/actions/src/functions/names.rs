@@ -1,4 +1,4 @@
-//! Slugs: names that can stand in ids, tags and paths without being escaped.
+//! Names that can stand in ids, tags and paths without being escaped: slugs, and names of pools, which keep their case.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,13 +6,35 @@ use std::str::FromStr;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::error::FunctionError;
-use super::limits::{MAX_SLUG_BYTES, MAX_TAG_BYTES};
+use super::limits::{MAX_POOL_NAME_BYTES, MAX_SLUG_BYTES, MAX_TAG_BYTES};
 
 /// How much of a bad name an error shows.
 const SHOWN_CHARS: usize = 80;
 
-fn check(what: &'static str, text: &str, max_bytes: usize) -> Result<(), FunctionError> {
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
+/// Which letters a name may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Letters {
+    /// Lowercase letters of ASCII.
+    Lowercase,
+    /// Letters of ASCII in either case, which makes a difference.
+    AnyCase,
+}
+
+impl fmt::Display for Letters {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Letters::Lowercase => "lowercase letters",
+            Letters::AnyCase => "letters",
+        })
+    }
+}
+
+fn check(what: &'static str, text: &str, letters: Letters, max_bytes: usize) -> Result<(), FunctionError> {
+    let is_letter = |c: char| match letters {
+        Letters::Lowercase => c.is_ascii_lowercase(),
+        Letters::AnyCase => c.is_ascii_alphabetic(),
+    };
+    let allowed = |c: char| is_letter(c) || c.is_ascii_digit() || matches!(c, '-' | '_' | '.');
     let problem = if text.is_empty() {
         "it is empty".to_owned()
     } else if text.len() > max_bytes {
@@ -28,12 +50,13 @@ fn check(what: &'static str, text: &str, max_bytes: usize) -> Result<(), Functio
         what,
         text: text.chars().take(SHOWN_CHARS).collect(),
         problem,
+        letters,
         max_bytes,
     })
 }
 
-macro_rules! slug {
-    ($(#[doc = $doc:literal])+ $name:ident, $what:literal, $max_bytes:expr) => {
+macro_rules! name {
+    ($(#[doc = $doc:literal])+ $name:ident, $what:literal, $letters:expr, $max_bytes:expr) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(transparent)]
@@ -46,7 +69,7 @@ macro_rules! slug {
             /// `invalid-function-name`, which says what is allowed.
             pub fn new(text: impl Into<String>) -> Result<Self, FunctionError> {
                 let text = text.into();
-                check($what, &text, $max_bytes)?;
+                check($what, &text, $letters, $max_bytes)?;
                 Ok($name(text))
             }
 
@@ -78,25 +101,51 @@ macro_rules! slug {
     };
 }
 
-slug! {
+name! {
     /// The name of a function, unique within a namespace and tenant.
-    FunctionName, "function name", MAX_SLUG_BYTES
+    FunctionName, "function name", Letters::Lowercase, MAX_SLUG_BYTES
 }
-slug! {
+name! {
     /// The name of a webhook's route, unique within a namespace and tenant.
-    HookName, "route name", MAX_SLUG_BYTES
+    HookName, "route name", Letters::Lowercase, MAX_SLUG_BYTES
 }
-slug! {
+name! {
     /// A namespace.
-    Namespace, "namespace", MAX_SLUG_BYTES
+    Namespace, "namespace", Letters::Lowercase, MAX_SLUG_BYTES
 }
-slug! {
+name! {
     /// A tenant of a namespace.
-    Tenant, "tenant", MAX_SLUG_BYTES
+    Tenant, "tenant", Letters::Lowercase, MAX_SLUG_BYTES
 }
-slug! {
+name! {
     /// A tag that says which workers take a call.
-    Tag, "tag", MAX_TAG_BYTES
+    Tag, "tag", Letters::Lowercase, MAX_TAG_BYTES
+}
+
+name! {
+    /// The name of a pool of workers. It keeps its case.
+    PoolName, "pool name", Letters::AnyCase, MAX_POOL_NAME_BYTES
+}
+name! {
+    /// The name of a function as a call has it: one of the catalogue, or one that only the workers of a pool know, which
+    /// keeps its case (`New-EntraUser`). Every [`FunctionName`] is one.
+    CallName, "name of a function in a pool", Letters::AnyCase, MAX_POOL_NAME_BYTES
+}
+
+impl From<FunctionName> for CallName {
+    fn from(name: FunctionName) -> Self {
+        CallName(name.0)
+    }
+}
+
+impl CallName {
+    /// The function of the catalogue with this name.
+    ///
+    /// # Errors
+    /// `invalid-function-name` when no function of the catalogue can have it.
+    pub fn in_catalogue(&self) -> Result<FunctionName, FunctionError> {
+        FunctionName::new(self.as_str())
+    }
 }
 
 /// Whose resources: a namespace and a tenant. Both are `default` unless said otherwise.
@@ -159,6 +208,22 @@ mod tests {
             assert_eq!(error.code(), "invalid-function-name");
             let text = error.to_string();
             assert!(text.contains(says) && text.contains("lowercase letters, digits"), "{bad:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn names_of_pools_keep_their_case() {
+        for good in ["New-EntraUser", "cloud-01", "A.b_c", "7", &"X".repeat(128)] {
+            assert_eq!(PoolName::new(good).unwrap().as_str(), good);
+            assert_eq!(CallName::new(good).unwrap().as_str(), good);
+        }
+        assert_ne!(PoolName::new("a").unwrap(), PoolName::new("A").unwrap());
+        let longest = FunctionName::new("x".repeat(64)).unwrap();
+        assert_eq!(CallName::from(longest.clone()).in_catalogue().unwrap(), longest);
+        assert!(CallName::new("Send").unwrap().in_catalogue().is_err());
+        for bad in ["", "a b", "a/b", "a:b", "-x", "Grüße", &"x".repeat(129)] {
+            let error = PoolName::new(bad).unwrap_err().to_string();
+            assert!(error.contains("1 to 128 letters, digits"), "{bad:?}: {error}");
         }
     }
 

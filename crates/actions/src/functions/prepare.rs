@@ -112,7 +112,7 @@ impl Functions {
         Ok(Invocation {
             namespace: scope.namespace.clone(),
             tenant: scope.tenant.clone(),
-            function: request.function,
+            function: request.function.into(),
             input: request.input,
             route,
             retry: retry.map_or_else(Retry::never, RetryPolicy::to_retry),

@@ -8,12 +8,13 @@ use segno::{Category, Failure, Payload};
 use super::catalogue::Functions;
 use super::function::Executor;
 use super::http::{self, HttpCall};
-use super::names::{FunctionName, Scope};
+use super::invoke::failure;
+use super::names::{CallName, Scope};
 
 /// What is handed to a worker.
 pub struct PushDelivery<'a> {
     /// The function.
-    pub function: &'a FunctionName,
+    pub function: &'a CallName,
     /// The same for every attempt and delivery of the call.
     pub idempotency_key: &'a str,
     /// What the worker gets to see.
@@ -37,7 +38,8 @@ impl Functions {
     /// # Errors
     /// Failures as of the executor `http`; `function-is-remote` when the function is not pushed any more.
     pub async fn push(&self, scope: &Scope, delivery: PushDelivery<'_>) -> Result<Pushed, Failure> {
-        let function = self.function_of(scope, delivery.function).await?;
+        let name = delivery.function.in_catalogue().map_err(|error| failure(&error))?;
+        let function = self.function_of(scope, &name).await?;
         let push = match function.executor {
             Executor::Remote(remote) => remote.push,
             _ => None,

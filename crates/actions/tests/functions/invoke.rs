@@ -198,7 +198,7 @@ fn a_remote_call_waits_under_its_tag_for_a_worker() {
         let instance = world.calling(invocation).await.unwrap().instance;
         let queue = WorkQueue::builder(world.env.store().clone()).clock(clock).build().unwrap();
         let fetch = FetchWork {
-            tags: TagFilter::tags([remote_tag(&scope, &name("far"), Some(&gpu))]),
+            tags: TagFilter::tags([remote_tag(&scope, &name("far").into(), Some(&gpu))]),
             max_items: 10,
             lease: Duration::from_secs(60),
             wait: Duration::from_secs(60),
@@ -207,7 +207,7 @@ fn a_remote_call_waits_under_its_tag_for_a_worker() {
         let leased = queue.fetch(fetch).await.unwrap().remove(0);
         assert_eq!(leased.activity.name, FUNCTION.name());
         let call: Call = leased.activity.input.decode().unwrap();
-        assert_eq!((call.function, call.input.as_str()), (name("far"), r#"{"n":1}"#));
+        assert_eq!((call.function, call.input.as_str()), (name("far").into(), r#"{"n":1}"#));
         assert_eq!((call.namespace, call.tenant), (scope.namespace, scope.tenant));
         queue.complete(&leased.lease, Payload::encode(&"done").unwrap()).await.unwrap();
         assert_eq!(client.result(INVOKE, instance).await.unwrap().as_str(), "\"done\"");

@@ -9,6 +9,7 @@
 mod catalogue;
 mod http;
 mod invoke;
+mod pools;
 mod process;
 mod schema;
 mod secrets;

@@ -10,6 +10,7 @@ mod instances;
 mod invocations;
 mod keys;
 mod page;
+mod pools;
 mod recurring;
 mod retry;
 mod stream;

@@ -131,6 +131,8 @@ pub enum RemoteCommand {
     Functions(Functions),
     /// Look after webhooks.
     Hook(Hook),
+    /// List, show, pause and resume pools of workers.
+    Pool(Pools),
     /// Look after what was given up: messages, turns and activities.
     #[command(name = "dead-letters")]
     DeadLetters(DeadLettersArguments),
@@ -439,6 +441,9 @@ pub struct Invoke {
     /// Only workers with this tag take it.
     #[arg(long)]
     pub tag: Option<String>,
+    /// Workers of this pool run it.
+    #[arg(long, conflicts_with = "tag")]
+    pub pool: Option<String>,
     /// Attempts in all.
     #[arg(long)]
     pub attempts: Option<u32>,
@@ -460,6 +465,56 @@ pub struct Invoke {
     /// Which server.
     #[command(flatten)]
     pub connection: Connection,
+}
+
+/// What to do with pools.
+#[derive(Debug, Args)]
+pub struct Pools {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: PoolsVerb,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
+/// What to do with pools.
+#[derive(Debug, Subcommand)]
+pub enum PoolsVerb {
+    /// List pools with their workers and state.
+    #[command(after_help = "Example:\n  segno pool list")]
+    List {
+        /// How many.
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show a pool, its functions and its workers.
+    #[command(after_help = "Example:\n  segno pool show cloud-01")]
+    Show {
+        /// Its name.
+        name: String,
+    },
+    /// Pause a pool: its calls wait until it is resumed.
+    #[command(after_help = "Example:\n  segno pool pause cloud-01 --reason maintenance")]
+    Pause {
+        /// Its name.
+        name: String,
+        /// Why, for people.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Resume a paused or throttled pool.
+    #[command(after_help = "Example:\n  segno pool resume cloud-01")]
+    Resume {
+        /// Its name.
+        name: String,
+    },
+    /// Forget a pool that its workers have announced.
+    #[command(after_help = "Example:\n  segno pool delete cloud-01")]
+    Delete {
+        /// Its name.
+        name: String,
+    },
 }
 
 /// What to do with functions.

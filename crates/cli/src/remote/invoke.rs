@@ -16,6 +16,7 @@ pub async fn run(arguments: Invoke, output: &Output) -> Result<(), Failure> {
     let request = Request {
         key: arguments.call_key,
         tag: arguments.tag,
+        pool: arguments.pool,
         timeout: arguments.attempt_timeout.map(|time| time.to_string()),
         deadline: arguments.deadline.map(|time| time.to_string()),
         retry: arguments.attempts.map(|attempts| RetryPolicy {

@@ -12,6 +12,7 @@ mod history;
 mod hook;
 mod invoke;
 mod list;
+mod pool;
 mod profiles;
 mod show;
 pub mod start;
@@ -47,6 +48,7 @@ pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure>
         RemoteCommand::Invoke(arguments) => invoke::run(arguments, output).await,
         RemoteCommand::Functions(arguments) => functions::run(arguments, output).await,
         RemoteCommand::Hook(arguments) => hook::run(arguments, output).await,
+        RemoteCommand::Pool(arguments) => pool::run(arguments, output).await,
         RemoteCommand::Tree(arguments) => tree::run(arguments, output).await,
         RemoteCommand::Executions(arguments) => executions::run(arguments, output).await,
         RemoteCommand::Audit(arguments) => audit::run(arguments, output).await,

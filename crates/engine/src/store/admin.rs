@@ -108,6 +108,17 @@ impl QueueDepths {
     }
 }
 
+/// An activity of an instance in the worker queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueuedActivity {
+    /// The execution that wants it.
+    pub execution_id: u64,
+    /// The activity.
+    pub activity_id: u64,
+    /// How it stands.
+    pub work: QueuedWork,
+}
+
 /// An activity in the worker queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QueuedWork {
@@ -330,6 +341,10 @@ pub trait ProviderAdmin: Send + Sync + 'static {
         &self,
         activity: &ScheduledActivityIdentifier,
     ) -> Result<Option<QueuedWork>, ProviderError>;
+
+    /// How the activities of an instance stand in the worker queue, by execution and activity; none when the instance is
+    /// unknown. A lock whose time is over counts no more.
+    async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError>;
 
     /// What is known of an execution.
     ///

@@ -26,7 +26,7 @@ mod watch_until;
 pub use admin::{
     DeleteInstanceResult, ExecutionInfo, HistoryPage, HistoryQuery, InstanceCursor, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult,
-    QueueDepths, QueuePlace, QueuedWork, SystemMetrics,
+    QueueDepths, QueuePlace, QueuedActivity, QueuedWork, SystemMetrics,
 };
 pub use error::{ErrorKind, ProviderError, WriteOutcome};
 pub(crate) use filter::ENGINE_VERSION;

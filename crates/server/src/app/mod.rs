@@ -25,6 +25,7 @@ use segno::store::Store;
 use segno::work::WorkQueue;
 use segno_actions::functions::Functions;
 use segno_actions::hooks::Hooks;
+use segno_actions::pools::Pools;
 use segno_actions::recurring::RecurringActions;
 use tokio_util::sync::CancellationToken;
 
@@ -44,8 +45,8 @@ pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
-    BulkChange, CallFound, InstanceFilter, NewInstance, Restarting, Sent, Start, Tenant, TenantChange,
-    TenantListener,
+    BulkChange, CallFound, InstanceFilter, NewInstance, PoolFetch, Restarting, Sent, Start, Tenant,
+    TenantChange, TenantListener,
 };
 
 /// What every route needs. Cheap to clone.
@@ -88,6 +89,7 @@ pub struct Resources {
     store: Arc<dyn Store>,
     client: Client,
     functions: Functions,
+    pools: Pools,
     hooks: Hooks,
     recurring: RecurringActions,
     work: WorkQueue,
@@ -106,6 +108,8 @@ pub struct ResourceParts {
     pub client: Client,
     /// Functions, configured and stored.
     pub functions: Functions,
+    /// Pools of workers.
+    pub pools: Pools,
     /// Webhooks.
     pub hooks: Hooks,
     /// Recurring actions.
@@ -124,10 +128,34 @@ pub struct ResourceParts {
 
 impl From<ResourceParts> for Resources {
     fn from(parts: ResourceParts) -> Self {
-        let ResourceParts { store, client, functions, hooks, recurring, work, seal, presence, hub, keys } =
-            parts;
+        let ResourceParts {
+            store,
+            client,
+            functions,
+            pools,
+            hooks,
+            recurring,
+            work,
+            seal,
+            presence,
+            hub,
+            keys,
+        } = parts;
         let readiness = Readiness::default();
-        Resources { store, client, functions, hooks, recurring, work, seal, presence, hub, keys, readiness }
+        Resources {
+            store,
+            client,
+            functions,
+            pools,
+            hooks,
+            recurring,
+            work,
+            seal,
+            presence,
+            hub,
+            keys,
+            readiness,
+        }
     }
 }
 

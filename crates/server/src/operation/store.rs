@@ -13,7 +13,7 @@ use segno::store::{
     Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
     NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuedWork, Record, RecordBatch, Records,
+    PruneOptions, PruneResult, QueueDepths, QueuedActivity, QueuedWork, Record, RecordBatch, Records,
     ScheduledActivityIdentifier, Store, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
     WriteOutcome,
 };
@@ -261,6 +261,10 @@ impl ProviderAdmin for TrackedStore {
         activity: &ScheduledActivityIdentifier,
     ) -> Result<Option<QueuedWork>, ProviderError> {
         self.inner.queued_activity(activity).await
+    }
+
+    async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {
+        self.inner.queued_activities(instance).await
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

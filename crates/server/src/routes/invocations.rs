@@ -6,8 +6,9 @@ use axum::extract::State;
 use axum::response::Response;
 use segno::event::EventKind;
 use segno_actions::functions::{
-    FunctionError, HumanDuration, INVOKE, Invocation, InvokeRequest, RetryPolicy, Tag,
+    CallName, FunctionError, HumanDuration, INVOKE, Invocation, InvokeRequest, PoolName, RetryPolicy, Tag,
 };
+use segno_actions::pools::PoolCall;
 use segno_api::instance::Started;
 use segno_api::invocation::{self as wire, Invoke};
 
@@ -45,7 +46,10 @@ pub async fn invoke(
     // A repeated request must find what its first try made, so its key follows from the idempotency key.
     let key = request.key.clone().or_else(|| repeat.id().map(str::to_owned));
     let key = key.unwrap_or_else(|| app.ids.new_uuid().to_string());
-    let prepared = tenant.prepare(read(request, &tenant)?).await;
+    let prepared = match request.pool.is_some() {
+        true => tenant.prepare_pool_call(read_pool_call(request, &tenant)?).await,
+        false => tenant.prepare(read(request, &tenant)?).await,
+    };
     let invocation = prepared.map_err(|error| tenant.refused(error))?;
     let start = tenant.start_of_call(&key, &invocation, labels)?;
     if let Some(answer) = answer_once(&app, &tenant, &repeat, (&start, &trace), wait).await? {
@@ -65,6 +69,23 @@ fn read(request: Invoke, tenant: &Tenant) -> Result<InvokeRequest, Refusal> {
         input: view::payload("input", &request.input)?,
         function: request.function.parse().map_err(refused)?,
         tag: request.tag.map(Tag::new).transpose().map_err(refused)?,
+        retry: request.retry.map(read_retry).transpose()?,
+        timeout: duration("timeout", request.timeout)?,
+        deadline: duration("deadline", request.deadline)?,
+        heartbeat_timeout: duration("heartbeat_timeout", request.heartbeat_timeout)?,
+    })
+}
+
+/// The same for a call through a pool.
+fn read_pool_call(request: Invoke, tenant: &Tenant) -> Result<PoolCall, Refusal> {
+    let refused = |error: FunctionError| tenant.refused(error);
+    if request.tag.is_some() {
+        return Err(Refusal::field("tag", "cannot be used with pool; any worker of the pool takes the call"));
+    }
+    Ok(PoolCall {
+        pool: PoolName::new(request.pool.unwrap_or_default()).map_err(refused)?,
+        function: CallName::new(request.function).map_err(refused)?,
+        input: view::payload("input", &request.input)?,
         retry: request.retry.map(read_retry).transpose()?,
         timeout: duration("timeout", request.timeout)?,
         deadline: duration("deadline", request.deadline)?,

@@ -13,6 +13,7 @@ mod keys;
 mod page;
 pub(crate) mod paging;
 mod partial;
+mod pools;
 mod recurring;
 mod sse;
 mod system;
@@ -81,6 +82,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(workers::list))
         .routes(routes!(dead_letters::list))
         .routes(routes!(dead_letters::get))
+        .routes(routes!(pools::list))
+        .routes(routes!(pools::get))
         .routes(routes!(actions::list))
         .routes(routes!(actions::get))
         .routes(routes!(recurring::manage::list))
@@ -102,6 +105,9 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(dead_letters::resubmit))
         .routes(routes!(dead_letters::discard))
         .routes(routes!(functions::put, functions::delete))
+        .routes(routes!(pools::pause))
+        .routes(routes!(pools::resume))
+        .routes(routes!(pools::delete))
         .routes(routes!(hooks::declare::put, hooks::declare::patch, hooks::declare::delete))
         .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
         .routes(routes!(hooks::payloads::replay));

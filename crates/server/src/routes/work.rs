@@ -11,13 +11,14 @@ use axum::http::StatusCode;
 use segno::limits::{MAX_LEASE, MIN_LEASE};
 use segno::work as engine;
 use segno::{Category, Failure};
-use segno_actions::functions::{FunctionName, Tag};
+use segno_actions::functions::limits::MAX_POOL_FUNCTIONS;
+use segno_actions::functions::{CallName, FunctionError, FunctionName, PoolName, Tag};
 use segno_api::work::{
     CompleteWork, FailWork, FailureCategory, FetchWork, FetchedWork, Heartbeat, HeartbeatAnswer, ReleaseWork,
 };
 
 use super::instances::view;
-use crate::app::Tenant;
+use crate::app::{PoolFetch, Tenant};
 use crate::extract::{Body, wait_of};
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
@@ -40,20 +41,49 @@ const MAX_WORKER_BYTES: usize = 128;
     (status = 200, body = FetchedWork),
 ))]
 pub async fn fetch(tenant: Tenant, Body(request): Body<FetchWork>) -> Result<Json<FetchedWork>, Refusal> {
+    if let Some(pool) = &request.pool {
+        let asked = read_pool(&request, pool)?;
+        return Ok(Json(FetchedWork { items: tenant.fetch_pool_work(&request.worker, asked).await? }));
+    }
     let asked = read(&request, &tenant)?;
-    let wanted = Asked { functions: &request.functions, tags: &request.tags, untagged: request.untagged };
-    tenant.note_worker(&request.worker, wanted);
+    let (functions, tags, untagged) = (&request.functions, &request.tags, request.untagged);
+    tenant.note_worker(&request.worker, Asked { functions, tags, untagged, pool: None });
     Ok(Json(FetchedWork { items: tenant.fetch_work(&request.worker, asked).await? }))
+}
+
+/// What a worker of a pool asks for.
+fn read_pool(request: &FetchWork, pool: &str) -> Result<PoolFetch, Refusal> {
+    check_worker(&request.worker)?;
+    within("functions", request.functions.len(), 0, MAX_POOL_FUNCTIONS)?;
+    within("max_items", request.max_items, 1, MAX_ITEMS)?;
+    if !request.tags.is_empty() || !request.untagged {
+        return Err(Refusal::field("tags", "cannot be used with pool; a worker gets all calls of its pool"));
+    }
+    let functions: Result<Vec<CallName>, FunctionError> =
+        request.functions.iter().map(CallName::new).collect();
+    Ok(PoolFetch {
+        pool: PoolName::new(pool).map_err(wrong("pool"))?,
+        functions: functions.map_err(wrong("functions"))?,
+        max_items: request.max_items,
+        lease: lease_of("lease_ms", request.lease_ms)?,
+        wait: wait_of(Some(request.wait_ms))?,
+    })
+}
+
+fn within(field: &str, count: usize, least: usize, most: usize) -> Result<(), Refusal> {
+    match (least..=most).contains(&count) {
+        true => Ok(()),
+        false => Err(Refusal::field(field, format!("must be {least} to {most}, not {count}"))),
+    }
+}
+
+fn wrong(field: &'static str) -> impl Fn(FunctionError) -> Refusal {
+    move |error| Refusal::field(field, error.to_string())
 }
 
 /// What the engine is asked for.
 fn read(request: &FetchWork, tenant: &Tenant) -> Result<engine::FetchWork, Refusal> {
     check_worker(&request.worker)?;
-    let within = |field: &str, count: usize, least: usize, most: usize| match (least..=most).contains(&count)
-    {
-        true => Ok(()),
-        false => Err(Refusal::field(field, format!("must be {least} to {most}, not {count}"))),
-    };
     within("functions", request.functions.len(), 1, MAX_FUNCTIONS)?;
     within("tags", request.tags.len(), 0, MAX_TAGS)?;
     within("max_items", request.max_items, 1, MAX_ITEMS)?;
@@ -63,9 +93,6 @@ fn read(request: &FetchWork, tenant: &Tenant) -> Result<engine::FetchWork, Refus
             "is empty and untagged is false, so nothing could be fetched; name a tag",
         ));
     }
-    let wrong = |field: &'static str| {
-        move |error: segno_actions::functions::FunctionError| Refusal::field(field, error.to_string())
-    };
     let tags: Vec<Tag> =
         request.tags.iter().map(Tag::new).collect::<Result<_, _>>().map_err(wrong("tags"))?;
     let mut routing_tags = BTreeSet::new();
@@ -157,6 +184,16 @@ fn failure(request: FailWork) -> Result<Failure, Refusal> {
     let mut failure = Failure::new(category, request.message);
     failure.code = request.code;
     failure.retryable = request.retryable.unwrap_or(failure.retryable);
+    if let Some(after_ms) = request.retry_after_ms {
+        let after = Duration::from_millis(after_ms);
+        if after > MAX_LEASE {
+            return Err(Refusal::field(
+                "retry_after_ms",
+                format!("must be at most {}", MAX_LEASE.as_millis()),
+            ));
+        }
+        failure = failure.retry_after(after);
+    }
     let details = request.details.as_ref();
     failure.details = details.map(|details| view::payload("details", details)).transpose()?;
     Ok(failure)

@@ -289,6 +289,7 @@ mod tests {
             ("actions.rs", include_str!("actions.rs")),
             ("functions.rs", include_str!("functions.rs")),
             ("hooks.rs", include_str!("hooks.rs")),
+            ("pools.rs", include_str!("pools.rs")),
         ] {
             assert!(!text.contains(&hides), "{file} has {hides}");
         }

@@ -5,6 +5,7 @@
 //! | `actions` | actions and recurring actions |
 //! | `functions` | functions, and what stored ones may do |
 //! | `hooks` | webhooks |
+//! | `pools` | pools of workers |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
 //!
 //! `docs/guide/server.md` lists every setting.
@@ -13,6 +14,7 @@ mod actions;
 mod functions;
 mod hooks;
 mod layers;
+mod pools;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -22,7 +24,8 @@ use std::time::Duration;
 use axum::http::Uri;
 use segno::store::TagFilter;
 use segno::{Retention, RuntimeOptions};
-use segno_actions::functions::{Function, FunctionName};
+use segno_actions::functions::{Function, FunctionName, PoolName};
+use segno_actions::pools::Pool;
 use segno_stores::StoreUrl;
 use serde::{Deserialize, Serialize};
 
@@ -90,6 +93,9 @@ pub struct Settings {
     /// Functions of the configuration, which every namespace and tenant sees.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub functions: BTreeMap<FunctionName, Function>,
+    /// Pools of workers, which every namespace and tenant has.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub pools: BTreeMap<PoolName, Pool>,
     /// What functions may do that came in through the API.
     pub stored_functions: StoredFunctionSettings,
 }
@@ -264,6 +270,7 @@ impl Settings {
     pub fn check(&self) -> Result<(), SettingsError> {
         self.store_url()?;
         self.check_functions()?;
+        self.check_pools()?;
         self.check_actions()?;
         self.check_hooks()?;
         self.telemetry.check()?;

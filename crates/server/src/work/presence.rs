@@ -38,12 +38,16 @@ const MAX_WRITTEN_LEASES: usize = 1_000;
 /// Most workers of other nodes that a question about one call looks at.
 const MAX_SEARCHED: usize = 1_000;
 
+/// Workers that are read at once.
+const PAGE: usize = 500;
+
 /// A worker as a node knows it.
 #[derive(Default)]
 struct Known {
     functions: Vec<String>,
     tags: Vec<String>,
     takes_untagged: bool,
+    pool: Option<String>,
     seen_at_ms: u64,
     /// By the number of the lock.
     leases: HashMap<u64, KnownLease>,
@@ -84,6 +88,8 @@ struct StoredWorker {
     tags: Vec<String>,
     #[serde(default = "yes")]
     takes_untagged: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pool: Option<String>,
     in_flight: u64,
     seen_at_ms: u64,
     node: String,
@@ -99,7 +105,8 @@ fn yes() -> bool {
 impl StoredWorker {
     /// Whether it asks for calls of a function, with the tag if there is one.
     fn takes(&self, function: &str, tag: Option<&str>) -> bool {
-        self.functions.iter().any(|own| own == function)
+        self.pool.is_none()
+            && self.functions.iter().any(|own| own == function)
             && tag.map_or(self.takes_untagged, |tag| self.tags.iter().any(|own| own == tag))
     }
 }
@@ -113,6 +120,8 @@ pub struct Asked<'a> {
     pub tags: &'a [String],
     /// Whether it takes calls without a tag.
     pub untagged: bool,
+    /// The pool that it belongs to: it takes the calls of that and no others.
+    pub pool: Option<&'a str>,
 }
 
 /// The workers of a node, by what all ids of their scope begin with, and by name.
@@ -138,7 +147,27 @@ impl Presence {
             known.functions = asked.functions.to_vec();
             known.tags = asked.tags.to_vec();
             known.takes_untagged = asked.untagged;
+            known.pool = asked.pool.map(str::to_owned);
         });
+    }
+
+    /// All workers of a scope that can be read, by name, as far as a node remembers any.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn all(&self, scope: &Scope) -> Result<Vec<Worker>, ProviderError> {
+        let mut found: Vec<Worker> = Vec::new();
+        let mut after: Option<String> = None;
+        while found.len() < MAX_WORKERS {
+            let page = self.list(scope, after.as_deref(), PAGE).await?;
+            after = page.last().map(|(cursor, _)| cursor.clone());
+            let is_last = page.len() < PAGE;
+            found.extend(page.into_iter().filter_map(|(_, row)| row.readable()));
+            if is_last {
+                break;
+            }
+        }
+        Ok(found)
     }
 
     /// A worker holds a lease, or holds it for longer.
@@ -241,18 +270,35 @@ impl Presence {
         function: &str,
         tag: Option<&str>,
     ) -> Result<Announced, ProviderError> {
+        self.count(scope, |worker| worker.takes(function, tag)).await
+    }
+
+    /// How many workers of a scope ask for calls of a pool.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn announced_to_pool(&self, scope: &Scope, pool: &str) -> Result<Announced, ProviderError> {
+        self.count(scope, |worker| worker.pool.as_deref() == Some(pool)).await
+    }
+
+    /// How many workers of a scope are such, each name once.
+    async fn count(
+        &self,
+        scope: &Scope,
+        is_such: impl Fn(&StoredWorker) -> bool,
+    ) -> Result<Announced, ProviderError> {
         let written = self.written(scope).await?;
         let is_bound = written.len() == MAX_SEARCHED;
         let now_ms = self.clock.now_ms();
         let mut names: BTreeSet<String> = written
             .into_iter()
-            .filter(|stored| stored.node != self.node && stored.takes(function, tag))
+            .filter(|stored| stored.node != self.node && is_such(stored))
             .map(|stored| stored.worker)
             .collect();
         let forget_before_ms = now_ms.saturating_sub(clock::duration_ms(REMEMBER));
         for ((prefix, worker), known) in &*self.workers() {
             let is_here = prefix == scope.prefix() && known.seen_at_ms >= forget_before_ms;
-            if is_here && self.stored(worker, known, now_ms).takes(function, tag) {
+            if is_here && is_such(&self.stored(worker, known, now_ms)) {
                 names.insert(worker.clone());
             }
         }
@@ -278,6 +324,7 @@ impl Presence {
             functions: known.functions.clone(),
             tags: known.tags.clone(),
             takes_untagged: known.takes_untagged,
+            pool: known.pool.clone(),
             in_flight: known.leases.values().filter(|lease| lease.ends_at_ms > now_ms).count() as u64,
             seen_at_ms: known.seen_at_ms,
             node: self.node.clone(),
@@ -343,6 +390,7 @@ fn shown(stored: StoredWorker) -> Worker {
         worker: stored.worker,
         functions: stored.functions,
         tags: stored.tags,
+        pool: stored.pool,
         in_flight: stored.in_flight,
         last_seen_at: timestamp(stored.seen_at_ms),
         node: stored.node,
@@ -357,7 +405,7 @@ mod tests {
     use super::*;
 
     fn asked<'a>(functions: &'a [String], tags: &'a [String]) -> Asked<'a> {
-        Asked { functions, tags, untagged: true }
+        Asked { functions, tags, untagged: true, pool: None }
     }
 
     fn lease(lock_token: u64, ends_at_ms: u64) -> Lease {
@@ -396,7 +444,7 @@ mod tests {
         let (render, gpu) = (["render".to_owned()], ["gpu".to_owned()]);
         one.asks(&eu, "a", asked(&render, &[]));
         two.asks(&eu, "a", asked(&render, &[]));
-        one.asks(&eu, "b", Asked { functions: &render, tags: &gpu, untagged: false });
+        one.asks(&eu, "b", Asked { untagged: false, ..asked(&render, &gpu) });
         one.write_down().await.unwrap();
         let count = async |function: &str, tag: Option<&str>| {
             two.announced(&eu, function, tag).await.unwrap().workers
@@ -405,6 +453,11 @@ mod tests {
         assert_eq!(count("render", Some("gpu")).await, 1);
         assert_eq!(count("render", Some("cpu")).await, 0);
         assert_eq!(count("charge", None).await, 0);
+        one.asks(&eu, "c", Asked { untagged: false, pool: Some("Edge"), ..asked(&render, &[]) });
+        one.write_down().await.unwrap();
+        assert_eq!(count("render", None).await, 1, "a worker of a pool takes calls of that alone");
+        assert_eq!(two.announced_to_pool(&eu, "Edge").await.unwrap().workers, 1);
+        assert_eq!(two.announced_to_pool(&eu, "edge").await.unwrap().workers, 0);
         clock.advance(REMEMBER + Duration::from_secs(1));
         assert_eq!(count("render", None).await, 0, "who is silent is forgotten");
     }
@@ -420,7 +473,8 @@ mod tests {
         for worker in ["a", "b", "c"] {
             one.asks(&eu, worker, asked(&functions, &[]));
         }
-        two.asks(&eu, "a", asked(&functions, &["gpu".to_owned()]));
+        let tags = ["gpu".to_owned()];
+        two.asks(&eu, "a", Asked { pool: Some("Cloud-01"), ..asked(&functions, &tags) });
         assert_eq!(two.list(&eu, None, 10).await.unwrap().len(), 1);
         one.write_down().await.unwrap();
         assert!(one.changes().is_empty(), "what has not changed is not written again");
@@ -433,6 +487,10 @@ mod tests {
         assert_eq!(rows(first), ["a one", "a two"]);
         assert_eq!(rows(rest), ["b one", "c one"]);
         assert!(two.list(&us, None, 10).await.unwrap().is_empty());
+        let pools: Vec<Option<String>> =
+            two.all(&eu).await.unwrap().into_iter().map(|worker| worker.pool).collect();
+        assert_eq!(pools, [None, Some("Cloud-01".to_owned()), None, None]);
+        assert!(two.all(&us).await.unwrap().is_empty());
     }
 
     #[tokio::test]

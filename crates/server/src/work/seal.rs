@@ -8,7 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hmac::{Hmac, KeyInit, Mac};
 use segno::store::{ErrorKind, Expect, ProviderError, RecordBatch, RecordWrite, Store};
 use segno::work::Lease;
-use segno_actions::functions::Scope as FunctionScope;
+use segno_actions::functions::{PoolName, Scope as FunctionScope};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 
@@ -35,6 +35,9 @@ pub struct HeldLease {
     /// Who holds it; nobody in particular when it was pushed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worker: Option<String>,
+    /// The pool that it was fetched for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolName>,
     /// The lease itself.
     pub lease: Lease,
 }
@@ -46,8 +49,15 @@ impl HeldLease {
             namespace: scope.namespace.to_string(),
             tenant: scope.tenant.to_string(),
             worker: worker.map(str::to_owned),
+            pool: None,
             lease,
         }
+    }
+
+    /// The same, fetched for a pool.
+    #[must_use]
+    pub fn of_pool(self, pool: Option<&PoolName>) -> Self {
+        HeldLease { pool: pool.cloned(), ..self }
     }
 
     /// The same with a lease that was extended.

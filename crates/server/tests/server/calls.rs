@@ -160,6 +160,7 @@ async fn a_call_says_what_it_waits_for_from_its_start_to_its_end() {
     assert!(beaten.progress_at.is_some() && beaten.lease_expires_at > held.lease_expires_at);
 
     let failure = FailWork {
+        retry_after_ms: None,
         lease,
         message: "card declined".to_owned(),
         category: FailureCategory::Application,
@@ -239,6 +240,7 @@ async fn only_the_last_failed_attempts_are_shown() {
         let item = client.fetch_work(&fetch).await.unwrap().items.remove(0);
         assert_eq!(item.attempt, attempt);
         let failure = FailWork {
+            retry_after_ms: None,
             lease: item.lease,
             message: format!("no {attempt}"),
             category: FailureCategory::Application,

@@ -21,9 +21,13 @@ fn worker(program: &str, file: &str, stand: &Stand, key: &str) -> Child {
 
 /// The same for any address.
 pub fn worker_at(program: &str, file: &str, address: &str, key: &str) -> Child {
+    worker_of(program, file, &[address], key)
+}
+
+fn worker_of(program: &str, file: &str, arguments: &[&str], key: &str) -> Child {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples/workers").join(file);
     let mut command = Command::new(program);
-    command.arg(&script).arg(address).env("SEGNO_KEY", key).env("NO_PROXY", "*").env("no_proxy", "*");
+    command.arg(&script).args(arguments).env("SEGNO_KEY", key).env("NO_PROXY", "*").env("no_proxy", "*");
     let child = command.stdin(Stdio::null()).kill_on_drop(true).spawn();
     child.unwrap_or_else(|error| panic!("{program} is needed to run {file}; install it ({error})"))
 }
@@ -58,6 +62,30 @@ async fn the_python_worker_answers() {
 #[tokio::test]
 async fn the_node_worker_answers() {
     check_worker("node", "worker.mjs").await;
+}
+
+async fn check_pool_worker(program: &str, file: &str) {
+    let stand = Stand::with_keys().await;
+    let client = stand.client();
+    let key = stand.key(Role::Worker, "default", "default").await;
+    let _worker = worker_of(program, file, &[&stand.url(""), "Cloud-01"], &key);
+    while client.pools(None).await.unwrap().pools.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let call =
+        Invoke { pool: Some("Cloud-01".to_owned()), ..Invoke::new("word-count", json_of(&json!("a b"))) };
+    let counted = client.invoke(&call, PATIENCE).await.unwrap();
+    assert_eq!(counted.instance.unwrap().result.unwrap().text(), "2");
+}
+
+#[tokio::test]
+async fn the_python_worker_serves_a_pool() {
+    check_pool_worker("python3", "worker.py").await;
+}
+
+#[tokio::test]
+async fn the_node_worker_serves_a_pool() {
+    check_pool_worker("node", "worker.mjs").await;
 }
 
 #[tokio::test]

@@ -24,6 +24,7 @@ mod invocations;
 mod load;
 mod metrics;
 mod outcomes;
+mod pools;
 mod push;
 mod recurring;
 mod requests;

@@ -120,6 +120,7 @@ async fn rows(calm: &Stand) -> Vec<Row> {
         let fetch = FetchWork { wait_ms: 60_000, ..FetchWork::new("w", ["render"]) };
         leases.push(client.fetch_work(&fetch).await.unwrap().items.remove(0).lease);
     }
+    client.fetch_work(&FetchWork::of_pool("w", "Edge", ["New-X"])).await.unwrap();
     let hook = json!({ "function": "echo", "verification": "none", "store_only": true });
     client.put_hook("inbox", &json_of(&hook), Expected::Absent).await.unwrap();
     let posted = reqwest::Client::new().post(calm.url("/v1/hooks/default/inbox")).body("{}").send().await;
@@ -223,6 +224,8 @@ async fn rows(calm: &Stand) -> Vec<Row> {
             &format!("/v1/dead-letters/{sent_again}/resubmit"),
             Value::Null,
         ),
+        row(&post_method, "/v1/pools/{name}/pause", "/v1/pools/Edge/pause", json!({ "reason": "x" })),
+        row(&post_method, "/v1/pools/{name}/resume", "/v1/pools/Edge/resume", Value::Null),
         row(&post_method, "/v1/keys", "/v1/keys", key),
         row(
             &post_method,
@@ -253,6 +256,7 @@ async fn rows(calm: &Stand) -> Vec<Row> {
     rows.push(row(delete, "/v1/hooks/{namespace}/{route}/payloads/{id}", &payload, Value::Null));
     rows.push(row(delete, "/v1/hooks/{namespace}/{route}", "/v1/hooks/default/inbox", Value::Null));
     rows.push(row(delete, "/v1/functions/{name}", "/v1/functions/render", Value::Null));
+    rows.push(row(delete, "/v1/pools/{name}", "/v1/pools/Edge", Value::Null));
     rows.push(row(delete, "/v1/actions/{id}", &format!("/v1/actions/{second}"), Value::Null));
     rows.push(row(delete, "/v1/recurring/{id}", &format!("/v1/recurring/{recurring}"), Value::Null));
     rows.push(row(delete, "/v1/dead-letters/{id}", &format!("/v1/dead-letters/{discarded}"), Value::Null));

@@ -13,6 +13,7 @@ use segno_api::Client;
 use segno_api::client::{Expected, ListPayloads};
 use segno_api::invocation::Invoke;
 use segno_api::key::Role;
+use segno_api::pool::PausePool;
 use segno_api::recurring::RunRecurring;
 use segno_api::work::{FetchWork, Heartbeat, HeartbeatAction};
 use serde_json::{Value, json};
@@ -37,6 +38,8 @@ const KINDS: &[&str] = &[
     "segno.hook-event",
     "segno.hook-key",
     "segno.hook-payload",
+    "segno.pool",
+    "segno.pool-state",
     "segno.recurring",
     "segno.recurring-count",
     "segno.recurring-history",
@@ -55,6 +58,7 @@ struct Names {
     hook: String,
     payload: String,
     function: String,
+    pool: String,
     lease: String,
     key: String,
     dead_letter: String,
@@ -62,7 +66,7 @@ struct Names {
 }
 
 impl Names {
-    fn texts(&self) -> [&str; 13] {
+    fn texts(&self) -> [&str; 14] {
         [
             self.namespace,
             self.tenant,
@@ -73,6 +77,7 @@ impl Names {
             &self.hook,
             &self.payload,
             &self.function,
+            &self.pool,
             &self.lease,
             &self.key,
             &self.dead_letter,
@@ -107,6 +112,7 @@ fn absent(names: &Names) -> Names {
         hook: other(&names.hook),
         payload: uuid(&names.payload),
         function: other(&names.function),
+        pool: other(&names.pool),
         lease: names.lease.chars().rev().collect(),
         key: uuid(&names.key),
         dead_letter: uuid(&names.dead_letter),
@@ -127,6 +133,9 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
     let fetch =
         FetchWork { wait_ms: 60_000, lease_ms: 600_000, ..FetchWork::new("b-worker", ["b-function"]) };
     let lease = client.fetch_work(&fetch).await.unwrap().items.remove(0).lease;
+    client.fetch_work(&FetchWork::of_pool("b-worker", "b-pool", [SECRET])).await.unwrap();
+    let pause = PausePool { reason: Some(SECRET.to_owned()) };
+    client.pause_pool("b-pool", &pause).await.unwrap();
     let action = json!({ "tool_name": "echo", "tool_input": SECRET, "next_tick_at": "2999-01-01T00:00:00Z" });
     let action = client.create_action(&serde_json::from_value(action).unwrap()).await.unwrap().id;
     let recurring =
@@ -153,6 +162,7 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
         hook: "b-hook".to_owned(),
         payload: payload["id"].as_str().unwrap().to_owned(),
         function: "b-function".to_owned(),
+        pool: "b-pool".to_owned(),
         lease,
         key,
         dead_letter: letters[0].id.clone(),
@@ -327,9 +337,10 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         }
         "post /v1/invocations" => vec![
             plain(path).body(json!({ "function": names.function, "input": 1 })),
-            plain(path)
-                .query("wait_ms=60000")
-                .body(json!({ "function": "echo", "key": "b-call", "input": 2 })),
+            plain(path).body(json!({ "function": "New-X", "pool": names.pool, "input": 1 })),
+            plain(path).query("wait_ms=60000").body(
+                json!({ "function": "echo", "key": names.call.trim_start_matches("invoke:"), "input": 2 }),
+            ),
         ],
         "get /v1/functions" => vec![plain(path), plain(path).query(format!("cursor={}", names.function))],
         "get /v1/functions/{name}" => with("{name}", names.ids(&names.function)),
@@ -428,7 +439,17 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         }
         "post /v1/work/fetch" => {
             let functions = json!([names.function]);
-            vec![plain(path).body(json!({ "worker": "walk", "functions": functions, "wait_ms": 0 }))]
+            vec![
+                plain(path).body(json!({ "worker": "walk", "functions": functions, "wait_ms": 0 })),
+                plain(path).body(json!({ "worker": "walk", "pool": names.pool, "wait_ms": 0 })),
+            ]
+        }
+        "get /v1/pools" => vec![plain(path), plain(path).query(format!("cursor={}", names.pool))],
+        "get /v1/pools/{name}" | "delete /v1/pools/{name}" | "post /v1/pools/{name}/resume" => {
+            with("{name}", names.ids(&names.pool))
+        }
+        "post /v1/pools/{name}/pause" => {
+            all(with("{name}", names.ids(&names.pool)), &|sent| sent.body(json!({ "reason": "walk" })))
         }
         "post /v1/work/heartbeat" => {
             vec![plain(path).body(json!({ "lease": names.lease, "extend_ms": 30_000, "progress": "x" }))]

@@ -49,6 +49,7 @@ fn failed(lease: &str) -> FailWork {
         message: "out of paint".to_owned(),
         category: FailureCategory::Application,
         code: Some("no-paint".to_owned()),
+        retry_after_ms: None,
         retryable: None,
         details: Some(json_of(&json!({ "colour": "red" }))),
     }

@@ -2,7 +2,10 @@
 
 use std::ops::RangeInclusive;
 
-use segno::store::{ExecutionStatus, HistoryPage, HistoryQuery, QueueDepths, StoredEvent, WorkerMessage};
+use segno::store::{
+    AckWorkItem, ExecutionStatus, HistoryPage, HistoryQuery, QueueDepths, QueuePlace, StoredEvent,
+    WorkerMessage,
+};
 
 use super::fixture::*;
 
@@ -33,6 +36,34 @@ pub(super) async fn what_is_unknown_is_not_found(env: Env) {
 pub(super) async fn an_unknown_instance_has_no_executions_and_no_children(env: Env) {
     assert!(env.list_executions("nobody").await.unwrap().is_empty());
     assert!(env.list_children("nobody").await.unwrap().is_empty());
+}
+
+pub(super) async fn queued_activities_are_told_with_where_they_stand(env: Env) {
+    let places = async |instance: &str| {
+        let queued = env.queued_activities(instance).await.unwrap();
+        queued.iter().map(|activity| (activity.activity_id, activity.work.place)).collect::<Vec<_>>()
+    };
+    let now_ms = env.now().await;
+    let later_ms = now_ms + u64::try_from(LOCK.as_millis()).unwrap();
+    env.queue(job(7)).await;
+    let work = env.work_for(env.span()).await;
+    env.queue(WorkerMessage { visible_at_ms: Some(later_ms), ..job(3) }).await;
+    env.queue(job(5)).await;
+    env.queue(job_of("i10", 1)).await;
+    let found = places("i1").await;
+    assert_eq!(found[0], (3, QueuePlace::Delayed { visible_at_ms: later_ms }));
+    assert_eq!(found[1], (5, QueuePlace::Ready));
+    let (id, QueuePlace::Locked { lock_token, until_ms }) = found[2] else { panic!("{found:?}") };
+    assert_eq!(lock_token, work.lock_token);
+    assert!(id == 7 && found.len() == 3 && until_ms > now_ms, "{found:?}");
+    assert!(places("nobody").await.is_empty());
+    env.advance_span().await;
+    assert_eq!(places("i1").await[2], (7, QueuePlace::Ready), "its lock is over");
+    let again = env.work().await;
+    env.ack_work_item(AckWorkItem { lock_token: again.lock_token, completion: None, records: Vec::new() })
+        .await
+        .unwrap();
+    assert_eq!(places("i1").await.len(), 2);
 }
 
 pub(super) async fn an_instance_is_described_in_full(env: Env) {

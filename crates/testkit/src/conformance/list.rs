@@ -507,6 +507,7 @@ macro_rules! __for_each_case {
                 a_store_says_what_it_is,
                 what_is_unknown_is_not_found,
                 an_unknown_instance_has_no_executions_and_no_children,
+                queued_activities_are_told_with_where_they_stand,
                 an_instance_is_described_in_full,
                 every_state_is_kept,
                 an_instance_ends_when_it_gets_a_terminal_state,

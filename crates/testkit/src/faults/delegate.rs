@@ -10,7 +10,7 @@ use segno::store::{
     Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
     NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuedWork, Record, RecordBatch, Records,
+    PruneOptions, PruneResult, QueueDepths, QueuedActivity, QueuedWork, Record, RecordBatch, Records,
     ScheduledActivityIdentifier, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
     start_then_watch,
 };
@@ -255,6 +255,10 @@ impl ProviderAdmin for FaultStore {
         activity: &ScheduledActivityIdentifier,
     ) -> Result<Option<QueuedWork>, ProviderError> {
         self.read("queued_activity", self.inner.queued_activity(activity)).await
+    }
+
+    async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {
+        self.read("queued_activities", self.inner.queued_activities(instance)).await
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

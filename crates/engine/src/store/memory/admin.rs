@@ -10,7 +10,8 @@ use super::state::Unended;
 use crate::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
     InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, QueuedWork, ScheduledActivityIdentifier, StoredEvent, SystemMetrics,
+    PruneResult, QueueDepths, QueuedActivity, QueuedWork, ScheduledActivityIdentifier, StoredEvent,
+    SystemMetrics,
 };
 
 fn unknown_instance(operation: &'static str, instance: &str) -> ProviderError {
@@ -119,6 +120,10 @@ impl ProviderAdmin for MemoryStore {
     ) -> Result<Option<QueuedWork>, ProviderError> {
         // As with the depths, time must have passed.
         Ok(self.change(|state, _| state.work.queued(activity)))
+    }
+
+    async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {
+        Ok(self.change(|state, _| state.work.of_instance(instance)))
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {

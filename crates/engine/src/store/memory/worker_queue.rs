@@ -25,8 +25,8 @@ use super::sessions::{SessionItem, Sessions};
 use super::tag_lanes::TagLanes;
 use crate::clock::duration_ms;
 use crate::store::{
-    LockToken, LockedWorkItem, QueuePlace, QueuedWork, ScheduledActivityIdentifier, SessionFetchConfig,
-    TagFilter, WorkItemContent, WorkerMessage,
+    LockToken, LockedWorkItem, QueuePlace, QueuedActivity, QueuedWork, ScheduledActivityIdentifier,
+    SessionFetchConfig, TagFilter, WorkItemContent, WorkerMessage,
 };
 
 /// Activities that wait for a worker or are with one. See the module for their states.
@@ -279,7 +279,22 @@ impl WorkerQueue {
         let named = (activity.execution_id, activity.activity_id);
         let same = (named.0, named.1, 0)..=(named.0, named.1, u64::MAX);
         let (_, _, item_id) = self.by_instance.get(activity.instance.as_str())?.range(same).next_back()?;
-        let item = self.items.get(item_id)?;
+        self.standing(*item_id)
+    }
+
+    /// How the activities of an instance stand, by execution and activity.
+    pub fn of_instance(&self, instance: &str) -> Vec<QueuedActivity> {
+        let keys = self.by_instance.get(instance).into_iter().flatten();
+        let queued = keys.filter_map(|&(execution_id, activity_id, item_id)| {
+            let work = self.standing(item_id)?;
+            Some(QueuedActivity { execution_id, activity_id, work })
+        });
+        queued.collect()
+    }
+
+    /// How an item stands. Time must have passed before.
+    fn standing(&self, item_id: u64) -> Option<QueuedWork> {
+        let item = self.items.get(&item_id)?;
         let place = match item.place {
             Place::Ready => QueuePlace::Ready,
             Place::Delayed { visible_at_ms } => QueuePlace::Delayed { visible_at_ms },

@@ -36,18 +36,20 @@ impl Tenant {
         let Some(status) = status else { return Ok(None) };
         let (mut holder, mut announced) = (None, None);
         let presence = &self.resources().presence;
-        if let (Route::Remote { tag }, Some(queued)) = (&status.invocation.route, &status.queued) {
-            match queued.place {
-                QueuePlace::Locked { lock_token, .. } => {
-                    holder = presence.holder(&self.scope, lock_token.0).await?;
-                }
-                QueuePlace::Ready => {
-                    let tag = tag.as_ref().map(|tag| tag.as_str());
-                    let function = status.invocation.function.as_str();
-                    announced = Some(presence.announced(&self.scope, function, tag).await?);
-                }
-                QueuePlace::Delayed { .. } => {}
+        let route = &status.invocation.route;
+        match (route, status.queued.as_ref().map(|queued| queued.place)) {
+            (Route::Remote { .. } | Route::Pool { .. }, Some(QueuePlace::Locked { lock_token, .. })) => {
+                holder = presence.holder(&self.scope, lock_token.0).await?;
             }
+            (Route::Remote { tag }, Some(QueuePlace::Ready)) => {
+                let tag = tag.as_ref().map(|tag| tag.as_str());
+                let function = status.invocation.function.as_str();
+                announced = Some(presence.announced(&self.scope, function, tag).await?);
+            }
+            (Route::Pool { pool }, Some(QueuePlace::Ready)) => {
+                announced = Some(presence.announced_to_pool(&self.scope, pool.as_str()).await?);
+            }
+            _ => {}
         }
         Ok(Some(CallFound { status, holder, announced }))
     }

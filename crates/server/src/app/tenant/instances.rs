@@ -7,7 +7,7 @@ use segno::client::{BulkResult, ExecutionList, Instance, InstanceList, TreeNode,
 use segno::event::Event;
 use segno::store::{DeleteInstanceResult, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery};
 use segno::{Mailbox, Payload, Signal};
-use segno_actions::functions::{FunctionLog, FunctionName};
+use segno_actions::functions::{CallName, FunctionLog};
 
 use super::Tenant;
 use crate::problem::Refusal;
@@ -22,7 +22,7 @@ pub struct InstanceFilter {
     /// Of this orchestration.
     pub orchestration: Option<String>,
     /// Calls of this function.
-    pub function: Option<FunctionName>,
+    pub function: Option<CallName>,
     /// With all of these labels.
     pub labels: BTreeSet<(String, String)>,
     /// Children of this instance.

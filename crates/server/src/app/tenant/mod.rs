@@ -11,6 +11,7 @@ mod functions;
 mod hooks;
 mod instances;
 mod known;
+mod pools;
 mod recurring;
 mod starts;
 mod work;
@@ -31,6 +32,7 @@ use crate::streams::StreamPlace;
 pub use calls::CallFound;
 pub use changes::{TenantChange, TenantListener};
 pub use instances::{BulkChange, InstanceFilter, Sent};
+pub use pools::PoolFetch;
 pub use starts::{NewInstance, Restarting, Start};
 
 /// A namespace and tenant that the caller may enter. Cheap to clone.

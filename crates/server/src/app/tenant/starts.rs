@@ -9,12 +9,13 @@ use segno::event::Started;
 use segno::store::{ErrorKind, Guards, RecordBatch, RecordWrite};
 use segno::{Orchestration, Payload};
 use segno_actions::functions::{
-    FunctionError, INVOKE, Invocation, InvokeRequest, invocation_id, is_built_in,
+    FunctionError, INVOKE, Invocation, InvokeRequest, Route, invocation_id, is_built_in,
 };
+use segno_actions::pools::{PoolCall, Room, reserved_key_prefix, reserved_prefix};
 use uuid::Uuid;
 
 use super::Tenant;
-use crate::problem::Refusal;
+use crate::problem::{Code, Refusal};
 use crate::trace::TraceContext;
 
 /// An instance to be started.
@@ -68,11 +69,12 @@ impl Tenant {
     /// The start of an orchestration that a caller names.
     ///
     /// # Errors
-    /// `built-in-orchestration`, `unknown-orchestration`.
+    /// `built-in-orchestration`, `unknown-orchestration`, `reserved-id`.
     pub async fn start_of(&self, new: NewInstance) -> Result<Start, Refusal> {
         if is_built_in(&new.orchestration) {
             return Err(Refusal::built_in(&new.orchestration));
         }
+        check_free("id", &new.id)?;
         self.check_known(&new.orchestration).await?;
         Ok(Start(new))
     }
@@ -104,6 +106,7 @@ impl Tenant {
     /// # Errors
     /// Those of the engine, of [`Tenant::start_of`] and of the catalogue.
     pub async fn start_again(&self, id: &str, new_id: String) -> Result<Start, Refusal> {
+        check_free("new_id", &new_id)?;
         let started = self.started_anew(id).await?;
         let labels = started.labels.clone().into_iter();
         let (reserved_labels, labels) = labels.partition(|(key, _)| segno::is_reserved_label(key));
@@ -123,6 +126,13 @@ impl Tenant {
     /// What the last start of an instance began with, as a new start may. A call of a function is checked as a new one is, and
     /// made as the function is declared now: of its recorded input only the function and its input count.
     pub(super) async fn started_anew(&self, id: &str) -> Result<Arc<Started>, Refusal> {
+        if let Some(room) = Room::of(id) {
+            let detail = format!(
+                "{id:?} is a call of a {room}, which decides by itself what is called again; retry it there",
+                room = room.as_str()
+            );
+            return Err(Refusal::new(Code::ReservedId, detail));
+        }
         let started = self.resources().client.started_with(&self.stored(id)).await;
         let started = started.map_err(|error| self.refused(error))?;
         if started.name != INVOKE.name() {
@@ -132,7 +142,12 @@ impl Tenant {
             self.check_known(&started.name).await?;
             return Ok(started);
         }
-        let prepared = self.resources().functions.prepare_again(&self.owner(), &started.input).await;
+        let prepared = match started.input.decode::<Invocation>() {
+            Ok(Invocation { route: Route::Pool { pool }, function, input, .. }) => {
+                self.prepare_pool_call(PoolCall::new(pool, function, input)).await
+            }
+            _ => self.resources().functions.prepare_again(&self.owner(), &started.input).await,
+        };
         let invocation = prepared.map_err(|error| self.refused(error))?;
         let input = Payload::encode(&invocation).map_err(|error| self.refused(error))?;
         let mut started = Started { input, ..(*started).clone() };
@@ -152,13 +167,16 @@ impl Tenant {
     /// The start of a call under a key. The one that was made under it before is taken for it.
     ///
     /// # Errors
-    /// `payload-too-large`.
+    /// `payload-too-large`, `reserved-id`.
     pub fn start_of_call(
         &self,
         key: &str,
         invocation: &Invocation,
         labels: BTreeMap<String, String>,
     ) -> Result<Start, Refusal> {
+        if let Some(prefix) = reserved_key_prefix(key) {
+            return Err(Refusal::reserved("key", prefix));
+        }
         let stored = invocation_id(&self.owner(), key);
         Ok(Start(NewInstance {
             id: self.shown_instance(Some(&stored)).unwrap_or(stored),
@@ -220,4 +238,9 @@ impl Tenant {
         let call = new.request_id.into_iter().fold(call, |call, request_id| call.request_id(request_id));
         Ok(trace.hand_to(call))
     }
+}
+
+/// Refuses an id that Segno makes of keys of its own.
+fn check_free(field: &str, id: &str) -> Result<(), Refusal> {
+    reserved_prefix(id).map_or(Ok(()), |prefix| Err(Refusal::reserved(field, &prefix)))
 }

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use segno::work::{FetchWork, Heartbeat, LeasedActivity};
 use segno::{Failure, Payload};
 use segno_actions::Listed;
-use segno_actions::functions::{FunctionName, Tag, remote_tag};
+use segno_actions::functions::{FunctionName, PoolName, Tag, remote_tag};
+use segno_actions::pools::THROTTLED;
 use segno_api::work::{HeartbeatAction, HeartbeatAnswer, WorkItem};
 use segno_api::worker::Worker;
 
@@ -27,6 +28,17 @@ impl Tenant {
         let work = &self.resources().work;
         let fetched = fetch(work, &self.app.clock, &self.app.stopping, request).await;
         let fetched = fetched.map_err(|error| self.refused(error))?;
+        Ok(self.hand_out_all(worker, None, fetched).await)
+    }
+
+    /// Calls for the worker to see.
+    pub(super) async fn hand_out_all(
+        &self,
+        worker: &str,
+        pool: Option<&PoolName>,
+        fetched: Vec<LeasedActivity>,
+    ) -> Vec<WorkItem> {
+        let work = &self.resources().work;
         let mut items = Vec::with_capacity(fetched.len());
         let mut bytes = 0;
         for leased in fetched {
@@ -36,21 +48,26 @@ impl Tenant {
                 if let Err(error) = work.release(&leased.lease, None).await {
                     tracing::debug!(%error, "a call that did not fit into an answer comes back when its lease ends");
                 }
-            } else if let Some(item) = self.hand_out(worker, leased).await {
+            } else if let Some(item) = self.hand_out(worker, pool, leased).await {
                 items.push(item);
             }
         }
-        Ok(items)
+        items
     }
 
     /// A call for the worker to see. One that cannot be read, or is not this tenant's, fails: trying again would not help.
-    async fn hand_out(&self, worker: &str, leased: LeasedActivity) -> Option<WorkItem> {
+    async fn hand_out(
+        &self,
+        worker: &str,
+        pool: Option<&PoolName>,
+        leased: LeasedActivity,
+    ) -> Option<WorkItem> {
         let owner = self.owner();
         let shown = call_of(&leased).and_then(|call| {
             if call.scope() != owner {
                 return Err(no_call("it was queued for workers of another namespace and tenant"));
             }
-            let held = HeldLease::new(&owner, Some(worker), leased.lease.clone());
+            let held = HeldLease::new(&owner, Some(worker), leased.lease.clone()).of_pool(pool);
             item(&leased, &call, self.resources().seal.seal(&held)).map_err(no_call)
         });
         match shown {
@@ -69,7 +86,7 @@ impl Tenant {
 
     /// The tag under which calls of a function wait for workers of this tenant.
     pub fn routing_tag(&self, function: &FunctionName, tag: Option<&Tag>) -> String {
-        remote_tag(&self.owner(), function, tag)
+        remote_tag(&self.owner(), &function.clone().into(), tag)
     }
 
     /// Notes that a worker asks for work.
@@ -119,12 +136,19 @@ impl Tenant {
         self.answered(&held, self.resources().work.complete(&held.lease, result).await)
     }
 
-    /// Answers a call with a failure.
+    /// Answers a call with a failure. A worker of a pool that was throttled has not failed: its call is given back, and the
+    /// pool rests.
     ///
     /// # Errors
     /// `lease-lost` when the lease does not hold.
     pub async fn fail_work(&self, lease: &str, failure: Failure) -> Result<(), Refusal> {
         let held = self.opened(lease)?;
+        if let Some(pool) = held.pool.as_ref().filter(|_| failure.has_code(THROTTLED)) {
+            let retry_after = failure.retry_after_ms.map(Duration::from_millis);
+            let rest = self.resources().pools.throttled(&self.owner(), pool, retry_after).await;
+            let rest = rest.map_err(|error| self.refused(error))?;
+            return self.answered(&held, self.resources().work.release(&held.lease, Some(rest)).await);
+        }
         self.answered(&held, self.resources().work.fail(&held.lease, failure).await)
     }
 

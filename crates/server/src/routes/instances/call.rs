@@ -3,13 +3,14 @@
 use segno::client::Instance;
 use segno::store::{ExecutionStatus, QueuePlace};
 use segno_actions::MadeFor;
-use segno_actions::functions::{FailedAttempt, Invocation, Route, Tag, Trigger};
+use segno_actions::functions::{FailedAttempt, Invocation, PoolName, Route, Tag, Trigger};
 use segno_api::call::{self as wire, CallDetails, CallState};
 
 use super::view;
 use crate::access::timestamp;
 use crate::app::CallFound;
 use crate::problem::Refusal;
+use crate::work::Announced;
 
 /// Longest message of a failed attempt that is shown, in characters.
 const MAX_MESSAGE_CHARS: usize = 2_000;
@@ -76,6 +77,7 @@ fn made_by(instance: &Instance, invocation: &Invocation) -> wire::MadeBy {
 fn tag_of(route: &Route) -> Option<&Tag> {
     match route {
         Route::Local { tag } | Route::Remote { tag } | Route::Push { tag } => tag.as_ref(),
+        Route::Pool { .. } => None,
     }
 }
 
@@ -98,10 +100,10 @@ fn waits_for(instance: &Instance, found: &CallFound) -> (CallState, String) {
         QueuePlace::Locked { until_ms, .. } => {
             let until = timestamp(until_ms);
             let text = match (route, holder) {
-                (Route::Remote { .. }, Some(holder)) => {
+                (Route::Remote { .. } | Route::Pool { .. }, Some(holder)) => {
                     format!("held by worker `{}`, lease until {until}", holder.worker)
                 }
-                (Route::Remote { .. }, None) => {
+                (Route::Remote { .. } | Route::Pool { .. }, None) => {
                     format!(
                         "held by a worker that has not been heard of since it fetched the call, lease until {until}"
                     )
@@ -145,11 +147,26 @@ fn waits_for(instance: &Instance, found: &CallFound) -> (CallState, String) {
                     ),
                 },
                 (Route::Remote { .. }, None) => format!("waits for a worker of `{function}`{with_tag}"),
+                (Route::Pool { pool }, announced) => waits_for_pool(pool, *announced),
                 (Route::Push { .. }, _) => format!("waits for a node{with_tag} that sends it to its worker"),
                 (Route::Local { .. }, _) => format!("waits for a free node{with_tag}"),
             };
             (CallState::WaitsForWorker, text)
         }
+    }
+}
+
+fn waits_for_pool(pool: &PoolName, announced: Option<Announced>) -> String {
+    match announced.map(|announced| (announced.workers, announced.is_bound)) {
+        Some((0, false)) => format!("waits for a worker: none fetches for the pool `{pool}`"),
+        Some((0, true)) => {
+            format!("waits for a worker: none of those that were looked at fetches for the pool `{pool}`")
+        }
+        Some((1, _)) => format!("waits for a worker: 1 fetches for the pool `{pool}` and has not got it"),
+        Some((count, _)) => {
+            format!("waits for a worker: {count} fetch for the pool `{pool}` and have not got it")
+        }
+        None => format!("waits for a worker of the pool `{pool}`"),
     }
 }
 

@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use segno::limits::MAX_LABELS;
 use segno::store::InstanceCursor;
-use segno_actions::functions::FunctionName;
+use segno_actions::functions::CallName;
 use segno_api::instance::{InstanceList, ListInstances};
 
 use super::super::paging::limit;
@@ -45,12 +45,12 @@ pub async fn list(
     Ok(Json(InstanceList { instances, next_cursor }))
 }
 
-/// The name of a function.
+/// The name of a function, of the catalogue or of a pool.
 ///
 /// # Errors
 /// When it cannot be one.
-pub fn parse_function(field: &str, name: &str) -> Result<FunctionName, Refusal> {
-    FunctionName::new(name).map_err(|error| Refusal::field(field, error.to_string()))
+pub fn parse_function(field: &str, name: &str) -> Result<CallName, Refusal> {
+    CallName::new(name).map_err(|error| Refusal::field(field, error.to_string()))
 }
 
 /// Labels as `key=value`, all of which must hold.

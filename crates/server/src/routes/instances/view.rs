@@ -90,6 +90,7 @@ pub fn kind(trigger: Trigger) -> wire::Kind {
         Trigger::Action => wire::Kind::Action,
         Trigger::Schedule => wire::Kind::Schedule,
         Trigger::Hook => wire::Kind::Hook,
+        Trigger::Runbook => wire::Kind::Runbook,
     }
 }
 

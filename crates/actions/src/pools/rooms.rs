@@ -1,0 +1,167 @@
+//! The door by which other rooms have functions called.
+//!
+//! A room adds the starts of calls to the batch of records in which it stores why: rows, outbox and starts are one commit.
+//! A call is known by its job, which the room makes up; starting a job twice is starting it once. The outcome comes
+//! through the [settler](crate::functions::Settler) of the room, in the commit that ends the call. A room that has not heard of
+//! one for a while asks for its state.
+
+use std::collections::BTreeMap;
+
+use segno::store::{QueuePlace, RecordBatch};
+use segno::{Category, Client, Code, Failure, Payload};
+
+use super::call::PoolCall;
+use super::catalogue::Pools;
+use super::reserved::Room;
+use crate::functions::{FunctionError, Functions, INVOKE, Scope, Settle};
+
+/// Label of the instances of calls through a pool.
+const POOL_LABEL: &str = "pool";
+
+/// A call that a room wants made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoomCall {
+    /// The room's name for it, such as `step-1042-poll-3`. Every attempt of the room has its own.
+    pub job: String,
+    /// What to call.
+    pub call: PoolCall,
+    /// What is told how it ended.
+    pub settle: Settle,
+    /// Labels to find it by.
+    pub labels: BTreeMap<String, String>,
+    /// W3C trace context.
+    pub traceparent: Option<String>,
+}
+
+impl RoomCall {
+    /// A call without labels.
+    pub fn new(job: impl Into<String>, call: PoolCall, settle: Settle) -> Self {
+        RoomCall { job: job.into(), call, settle, labels: BTreeMap::new(), traceparent: None }
+    }
+}
+
+/// How a call of a room is doing.
+#[derive(Debug, Clone, PartialEq)]
+pub enum CallState {
+    /// There is none: it was never started, or its instance was deleted.
+    Missing,
+    /// It waits to be handed out, now or for a retry.
+    Waiting,
+    /// A worker or node has it, until then unless it extends its lease, in Unix milliseconds.
+    Leased {
+        /// The end of the lease.
+        until_ms: u64,
+    },
+    /// It has ended.
+    Ended(Result<Payload, Failure>),
+}
+
+/// Calls of one room. Cheap to clone.
+#[derive(Clone)]
+pub struct RoomCalls {
+    room: Room,
+    functions: Functions,
+    pools: Pools,
+    client: Client,
+}
+
+impl RoomCalls {
+    /// The calls of a room.
+    pub fn new(room: Room, functions: Functions, pools: Pools, client: Client) -> Self {
+        RoomCalls { room, functions, pools, client }
+    }
+
+    /// The pools that calls go through.
+    pub fn pools(&self) -> &Pools {
+        &self.pools
+    }
+
+    /// The instance of a job.
+    pub fn instance_id(&self, scope: &Scope, job: &str) -> String {
+        self.room.instance_id(scope, job)
+    }
+
+    /// Adds the start of a call to a batch, and returns its instance. A job that was started before stays as it is.
+    ///
+    /// # Errors
+    /// Those of [`Pools::prepare`]; `invalid-invocation` when the input is too large, or a label is none.
+    pub async fn add_start(
+        &self,
+        batch: &mut RecordBatch,
+        scope: &Scope,
+        wanted: RoomCall,
+    ) -> Result<String, FunctionError> {
+        let pool = wanted.call.pool.to_string();
+        let mut invocation = self.pools.prepare(&self.functions, scope, wanted.call).await?;
+        invocation.settle = Some(wanted.settle);
+        let id = self.instance_id(scope, &wanted.job);
+        let (label, function) = invocation.function.label(scope);
+        let mut start = self.client.start(INVOKE, invocation).id(id.as_str()).reserved_label(label, function);
+        if let Some((label, trigger)) = self.room.trigger().label() {
+            start = start.reserved_label(label, trigger);
+        }
+        start = start.label(POOL_LABEL, pool);
+        for (key, value) in wanted.labels {
+            start = start.label(key, value);
+        }
+        if let Some(traceparent) = wanted.traceparent {
+            start = start.traceparent(traceparent);
+        }
+        batch.orchestrator_items.push(start.message().await.map_err(invalid)?);
+        Ok(id)
+    }
+
+    /// Adds to a batch that a call is cancelled. It ends as cancelled, and is settled; one that has ended stays so.
+    ///
+    /// # Errors
+    /// `invalid-invocation` when the reason is too long.
+    pub fn add_cancel(
+        &self,
+        batch: &mut RecordBatch,
+        scope: &Scope,
+        job: &str,
+        reason: impl Into<String>,
+    ) -> Result<(), FunctionError> {
+        let id = self.instance_id(scope, job);
+        batch.orchestrator_items.push(Client::cancel_message(&id, reason).map_err(invalid)?);
+        Ok(())
+    }
+
+    /// How a call is doing.
+    ///
+    /// # Errors
+    /// `store` when the store cannot be read.
+    pub async fn state(&self, scope: &Scope, job: &str) -> Result<CallState, FunctionError> {
+        let id = self.instance_id(scope, job);
+        let instance = match self.client.instance(id.as_str()).await {
+            Ok(instance) => instance,
+            Err(error) if error.code() == Code::NotFound => return Ok(CallState::Missing),
+            Err(error) => return Err(invalid(error)),
+        };
+        if instance.has_ended() {
+            return Ok(CallState::Ended(match (instance.result(), instance.failure()) {
+                (Some(result), _) => Ok(result.clone()),
+                (_, Some(failure)) => Err(failure.clone()),
+                _ => {
+                    let problem = instance.unreadable.as_deref().unwrap_or("it has no outcome");
+                    let message = format!("it ended as {}, but {problem}", instance.status);
+                    Err(Failure::new(Category::Infrastructure, message))
+                }
+            }));
+        }
+        let queued = self.client.store().queued_activities(&id).await?;
+        let leases = queued.iter().filter_map(|activity| match activity.work.place {
+            QueuePlace::Locked { until_ms, .. } => Some(until_ms),
+            QueuePlace::Ready | QueuePlace::Delayed { .. } => None,
+        });
+        Ok(leases.max().map_or(CallState::Waiting, |until_ms| CallState::Leased { until_ms }))
+    }
+}
+
+/// An error of the engine: of the store, or about what was to be started.
+fn invalid(error: segno::Error) -> FunctionError {
+    match error.store_error() {
+        Some(error) => FunctionError::Store(error.clone()),
+        None => FunctionError::InvalidInvocation { field: "call", problem: error.to_string() },
+    }
+}

@@ -1,0 +1,242 @@
+//! Pools of a tenant, and how their calls are handed out.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use segno::clock::{self, duration_ms};
+use segno::work::{FetchWork, LeasedActivity, LockLife, TagFilter};
+use segno_actions::Listed;
+use segno_actions::functions::{CallName, FunctionError, Invocation, PoolName, pool_tag};
+use segno_actions::pools::{FoundPool, PoolCall, PoolOrigin, PoolState, Transport};
+use segno_api::pool::{self as wire, Pool, PoolDetails};
+use segno_api::work::WorkItem;
+use segno_api::worker::Worker;
+
+use super::Tenant;
+use crate::access::timestamp;
+use crate::listen::until_stopped;
+use crate::problem::Refusal;
+use crate::work::{Asked, fetch};
+
+/// How often a fetch looks whether a paused pool was resumed.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Most workers of a pool that are shown.
+const MAX_SHOWN_WORKERS: usize = 1_000;
+
+/// What a worker of a pool asks for.
+pub struct PoolFetch {
+    /// The pool.
+    pub pool: PoolName,
+    /// Functions that the worker has.
+    pub functions: Vec<CallName>,
+    /// At most this many calls.
+    pub max_items: usize,
+    /// For how long each is leased.
+    pub lease: Duration,
+    /// How long to wait for one.
+    pub wait: Duration,
+}
+
+impl Tenant {
+    /// Pools after a name, by name.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn pools(&self, after: Option<&PoolName>, limit: usize) -> Result<Vec<Listed<Pool>>, Refusal> {
+        let resources = self.resources();
+        let found = resources.pools.list(&self.owner(), after, limit).await;
+        let found = found.map_err(|error| self.refused(error))?;
+        let workers = self.workers_by_pool().await?;
+        let mut pools = Vec::with_capacity(found.len());
+        for row in found {
+            pools.push(match row {
+                Listed::Unreadable(row) => Listed::Unreadable(row),
+                Listed::Readable(found) => {
+                    let state = self.pool_state(&found.name).await?;
+                    let of_pool = workers.get(found.name.as_str()).map_or(&[][..], Vec::as_slice);
+                    Listed::Readable(shown(&found, &state, of_pool, self.app.clock.now_ms()))
+                }
+            });
+        }
+        Ok(pools)
+    }
+
+    /// One pool with its workers.
+    ///
+    /// # Errors
+    /// `unknown-pool` when there is none.
+    pub async fn pool(&self, name: &PoolName) -> Result<PoolDetails, Refusal> {
+        let state = self.pool_state(name).await?;
+        self.details(name, &state).await
+    }
+
+    async fn details(&self, name: &PoolName, state: &PoolState) -> Result<PoolDetails, Refusal> {
+        let found = self.resources().pools.find(&self.owner(), name).await;
+        let found = found.map_err(|error| self.refused(error))?;
+        let mut workers = self.workers_by_pool().await?.remove(name.as_str()).unwrap_or_default();
+        let pool = shown(&found, state, &workers, self.app.clock.now_ms());
+        workers.truncate(MAX_SHOWN_WORKERS);
+        Ok(PoolDetails { pool, workers })
+    }
+
+    /// Pauses a pool.
+    ///
+    /// # Errors
+    /// `unknown-pool`, `invalid-pool`.
+    pub async fn pause_pool(&self, name: &PoolName, reason: Option<String>) -> Result<Pool, Refusal> {
+        let paused = self.resources().pools.pause(&self.owner(), name, reason).await;
+        let state = paused.map_err(|error| self.refused(error))?;
+        Ok(self.details(name, &state).await?.pool)
+    }
+
+    /// Resumes a pool.
+    ///
+    /// # Errors
+    /// `unknown-pool`.
+    pub async fn resume_pool(&self, name: &PoolName) -> Result<Pool, Refusal> {
+        let resumed = self.resources().pools.resume(&self.owner(), name).await;
+        let state = resumed.map_err(|error| self.refused(error))?;
+        Ok(self.details(name, &state).await?.pool)
+    }
+
+    /// Forgets an announced pool.
+    ///
+    /// # Errors
+    /// `unknown-pool`, `invalid-pool` for one of the settings.
+    pub async fn forget_pool(&self, name: &PoolName) -> Result<(), Refusal> {
+        let forgotten = self.resources().pools.forget(&self.owner(), name).await;
+        forgotten.map_err(|error| self.refused(error))
+    }
+
+    /// A call through a pool that is ready to be made.
+    ///
+    /// # Errors
+    /// Those of the pool and of the catalogue.
+    pub async fn prepare_pool_call(&self, call: PoolCall) -> Result<Invocation, FunctionError> {
+        let resources = self.resources();
+        resources.pools.prepare(&resources.functions, &self.owner(), call).await
+    }
+
+    /// Leases calls of a pool for a worker, or waits for them. Nothing is handed out while the pool is paused or rests.
+    ///
+    /// # Errors
+    /// `unknown-pool` when the worker names no function of a pool that nothing has declared; those of the engine.
+    pub async fn fetch_pool_work(&self, worker: &str, asked: PoolFetch) -> Result<Vec<WorkItem>, Refusal> {
+        let (owner, pools) = (self.owner(), &self.resources().pools);
+        let announced = pools.announce(&owner, &asked.pool, worker, &asked.functions).await;
+        announced.map_err(|error| self.refused(error))?;
+        let functions: Vec<String> = asked.functions.iter().map(ToString::to_string).collect();
+        let (pool, untagged) = (Some(asked.pool.as_str()), false);
+        let noted = Asked { functions: &functions, tags: &[], untagged, pool };
+        self.resources().presence.asks(&self.scope, worker, noted);
+        let until_ms = self.app.clock.now_ms().saturating_add(duration_ms(asked.wait));
+        loop {
+            let now_ms = self.app.clock.now_ms();
+            let state = pools.recent_state(&owner, &asked.pool).await.map_err(|error| self.refused(error))?;
+            if let Some(rest) = rests_for(&state, now_ms) {
+                if now_ms >= until_ms || self.sleep(rest, until_ms).await.is_none() {
+                    return Ok(Vec::new());
+                }
+                continue;
+            }
+            let request = FetchWork {
+                tags: TagFilter::tags([pool_tag(&owner, &asked.pool)]),
+                max_items: asked.max_items,
+                lease: asked.lease,
+                wait: Duration::from_millis(until_ms.saturating_sub(now_ms)),
+                life: LockLife::Durable,
+            };
+            let fetched = fetch(&self.resources().work, &self.app.clock, &self.app.stopping, request).await;
+            let fetched = fetched.map_err(|error| self.refused(error))?;
+            if fetched.is_empty() {
+                return Ok(Vec::new());
+            }
+            let admitted = self.admitted(&asked.pool, fetched).await?;
+            let items = self.hand_out_all(worker, Some(&asked.pool), admitted).await;
+            if !items.is_empty() || self.app.clock.now_ms() >= until_ms {
+                return Ok(items);
+            }
+        }
+    }
+
+    /// Those of the fetched calls that may be handed out now. The others are given back, which counts as nothing.
+    async fn admitted(
+        &self,
+        pool: &PoolName,
+        mut fetched: Vec<LeasedActivity>,
+    ) -> Result<Vec<LeasedActivity>, Refusal> {
+        let admission = self.resources().pools.admit(&self.owner(), pool, fetched.len()).await;
+        let (calls, again_at_ms) = match &admission {
+            Ok(admission) => (admission.calls, admission.again_at_ms),
+            Err(_) => (0, None),
+        };
+        let now_ms = self.app.clock.now_ms();
+        let delay = again_at_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms)));
+        for leased in fetched.split_off(calls.min(fetched.len())) {
+            if let Err(error) = self.resources().work.release(&leased.lease, delay).await {
+                tracing::debug!(%error, %pool, "a call that may not be handed out comes back when its lease ends");
+            }
+        }
+        admission.map_err(|error| self.refused(error))?;
+        Ok(fetched)
+    }
+
+    /// Waits, but not beyond a time; `None` when the server stops.
+    async fn sleep(&self, rest: Duration, until_ms: u64) -> Option<()> {
+        let left = Duration::from_millis(until_ms.saturating_sub(self.app.clock.now_ms()));
+        until_stopped(&self.app.stopping, clock::sleep(&*self.app.clock, rest.min(left))).await
+    }
+
+    async fn pool_state(&self, name: &PoolName) -> Result<PoolState, Refusal> {
+        self.resources().pools.state(&self.owner(), name).await.map_err(|error| self.refused(error))
+    }
+
+    /// Workers that were heard of lately, by the pool that they fetch for.
+    async fn workers_by_pool(&self) -> Result<BTreeMap<String, Vec<Worker>>, Refusal> {
+        let mut by_pool: BTreeMap<String, Vec<Worker>> = BTreeMap::new();
+        for worker in self.resources().presence.all(&self.scope).await? {
+            if let Some(pool) = &worker.pool {
+                by_pool.entry(pool.clone()).or_default().push(worker);
+            }
+        }
+        Ok(by_pool)
+    }
+}
+
+/// How long to leave a pool alone; `None` when calls may be fetched.
+fn rests_for(state: &PoolState, now_ms: u64) -> Option<Duration> {
+    let throttled_ms = state.throttled_until_ms.filter(|until_ms| *until_ms > now_ms);
+    match &state.paused {
+        Some(_) => Some(LOOK_EVERY),
+        None => throttled_ms.map(|until_ms| Duration::from_millis(until_ms - now_ms).min(LOOK_EVERY)),
+    }
+}
+
+/// A pool as it goes over the wire.
+fn shown(found: &FoundPool, state: &PoolState, workers: &[Worker], now_ms: u64) -> Pool {
+    let pool = &found.pool;
+    Pool {
+        name: found.name.to_string(),
+        origin: match found.origin {
+            PoolOrigin::Configured => wire::PoolOrigin::Settings,
+            PoolOrigin::Announced => wire::PoolOrigin::Announced,
+        },
+        transport: match pool.transport {
+            Transport::Queue => wire::PoolTransport::Queue,
+            Transport::Local => wire::PoolTransport::Local,
+            Transport::Bus => wire::PoolTransport::Bus,
+        },
+        functions: pool.functions.entries(),
+        calls_per_second: pool.calls_per_second,
+        timeout: pool.timeout.map(|timeout| timeout.to_string()),
+        worker_count: workers.len() as u64,
+        in_flight: workers.iter().map(|worker| worker.in_flight).sum(),
+        last_seen_at: workers.iter().map(|worker| worker.last_seen_at).max(),
+        paused: state
+            .paused
+            .as_ref()
+            .map(|pause| wire::PoolPause { at: pause.at, reason: pause.reason.clone() }),
+        throttled_until: state.throttled_until_ms.filter(|until_ms| *until_ms > now_ms).map(timestamp),
+    }
+}

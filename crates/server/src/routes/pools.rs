@@ -1,0 +1,78 @@
+//! Pools of workers.
+
+use axum::Json;
+use axum::http::StatusCode;
+use segno_actions::Listed;
+use segno_actions::functions::{FunctionError, PoolName};
+use segno_api::pool::{PausePool, Pool, PoolDetails, PoolList};
+
+use super::paging::{Page, cut, limit, split};
+use crate::app::Tenant;
+use crate::extract::{OptionalBody, Path, Query};
+use crate::problem::Refusal;
+use crate::scope::ScopeParameters;
+
+/// Pools, by name: those of the settings, and those that workers have announced. What other nodes know of workers may be
+/// 10 seconds old.
+#[utoipa::path(get, path = "/v1/pools", tag = "pools", params(ScopeParameters, Page), responses(
+    (status = 200, body = PoolList),
+))]
+pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<PoolList>, Refusal> {
+    let rows = limit(page.limit)?;
+    let after = page.cursor.map(PoolName::new).transpose().map_err(|_| {
+        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
+    })?;
+    let found = tenant.pools(after.as_ref(), rows + 1).await?;
+    let (found, next_cursor) = cut(found, rows, |row| match row {
+        Listed::Readable(pool) => pool.name.clone(),
+        Listed::Unreadable(row) => row.id.clone(),
+    });
+    let (pools, unreadable) = split(found);
+    Ok(Json(PoolList { pools, unreadable, next_cursor }))
+}
+
+/// One pool with its workers.
+#[utoipa::path(get, path = "/v1/pools/{name}", tag = "pools", params(
+    ("name" = String, Path, description = "Name of the pool"), ScopeParameters,
+), responses((status = 200, body = PoolDetails)))]
+pub async fn get(tenant: Tenant, Path(name): Path<String>) -> Result<Json<PoolDetails>, Refusal> {
+    let name = read(&tenant, name)?;
+    Ok(Json(tenant.pool(&name).await?))
+}
+
+/// Pauses a pool: its calls wait and are not handed out. Calls under way go on. Pausing again is fine.
+#[utoipa::path(post, path = "/v1/pools/{name}/pause", tag = "pools", params(
+    ("name" = String, Path, description = "Name of the pool"), ScopeParameters,
+), request_body(content = Option<PausePool>), responses((status = 200, body = Pool)))]
+pub async fn pause(
+    tenant: Tenant,
+    Path(name): Path<String>,
+    OptionalBody(request): OptionalBody<PausePool>,
+) -> Result<Json<Pool>, Refusal> {
+    let name = read(&tenant, name)?;
+    Ok(Json(tenant.pause_pool(&name, request.reason).await?))
+}
+
+/// Resumes a pool, also one that rests because its workers were throttled. Resuming again is fine.
+#[utoipa::path(post, path = "/v1/pools/{name}/resume", tag = "pools", params(
+    ("name" = String, Path, description = "Name of the pool"), ScopeParameters,
+), responses((status = 200, body = Pool)))]
+pub async fn resume(tenant: Tenant, Path(name): Path<String>) -> Result<Json<Pool>, Refusal> {
+    let name = read(&tenant, name)?;
+    Ok(Json(tenant.resume_pool(&name).await?))
+}
+
+/// Forgets a pool that its workers have announced, with the functions that they announced. The next worker that fetches for it
+/// announces it anew. Calls that wait stay.
+#[utoipa::path(delete, path = "/v1/pools/{name}", tag = "pools", params(
+    ("name" = String, Path, description = "Name of the pool"), ScopeParameters,
+), responses((status = 204, description = "It is forgotten")))]
+pub async fn delete(tenant: Tenant, Path(name): Path<String>) -> Result<StatusCode, Refusal> {
+    let name = read(&tenant, name)?;
+    tenant.forget_pool(&name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn read(tenant: &Tenant, name: String) -> Result<PoolName, Refusal> {
+    PoolName::new(name).map_err(|error: FunctionError| tenant.refused(error))
+}

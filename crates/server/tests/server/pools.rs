@@ -1,0 +1,285 @@
+//! Pools of workers over HTTP.
+
+use std::time::Duration;
+
+use segno_api::Client;
+use segno_api::client::Expected;
+use segno_api::instance::{Restart, Status};
+use segno_api::invocation::Invoke;
+use segno_api::key::Role;
+use segno_api::pool::{PausePool, PoolOrigin, PoolTransport};
+use segno_api::work::{CompleteWork, FailWork, FetchWork, WorkItem};
+use segno_server::settings::{Authentication, Settings};
+use serde_json::{Value, json};
+
+use crate::stand::{PATIENCE, Stand, greet, json_of, settings};
+
+/// Settings with pools, as TOML would have them.
+fn with_pools(pools: &Value) -> Settings {
+    let mut settings = settings(Authentication::None);
+    settings.pools = serde_json::from_value(pools.clone()).unwrap();
+    settings
+}
+
+fn cloud() -> Settings {
+    with_pools(&json!({ "Cloud-01": { "functions": ["New-EntraUser", "Set-*"], "timeout": "1m" } }))
+}
+
+fn call(pool: &str, function: &str, input: Value) -> Invoke {
+    Invoke { pool: Some(pool.to_owned()), ..Invoke::new(function, json_of(&input)) }
+}
+
+/// Makes a call without waiting; its id.
+async fn begin(client: &Client, pool: &str, function: &str) -> String {
+    client.invoke(&call(pool, function, json!({ "n": 1 })), Duration::ZERO).await.unwrap().id
+}
+
+async fn fetch(client: &Client, pool: &str, wait_ms: u64) -> Vec<WorkItem> {
+    let none: [&str; 0] = [];
+    let request = FetchWork { wait_ms, max_items: 10, ..FetchWork::of_pool("w-1", pool, none) };
+    client.fetch_work(&request).await.unwrap().items
+}
+
+async fn complete(client: &Client, item: &WorkItem) {
+    let done = CompleteWork { lease: item.lease.clone(), result: json_of(&json!({ "complete": true })) };
+    client.complete_work(&done).await.unwrap();
+}
+
+fn throttled(item: &WorkItem, retry_after_ms: Option<u64>) -> FailWork {
+    let body = json!({ "lease": item.lease, "message": "429", "code": "throttled" });
+    FailWork { retry_after_ms, ..serde_json::from_value(body).unwrap() }
+}
+
+#[tokio::test]
+async fn a_worker_of_a_pool_gets_every_function_that_the_settings_allow() {
+    let stand = Stand::with(cloud()).await;
+    let client = stand.client();
+    let first = begin(&client, "Cloud-01", "New-EntraUser").await;
+    begin(&client, "Cloud-01", "Set-Mailbox").await;
+    for (pool, function, status, code) in [
+        ("Cloud-01", "Remove-EntraUser", 400, "function-not-in-pool"),
+        ("Cloud-01", "set-mailbox", 400, "function-not-in-pool"),
+        ("cloud-01", "New-EntraUser", 404, "unknown-pool"),
+        ("a b", "New-EntraUser", 400, "invalid-function-name"),
+        ("Cloud-01", "New EntraUser", 400, "invalid-function-name"),
+    ] {
+        let refused = client.invoke(&call(pool, function, json!(1)), Duration::ZERO).await.unwrap_err();
+        assert_eq!((refused.status(), refused.code()), (Some(status), Some(code)), "{pool} {function}");
+    }
+    let items = fetch(&client, "Cloud-01", 60_000).await;
+    let mut functions: Vec<&str> = items.iter().map(|item| item.function.as_str()).collect();
+    let more = if items.len() < 2 { fetch(&client, "Cloud-01", 60_000).await } else { Vec::new() };
+    functions.extend(more.iter().map(|item| item.function.as_str()));
+    assert_eq!(functions, ["New-EntraUser", "Set-Mailbox"]);
+    assert_eq!((items[0].instance.as_str(), items[0].timeout_ms), (first.as_str(), Some(60_000)));
+    complete(&client, &items[0]).await;
+    let ended = client.instance(&first, PATIENCE).await.unwrap();
+    assert_eq!(ended.result.unwrap().text(), r#"{"complete":true}"#);
+    let shown = client.pool("Cloud-01").await.unwrap();
+    assert_eq!((shown.pool.origin, shown.pool.transport), (PoolOrigin::Settings, PoolTransport::Queue));
+    assert_eq!((shown.pool.worker_count, shown.workers[0].worker.as_str()), (1, "w-1"));
+    assert_eq!(shown.workers[0].pool.as_deref(), Some("Cloud-01"));
+    assert_eq!(shown.pool.in_flight, 1);
+    assert!(shown.pool.last_seen_at.is_some());
+}
+
+#[tokio::test]
+async fn workers_announce_a_pool_of_their_tenant() {
+    let stand = Stand::with_keys().await;
+    let admin = stand.client();
+    let worker = stand.client_with(Role::Worker, "default", "default").await;
+    let nothing = FetchWork::of_pool("w", "Edge", Vec::<String>::new());
+    let unknown = worker.fetch_work(&nothing).await.unwrap_err();
+    assert_eq!((unknown.status(), unknown.code()), (Some(404), Some("unknown-pool")));
+    worker.fetch_work(&FetchWork::of_pool("w", "Edge", ["Restart-Host", "Get-Disk"])).await.unwrap();
+    let pools = admin.pools(None).await.unwrap().pools;
+    assert_eq!(pools.len(), 1);
+    let pool = &pools[0];
+    assert_eq!((pool.name.as_str(), pool.origin, pool.worker_count), ("Edge", PoolOrigin::Announced, 1));
+    assert_eq!(pool.functions, ["Restart-Host", "Get-Disk"]);
+    let id = begin(&admin, "Edge", "Get-Disk").await;
+    let item =
+        worker.fetch_work(&FetchWork { wait_ms: 60_000, ..nothing.clone() }).await.unwrap().items.remove(0);
+    complete(&worker, &item).await;
+    assert_eq!(admin.instance(&id, PATIENCE).await.unwrap().status, Status::Completed);
+    let lab = stand.client_with(Role::Admin, "lab", "us").await.scope("lab", "us");
+    assert!(lab.pools(None).await.unwrap().pools.is_empty());
+    assert_eq!(lab.pool("Edge").await.unwrap_err().code(), Some("unknown-pool"));
+    admin.delete_pool("Edge").await.unwrap();
+    assert_eq!(admin.pool("Edge").await.unwrap_err().code(), Some("unknown-pool"));
+}
+
+#[tokio::test]
+async fn a_fetch_that_makes_no_sense_is_refused() {
+    let stand = Stand::with(cloud()).await;
+    let client = stand.client();
+    let fetch = |change: &dyn Fn(&mut FetchWork)| {
+        let mut request = FetchWork::of_pool("w", "Cloud-01", ["New-EntraUser"]);
+        change(&mut request);
+        let client = client.clone();
+        async move { client.fetch_work(&request).await.unwrap_err() }
+    };
+    for (refused, field) in [
+        (fetch(&|request| request.tags.push("gpu".to_owned())).await, "tags"),
+        (fetch(&|request| request.untagged = false).await, "tags"),
+        (fetch(&|request| request.pool = Some("a/b".to_owned())).await, "pool"),
+        (fetch(&|request| request.functions.push("a b".to_owned())).await, "functions"),
+        (fetch(&|request| request.functions = vec!["x".to_owned(); 1_001]).await, "functions"),
+        (fetch(&|request| request.max_items = 0).await, "max_items"),
+        (
+            fetch(&|request| {
+                request.pool = None;
+                request.functions.clear();
+            })
+            .await,
+            "functions",
+        ),
+    ] {
+        assert_eq!((refused.status(), refused.code()), (Some(400), Some("invalid-request")), "{field}");
+        assert!(refused.to_string().contains(field), "{refused}");
+    }
+    let tagged = Invoke { tag: Some("gpu".to_owned()), ..call("Cloud-01", "Set-X", json!(1)) };
+    let refused = client.invoke(&tagged, Duration::ZERO).await.unwrap_err();
+    assert_eq!(refused.code(), Some("invalid-request"));
+}
+
+#[tokio::test]
+async fn a_paused_pool_hands_nothing_out_until_it_is_resumed() {
+    let stand = Stand::with(cloud()).await;
+    let client = stand.client();
+    let paused =
+        client.pause_pool("Cloud-01", &PausePool { reason: Some("freeze".to_owned()) }).await.unwrap();
+    assert_eq!(paused.paused.unwrap().reason.as_deref(), Some("freeze"));
+    let id = begin(&client, "Cloud-01", "New-EntraUser").await;
+    assert!(fetch(&client, "Cloud-01", 1_500).await.is_empty());
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { fetch(&client, "Cloud-01", 60_000).await }
+    });
+    assert!(client.pool("Cloud-01").await.unwrap().pool.paused.is_some());
+    let resumed = client.resume_pool("Cloud-01").await.unwrap();
+    assert!(resumed.paused.is_none());
+    let items = waiting.await.unwrap();
+    assert_eq!((items[0].instance.as_str(), items[0].delivery), (id.as_str(), 1));
+    for unknown in [
+        client.pause_pool("nobody", &PausePool::default()).await.unwrap_err(),
+        client.resume_pool("nobody").await.unwrap_err(),
+    ] {
+        assert_eq!((unknown.status(), unknown.code()), (Some(404), Some("unknown-pool")));
+    }
+    let kept = client.delete_pool("Cloud-01").await.unwrap_err();
+    assert_eq!((kept.status(), kept.code()), (Some(400), Some("invalid-pool")));
+}
+
+#[tokio::test]
+async fn a_fetch_that_waits_gets_nothing_of_a_pool_that_was_paused_meanwhile() {
+    let stand = Stand::with(cloud()).await;
+    let client = stand.client();
+    let waiting = tokio::spawn({
+        let client = client.clone();
+        async move { fetch(&client, "Cloud-01", 2_000).await }
+    });
+    while client.workers(None).await.unwrap().workers.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    client.pause_pool("Cloud-01", &PausePool::default()).await.unwrap();
+    begin(&client, "Cloud-01", "New-EntraUser").await;
+    assert!(waiting.await.unwrap().is_empty());
+    client.resume_pool("Cloud-01").await.unwrap();
+    assert_eq!(fetch(&client, "Cloud-01", 60_000).await[0].delivery, 1, "it counts as no delivery");
+}
+
+#[tokio::test]
+async fn a_throttled_worker_has_not_failed_and_its_pool_rests() {
+    let stand = Stand::with(cloud()).await;
+    let client = stand.client();
+    let id = begin(&client, "Cloud-01", "New-EntraUser").await;
+    let item = fetch(&client, "Cloud-01", 60_000).await.remove(0);
+    client.fail_work(&throttled(&item, Some(5_000))).await.unwrap();
+    let rests = client.pool("Cloud-01").await.unwrap().pool;
+    assert!(rests.throttled_until.is_some() && rests.in_flight == 0, "{rests:?}");
+    assert!(fetch(&client, "Cloud-01", 0).await.is_empty());
+    assert_eq!(client.instance(&id, Duration::ZERO).await.unwrap().status, Status::Running);
+    // Whoever knows that it is over need not wait for it; the call itself comes back at its time.
+    assert!(client.resume_pool("Cloud-01").await.unwrap().throttled_until.is_none());
+    let again = fetch(&client, "Cloud-01", 60_000).await.remove(0);
+    assert_eq!((again.attempt, again.delivery), (1, 1));
+    complete(&client, &again).await;
+    assert_eq!(client.instance(&id, PATIENCE).await.unwrap().status, Status::Completed);
+    // Outside of a pool it is a failure like any other.
+    let remote = json_of(&json!({ "executor": "remote" }));
+    client.put_function("render", &remote, Expected::Absent).await.unwrap();
+    let called = client.invoke(&Invoke::new("render", json_of(&json!(1))), Duration::ZERO).await.unwrap();
+    let fetch = FetchWork { wait_ms: 60_000, ..FetchWork::new("w", ["render"]) };
+    let item = client.fetch_work(&fetch).await.unwrap().items.remove(0);
+    client.fail_work(&throttled(&item, None)).await.unwrap();
+    assert_eq!(client.instance(&called.id, PATIENCE).await.unwrap().status, Status::Failed);
+}
+
+#[tokio::test]
+async fn a_pool_with_a_rate_hands_out_no_more() {
+    let slow = json!({ "slow": { "functions": ["*"], "calls_per_second": 2 } });
+    let stand = Stand::with(with_pools(&slow)).await;
+    let client = stand.client();
+    for _ in 0..4 {
+        begin(&client, "slow", "Get-Disk").await;
+    }
+    let began = std::time::Instant::now();
+    let mut handed = 0;
+    while handed < 4 {
+        handed += fetch(&client, "slow", 60_000).await.len();
+    }
+    assert!(began.elapsed() >= Duration::from_millis(900), "two at once, and two more in the second after");
+    assert_eq!(client.pool("slow").await.unwrap().pool.calls_per_second, Some(2.0));
+}
+
+#[tokio::test]
+async fn a_local_pool_is_run_by_the_node() {
+    let here = json!({ "here": { "transport": "local", "functions": ["Echo"] } });
+    let stand = Stand::with(with_pools(&here)).await;
+    let client = stand.client();
+    let ended = client.invoke(&call("here", "Echo", json!({ "a": 1 })), PATIENCE).await.unwrap();
+    assert_eq!(ended.instance.unwrap().result.unwrap().text(), r#"{"a":1}"#);
+    client.pause_pool("here", &PausePool::default()).await.unwrap();
+    let refused = client.invoke(&call("here", "Echo", json!(1)), Duration::ZERO).await.unwrap_err();
+    assert_eq!((refused.status(), refused.code()), (Some(409), Some("pool-paused")));
+}
+
+#[tokio::test]
+async fn a_call_of_a_pool_can_be_made_again() {
+    let stand = Stand::with(cloud()).await;
+    let client = stand.client();
+    let id = begin(&client, "Cloud-01", "New-EntraUser").await;
+    complete(&client, &fetch(&client, "Cloud-01", 60_000).await[0]).await;
+    client.instance(&id, PATIENCE).await.unwrap();
+    client.restart(&id, &Restart { new_id: None, force: false }).await.unwrap();
+    let again = fetch(&client, "Cloud-01", 60_000).await.remove(0);
+    assert_eq!((again.function.as_str(), again.input.text()), ("New-EntraUser", r#"{"n":1}"#));
+}
+
+#[tokio::test]
+async fn callers_cannot_take_the_ids_of_rooms_and_keys() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let input = json!({ "name": "Ada" }).to_string();
+    for id in ["runbook:step-1", "runbook-sha256:00", "invoke:x", "start:action:1"] {
+        let refused = client.start(&greet(id, &input), None, Duration::ZERO).await.unwrap_err();
+        assert_eq!((refused.status(), refused.code()), (Some(400), Some("reserved-id")), "{id}");
+    }
+    for key in ["action:1:2", "recurring:1:2"] {
+        let taken = Invoke { key: Some(key.to_owned()), ..Invoke::new("echo", json_of(&json!(1))) };
+        let refused = client.invoke(&taken, Duration::ZERO).await.unwrap_err();
+        assert_eq!((refused.status(), refused.code()), (Some(400), Some("reserved-id")), "{key}");
+    }
+    let own = client.start(&greet("runbook", &input), None, PATIENCE).await.unwrap();
+    let under = Restart { new_id: Some("runbook:step-1".to_owned()), force: true };
+    let refused = client.restart(&own.id, &under).await.unwrap_err();
+    assert_eq!(refused.code(), Some("reserved-id"));
+    // What a room has started can be cancelled, and is called again by the room alone.
+    let engine = stand.server.client();
+    let hello = segno::Orchestration::<Value, Value>::named("greet");
+    engine.start(hello, json!({ "name": "Ada" })).id("default/default/runbook:step-1").await.unwrap();
+    client.instance("runbook:step-1", PATIENCE).await.unwrap();
+    let refused = client.restart("runbook:step-1", &Restart { new_id: None, force: true }).await.unwrap_err();
+    assert_eq!(refused.code(), Some("reserved-id"));
+}

@@ -46,6 +46,12 @@ const RUN_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("kill.md", "$ kill", "examples/tests/examples.rs"),
     ("your-server.md", "cargo run", "examples/shop/tests/shop.rs"),
     ("server.md", "cargo run", "the same as `segno dev`"),
+    (
+        "dead-letters.md",
+        "$ segno dead-letters",
+        "crates/server/tests/server has the calls, there is none to show",
+    ),
+    ("workers.md", "segno ", "crates/server/tests/server/pools.rs"),
     ("workers.md", "python3", "crates/server/tests/server"),
     ("workers.md", "node", "crates/server/tests/server"),
     ("workers.md", "curl", "crates/server/tests/server runs the workers"),

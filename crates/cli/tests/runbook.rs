@@ -164,67 +164,67 @@ fn a_plan_shows_batches_phases_and_calls() {
         &directory,
         &[&plan[..], &["--limit", "1"]].concat(),
         expect![[r#"
-        Runbook "wave-mailbox-move": 2 batches, 3 members
+            Runbook "wave-mailbox-move": 2 batches, 3 members
 
-        Batch of 2 members, start 2026-03-20 06:00:00 UTC
+            Batch of 2 members, start 2026-03-20 06:00:00 +00:00
 
-        PHASE    DUE (UTC)            BEGINS (UTC)         NOTE
-        prepare  2026-03-15 06:00:00  2026-03-16 00:00:00  overdue
-        cutover  2026-03-20 06:00:00  2026-03-20 06:00:00
+            PHASE    DUE                         BEGINS                      NOTE
+            prepare  2026-03-15 06:00:00 +00:00  2026-03-16 00:00:00 +00:00  overdue
+            cutover  2026-03-20 06:00:00 +00:00  2026-03-20 06:00:00 +00:00
 
-        init
-          PHASE  STEP        POOL      FUNCTION            PARAMS
-          init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-20T06:00:00Z"}
+            init
+              PHASE  STEP        POOL      FUNCTION            PARAMS
+              init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-20T06:00:00Z"}
 
-        1001 (line 2)
-          PHASE    STEP         POOL      FUNCTION                  PARAMS
-          prepare  create-user  cloud-01  New-EntraUser             {"UserPrincipalName":"ada@new.example"}
-          prepare  wait-sync    cloud-01  Test-EntraAttributeMatch  {"ExpectedValues":["countess@new.example","al@new.example"],"UserId":"{{TargetId}}"}
-          cutover  switch       cloud-01  Set-PrimaryEmail          {"Identity":"ada@old.example"}
+            1001 (line 2)
+              PHASE    STEP         POOL      FUNCTION                  PARAMS
+              prepare  create-user  cloud-01  New-EntraUser             {"UserPrincipalName":"ada@new.example"}
+              prepare  wait-sync    cloud-01  Test-EntraAttributeMatch  {"ExpectedValues":["countess@new.example","al@new.example"],"UserId":"{{TargetId}}"}
+              cutover  switch       cloud-01  Set-PrimaryEmail          {"Identity":"ada@old.example"}
 
-        and 1 more member; pass --limit or --member to see them
+            and 1 more member; pass --limit or --member to see them
 
-        Batch of 1 member, start 2026-03-27 06:00:00 UTC
+            Batch of 1 member, start 2026-03-27 06:00:00 +00:00
 
-        PHASE    DUE (UTC)            BEGINS (UTC)         NOTE
-        prepare  2026-03-22 06:00:00  2026-03-22 06:00:00
-        cutover  2026-03-27 06:00:00  2026-03-27 06:00:00
+            PHASE    DUE                         BEGINS                      NOTE
+            prepare  2026-03-22 06:00:00 +00:00  2026-03-22 06:00:00 +00:00
+            cutover  2026-03-27 06:00:00 +00:00  2026-03-27 06:00:00 +00:00
 
-        init
-          PHASE  STEP        POOL      FUNCTION            PARAMS
-          init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-27T06:00:00Z"}
+            init
+              PHASE  STEP        POOL      FUNCTION            PARAMS
+              init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-27T06:00:00Z"}
 
-        1003 (line 4)
-          PHASE    STEP         POOL      FUNCTION                  PARAMS
-          prepare  create-user  cloud-01  New-EntraUser             {"UserPrincipalName":"alan@new.example"}
-          prepare  wait-sync    cloud-01  Test-EntraAttributeMatch  {"ExpectedValues":["turing@new.example"],"UserId":"{{TargetId}}"}
-          cutover  switch       cloud-01  Set-PrimaryEmail          {"Identity":"alan@old.example"}
-        = 0
-    "#]],
+            1003 (line 4)
+              PHASE    STEP         POOL      FUNCTION                  PARAMS
+              prepare  create-user  cloud-01  New-EntraUser             {"UserPrincipalName":"alan@new.example"}
+              prepare  wait-sync    cloud-01  Test-EntraAttributeMatch  {"ExpectedValues":["turing@new.example"],"UserId":"{{TargetId}}"}
+              cutover  switch       cloud-01  Set-PrimaryEmail          {"Identity":"alan@old.example"}
+            = 0
+        "#]],
     );
     check(
         &directory,
         &[&plan[..], &["--member", "1003"]].concat(),
         expect![[r#"
-        Runbook "wave-mailbox-move": 2 batches, 3 members
+            Runbook "wave-mailbox-move": 2 batches, 3 members
 
-        Batch of 1 member, start 2026-03-27 06:00:00 UTC
+            Batch of 1 member, start 2026-03-27 06:00:00 +00:00
 
-        PHASE    DUE (UTC)            BEGINS (UTC)         NOTE
-        prepare  2026-03-22 06:00:00  2026-03-22 06:00:00
-        cutover  2026-03-27 06:00:00  2026-03-27 06:00:00
+            PHASE    DUE                         BEGINS                      NOTE
+            prepare  2026-03-22 06:00:00 +00:00  2026-03-22 06:00:00 +00:00
+            cutover  2026-03-27 06:00:00 +00:00  2026-03-27 06:00:00 +00:00
 
-        init
-          PHASE  STEP        POOL      FUNCTION            PARAMS
-          init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-27T06:00:00Z"}
+            init
+              PHASE  STEP        POOL      FUNCTION            PARAMS
+              init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-27T06:00:00Z"}
 
-        1003 (line 4)
-          PHASE    STEP         POOL      FUNCTION                  PARAMS
-          prepare  create-user  cloud-01  New-EntraUser             {"UserPrincipalName":"alan@new.example"}
-          prepare  wait-sync    cloud-01  Test-EntraAttributeMatch  {"ExpectedValues":["turing@new.example"],"UserId":"{{TargetId}}"}
-          cutover  switch       cloud-01  Set-PrimaryEmail          {"Identity":"alan@old.example"}
-        = 0
-    "#]],
+            1003 (line 4)
+              PHASE    STEP         POOL      FUNCTION                  PARAMS
+              prepare  create-user  cloud-01  New-EntraUser             {"UserPrincipalName":"alan@new.example"}
+              prepare  wait-sync    cloud-01  Test-EntraAttributeMatch  {"ExpectedValues":["turing@new.example"],"UserId":"{{TargetId}}"}
+              cutover  switch       cloud-01  Set-PrimaryEmail          {"Identity":"alan@old.example"}
+            = 0
+        "#]],
     );
     check(
         &directory,
@@ -246,23 +246,23 @@ fn a_plan_with_rows_that_cannot_be_used_fails_after_it_is_shown() {
         &directory,
         &plan,
         expect![[r#"
-        Runbook "wave-mailbox-move": 1 batch, 2 members
+            Runbook "wave-mailbox-move": 1 batch, 2 members
 
-        Batch of 2 members, start 2026-03-20 06:00:00 UTC
+            Batch of 2 members, start 2026-03-20 06:00:00 +00:00
 
-        PHASE    DUE (UTC)            BEGINS (UTC)         NOTE
-        prepare  2026-03-15 06:00:00  2026-03-16 00:00:00  overdue
-        cutover  2026-03-20 06:00:00  2026-03-20 06:00:00
+            PHASE    DUE                         BEGINS                      NOTE
+            prepare  2026-03-15 06:00:00 +00:00  2026-03-16 00:00:00 +00:00  overdue
+            cutover  2026-03-20 06:00:00 +00:00  2026-03-20 06:00:00 +00:00
 
-        init
-          PHASE  STEP        POOL      FUNCTION            PARAMS
-          init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-20T06:00:00Z"}
+            init
+              PHASE  STEP        POOL      FUNCTION            PARAMS
+              init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-20T06:00:00Z"}
 
-        and 2 more members; pass --limit or --member to see them
-        ! members.csv:4: error: member 1003: the batch time "next week" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
-        ! segno: the plan has 1 error
-        = 2
-    "#]],
+            and 2 more members; pass --limit or --member to see them
+            ! members.csv:4: error: member 1003: the batch time "next week" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
+            ! segno: the plan has 1 error
+            = 2
+        "#]],
     );
 }
 

@@ -313,7 +313,7 @@ fn a_server_that_cannot_start_says_why() {
         (vec!["dev", "--listen", "0.0.0.0:0", "--data", other], 1, "`segno serve` with auth.mode = \"keys\""),
         (vec!["dev", "--listen", "0.0.0.0", "--data", other], 2, "\"0.0.0.0\" has no port; use IP:PORT"),
         (vec!["dev", "--listen", "example.com:80", "--data", other], 2, "\"example.com:80\" is no address"),
-        (vec!["dev", "--listen", "127.0.0.1:0", "--data", "/proc/segno"], 1, "/proc/segno"),
+        (vec!["dev", "--listen", "127.0.0.1:0", "--data", "/proc/segno"], 6, "/proc/segno"),
         (vec!["serve", "--store", &store, "--listen", "127.0.0.1:0"], 3, "is open in another process"),
         (
             vec!["serve", "--store", "memory:", "--listen", "0.0.0.0:0", "--set", "auth.mode=none"],

@@ -39,7 +39,8 @@ impl Serialize for Failure {
             Some(text) if serializer.is_human_readable() => (Some(Details::Text(text)), None),
             Some(text) => {
                 let tree: Value = serde_json::from_str(text.as_str()).map_err(serde::ser::Error::custom)?;
-                let beside = (tree.to_string() != text.as_str()).then_some(text.as_str());
+                let written = tree.to_string();
+                let beside = (written != text.as_str()).then_some(text.as_str());
                 (Some(Details::Tree(tree)), beside)
             }
         };

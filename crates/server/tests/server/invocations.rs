@@ -42,12 +42,9 @@ async fn the_same_key_is_the_same_call_and_no_other() {
         let refused = client.invoke(&other, PATIENCE).await.unwrap_err();
         assert_eq!((refused.status(), refused.code()), (Some(409), Some("conflict")), "{other:?}");
     }
-    // Somebody has taken the id for something else.
-    client.start(&greet("invoke:taken", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
-    assert_eq!(
-        client.invoke(&echo(Some("taken"), Value::Null), Duration::ZERO).await.unwrap_err().status(),
-        Some(409)
-    );
+    // No caller can take the id of a call for something else.
+    let taken = client.start(&greet("invoke:taken", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap_err();
+    assert_eq!((taken.status(), taken.code()), (Some(400), Some("reserved-id")));
     let (one, two) = (echo(None, Value::Null), echo(None, Value::Null));
     let one = client.invoke(&one, Duration::ZERO).await.unwrap();
     assert_ne!(one.id, client.invoke(&two, Duration::ZERO).await.unwrap().id);

@@ -9,8 +9,8 @@ use tokio::task::JoinSet;
 
 use crate::stand::{PATIENCE, Stand};
 
-/// More calls than a tenant may have running and waiting.
-const CALLS: usize = SCHEMA_THREADS_PER_TENANT + MAX_WAITING_CHECKS_PER_TENANT + 20;
+/// Many more calls than a tenant may have running and waiting, as some are answered while others still arrive.
+const CALLS: usize = SCHEMA_THREADS_PER_TENANT + 2 * MAX_WAITING_CHECKS_PER_TENANT;
 
 /// A schema within all limits that takes about 400,000 evaluations for any input.
 fn slow_schema() -> Value {

@@ -115,10 +115,13 @@ fn under<'a>(
     last.into_iter().chain(within.map(|(_, records)| records))
 }
 
+/// The next record of a set: due time, id, end of its life, and which set it is from.
+type Head<'a> = (u64, &'a Arc<str>, u64, usize);
+
 /// Merges ordered sets into one order.
 struct Merge<'a> {
     parts: Vec<std::collections::btree_map::Iter<'a, (u64, Arc<str>), u64>>,
-    heads: BinaryHeap<Reverse<(u64, &'a Arc<str>, u64, usize)>>,
+    heads: BinaryHeap<Reverse<Head<'a>>>,
 }
 
 impl<'a> Merge<'a> {

@@ -170,3 +170,18 @@ fn keys_are_looked_after_without_a_server_as_with_one() {
     refused(&["keys", "list", "--store", &store, "--server", "http://x"], 2, &["--store", "--server"]);
     refused(&["keys", "--server", "http://x", "list", "--store", &store], 2, &["--store", "--server"]);
 }
+
+#[test]
+fn a_backup_never_replaces_a_file_of_the_store_that_it_reads() {
+    let place = Place::new();
+    let store = place.at("s");
+    store_at(&store, Left::Closed);
+    let state = format!("{store}/state.redb");
+    let around = format!("{store}/../s/new.segno");
+    for file in [&state, &around] {
+        refused(&["store", "backup", &store, file, "--overwrite"], 2, &[file, "inside the store"]);
+    }
+    refused(&["store", "copy", &store, &format!("{store}/sub")], 2, &["is inside"]);
+    said(&["store", "check", &store]);
+    said(&["store", "backup", &store, &place.at("b.segno")]);
+}

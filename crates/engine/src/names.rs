@@ -15,8 +15,12 @@ pub(crate) fn check_name(what: &str, name: &str) -> Result<(), Error> {
     check_text(Code::InvalidName, what, name, MAX_NAME_BYTES)
 }
 
-/// A semver version such as `1.2.0`.
+/// A semver version such as `1.2.0`, up to [`MAX_NAME_BYTES`].
 pub(crate) fn check_version(version: &str) -> Result<semver::Version, Error> {
+    if version.len() > MAX_NAME_BYTES {
+        let message = format!("the version has {} bytes, the limit is {MAX_NAME_BYTES}", version.len());
+        return Err(Error::new(Code::InvalidVersion, message));
+    }
     semver::Version::parse(version).map_err(|error| {
         Error::new(Code::InvalidVersion, format!("{version:?} is not a version such as 1.2.0: {error}"))
     })
@@ -133,5 +137,8 @@ mod tests {
     fn versions_are_semver() {
         assert!(check_version("1.2.0").is_ok());
         assert_eq!(check_version("1.2").unwrap_err().code(), Code::InvalidVersion);
+        let long = format!("1.0.0-{}", "a".repeat(MAX_NAME_BYTES - 6));
+        assert!(check_version(&long).is_ok());
+        assert_eq!(check_version(&format!("{long}a")).unwrap_err().code(), Code::InvalidVersion);
     }
 }

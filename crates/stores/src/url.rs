@@ -30,6 +30,19 @@ pub enum StoreUrl {
 }
 
 impl StoreUrl {
+    /// Whether a path is in the directory of the store, or is that directory, whatever way it is written. What is written there would
+    /// replace files of the store.
+    pub fn has_inside(&self, path: &Path) -> bool {
+        let StoreUrl::Embedded(directory) = self else { return false };
+        let Ok(directory) = directory.canonicalize() else { return false };
+        // The path itself may not exist; its nearest ancestor that does is the same place.
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        absolute
+            .ancestors()
+            .find_map(|above| above.canonicalize().ok())
+            .is_some_and(|above| above.starts_with(directory))
+    }
+
     /// Opens the store, or makes it.
     ///
     /// # Errors

@@ -11,6 +11,11 @@ use crate::progress::Meter;
 
 /// Does it.
 pub async fn run(store: &StoreUrl, file: &Path, if_there: IfThere, output: &Output) -> Result<(), Failure> {
+    if store.has_inside(file) {
+        let file = file.display();
+        let problem = format!("{file} is inside the store; choose a file outside of its directory");
+        return Err(Failure::Refused(problem));
+    }
     let source = store.source().await?;
     let mut meter = Meter::new(output, Some(source.instance_count().await?));
     let mut export = source.export().await?;

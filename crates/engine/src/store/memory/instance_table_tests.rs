@@ -129,7 +129,8 @@ fn every_listing_gives_what_a_full_scan_gives_page_by_page() {
             orchestration_name: chosen(2).then(|| "name1".to_owned()),
             labels: [(3, ("l", "1")), (9, ("m", "2"))]
                 .into_iter()
-                .filter_map(|(bit, (key, value))| chosen(bit).then(|| (key.to_owned(), value.to_owned())))
+                .filter(|(bit, _)| chosen(*bit))
+                .map(|(_, (key, value))| (key.to_owned(), value.to_owned()))
                 .collect(),
             parent_instance_id: chosen(4).then(|| "t/0".to_owned()),
             created_from_ms: chosen(5).then_some(4),

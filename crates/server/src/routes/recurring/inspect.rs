@@ -11,6 +11,7 @@ use segno_api::recurring::{
     RecurringPreview,
 };
 use serde::Deserialize;
+use tokio::sync::Semaphore;
 use utoipa::IntoParams;
 
 use super::super::paging::{Page, cut, limit};
@@ -103,7 +104,7 @@ pub async fn preview(
     let refused = |error: ActionError| tenant.refused(error);
     let action = tenant.recurring(&id).await.map_err(refused)?;
     let schedule = tenant.schedule_of(&action).map_err(refused)?;
-    shown(&tenant, app.clock.now_ms(), &schedule, query)
+    shown(&tenant, app.clock.now_ms(), schedule, query).await
 }
 
 /// The next times of a schedule that is not stored. A field that a creation refuses is refused; what is called may be left
@@ -127,7 +128,7 @@ pub async fn preview_unsaved(
         false => tenant.check_schedule(fields::draft(request)?),
     };
     let schedule = schedule.map_err(|error| tenant.refused(error))?;
-    shown(&tenant, app.clock.now_ms(), &schedule, query)
+    shown(&tenant, app.clock.now_ms(), schedule, query).await
 }
 
 /// Runs what lies in the past and was not run.
@@ -152,10 +153,13 @@ pub async fn backfill(
     Ok(Json(view::backfilled(id, lines)))
 }
 
-fn shown(
+/// Searching rare times takes seconds, so it is done by one thread of its own for all requests, not by those that serve.
+static PREVIEWS: Semaphore = Semaphore::const_new(1);
+
+async fn shown(
     tenant: &Tenant,
     now_ms: u64,
-    schedule: &Schedule,
+    schedule: Schedule,
     query: PreviewQuery,
 ) -> Result<Json<RecurringPreview>, Refusal> {
     let count = query.count.unwrap_or(DEFAULT_TIMES);
@@ -163,15 +167,18 @@ fn shown(
         return Err(Refusal::field("count", format!("must be 1 to {MAX_TIMES}")));
     }
     let from = query.from.unwrap_or_else(|| timestamp(now_ms));
-    let times = times_of(schedule, from, count).into_iter().map(|line| PreviewTime {
-        time: line.time,
-        local: line.local,
-        note: line.note,
+    let zones = tenant.zones().version().to_owned();
+    let place = PREVIEWS.acquire().await;
+    let search = tokio::task::spawn_blocking(move || {
+        // Kept to the end of the search, also when the request is given up before.
+        let _place = place;
+        let times = times_of(&schedule, from, count).into_iter().map(|line| PreviewTime {
+            time: line.time,
+            local: line.local,
+            note: line.note,
+        });
+        let times = times.collect();
+        RecurringPreview { schedule: schedule.describe(), warnings: schedule.warnings(), zones, times }
     });
-    Ok(Json(RecurringPreview {
-        schedule: schedule.describe(),
-        warnings: schedule.warnings(),
-        zones: tenant.zones().version().to_owned(),
-        times: times.collect(),
-    }))
+    Ok(Json(search.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))))
 }

@@ -9,6 +9,9 @@
 //! | [`members`] | rows of a data source, and the batches that they belong to |
 //! | [`plan`] | what would be called for whom and when |
 //! | [`blackout`] | when steps may be dispatched |
+//! | [`rows`] | the tables of a batch, and the rows that a part of work has in memory |
+//! | [`message`] | messages of the bus, jobs and results of workers, requests |
+//! | [`step`](mod@step) | the one pure function that decides: rows and an input in, changed rows and effects out |
 //! | [`problem`] | problems of a text, each with its place |
 //! | [`names`], [`limits`] | which names are allowed; every limit |
 
@@ -16,9 +19,14 @@ pub mod blackout;
 pub mod definition;
 pub mod limits;
 pub mod members;
+pub mod message;
+#[cfg(test)]
+mod model;
 pub mod names;
 pub mod plan;
 pub mod problem;
+pub mod rows;
+pub mod step;
 mod suggestion;
 pub mod template;
 pub mod yaml;

@@ -1,0 +1,7 @@
+//! Tests of `step` as a whole: named defects, the progress of members and phases, and random sequences.
+
+mod defects;
+mod progress;
+mod property;
+mod random;
+mod scenario;

@@ -8,7 +8,7 @@ use segno_api::FieldProblem;
 use segno_stores::Error;
 use serde::Serialize;
 
-use crate::output::Format;
+use crate::output::{Format, without_controls};
 use crate::wording::{self, Wording};
 
 /// Why a command failed.
@@ -121,7 +121,8 @@ impl Failure {
                 Failure::Server(error) => wording::code(error).map(|code| format!(" [{code}]")),
                 _ => None,
             };
-            return format!("{}: {message}{}", wording.program, code.unwrap_or_default());
+            let text = format!("{}: {message}{}", wording.program, code.unwrap_or_default());
+            return without_controls(&text).into_owned();
         }
         let problem = match self {
             Failure::Server(segno_api::ClientError::Problem(problem)) => Some(problem),

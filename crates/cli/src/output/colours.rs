@@ -1,5 +1,6 @@
 //! Colours of states, for people at a terminal.
 
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::{IsTerminal, stdout};
 
@@ -42,6 +43,40 @@ const STATES: &[(&str, &str)] = &[
     ("running", "\x1b[36m"),
     ("pending", "\x1b[34m"),
 ];
+
+/// A text that does nothing to a terminal but show itself: control characters and overrides of the writing direction are
+/// written out. What is shown was often written by others: names, reasons, outputs. Lines, tabs and our own colours stay.
+pub fn without_controls(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_control) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(sign) = rest.chars().next() {
+        let ours = STATES.iter().map(|(_, colour)| *colour).chain([RESET, BOLD]);
+        let length = match ours.filter(|code| rest.starts_with(*code)).map(str::len).next() {
+            Some(length) => {
+                safe.push_str(&rest[..length]);
+                length
+            }
+            None if is_control(sign) => {
+                safe.extend(sign.escape_unicode());
+                sign.len_utf8()
+            }
+            None => {
+                safe.push(sign);
+                sign.len_utf8()
+            }
+        };
+        rest = &rest[length..];
+    }
+    Cow::Owned(safe)
+}
+
+fn is_control(sign: char) -> bool {
+    let overrides_direction = matches!(sign, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    overrides_direction || (sign.is_control() && sign != '\n' && sign != '\t')
+}
 
 impl Colours {
     /// What was chosen, as it is on this standard output.
@@ -89,6 +124,19 @@ impl Colours {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_terminal_is_told_nothing_by_texts_of_others() {
+        for (text, shown) in [
+            ("plain\ttext\nÄ 日", "plain\ttext\nÄ 日"),
+            ("\u{1b}]0;title\u{7}x", "\\u{1b}]0;title\\u{7}x"),
+            ("\u{1b}[32mcompleted\u{1b}[0m", "\u{1b}[32mcompleted\u{1b}[0m"),
+            ("\u{1b}[2Jgone\r", "\\u{1b}[2Jgone\\u{d}"),
+            ("\u{9b}31m \u{202e}abc", "\\u{9b}31m \\u{202e}abc"),
+        ] {
+            assert_eq!(without_controls(text), shown);
+        }
+    }
 
     #[test]
     fn colours_are_for_terminals_unless_they_are_refused() {

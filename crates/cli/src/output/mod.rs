@@ -25,7 +25,7 @@ mod units;
 mod yaml;
 mod zone;
 
-pub use colours::{ColorChoice, Colours};
+pub use colours::{ColorChoice, Colours, without_controls};
 pub use command_line::CommandLine;
 pub use format::Format;
 pub use listing::{Page, Paging};

@@ -8,7 +8,7 @@ use segno::clock::SystemClock;
 use serde::Serialize;
 use serde_json::json;
 
-use super::colours::Colours;
+use super::colours::{Colours, without_controls};
 use super::command_line::CommandLine;
 use super::format::Format;
 use super::listing::Page;
@@ -40,7 +40,7 @@ impl Output {
     /// Prints one thing: a text for people, or JSON.
     pub fn text(&self, data: &impl Serialize, text: &str) -> Result<(), Failure> {
         match self.format {
-            Format::Table => write(text.as_bytes()),
+            Format::Table => write(without_controls(text).as_bytes()),
             Format::Json | Format::Jsonl => write((to_json(data)? + "\n").as_bytes()),
             Format::Yaml => write(yaml::of_json(&to_json(data)?)?.as_bytes()),
         }
@@ -76,7 +76,7 @@ impl Output {
     /// Prints an item of a stream, which is JSON already: one line, or one document.
     pub fn item(&self, json: &str, text: impl FnOnce() -> String) -> Result<(), Failure> {
         match self.format {
-            Format::Table => write(text().as_bytes()),
+            Format::Table => write(without_controls(&text()).as_bytes()),
             Format::Json | Format::Jsonl => write(format!("{json}\n").as_bytes()),
             Format::Yaml => write(format!("---\n{}", yaml::of_json(json)?).as_bytes()),
         }
@@ -91,13 +91,13 @@ impl Output {
     pub fn hint(&self, text: &str) {
         if !self.format.is_for_programs() {
             // What cannot be told is not a reason to fail.
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{}", without_controls(text));
         }
     }
 
     /// Tells something on stderr, which programs read as an object.
     fn note(&self, text: &str, object: impl FnOnce() -> serde_json::Value) {
-        let line = if self.format.is_for_programs() { object().to_string() } else { text.to_owned() };
+        let line = if self.format.is_for_programs() { object().to_string() } else { without_controls(text).into_owned() };
         // What cannot be told is not a reason to fail.
         let _ = writeln!(io::stderr(), "{line}");
     }

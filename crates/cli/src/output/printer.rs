@@ -97,7 +97,11 @@ impl Output {
 
     /// Tells something on stderr, which programs read as an object.
     fn note(&self, text: &str, object: impl FnOnce() -> serde_json::Value) {
-        let line = if self.format.is_for_programs() { object().to_string() } else { without_controls(text).into_owned() };
+        let line = if self.format.is_for_programs() {
+            object().to_string()
+        } else {
+            without_controls(text).into_owned()
+        };
         // What cannot be told is not a reason to fail.
         let _ = writeln!(io::stderr(), "{line}");
     }

@@ -170,39 +170,58 @@ impl Index {
         scope: &Scope,
         place_of: fn(&Record) -> Option<Place>,
     ) -> Result<(), ActionError> {
-        let prefix = scope.id_prefix();
-        if store.get_record(self.built, &prefix).await?.is_some() {
-            return Ok(());
-        }
-        let (mut after, now_ms) = (None::<String>, store.now_ms().await?);
-        loop {
-            let request =
-                ListRecords { kind: self.of, id_prefix: &prefix, after_id: after.as_deref(), limit: PAGE };
-            let records = store.list_records(request).await?;
-            let life = |record: &Record| {
-                record.expires_at_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms).max(1)))
-            };
-            let places = records.iter().filter_map(|record| Some((place_of(record)?, life(record))));
-            let writes: Vec<RecordWrite> = places.map(|(place, life)| self.put(scope, place, life)).collect();
-            if !writes.is_empty() {
-                store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
-            }
-            match records.last() {
-                Some(last) if records.len() == PAGE => after = Some(last.id.clone()),
-                _ => break,
-            }
-        }
-        let built = RecordWrite::Put {
-            kind: self.built.to_owned(),
-            id: prefix,
-            expect: Expect::Anything,
-            due_at_ms: None,
-            time_to_live: None,
-            body: bytes::Bytes::new(),
+        let entry = |record: &Record, now_ms: u64| {
+            let life = record.expires_at_ms.map(|at_ms| at_ms.saturating_sub(now_ms).max(1));
+            Some(self.put(scope, place_of(record)?, life.map(Duration::from_millis)))
         };
-        store.commit_records(RecordBatch { writes: vec![built], ..RecordBatch::default() }).await?;
-        Ok(())
+        index_once(store, Backfill { of: self.of, built: self.built, scope }, entry).await
     }
+}
+
+/// Records of a scope that were stored before there was an index of them.
+pub(crate) struct Backfill<'a> {
+    /// Kind of the records.
+    pub(crate) of: &'static str,
+    /// Kind of the records that say that a scope is indexed.
+    pub(crate) built: &'static str,
+    /// The scope.
+    pub(crate) scope: &'a Scope,
+}
+
+/// Writes the entries of a scope into an index, unless that was done. An entry is made of a record and the store's time. Everything that is stored from now on has its entry, so
+/// doing it twice is fine.
+pub(crate) async fn index_once(
+    store: &dyn Store,
+    Backfill { of, built, scope }: Backfill<'_>,
+    entry: impl Fn(&Record, u64) -> Option<RecordWrite>,
+) -> Result<(), ActionError> {
+    let prefix = scope.id_prefix();
+    if store.get_record(built, &prefix).await?.is_some() {
+        return Ok(());
+    }
+    let (mut after, now_ms) = (None::<String>, store.now_ms().await?);
+    loop {
+        let request = ListRecords { kind: of, id_prefix: &prefix, after_id: after.as_deref(), limit: PAGE };
+        let records = store.list_records(request).await?;
+        let writes: Vec<RecordWrite> = records.iter().filter_map(|record| entry(record, now_ms)).collect();
+        if !writes.is_empty() {
+            store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
+        }
+        match records.last() {
+            Some(last) if records.len() == PAGE => after = Some(last.id.clone()),
+            _ => break,
+        }
+    }
+    let built = RecordWrite::Put {
+        kind: built.to_owned(),
+        id: prefix,
+        expect: Expect::Anything,
+        due_at_ms: None,
+        time_to_live: None,
+        body: bytes::Bytes::new(),
+    };
+    store.commit_records(RecordBatch { writes: vec![built], ..RecordBatch::default() }).await?;
+    Ok(())
 }
 
 #[cfg(test)]

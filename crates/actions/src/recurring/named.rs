@@ -5,7 +5,7 @@
 //! the first search of a scope, which leaves a record that says so. An entry is a hint: the action that it leads to is read
 //! and has to have the name.
 
-use segno::store::{Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
+use segno::store::{Expect, ListRecords, Record, RecordWrite};
 use sha2::{Digest, Sha256};
 
 use super::book::RecurringActions;
@@ -13,6 +13,7 @@ use super::model::RecurringAction;
 use super::record::{RECURRING_KIND, decode, record_id};
 use crate::action::ActionError;
 use crate::functions::Scope;
+use crate::listing::{Backfill, index_once};
 
 /// Kind of the entries.
 const NAME_KIND: &str = "segno.recurring-name";
@@ -77,7 +78,8 @@ impl RecurringActions {
     /// # Errors
     /// `unknown-action` when there is none, `ambiguous-name` when there are several.
     pub(super) async fn named(&self, scope: &Scope, name: &str) -> Result<Record, ActionError> {
-        self.index_names(scope).await?;
+        let backfill = Backfill { of: RECURRING_KIND, built: BUILT_KIND, scope };
+        index_once(&*self.store, backfill, |record, _| put(&decode(record).ok()?.action)).await?;
         let prefix = prefix_of(scope, name);
         let mut found = Vec::new();
         let mut after = None::<String>;
@@ -106,43 +108,6 @@ impl RecurringActions {
             1 => Ok(found.remove(0).1),
             _ => Err(ambiguous(name, &found)),
         }
-    }
-
-    /// Indexes a scope, unless that was done. Everything that is stored from now on has its entry, so doing it twice is fine.
-    async fn index_names(&self, scope: &Scope) -> Result<(), ActionError> {
-        let (store, prefix): (&dyn Store, String) = (&*self.store, scope.id_prefix());
-        if store.get_record(BUILT_KIND, &prefix).await?.is_some() {
-            return Ok(());
-        }
-        let mut after = None::<String>;
-        loop {
-            let request = ListRecords {
-                kind: RECURRING_KIND,
-                id_prefix: &prefix,
-                after_id: after.as_deref(),
-                limit: PAGE,
-            };
-            let records = store.list_records(request).await?;
-            let entries = records.iter().filter_map(|record| put(&decode(record).ok()?.action));
-            let writes: Vec<RecordWrite> = entries.collect();
-            if !writes.is_empty() {
-                store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
-            }
-            match records.last() {
-                Some(last) if records.len() == PAGE => after = Some(last.id.clone()),
-                _ => break,
-            }
-        }
-        let built = RecordWrite::Put {
-            kind: BUILT_KIND.to_owned(),
-            id: prefix,
-            expect: Expect::Anything,
-            due_at_ms: None,
-            time_to_live: None,
-            body: bytes::Bytes::new(),
-        };
-        store.commit_records(RecordBatch { writes: vec![built], ..RecordBatch::default() }).await?;
-        Ok(())
     }
 }
 

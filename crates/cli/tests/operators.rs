@@ -181,7 +181,9 @@ fn a_backup_never_replaces_a_file_of_the_store_that_it_reads() {
     for file in [&state, &around] {
         refused(&["store", "backup", &store, file, "--overwrite"], 2, &[file, "inside the store"]);
     }
-    refused(&["store", "copy", &store, &format!("{store}/sub")], 2, &["is inside"]);
+    for verb in ["copy", "salvage"] {
+        refused(&["store", verb, &store, &format!("{store}/sub")], 2, &["is inside"]);
+    }
     said(&["store", "check", &store]);
     said(&["store", "backup", &store, &place.at("b.segno")]);
 }

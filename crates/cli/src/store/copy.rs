@@ -2,7 +2,7 @@
 
 use segno_stores::{StoreUrl, fill};
 
-use super::Moved;
+use super::{Moved, check_target};
 use crate::exit::Failure;
 use crate::output::Output;
 use crate::progress::Meter;
@@ -12,11 +12,7 @@ pub async fn run(from: &StoreUrl, to: &StoreUrl, output: &Output) -> Result<(), 
     if from == to {
         return Err(Failure::Refused(format!("{from} cannot be copied to itself")));
     }
-    if let StoreUrl::Embedded(directory) = to
-        && from.has_inside(directory)
-    {
-        return Err(Failure::Refused(format!("{to} is inside {from}; choose a directory outside of it")));
-    }
+    check_target(from, to)?;
     let source = from.source().await?;
     let mut meter = Meter::new(output, Some(source.instance_count().await?));
     let target = to.open_for_import().await?;

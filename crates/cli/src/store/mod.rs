@@ -97,3 +97,13 @@ impl Moved {
             .line("sha256", &content.sha256)
     }
 }
+
+/// Refuses to make a store inside the one that it is made from.
+fn check_target(from: &StoreUrl, to: &StoreUrl) -> Result<(), Failure> {
+    match to {
+        StoreUrl::Embedded(directory) if from.has_inside(directory) => {
+            Err(Failure::Refused(format!("{to} is inside {from}; choose a directory outside of it")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -3,7 +3,7 @@
 use segno_stores::StoreUrl;
 use serde::Serialize;
 
-use super::Problem;
+use super::{Problem, check_target};
 use crate::exit::Failure;
 use crate::output::{Output, Table, count};
 use crate::progress::Meter;
@@ -21,6 +21,7 @@ struct Salvaged {
 
 /// Does it.
 pub fn run(from: &StoreUrl, to: &StoreUrl, output: &Output) -> Result<(), Failure> {
+    check_target(from, to)?;
     let mut meter = Meter::new(output, Some(0));
     let report = from.salvage(to, |progress| {
         meter.set_total(progress.rows_total);

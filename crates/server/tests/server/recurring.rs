@@ -377,3 +377,19 @@ async fn names_lead_to_recurring_actions_at_every_door_and_several_are_told_apar
     let refused = client.create_recurring(&named("preview")).await.unwrap_err();
     assert_eq!(refused.code(), Some("invalid-action"), "{refused}");
 }
+
+#[tokio::test]
+async fn a_preview_of_rare_times_holds_up_no_other_request() {
+    let stand = Stand::open().await;
+    let http = reqwest::Client::new();
+    // Leap days: most of the search passes over days that are excluded.
+    let rare = json!({ "cron_expr": "0 0 * * *", "exclude": ["01-01..02-28", "03-01..12-31"] });
+    let request = http.post(stand.url("/v1/recurring/preview?count=1000")).json(&rare);
+    let preview = tokio::spawn(async move { request.send().await.unwrap().status() });
+    for _ in 0..50 {
+        let health = http.get(stand.url("/healthz")).send().await.unwrap();
+        assert_eq!(health.status(), 200);
+    }
+    assert!(!preview.is_finished(), "the other requests were answered after the preview");
+    assert_eq!(preview.await.unwrap(), 200);
+}

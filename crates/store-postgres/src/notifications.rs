@@ -220,6 +220,18 @@ impl Outbox {
         heard_at_ms > 0 && steady_ms().saturating_sub(heard_at_ms) < duration_ms(SILENCE)
     }
 
+    /// Hears of another node, and says whether it is the first for a while. What this node did before it knew of the other,
+    /// it told nobody, and the other may have looked before it was done: so the other is told to look again.
+    fn meet(&self, said: &News) -> bool {
+        let was_alone = !self.has_company();
+        self.heard_at_ms.store(steady_ms(), Ordering::Relaxed);
+        self.tell(|news| {
+            news.here |= said.hello;
+            news.everything |= was_alone;
+        });
+        was_alone
+    }
+
     fn take(&self) -> News {
         std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -286,17 +298,11 @@ pub(crate) async fn listen(core: Arc<Core>, connector: Connector) {
 
 fn hear(core: &Core, payload: &str) {
     let Some((node, news)) = News::parse(payload) else { return core.look_at_everything() };
-    let outbox = &core.outbox;
-    if node == outbox.node {
+    if node == core.outbox.node {
         return;
     }
-    let was_alone = !outbox.has_company();
-    outbox.heard_at_ms.store(steady_ms(), Ordering::Relaxed);
-    if news.hello {
-        outbox.tell(|news| news.here = true);
-    }
-    // What the other one did before it knew of this node, it did not tell.
-    if was_alone || news.everything {
+    // What the other one did before this node listened was not heard.
+    if core.outbox.meet(&news) || news.everything {
         core.look_at_everything();
     }
     if news.any_due {
@@ -324,6 +330,16 @@ mod tests {
     fn news(instances: &[&str]) -> News {
         let instances = instances.iter().map(|id| (*id).to_owned()).collect();
         News { turns: true, any_due: true, instances, ..News::default() }
+    }
+
+    #[test]
+    fn a_node_that_meets_another_tells_it_to_look_for_what_was_done_before_they_met() {
+        let outbox = Outbox::new(7);
+        assert!(outbox.meet(&News { hello: true, ..News::default() }));
+        let told = News { here: true, everything: true, ..News::default() };
+        assert_eq!(outbox.take(), told);
+        assert!(!outbox.meet(&told), "they have met");
+        assert!(outbox.take().is_empty(), "and have nothing more to say");
     }
 
     #[test]

@@ -85,6 +85,8 @@ codes! {
     TooManyStreams = "too-many-streams", TOO_MANY_REQUESTS, "Too many streams are open";
     /// The store is away or busy.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "The server cannot do it now";
+    /// The store has met damage.
+    StoreDamaged = "store-damaged", SERVICE_UNAVAILABLE, "The store is damaged";
     /// A write failed, and it is not known whether it was done.
     OutcomeUnknown = "outcome-unknown", SERVICE_UNAVAILABLE, "Whether it was done is unknown";
     /// Something is wrong on the side of the server.
@@ -276,19 +278,26 @@ impl Refusal {
         }
     }
 
-    /// An error that the caller can do nothing about; its reason is for the log only.
-    fn from_kind(kind: ErrorKind, error: &dyn std::error::Error) -> Self {
+    /// An error that the caller can do nothing about; of its reason, the caller is told the condition of the store.
+    fn from_kind(kind: ErrorKind, error: &(dyn std::error::Error + 'static)) -> Self {
         match kind {
             ErrorKind::Unavailable | ErrorKind::Closed => {
                 tracing::warn!(%error, "the store is not available");
-                Self::unavailable("the store is not available at the moment", operation::effect())
+                let reason = match condition(error) {
+                    Some(condition) => format!("the store is not available: {condition}"),
+                    None => "the store is not available at the moment".to_owned(),
+                };
+                Self::unavailable(&reason, operation::effect())
             }
             ErrorKind::Corrupt => {
                 tracing::error!(%error, "stored data cannot be read");
-                let detail = "what is stored cannot be read; the server's log has the reason, under the id of this \
-                              request. It can still be listed and deleted";
+                let reason = condition(error).map(|condition| format!(": {condition}")).unwrap_or_default();
+                let detail = format!(
+                    "what is stored cannot be read{reason}; the server's log has the reason, under the id of this \
+                     request. It can still be listed and deleted; `segno store check` finds all damage of a store"
+                );
                 let code = segno::Code::StoredDataUnreadable.as_str();
-                Self::told(StatusCode::INTERNAL_SERVER_ERROR, code, detail.to_owned())
+                Self::told(StatusCode::INTERNAL_SERVER_ERROR, code, detail)
             }
             _ => {
                 tracing::error!(%error, "a request failed");
@@ -316,6 +325,12 @@ impl Refusal {
         };
         Self::new(code, format!("{reason}; {advice}"))
     }
+}
+
+/// What every caller may know of the condition of the store that an error comes from.
+fn condition<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a str> {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    causes.find_map(|error| error.downcast_ref::<ProviderError>())?.condition()
 }
 
 impl std::fmt::Display for Refusal {

@@ -1,4 +1,4 @@
-//! Whether the store takes writes: tried by writing, at most once a second, because anybody may ask.
+//! Whether the store takes writes and has met no damage: tried by writing, at most once a second, because anybody may ask.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Whether the store takes writes.
+    /// Whether the store takes writes and has met no damage.
     ///
     /// # Errors
-    /// `unavailable` when it does not.
+    /// `unavailable` when it takes none, `store-damaged` when it has met damage; both with the reason.
     pub async fn check(&self, store: &dyn Store, clock: &dyn Clock, node: &str) -> Result<(), Refusal> {
         let mut last = self.last.lock().await;
         let now_ms = clock.now_ms();
@@ -46,7 +46,7 @@ impl Readiness {
         };
         let commit = store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() });
         let outcome = match timeout(clock, PATIENCE, commit).await {
-            Some(Ok(_)) => Ok(()),
+            Some(Ok(_)) => undamaged(store).await,
             Some(Err(error)) => Err(error.into()),
             None => Err(Refusal::new(
                 Code::Unavailable,
@@ -55,5 +55,20 @@ impl Readiness {
         };
         *last = Some((now_ms, outcome.clone()));
         outcome
+    }
+}
+
+/// What is damaged may be all that a caller needs, so a store that is known to have damage is not ready, although it serves
+/// the rest.
+async fn undamaged(store: &dyn Store) -> Result<(), Refusal> {
+    match store.known_damage().await? {
+        None => Ok(()),
+        Some(what) => Err(Refusal::new(
+            Code::StoreDamaged,
+            format!(
+                "the store is damaged ({what}); what is not damaged is still served. Stop the server and run `segno store \
+                 check`, then restore a backup or run `segno store salvage`"
+            ),
+        )),
     }
 }

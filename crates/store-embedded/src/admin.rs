@@ -110,6 +110,10 @@ impl ProviderAdmin for EmbeddedStore {
         Ok(self.core().change(|state, _| state.queue_depths()))
     }
 
+    async fn known_damage(&self) -> Result<Option<String>, ProviderError> {
+        Ok(self.core().damage.first())
+    }
+
     async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {
         self.core().look("list_children", |state, _| state.tables.children(instance)).await
     }

@@ -7,19 +7,23 @@ use std::borrow::Cow;
 use std::io;
 use std::iter::Peekable;
 use std::ops::Bound;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use redb::{Database, ReadableDatabase, StorageBackend, Table, TableDefinition};
+use redb::{Database, ReadableDatabase, StorageBackend, Table};
 
+use crate::aside::{Place, ROWS};
 use crate::blocks::Blocks;
-use crate::error::{OpenError, RowError};
+use crate::damage::FailedReads;
+use crate::error::{OpenError, RowError, is_damage};
 use crate::files::{Files, StoreFile};
 use crate::full_disk::FullDisk;
 use crate::keys::{self, Key};
 use crate::log::first_sequence_of;
 use crate::overlay::Overlay;
 use crate::packed::Packing;
+use crate::raw_rows::{RawRows, Readers};
 use crate::stored::{FORMAT_FACT, Snapshot, stored, stored_len};
 
 /// Name of the file.
@@ -27,9 +31,6 @@ pub const BASE_NAME: &str = "state.redb";
 
 /// The file while it is being made, at first or by a compaction.
 pub const NEW_NAME: &str = "state.tmp";
-
-/// The one table.
-const ROWS: TableDefinition<'static, &[u8], &[u8]> = TableDefinition::new("rows");
 
 /// Memory that redb may use for pages.
 const CACHE_BYTES: usize = 64 * 1024 * 1024;
@@ -55,8 +56,13 @@ pub struct Base {
     database: Database,
     blocks: Arc<Blocks>,
     size: Mutex<Size>,
+    /// Whether the last transaction is in the file, and not in the memory of redb only.
+    is_durable: AtomicBool,
+    failed: Arc<FailedReads>,
+    /// Whether damage was met before this was opened: snapshots leave it to those that write.
+    is_damaged: bool,
     /// Shared with every snapshot.
-    readers: Arc<()>,
+    readers: Arc<Readers>,
 }
 
 /// How much there is of all rows but the facts. An entry of an index counts as a row of its own.
@@ -171,8 +177,9 @@ impl Base {
         cache_bytes: usize,
     ) -> Result<Base, OpenError> {
         let blocks = Arc::new(Blocks::open(file, Arc::clone(when_full))?);
-        let opened =
-            Database::builder().set_cache_size(cache_bytes).create_with_backend(Backend(Arc::clone(&blocks)));
+        let failed = Arc::new(FailedReads::default());
+        let backend = Backend { blocks: Arc::clone(&blocks), failed: Arc::clone(&failed) };
+        let opened = Database::builder().set_cache_size(cache_bytes).create_with_backend(backend);
         let database = opened.map_err(|error| match error {
             redb::DatabaseError::Storage(redb::StorageError::Io(error)) => unopenable(error),
             redb::DatabaseError::DatabaseAlreadyOpen => {
@@ -180,14 +187,54 @@ impl Base {
             }
             other => OpenError::Corrupt(format!("{BASE_NAME}: {other}")),
         })?;
-        Ok(Base { database, blocks, size: Mutex::default(), readers: Arc::default() })
+        Ok(Base {
+            database,
+            blocks,
+            size: Mutex::default(),
+            is_durable: AtomicBool::new(true),
+            failed,
+            is_damaged: false,
+            readers: Arc::default(),
+        })
+    }
+
+    /// Opens the file anew, because a read of this one has failed: redb refuses everything since then. Snapshots of this one
+    /// read no more.
+    pub fn again(&self, files: &Arc<dyn Files>, when_full: &Arc<FullDisk>) -> Result<Base, OpenError> {
+        self.readers.end();
+        let mut base = Self::reopen(files, when_full)?;
+        base.is_damaged = true;
+        Ok(base)
     }
 
     /// The rows of the last checkpoint.
     pub fn snapshot(&self) -> Result<Snapshot, RowError> {
         let transaction = self.database.begin_read().map_err(unreadable)?;
         let table = transaction.open_table(ROWS).map_err(unreadable)?;
-        Ok(Snapshot::new(table, Arc::clone(&self.readers)))
+        let rows = RawRows::new(table, self.place()?, Arc::clone(&self.readers));
+        Ok(Snapshot::new(if self.is_damaged { rows.leave_table() } else { rows }))
+    }
+
+    /// Where the rows of the last checkpoint are; `None` when the file does not have all of them yet.
+    fn place(&self) -> Result<Option<Place>, RowError> {
+        if !self.is_durable.load(Ordering::Acquire) {
+            return Ok(None);
+        }
+        let place = || -> io::Result<Place> {
+            let (blocks, failed) = (Arc::clone(&self.blocks), Arc::clone(&self.failed));
+            Ok(Place { header: blocks.header()?, len: blocks.len()?, blocks, failed })
+        };
+        Ok(Some(place().map_err(redb::StorageError::Io)?))
+    }
+
+    /// Whether a read of the file has failed.
+    pub fn has_failed_reads(&self) -> bool {
+        self.is_damaged || self.failed.is_met()
+    }
+
+    /// Whether redb refuses everything, because a snapshot has met damage.
+    pub fn is_refused(&self) -> bool {
+        !self.is_damaged && self.failed.is_met()
     }
 
     /// Whether a snapshot is still being read. None can be read when this is gone.
@@ -210,9 +257,9 @@ impl Base {
         transaction.commit().expect("a commit");
     }
 
-    /// Calls this when damage is met for the first time.
-    pub fn on_damage(&self, tell: Box<dyn Fn() + Send + Sync>) {
-        self.blocks.on_damage(tell);
+    /// Calls this for every read that fails.
+    pub fn on_damage(&self, tell: Box<dyn Fn(&str) + Send + Sync>) {
+        self.failed.on_failure(tell);
     }
 
     /// How much room its file takes on disk. Its length may be much more, with a hole at its end.
@@ -292,7 +339,13 @@ impl Base {
             set_fact(SIZE_FACT, &size.encode())?;
             set_fact(FORMAT_FACT, &BASE_FORMAT.to_le_bytes())?;
         }
+        if durable == Durable::Later {
+            self.is_durable.store(false, Ordering::Release);
+        }
         transaction.commit().map_err(unreadable)?;
+        if durable == Durable::Now {
+            self.is_durable.store(true, Ordering::Release);
+        }
         *self.size.lock().unwrap_or_else(PoisonError::into_inner) = size;
         Ok(())
     }
@@ -356,39 +409,41 @@ fn unopenable(error: io::Error) -> OpenError {
     }
 }
 
-fn unreadable(error: impl Into<redb::Error>) -> RowError {
+/// The error of a row that redb could not give.
+pub fn unreadable(error: impl Into<redb::Error>) -> RowError {
     match error.into() {
         redb::Error::Corrupted(what) => RowError::Corrupt(what),
-        redb::Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-            RowError::Corrupt(error.to_string())
-        }
+        redb::Error::Io(error) if is_damage(&error) => RowError::Corrupt(error.to_string()),
         other => RowError::Unreadable(other.to_string()),
     }
 }
 
 /// redb on checked blocks.
 #[derive(Debug)]
-struct Backend(Arc<Blocks>);
+struct Backend {
+    blocks: Arc<Blocks>,
+    failed: Arc<FailedReads>,
+}
 
 impl StorageBackend for Backend {
     fn len(&self) -> io::Result<u64> {
-        self.0.len()
+        self.blocks.len()
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.0.read(offset, out)
+        self.blocks.read(offset, out).inspect_err(|error| self.failed.note(&error.to_string()))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
+        self.blocks.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.0.sync()
+        self.blocks.sync()
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.0.write(offset, data)
+        self.blocks.write(offset, data)
     }
 }
 

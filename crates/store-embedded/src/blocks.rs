@@ -8,10 +8,8 @@
 //! Its header is the exception, so that is in two sectors, one written after the other, each with its checksum inside.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::files::StoreFile;
 use crate::full_disk::FullDisk;
@@ -25,7 +23,10 @@ const GROUP_BLOCKS: u64 = BLOCK_BYTES / SUM_BYTES;
 const SUM_BYTES: u64 = 4;
 
 /// What redb may write into its first block: the rest of the sector is the checksum.
-const HEADER_BYTES: usize = 508;
+pub const HEADER_BYTES: usize = 508;
+
+/// redb's header.
+pub type Header = [u8; HEADER_BYTES];
 
 /// Length of a sector that holds redb's header.
 const SECTOR_BYTES: usize = 512;
@@ -39,20 +40,6 @@ pub struct Blocks {
     file: Arc<dyn StoreFile>,
     sums: Mutex<Sums>,
     when_full: Arc<FullDisk>,
-    damage: Damage,
-}
-
-/// Whom to tell when the first damaged block is met.
-#[derive(Default)]
-struct Damage {
-    told: AtomicBool,
-    tell: OnceLock<Box<dyn Fn() + Send + Sync>>,
-}
-
-impl fmt::Debug for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Damage").field("told", &self.told).finish_non_exhaustive()
-    }
 }
 
 #[derive(Debug, Default)]
@@ -64,7 +51,7 @@ struct Sums {
     /// Blocks that were written.
     written: u64,
     /// The sector of redb's header, without its checksum.
-    header: Option<[u8; HEADER_BYTES]>,
+    header: Option<Header>,
 }
 
 fn damaged(what: String) -> io::Error {
@@ -121,13 +108,7 @@ impl Blocks {
         of_blocks.resize(usize::try_from(blocks).unwrap_or(usize::MAX), UNWRITTEN);
         let written = written(&of_blocks);
         let sums = Mutex::new(Sums { of_blocks, written, ..Sums::default() });
-        Ok(Blocks { file, sums, when_full, damage: Damage::default() })
-    }
-
-    /// Calls this when the first damaged block is met: redb refuses everything from then on.
-    pub fn on_damage(&self, tell: Box<dyn Fn() + Send + Sync>) {
-        // Nobody sets it twice.
-        let _ = self.damage.tell.set(tell);
+        Ok(Blocks { file, sums, when_full })
     }
 
     fn sums(&self) -> MutexGuard<'_, Sums> {
@@ -187,12 +168,7 @@ impl Blocks {
                 Some(sum) => sum == sum_of(number, block),
             };
             if !sound {
-                if !self.damage.told.swap(true, Ordering::Relaxed)
-                    && let Some(tell) = self.damage.tell.get()
-                {
-                    tell();
-                }
-                return Err(damaged(format!("block {number} of the state fails its checksum")));
+                return Err(damaged(format!("block {number} of state.redb fails its checksum")));
             }
         }
         Ok(())
@@ -257,7 +233,8 @@ impl Blocks {
         Ok(())
     }
 
-    fn header(&self) -> io::Result<[u8; HEADER_BYTES]> {
+    /// redb's header as it was last written.
+    pub fn header(&self) -> io::Result<Header> {
         if let Some(header) = self.sums().header {
             return Ok(header);
         }
@@ -270,7 +247,7 @@ impl Blocks {
         let header = match sound {
             Some(header) => header,
             None if sectors == [0; 2 * SECTOR_BYTES] => [0; HEADER_BYTES],
-            None => return Err(damaged("the header of the state fails its checksum".to_owned())),
+            None => return Err(damaged("the header of state.redb fails its checksum".to_owned())),
         };
         self.sums().header = Some(header);
         Ok(header)

@@ -1,15 +1,15 @@
 //! The checkpointer: moves what the log has into the state behind it, then frees the log up to there. The writer goes
 //! on meanwhile. When there is nothing to move and much of the state's file is unused, it makes a smaller one.
 
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError};
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
 
 use crate::base::Base;
 use crate::compaction::{CompactProgress, CompactReport, Compaction, Failed};
-use crate::error::RowError;
+use crate::error::{OpenError, RowError};
 use crate::facts::{ANCHOR, FACTS, LOGGED};
 use crate::files::Files;
 use crate::giving_way::GivingWay;
@@ -28,9 +28,6 @@ pub enum Order {
     Checkpoint(Frozen),
     /// Gives space back now.
     Compact(CompactOrder),
-    /// Opens the state's file again: redb refuses everything since a damaged block was met, but the rest of the file
-    /// can be read.
-    Reopen,
 }
 
 /// A compaction that somebody waits for.
@@ -53,8 +50,6 @@ pub struct Checkpointer {
     pub base: Base,
     /// Files that a compaction has replaced while something was read from them, such as a backup.
     pub replaced: Vec<Base>,
-    /// Its own orders, as long as the store is open.
-    pub orders: Weak<SyncSender<Order>>,
 }
 
 /// A compaction and who waits for it.
@@ -101,11 +96,6 @@ impl Checkpointer {
                     running = self.start(Some(order));
                     Ok(())
                 }
-                Ok(Order::Reopen) => {
-                    tracing::error!("damage was met; check the store, and salvage it or restore a backup");
-                    self.reopen(&Arc::clone(&self.files));
-                    Ok(())
-                }
                 Err(TryRecvError::Empty) => self.go_on(&mut running),
                 Err(TryRecvError::Disconnected) => break None,
             };
@@ -118,31 +108,29 @@ impl Checkpointer {
         self.core.refuse(refusal);
         drop(ended);
         // Reads go on until the store is closed, and nothing is written meanwhile.
-        self.reopen(&Untouched::of(&self.files));
+        if let Err(error) = self.reopen(&Untouched::of(&self.files)) {
+            tracing::error!(%error, "the state could not be opened again");
+        }
         while orders.recv().is_ok() {}
     }
 
     fn watch_for_damage(&self) {
-        let orders = self.orders.clone();
-        self.base.on_damage(Box::new(move || {
-            if let Some(orders) = orders.upgrade() {
-                // With no room for one more order, the store is told by the next read that fails.
-                let _ = orders.try_send(Order::Reopen);
-            }
-        }));
+        let core = Arc::clone(&self.core);
+        self.base.on_damage(Box::new(move |what| core.damage.note(what)));
     }
 
     /// Reads from the file anew, if that can be opened.
-    fn reopen(&mut self, files: &Arc<dyn Files>) {
-        let base = Base::reopen(files, &self.core.full_disk);
-        match base.and_then(|base| Ok((base.snapshot()?, base))) {
-            Ok((snapshot, base)) => {
-                self.core.lock().state.tables.rows.rebase(snapshot);
-                self.base = base;
-                self.watch_for_damage();
-            }
-            Err(error) => tracing::error!(%error, "the state could not be opened again"),
-        }
+    fn reopen(&mut self, files: &Arc<dyn Files>) -> Result<(), OpenError> {
+        let base = if self.base.has_failed_reads() {
+            self.base.again(files, &self.core.full_disk)?
+        } else {
+            Base::reopen(files, &self.core.full_disk)?
+        };
+        let snapshot = base.snapshot()?;
+        self.core.lock().state.tables.rows.rebase(snapshot);
+        self.base = base;
+        self.watch_for_damage();
+        Ok(())
     }
 
     fn checkpoint(&mut self, frozen: &mut Frozen, running: &mut Option<Running>) -> Result<(), Refusal> {
@@ -180,9 +168,8 @@ impl Checkpointer {
         Ok(())
     }
 
-    fn write(&self, frozen: &mut Frozen, facts: &[(Key, Bytes)]) -> Result<(), RowError> {
-        let mut giving_way = GivingWay::new(|| self.core.rest_for_a_crowd());
-        self.base.write_piecemeal(&frozen.changes, facts, || giving_way.row())?;
+    fn write(&mut self, frozen: &mut Frozen, facts: &[(Key, Bytes)]) -> Result<(), RowError> {
+        self.write_rows(frozen, facts)?;
         for wanted in frozen.snapshots.drain(..) {
             // Whoever asked may have gone away meanwhile.
             let view = View::of(Tables::new(self.base.snapshot()?)?);
@@ -191,6 +178,26 @@ impl Checkpointer {
         self.core.checkpointed(self.base.snapshot()?);
         self.core.go_on_with_snapshots();
         Ok(())
+    }
+
+    /// Writes the rows of a checkpoint. If a reader has met damage, redb refuses that, so the file is opened anew; from then on
+    /// readers leave it to this. Only damage where the checkpoint itself has to read or write is an error.
+    fn write_rows(&mut self, frozen: &Frozen, facts: &[(Key, Bytes)]) -> Result<(), RowError> {
+        let core = Arc::clone(&self.core);
+        let attempt = |base: &Base| {
+            let mut giving_way = GivingWay::new(|| core.rest_for_a_crowd());
+            base.write_piecemeal(&frozen.changes, facts, || giving_way.row())
+        };
+        let written = attempt(&self.base);
+        if written.is_ok() || !self.base.is_refused() {
+            return written;
+        }
+        let files = Arc::clone(&self.files);
+        self.reopen(&files).map_err(|error| match error {
+            OpenError::Corrupt(what) => RowError::Corrupt(what),
+            other => RowError::Unreadable(other.to_string()),
+        })?;
+        attempt(&self.base)
     }
 
     /// Whether less than half of the file is in use, with what a tree of pages wastes.
@@ -244,6 +251,7 @@ impl Checkpointer {
                 let unreadable = |error: RowError| Refusal::failed(&format!("compaction: {error}"));
                 self.core.lock().state.tables.rows.rebase(base.snapshot().map_err(unreadable)?);
                 self.replaced.push(std::mem::replace(&mut self.base, base));
+                self.watch_for_damage();
                 let CompactReport { bytes_before, bytes_after } = report;
                 tracing::info!(bytes_before, bytes_after, "the state was compacted");
                 if let Some(order) = order {

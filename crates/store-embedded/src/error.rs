@@ -6,6 +6,7 @@ use std::path::Path;
 use segno::store::{ErrorKind, ProviderError};
 
 use crate::codec::Undecodable;
+use crate::directory;
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -55,10 +56,11 @@ impl OpenError {
 }
 
 impl OpenError {
-    /// The same error with the directory that it is about. What the disk refuses names its file already.
+    /// The same error with the directory that it is about.
     pub(crate) fn in_directory(self, path: &Path) -> Self {
         match self {
             OpenError::Corrupt(what) => OpenError::Corrupt(format!("{}: {what}", path.display())),
+            OpenError::Io(error) => OpenError::Io(directory::with_path(error, path)),
             other => other,
         }
     }
@@ -86,6 +88,11 @@ impl From<RowError> for OpenError {
     }
 }
 
+/// Whether a read failed because of what is in the file, so that the next one fails too.
+pub fn is_damage(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
+}
+
 /// What can go wrong with a row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RowError {
@@ -102,11 +109,14 @@ impl RowError {
     pub fn at(self, operation: &'static str) -> ProviderError {
         match self {
             RowError::Corrupt(what) => {
-                let text = format!("stored data is damaged: {what}; restore a backup");
-                ProviderError::new(ErrorKind::Corrupt, operation, text)
+                let text = format!(
+                    "stored data is damaged: {what}; run `segno store check`, then restore a backup or run `segno store salvage`"
+                );
+                ProviderError::new(ErrorKind::Corrupt, operation, text).in_condition(what)
             }
             RowError::Unreadable(what) => {
-                ProviderError::unavailable(operation, format!("the disk cannot be read: {what}"))
+                let text = format!("the disk cannot be read: {what}");
+                ProviderError::unavailable(operation, text.as_str()).in_condition(text.as_str())
             }
         }
     }
@@ -122,9 +132,7 @@ impl From<redb::StorageError> for RowError {
     fn from(error: redb::StorageError) -> Self {
         match error {
             redb::StorageError::Corrupted(what) => RowError::Corrupt(what),
-            redb::StorageError::Io(error) if error.kind() == io::ErrorKind::InvalidData => {
-                RowError::Corrupt(error.to_string())
-            }
+            redb::StorageError::Io(error) if is_damage(&error) => RowError::Corrupt(error.to_string()),
             other => RowError::Unreadable(other.to_string()),
         }
     }

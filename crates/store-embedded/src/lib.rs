@@ -16,6 +16,7 @@
 //! | `log` | segments and records |
 //! | `files`, `directory` | the disk, behind a trait |
 //! | `blocks`, `full_disk` | checksums below redb; waiting for room |
+//! | `raw_rows`, `aside`, `damage` | reading past damage, and what is known of it |
 //! | `closed`, `check`, `agreement`, `salvage`, `readable`, `untouched` | reading a store that is not open, and saving a damaged one |
 //! | `info`, `control` | what an operator asks, also from another process |
 //! | `floor` | the log alone, as the measure of the rest |
@@ -26,6 +27,7 @@
 
 mod admin;
 mod agreement;
+mod aside;
 #[cfg(test)]
 mod at_rest;
 mod base;
@@ -40,6 +42,7 @@ mod commit;
 mod committing;
 mod compaction;
 mod control;
+mod damage;
 mod desk;
 mod directory;
 mod error;
@@ -65,6 +68,7 @@ mod packed;
 mod permissions;
 mod provider;
 mod queue_row;
+mod raw_rows;
 mod readable;
 mod recent;
 mod record_index;

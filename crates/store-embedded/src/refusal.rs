@@ -10,6 +10,8 @@ pub type Outcome = Result<(), Refusal>;
 pub struct Refusal {
     kind: ErrorKind,
     message: String,
+    /// What every caller may know.
+    condition: Option<String>,
     /// Whether the next batch that is written is its end.
     pub passes: bool,
 }
@@ -20,32 +22,41 @@ impl Refusal {
         let message = format!(
             "the disk is full ({error}); writes of the store are refused until there is room, make some"
         );
-        Refusal { kind: ErrorKind::Unavailable, message, passes: true }
+        let condition = Some(format!("the disk of the store is full ({error})"));
+        Refusal { kind: ErrorKind::Unavailable, message, condition, passes: true }
     }
 
     /// A write or sync failed, so what is on the disk is not known.
     pub fn failed(what: &str) -> Self {
         let message =
             format!("the store is read-only since a write failed ({what}); check the disk and reopen it");
-        Refusal { kind: ErrorKind::Unavailable, message, passes: false }
+        let condition = Some(format!(
+            "the store is read-only since a write failed ({what}), until the server is restarted"
+        ));
+        Refusal { kind: ErrorKind::Unavailable, message, condition, passes: false }
     }
 
     /// What a checkpoint has to change is damaged, so that nothing can be written any more.
     pub fn damaged(what: &str) -> Self {
         let message = format!(
-            "the store is read-only since damage was met ({what}); check the store, and salvage it or restore a backup"
+            "the store is read-only since damage was met ({what}); run `segno store check`, then restore a backup or run `segno store salvage`"
         );
-        Refusal { kind: ErrorKind::Corrupt, message, passes: false }
+        let condition = Some(format!("the store is read-only since damage was met ({what})"));
+        Refusal { kind: ErrorKind::Corrupt, message, condition, passes: false }
     }
 
     /// The store is being closed.
     pub fn closed() -> Self {
         let message = "the store has been closed".to_owned();
-        Refusal { kind: ErrorKind::Closed, message, passes: false }
+        Refusal { kind: ErrorKind::Closed, message, condition: None, passes: false }
     }
 
     /// The error of an operation that was refused.
     pub fn at(&self, operation: &'static str) -> ProviderError {
-        ProviderError::new(self.kind, operation, self.message.clone())
+        let error = ProviderError::new(self.kind, operation, self.message.clone());
+        match &self.condition {
+            Some(condition) => error.in_condition(condition),
+            None => error,
+        }
     }
 }

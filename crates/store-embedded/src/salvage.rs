@@ -60,8 +60,8 @@ pub fn salvage(
         Ok((from, lock))
     };
     let (from, _lock) = from().map_err(|error| error.in_directory(path))?;
-    let to: Arc<dyn Files> = Arc::new(Directory::new(to)?);
-    salvage_files(&from, &to, &mut progress)
+    let files: Arc<dyn Files> = Arc::new(Directory::new(to)?);
+    salvage_files(&from, &files, &mut progress).map_err(|error| error.in_directory(to))
 }
 
 /// The same from any directory to any other; for tests.

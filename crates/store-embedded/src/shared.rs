@@ -10,6 +10,7 @@ use segno::store::memory::wishes::{AllWaiters, Fetches, Wish};
 use tokio::sync::{Notify, oneshot};
 
 use crate::bell::Bell;
+use crate::damage::KnownDamage;
 use crate::desk::Desk;
 use crate::facts::Facts;
 use crate::full_disk::FullDisk;
@@ -174,6 +175,7 @@ pub struct Core {
     pub desk: Desk,
     pub to_writer: Bell,
     pub full_disk: Arc<FullDisk>,
+    pub damage: KnownDamage,
     /// Told when a batch or a checkpoint has made room for more changes.
     pub room: Arc<Notify>,
 }
@@ -203,7 +205,8 @@ impl Core {
             call_writer_at: None,
         };
         let room = Arc::clone(&full_disk.room);
-        Core { clock, limits, desk: Desk::new(shared), to_writer: Bell::default(), full_disk, room }
+        let (desk, to_writer, damage) = (Desk::new(shared), Bell::default(), KnownDamage::default());
+        Core { clock, limits, desk, to_writer, full_disk, damage, room }
     }
 
     /// A checkpoint is on disk: takes over its rows.

@@ -45,7 +45,7 @@ struct Running {
     /// The lock of the directory.
     lock: Box<dyn Any + Send + Sync>,
     /// To the checkpointer, which ends when nobody can order anything any more.
-    orders: Arc<SyncSender<Order>>,
+    orders: SyncSender<Order>,
 }
 
 impl fmt::Debug for EmbeddedStore {
@@ -89,15 +89,12 @@ impl EmbeddedStore {
         let segments = Arc::clone(log.segments());
         // One checkpoint at a time, because nothing is frozen while one is being made, and a few wishes to compact.
         let (orders, to_do) = mpsc::sync_channel(MAX_ORDERS);
-        let orders = Arc::new(orders);
-        let own_orders = Arc::downgrade(&orders);
         let checkpointer = Checkpointer {
             core: Arc::clone(&core),
             files: Arc::clone(&files),
             segments,
             base,
             replaced: Vec::new(),
-            orders: own_orders,
         };
         let checkpointer = thread::Builder::new()
             .name("segno-checkpointer".to_owned())

@@ -2,15 +2,14 @@
 //! of indexes are many in one row.
 
 use std::ops::{Bound, RangeBounds};
-use std::sync::Arc;
 
 use bytes::Bytes;
-use redb::ReadOnlyTable;
 use smallvec::SmallVec;
 
 use crate::error::RowError;
 use crate::keys::{self, Key};
 use crate::packed;
+use crate::raw_rows::RawRows;
 
 /// Number of the fact that tells the format.
 pub const FORMAT_FACT: u8 = 1;
@@ -21,15 +20,13 @@ const CHECKSUM_BYTES: usize = 4;
 /// The rows of one checkpoint, for reading.
 #[derive(Debug)]
 pub struct Snapshot {
-    table: ReadOnlyTable<&'static [u8], &'static [u8]>,
-    /// Tells the file that it is being read.
-    _reader: Arc<()>,
+    rows: RawRows,
 }
 
 impl Snapshot {
-    /// The rows of a table of redb, and what its file shares with its readers.
-    pub fn new(table: ReadOnlyTable<&'static [u8], &'static [u8]>, reader: Arc<()>) -> Self {
-        Snapshot { table, _reader: reader }
+    /// The rows of a checkpoint.
+    pub fn new(rows: RawRows) -> Self {
+        Snapshot { rows }
     }
 
     /// The version of the format that the rows have.
@@ -44,7 +41,7 @@ impl Snapshot {
             let found = self.within(Bound::Included(key), Bound::Included(key))?.next().transpose()?;
             return found.map(|(_, value)| value).transpose();
         }
-        self.table.get(key)?.map(|stored| checked(key, stored.value())).transpose()
+        self.rows.get(key)?.map(|stored| checked(key, stored.value())).transpose()
     }
 
     /// Rows whose keys start with `prefix`, in key order.
@@ -70,12 +67,12 @@ impl Snapshot {
         end: Bound<&[u8]>,
     ) -> Result<impl Iterator<Item = MaybeRow> + use<>, RowError> {
         let first_row = self.first_row(start)?;
-        let rows = self.table.range::<&[u8]>((first_row.as_ref().map(Key::as_slice), end))?;
+        let rows = self.rows.range(first_row.as_ref().map(Key::as_slice), end)?;
         let is_within = is_within(start, end);
         Ok(rows
             .flat_map(|row| match row {
                 Ok((key, value)) => entries(key.value(), value.value()),
-                Err(error) => Entries::from([Err(error.into())]),
+                Err(error) => Entries::from([Err(error)]),
             })
             .filter(is_within))
     }
@@ -90,7 +87,7 @@ impl Snapshot {
             Bound::Included(key) | Bound::Excluded(key) if keys::is_packed(key) => Bound::Included(&key[..1]),
             start => start,
         };
-        let mut rows = self.table.range::<&[u8]>((first_row, end))?;
+        let mut rows = self.rows.range(first_row, end)?;
         let (is_within, start) = (is_within(start, end), start.map(Key::from_slice));
         let mut is_at_start = false;
         let rows = std::iter::from_fn(move || {
@@ -105,7 +102,7 @@ impl Snapshot {
                     };
                     entries(key.value(), value.value())
                 }
-                Err(error) => Entries::from([Err(error.into())]),
+                Err(error) => Entries::from([Err(error)]),
             };
             Some(row.into_iter().rev())
         });
@@ -116,8 +113,7 @@ impl Snapshot {
     fn first_row(&self, start: Bound<&[u8]>) -> Result<Bound<Key>, RowError> {
         if let Bound::Included(key) | Bound::Excluded(key) = start
             && keys::is_packed(key)
-            && let Some(row) =
-                self.table.range::<&[u8]>((Bound::Included(&key[..1]), Bound::Included(key)))?.next_back()
+            && let Some(row) = self.rows.range(Bound::Included(&key[..1]), Bound::Included(key))?.next_back()
         {
             return Ok(Bound::Included(Key::from_slice(row?.0.value())));
         }
@@ -127,7 +123,8 @@ impl Snapshot {
     /// What all rows but the facts take.
     #[cfg(test)]
     pub fn stored_bytes(&self) -> u64 {
-        let rows = self.table.range::<&[u8]>(..).expect("rows").map(|row| row.expect("a row"));
+        let rows =
+            self.rows.range(Bound::Unbounded, Bound::Unbounded).expect("rows").map(|row| row.expect("a row"));
         let rows = rows.filter(|(key, _)| !keys::is_meta(key.value()));
         rows.map(|(key, value)| (key.value().len() + value.value().len()) as u64).sum()
     }
@@ -135,7 +132,7 @@ impl Snapshot {
     /// Lengths of all rows as they are stored.
     #[cfg(test)]
     pub fn stored_lengths(&self) -> Vec<usize> {
-        let rows = self.table.range::<&[u8]>(..).expect("rows");
+        let rows = self.rows.range(Bound::Unbounded, Bound::Unbounded).expect("rows");
         rows.map(|row| row.expect("a row").1.value().len()).collect()
     }
 

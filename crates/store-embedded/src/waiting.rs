@@ -181,7 +181,12 @@ impl Core {
         };
         // Whatever became of the batch, it is decided then.
         decided(outcome).await;
-        output.map_err(|error| error.at(operation))
+        output.map_err(|error| {
+            if let RowError::Corrupt(what) = &error {
+                self.damage.note(what);
+            }
+            error.at(operation)
+        })
     }
 
     /// Has something done with the state that changes no rows: at once, or by whoever is at work.

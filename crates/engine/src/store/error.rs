@@ -64,6 +64,7 @@ pub struct ProviderError {
     operation: &'static str,
     message: String,
     outcome: WriteOutcome,
+    condition: Option<Box<str>>,
 }
 
 impl ProviderError {
@@ -81,7 +82,7 @@ impl ProviderError {
                 WriteOutcome::Unknown
             }
         };
-        ProviderError { kind, operation, message: message.into(), outcome }
+        ProviderError { kind, operation, message: message.into(), outcome, condition: None }
     }
 
     /// The store knows that the failed write changed nothing and never will: it was refused before
@@ -90,6 +91,19 @@ impl ProviderError {
     pub fn nothing_changed(mut self) -> Self {
         self.outcome = WriteOutcome::NothingChanged;
         self
+    }
+
+    /// The store is in a condition that every caller may know of, such as a full disk. The text has no stored data, and no path or
+    /// address of the machine.
+    #[must_use]
+    pub fn in_condition(mut self, condition: impl Into<String>) -> Self {
+        self.condition = Some(condition.into().into_boxed_str());
+        self
+    }
+
+    /// The condition of the store that every caller may know of.
+    pub fn condition(&self) -> Option<&str> {
+        self.condition.as_deref()
     }
 
     /// What a write that failed with this error has left behind.

@@ -248,6 +248,10 @@ impl ProviderAdmin for TrackedStore {
         self.inner.get_queue_depths().await
     }
 
+    async fn known_damage(&self) -> Result<Option<String>, ProviderError> {
+        self.inner.known_damage().await
+    }
+
     async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {
         self.inner.list_children(instance).await
     }

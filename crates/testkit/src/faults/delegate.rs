@@ -242,6 +242,10 @@ impl ProviderAdmin for FaultStore {
         self.read("get_queue_depths", self.inner.get_queue_depths()).await
     }
 
+    async fn known_damage(&self) -> Result<Option<String>, ProviderError> {
+        self.read("known_damage", self.inner.known_damage()).await
+    }
+
     async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {
         self.read("list_children", self.inner.list_children(instance)).await
     }

@@ -15,6 +15,7 @@ use redb::{Database, ReadOnlyTable, ReadableDatabase, StorageBackend, TableDefin
 use crate::base::unreadable;
 use crate::blocks::{BLOCK_BYTES, Blocks, HEADER_BYTES, Header};
 use crate::damage::FailedReads;
+use crate::directory::without_path;
 use crate::error::RowError;
 
 /// The one table.
@@ -99,7 +100,7 @@ impl StorageBackend for MemoryOverBlocks {
             out.copy_from_slice(&written.header[part]);
             return Ok(());
         }
-        let noted = |error: &io::Error| self.failed.note(&error.to_string());
+        let noted = |error: &io::Error| self.failed.note(&without_path(error));
         let first = offset / BLOCK_BYTES;
         let blocks = first..first + (out.len() as u64).div_ceil(BLOCK_BYTES);
         if written.blocks.range(blocks.clone()).next().is_none() {

@@ -16,6 +16,7 @@ use redb::{Database, ReadableDatabase, StorageBackend, Table};
 use crate::aside::{Place, ROWS};
 use crate::blocks::Blocks;
 use crate::damage::FailedReads;
+use crate::directory::without_path;
 use crate::error::{OpenError, RowError, is_damage};
 use crate::files::{Files, StoreFile};
 use crate::full_disk::FullDisk;
@@ -413,7 +414,7 @@ fn unopenable(error: io::Error) -> OpenError {
 pub fn unreadable(error: impl Into<redb::Error>) -> RowError {
     match error.into() {
         redb::Error::Corrupted(what) => RowError::Corrupt(what),
-        redb::Error::Io(error) if is_damage(&error) => RowError::Corrupt(error.to_string()),
+        redb::Error::Io(error) if is_damage(&error) => RowError::Corrupt(without_path(&error)),
         other => RowError::Unreadable(other.to_string()),
     }
 }
@@ -431,7 +432,7 @@ impl StorageBackend for Backend {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
-        self.blocks.read(offset, out).inspect_err(|error| self.failed.note(&error.to_string()))
+        self.blocks.read(offset, out).inspect_err(|error| self.failed.note(&without_path(error)))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

@@ -14,6 +14,7 @@ use crate::log::{Scanned, scan};
 use crate::readable::{ReadableBase, Unreadable};
 use crate::stored::stored_len;
 use crate::tables::Tables;
+use crate::unfinished;
 
 /// Most findings that a report lists.
 const MAX_FINDINGS: usize = 1_000;
@@ -127,6 +128,7 @@ pub fn check_files(
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<CheckReport, OpenError> {
     let _lock = files.lock().map_err(OpenError::of_lock)?;
+    unfinished::refuse_unfinished(&**files)?;
     let mut notes = Notebook::new(progress);
     let readable = ReadableBase::new(files);
     let base = match readable.open() {

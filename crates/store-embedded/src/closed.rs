@@ -20,6 +20,7 @@ use crate::info::{self, Info};
 use crate::keys;
 use crate::recovery::{self, Replayed};
 use crate::snapshot::Taken;
+use crate::unfinished;
 use crate::untouched::Untouched;
 use crate::view::View;
 
@@ -59,6 +60,7 @@ impl ClosedStore {
     #[doc(hidden)]
     pub fn of_files(files: Arc<dyn Files>, clock: &dyn Clock) -> Result<Self, OpenError> {
         let lock = files.lock().map_err(OpenError::of_lock)?;
+        unfinished::refuse_unfinished(&*files)?;
         let at_ms = clock.now_ms();
         // redb writes when it opens a file; all of that stays in memory.
         let untouched = Untouched::of(&files);
@@ -66,7 +68,7 @@ impl ClosedStore {
         let Replayed { tables, tail, .. } =
             recovery::replay(&files, Arc::new(base.snapshot()?), u64::MAX, at_ms)?;
         if tables.rows.get(&keys::meta(FILLING))?.is_some() {
-            return Err(OpenError::UnfinishedImport);
+            return Err(OpenError::Unfinished { by: None });
         }
         let log_bytes = tail.logged_bytes();
         Ok(ClosedStore { files, view: View::of(tables), _base: base, log_bytes, at_ms, _lock: lock })

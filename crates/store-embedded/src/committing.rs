@@ -151,8 +151,8 @@ impl Core {
                 if !self.is_crowded(&shared) || shared.refusal.is_some() || shared.is_closing {
                     return Ok(());
                 }
-                if let Some(error) = self.full_disk.refused().filter(|_| self.is_behind(&shared)) {
-                    return Err(Refusal::full(&error));
+                if let Some(refusal) = self.full_disk.refused().filter(|_| self.is_behind(&shared)) {
+                    return Err(refusal);
                 }
             }
             room.await;

@@ -473,7 +473,7 @@ mod tests {
         let (_directory, store) = open();
         let failed = Refusal::failed("a test");
         store.core().refuse(failed.clone());
-        store.core().refuse(Refusal::full(&"a test"));
+        store.core().refuse(Refusal::full(&std::io::Error::other("a test")));
         assert_eq!(store.core().lock().refusal, Some(failed));
     }
 

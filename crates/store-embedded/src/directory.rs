@@ -13,8 +13,7 @@ use crate::permissions::{self, FILE_MODE};
 /// Name of the lock file; holds the process id of whoever has the store open.
 const LOCK_FILE: &str = "lock";
 
-/// A directory of the machine. Every error names the file that it is about, without the directory: errors of a store that is open
-/// are also for callers that have no business with the machine. [`with_path`] adds it for those who open a store.
+/// A directory of the machine. Every error names the file that it is about.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
@@ -33,31 +32,28 @@ fn named(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
     move |error| io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
-/// An error about a file in the directory, or about the directory itself, which has no name here.
+/// An error about a file in the directory.
 #[derive(Debug, thiserror::Error)]
-#[error("{}: {error}", name.as_deref().unwrap_or("the directory of the store"))]
+#[error("{}: {error}", path.display())]
 struct FileError {
-    name: Option<String>,
+    path: PathBuf,
     error: io::Error,
 }
 
-fn of_file(name: &str) -> impl FnOnce(io::Error) -> io::Error {
-    let name = Some(name.to_owned());
-    move |error| io::Error::new(error.kind(), FileError { name, error })
+/// The same for a file of the store.
+fn of_file(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| io::Error::new(error.kind(), FileError { path: path.to_owned(), error })
 }
 
-fn of_directory(error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), FileError { name: None, error })
-}
-
-/// The same error with the path of the file that it is about.
-pub fn with_path(error: io::Error, directory: &Path) -> io::Error {
-    let Some(FileError { name, error: cause }) = error.get_ref().and_then(|error| error.downcast_ref())
-    else {
-        return error;
-    };
-    let path = name.as_deref().map_or(directory.to_owned(), |name| directory.join(name));
-    io::Error::new(error.kind(), format!("{}: {cause}", path.display()))
+/// What an error says to those who have no business with the machine: the name of the file, and no path.
+pub fn without_path(error: &io::Error) -> String {
+    match error.get_ref().and_then(|error| error.downcast_ref()) {
+        Some(FileError { path, error }) => {
+            let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            format!("{name}: {error}")
+        }
+        None => error.to_string(),
+    }
 }
 
 impl Directory {
@@ -107,8 +103,8 @@ impl Directory {
     fn lock_alone(&self, path: &Path) -> io::Result<File> {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(false).mode(FILE_MODE);
-        let mut file = options.open(path).map_err(of_file(LOCK_FILE))?;
-        self.locked(&file, file.try_lock()).map_err(named_unless_busy)?;
+        let mut file = options.open(path).map_err(of_file(path))?;
+        self.locked(&file, file.try_lock()).map_err(named_unless_busy(path))?;
         // Who has it is for messages only. A full disk must not keep a store from being opened for want of that.
         let _ = file.set_len(0).and_then(|()| file.write_all(std::process::id().to_string().as_bytes()));
         Ok(file)
@@ -119,9 +115,9 @@ impl Directory {
         let file = match File::open(path) {
             // Every process that opens the store makes this file first, so none has.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            opened => opened.map_err(of_file(LOCK_FILE))?,
+            opened => opened.map_err(of_file(path))?,
         };
-        self.locked(&file, file.try_lock_shared()).map_err(named_unless_busy)?;
+        self.locked(&file, file.try_lock_shared()).map_err(named_unless_busy(path))?;
         Ok(Some(file))
     }
 
@@ -135,8 +131,8 @@ impl Directory {
 }
 
 /// A text that says who has the store open names its directory already.
-fn named_unless_busy(error: io::Error) -> io::Error {
-    if error.kind() == io::ErrorKind::WouldBlock { error } else { of_file(LOCK_FILE)(error) }
+fn named_unless_busy(path: &Path) -> impl FnOnce(io::Error) -> io::Error {
+    move |error| if error.kind() == io::ErrorKind::WouldBlock { error } else { of_file(path)(error) }
 }
 
 /// Whether there is a process with this id, as far as that can be told.
@@ -156,8 +152,8 @@ impl Files for Directory {
 
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(of_directory)? {
-            names.extend(entry.map_err(of_directory)?.file_name().into_string());
+        for entry in fs::read_dir(&self.path).map_err(named(&self.path))? {
+            names.extend(entry.map_err(named(&self.path))?.file_name().into_string());
         }
         Ok(names)
     }
@@ -165,56 +161,58 @@ impl Files for Directory {
     fn open(&self, name: &str) -> io::Result<Arc<dyn StoreFile>> {
         let path = self.path.join(name);
         let is_written = self.access == Access::ReadWrite;
-        let file = OpenOptions::new().read(true).write(is_written).open(&path).map_err(of_file(name))?;
-        Ok(Arc::new(RealFile { file, name: name.to_owned() }))
+        let file = OpenOptions::new().read(true).write(is_written).open(&path).map_err(of_file(&path))?;
+        Ok(Arc::new(RealFile { file, path }))
     }
 
     fn create(&self, name: &str) -> io::Result<Arc<dyn StoreFile>> {
         let path = self.path.join(name);
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create(true).truncate(true).mode(FILE_MODE);
-        let file = options.open(&path).map_err(of_file(name))?;
-        Ok(Arc::new(RealFile { file, name: name.to_owned() }))
+        let file = options.open(&path).map_err(of_file(&path))?;
+        Ok(Arc::new(RealFile { file, path }))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        fs::rename(self.path.join(from), self.path.join(to)).map_err(of_file(from))
+        let from = self.path.join(from);
+        fs::rename(&from, self.path.join(to)).map_err(of_file(&from))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        fs::remove_file(self.path.join(name)).map_err(of_file(name))
+        let path = self.path.join(name);
+        fs::remove_file(&path).map_err(of_file(&path))
     }
 
     fn sync_dir(&self) -> io::Result<()> {
-        File::open(&self.path).and_then(|directory| directory.sync_all()).map_err(of_directory)
+        File::open(&self.path).and_then(|directory| directory.sync_all()).map_err(named(&self.path))
     }
 }
 
 #[derive(Debug)]
 struct RealFile {
     file: File,
-    /// With which it was opened, for messages; it may have another name by now.
-    name: String,
+    /// Where it was opened, for messages; it may have another name by now.
+    path: PathBuf,
 }
 
 impl StoreFile for RealFile {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.file.metadata().map_err(of_file(&self.name))?.len())
+        Ok(self.file.metadata().map_err(of_file(&self.path))?.len())
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(buffer, offset).map_err(of_file(&self.name))
+        self.file.read_exact_at(buffer, offset).map_err(of_file(&self.path))
     }
 
     fn write_at(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, offset).map_err(of_file(&self.name))
+        self.file.write_all_at(bytes, offset).map_err(of_file(&self.path))
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len).map_err(of_file(&self.name))
+        self.file.set_len(len).map_err(of_file(&self.path))
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.file.sync_data().map_err(of_file(&self.name))
+        self.file.sync_data().map_err(of_file(&self.path))
     }
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use segno::store::{ErrorKind, ProviderError};
 
 use crate::codec::Undecodable;
-use crate::directory;
+use crate::directory::without_path;
+use crate::unfinished::FilledBy;
 
 /// Why a store could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -29,14 +30,21 @@ pub enum OpenError {
         /// The newest that this build reads.
         known: u32,
     },
-    /// An import into the store was interrupted, so what it holds is not whole.
+    /// A command that was filling the directory was interrupted, so what it holds is not whole.
     #[error(
-        "the store is not whole: filling it was interrupted; run the restore or copy again, or remove the directory"
+        "the store is not whole: {} was interrupted; run the same command again, or remove the directory [store-unfinished]",
+        by.map_or("filling it".to_owned(), |by| format!("{by} into it"))
     )]
-    UnfinishedImport,
+    Unfinished {
+        /// What was interrupted, if that is known.
+        by: Option<FilledBy>,
+    },
     /// What is to be made would be in a directory that has something in it already.
-    #[error("the directory to salvage into is not empty; name a new one")]
-    NotEmpty,
+    #[error("the directory to fill is not empty: it has {file}; name a new one")]
+    NotEmpty {
+        /// One of the files that it has.
+        file: String,
+    },
     /// The disk refused.
     #[error("the store could not be opened: {0}")]
     Io(#[from] io::Error),
@@ -46,9 +54,9 @@ impl OpenError {
     /// What the caller can do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            OpenError::InUse(_) | OpenError::NotEmpty => ErrorKind::Conflict,
+            OpenError::InUse(_) | OpenError::NotEmpty { .. } => ErrorKind::Conflict,
             OpenError::Corrupt(_) => ErrorKind::Corrupt,
-            OpenError::UnknownFormat { .. } | OpenError::UnfinishedImport => ErrorKind::Invalid,
+            OpenError::UnknownFormat { .. } | OpenError::Unfinished { .. } => ErrorKind::Invalid,
             OpenError::Io(error) if error.kind() == io::ErrorKind::NotFound => ErrorKind::NotFound,
             OpenError::Io(_) => ErrorKind::Unavailable,
         }
@@ -56,11 +64,10 @@ impl OpenError {
 }
 
 impl OpenError {
-    /// The same error with the directory that it is about.
+    /// The same error with the directory that it is about. What the disk refuses names its file already.
     pub(crate) fn in_directory(self, path: &Path) -> Self {
         match self {
             OpenError::Corrupt(what) => OpenError::Corrupt(format!("{}: {what}", path.display())),
-            OpenError::Io(error) => OpenError::Io(directory::with_path(error, path)),
             other => other,
         }
     }
@@ -116,7 +123,8 @@ impl RowError {
             }
             RowError::Unreadable(what) => {
                 let text = format!("the disk cannot be read: {what}");
-                ProviderError::unavailable(operation, text.as_str()).in_condition(text.as_str())
+                ProviderError::unavailable(operation, text)
+                    .in_condition("the disk of the store cannot be read")
             }
         }
     }
@@ -132,7 +140,7 @@ impl From<redb::StorageError> for RowError {
     fn from(error: redb::StorageError) -> Self {
         match error {
             redb::StorageError::Corrupted(what) => RowError::Corrupt(what),
-            redb::StorageError::Io(error) if is_damage(&error) => RowError::Corrupt(error.to_string()),
+            redb::StorageError::Io(error) if is_damage(&error) => RowError::Corrupt(without_path(&error)),
             other => RowError::Unreadable(other.to_string()),
         }
     }

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
+use crate::refusal::Refusal;
+
 /// Whether a write failed for lack of room, on the disk or in the quota of its owner.
 pub fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
@@ -29,8 +31,8 @@ pub struct FullDisk {
 struct Waiting {
     /// Whether a write that finds no room waits; else it fails.
     is_patient: bool,
-    /// What the disk said, while a write waits.
-    refused: Option<String>,
+    /// That no write is taken, while one waits.
+    refused: Option<Refusal>,
 }
 
 impl FullDisk {
@@ -59,8 +61,8 @@ impl FullDisk {
         self.changed.notify_all();
     }
 
-    /// What the disk said to a write that waits now.
-    pub fn refused(&self) -> Option<String> {
+    /// Why a write waits now.
+    pub fn refused(&self) -> Option<Refusal> {
         self.lock().refused.clone()
     }
 
@@ -81,7 +83,7 @@ impl FullDisk {
             let mut waiting = self.lock();
             if waiting.refused.is_none() && waiting.is_patient {
                 tracing::warn!(%error, "the disk is full; the checkpoint waits until there is room");
-                waiting.refused = Some(error.to_string());
+                waiting.refused = Some(Refusal::full(&error));
                 self.room.notify_waiters();
             }
             let waits = |waiting: &mut Waiting| waiting.is_patient;

@@ -1,5 +1,6 @@
 //! An import: content becomes rows, by the same log and checkpoints as everything else. A row says that the store is being
 //! filled; with it the store refuses to work. It goes when everything is there, and the queues are built as when a store is opened.
+//! A directory that had no store before has a [marker](crate::unfinished) besides.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -103,6 +104,8 @@ impl Import for EmbeddedImport<'_> {
             Ok(())
         };
         core.commit_alone(IMPORT, unmark).await?;
+        let refused = |error: std::io::Error| ProviderError::unavailable(IMPORT, error.to_string());
+        self.store.remove_marker().map_err(refused)?;
         core.end_import()
     }
 }

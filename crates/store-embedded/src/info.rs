@@ -14,6 +14,7 @@ use crate::keys::{self, AgeIndex, Key, Table};
 use crate::log::first_sequence_of;
 use crate::shared::Core;
 use crate::store::EmbeddedStore;
+use crate::unfinished::MARKER_NAME;
 use crate::view::View;
 
 const OPERATION: &str = "info";
@@ -126,7 +127,8 @@ impl EmbeddedStore {
 
     /// Whether there is a store in a directory, whole or not. Nothing is opened or made.
     pub fn is_in(path: impl AsRef<Path>) -> bool {
-        let is_own = |name: &str| name == BASE_NAME || first_sequence_of(name).is_some();
+        let is_own =
+            |name: &str| name == BASE_NAME || name == MARKER_NAME || first_sequence_of(name).is_some();
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| is_own(&entry.file_name().to_string_lossy()))
     }

@@ -17,7 +17,7 @@
 //! | `files`, `directory` | the disk, behind a trait |
 //! | `blocks`, `full_disk` | checksums below redb; waiting for room |
 //! | `raw_rows`, `aside`, `damage` | reading past damage, and what is known of it |
-//! | `closed`, `check`, `agreement`, `salvage`, `readable`, `untouched` | reading a store that is not open, and saving a damaged one |
+//! | `closed`, `check`, `agreement`, `salvage`, `readable`, `untouched`, `unfinished` | reading a store that is not open, and saving a damaged one |
 //! | `info`, `control` | what an operator asks, also from another process |
 //! | `floor` | the log alone, as the measure of the rest |
 //!
@@ -88,6 +88,7 @@ mod stored;
 mod submitted;
 mod tables;
 mod tail;
+mod unfinished;
 mod unsynced;
 mod untouched;
 mod view;
@@ -108,3 +109,4 @@ pub use options::OpenOptions;
 pub use permissions::{ExposedFile, exposed_files};
 pub use salvage::{SalvageReport, salvage, salvage_files};
 pub use store::EmbeddedStore;
+pub use unfinished::FilledBy;

@@ -8,6 +8,7 @@ use segno::clock::{Clock, SystemClock};
 use crate::files::Files;
 use crate::overlay::Overlay;
 use crate::tail::{Tail, TailLimits};
+use crate::unfinished::FilledBy;
 
 /// Changes in memory after which a checkpoint is made.
 const CHECKPOINT_BYTES: usize = 64 * 1024 * 1024;
@@ -54,7 +55,8 @@ pub(crate) enum ControlSocket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnfinishedImport {
     Refuse,
-    Accept,
+    /// Fills it again.
+    Accept(FilledBy),
 }
 
 /// Sizes that trigger or bound something.
@@ -105,8 +107,14 @@ impl OpenOptions {
     /// Opens the store in order to fill it. A store whose import was interrupted is opened too; it refuses everything
     /// but another import, which begins again from nothing.
     #[must_use]
-    pub fn for_import(mut self) -> Self {
-        self.unfinished_import = UnfinishedImport::Accept;
+    pub fn for_import(self) -> Self {
+        self.to_be_filled(FilledBy::Import)
+    }
+
+    /// The same, for a command. A new directory is marked until the import has finished, and only the same command can fill it again.
+    #[must_use]
+    pub fn to_be_filled(mut self, by: FilledBy) -> Self {
+        self.unfinished_import = UnfinishedImport::Accept(by);
         self
     }
 

@@ -10,6 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::log::first_sequence_of;
+use crate::unfinished::MARKER_NAME;
 
 /// Mode of a store's directory.
 const DIRECTORY_MODE: u32 = 0o700;
@@ -21,8 +22,13 @@ pub const FILE_MODE: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
 /// Names of a store's files, but for the segments of its log.
-const OWN_NAMES: [&str; 7] =
-    ["lock", "log.tmp", "spare.tmp", "state.redb", "state.tmp", "control.sock", "control.tmp"];
+const OWN_NAMES: [&str; 8] =
+    ["lock", "log.tmp", "spare.tmp", "state.redb", "state.tmp", "control.sock", "control.tmp", MARKER_NAME];
+
+/// Whether a file is one of a store, by its name.
+pub fn is_own(name: &str) -> bool {
+    OWN_NAMES.contains(&name) || first_sequence_of(name).is_some()
+}
 
 /// A file or directory of a store that other users may read or change.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +67,7 @@ pub fn exposed_files(directory: &Path) -> io::Result<Vec<ExposedFile>> {
         is_empty = false;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if !OWN_NAMES.contains(&&*name) && first_sequence_of(&name).is_none() {
+        if !is_own(&name) {
             continue;
         }
         is_store = true;

@@ -51,7 +51,7 @@ pub fn recover(
     let Replayed { tables, mut tail, read } = replay(files, Arc::new(base.snapshot()?), u64::MAX, now_ms)?;
     let is_filling = tables.rows.get(&keys::meta(FILLING))?.is_some();
     if is_filling && unfinished == UnfinishedImport::Refuse {
-        return Err(OpenError::UnfinishedImport);
+        return Err(OpenError::Unfinished { by: None });
     }
     let restored = restore(&tables.rows, &tables.facts, now_ms)?;
     // Not before it is known that the store can be used: one that is refused stays as it is.

@@ -1,6 +1,10 @@
 //! Why a store does not write, and what callers hear of it.
 
+use std::io;
+
 use segno::store::{ErrorKind, ProviderError};
+
+use crate::directory::without_path;
 
 /// What became of a batch.
 pub type Outcome = Result<(), Refusal>;
@@ -18,11 +22,11 @@ pub struct Refusal {
 
 impl Refusal {
     /// No room on the disk; goes away by itself.
-    pub fn full(error: &dyn std::fmt::Display) -> Self {
+    pub fn full(error: &io::Error) -> Self {
         let message = format!(
             "the disk is full ({error}); writes of the store are refused until there is room, make some"
         );
-        let condition = Some(format!("the disk of the store is full ({error})"));
+        let condition = Some(format!("its disk is full ({})", without_path(error)));
         Refusal { kind: ErrorKind::Unavailable, message, condition, passes: true }
     }
 

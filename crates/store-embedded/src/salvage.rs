@@ -23,6 +23,7 @@ use crate::log::{Scanned, SegmentId, scan};
 use crate::queue_row;
 use crate::readable::ReadableBase;
 use crate::tables::Tables;
+use crate::unfinished::{self, FilledBy};
 
 /// Changes in memory after which they are written.
 const FLUSH_BYTES: usize = 16 * 1024 * 1024;
@@ -43,7 +44,8 @@ pub struct SalvageReport {
 }
 
 /// Writes everything that can be read and is consistent from a store that is not open, and may be damaged in any way,
-/// into a new directory. An instance whose history is not whole is left out. The old directory is not changed.
+/// into a new directory. An instance whose history is not whole is left out. The old directory is not changed. The new one
+/// is marked as unfinished until everything is in it; a salvage into one that an earlier salvage has left begins again.
 ///
 /// # Errors
 /// When the first directory is not there or in use, when the second one is not empty, or when the disk refuses.
@@ -61,7 +63,7 @@ pub fn salvage(
     };
     let (from, _lock) = from().map_err(|error| error.in_directory(path))?;
     let files: Arc<dyn Files> = Arc::new(Directory::new(to)?);
-    salvage_files(&from, &files, &mut progress).map_err(|error| error.in_directory(to))
+    salvage_files(&from, &files, &mut progress)
 }
 
 /// The same from any directory to any other; for tests.
@@ -71,10 +73,10 @@ pub fn salvage_files(
     to: &Arc<dyn Files>,
     progress: &mut dyn FnMut(CheckProgress),
 ) -> Result<SalvageReport, OpenError> {
-    if !to.list()?.is_empty() {
-        return Err(OpenError::NotEmpty);
-    }
+    // Before its lock, which is a file in a directory that may be of others.
+    unfinished::target(&**to, FilledBy::Salvage)?;
     let _locks = (from.lock().map_err(OpenError::of_lock)?, to.lock().map_err(OpenError::of_lock)?);
+    let mut marker = unfinished::begin(to, FilledBy::Salvage)?;
     let base = Base::create(to, &FullDisk::new(Duration::ZERO))?;
     let mut saved = Saved { tables: Tables::new(base.snapshot()?)?, base };
     let mut notes = Notebook::new(progress);
@@ -102,6 +104,7 @@ pub fn salvage_files(
     drop(saved);
     Base::prepare(to)?;
     Base::publish(to)?;
+    marker.remove()?;
     Ok(report)
 }
 

@@ -241,8 +241,8 @@ impl Core {
                 if let Some(refusal) = &shared.refusal {
                     return Err(refusal.clone());
                 }
-                if let Some(error) = self.full_disk.refused() {
-                    return Err(Refusal::full(&error));
+                if let Some(refusal) = self.full_disk.refused() {
+                    return Err(refusal);
                 }
                 if shared.is_closing || !shared.can_checkpoint() {
                     return Ok(());

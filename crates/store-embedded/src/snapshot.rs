@@ -65,8 +65,8 @@ impl Core {
             let changed = self.room.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            if let Some(error) = self.full_disk.refused() {
-                return Ok(Err(Refusal::full(&error)));
+            if let Some(refusal) = self.full_disk.refused() {
+                return Ok(Err(refusal));
             }
             tokio::select! {
                 biased;

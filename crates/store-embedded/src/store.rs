@@ -17,10 +17,11 @@ use crate::directory::Directory;
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::full_disk::FullDisk;
-use crate::options::{ControlSocket, OpenOptions};
+use crate::options::{ControlSocket, OpenOptions, UnfinishedImport};
 use crate::recovery::{Recovered, recover};
 use crate::refusal::Refusal;
 use crate::shared::Core;
+use crate::unfinished::{self, Marker};
 use crate::writer;
 
 /// Orders that may wait for the checkpointer: one checkpoint and some wishes to compact.
@@ -35,6 +36,8 @@ pub struct EmbeddedStore {
     core: Arc<Core>,
     files: Arc<dyn Files>,
     running: Mutex<Option<Running>>,
+    /// Of a directory that is being filled.
+    marker: Mutex<Marker>,
 }
 
 /// What ends when the store is closed.
@@ -78,14 +81,26 @@ impl EmbeddedStore {
             Some(files) => files,
             None => Arc::new(Directory::new(path)?),
         };
+        if let UnfinishedImport::Accept(by) = options.unfinished_import {
+            // Before its lock, which is a file in a directory that may be of others.
+            unfinished::target(&*files, by)?;
+        }
         let lock = files.lock().map_err(OpenError::of_lock)?;
+        let marker = match options.unfinished_import {
+            UnfinishedImport::Accept(by) => unfinished::begin(&files, by)?,
+            UnfinishedImport::Refuse => {
+                unfinished::refuse_unfinished(&*files)?;
+                Marker::none()
+            }
+        };
         let full_disk = FullDisk::new(options.limits.retry_full_disk_after);
         let now_ms = options.clock.now_ms();
         let Recovered { state, tail, base, log, is_filling } =
             recover(&files, &full_disk, now_ms, options.unfinished_import)?;
         full_disk.be_patient();
         let core = Arc::new(Core::new((state, tail), options.clock, options.limits, full_disk));
-        core.lock().is_filling = is_filling;
+        // What is marked is not kept if the import does not finish, so nothing else is taken.
+        core.lock().is_filling = is_filling || marker.is_there();
         let segments = Arc::clone(log.segments());
         // One checkpoint at a time, because nothing is frozen while one is being made, and a few wishes to compact.
         let (orders, to_do) = mpsc::sync_channel(MAX_ORDERS);
@@ -107,7 +122,7 @@ impl EmbeddedStore {
         let control = is_listening.then(|| listen(path, &core, &files)).flatten();
         let threads = [writer, checkpointer];
         let running = Mutex::new(Some(Running { threads, control, lock, orders }));
-        Ok(Arc::new(EmbeddedStore { core, files, running }))
+        Ok(Arc::new(EmbeddedStore { core, files, running, marker: Mutex::new(marker) }))
     }
 
     /// Closes the store, whoever else has a handle: the directory can be opened again, and every later call on this
@@ -155,6 +170,11 @@ impl EmbeddedStore {
         let given_up = || Err("it was interrupted; try again".to_owned());
         let report = report.await.unwrap_or_else(|_| given_up());
         report.map_err(|error| ProviderError::unavailable(OPERATION, error))
+    }
+
+    /// An import is whole and durable: the directory is a store from now on.
+    pub(crate) fn remove_marker(&self) -> std::io::Result<()> {
+        self.marker.lock().unwrap_or_else(PoisonError::into_inner).remove()
     }
 
     pub(crate) fn core(&self) -> &Core {

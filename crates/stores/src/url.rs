@@ -10,7 +10,7 @@ use segno::store::memory::MemoryStore;
 use segno::store::{ProviderError, Store};
 use segno_embedded::{
     CheckProgress, CheckReport, ClosedStore, CompactProgress, CompactReport, Control, EmbeddedStore,
-    ExposedFile, OpenError, OpenOptions, SalvageReport,
+    ExposedFile, FilledBy, OpenError, OpenOptions, SalvageReport,
 };
 
 use segno_postgres::{PostgresOptions, PostgresStore};
@@ -157,15 +157,15 @@ impl StoreUrl {
         }
     }
 
-    /// Opens the store in order to fill it. One whose import was interrupted is opened too.
+    /// Opens the store in order to fill it. One that the same command has not finished to fill is opened too.
     ///
     /// # Errors
-    /// When it cannot be opened.
-    pub async fn open_for_import(&self) -> Result<Arc<dyn Store>, Error> {
+    /// When it cannot be opened, or its directory has files of others.
+    pub async fn open_for_import(&self, by: FilledBy) -> Result<Arc<dyn Store>, Error> {
         match self {
             StoreUrl::Memory => Ok(MemoryStore::new()),
             StoreUrl::Embedded(directory) => {
-                Ok(EmbeddedStore::open_with(directory, OpenOptions::default().for_import())?)
+                Ok(EmbeddedStore::open_with(directory, OpenOptions::default().to_be_filled(by))?)
             }
             StoreUrl::Postgres(url) => Ok(open_postgres(url).await?),
         }

@@ -50,7 +50,7 @@ async fn orchestrations_go_on_in_the_store_that_they_were_moved_to() {
     runtime.shutdown(Duration::from_secs(5)).await;
 
     let url = StoreUrl::Embedded(directory.path().join("store"));
-    let store = url.open_for_import().await.unwrap();
+    let store = url.open_for_import(segno_stores::FilledBy::Restore).await.unwrap();
     fill(&mut BackupReader::open(&file).unwrap(), &*store, "store", &mut |_| {}).await.unwrap();
     let runtime = Runtime::builder(store).registry(registry()).start().await.unwrap();
     for number in INSTANCES / 2..INSTANCES {

@@ -1,6 +1,6 @@
 //! `segno store copy`: one store becomes another.
 
-use segno_stores::{StoreUrl, fill};
+use segno_stores::{FilledBy, StoreUrl, fill};
 
 use super::{Moved, check_target};
 use crate::exit::Failure;
@@ -15,7 +15,7 @@ pub async fn run(from: &StoreUrl, to: &StoreUrl, output: &Output) -> Result<(), 
     check_target(from, to)?;
     let source = from.source().await?;
     let mut meter = Meter::new(output, Some(source.instance_count().await?));
-    let target = to.open_for_import().await?;
+    let target = to.open_for_import(FilledBy::Copy).await?;
     let mut export = source.export().await?;
     let name = to.to_string();
     let content = fill(&mut *export, &*target, &name, &mut |progress| meter.transfer(progress)).await?;

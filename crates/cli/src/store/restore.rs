@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use segno_stores::{BackupReader, StoreUrl, fill};
+use segno_stores::{BackupReader, FilledBy, StoreUrl, fill};
 
 use super::Moved;
 use crate::exit::Failure;
@@ -13,7 +13,7 @@ use crate::progress::Meter;
 pub async fn run(file: &Path, store: &StoreUrl, output: &Output) -> Result<(), Failure> {
     // Before the store is made, so that a wrong name leaves no empty store behind.
     let mut reader = BackupReader::open(file)?;
-    let target = store.open_for_import().await?;
+    let target = store.open_for_import(FilledBy::Restore).await?;
     let mut meter = Meter::new(output, None);
     let name = store.to_string();
     let content = fill(&mut reader, &*target, &name, &mut |progress| meter.transfer(progress)).await?;

@@ -101,7 +101,7 @@ enum Found {
 async fn look(image: Contents, clock: &Arc<VirtualClock>, content: &[ContentItem], what: &str) -> Found {
     let disk = Disk::with(image);
     let opened = EmbeddedStore::open_with("", options(&disk, clock));
-    assert!(matches!(opened, Ok(_) | Err(OpenError::UnfinishedImport)), "{what}: {:?}", opened.err());
+    assert!(matches!(opened, Ok(_) | Err(OpenError::Unfinished { .. })), "{what}: {:?}", opened.err());
     match opened {
         Ok(store) => {
             let found = content_of(&*store).await;

@@ -36,6 +36,7 @@ mod script;
 mod size;
 mod space;
 mod tail;
+mod unfinished;
 
 use bytes::Bytes;
 use segno::store::{Expect, RecordWrite};

@@ -5,11 +5,17 @@ use std::fmt;
 
 use segno::store::ErrorKind;
 use segno_api::FieldProblem;
-use segno_stores::Error;
+use segno_stores::{Error, OpenError};
 use serde::Serialize;
 
 use crate::output::{Format, without_controls};
 use crate::wording::{self, Wording};
+
+/// Code of a store that is damaged.
+const DAMAGED: &str = "store-damaged";
+
+/// Code of a directory that a command has not finished to fill.
+const UNFINISHED: &str = "store-unfinished";
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -69,7 +75,9 @@ impl Failure {
     /// The exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Failure::Store(Error::Open(segno_stores::OpenError::InUse(_))) => 3,
+            Failure::Store(Error::Open(OpenError::InUse(_))) => 3,
+            Failure::Store(Error::Open(OpenError::Unfinished { .. })) => 4,
+            Failure::Store(Error::Url(_) | Error::NotABackup(_)) => 2,
             Failure::Store(error) => match error.kind() {
                 ErrorKind::Corrupt => 4,
                 ErrorKind::Conflict => 5,
@@ -90,14 +98,16 @@ impl Failure {
     /// Stable name of the problem.
     fn code(&self) -> &str {
         match self {
-            Failure::Store(Error::Open(segno_stores::OpenError::InUse(_))) => "store-in-use",
+            Failure::Store(Error::Open(OpenError::InUse(_))) => "store-in-use",
+            Failure::Store(Error::Open(OpenError::Unfinished { .. })) => UNFINISHED,
+            Failure::Store(Error::Url(_) | Error::NotABackup(_)) => "invalid-arguments",
             Failure::Store(error) => match error.kind() {
-                ErrorKind::Corrupt => "store-damaged",
+                ErrorKind::Corrupt => DAMAGED,
                 ErrorKind::Conflict => "conflict",
                 ErrorKind::NotFound => "not-found",
                 _ => "store",
             },
-            Failure::Unsound => "store-damaged",
+            Failure::Unsound => DAMAGED,
             Failure::Refused(_) => "invalid-arguments",
             Failure::Answered { code, .. } => code,
             Failure::Output(_) => "output",
@@ -108,6 +118,12 @@ impl Failure {
             Failure::TimedOut(_) => "wait-timed-out",
             Failure::Interrupted => "interrupted",
         }
+    }
+
+    /// Address of the page about a problem that no server has told.
+    fn page(&self) -> Option<String> {
+        let code = Some(self.code()).filter(|code| [DAMAGED, UNFINISHED].contains(code))?;
+        Some(wording::page_of(code))
     }
 
     /// What is printed on stderr, in the words of the command and the format that was asked for.
@@ -131,7 +147,7 @@ impl Failure {
         let report = Report {
             code: self.code(),
             message,
-            page: problem.map(|problem| wording::page(problem)),
+            page: problem.map(|problem| wording::page(problem)).or_else(|| self.page()),
             errors: problem.map_or(&[], |problem| &problem.errors),
             request_id: problem.and_then(|problem| problem.request_id.as_deref()),
             exit_code: self.exit_code(),
@@ -145,6 +161,7 @@ fn exit_code_of(code: Option<&str>, status: Option<u16>) -> u8 {
     match (code.unwrap_or_default(), status) {
         (code, _) if code.starts_with("unknown-") || code == "not-found" => 6,
         (code, _) if code.ends_with("-exists") => 5,
+        (DAMAGED, _) => 4,
         (_, Some(404)) => 6,
         (_, Some(409 | 412 | 422)) => 5,
         (_, Some(401 | 403)) => 7,

@@ -68,11 +68,13 @@ pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failur
     }
 }
 
-/// Opens the store. Making a key may be the first thing that happens to it; the rest needs one that is there.
+/// Opens the store. Making a key may be the first thing that happens to it; the rest needs one that is there. A list is read
+/// without writing, so it works on a full disk and on one that is mounted read-only.
 async fn open(url: &StoreUrl, verb: &KeysVerb) -> Result<KeyStore, Failure> {
     let store = match verb {
         KeysVerb::Create { .. } => url.open().await?,
-        KeysVerb::List { .. } | KeysVerb::Revoke { .. } => url.open_existing().await?,
+        KeysVerb::List { .. } => url.read_records(&KeyStore::KINDS).await?,
+        KeysVerb::Revoke { .. } => url.open_existing().await?,
     };
     Ok(KeyStore::new(store, SystemClock::shared(), None))
 }

@@ -11,6 +11,8 @@
     reason = "helpers of tests; clippy knows only the tests themselves"
 )]
 
+mod process;
+
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -18,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
+use process::Process;
 use segno::store::{ErrorKind, OrchestratorMessage, Store, StoredEvent};
 use segno_stores::StoreUrl;
 use serde_json::Value;
@@ -241,6 +244,47 @@ fn a_closed_store_is_read_on_a_read_only_file_system() {
         reads_work(&disks, &store, "closed");
         reads_work(&disks, &was_killed.display().to_string(), "killed");
         refused(&["compact", &store], 1, &[&store, "Read-only file system"]);
+        let before = state_of(&store);
+        let listed = process::segno().args(["keys", "list", "--store", &store]).output().unwrap();
+        assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+        assert_eq!(state_of(&store), before, "keys were read without writing");
+    });
+}
+
+#[test]
+fn a_server_on_a_full_disk_says_so_and_names_the_file() {
+    in_namespace("a_server_on_a_full_disk_says_so_and_names_the_file", || {
+        let disks = Disks::new();
+        let data = disks.small.join("data");
+        let server = Process::dev(&data);
+        let input = format!("\"{}\"", "x".repeat(100_000));
+        let start =
+            |id: &str| server.run(&["invoke", "echo", "--call-key", id, "--input", &input, "--no-wait"]);
+        disks.fill_up();
+        let refused =
+            (0..200).map(|number| start(&format!("k{number}"))).find(|output| !output.status.success());
+        let message = String::from_utf8(refused.expect("the disk is full").stderr).unwrap();
+        let health = loop {
+            let health = server.run(&["health", "-o", "json"]);
+            if !health.status.success() {
+                break String::from_utf8(health.stderr).unwrap();
+            }
+        };
+        for text in [&message, &health] {
+            assert!(text.contains("its disk is full") && text.contains("No space left"), "{text}");
+            assert!(
+                text.contains("log-") || text.contains("log.tmp") || text.contains("state.redb"),
+                "{text}"
+            );
+            assert!(
+                !text.contains(data.to_str().unwrap()),
+                "a path of the machine is told to callers: {text}"
+            );
+        }
+        disks.make_room();
+        while !server.run(&["health"]).status.success() {
+            std::thread::yield_now();
+        }
     });
 }
 

@@ -87,10 +87,95 @@ fn a_store_goes_through_backup_restore_and_copy_unchanged() {
     assert_eq!(info["instances"]["total"], 50);
     assert_eq!(info["queues"]["orchestrator"], 50);
     assert_eq!(info["in_use"], false);
+    assert_eq!(info["process_id"], Value::Null, "no process has it open");
+    for time in [&backup["taken_at"], &info["oldest_created_at"], &info["newest_created_at"]] {
+        let time: jiff::Timestamp = time.as_str().expect("a time as text").parse().unwrap();
+        assert!(time.as_millisecond() > 1_700_000_000_000, "{time}");
+    }
+    assert_eq!(json(&["verify", &file])["taken_at"], backup["taken_at"]);
     assert_eq!(json(&["check", &copied])["sound"], true);
     assert!(json(&["compact", &copied])["bytes_after"].as_u64().unwrap() > 0);
     assert_eq!(json(&["copy", &copied, &place.at("again")])["sha256"], backup["sha256"]);
     assert_eq!(json(&["salvage", &copied, &place.at("saved")])["instances"], 50);
+}
+
+/// Room that all files of a store take.
+fn room(directory: &str) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let entries = fs::read_dir(directory).unwrap();
+    entries.map(|entry| entry.unwrap().metadata().unwrap()).map(|file| file.blocks() * 512).sum()
+}
+
+#[test]
+fn a_store_that_is_compacted_takes_no_more_room_than_before() {
+    let place = Place::new();
+    let store = place.at("store");
+    for instances in [0, 2, 50, 500] {
+        drop(filled(&store, instances));
+        let mut before = room(&store);
+        for round in 0..3 {
+            let report = json(&["compact", &store]);
+            let (old, new) = (report["bytes_before"].as_u64(), report["bytes_after"].as_u64());
+            assert!(new <= old, "{instances} instances, round {round}: {report}");
+            let after = room(&store);
+            assert!(after <= before, "{instances} instances, round {round}: {before} became {after}");
+            before = after;
+            let names: Vec<String> = fs::read_dir(&store)
+                .unwrap()
+                .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .collect();
+            assert!(!names.iter().any(|name| name.ends_with(".tmp")), "{names:?}");
+        }
+        assert_eq!(json(&["check", &store])["sound"], true);
+        fs::remove_dir_all(&store).unwrap();
+    }
+}
+
+#[test]
+fn a_directory_with_files_of_others_is_not_filled() {
+    let place = Place::new();
+    let [store, file, target] = ["store", "backup.segno", "target"].map(|name| place.at(name));
+    drop(filled(&store, 2));
+    said(&["backup", &store, &file]);
+    fs::create_dir(&target).unwrap();
+    fs::write(Path::new(&target).join("notes.txt"), "mine").unwrap();
+    for command in [["restore", &file, &target], ["copy", &store, &target], ["salvage", &store, &target]] {
+        refused(&command, 5, "it has notes.txt");
+    }
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 1, "nothing was made in it");
+}
+
+#[test]
+fn a_salvage_that_is_killed_is_not_taken_for_a_store_and_can_be_run_again() {
+    let place = Place::new();
+    let [store, saved] = ["store", "saved"].map(|name| place.at(name));
+    drop(filled(&store, 3_000));
+    json(&["salvage", &store, &saved]);
+    let length: u64 = fs::read_dir(&saved).unwrap().map(|file| file.unwrap().metadata().unwrap().len()).sum();
+    fs::remove_dir_all(&saved).unwrap();
+    let mut refusals = 0;
+    for round in 0..rounds() {
+        killed_at(&["salvage", &store, &saved], Path::new(&saved), round * length / rounds());
+        let output = segno(&["info", &saved, "--output", "json"]);
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        match output.status.code() {
+            Some(0) => {
+                let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+                assert_eq!(found["instances"]["total"], 3_000, "round {round}: a part looks like a store");
+            }
+            Some(4) => {
+                assert!(message.contains("`segno store salvage` into it was interrupted"), "{message}");
+                refused(&["check", &saved], 4, "was interrupted");
+                assert_eq!(json(&["salvage", &store, &saved])["instances"], 3_000, "round {round}: again");
+                refusals += 1;
+            }
+            // Before there was a marker there was nothing.
+            Some(6) => {}
+            code => panic!("round {round}: {code:?} {message}"),
+        }
+        let _ = fs::remove_dir_all(&saved);
+    }
+    assert!(refusals > 0, "no kill was in the middle");
 }
 
 #[test]
@@ -141,7 +226,11 @@ fn what_cannot_be_done_is_refused_with_a_reason_and_a_code() {
     refused(&["restore", &missing, &place.at("new")], 6, "No such file");
     assert!(!Path::new(&place.at("new")).exists(), "a wrong name leaves no store behind");
     assert!(!Path::new(&missing).exists());
-    refused(&["restore", &place.at("store/lock"), &place.at("new")], 1, "is not a Segno backup");
+    refused(&["restore", &place.at("store/lock"), &place.at("new")], 2, "is not a Segno backup");
+    refused(&["restore", &store, &place.at("new")], 2, "is not a Segno backup");
+    refused(&["verify", &store], 2, "is not a Segno backup");
+    refused(&["check", "postgres://localhost/segno"], 2, "a database has no files of ours");
+    refused(&["compact", "postgres://localhost/segno"], 2, "PostgreSQL vacuums its tables");
     refused(&["copy", &store, &store], 2, "to itself");
     refused(&["info", "mysql://x"], 2, "postgres://USER@HOST/DATABASE");
     refused(&["info", "memory:"], 2, "holds nothing");
@@ -151,7 +240,15 @@ fn what_cannot_be_done_is_refused_with_a_reason_and_a_code() {
     fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
     refused(&["verify", &file], 4, "it ends in the middle");
     refused(&["restore", &file, &place.at("new")], 4, "it ends in the middle");
-    refused(&["info", &place.at("new")], 1, "filling it was interrupted");
+    for command in ["info", "check", "compact"] {
+        refused(&[command, &place.at("new")], 4, "`segno store restore` into it was interrupted");
+    }
+    refused(&["backup", &place.at("new"), &place.at("half.segno")], 4, "`segno store restore` into it");
+    refused(&["copy", &store, &place.at("new")], 4, "`segno store restore` into it was interrupted");
+    let report = segno(&["info", &place.at("new"), "-o", "json"]).stderr;
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    assert_eq!(report["code"], "store-unfinished");
+    assert_eq!(report["page"], "https://segno.dev/errors/store-unfinished");
     fs::write(&file, &bytes).unwrap();
     said(&["restore", &file, &place.at("new")]);
     assert_eq!(json(&["info", &place.at("new")])["instances"]["total"], 2);

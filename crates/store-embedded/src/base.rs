@@ -163,6 +163,12 @@ impl Base {
         files.open(NEW_NAME)?.sync()
     }
 
+    /// How much room a file that was made and closed takes on disk.
+    pub fn new_file_bytes(files: &Arc<dyn Files>) -> io::Result<u64> {
+        let blocks = Blocks::open(files.open(NEW_NAME)?, FullDisk::new(std::time::Duration::ZERO))?;
+        Ok(blocks.written_bytes())
+    }
+
     /// Gives a file that was prepared its name, in place of one that has it.
     ///
     /// # Errors

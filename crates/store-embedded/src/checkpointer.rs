@@ -247,7 +247,17 @@ impl Checkpointer {
         }
         let Running { compaction, order } = running;
         match compaction.finish(&self.core.full_disk) {
-            Ok((base, report)) => {
+            Ok((None, report)) => {
+                tracing::info!(
+                    bytes = report.bytes_before,
+                    "the state takes no less room when it is compacted"
+                );
+                if let Some(order) = order {
+                    let _ = order.answer.send(Ok(report));
+                }
+                Ok(None)
+            }
+            Ok((Some(base), report)) => {
                 let unreadable = |error: RowError| Refusal::failed(&format!("compaction: {error}"));
                 self.core.lock().state.tables.rows.rebase(base.snapshot().map_err(unreadable)?);
                 self.replaced.push(std::mem::replace(&mut self.base, base));

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use segno::clock::Clock;
-use segno::store::{Export, ProviderError};
+use segno::store::{Export, ProviderError, Record};
 
 use crate::base::Base;
 use crate::directory::Directory;
-use crate::error::OpenError;
+use crate::error::{OpenError, RowError};
 use crate::export::SnapshotExport;
 use crate::facts::FILLING;
 use crate::files::Files;
 use crate::full_disk::FullDisk;
 use crate::info::{self, Info};
 use crate::keys;
+use crate::queue_row::RecordRow;
 use crate::recovery::{self, Replayed};
 use crate::snapshot::Taken;
 use crate::unfinished;
@@ -84,6 +85,25 @@ impl ClosedStore {
         let depths = restored.map_err(|error| error.at(OPERATION))?.queue_depths();
         let files = info::list_files(&self.files).map_err(|error| error.at(OPERATION))?;
         info::count(&self.view, files, self.log_bytes, depths.into()).map_err(|error| error.at(OPERATION))
+    }
+
+    /// All records of a kind, by id.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn records(&self, kind: &str) -> Result<Vec<Record>, ProviderError> {
+        let records = || -> Result<Vec<Record>, RowError> {
+            let mut records = Vec::new();
+            for row in self.view.walk(&keys::record(kind, "")) {
+                let (key, value) = row?;
+                let row = RecordRow::decode(&value)?;
+                if let Some((kind, id)) = keys::record_name(&key).filter(|_| row.lives(self.at_ms)) {
+                    records.push(row.into_record(kind, id));
+                }
+            }
+            Ok(records)
+        };
+        records().map_err(|error| error.at("list_records"))
     }
 
     /// Everything that the store holds.

@@ -139,18 +139,22 @@ impl Compaction {
         Ok(self.copy.write_rows(rows, durable)?)
     }
 
-    /// Puts the copy into the place of the file and opens it.
-    pub fn finish(self, full_disk: &Arc<FullDisk>) -> Result<(Base, CompactReport), Failed> {
+    /// Puts the copy into the place of the file and opens it; `None` for the file if the copy is not smaller and was removed.
+    pub fn finish(self, full_disk: &Arc<FullDisk>) -> Result<(Option<Base>, CompactReport), Failed> {
         let Compaction { files, copy, bytes_before, .. } = self;
         copy.write(&Overlay::default(), &[])?;
         // Closing it cuts off what is free at its end.
         drop(copy);
+        if Base::new_file_bytes(&files)? >= bytes_before {
+            files.remove(NEW_NAME)?;
+            return Ok((None, CompactReport { bytes_before, bytes_after: bytes_before }));
+        }
         Base::prepare(&files)?;
         let unknown = |error: &dyn std::fmt::Display| Failed::Unknown(format!("compaction: {error}"));
         Base::publish(&files).map_err(|error| unknown(&error))?;
         let base = Base::reopen(&files, full_disk).map_err(|error| unknown(&error))?;
         let bytes_after = base.file_bytes();
-        Ok((base, CompactReport { bytes_before, bytes_after }))
+        Ok((Some(base), CompactReport { bytes_before, bytes_after }))
     }
 
     /// Removes what was copied.

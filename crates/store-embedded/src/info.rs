@@ -19,10 +19,10 @@ use crate::view::View;
 
 const OPERATION: &str = "info";
 
-/// What there is to know of a store. The names of the fields are those of `segno store info --output json`.
+/// What there is to know of a store. In this form one process tells it another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Info {
-    /// Process that has the store open.
+    /// Process that has read the store: the one that has it open, or else the one that was asked.
     pub process_id: u32,
     /// Version of the file format.
     pub format_version: u32,

@@ -17,7 +17,8 @@ use crate::directory::Directory;
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::full_disk::FullDisk;
-use crate::options::{ControlSocket, OpenOptions, UnfinishedImport};
+use crate::log::SPARE_NAME;
+use crate::options::{ControlSocket, OpenOptions, Spare, UnfinishedImport};
 use crate::recovery::{Recovered, recover};
 use crate::refusal::Refusal;
 use crate::shared::Core;
@@ -38,6 +39,7 @@ pub struct EmbeddedStore {
     running: Mutex<Option<Running>>,
     /// Of a directory that is being filled.
     marker: Mutex<Marker>,
+    spare: Spare,
 }
 
 /// What ends when the store is closed.
@@ -81,18 +83,7 @@ impl EmbeddedStore {
             Some(files) => files,
             None => Arc::new(Directory::new(path)?),
         };
-        if let UnfinishedImport::Accept(by) = options.unfinished_import {
-            // Before its lock, which is a file in a directory that may be of others.
-            unfinished::target(&*files, by)?;
-        }
-        let lock = files.lock().map_err(OpenError::of_lock)?;
-        let marker = match options.unfinished_import {
-            UnfinishedImport::Accept(by) => unfinished::begin(&files, by)?,
-            UnfinishedImport::Refuse => {
-                unfinished::refuse_unfinished(&*files)?;
-                Marker::none()
-            }
-        };
+        let (lock, marker) = lock(&files, options.unfinished_import)?;
         let full_disk = FullDisk::new(options.limits.retry_full_disk_after);
         let now_ms = options.clock.now_ms();
         let Recovered { state, tail, base, log, is_filling } =
@@ -122,7 +113,8 @@ impl EmbeddedStore {
         let control = is_listening.then(|| listen(path, &core, &files)).flatten();
         let threads = [writer, checkpointer];
         let running = Mutex::new(Some(Running { threads, control, lock, orders }));
-        Ok(Arc::new(EmbeddedStore { core, files, running, marker: Mutex::new(marker) }))
+        let spare = options.spare;
+        Ok(Arc::new(EmbeddedStore { core, files, running, marker: Mutex::new(marker), spare }))
     }
 
     /// Closes the store, whoever else has a handle: the directory can be opened again, and every later call on this
@@ -142,6 +134,10 @@ impl EmbeddedStore {
             shared.state.watches.clear();
             drop(shared);
             drop(control);
+            if self.spare == Spare::Remove {
+                // It holds nothing; there may be none.
+                let _ = self.files.remove(SPARE_NAME).and_then(|()| self.files.sync_dir());
+            }
             drop(lock);
         }
     }
@@ -183,6 +179,26 @@ impl EmbeddedStore {
 
     pub(crate) fn files(&self) -> &Arc<dyn Files> {
         &self.files
+    }
+}
+
+/// The lock of a directory, and its marker if it is to be filled.
+fn lock(
+    files: &Arc<dyn Files>,
+    unfinished: UnfinishedImport,
+) -> Result<(Box<dyn Any + Send + Sync>, Marker), OpenError> {
+    let lock = || files.lock().map_err(OpenError::of_lock);
+    match unfinished {
+        UnfinishedImport::Refuse => {
+            let lock = lock()?;
+            unfinished::refuse_unfinished(&**files)?;
+            Ok((lock, Marker::none()))
+        }
+        UnfinishedImport::Accept(by) => {
+            // Before its lock, which is a file in a directory that may be of others.
+            unfinished::target(&**files, by)?;
+            Ok((lock()?, unfinished::begin(files, by)?))
+        }
     }
 }
 

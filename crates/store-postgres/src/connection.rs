@@ -20,6 +20,9 @@ use crate::options::{Pooler, PostgresOptions};
 /// that of reaching one address.
 const CONNECT_TIMEOUTS: u32 = 3;
 
+/// The port of a URL that names none.
+const DEFAULT_PORT: u16 = 5432;
+
 /// What a connection does with a notification: the payload is the argument.
 pub(crate) type OnNotification = Arc<dyn Fn(&str) + Send + Sync>;
 
@@ -133,14 +136,25 @@ fn of_all(mut errors: Vec<(&Config, OpenError)>) -> OpenError {
                 OpenError::Unavailable(text) => text.clone(),
                 other => other.to_string(),
             };
-            format!("{}: {text}", host(server))
+            format!("{}: {text}", place(server))
         });
         return OpenError::Unavailable(texts.collect::<Vec<_>>().join("; "));
     }
     match errors.pop() {
+        Some((server, OpenError::Unavailable(text))) => {
+            OpenError::Unavailable(format!("{}: {text}", place(server)))
+        }
+        Some((server, OpenError::Refused(text))) => OpenError::Refused(format!("{}: {text}", place(server))),
         Some((_, error)) => error,
         None => OpenError::Invalid("the URL of the database names no host".to_owned()),
     }
+}
+
+/// Where a server is and which database of it is meant, for messages. Nothing of the user or the password.
+fn place(server: &Config) -> String {
+    let port = server.get_ports().first().copied().unwrap_or(DEFAULT_PORT);
+    let database = server.get_dbname().or(server.get_user()).unwrap_or("of the user");
+    format!("{}, port {port}, database {database}", host(server))
 }
 
 /// The host of a server, for messages.

@@ -2,7 +2,6 @@
 //! and however it is cut into batches and blocks. When it was taken, and which numbers are used up, do not count.
 
 use segno::store::{ContentItem, encode_item};
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 /// Counts and checksums items as they pass.
@@ -13,7 +12,7 @@ pub struct ContentDigest {
 }
 
 /// What a content has.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ContentSummary {
     /// When it was taken, in Unix milliseconds of the source's clock.
     pub taken_at_ms: u64,

@@ -27,8 +27,8 @@ pub use error::Error;
 pub use formats::Formats;
 pub use moving::{Phase, Progress, back_up, fill, verify_backup};
 pub use segno_embedded::{
-    CheckProgress, CheckReport, CompactProgress, CompactReport, FilledBy, Finding, Info, OpenError,
-    SalvageReport,
+    CheckProgress, CheckReport, CompactProgress, CompactReport, FileInfo, FilledBy, Finding, Info,
+    InstanceCounts, OpenError, SalvageReport,
 };
 pub use source::{Counts, Known, Source, StoreInfo};
 pub use url::StoreUrl;

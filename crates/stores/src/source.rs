@@ -20,20 +20,18 @@ pub enum Source {
 }
 
 /// What there is to know of a store.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 pub struct StoreInfo {
     /// Where it is.
     pub store: String,
     /// Whether another process has it open.
     pub in_use: bool,
     /// What it says of itself.
-    #[serde(flatten)]
     pub known: Known,
 }
 
 /// What a store says of itself.
-#[derive(Debug, Clone, Serialize)]
-#[serde(untagged)]
+#[derive(Debug, Clone)]
 pub enum Known {
     /// An embedded store knows its files too.
     Embedded(Box<Info>),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use segno::clock::SystemClock;
 use segno::store::memory::MemoryStore;
-use segno::store::{ProviderError, Store};
+use segno::store::{Expect, ProviderError, Record, RecordBatch, RecordWrite, Records, Store};
 use segno_embedded::{
     CheckProgress, CheckReport, ClosedStore, CompactProgress, CompactReport, Control, EmbeddedStore,
     ExposedFile, FilledBy, OpenError, OpenOptions, SalvageReport,
@@ -87,6 +87,26 @@ impl StoreUrl {
         }
     }
 
+    /// Records of some kinds, copied into a store in memory. An embedded store is not changed, so its disk may be full or
+    /// read-only.
+    ///
+    /// # Errors
+    /// When there is no store, or it cannot be read.
+    pub async fn read_records(&self, kinds: &[&str]) -> Result<Arc<dyn Store>, Error> {
+        let StoreUrl::Embedded(directory) = self else { return self.open_existing().await };
+        self.check_is_there()?;
+        let closed = ClosedStore::open(directory, &SystemClock)?;
+        let memory = MemoryStore::new();
+        for kind in kinds {
+            for Record { kind, id, body, .. } in closed.records(kind)? {
+                let (expect, due_at_ms, time_to_live) = (Expect::Absent, None, None);
+                let write = RecordWrite::Put { kind, id, expect, due_at_ms, time_to_live, body };
+                memory.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await?;
+            }
+        }
+        Ok(memory)
+    }
+
     /// Gives unused disk space of a store back that nobody has open.
     ///
     /// # Errors
@@ -100,7 +120,8 @@ impl StoreUrl {
             StoreUrl::Postgres(_) => Err(Error::Url("PostgreSQL vacuums its tables by itself".to_owned())),
             StoreUrl::Embedded(directory) => {
                 self.check_is_there()?;
-                Ok(EmbeddedStore::open(directory)?.compact(progress).await?)
+                let store = EmbeddedStore::open_with(directory, OpenOptions::default().without_spare())?;
+                Ok(store.compact(progress).await?)
             }
         }
     }

@@ -21,6 +21,6 @@ pub async fn run(store: &StoreUrl, file: &Path, if_there: IfThere, output: &Outp
     let mut export = source.export().await?;
     let content = back_up(&mut *export, file, if_there, &mut |progress| meter.transfer(progress)).await?;
     drop(meter);
-    let moved = Moved { from: store.to_string(), to: file.display().to_string(), content };
+    let moved = Moved { from: store.to_string(), to: file.display().to_string(), content: content.into() };
     output.print(&moved, moved.table())
 }

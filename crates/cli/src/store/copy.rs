@@ -20,6 +20,6 @@ pub async fn run(from: &StoreUrl, to: &StoreUrl, output: &Output) -> Result<(), 
     let name = to.to_string();
     let content = fill(&mut *export, &*target, &name, &mut |progress| meter.transfer(progress)).await?;
     drop(meter);
-    let moved = Moved { from: from.to_string(), to: name, content };
+    let moved = Moved { from: from.to_string(), to: name, content: content.into() };
     output.print(&moved, moved.table())
 }

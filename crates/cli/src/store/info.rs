@@ -1,14 +1,72 @@
 //! `segno store info`: what a store holds and what it takes on the disk.
 
-use segno_stores::{Counts, Info, Known, StoreInfo, StoreUrl};
+use std::collections::BTreeMap;
 
+use jiff::Timestamp;
+use segno_stores::{Counts, FileInfo, Info, Known, StoreInfo, StoreUrl};
+use serde::Serialize;
+
+use super::time_of_ms;
 use crate::exit::Failure;
 use crate::output::{Output, Table, count, size};
 
 /// Does it.
 pub async fn run(store: &StoreUrl, output: &Output) -> Result<(), Failure> {
     let info = store.source().await?.info(store.to_string()).await?;
-    output.print(&info, table(&info, output))
+    output.print(&Shown::of(&info), table(&info, output))
+}
+
+/// What there is to know of a store, as programs read it.
+#[derive(Debug, Serialize)]
+struct Shown<'a> {
+    store: &'a str,
+    /// Whether another process has it open.
+    in_use: bool,
+    /// That process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process_id: Option<u32>,
+    #[serde(flatten)]
+    embedded: Option<ShownFiles<'a>>,
+    #[serde(flatten)]
+    counts: Counts,
+}
+
+/// What an embedded store knows beyond counts.
+#[derive(Debug, Serialize)]
+struct ShownFiles<'a> {
+    format_version: u32,
+    files: &'a [FileInfo],
+    rows: u64,
+    row_bytes: u64,
+    log_to_replay_bytes: u64,
+    records: &'a BTreeMap<String, u64>,
+    oldest_created_at: Option<Timestamp>,
+    newest_created_at: Option<Timestamp>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(info: &'a StoreInfo) -> Self {
+        let embedded = match &info.known {
+            Known::Embedded(embedded) => Some(&**embedded),
+            Known::Counts(_) => None,
+        };
+        Shown {
+            store: &info.store,
+            in_use: info.in_use,
+            process_id: embedded.map(|embedded| embedded.process_id).filter(|_| info.in_use),
+            embedded: embedded.map(|embedded| ShownFiles {
+                format_version: embedded.format_version,
+                files: &embedded.files,
+                rows: embedded.rows,
+                row_bytes: embedded.row_bytes,
+                log_to_replay_bytes: embedded.log_to_replay_bytes,
+                records: &embedded.records,
+                oldest_created_at: embedded.oldest_created_at_ms.and_then(time_of_ms),
+                newest_created_at: embedded.newest_created_at_ms.and_then(time_of_ms),
+            }),
+            counts: info.known.counts(),
+        }
+    }
 }
 
 fn table(store: &StoreInfo, output: &Output) -> Table {

@@ -9,6 +9,7 @@ mod restore;
 mod salvage;
 mod verify;
 
+use jiff::Timestamp;
 use segno_stores::{ContentSummary, Finding, StoreUrl};
 use serde::Serialize;
 
@@ -78,7 +79,41 @@ struct Moved {
     from: String,
     to: String,
     #[serde(flatten)]
-    content: ContentSummary,
+    content: Content,
+}
+
+/// What a content has, as programs read it.
+#[derive(Debug, Serialize)]
+struct Content {
+    /// By the clock of the source.
+    taken_at: Option<Timestamp>,
+    instances: u64,
+    executions: u64,
+    events: u64,
+    messages: u64,
+    work_items: u64,
+    records: u64,
+    sha256: String,
+}
+
+impl From<ContentSummary> for Content {
+    fn from(content: ContentSummary) -> Self {
+        Content {
+            taken_at: time_of_ms(content.taken_at_ms),
+            instances: content.instances,
+            executions: content.executions,
+            events: content.events,
+            messages: content.messages,
+            work_items: content.work_items,
+            records: content.records,
+            sha256: content.sha256,
+        }
+    }
+}
+
+/// A time, unless it is beyond all that calendars know.
+fn time_of_ms(unix_ms: u64) -> Option<Timestamp> {
+    i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok())
 }
 
 impl Moved {

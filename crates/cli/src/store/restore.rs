@@ -18,6 +18,6 @@ pub async fn run(file: &Path, store: &StoreUrl, output: &Output) -> Result<(), F
     let name = store.to_string();
     let content = fill(&mut reader, &*target, &name, &mut |progress| meter.transfer(progress)).await?;
     drop(meter);
-    let moved = Moved { from: file.display().to_string(), to: name, content };
+    let moved = Moved { from: file.display().to_string(), to: name, content: content.into() };
     output.print(&moved, moved.table())
 }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use segno_stores::{ContentSummary, verify_backup};
+use segno_stores::verify_backup;
 use serde::Serialize;
 
+use super::Content;
 use crate::exit::Failure;
 use crate::output::{Output, Table, count};
 use crate::progress::Meter;
@@ -13,7 +14,7 @@ use crate::progress::Meter;
 struct Verified {
     file: String,
     #[serde(flatten)]
-    content: ContentSummary,
+    content: Content,
 }
 
 /// Does it.
@@ -21,11 +22,12 @@ pub fn run(file: &Path, output: &Output) -> Result<(), Failure> {
     let mut meter = Meter::new(output, None);
     let content = verify_backup(file, &mut |progress| meter.transfer(progress))?;
     drop(meter);
-    let verified = Verified { file: file.display().to_string(), content };
+    let taken = output.time_of_ms(content.taken_at_ms);
+    let verified = Verified { file: file.display().to_string(), content: content.into() };
     let content = &verified.content;
     let table = Table::default()
         .line("file", &verified.file)
-        .line("taken", output.time_of_ms(content.taken_at_ms))
+        .line("taken", taken)
         .section("whole, with")
         .line("instances", count(content.instances))
         .line("executions", count(content.executions))

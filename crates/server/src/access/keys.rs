@@ -112,6 +112,9 @@ pub struct KeyStore {
 }
 
 impl KeyStore {
+    /// Kinds of the records that a list of keys is made of.
+    pub const KINDS: [&str; 2] = [KIND, USE_KIND];
+
     /// The keys in a store, each good for so many requests a second.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, requests_per_second: Option<u32>) -> Self {
         KeyStore {

@@ -20,4 +20,4 @@ pub use append::{AppendError, Log};
 pub use read::{ReadLog, Wanted, read};
 pub use record::{RECORD_HEADER_BYTES, SegmentId};
 pub use scan::{Scanned, scan};
-pub use segments::{Segments, first_sequence_of};
+pub use segments::{SPARE_NAME, Segments, first_sequence_of};

@@ -16,7 +16,7 @@ const NAME_DIGITS: usize = 20;
 
 /// A segment that a checkpoint has freed, kept to be used again: its blocks are allocated already, which makes
 /// syncs about five times as fast.
-const SPARE_NAME: &str = "spare.tmp";
+pub const SPARE_NAME: &str = "spare.tmp";
 
 /// A segment that is being made.
 const NEW_NAME: &str = "log.tmp";

@@ -1,7 +1,7 @@
 //! How far a call of a tenant is: what its history and the queue say, and the workers that are known.
 
 use segno::client::Instance;
-use segno::store::QueuePlace;
+use segno::store::{ProviderError, QueuePlace};
 use segno_actions::functions::{CallStatus, Route, call_status};
 
 use super::Tenant;
@@ -20,15 +20,20 @@ pub struct CallFound {
 
 impl Tenant {
     /// How far the call is that an instance makes; `None` for one that makes none or has not begun. The instance is as
-    /// [`Tenant::instance`] gives it.
+    /// [`Tenant::instance`] gives it; if its history cannot be read, it says so afterwards.
     ///
     /// # Errors
     /// When the store is away.
-    pub async fn call_of_instance(&self, shown: &Instance) -> Result<Option<CallFound>, Refusal> {
+    pub async fn call_of_instance(&self, shown: &mut Instance) -> Result<Option<CallFound>, Refusal> {
         let instance = Instance { id: self.stored(&shown.id), ..shown.clone() };
         let status = match call_status(&self.resources().client, &instance).await {
-            // It is shown without; its history says why it cannot be read.
-            Err(error) if error.code() == segno::Code::StoredDataUnreadable => return Ok(None),
+            // It is shown without, and says so.
+            Err(error) if error.code() == segno::Code::StoredDataUnreadable => {
+                let reason = error.store_error().and_then(ProviderError::condition);
+                let reason = reason.unwrap_or("its events do not decode");
+                shown.unreadable.get_or_insert_with(|| format!("its history cannot be read: {reason}"));
+                return Ok(None);
+            }
             // It was deleted, or began another execution, since it was read.
             Err(error) if error.code() == segno::Code::NotFound => return Ok(None),
             status => status.map_err(|error| self.refused(error))?,

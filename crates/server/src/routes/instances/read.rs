@@ -49,7 +49,7 @@ pub async fn get(
             None => tenant.instance(&id).await?,
         };
     }
-    let call = tenant.call_of_instance(&found).await?;
+    let call = tenant.call_of_instance(&mut found).await?;
     let call = call.map(|call| call::details(&found, call)).transpose()?;
     let mut shown = view::instance(&tenant, found)?;
     if let Some(call) = call {

@@ -163,9 +163,9 @@ impl Base {
         files.open(NEW_NAME)?.sync()
     }
 
-    /// How much room a file that was made and closed takes on disk.
-    pub fn new_file_bytes(files: &Arc<dyn Files>) -> io::Result<u64> {
-        let blocks = Blocks::open(files.open(NEW_NAME)?, FullDisk::new(std::time::Duration::ZERO))?;
+    /// How much room a file takes on disk that is closed.
+    pub fn bytes_of(files: &Arc<dyn Files>, name: &str) -> io::Result<u64> {
+        let blocks = Blocks::open(files.open(name)?, FullDisk::new(std::time::Duration::ZERO))?;
         Ok(blocks.written_bytes())
     }
 

@@ -115,8 +115,9 @@ impl Checkpointer {
     }
 
     fn watch_for_damage(&self) {
-        let core = Arc::clone(&self.core);
-        self.base.on_damage(Box::new(move |what| core.damage.note(what)));
+        // Not the core, which holds snapshots of the file.
+        let damage = Arc::clone(&self.core.damage);
+        self.base.on_damage(Box::new(move |what| damage.note(what)));
     }
 
     /// Reads from the file anew, if that can be opened.
@@ -213,10 +214,10 @@ impl Checkpointer {
     fn start(&self, order: Option<CompactOrder>) -> Option<Running> {
         match Compaction::start(&self.files, &self.base) {
             Ok(compaction) => Some(Running { compaction, order }),
-            Err(Failed::Harmless(error) | Failed::Unknown(error)) => {
+            Err(error) => {
                 tracing::warn!(%error, "no compaction was started");
                 if let Some(order) = order {
-                    let _ = order.answer.send(Err(error));
+                    let _ = order.answer.send(Err(error.to_string()));
                 }
                 None
             }
@@ -286,10 +287,9 @@ fn given_up(running: Running, failed: Failed) -> Result<(), Refusal> {
 
 /// Tells whoever waits; the store itself goes on if it can.
 fn answer(order: Option<CompactOrder>, failed: Failed) -> Result<(), Refusal> {
-    let (Failed::Harmless(error) | Failed::Unknown(error)) = &failed;
-    tracing::warn!(%error, "a compaction was given up");
+    tracing::warn!(error = %failed, "a compaction was given up");
     if let Some(order) = order {
-        let _ = order.answer.send(Err(error.clone()));
+        let _ = order.answer.send(Err(failed.to_string()));
     }
     match failed {
         Failed::Harmless(_) => Ok(()),

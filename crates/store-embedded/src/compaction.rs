@@ -7,16 +7,21 @@
 use std::borrow::Cow;
 use std::io;
 use std::ops::Bound;
+use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::base::{Base, Durable, NEW_NAME, Row};
+use crate::base::{BASE_NAME, Base, Durable, NEW_NAME, Row};
+use crate::directory::Directory;
 use crate::error::{OpenError, RowError};
 use crate::files::Files;
 use crate::full_disk::FullDisk;
 use crate::keys::Key;
+use crate::log::SPARE_NAME;
 use crate::overlay::Overlay;
+use crate::unfinished;
+use crate::untouched::Untouched;
 
 /// Most that is copied at a time. A checkpoint that is due waits for no more than this.
 const PIECE_BYTES: usize = 1024 * 1024;
@@ -49,26 +54,38 @@ pub struct CompactReport {
 #[derive(Debug)]
 pub enum Failed {
     /// The old file is still the one; nothing is lost.
-    Harmless(String),
+    Harmless(RowError),
     /// It is not known which file the disk has.
     Unknown(String),
 }
 
 impl From<RowError> for Failed {
     fn from(error: RowError) -> Self {
-        Failed::Harmless(error.to_string())
+        Failed::Harmless(error)
     }
 }
 
 impl From<OpenError> for Failed {
     fn from(error: OpenError) -> Self {
-        Failed::Harmless(error.to_string())
+        Failed::Harmless(match error {
+            OpenError::Corrupt(what) => RowError::Corrupt(what),
+            other => RowError::Unreadable(other.to_string()),
+        })
     }
 }
 
 impl From<io::Error> for Failed {
     fn from(error: io::Error) -> Self {
-        Failed::Harmless(error.to_string())
+        Failed::Harmless(RowError::Unreadable(error.to_string()))
+    }
+}
+
+impl std::fmt::Display for Failed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failed::Harmless(error) => error.fmt(f),
+            Failed::Unknown(error) => error.fmt(f),
+        }
     }
 }
 
@@ -141,20 +158,29 @@ impl Compaction {
 
     /// Puts the copy into the place of the file and opens it; `None` for the file if the copy is not smaller and was removed.
     pub fn finish(self, full_disk: &Arc<FullDisk>) -> Result<(Option<Base>, CompactReport), Failed> {
+        let files = Arc::clone(&self.files);
+        let report = self.replace()?;
+        if report.bytes_after == report.bytes_before {
+            return Ok((None, report));
+        }
+        let unknown = |error: OpenError| Failed::Unknown(format!("compaction: {error}"));
+        Ok((Some(Base::reopen(&files, full_disk).map_err(unknown)?), report))
+    }
+
+    /// Puts the copy into the place of the file; removes it if it is not smaller.
+    fn replace(self) -> Result<CompactReport, Failed> {
         let Compaction { files, copy, bytes_before, .. } = self;
         copy.write(&Overlay::default(), &[])?;
         // Closing it cuts off what is free at its end.
         drop(copy);
-        if Base::new_file_bytes(&files)? >= bytes_before {
+        let bytes_after = Base::bytes_of(&files, NEW_NAME)?;
+        if bytes_after >= bytes_before {
             files.remove(NEW_NAME)?;
-            return Ok((None, CompactReport { bytes_before, bytes_after: bytes_before }));
+            return Ok(CompactReport { bytes_before, bytes_after: bytes_before });
         }
         Base::prepare(&files)?;
-        let unknown = |error: &dyn std::fmt::Display| Failed::Unknown(format!("compaction: {error}"));
-        Base::publish(&files).map_err(|error| unknown(&error))?;
-        let base = Base::reopen(&files, full_disk).map_err(|error| unknown(&error))?;
-        let bytes_after = base.file_bytes();
-        Ok((Some(base), CompactReport { bytes_before, bytes_after }))
+        Base::publish(&files).map_err(|error| Failed::Unknown(format!("compaction: {error}")))?;
+        Ok(CompactReport { bytes_before, bytes_after })
     }
 
     /// Removes what was copied.
@@ -164,4 +190,58 @@ impl Compaction {
         // Opening removes it if this does not.
         let _ = files.remove(NEW_NAME);
     }
+}
+
+/// Gives unused disk space of a store back that is not open. A state that would not become smaller stays as it is, and so does the
+/// log.
+///
+/// # Errors
+/// When there is no store, or it is in use or damaged, or there is too little room for the copy; nothing has changed then.
+pub fn compact(
+    path: impl AsRef<Path>,
+    mut progress: impl FnMut(CompactProgress),
+) -> Result<CompactReport, OpenError> {
+    let path = path.as_ref();
+    let files: Arc<dyn Files> = Arc::new(Directory::new(path)?);
+    compact_files(&files, &mut progress).map_err(|error| error.in_directory(path))
+}
+
+/// The same on any directory; for tests.
+#[doc(hidden)]
+pub fn compact_files(
+    files: &Arc<dyn Files>,
+    progress: &mut dyn FnMut(CompactProgress),
+) -> Result<CompactReport, OpenError> {
+    let _lock = files.lock().map_err(OpenError::of_lock)?;
+    unfinished::refuse_unfinished(&**files)?;
+    // redb writes when it opens a file; that must not make it longer if the copy is not used.
+    let base = Base::reopen(&Untouched::of(files), &FullDisk::new(std::time::Duration::ZERO))?;
+    let bytes_before = Base::bytes_of(files, BASE_NAME)?;
+    let compacted = copy_all(files, &base, bytes_before, progress);
+    let report = compacted.map_err(|failed| {
+        let _ = files.remove(NEW_NAME);
+        match failed {
+            Failed::Harmless(error) => OpenError::from(error),
+            Failed::Unknown(error) => OpenError::Io(io::Error::other(error)),
+        }
+    })?;
+    // It holds nothing.
+    if files.list()?.iter().any(|name| name == SPARE_NAME) {
+        files.remove(SPARE_NAME)?;
+        files.sync_dir()?;
+    }
+    Ok(report)
+}
+
+fn copy_all(
+    files: &Arc<dyn Files>,
+    base: &Base,
+    bytes_before: u64,
+    progress: &mut dyn FnMut(CompactProgress),
+) -> Result<CompactReport, Failed> {
+    let mut compaction = Compaction { bytes_before, ..Compaction::start(files, base)? };
+    while !compaction.copy_piece(base)? {
+        progress(compaction.progress(base));
+    }
+    compaction.replace()
 }

@@ -98,7 +98,7 @@ mod writer;
 pub use base::BASE_FORMAT as FORMAT_VERSION;
 pub use check::{CheckProgress, CheckReport, Finding, check, check_files};
 pub use closed::ClosedStore;
-pub use compaction::{CompactProgress, CompactReport};
+pub use compaction::{CompactProgress, CompactReport, compact, compact_files};
 pub use control::Control;
 pub use directory::Directory;
 pub use error::OpenError;

@@ -42,14 +42,6 @@ pub struct OpenOptions {
     pub(crate) limits: Limits,
     pub(crate) unfinished_import: UnfinishedImport,
     pub(crate) control_socket: ControlSocket,
-    pub(crate) spare: Spare,
-}
-
-/// What closing does with the segment that is kept to be used again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Spare {
-    Keep,
-    Remove,
 }
 
 /// Whether other processes can ask a store that is open.
@@ -100,14 +92,7 @@ impl Default for OpenOptions {
             retry_full_disk_after: RETRY_FULL_DISK_AFTER,
         };
         let (unfinished_import, control_socket) = (UnfinishedImport::Refuse, ControlSocket::Listen);
-        OpenOptions {
-            clock: SystemClock::shared(),
-            files: None,
-            limits,
-            unfinished_import,
-            control_socket,
-            spare: Spare::Keep,
-        }
+        OpenOptions { clock: SystemClock::shared(), files: None, limits, unfinished_import, control_socket }
     }
 }
 
@@ -130,14 +115,6 @@ impl OpenOptions {
     #[must_use]
     pub fn to_be_filled(mut self, by: FilledBy) -> Self {
         self.unfinished_import = UnfinishedImport::Accept(by);
-        self
-    }
-
-    /// Closing removes the log file that is kept to be used again, which makes the first commits of the next opening slower. For those
-    /// who want room on the disk.
-    #[must_use]
-    pub fn without_spare(mut self) -> Self {
-        self.spare = Spare::Remove;
         self
     }
 

@@ -175,7 +175,7 @@ pub struct Core {
     pub desk: Desk,
     pub to_writer: Bell,
     pub full_disk: Arc<FullDisk>,
-    pub damage: KnownDamage,
+    pub damage: Arc<KnownDamage>,
     /// Told when a batch or a checkpoint has made room for more changes.
     pub room: Arc<Notify>,
 }
@@ -205,7 +205,7 @@ impl Core {
             call_writer_at: None,
         };
         let room = Arc::clone(&full_disk.room);
-        let (desk, to_writer, damage) = (Desk::new(shared), Bell::default(), KnownDamage::default());
+        let (desk, to_writer, damage) = (Desk::new(shared), Bell::default(), Arc::default());
         Core { clock, limits, desk, to_writer, full_disk, damage, room }
     }
 

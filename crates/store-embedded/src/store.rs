@@ -17,8 +17,7 @@ use crate::directory::Directory;
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::full_disk::FullDisk;
-use crate::log::SPARE_NAME;
-use crate::options::{ControlSocket, OpenOptions, Spare, UnfinishedImport};
+use crate::options::{ControlSocket, OpenOptions, UnfinishedImport};
 use crate::recovery::{Recovered, recover};
 use crate::refusal::Refusal;
 use crate::shared::Core;
@@ -39,7 +38,6 @@ pub struct EmbeddedStore {
     running: Mutex<Option<Running>>,
     /// Of a directory that is being filled.
     marker: Mutex<Marker>,
-    spare: Spare,
 }
 
 /// What ends when the store is closed.
@@ -113,8 +111,7 @@ impl EmbeddedStore {
         let control = is_listening.then(|| listen(path, &core, &files)).flatten();
         let threads = [writer, checkpointer];
         let running = Mutex::new(Some(Running { threads, control, lock, orders }));
-        let spare = options.spare;
-        Ok(Arc::new(EmbeddedStore { core, files, running, marker: Mutex::new(marker), spare }))
+        Ok(Arc::new(EmbeddedStore { core, files, running, marker: Mutex::new(marker) }))
     }
 
     /// Closes the store, whoever else has a handle: the directory can be opened again, and every later call on this
@@ -134,10 +131,6 @@ impl EmbeddedStore {
             shared.state.watches.clear();
             drop(shared);
             drop(control);
-            if self.spare == Spare::Remove {
-                // It holds nothing; there may be none.
-                let _ = self.files.remove(SPARE_NAME).and_then(|()| self.files.sync_dir());
-            }
             drop(lock);
         }
     }

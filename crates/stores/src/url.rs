@@ -107,21 +107,17 @@ impl StoreUrl {
         Ok(memory)
     }
 
-    /// Gives unused disk space of a store back that nobody has open.
+    /// Gives unused disk space of a store back that nobody has open. One that would not become smaller stays as it is.
     ///
     /// # Errors
-    /// When there is none, it cannot be opened, or there is too little room for the copy that is made.
-    pub async fn compact(
-        &self,
-        progress: impl FnMut(CompactProgress) + Send + 'static,
-    ) -> Result<CompactReport, Error> {
+    /// When there is none, it is in use or damaged, or there is too little room for the copy that is made.
+    pub fn compact(&self, progress: impl FnMut(CompactProgress)) -> Result<CompactReport, Error> {
         match self {
             StoreUrl::Memory => Err(Error::Url("a store in memory takes no room on a disk".to_owned())),
             StoreUrl::Postgres(_) => Err(Error::Url("PostgreSQL vacuums its tables by itself".to_owned())),
             StoreUrl::Embedded(directory) => {
                 self.check_is_there()?;
-                let store = EmbeddedStore::open_with(directory, OpenOptions::default().without_spare())?;
-                Ok(store.compact(progress).await?)
+                Ok(segno_embedded::compact(directory, progress)?)
             }
         }
     }

@@ -15,14 +15,13 @@ struct Compacted {
 }
 
 /// Does it.
-pub async fn run(store: &StoreUrl, output: &Output) -> Result<(), Failure> {
+pub fn run(store: &StoreUrl, output: &Output) -> Result<(), Failure> {
     let mut meter = Meter::new(output, Some(0));
-    let report = store
-        .compact(move |progress| {
-            meter.set_total(progress.rows_total);
-            meter.show("compacting", progress.rows_done, "rows");
-        })
-        .await?;
+    let report = store.compact(|progress| {
+        meter.set_total(progress.rows_total);
+        meter.show("compacting", progress.rows_done, "rows");
+    })?;
+    drop(meter);
     let (bytes_before, bytes_after) = (report.bytes_before, report.bytes_after);
     let compacted = Compacted { store: store.to_string(), bytes_before, bytes_after };
     let table = Table::default()

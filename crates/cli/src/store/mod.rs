@@ -40,7 +40,10 @@ pub async fn run(arguments: StoreArguments, output: &Output) -> Result<(), Failu
             let (from, to, output) = (on_disk(from)?, on_disk(to)?, output.clone());
             blocking(move || salvage::run(&from, &to, &output)).await
         }
-        Verb::Compact { store } => compact::run(&on_disk(store)?, output).await,
+        Verb::Compact { store } => {
+            let (store, output) = (on_disk(store)?, output.clone());
+            blocking(move || compact::run(&store, &output)).await
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::script;
 use crate::{block_on, cases};
 
 /// A store that was killed: a state file, and a log behind it that matters.
-async fn killed() -> Contents {
+pub async fn killed() -> Contents {
     let (disk, clock) = (Disk::empty(), VirtualClock::new());
     let options = || OpenOptions::default().files(disk.mount()).clock(Arc::clone(&clock) as Arc<dyn Clock>);
     let store = EmbeddedStore::open_with("", options()).unwrap();
@@ -31,7 +31,7 @@ async fn killed() -> Contents {
 }
 
 /// What a store shows, line by line; `None` when it refuses to open or to answer, with an error that says why.
-async fn shown(contents: Contents) -> Option<String> {
+pub async fn shown(contents: Contents) -> Option<String> {
     let clock = VirtualClock::new();
     let options = OpenOptions::default()
         .files(Disk::with(contents).mount())

@@ -16,6 +16,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod compacting;
 mod crowd;
 mod damage;
 mod disk;

@@ -16,6 +16,7 @@
 //! | `audit` | who changed what |
 //! | `bucket` | so many requests a second |
 //! | `streams` | how many live streams are open, and whose |
+//! | `waits` | how many long polls are open, and whose |
 //! | `events` | what happens to instances, for callers who listen |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
@@ -54,6 +55,7 @@ pub mod settings;
 mod streams;
 pub mod telemetry;
 mod trace;
+mod waits;
 mod work;
 
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};

@@ -83,6 +83,8 @@ codes! {
     RateLimited = "rate-limited", TOO_MANY_REQUESTS, "Too many requests";
     /// More streams are open than allowed.
     TooManyStreams = "too-many-streams", TOO_MANY_REQUESTS, "Too many streams are open";
+    /// More requests wait than allowed.
+    TooManyWaits = "too-many-waits", TOO_MANY_REQUESTS, "Too many requests wait";
     /// The store is away or busy.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "The server cannot do it now";
     /// The store has met damage.
@@ -111,7 +113,11 @@ impl Refusal {
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         let busy = matches!(
             code,
-            Code::Unavailable | Code::OutcomeUnknown | Code::RateLimited | Code::IdempotencyInFlight
+            Code::Unavailable
+                | Code::OutcomeUnknown
+                | Code::RateLimited
+                | Code::TooManyWaits
+                | Code::IdempotencyInFlight
         );
         Refusal {
             status: code.status(),

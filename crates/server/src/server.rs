@@ -37,6 +37,7 @@ use crate::settings::{Authentication, Role, Settings, SettingsError};
 use crate::streams::Streams;
 use crate::telemetry;
 use crate::trace::CurrentTrace;
+use crate::waits::Waits;
 use crate::work::{LeaseSeal, Presence, Pusher};
 
 /// Why a server cannot start.
@@ -247,6 +248,7 @@ impl ServerBuilder {
             audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
             idempotency: Idempotency::new(self.store, incarnation),
             streams: Streams::new(&self.settings.server),
+            waits: Waits::new(&self.settings.server),
             clock: self.clock.clone(),
             ids: self.ids,
             node,

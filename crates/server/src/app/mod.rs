@@ -39,6 +39,7 @@ use crate::routes::HookRates;
 use crate::settings::Settings;
 use crate::streams::Streams;
 use crate::trace::CurrentTrace;
+use crate::waits::Waits;
 use crate::work::{LeaseSeal, Presence};
 
 pub use ingress::{FoundRoute, Ingress};
@@ -78,6 +79,8 @@ pub struct AppState {
     pub current_trace: Option<CurrentTrace>,
     /// Places for live streams.
     pub streams: Arc<Streams>,
+    /// Places for long polls.
+    pub waits: Arc<Waits>,
     /// Cancelled when the server stops: streams end and readiness is over.
     pub stopping: CancellationToken,
     /// Stored data of all tenants.

@@ -15,6 +15,7 @@ use segno_actions::functions::limits::MAX_POOL_FUNCTIONS;
 use segno_actions::functions::{CallName, FunctionError, FunctionName, PoolName, Tag};
 use segno_api::work::{
     CompleteWork, FailWork, FailureCategory, FetchWork, FetchedWork, Heartbeat, HeartbeatAnswer, ReleaseWork,
+    WorkItem,
 };
 
 use super::instances::view;
@@ -40,15 +41,31 @@ const MAX_WORKER_BYTES: usize = 128;
 #[utoipa::path(post, path = "/v1/work/fetch", tag = "work", params(ScopeParameters), request_body = FetchWork, responses(
     (status = 200, body = FetchedWork),
 ))]
-pub async fn fetch(tenant: Tenant, Body(request): Body<FetchWork>) -> Result<Json<FetchedWork>, Refusal> {
-    if let Some(pool) = &request.pool {
-        let asked = read_pool(&request, pool)?;
-        return Ok(Json(FetchedWork { items: tenant.fetch_pool_work(&request.worker, asked).await? }));
+pub async fn fetch(tenant: Tenant, Body(mut request): Body<FetchWork>) -> Result<Json<FetchedWork>, Refusal> {
+    let place = match request.wait_ms {
+        0 => None,
+        _ => Some(tenant.wait_place()),
+    };
+    // Without a place the worker gets what is available, and otherwise has to come back later.
+    if matches!(place, Some(Err(_))) {
+        request.wait_ms = 0;
     }
-    let asked = read(&request, &tenant)?;
+    let items = fetch_for(&tenant, &request).await?;
+    match place {
+        Some(Err(refusal)) if items.is_empty() => Err(refusal),
+        _ => Ok(Json(FetchedWork { items })),
+    }
+}
+
+async fn fetch_for(tenant: &Tenant, request: &FetchWork) -> Result<Vec<WorkItem>, Refusal> {
+    if let Some(pool) = &request.pool {
+        let asked = read_pool(request, pool)?;
+        return tenant.fetch_pool_work(&request.worker, asked).await;
+    }
+    let asked = read(request, tenant)?;
     let (functions, tags, untagged) = (&request.functions, &request.tags, request.untagged);
     tenant.note_worker(&request.worker, Asked { functions, tags, untagged, pool: None });
-    Ok(Json(FetchedWork { items: tenant.fetch_work(&request.worker, asked).await? }))
+    tenant.fetch_work(&request.worker, asked).await
 }
 
 /// What a worker of a pool asks for.

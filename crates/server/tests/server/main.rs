@@ -36,4 +36,5 @@ mod stand;
 mod streams;
 mod tenancy;
 mod unreadable;
+mod waits;
 mod work;

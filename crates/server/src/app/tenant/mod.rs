@@ -28,6 +28,7 @@ use crate::access::{Caller, Need};
 use crate::problem::Refusal;
 use crate::scope::Scope;
 use crate::streams::StreamPlace;
+use crate::waits::WaitPlace;
 
 pub use calls::CallFound;
 pub use changes::{TenantChange, TenantListener};
@@ -88,6 +89,14 @@ impl Tenant {
     /// `too-many-streams`, with the setting whose limit is reached.
     pub fn stream_place(&self, caller: &Caller) -> Result<StreamPlace, Refusal> {
         self.app.streams.place(caller, &self.scope)
+    }
+
+    /// A place for a request that waits, released when dropped.
+    ///
+    /// # Errors
+    /// `too-many-waits`.
+    pub fn wait_place(&self) -> Result<WaitPlace, Refusal> {
+        self.app.waits.place(&self.scope)
     }
 
     /// Waits until a caller may no longer read this tenant, and returns the reason. Without keys that never happens.

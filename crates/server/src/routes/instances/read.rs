@@ -44,6 +44,7 @@ pub async fn get(
     let wait = wait_of(query.wait_ms)?;
     let mut found = tenant.instance(&id).await?;
     if !wait.is_zero() && !found.has_ended() {
+        let _place = tenant.wait_place()?;
         found = match tenant.ended(&id, wait).await? {
             Some(ended) => ended,
             None => tenant.instance(&id).await?,
@@ -191,6 +192,7 @@ pub async fn status(
     let after = query.after.unwrap_or(0);
     let mut found = tenant.instance(&id).await?;
     if !wait.is_zero() && found.custom_status_version <= after && !found.has_ended() {
+        let _place = tenant.wait_place()?;
         tenant.status_changed(&id, after, wait).await?;
         found = tenant.instance(&id).await?;
     }

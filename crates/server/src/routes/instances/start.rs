@@ -139,7 +139,9 @@ pub async fn answer_once(
 /// When the store is away.
 pub async fn answer(tenant: &Tenant, id: String, created: bool, wait: Duration) -> Result<Response, Refusal> {
     let mut instance = None;
-    if !wait.is_zero() {
+    // It was started; without a place, the caller can still ask for its end.
+    let place = (!wait.is_zero()).then(|| tenant.wait_place().ok()).flatten();
+    if place.is_some() {
         let ended = tenant.ended(&id, wait).await?;
         instance = ended.map(|ended| view::instance(tenant, ended)).transpose()?.map(Box::new);
     }

@@ -48,6 +48,9 @@ pub const MAX_WORKER_TAGS: usize = 5;
 /// Most tags that one fetch of a [`WorkQueue`](crate::work::WorkQueue) may name.
 pub const MAX_FETCH_TAGS: usize = 256;
 
+/// Most prefixes of tags that one fetch of a [`WorkQueue`](crate::work::WorkQueue) may leave out.
+pub const MAX_EXCEPT_PREFIXES: usize = 512;
+
 /// Most activities that one fetch of a [`WorkQueue`](crate::work::WorkQueue) leases.
 pub const MAX_FETCHED_WORK: usize = 256;
 

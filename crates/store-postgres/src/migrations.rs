@@ -20,6 +20,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("prefixes", include_str!("../migrations/0008_prefixes.sql")),
     ("guards", include_str!("../migrations/0009_guards.sql")),
     ("due_folders", include_str!("../migrations/0010_due_folders.sql")),
+    ("except_prefixes", include_str!("../migrations/0011_except_prefixes.sql")),
 ];
 
 /// Version of the schema: how many migrations it has.

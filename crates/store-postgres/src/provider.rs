@@ -1,6 +1,6 @@
 //! The first facet: the two queues, histories, the turn commit, and watches.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -45,21 +45,27 @@ fn pins(filter: &DispatcherCapabilityFilter) -> (Vec<String>, Vec<String>) {
 }
 
 /// The lanes of a filter; `None` for all of them. `*` stands before the beginning of lanes that are
-/// wanted, and `!` before a lane that is left out of those.
+/// wanted, `!` before a lane that is left out of those, and `~` before the beginning of lanes that
+/// are left out.
 fn lanes(tags: &TagFilter) -> Option<Vec<String>> {
     match tags {
         TagFilter::Any => None,
         TagFilter::None => Some(Vec::new()),
         TagFilter::DefaultOnly => Some(vec![lane(None)]),
         TagFilter::Tags(tags) => Some(tags.iter().map(|tag| lane(Some(tag))).collect()),
-        TagFilter::Prefixes(TagPrefixes { prefixes, except }) => {
-            let wanted = prefixes.iter().map(|prefix| format!("*{}", lane(Some(prefix))));
-            Some(wanted.chain(except.iter().map(|tag| format!("!{}", lane(Some(tag))))).collect())
+        TagFilter::Prefixes(TagPrefixes { prefixes, except, except_prefixes }) => {
+            let sets = [('*', prefixes), ('!', except), ('~', except_prefixes)];
+            let marked = |(mark, tags)| marked_lanes(mark, tags);
+            Some(sets.into_iter().flat_map(marked).collect())
         }
         TagFilter::DefaultAnd(tags) => {
             Some(std::iter::once(lane(None)).chain(tags.iter().map(|tag| lane(Some(tag)))).collect())
         }
     }
+}
+
+fn marked_lanes(mark: char, tags: &BTreeSet<String>) -> impl Iterator<Item = String> + '_ {
+    tags.iter().map(move |tag| format!("{mark}{}", lane(Some(tag))))
 }
 
 fn session_wish(config: &SessionFetchConfig) -> SessionWish {

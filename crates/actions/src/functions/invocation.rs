@@ -169,6 +169,14 @@ pub fn push_prefix(tag: Option<&Tag>) -> String {
     tag.map_or_else(|| "pushed:".to_owned(), |tag| format!("pushed#{tag}:"))
 }
 
+/// What the tags of a scope have behind [`push_prefix`]: `{namespace}/{tenant}/`. `None` for a tag
+/// that no [`push_tag`] has made. Neither part can contain a slash, nor a [`Tag`] a colon.
+pub fn push_scope(tag: &str) -> Option<&str> {
+    let (_, named) = tag.split_once(':')?;
+    let (end, _) = named.match_indices('/').nth(1)?;
+    named.get(..=end)
+}
+
 /// The routing tag that calls of all functions had together before each function had its own. Calls
 /// that were made then still have it, and so have their later attempts.
 pub fn shared_push_tag(tag: Option<&Tag>) -> String {
@@ -225,7 +233,9 @@ mod tests {
                 let is_same = tag.is_none() && other.is_none();
                 assert_eq!(push_tag(&scope, &function, other).starts_with(&prefix), is_same);
                 assert!(!shared_push_tag(other).starts_with(&prefix));
+                assert_eq!(push_scope(&shared_push_tag(other)), None);
             }
+            assert_eq!(push_scope(&push_tag(&scope, &function, tag)), Some("eu/acme/"));
         }
         let shared = ("push:".to_owned(), "push:#gpu".to_owned());
         assert_eq!(

@@ -17,7 +17,7 @@ pub enum TagFilter {
     Tags(BTreeSet<String>),
     /// Activities without a tag and those with one of these tags.
     DefaultAnd(BTreeSet<String>),
-    /// Activities whose tag begins with one of some prefixes, but for some tags.
+    /// Activities whose tag begins with one of some prefixes, but for some tags and longer prefixes.
     Prefixes(TagPrefixes),
     /// Every activity.
     Any,
@@ -32,13 +32,24 @@ pub struct TagPrefixes {
     pub prefixes: BTreeSet<String>,
     /// Tags that are left out, whatever they begin with.
     pub except: BTreeSet<String>,
+    /// Tags that begin with one of these are left out as well.
+    pub except_prefixes: BTreeSet<String>,
 }
 
 impl TagPrefixes {
     /// Whether an activity with this tag passes.
     pub fn matches(&self, tag: &str) -> bool {
-        self.prefixes.iter().any(|prefix| tag.starts_with(prefix.as_str())) && !self.except.contains(tag)
+        begins_with_one_of(tag, &self.prefixes) && !self.leaves_out(tag)
     }
+
+    /// Whether a tag is left out, whatever it begins with.
+    pub fn leaves_out(&self, tag: &str) -> bool {
+        self.except.contains(tag) || begins_with_one_of(tag, &self.except_prefixes)
+    }
+}
+
+fn begins_with_one_of(tag: &str, prefixes: &BTreeSet<String>) -> bool {
+    prefixes.iter().any(|prefix| tag.starts_with(prefix.as_str()))
 }
 
 impl TagFilter {
@@ -185,10 +196,14 @@ mod tests {
         let filter = TagFilter::Prefixes(TagPrefixes {
             prefixes: set(&["push:", "other/"]),
             except: set(&["push:b", "unknown"]),
+            except_prefixes: set(&["push:c/", "z"]),
         });
-        let tags = ["push:a", "push:", "push:bb", "other/x", "push:b", "unknown", "pus", "Push:a", ""];
+        let tags = [
+            "push:a", "push:", "push:bb", "other/x", "push:b", "push:c", "push:c/", "push:c/a", "unknown",
+            "pus", "Push:a", "",
+        ];
         let matched: Vec<&str> = tags.into_iter().filter(|tag| filter.matches(Some(tag))).collect();
-        assert_eq!(matched, ["push:a", "push:", "push:bb", "other/x"]);
+        assert_eq!(matched, ["push:a", "push:", "push:bb", "other/x", "push:c"]);
         assert!(!filter.matches(None));
     }
 

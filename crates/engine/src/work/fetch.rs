@@ -12,7 +12,7 @@ use super::progress;
 use super::queue::WorkQueue;
 use crate::clock::deadline_ms;
 use crate::error::{Code, Error};
-use crate::limits::{MAX_FETCH_TAGS, MAX_FETCHED_WORK};
+use crate::limits::{MAX_EXCEPT_PREFIXES, MAX_FETCH_TAGS, MAX_FETCHED_WORK};
 use crate::names;
 use crate::payload::Payload;
 use crate::store::{ErrorKind, FetchWorkItems, LockLife, LockToken, LockedWorkItem, TagFilter, TagPrefixes};
@@ -22,7 +22,8 @@ use crate::work_item::ActivityExecute;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FetchWork {
     /// Activities with one of these tags: [`TagFilter::Tags`] or [`TagFilter::Prefixes`], with at
-    /// most [`MAX_FETCH_TAGS`] names in each set.
+    /// most [`MAX_FETCH_TAGS`] names in each set and [`MAX_EXCEPT_PREFIXES`] prefixes that are left
+    /// out.
     pub tags: TagFilter,
     /// At most this many, from 1 to [`MAX_FETCHED_WORK`].
     pub max_items: usize,
@@ -51,20 +52,15 @@ pub struct LeasedActivity {
 impl FetchWork {
     fn check(&self) -> Result<(), Error> {
         let invalid = |message| Err(Error::new(Code::InvalidOption, message));
-        let (names, except) = match &self.tags {
+        let (names, left_out) = match &self.tags {
             TagFilter::Tags(tags) => (tags, None),
-            TagFilter::Prefixes(TagPrefixes { prefixes, except }) => (prefixes, Some(except)),
+            TagFilter::Prefixes(wanted) => (&wanted.prefixes, Some(wanted)),
             other => return invalid(format!("a fetch names tags or prefixes of tags, not {other:?}")),
         };
         if names.is_empty() || names.len() > MAX_FETCH_TAGS {
             return invalid(format!("a fetch names 1 to {MAX_FETCH_TAGS} tags, not {}", names.len()));
         }
-        if let Some(except) = except.filter(|except| except.len() > MAX_FETCH_TAGS) {
-            return invalid(format!(
-                "a fetch leaves out at most {MAX_FETCH_TAGS} tags, not {}",
-                except.len()
-            ));
-        }
+        left_out.map_or(Ok(()), check_left_out)?;
         if !(1..=MAX_FETCHED_WORK).contains(&self.max_items) {
             return invalid(format!(
                 "a fetch asks for 1 to {MAX_FETCHED_WORK} items, not {}",
@@ -74,6 +70,19 @@ impl FetchWork {
         names.iter().try_for_each(|tag| names::check_name("tag", tag))?;
         lease::check_length(self.lease)
     }
+}
+
+fn check_left_out(wanted: &TagPrefixes) -> Result<(), Error> {
+    for (left_out, most, what) in [
+        (&wanted.except, MAX_FETCH_TAGS, "tags"),
+        (&wanted.except_prefixes, MAX_EXCEPT_PREFIXES, "prefixes of tags"),
+    ] {
+        if left_out.len() > most {
+            let message = format!("a fetch leaves out at most {most} {what}, not {}", left_out.len());
+            return Err(Error::new(Code::InvalidOption, message));
+        }
+    }
+    Ok(())
 }
 
 impl WorkQueue {

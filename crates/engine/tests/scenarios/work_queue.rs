@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use segno::limits::{MAX_FETCH_TAGS, MAX_FETCHED_WORK, MAX_LEASE, MAX_PAYLOAD_BYTES};
+use segno::limits::{MAX_EXCEPT_PREFIXES, MAX_FETCH_TAGS, MAX_FETCHED_WORK, MAX_LEASE, MAX_PAYLOAD_BYTES};
 use segno::store::{Provider, ScheduledActivityIdentifier, WorkerMessage};
 use segno::work::{FetchWork, LeasedActivity, LockLife, TagFilter, TagPrefixes, WorkQueue};
 use segno::{
@@ -298,13 +298,19 @@ async fn requests_out_of_range_are_refused_with_the_way_out() {
     let (_world, _node, queue) = calling(&plain()).await;
     let names = |count: usize| (0..count).map(|n| format!("tag {n}")).collect::<BTreeSet<String>>();
     let tags = |count| TagFilter::Tags(names(count));
-    let prefixes =
-        |count, except| TagFilter::Prefixes(TagPrefixes { prefixes: names(count), except: names(except) });
+    let prefixes = |prefixes, except| TagPrefixes {
+        prefixes: names(prefixes),
+        except: names(except),
+        ..TagPrefixes::default()
+    };
+    let left_out = TagPrefixes { except_prefixes: names(MAX_EXCEPT_PREFIXES + 1), ..prefixes(1, 0) };
+    let prefixes = |count, except| TagFilter::Prefixes(prefixes(count, except));
     for (request, text) in [
         (FetchWork { tags: tags(0), ..ask() }, "1 to 256 tags, not 0"),
         (FetchWork { tags: tags(MAX_FETCH_TAGS + 1), ..ask() }, "1 to 256 tags, not 257"),
         (FetchWork { tags: prefixes(0, 0), ..ask() }, "1 to 256 tags, not 0"),
         (FetchWork { tags: prefixes(1, MAX_FETCH_TAGS + 1), ..ask() }, "at most 256 tags, not 257"),
+        (FetchWork { tags: TagFilter::Prefixes(left_out), ..ask() }, "at most 512 prefixes of tags, not 513"),
         (FetchWork { tags: TagFilter::Any, ..ask() }, "tags or prefixes of tags, not Any"),
         (FetchWork { max_items: 0, ..ask() }, "1 to 256 items, not 0"),
         (FetchWork { max_items: MAX_FETCHED_WORK + 1, ..ask() }, "1 to 256 items, not 257"),

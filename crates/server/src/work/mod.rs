@@ -7,7 +7,7 @@
 //! | `item` | a leased call as it goes over the wire |
 //! | `presence` | which workers there are |
 //! | `push` | sending calls to the URLs of workers |
-//! | `places` | how many of them at once, and how many of one function |
+//! | `places` | how many of them at once, and how many of one function and tenant |
 
 mod fetch;
 mod item;

@@ -1,25 +1,42 @@
-//! Admission control for pushed calls: how many may be fetched, and which functions have enough
-//! under way.
+//! Admission control for pushed calls: how many may be fetched, and which functions and scopes have
+//! enough under way.
 //!
 //! A fetch that is admitted can be sent whole, whatever functions its calls are of: it asks for no
-//! more than the fewest places that are left to any function that it does not leave out. So no call
-//! is leased that has to wait, and calls are sent in the order in which they were made. When a
-//! function that was left out has a place again, the next admission has the function again.
+//! more than the fewest places that any function and scope which it does not leave out may take.
+//! So no call is leased that has to wait, and calls are sent in the order in which they were made.
+//! When a function or scope that was left out has a place again, the next admission has it again.
 //!
-//! How many places one function may take follows from how many are free (a dynamic threshold):
-//! however many workers are slow, there is a place for a function that has none.
+//! How many places one function and one scope (namespace and tenant) may take follows from how many
+//! are free (dynamic thresholds). However many workers of one scope are slow, a quarter of the places
+//! is left to the others; the more scopes want places, the closer they come to equal shares. All
+//! places are taken only when several scopes have taken theirs; a scope that comes then waits until
+//! one of their calls is answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use segno_actions::functions::push_scope;
 use tokio::sync::Notify;
+
+/// A scope may take so many times the places that are free.
+const SCOPE_WEIGHT: usize = 3;
+
+/// How many places there are, and for whom.
+#[derive(Debug, Clone, Copy)]
+pub struct Shares {
+    /// All of them.
+    pub places: usize,
+    /// At most so many for one function.
+    pub of_a_function: usize,
+    /// At most so many for one scope.
+    pub of_a_scope: usize,
+}
 
 /// The places of one loop that sends calls.
 #[derive(Clone)]
 pub struct Places {
-    most: usize,
-    most_of_one: usize,
+    shares: Shares,
     shared: Arc<Shared>,
 }
 
@@ -30,27 +47,69 @@ struct Shared {
     freed: Notify,
 }
 
-/// How many places are taken, by the routing tag of the function. No count is 0.
+/// How many places are taken. No count is 0.
 #[derive(Default)]
 struct Taken {
     all: usize,
+    /// By the routing tag of the function.
     by_tag: BTreeMap<String, usize>,
+    /// By what the tags of the scope have in common.
+    by_scope: BTreeMap<String, usize>,
+}
+
+/// Functions and scopes that have enough under way.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Routing tags of functions.
+    pub tags: BTreeSet<String>,
+    /// Scopes, as [`push_scope`] has them.
+    pub scopes: BTreeSet<String>,
 }
 
 /// What may be fetched.
 pub struct Admission<C> {
     /// At most so many calls.
     pub most: usize,
-    /// Tags of functions that have enough under way.
-    pub full: BTreeSet<String>,
-    /// Done when one of them has a free place again.
+    /// What has enough under way.
+    pub left_out: LeftOut,
+    /// Done when some of that has a free place again.
     pub changed: C,
 }
 
+/// How many places may be taken while so many are free.
+#[derive(Clone, Copy)]
+struct Limits {
+    free: usize,
+    function: usize,
+    scope: usize,
+}
+
+impl Limits {
+    /// How many more a function with so many may take at once: what it takes is free no more, so
+    /// that its limit is lower then.
+    fn room(&self, count: usize) -> usize {
+        (self.function - count).min(self.free.saturating_sub(count) / 2).max(1)
+    }
+
+    /// The same for a scope.
+    fn scope_room(&self, count: usize) -> usize {
+        let weighted = self.free.saturating_mul(SCOPE_WEIGHT).saturating_sub(count);
+        (self.scope - count).min(weighted / (SCOPE_WEIGHT + 1)).max(1)
+    }
+
+    fn is_full(&self, taken: &Taken, tag: &str) -> bool {
+        taken.by_tag.get(tag).is_some_and(|count| *count >= self.function)
+    }
+
+    fn is_full_scope(&self, taken: &Taken, scope: &str) -> bool {
+        taken.by_scope.get(scope).is_some_and(|count| *count >= self.scope)
+    }
+}
+
 impl Places {
-    /// So many places, and at most so many of them for one function.
-    pub fn new(most: usize, most_of_one: usize) -> Self {
-        Places { most, most_of_one, shared: Arc::default() }
+    /// So many places, all free.
+    pub fn new(shares: Shares) -> Self {
+        Places { shares, shared: Arc::default() }
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -60,42 +119,65 @@ impl Places {
     /// Waits until something may be fetched.
     pub async fn admit(&self) -> Admission<impl Future<Output = ()>> {
         loop {
-            if let Some((most, full)) = self.admissible() {
-                let (places, left_out) = (self.clone(), full.clone());
-                return Admission { most, full, changed: async move { places.one_of(&left_out).await } };
+            if let Some((most, left_out)) = self.admissible() {
+                let (places, waiting) = (self.clone(), left_out.clone());
+                return Admission { most, left_out, changed: async move { places.one_of(&waiting).await } };
             }
             self.shared.freed.notified().await;
         }
     }
 
-    /// How many places one function may have taken while so many are free.
-    fn limit(&self, taken: &Taken) -> usize {
-        self.most_of_one.min(self.most.saturating_sub(taken.all)).max(1)
+    fn limits(&self, taken: &Taken) -> Limits {
+        let free = self.shares.places.saturating_sub(taken.all);
+        Limits {
+            free,
+            function: self.shares.of_a_function.min(free).max(1),
+            scope: self.shares.of_a_scope.min(free.saturating_mul(SCOPE_WEIGHT)).max(1),
+        }
     }
 
-    /// How many calls may be fetched, and the functions that have enough; `None` when all places
-    /// are taken.
-    fn admissible(&self) -> Option<(usize, BTreeSet<String>)> {
+    /// How many calls may be fetched, and what has enough; `None` when all places are taken.
+    fn admissible(&self) -> Option<(usize, LeftOut)> {
         let taken = self.taken();
-        let free = self.most.checked_sub(taken.all).filter(|free| *free > 0)?;
-        let limit = self.limit(&taken);
-        let is_full = |count: usize| count >= limit;
-        let full = taken.by_tag.iter().filter(|(_, count)| is_full(**count)).map(|(tag, _)| tag.clone());
-        let rooms = taken.by_tag.values().filter(|count| !is_full(**count)).map(|count| limit - count);
-        Some((rooms.min().unwrap_or(limit).min(free), full.collect()))
+        let limits = self.limits(&taken);
+        if limits.free == 0 {
+            return None;
+        }
+        let mut left_out = LeftOut::default();
+        // A function or scope that has nothing under way may be fetched too.
+        let mut most = limits.room(0).min(limits.scope_room(0));
+        for (scope, count) in &taken.by_scope {
+            if limits.is_full_scope(&taken, scope) {
+                left_out.scopes.insert(scope.clone());
+            } else {
+                most = most.min(limits.scope_room(*count));
+            }
+        }
+        for (tag, count) in &taken.by_tag {
+            if push_scope(tag).is_some_and(|scope| left_out.scopes.contains(scope)) {
+                continue;
+            }
+            if limits.is_full(&taken, tag) {
+                left_out.tags.insert(tag.clone());
+            } else {
+                most = most.min(limits.room(*count));
+            }
+        }
+        Some((most, left_out))
     }
 
-    /// Waits until one of these functions has a free place.
-    async fn one_of(&self, full: &BTreeSet<String>) {
-        if full.is_empty() {
+    /// Waits until some of what was left out has a free place.
+    async fn one_of(&self, left_out: &LeftOut) {
+        if *left_out == LeftOut::default() {
             return std::future::pending().await;
         }
         loop {
             {
                 let taken = self.taken();
-                let limit = self.limit(&taken);
-                let is_full = |tag: &String| taken.by_tag.get(tag).is_some_and(|count| *count >= limit);
-                if !full.iter().all(is_full) {
+                let limits = self.limits(&taken);
+                let are_full = left_out.tags.iter().all(|tag| limits.is_full(&taken, tag))
+                    && left_out.scopes.iter().all(|scope| limits.is_full_scope(&taken, scope));
+                if !are_full {
                     return;
                 }
             }
@@ -105,9 +187,13 @@ impl Places {
 
     /// Takes a place for a call with this routing tag.
     pub fn take(&self, tag: &str) -> Place {
+        let scope = push_scope(tag);
         let mut taken = self.taken();
         taken.all += 1;
         *taken.by_tag.entry(tag.to_owned()).or_default() += 1;
+        if let Some(scope) = scope {
+            *taken.by_scope.entry(scope.to_owned()).or_default() += 1;
+        }
         Place { places: self.clone(), tag: tag.to_owned() }
     }
 }
@@ -123,14 +209,21 @@ impl Drop for Place {
         {
             let mut taken = self.places.taken();
             taken.all -= 1;
-            if let Some(count) = taken.by_tag.get_mut(&self.tag) {
-                *count -= 1;
-                if *count == 0 {
-                    taken.by_tag.remove(&self.tag);
-                }
+            count_down(&mut taken.by_tag, &self.tag);
+            if let Some(scope) = push_scope(&self.tag) {
+                count_down(&mut taken.by_scope, scope);
             }
         }
         self.places.shared.freed.notify_one();
+    }
+}
+
+fn count_down(counts: &mut BTreeMap<String, usize>, key: &str) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
     }
 }
 
@@ -145,8 +238,17 @@ mod tests {
         matches!(pin!(future).poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(()))
     }
 
-    fn tags(tags: &[&str]) -> BTreeSet<String> {
-        tags.iter().map(|tag| (*tag).to_owned()).collect()
+    fn set(texts: &[&str]) -> BTreeSet<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn tags(tags: &[&str]) -> LeftOut {
+        LeftOut { tags: set(tags), scopes: BTreeSet::new() }
+    }
+
+    /// Places of which a scope may take all.
+    fn places(places: usize, of_a_function: usize) -> Places {
+        Places::new(Shares { places, of_a_function, of_a_scope: places })
     }
 
     #[test]
@@ -156,29 +258,70 @@ mod tests {
             ("", 3, &[][..]),
             ("a", 2, &[]),
             ("aab", 1, &[]),
-            ("aaa", 3, &["a"]),
-            ("aaab", 2, &["a"]),
+            ("aaa", 2, &["a"]),
+            ("aaab", 1, &["a"]),
             ("aaabbb", 1, &["a", "b"]),
-            ("abcd", 2, &[]),
-            ("aabbb", 2, &["a", "b"]),
+            ("abcd", 1, &[]),
+            ("aabbb", 1, &["a", "b"]),
             ("abcdef", 1, &["a", "b", "c", "d", "e", "f"]),
         ] {
-            let places = Places::new(7, 3);
+            let places = places(7, 3);
             let _taken: Vec<Place> =
                 under_way.chars().map(|tag| places.take(tag.encode_utf8(&mut [0; 4]))).collect();
             assert_eq!(places.admissible(), Some((most, tags(full))), "{under_way}");
         }
-        let places = Places::new(7, 3);
+        let places = places(7, 3);
         let taken: Vec<Place> = (0..7).map(|n| places.take(if n < 3 { "a" } else { "b" })).collect();
         assert_eq!(places.admissible(), None);
         drop(taken);
-        assert_eq!(places.admissible(), Some((3, BTreeSet::new())));
+        assert_eq!(places.admissible(), Some((3, LeftOut::default())));
         assert!(places.taken().by_tag.is_empty());
     }
 
     #[test]
-    fn a_function_that_was_left_out_is_reported_when_it_has_a_place() {
-        let places = Places::new(9, 1);
+    fn a_scope_with_many_functions_leaves_places_to_others() {
+        let places = Places::new(Shares { places: 64, of_a_function: 16, of_a_scope: 48 });
+        let mut taken = Vec::new();
+        // Fetches calls of a scope, each of another function, as long as the scope is not left out.
+        let mut fill = |scope: &str| {
+            let mut count = 0;
+            while let Some((most, left_out)) = places.admissible()
+                && !left_out.scopes.contains(scope)
+            {
+                for _ in 0..most {
+                    taken.push(places.take(&format!("pushed:{scope}f{count}")));
+                    count += 1;
+                }
+            }
+            count
+        };
+        assert_eq!(fill("n/greedy/"), 48, "it has all but a quarter");
+        assert_eq!(fill("n/other/"), 12, "and another one has most of that");
+        assert_eq!(fill("n/third/"), 3);
+        let (most, left_out) = places.admissible().unwrap();
+        assert_eq!((most, left_out.tags), (1, BTreeSet::new()));
+        assert_eq!(left_out.scopes, set(&["n/greedy/", "n/other/", "n/third/"]));
+        // What the scope frees goes to the others: it has more than its share.
+        taken.drain(..8);
+        let (_, left_out) = places.admissible().unwrap();
+        assert_eq!(left_out.scopes, set(&["n/greedy/"]));
+        drop(taken);
+        assert!(places.taken().by_scope.is_empty());
+    }
+
+    #[test]
+    fn a_scope_has_one_share_whatever_tags_its_functions_have() {
+        let places = Places::new(Shares { places: 8, of_a_function: 8, of_a_scope: 4 });
+        let _taken: Vec<Place> = ["pushed:n/a/f", "pushed#gpu:n/a/f", "pushed#cpu:n/a/g", "pushed:n/a/h"]
+            .map(|tag| places.take(tag))
+            .into();
+        let left_out = LeftOut { scopes: set(&["n/a/"]), tags: BTreeSet::new() };
+        assert_eq!(places.admissible(), Some((2, left_out)));
+    }
+
+    #[test]
+    fn what_was_left_out_is_reported_when_it_has_a_place() {
+        let places = places(9, 1);
         let (a, b) = (places.take("a"), places.take("b"));
         assert!(!is_ready(places.one_of(&tags(&["a"]))));
         drop(b);
@@ -186,11 +329,18 @@ mod tests {
         drop(a);
         assert!(is_ready(places.one_of(&tags(&["a"]))));
         assert!(!is_ready(places.one_of(&tags(&[]))), "nothing was left out");
+
+        let places = Places::new(Shares { places: 9, of_a_function: 9, of_a_scope: 2 });
+        let (f, _g) = (places.take("pushed:n/a/f"), places.take("pushed:n/a/g"));
+        let (_, left_out) = places.admissible().unwrap();
+        assert!(!is_ready(places.one_of(&left_out)));
+        drop(f);
+        assert!(is_ready(places.one_of(&left_out)));
     }
 
     #[tokio::test]
     async fn a_waiting_admission_goes_on_when_a_place_is_free() {
-        let places = Places::new(1, 1);
+        let places = places(1, 1);
         let place = places.take("a");
         let mut waits = Box::pin(places.admit());
         assert!(waits.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());

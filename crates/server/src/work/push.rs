@@ -2,7 +2,7 @@
 //!
 //! A node with the role `worker` takes pushed calls of all functions and tenants, oldest first, and
 //! never more than it can send at once: [admission control](Places) decides before each fetch how
-//! many that are and which functions have enough. It leases a call, sends it with the lease, and
+//! many that are, and which functions and tenants have enough. It leases a call, sends it with the lease, and
 //! answers for the worker if the worker answers at once; if it says 202, the lease is the worker's,
 //! and outlives this process.
 
@@ -20,7 +20,7 @@ use segno_actions::functions::{
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::places::{Place, Places};
+use super::places::{LeftOut, Place, Places, Shares};
 use super::seal::{HeldLease, LeaseSeal};
 use super::{call_of, item};
 use crate::listen::until_stopped;
@@ -31,6 +31,9 @@ const MAX_PUSHES: usize = 64;
 /// Of these, calls of one function, so that a worker that is slow to answer does not delay the
 /// others.
 const MAX_PUSHES_OF_A_FUNCTION: usize = 16;
+
+/// Of these, calls of one tenant, so that one with many slow workers does not delay the others.
+const MAX_PUSHES_OF_A_TENANT: usize = 48;
 
 /// How long a call is leased: what a worker that says 202 has until its first heartbeat or answer.
 const LEASE: Duration = Duration::from_secs(60);
@@ -66,20 +69,26 @@ impl Pusher {
         let served = || std::iter::once(None).chain(tags.iter().map(Some));
         let prefixes: BTreeSet<String> = served().map(push_prefix).collect();
         let shared: BTreeSet<String> = served().map(shared_push_tag).collect();
-        let own = Places::new(MAX_PUSHES, MAX_PUSHES_OF_A_FUNCTION);
-        // Calls that were made before each function had a tag of its own. They have places of their
-        // own, of which they take all.
-        let old = Places::new(MAX_PUSHES_OF_A_FUNCTION, MAX_PUSHES_OF_A_FUNCTION);
-        let by_function = |except| TagFilter::Prefixes(TagPrefixes { prefixes: prefixes.clone(), except });
+        let own = Places::new(Shares {
+            places: MAX_PUSHES,
+            of_a_function: MAX_PUSHES_OF_A_FUNCTION,
+            of_a_scope: MAX_PUSHES_OF_A_TENANT,
+        });
+        // Calls that were made before each function had a tag of its own: nothing tells their
+        // functions and tenants apart before they are fetched, and no more of them are made. They
+        // have places of their own, of which they take all.
+        let of_all = MAX_PUSHES_OF_A_FUNCTION;
+        let old = Places::new(Shares { places: of_all, of_a_function: of_all, of_a_scope: of_all });
+        let by_function = |left_out| TagFilter::Prefixes(wanted(&prefixes, left_out));
         let together = |_| TagFilter::Tags(shared.clone());
         tokio::join!(self.send_all(own, by_function, &stopping), self.send_all(old, together, &stopping));
     }
 
-    /// Sends what passes a filter, which is told the tags to leave out.
+    /// Sends what passes a filter, which is told what to leave out.
     async fn send_all(
         &self,
         places: Places,
-        filter: impl Fn(BTreeSet<String>) -> TagFilter,
+        filter: impl Fn(LeftOut) -> TagFilter,
         stopping: &CancellationToken,
     ) {
         let mut pushes = JoinSet::new();
@@ -87,13 +96,13 @@ impl Pusher {
             while pushes.try_join_next().is_some() {}
             let Some(admission) = until_stopped(stopping, places.admit()).await else { break };
             let request = FetchWork {
-                tags: filter(admission.full),
+                tags: filter(admission.left_out),
                 max_items: admission.most,
                 lease: LEASE,
                 wait: FETCH_WAIT,
                 life: LockLife::Process,
             };
-            // A function that was left out and has a free place again is to be fetched too.
+            // What was left out and has a free place again is to be fetched too.
             let changed = async {
                 tokio::select! {
                     () = admission.changed => {}
@@ -188,5 +197,40 @@ impl Pusher {
             }
             clock::sleep(&*self.clock, STORE_PAUSE).await;
         }
+    }
+}
+
+/// The tags to fetch. A tenant is left out under each prefix, because its share does not depend on
+/// the tags of its functions.
+fn wanted(prefixes: &BTreeSet<String>, left_out: LeftOut) -> TagPrefixes {
+    let scopes = &left_out.scopes;
+    let except_prefixes =
+        prefixes.iter().flat_map(|prefix| scopes.iter().map(move |scope| format!("{prefix}{scope}")));
+    TagPrefixes {
+        prefixes: prefixes.clone(),
+        except_prefixes: except_prefixes.collect(),
+        except: left_out.tags,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno::limits::{MAX_EXCEPT_PREFIXES, MAX_WORKER_TAGS};
+
+    use super::*;
+
+    #[test]
+    fn all_tenants_that_may_be_full_can_be_left_out_of_one_fetch() {
+        assert!((MAX_PUSHES - 1) * (MAX_WORKER_TAGS + 1) <= MAX_EXCEPT_PREFIXES);
+    }
+
+    #[test]
+    fn a_tenant_is_left_out_whatever_tags_its_functions_have() {
+        let set = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<BTreeSet<String>>();
+        let left_out = LeftOut { tags: set(&["pushed:n/b/f"]), scopes: set(&["n/a/"]) };
+        let wanted = wanted(&set(&["pushed:", "pushed#gpu:"]), left_out);
+        let tags = ["pushed:n/a/f", "pushed#gpu:n/a/g", "pushed:n/b/f", "pushed:n/b/g", "pushed:n/ab/f"];
+        let fetched: Vec<&str> = tags.into_iter().filter(|tag| wanted.matches(tag)).collect();
+        assert_eq!(fetched, ["pushed:n/b/g", "pushed:n/ab/f"]);
     }
 }

@@ -240,3 +240,44 @@ async fn no_call_waits_for_a_pause_however_many_there_are_and_however_slow_anoth
         assert_eq!(ended, Status::Completed);
     }
 }
+
+/// Calls of one tenant, of which a node sends so many at once.
+const SENT_OF_A_TENANT: usize = 48;
+
+#[tokio::test]
+async fn a_tenant_with_many_slow_workers_leaves_places_to_others() {
+    let permits = Arc::new(Semaphore::new(0));
+    let (called, mut slow_calls) = mpsc::unbounded_channel();
+    let url = two_workers(&permits, called).await;
+    let secret = NamedTempFile::new().unwrap();
+    std::fs::write(secret.path(), "a shared secret").unwrap();
+    let mut settings = settings(Authentication::None);
+    let mut declare = |name: &str, path: &str| {
+        let push = json!({ "url": format!("{url}/{path}"), "secret": { "file": secret.path() }, "allow_hosts": HERE });
+        let declaration = serde_json::from_value(json!({ "executor": "remote", "push": push })).unwrap();
+        settings.functions.insert(name.parse().unwrap(), declaration);
+    };
+    declare("prompt", "prompt");
+    let slow: Vec<String> = (0..64).map(|number| format!("late-{number}")).collect();
+    slow.iter().for_each(|name| declare(name, "late"));
+    // The clock stands still: whatever waits for a time waits for ever.
+    let stand = Stand::on_clock(settings, VirtualClock::new()).await;
+    let (greedy, other) = (stand.client().scope("shop", "greedy"), stand.client().scope("shop", "other"));
+    let mut ids = Vec::new();
+    for name in &slow {
+        ids.push(greedy.invoke(&Invoke::new(name, json_of(&json!(1))), Duration::ZERO).await.unwrap().id);
+    }
+    for _ in 0..SENT_OF_A_TENANT {
+        slow_calls.recv().await.unwrap();
+    }
+    for number in 0..32 {
+        let request = Invoke::new("prompt", json_of(&json!(number)));
+        let ended = other.invoke(&request, PATIENCE).await.unwrap().instance.unwrap();
+        assert_eq!(ended.status, Status::Completed);
+    }
+    assert!(slow_calls.try_recv().is_err(), "no more than so many of one tenant at once");
+    permits.add_permits(slow.len());
+    for id in ids {
+        assert_eq!(greedy.instance(&id, PATIENCE).await.unwrap().status, Status::Completed);
+    }
+}

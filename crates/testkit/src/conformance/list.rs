@@ -444,6 +444,7 @@ macro_rules! __for_each_case {
                 default_and_a_tag_takes_both,
                 a_prefix_takes_every_tag_that_begins_with_it,
                 a_prefix_leaves_out_the_tags_that_it_excepts,
+                a_prefix_leaves_out_the_prefixes_that_it_excepts,
                 a_fetch_by_prefix_waits_for_what_it_takes,
                 any_takes_everything,
                 none_takes_nothing,

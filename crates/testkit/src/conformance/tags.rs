@@ -52,6 +52,7 @@ fn prefixes<const P: usize, const E: usize>(prefixes: [&str; P], except: [&str; 
     TagFilter::Prefixes(TagPrefixes {
         prefixes: prefixes.map(str::to_owned).into(),
         except: except.map(str::to_owned).into(),
+        ..TagPrefixes::default()
     })
 }
 
@@ -73,6 +74,28 @@ pub(super) async fn a_prefix_leaves_out_the_tags_that_it_excepts(env: Env) {
     assert_eq!(env.take_ids(ask().max(9).tags(prefixes(["p:", "q"], ["p:a", "z"]))).await, [2, 4, 5]);
     assert_eq!(env.take_ids(ask().max(1).tags(prefixes(["p:"], ["p:b"]))).await, [1]);
     assert_eq!(env.take_ids(ask().max(9).tags(prefixes(["p:"], []))).await, [3]);
+}
+
+pub(super) async fn a_prefix_leaves_out_the_prefixes_that_it_excepts(env: Env) {
+    let filter = |except: &[&str]| {
+        TagFilter::Prefixes(TagPrefixes {
+            prefixes: ["p:".to_owned(), "q:".to_owned()].into(),
+            except: ["p:b/z".to_owned()].into(),
+            except_prefixes: except.iter().map(|prefix| (*prefix).to_owned()).collect(),
+        })
+    };
+    for (id, tag) in (1..).zip(["p:a/x", "p:a/y", "p:a", "p:ab/x", "p:b/x", "q:a/x", "p:b/z", "p:a%"]) {
+        env.queue(tagged_job(tag, id)).await;
+    }
+    assert_eq!(env.take_ids(ask().max(9).tags(filter(&["p:a/", "q:", "z"]))).await, [3, 4, 5, 8]);
+    // What is queued while a fetch waits is taken or left out by the same rule.
+    let fetch = env.waiting_work(ask().max(9).tags(filter(&["p:a/", "q:"])).waiting()).await;
+    env.queue(tagged_job("p:a/z", 9)).await;
+    env.settle().await;
+    fetch.still_waits();
+    env.queue(tagged_job("p:c/x", 10)).await;
+    assert_eq!(fetch.answer().await[0].message, tagged_job("p:c/x", 10));
+    assert_eq!(env.take_ids(ask().max(9).tags(filter(&[]))).await, [1, 2, 6, 9]);
 }
 
 pub(super) async fn a_fetch_by_prefix_waits_for_what_it_takes(env: Env) {

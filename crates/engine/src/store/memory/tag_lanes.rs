@@ -64,7 +64,7 @@ impl<L: Default> TagLanes<L> {
             let from = (Bound::Included(prefix.as_str()), Bound::Unbounded);
             let lanes =
                 self.tagged.range::<str, _>(from).take_while(|(tag, _)| tag.starts_with(prefix.as_str()));
-            lanes.filter(|(tag, _)| !wanted.except.contains(&***tag)).map(|(_, lane)| lane)
+            lanes.filter(|(tag, _)| !wanted.leaves_out(tag)).map(|(_, lane)| lane)
         })
     }
 

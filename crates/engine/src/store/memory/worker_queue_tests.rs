@@ -65,6 +65,7 @@ fn prefixes<const P: usize, const E: usize>(prefixes: [&str; P], except: [&str; 
     TagFilter::Prefixes(TagPrefixes {
         prefixes: prefixes.map(str::to_owned).into(),
         except: except.map(str::to_owned).into(),
+        ..TagPrefixes::default()
     })
 }
 

@@ -11,7 +11,7 @@ use crate::unreadable::Unreadable;
 pub struct Worker {
     /// The name that it gives itself.
     pub worker: String,
-    /// Functions that it asked for last.
+    /// Functions that it asked for last. None for a worker of a pool: the pool has them.
     pub functions: Vec<String>,
     /// Tags that it asked for last.
     pub tags: Vec<String>,

@@ -5,7 +5,8 @@
 //! | `seal` | leases as signed text that a caller cannot make up |
 //! | `fetch` | fetching for callers that may go away |
 //! | `item` | a leased call as it goes over the wire |
-//! | `presence` | which workers there are |
+//! | `presence` | which workers there are, told to other nodes |
+//! | `roster` | those that a node remembers, bounded for each tenant |
 //! | `push` | sending calls to the URLs of workers |
 //! | `places` | how many of them at once, and how many of one function and tenant |
 
@@ -14,6 +15,7 @@ mod item;
 mod places;
 mod presence;
 mod push;
+mod roster;
 mod seal;
 
 pub use fetch::fetch;

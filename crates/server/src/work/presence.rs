@@ -1,6 +1,7 @@
 //! Which workers there are. A node knows its own by heart and writes them down now and then, for the other nodes.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter::Peekable;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use segno_api::worker::Worker;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
+use super::roster::{Heard, Known, Roster};
 use super::seal::HeldLease;
 use crate::access::timestamp;
 use crate::listen::until_stopped;
@@ -26,11 +28,14 @@ const WRITE_EVERY: Duration = Duration::from_secs(10);
 /// A worker that was not heard of for so long is forgotten: twice the longest wait of a fetch.
 const REMEMBER: Duration = Duration::from_secs(120);
 
-/// Most workers that a node remembers; further ones are served and not listed.
-const MAX_WORKERS: usize = 10_000;
+/// Most workers that one question about all of them looks at.
+const MAX_LISTED: usize = 10_000;
 
 /// Most records of one commit.
 const MAX_BATCH: usize = 500;
+
+/// Most bytes of one commit, unless one record alone has more.
+const MAX_BATCH_BYTES: usize = 1024 * 1024;
 
 /// Most leases of one worker that other nodes are told of.
 const MAX_WRITTEN_LEASES: usize = 1_000;
@@ -40,27 +45,6 @@ const MAX_SEARCHED: usize = 1_000;
 
 /// Workers that are read at once.
 const PAGE: usize = 500;
-
-/// A worker as a node knows it.
-#[derive(Default)]
-struct Known {
-    functions: Vec<String>,
-    tags: Vec<String>,
-    takes_untagged: bool,
-    pool: Option<String>,
-    seen_at_ms: u64,
-    /// By the number of the lock.
-    leases: HashMap<u64, KnownLease>,
-    is_written: bool,
-}
-
-/// A lease that a worker holds.
-#[derive(Clone, Copy)]
-struct KnownLease {
-    ends_at_ms: u64,
-    /// When the worker last fetched or extended it.
-    heard_at_ms: u64,
-}
 
 /// A worker that holds a lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,31 +108,24 @@ pub struct Asked<'a> {
     pub pool: Option<&'a str>,
 }
 
-/// The workers of a node, by what all ids of their scope begin with, and by name.
-type Workers = HashMap<(String, String), Known>;
-
 /// Which workers there are.
 pub struct Presence {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     node: String,
-    workers: Mutex<Workers>,
+    workers: Mutex<Roster>,
 }
 
 impl Presence {
     /// Nobody yet.
     pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, node: String) -> Self {
-        Presence { store, clock, node, workers: Mutex::default() }
+        let workers = Mutex::new(Roster::new(clock::duration_ms(REMEMBER)));
+        Presence { store, clock, node, workers }
     }
 
     /// A worker asks for work.
     pub fn asks(&self, scope: &Scope, worker: &str, asked: Asked<'_>) {
-        self.note(scope, worker, |known| {
-            known.functions = asked.functions.to_vec();
-            known.tags = asked.tags.to_vec();
-            known.takes_untagged = asked.untagged;
-            known.pool = asked.pool.map(str::to_owned);
-        });
+        self.workers().asks(self.heard(scope, worker), asked);
     }
 
     /// All workers of a scope that can be read, by name, as far as a node remembers any.
@@ -158,7 +135,7 @@ impl Presence {
     pub async fn all(&self, scope: &Scope) -> Result<Vec<Worker>, ProviderError> {
         let mut found: Vec<Worker> = Vec::new();
         let mut after: Option<String> = None;
-        while found.len() < MAX_WORKERS {
+        while found.len() < MAX_LISTED {
             let page = self.list(scope, after.as_deref(), PAGE).await?;
             after = page.last().map(|(cursor, _)| cursor.clone());
             let is_last = page.len() < PAGE;
@@ -172,35 +149,21 @@ impl Presence {
 
     /// A worker holds a lease, or holds it for longer.
     pub fn holds(&self, scope: &Scope, worker: &str, lease: &Lease) {
-        self.note(scope, worker, |known| {
-            let lease_of = KnownLease { ends_at_ms: lease.expires_at_ms, heard_at_ms: known.seen_at_ms };
-            known.leases.insert(lease.lock_token, lease_of);
-        });
+        self.workers().holds(self.heard(scope, worker), lease.lock_token, lease.expires_at_ms);
     }
 
     /// A worker has answered, or has lost its lease.
     pub fn ended(&self, scope: &Scope, held: &HeldLease) {
         if let Some(worker) = &held.worker {
-            self.note(scope, worker, |known| {
-                known.leases.remove(&held.lease.lock_token);
-            });
+            self.workers().ended(self.heard(scope, worker), held.lease.lock_token);
         }
     }
 
-    fn note(&self, scope: &Scope, worker: &str, change: impl FnOnce(&mut Known)) {
-        let now_ms = self.clock.now_ms();
-        let mut workers = self.workers();
-        let key = (scope.prefix().to_owned(), worker.to_owned());
-        if workers.len() >= MAX_WORKERS && !workers.contains_key(&key) {
-            return;
-        }
-        let known = workers.entry(key).or_default();
-        known.seen_at_ms = now_ms;
-        known.is_written = false;
-        change(known);
+    fn heard<'a>(&self, scope: &'a Scope, worker: &'a str) -> Heard<'a> {
+        Heard { prefix: scope.prefix(), worker, now_ms: self.clock.now_ms() }
     }
 
-    fn workers(&self) -> MutexGuard<'_, Workers> {
+    fn workers(&self) -> MutexGuard<'_, Roster> {
         self.workers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -223,9 +186,9 @@ impl Presence {
             found.insert(record.id, read.map_err(|error| error.to_string()));
         }
         let now_ms = self.clock.now_ms();
-        for ((prefix, worker), known) in &*self.workers() {
-            let id = self.id(prefix, worker);
-            if prefix == scope.prefix() && after_id.as_ref().is_none_or(|after| id > *after) {
+        for (worker, known) in self.workers().of(scope.prefix()) {
+            let id = self.id(scope.prefix(), worker);
+            if after_id.as_ref().is_none_or(|after| id > *after) {
                 found.insert(id, Ok(self.stored(worker, known, now_ms)));
             }
         }
@@ -246,9 +209,9 @@ impl Presence {
     /// # Errors
     /// When the store cannot be read.
     pub async fn holder(&self, scope: &Scope, lock_token: u64) -> Result<Option<Holder>, ProviderError> {
-        let own = self.workers().iter().find_map(|((prefix, worker), known)| {
-            let lease = known.leases.get(&lock_token).filter(|_| prefix == scope.prefix())?;
-            Some(Holder { worker: worker.clone(), heard_at_ms: lease.heard_at_ms })
+        let own = self.workers().of(scope.prefix()).find_map(|(worker, known)| {
+            let lease = known.leases.get(&lock_token)?;
+            Some(Holder { worker: worker.to_owned(), heard_at_ms: lease.heard_at_ms })
         });
         if own.is_some() {
             return Ok(own);
@@ -288,7 +251,7 @@ impl Presence {
         is_such: impl Fn(&StoredWorker) -> bool,
     ) -> Result<Announced, ProviderError> {
         let written = self.written(scope).await?;
-        let is_bound = written.len() == MAX_SEARCHED;
+        let is_searched_in_part = written.len() == MAX_SEARCHED;
         let now_ms = self.clock.now_ms();
         let mut names: BTreeSet<String> = written
             .into_iter()
@@ -296,12 +259,14 @@ impl Presence {
             .map(|stored| stored.worker)
             .collect();
         let forget_before_ms = now_ms.saturating_sub(clock::duration_ms(REMEMBER));
-        for ((prefix, worker), known) in &*self.workers() {
-            let is_here = prefix == scope.prefix() && known.seen_at_ms >= forget_before_ms;
+        let workers = self.workers();
+        for (worker, known) in workers.of(scope.prefix()) {
+            let is_here = known.seen_at_ms >= forget_before_ms;
             if is_here && is_such(&self.stored(worker, known, now_ms)) {
-                names.insert(worker.clone());
+                names.insert(worker.to_owned());
             }
         }
+        let is_bound = is_searched_in_part || workers.is_incomplete(scope.prefix(), now_ms);
         Ok(Announced { workers: names.len(), is_bound })
     }
 
@@ -347,11 +312,11 @@ impl Presence {
     }
 
     async fn write_down(&self) -> Result<(), ProviderError> {
-        let writes = self.changes();
-        for batch in writes.chunks(MAX_BATCH) {
-            let batch = RecordBatch { writes: batch.to_vec(), ..RecordBatch::default() };
+        let mut writes = self.changes().into_iter().peekable();
+        while writes.peek().is_some() {
+            let batch = RecordBatch { writes: next_batch(&mut writes), ..RecordBatch::default() };
             if let Err(error) = self.store.commit_records(batch).await {
-                self.workers().values_mut().for_each(|known| known.is_written = false);
+                self.workers().all_mut().for_each(|(_, _, known)| known.is_written = false);
                 return Err(error);
             }
         }
@@ -360,14 +325,10 @@ impl Presence {
 
     fn changes(&self) -> Vec<RecordWrite> {
         let now_ms = self.clock.now_ms();
-        let forget_before_ms = now_ms.saturating_sub(clock::duration_ms(REMEMBER));
         let mut workers = self.workers();
-        workers.retain(|_, known| {
-            known.leases.retain(|_, lease| lease.ends_at_ms > now_ms);
-            known.seen_at_ms >= forget_before_ms || !known.leases.is_empty()
-        });
+        workers.forget(now_ms);
         let mut writes = Vec::new();
-        for ((prefix, worker), known) in &mut *workers {
+        for (prefix, worker, known) in workers.all_mut() {
             if std::mem::replace(&mut known.is_written, true) {
                 continue;
             }
@@ -383,6 +344,22 @@ impl Presence {
         }
         writes
     }
+}
+
+/// The writes of the next commit: as many as it may have, by number and by bytes.
+fn next_batch(writes: &mut Peekable<impl Iterator<Item = RecordWrite>>) -> Vec<RecordWrite> {
+    let bytes_of = |write: &RecordWrite| match write {
+        RecordWrite::Put { body, .. } => body.len(),
+        _ => 0,
+    };
+    let (mut batch, mut bytes) = (Vec::new(), 0);
+    while let Some(write) = writes.next_if(|write| {
+        batch.is_empty() || (batch.len() < MAX_BATCH && bytes + bytes_of(write) <= MAX_BATCH_BYTES)
+    }) {
+        bytes += bytes_of(&write);
+        batch.push(write);
+    }
+    batch
 }
 
 fn shown(stored: StoredWorker) -> Worker {
@@ -491,6 +468,31 @@ mod tests {
             two.all(&eu).await.unwrap().into_iter().map(|worker| worker.pool).collect();
         assert_eq!(pools, [None, Some("Cloud-01".to_owned()), None, None]);
         assert!(two.all(&us).await.unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_written_down_goes_into_commits_of_bounded_size() {
+        let write = |bytes: usize| RecordWrite::Put {
+            kind: KIND.to_owned(),
+            id: "w".to_owned(),
+            expect: Expect::Anything,
+            due_at_ms: None,
+            time_to_live: None,
+            body: vec![0; bytes].into(),
+        };
+        let sizes = |writes: Vec<RecordWrite>| {
+            let mut writes = writes.into_iter().peekable();
+            let mut sizes = Vec::new();
+            while writes.peek().is_some() {
+                sizes.push(next_batch(&mut writes).len());
+            }
+            sizes
+        };
+        let large = MAX_BATCH_BYTES / 2;
+        assert_eq!(sizes(vec![write(large); 5]), [2, 2, 1]);
+        assert_eq!(sizes(vec![write(MAX_BATCH_BYTES + 1); 2]), [1, 1]);
+        assert_eq!(sizes(vec![write(1); MAX_BATCH + 1]), [MAX_BATCH, 1]);
+        assert!(sizes(Vec::new()).is_empty());
     }
 
     #[tokio::test]

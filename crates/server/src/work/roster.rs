@@ -1,0 +1,285 @@
+//! The workers that a node remembers, in memory. Bounded in number and in bytes, for the node and for
+//! each scope: a scope may take as much as is left free (a dynamic threshold), so one tenant with very
+//! many workers neither fills the memory of the node nor keeps the workers of others from being listed.
+//! What does not fit is served all the same; it is not listed.
+
+use std::collections::HashMap;
+
+use super::presence::Asked;
+
+/// Most workers that a node remembers. One scope alone gets half of it.
+const MAX_WORKERS: usize = 20_000;
+
+/// Most bytes that a node remembers of workers. One scope alone gets half of it.
+const MAX_BYTES: usize = 32 * 1024 * 1024;
+
+/// What a worker counts for beside its texts, in bytes.
+const WORKER_BYTES: usize = 256;
+
+/// What a lease counts for, in bytes: in memory, and about as much where it is written down.
+const LEASE_BYTES: usize = 48;
+
+/// What a text counts for beside its bytes.
+const TEXT_BYTES: usize = 24;
+
+/// A worker as a node knows it.
+#[derive(Default)]
+pub(super) struct Known {
+    /// Functions that it asks for by themselves. Those of a pool are kept with the pool.
+    pub(super) functions: Vec<String>,
+    pub(super) tags: Vec<String>,
+    pub(super) takes_untagged: bool,
+    pub(super) pool: Option<String>,
+    pub(super) seen_at_ms: u64,
+    /// By the number of the lock.
+    pub(super) leases: HashMap<u64, KnownLease>,
+    pub(super) is_written: bool,
+}
+
+/// A lease that a worker holds.
+#[derive(Clone, Copy)]
+pub(super) struct KnownLease {
+    pub(super) ends_at_ms: u64,
+    /// When the worker last fetched or extended it.
+    pub(super) heard_at_ms: u64,
+}
+
+impl Known {
+    fn bytes(&self, worker: &str) -> usize {
+        let texts = self.functions.iter().chain(&self.tags).chain(&self.pool);
+        WORKER_BYTES + worker.len() + self.leases.len() * LEASE_BYTES + texts.map(text_bytes).sum::<usize>()
+    }
+}
+
+fn text_bytes(text: &String) -> usize {
+    TEXT_BYTES + text.len()
+}
+
+/// The workers of one scope, by name.
+#[derive(Default)]
+struct ScopeRoster {
+    workers: HashMap<String, Known>,
+    bytes: usize,
+    /// Until then something of a worker may be missing, because it did not fit.
+    incomplete_until_ms: u64,
+}
+
+/// The workers of a node, by what all ids of their scope begin with.
+pub(super) struct Roster {
+    scopes: HashMap<String, ScopeRoster>,
+    workers: usize,
+    bytes: usize,
+    max_workers: usize,
+    max_bytes: usize,
+    remember_ms: u64,
+}
+
+/// Where a worker is, and when it was heard of.
+#[derive(Clone, Copy)]
+pub(super) struct Heard<'a> {
+    /// What all ids of its scope begin with.
+    pub(super) prefix: &'a str,
+    pub(super) worker: &'a str,
+    pub(super) now_ms: u64,
+}
+
+/// Whether a scope that has so much of what is bounded may take more. What it takes is free no more.
+fn fits(has: usize, more: usize, all: usize, most: usize) -> bool {
+    let free = most.saturating_sub(all).saturating_sub(more);
+    has.saturating_add(more) <= free
+}
+
+impl Roster {
+    /// Nobody yet. What was left out for want of room is missing for so long.
+    pub(super) fn new(remember_ms: u64) -> Self {
+        Roster {
+            scopes: HashMap::new(),
+            workers: 0,
+            bytes: 0,
+            max_workers: MAX_WORKERS,
+            max_bytes: MAX_BYTES,
+            remember_ms,
+        }
+    }
+
+    /// A worker asks for work.
+    pub(super) fn asks(&mut self, heard: Heard<'_>, asked: Asked<'_>) {
+        let functions: &[String] = if asked.pool.is_some() { &[] } else { asked.functions };
+        self.change(heard, |known, room| {
+            known.takes_untagged = asked.untagged;
+            let named = functions.iter().chain(asked.tags).map(text_bytes).sum::<usize>();
+            let wanted = named + asked.pool.map_or(0, |pool| TEXT_BYTES + pool.len());
+            let had =
+                known.functions.iter().chain(&known.tags).chain(&known.pool).map(text_bytes).sum::<usize>();
+            let does_fit = wanted <= had || room(wanted - had);
+            // Half of what it asks for would tell of a worker that there is not.
+            known.functions = if does_fit { functions.to_vec() } else { Vec::new() };
+            known.tags = if does_fit { asked.tags.to_vec() } else { Vec::new() };
+            known.pool = asked.pool.filter(|_| does_fit).map(str::to_owned);
+            does_fit
+        });
+    }
+
+    /// A worker holds a lease, or holds it for longer.
+    pub(super) fn holds(&mut self, heard: Heard<'_>, lock_token: u64, ends_at_ms: u64) {
+        self.change(heard, |known, room| {
+            let does_fit = known.leases.contains_key(&lock_token) || room(LEASE_BYTES);
+            if does_fit {
+                known.leases.insert(lock_token, KnownLease { ends_at_ms, heard_at_ms: heard.now_ms });
+            }
+            does_fit
+        });
+    }
+
+    /// A worker has answered, or has lost its lease.
+    pub(super) fn ended(&mut self, heard: Heard<'_>, lock_token: u64) {
+        self.change(heard, |known, _| {
+            known.leases.remove(&lock_token);
+            true
+        });
+    }
+
+    /// Changes what is known of a worker. The change is told whether so many bytes more fit, and returns whether all of it
+    /// did.
+    fn change(&mut self, heard: Heard<'_>, change: impl FnOnce(&mut Known, &dyn Fn(usize) -> bool) -> bool) {
+        let Heard { prefix, worker, now_ms } = heard;
+        let is_known = self.scopes.get(prefix).is_some_and(|scope| scope.workers.contains_key(worker));
+        let has_room = is_known || self.has_room(prefix, worker);
+        let incomplete_until_ms = now_ms.saturating_add(self.remember_ms);
+        if !has_room {
+            if let Some(scope) = self.scopes.get_mut(prefix) {
+                scope.incomplete_until_ms = incomplete_until_ms;
+            }
+            return;
+        }
+        let scope = self.scopes.entry(prefix.to_owned()).or_default();
+        let known = scope.workers.entry(worker.to_owned()).or_default();
+        let had = if is_known { known.bytes(worker) } else { 0 };
+        known.seen_at_ms = now_ms;
+        known.is_written = false;
+        let (own, all, most) = (scope.bytes, self.bytes, self.max_bytes);
+        if !change(known, &|more| fits(own, more, all, most)) {
+            scope.incomplete_until_ms = incomplete_until_ms;
+        }
+        let has = known.bytes(worker);
+        scope.bytes = scope.bytes + has - had;
+        self.bytes = self.bytes + has - had;
+        self.workers += usize::from(!is_known);
+    }
+
+    fn has_room(&self, prefix: &str, worker: &str) -> bool {
+        let (workers, bytes) =
+            self.scopes.get(prefix).map_or((0, 0), |scope| (scope.workers.len(), scope.bytes));
+        fits(workers, 1, self.workers, self.max_workers)
+            && fits(bytes, Known::default().bytes(worker), self.bytes, self.max_bytes)
+    }
+
+    /// Whether something of the workers of a scope may be missing.
+    pub(super) fn is_incomplete(&self, prefix: &str, now_ms: u64) -> bool {
+        match self.scopes.get(prefix) {
+            Some(scope) => scope.incomplete_until_ms > now_ms,
+            None => !self.has_room(prefix, ""),
+        }
+    }
+
+    /// The workers of a scope, with their names.
+    pub(super) fn of(&self, prefix: &str) -> impl Iterator<Item = (&str, &Known)> {
+        let workers = self.scopes.get(prefix).into_iter().flat_map(|scope| &scope.workers);
+        workers.map(|(worker, known)| (worker.as_str(), known))
+    }
+
+    /// All workers, with the prefixes of their scopes and their names.
+    pub(super) fn all_mut(&mut self) -> impl Iterator<Item = (&str, &str, &mut Known)> {
+        self.scopes.iter_mut().flat_map(|(prefix, scope)| {
+            scope.workers.iter_mut().map(|(worker, known)| (prefix.as_str(), worker.as_str(), known))
+        })
+    }
+
+    /// Forgets leases that have ended, and workers that were not heard of for too long.
+    pub(super) fn forget(&mut self, now_ms: u64) {
+        let forget_before_ms = now_ms.saturating_sub(self.remember_ms);
+        (self.workers, self.bytes) = (0, 0);
+        for scope in self.scopes.values_mut() {
+            scope.workers.retain(|_, known| {
+                known.leases.retain(|_, lease| lease.ends_at_ms > now_ms);
+                known.seen_at_ms >= forget_before_ms || !known.leases.is_empty()
+            });
+            scope.bytes = scope.workers.iter().map(|(worker, known)| known.bytes(worker)).sum();
+            self.workers += scope.workers.len();
+            self.bytes += scope.bytes;
+        }
+        self.scopes.retain(|_, scope| !scope.workers.is_empty());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heard<'a>(prefix: &'a str, worker: &'a str) -> Heard<'a> {
+        Heard { prefix, worker, now_ms: 1_000 }
+    }
+
+    fn asked(functions: &[String]) -> Asked<'_> {
+        Asked { functions, tags: &[], untagged: true, pool: None }
+    }
+
+    fn roster(max_workers: usize, max_bytes: usize) -> Roster {
+        Roster { max_workers, max_bytes, ..Roster::new(100) }
+    }
+
+    #[test]
+    fn one_scope_leaves_room_for_the_workers_of_others() {
+        let mut roster = roster(8, MAX_BYTES);
+        let fill = |roster: &mut Roster, prefix: &str| {
+            (0..20).for_each(|n| roster.asks(heard(prefix, &n.to_string()), asked(&[])));
+            roster.of(prefix).count()
+        };
+        assert_eq!(fill(&mut roster, "n/a/"), 4);
+        assert_eq!(fill(&mut roster, "n/b/"), 2);
+        assert_eq!(fill(&mut roster, "n/c/"), 1);
+        assert_eq!(fill(&mut roster, "n/d/"), 0);
+        assert!(["n/a/", "n/b/", "n/c/", "n/d/"].iter().all(|prefix| roster.is_incomplete(prefix, 1_099)));
+        assert!(!roster.is_incomplete("n/a/", 1_100), "what was left out is heard of no more");
+        roster.forget(1_101);
+        assert_eq!((roster.workers, roster.bytes, roster.scopes.len()), (0, 0, 0));
+        assert_eq!(fill(&mut roster, "n/d/"), 4);
+    }
+
+    #[test]
+    fn bytes_are_bounded_and_counted_exactly() {
+        let mut roster = roster(MAX_WORKERS, 400_000);
+        let functions = |count: usize| vec!["f".repeat(104); count];
+        // 128 bytes each: of 400,000 bytes one scope gets half.
+        for n in 0..20 {
+            roster.asks(heard("n/a/", &n.to_string()), asked(&functions(1_000)));
+        }
+        let named = roster.of("n/a/").filter(|(_, known)| !known.functions.is_empty()).count();
+        assert_eq!((named, roster.of("n/a/").count()), (1, 20), "the others are known by name");
+        assert!(roster.is_incomplete("n/a/", 1_000));
+        roster.asks(heard("n/b/", "w"), asked(&functions(200)));
+        assert_eq!(roster.of("n/b/").next().unwrap().1.functions.len(), 200);
+        assert!(!roster.is_incomplete("n/b/", 1_000));
+        for token in 0..10_000 {
+            roster.holds(heard("n/a/", "1"), token, 5_000);
+        }
+        assert!(roster.bytes <= 400_000);
+        roster.ended(heard("n/a/", "1"), 0);
+        roster.asks(heard("n/a/", "0"), asked(&functions(1)));
+        let sum = |roster: &Roster, prefix: &str| -> usize {
+            roster.of(prefix).map(|(worker, known)| known.bytes(worker)).sum()
+        };
+        assert_eq!(roster.bytes, sum(&roster, "n/a/") + sum(&roster, "n/b/"));
+        roster.forget(9_000);
+        assert_eq!((roster.workers, roster.bytes), (0, 0));
+    }
+
+    #[test]
+    fn functions_of_a_pool_are_not_kept_with_each_of_its_workers() {
+        let mut roster = roster(9, MAX_BYTES);
+        let functions = ["Set-User".to_owned()];
+        roster.asks(heard("n/a/", "w"), Asked { pool: Some("Cloud"), ..asked(&functions) });
+        let known = roster.of("n/a/").next().unwrap().1;
+        assert_eq!((known.functions.len(), known.pool.as_deref()), (0, Some("Cloud")));
+    }
+}

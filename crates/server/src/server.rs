@@ -143,7 +143,8 @@ impl ServerBuilder {
             Some(keys) => first_key(keys).await?,
             None => None,
         };
-        let functions = self.settings.declare_functions(self.functions.clock(self.clock.clone())).build()?;
+        let functions = self.functions.clock(self.clock.clone()).ids(self.ids.clone());
+        let functions = self.settings.declare_functions(functions).build()?;
         let pools = Pools::new(tracked.clone(), self.settings.pools.clone())?.clock(self.clock.clone());
         let registry = functions.register(self.registry).build()?;
         let names = registry.orchestration_names();

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use segno::clock::{Clock, SystemClock};
+use segno::ids::{IdSource, SystemIds};
 use segno::store::Store;
 use segno::{ActivityContext, Failure};
 use serde::Serialize;
@@ -24,6 +25,7 @@ use super::settle::{Settler, Settlers};
 pub struct FunctionsBuilder {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
     resolver: Arc<dyn Resolver>,
     policy: StoredPolicy,
     declared: BTreeMap<FunctionName, Function>,
@@ -38,6 +40,7 @@ impl FunctionsBuilder {
         FunctionsBuilder {
             store,
             clock: SystemClock::shared(),
+            ids: SystemIds::shared(),
             resolver: Arc::new(SystemResolver),
             policy: StoredPolicy::default(),
             declared: BTreeMap::new(),
@@ -51,6 +54,13 @@ impl FunctionsBuilder {
     #[must_use]
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
+        self
+    }
+
+    /// Another source of ids.
+    #[must_use]
+    pub fn ids(mut self, ids: Arc<dyn IdSource>) -> Self {
+        self.ids = ids;
         self
     }
 
@@ -141,6 +151,7 @@ impl FunctionsBuilder {
             code: self.code,
             store: self.store,
             clock: self.clock,
+            ids: self.ids,
             policy: self.policy,
             clients,
             settlers: self.settlers,

@@ -5,6 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use segno::clock::Clock;
+use segno::ids::IdSource;
 use segno::store::{ErrorKind, Expect, Store};
 
 use super::error::FunctionError;
@@ -54,6 +55,7 @@ pub(super) struct Inner {
     pub(super) code: HashMap<FunctionName, RustHandler>,
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn IdSource>,
     pub(super) policy: StoredPolicy,
     pub(super) clients: Clients,
     pub(super) settlers: Settlers,

@@ -10,7 +10,6 @@ use segno::clock;
 use segno::store::ErrorKind;
 use segno::{Activity, ActivityContext, Category, Context, Failure, Orchestration, Payload, RegistryBuilder};
 
-use super::begun::RECOVERED;
 use super::catalogue::{Functions, Inner, Origin};
 use super::error::FunctionError;
 use super::function::{Executor, Function};
@@ -45,7 +44,7 @@ pub fn is_built_in(orchestration: &str) -> bool {
 }
 
 impl Functions {
-    /// Adds the orchestration `invoke`, the activity `function`, and and what settles the ends of orchestrations that rooms have
+    /// Adds the orchestration `invoke`, the activity `function`, and what settles the ends of orchestrations that rooms have
     /// started, to a registry.
     #[must_use]
     pub fn register(&self, registry: RegistryBuilder) -> RegistryBuilder {
@@ -82,10 +81,7 @@ impl Functions {
     async fn run(&self, ctx: ActivityContext, call: Call) -> Result<Payload, Failure> {
         call.check_instance(ctx.instance_id())?;
         if call.gives_up_when_lost {
-            let begun = self.inner.begin_once(&ctx).await.map_err(|error| failure(&error.into()))?;
-            if !begun {
-                return Err(Failure::application(RECOVERED).non_retryable());
-            }
+            self.inner.begin_here(&ctx).await?;
         }
         let name = call.function.in_catalogue().map_err(|error| failure(&error))?;
         let function = self.function_of(&call.scope(), &name).await?;

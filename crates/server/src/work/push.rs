@@ -132,6 +132,10 @@ impl Pusher {
             Err(failure) => return self.answer(&leased, Err(failure)).await,
         };
         let scope = call.scope();
+        // Noted before the worker can have heard of it.
+        if let Err(failure) = self.functions.begin_leased(&call, &leased.lease).await {
+            return self.answer(&leased, Err(failure)).await;
+        }
         match self.send(&scope, &call, &leased).await {
             Ok(Pushed::Done(result)) => self.answer(&leased, Ok(result)).await,
             Ok(Pushed::Accepted) => self.hand_over(&leased).await,

@@ -4,6 +4,8 @@ use jiff::{SignedDuration, Timestamp};
 use segno::clock::Clock;
 use segno_api::Json;
 use segno_api::action::{Action, ActionStatus, CreateAction, OnRestart};
+use segno_api::client::Expected;
+use segno_api::work::{FetchWork, ReleaseWork};
 use serde_json::json;
 
 use crate::stand::{PATIENCE, Stand, json_of};
@@ -200,4 +202,27 @@ async fn listings_are_newest_first_whatever_the_ids_are() {
     // A cursor of an earlier version is the id of an action.
     let rest = page(&format!("&cursor={}", made[4])).await;
     assert_eq!(rest.actions.into_iter().map(|action| action.id).collect::<Vec<_>>(), made[5..]);
+}
+
+#[tokio::test]
+async fn what_is_begun_once_is_not_handed_to_a_second_worker_when_the_lease_of_the_first_has_ended() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    client
+        .put_function("render", &json_of(&json!({ "executor": "remote" })), Expected::Absent)
+        .await
+        .unwrap();
+    let once = CreateAction { on_restart: OnRestart::Fail, ..call("render", "1", None) };
+    let made = client.create_action(&once).await.unwrap();
+    let wait_ms = u64::try_from(PATIENCE.as_millis()).unwrap();
+    let ask = |lease_ms| FetchWork { lease_ms, wait_ms, ..FetchWork::new("w", ["render"]) };
+    let first = client.fetch_work(&ask(60_000)).await.unwrap().items.remove(0);
+    client.release_work(&ReleaseWork { lease: first.lease, delay_ms: None }).await.unwrap();
+    let second = client.fetch_work(&ask(10)).await.unwrap().items;
+    assert_eq!(second.len(), 1, "what a worker has given back was not begun");
+    // This worker says nothing, and its lease ends at once.
+    let third = client.fetch_work(&ask(60_000)).await.unwrap().items;
+    assert!(third.is_empty(), "{third:?}");
+    let failed = ended(&client, &made.id).await;
+    assert_eq!(failed.status, ActionStatus::Failed { reason: "recovered from restart".to_owned() });
 }

@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::post;
 use segno_actions::functions::{SecretReference, http};
+use segno_api::action::{ActionStatus, CreateAction, OnRestart};
 use segno_api::instance::Status;
 use segno_api::invocation::Invoke;
 use segno_api::work::{CompleteWork, WorkItem};
@@ -176,6 +177,40 @@ async fn a_call_that_a_worker_has_accepted_is_its_own_after_a_crash_of_the_serve
     let ended = stand.client().instance(&id, PATIENCE).await.unwrap();
     assert_eq!(ended.result.unwrap().text(), r#""later""#);
     assert!(worker.sent.try_recv().is_err(), "it was sent once");
+}
+
+#[tokio::test]
+async fn what_is_begun_once_is_not_sent_again_when_its_worker_has_accepted_it_and_died() {
+    let (sender, mut sent) = mpsc::unbounded_channel();
+    let script: Script = Arc::new(Mutex::new(vec![(202, Value::Null)]));
+    let router = Router::new().route("/hook", post(hook)).with_state((script, sender));
+    let listener = listener().await;
+    let url = format!("http://localhost:{}/hook", listener.local_addr().unwrap().port());
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    let secret = NamedTempFile::new().unwrap();
+    std::fs::write(secret.path(), "a shared secret").unwrap();
+    let push = json!({ "url": url, "secret": { "file": secret.path() }, "allow_hosts": HERE });
+    let mut settings = settings(Authentication::None);
+    let declaration = serde_json::from_value(json!({ "executor": "remote", "push": push })).unwrap();
+    settings.functions.insert("notify".parse().unwrap(), declaration);
+    let clock = VirtualClock::new();
+    let stand = Stand::on_clock(settings, clock.clone()).await;
+    let client = stand.client();
+    let once: CreateAction =
+        serde_json::from_value(json!({ "function": "notify", "input": 1, "on_restart": "fail" })).unwrap();
+    assert_eq!(once.on_restart, OnRestart::Fail);
+    let made = client.create_action(&once).await.unwrap();
+    sent.recv().await.unwrap();
+    let status = loop {
+        // Longer than the worker has for its first answer.
+        clock.advance(Duration::from_secs(61));
+        let action = client.action(&made.id).await.unwrap();
+        if !matches!(action.status, ActionStatus::Pending | ActionStatus::Running) {
+            break action.status;
+        }
+    };
+    assert_eq!(status, ActionStatus::Failed { reason: "recovered from restart".to_owned() });
+    assert!(sent.try_recv().is_err(), "it was sent once");
 }
 
 /// Calls of a slow function, of which a node sends so many at once.

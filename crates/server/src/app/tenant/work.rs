@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use segno::work::{FetchWork, Heartbeat, LeasedActivity};
 use segno::{Failure, Payload};
 use segno_actions::Listed;
-use segno_actions::functions::{FunctionName, PoolName, Tag, remote_tag};
+use segno_actions::functions::{Call, FunctionName, PoolName, Tag, remote_tag};
 use segno_actions::pools::THROTTLED;
 use segno_api::work::{HeartbeatAction, HeartbeatAnswer, WorkItem};
 use segno_api::worker::Worker;
@@ -55,21 +55,20 @@ impl Tenant {
         items
     }
 
-    /// A call for the worker to see. One that cannot be read, or is not this tenant's, fails: trying again would not help.
+    /// A call for the worker to see. One that cannot be read, is not this tenant's, or was begun before and is not to be
+    /// begun again, fails: trying again would not help.
     async fn hand_out(
         &self,
         worker: &str,
         pool: Option<&PoolName>,
         leased: LeasedActivity,
     ) -> Option<WorkItem> {
-        let owner = self.owner();
-        let shown = call_of(&leased).and_then(|call| {
-            if call.scope() != owner {
-                return Err(no_call("it was queued for workers of another namespace and tenant"));
+        let shown = match self.shown_call(worker, pool, &leased) {
+            Ok((call, item)) => {
+                self.resources().functions.begin_leased(&call, &leased.lease).await.map(|()| item)
             }
-            let held = HeldLease::new(&owner, Some(worker), leased.lease.clone()).of_pool(pool);
-            item(&leased, &call, self.resources().seal.seal(&held)).map_err(no_call)
-        });
+            Err(failure) => Err(failure),
+        };
         match shown {
             Ok(item) => {
                 self.resources().presence.holds(&self.scope, worker, &leased.lease);
@@ -77,11 +76,26 @@ impl Tenant {
             }
             Err(failure) => {
                 if let Err(error) = self.resources().work.fail(&leased.lease, failure).await {
-                    tracing::warn!(%error, "work that is no call could not be given up; it will be delivered again");
+                    tracing::warn!(%error, "a call that cannot be handed out could not be given up; it will be delivered again");
                 }
                 None
             }
         }
+    }
+
+    fn shown_call(
+        &self,
+        worker: &str,
+        pool: Option<&PoolName>,
+        leased: &LeasedActivity,
+    ) -> Result<(Call, WorkItem), Failure> {
+        let (owner, call) = (self.owner(), call_of(leased)?);
+        if call.scope() != owner {
+            return Err(no_call("it was queued for workers of another namespace and tenant"));
+        }
+        let held = HeldLease::new(&owner, Some(worker), leased.lease.clone()).of_pool(pool);
+        let item = item(leased, &call, self.resources().seal.seal(&held)).map_err(no_call)?;
+        Ok((call, item))
     }
 
     /// The tag under which calls of a function wait for workers of this tenant.
@@ -147,7 +161,7 @@ impl Tenant {
             let retry_after = failure.retry_after_ms.map(Duration::from_millis);
             let rest = self.resources().pools.throttled(&self.owner(), pool, retry_after).await;
             let rest = rest.map_err(|error| self.refused(error))?;
-            return self.answered(&held, self.resources().work.release(&held.lease, Some(rest)).await);
+            return self.give_back(&held, Some(rest)).await;
         }
         self.answered(&held, self.resources().work.fail(&held.lease, failure).await)
     }
@@ -158,7 +172,14 @@ impl Tenant {
     /// `lease-lost` when the lease does not hold.
     pub async fn release_work(&self, lease: &str, delay: Option<Duration>) -> Result<(), Refusal> {
         let held = self.opened(lease)?;
-        self.answered(&held, self.resources().work.release(&held.lease, delay).await)
+        self.give_back(&held, delay).await
+    }
+
+    /// Gives a call back to be handed out again, also one that is begun once.
+    async fn give_back(&self, held: &HeldLease, delay: Option<Duration>) -> Result<(), Refusal> {
+        let forgotten = self.resources().functions.forget_beginning(&held.lease).await;
+        forgotten.map_err(|error| self.refused(error))?;
+        self.answered(held, self.resources().work.release(&held.lease, delay).await)
     }
 
     /// Workers after a cursor, with the cursor of each.

@@ -66,9 +66,10 @@ pub struct RoomCalls {
 }
 
 impl RoomCalls {
-    /// The calls of a room.
-    pub fn new(room: Room, functions: Functions, pools: Pools, client: Client) -> Self {
-        RoomCalls { room, functions, pools, client }
+    /// The calls of a room. They are made by its [lanes](crate::scheduler::Lane): an input that would wait for long behind
+    /// others of its tenant is refused as `unavailable`, and the lane postpones the record that it is for.
+    pub fn new(room: Room, functions: &Functions, pools: Pools, client: Client) -> Self {
+        RoomCalls { room, functions: functions.for_scheduler(), pools, client }
     }
 
     /// The pools that calls go through.

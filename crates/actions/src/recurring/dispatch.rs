@@ -200,7 +200,9 @@ struct TypedInput<'a> {
     payload: &'a Payload,
 }
 
-/// Whether trying again would give the same answer.
+/// Whether trying again would give the same answer. What cannot be read, such as the declaration of a function, stays so until
+/// somebody mends it.
 pub(crate) fn is_for_ever(error: &ActionError) -> bool {
-    matches!(error.kind(), ErrorKind::Invalid | ErrorKind::NotFound | ErrorKind::Conflict)
+    use ErrorKind::{Conflict, Corrupt, Invalid, NotFound};
+    matches!(error.kind(), Invalid | NotFound | Conflict | Corrupt)
 }

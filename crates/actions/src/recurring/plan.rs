@@ -13,7 +13,7 @@ use super::advance::later;
 use super::backfill::MAX_BACKFILL;
 use super::history::{Decision, HistoryEntry, SkipReason};
 use super::model::RecurringAction;
-use super::record::{RECURRING_HISTORY_KIND, decode_history, history_id, history_prefix};
+use super::record::{RECURRING_HISTORY_KIND, history_id, history_prefix, readable_history};
 use crate::action::ActionError;
 use crate::schedule::Schedule;
 
@@ -142,7 +142,7 @@ async fn entries_before(
     let (prefix, after) = (history_prefix(&scope, &action.id), history_id(&scope, &action.id, time));
     let request =
         ListRecords { kind: RECURRING_HISTORY_KIND, id_prefix: &prefix, after_id: Some(&after), limit };
-    store.list_records(request).await?.iter().map(decode_history).collect()
+    Ok(store.list_records(request).await?.iter().filter_map(readable_history).collect())
 }
 
 pub(super) async fn is_stored(

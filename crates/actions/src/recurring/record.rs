@@ -106,6 +106,14 @@ pub(crate) fn decode_history(record: &Record) -> Result<HistoryEntry, ActionErro
     read(record)
 }
 
+/// An entry of a history, unless it cannot be read: then it is as if there were none, so that one bad entry neither keeps a
+/// schedule from firing nor a call from ending. It is logged.
+pub(crate) fn readable_history(record: &Record) -> Option<HistoryEntry> {
+    decode_history(record)
+        .inspect_err(|error| tracing::error!(id = record.id, %error, "an entry of a history cannot be read"))
+        .ok()
+}
+
 pub(crate) fn decode_run(record: &Record) -> Result<Run, ActionError> {
     read(record)
 }

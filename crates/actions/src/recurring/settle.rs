@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use super::history::{HistoryEntry, Outcome};
 use super::model::RecurringAction;
 use super::plan::Plan;
-use super::record::{RECURRING_HISTORY_KIND, RECURRING_KIND, decode, decode_history, history_id, record_id};
+use super::record::{
+    RECURRING_HISTORY_KIND, RECURRING_KIND, decode, history_id, readable_history, record_id,
+};
 use crate::action::ActionError;
 use crate::ended::{Ended, SUPERSEDED};
 use crate::functions::{CallEnd, FunctionError, Settle, SettleError, Settler};
@@ -66,7 +68,7 @@ async fn epilogue(end: CallEnd<'_>) -> Result<Epilogue, ActionError> {
     let Some(record) = record else { return Ok(Epilogue::default()) };
     let stored = decode(&record)?;
     let mut action = stored.action;
-    let mut entry = entry.as_ref().map(decode_history).transpose()?;
+    let mut entry = entry.as_ref().and_then(readable_history);
     let before = action.before();
     let now = timestamp(end.now_ms);
     if !action.end(entry.as_mut(), instance, &ended, now) {

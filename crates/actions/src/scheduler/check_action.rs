@@ -2,8 +2,9 @@
 
 use segno::Code;
 use segno::clock::duration_ms;
-use segno::store::{ErrorKind, Expect, Record, RecordBatch, RecordWrite};
+use segno::store::{Expect, Record, RecordWrite};
 
+use super::lane::LaneError;
 use super::{Handled, Scheduler};
 use crate::action::record::{ACTION_KIND, ACTION_RUN_KIND, FIRST_CHECK, check_at, decode};
 use crate::action::{ActionError, ActionStatus};
@@ -15,11 +16,11 @@ const MAX_CHECK_PAUSE_MS: u64 = 60 * 60 * 1_000;
 
 impl Scheduler {
     /// Looks after a running action: ends it if its instance has ended or is gone, and comes back later if not.
-    pub(super) async fn check_action(&self, record: Record, now_ms: u64) -> Result<Handled, ActionError> {
+    pub(super) async fn check_action(&self, record: Record, now_ms: u64) -> Result<Handled, LaneError> {
         let Some(found) = self.store.get_record(ACTION_KIND, &record.id).await? else {
             return self.forget_run(record).await;
         };
-        let stored = decode(&found)?;
+        let stored = decode(&found).map_err(LaneError::unreadable)?;
         let action = &stored.action;
         let instance = match (&action.status, &action.instance) {
             (ActionStatus::Running, Some(instance)) => instance,
@@ -32,7 +33,7 @@ impl Scheduler {
         let Some(ended) = self.ended(instance).await? else {
             return self.check_later(record, due_ms(action.updated_at), now_ms).await;
         };
-        self.finish(stored, ended, timestamp(now_ms)).await
+        Ok(self.finish(stored, ended, timestamp(now_ms)).await?)
     }
 
     /// How an instance ended; `None` while it has not. One that is gone has ended too.
@@ -47,25 +48,16 @@ impl Scheduler {
     }
 
     /// Comes back when as much time has passed again as has passed since the start, within bounds.
-    async fn check_later(&self, record: Record, since_ms: u64, now_ms: u64) -> Result<Handled, ActionError> {
+    async fn check_later(&self, record: Record, since_ms: u64, now_ms: u64) -> Result<Handled, LaneError> {
         let at_ms = now_ms.saturating_add(check_pause_ms(since_ms, now_ms));
         let expect = Expect::Version(record.version);
-        self.commit_one(check_at(record.id, expect, at_ms)).await
+        Ok(self.commit_one(check_at(record.id, expect, at_ms)).await?)
     }
 
-    async fn forget_run(&self, record: Record) -> Result<Handled, ActionError> {
+    async fn forget_run(&self, record: Record) -> Result<Handled, LaneError> {
         let expect = Expect::Version(record.version);
-        self.commit_one(RecordWrite::Delete { kind: ACTION_RUN_KIND.to_owned(), id: record.id, expect }).await
-    }
-
-    /// Commits one write on condition that the record is as it was read.
-    pub(super) async fn commit_one(&self, write: RecordWrite) -> Result<Handled, ActionError> {
-        let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
-        match self.store.commit_records(batch).await {
-            Ok(_) => Ok(Handled::Done),
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(Handled::Lost),
-            Err(error) => Err(error.into()),
-        }
+        let delete = RecordWrite::Delete { kind: ACTION_RUN_KIND.to_owned(), id: record.id, expect };
+        Ok(self.commit_one(delete).await?)
     }
 }
 

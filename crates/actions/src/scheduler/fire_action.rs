@@ -3,6 +3,7 @@
 use segno::clock::duration_ms;
 use segno::store::{OrchestratorMessage, Record, RecordBatch};
 
+use super::lane::LaneError;
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::record::decode;
 use crate::action::settle::settle;
@@ -19,20 +20,20 @@ const ACTION_LABEL: &str = "action";
 
 impl Scheduler {
     /// Starts the call of an action. One whose call cannot be made at all has failed.
-    pub(super) async fn fire_action(&self, record: Record, now_ms: u64) -> Result<Handled, ActionError> {
-        let mut stored = decode(&record)?;
+    pub(super) async fn fire_action(&self, record: Record, now_ms: u64) -> Result<Handled, LaneError> {
+        let mut stored = decode(&record).map_err(LaneError::unreadable)?;
         if stored.action.status != ActionStatus::Pending {
             // Nothing writes this; it is put right rather than met again and again.
-            return self.replace(&stored, RecordBatch::default()).await;
+            return Ok(self.replace(&stored, RecordBatch::default()).await?);
         }
         let now = timestamp(now_ms);
         let start = match self.start_of(&stored).await {
             Ok(start) => start,
             Err(error) if is_for_ever(&error) => {
                 tracing::warn!(action = %stored.action.id, %error, "action.dispatch_error");
-                return self.finish(stored, Ended::Failed(error.to_string()), now).await;
+                return Ok(self.finish(stored, Ended::Failed(error.to_string()), now).await?);
             }
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         let action = &mut stored.action;
         action.status = ActionStatus::Running;

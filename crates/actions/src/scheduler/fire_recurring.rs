@@ -6,11 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use segno::store::{ErrorKind, Record};
 
-use super::backlog::is_refused_check;
 use super::check_action::check_pause_ms;
+use super::lane::LaneError;
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::ActionError;
 use crate::ended::Ended;
+use crate::functions::FunctionError;
 use crate::moment::{due_ms, timestamp};
 use crate::recurring::RecurringAction;
 use crate::recurring::advance::later;
@@ -18,7 +19,7 @@ use crate::recurring::decide::{Moment, Step, decide};
 use crate::recurring::dispatch::{Dispatcher, Firing};
 use crate::recurring::history::{Decision, HistoryEntry, SkipReason};
 use crate::recurring::plan::Plan;
-use crate::recurring::record::{RECURRING_HISTORY_KIND, decode, decode_history, history_id};
+use crate::recurring::record::{RECURRING_HISTORY_KIND, decode, history_id, readable_history};
 use crate::schedule::Schedule;
 use crate::telemetry;
 
@@ -30,14 +31,14 @@ const MAX_STEPS_TIME: Duration = Duration::from_millis(500);
 
 impl Scheduler {
     /// Does all that is to be done about a recurring action now.
-    pub(super) async fn fire_recurring(&self, record: Record, now_ms: u64) -> Result<Handled, ActionError> {
-        let stored = decode(&record)?;
+    pub(super) async fn fire_recurring(&self, record: Record, now_ms: u64) -> Result<Handled, LaneError> {
+        let stored = decode(&record).map_err(LaneError::unreadable)?;
         let (mut action, now) = (stored.action, timestamp(now_ms));
-        let (mut plan, before) = (Plan::default(), action.before());
+        let (mut plan, mut failed, before) = (Plan::default(), Vec::new(), action.before());
         match action.schedule.compile(&self.zones) {
             Ok(schedule) => {
                 action.refresh(&schedule, self.zones.version());
-                self.check_running(&mut action, now, &mut plan).await?;
+                failed = self.check_running(&mut action, now, &mut plan).await?;
                 self.take_steps(&mut action, &schedule, now, &mut plan).await?;
             }
             // It could be compiled when it was stored; a zone may be gone from the database.
@@ -49,6 +50,7 @@ impl Scheduler {
         match self.store.commit_records(batch).await {
             Ok(_) => {
                 report(&action, &entries, now_ms);
+                failed.iter().for_each(|run| run.report(&action.id));
                 Ok(Handled::Done)
             }
             Err(error) if error.kind() == ErrorKind::Conflict => {
@@ -119,15 +121,16 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Looks after what runs and has not told how it ended.
+    /// Looks after what runs and has not told how it ended; those that have failed.
     async fn check_running(
         &self,
         action: &mut RecurringAction,
         now: Timestamp,
         plan: &mut Plan,
-    ) -> Result<(), ActionError> {
+    ) -> Result<Vec<FailedRun>, ActionError> {
+        let mut failed = Vec::new();
         if action.progress.check_at.is_none_or(|at| at > now) {
-            return Ok(());
+            return Ok(failed);
         }
         let mut longest_ms = 0;
         for running in action.progress.running.clone() {
@@ -137,11 +140,11 @@ impl Scheduler {
             };
             let id = history_id(&action.scope(), &action.id, running.time);
             let entry = self.store.get_record(RECURRING_HISTORY_KIND, &id).await?;
-            let mut entry = entry.as_ref().map(decode_history).transpose()?;
+            let mut entry = entry.as_ref().and_then(readable_history);
             if action.end(entry.as_mut(), &running.instance, &ended, now) {
                 entry.into_iter().for_each(|entry| plan.note(entry));
-                if matches!(ended, Ended::Failed(_)) {
-                    metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
+                if let Ended::Failed(error) = ended {
+                    failed.push(FailedRun { instance: running.instance, error });
                 }
             } else {
                 // Its end was written down, so it does not run.
@@ -149,8 +152,28 @@ impl Scheduler {
             }
         }
         action.progress.check_at = (longest_ms > 0).then(|| later(now, Duration::from_millis(longest_ms)));
-        Ok(())
+        Ok(failed)
     }
+}
+
+/// A run whose failure nothing has told of.
+struct FailedRun {
+    instance: String,
+    error: String,
+}
+
+impl FailedRun {
+    /// Counts and logs it, once it is committed.
+    fn report(&self, recurring_id: &str) {
+        let FailedRun { instance, error } = self;
+        metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
+        tracing::error!(recurring_id, instance, error, "recurring.dispatch_error");
+    }
+}
+
+/// Whether an error says that too many inputs of the tenant wait to be checked.
+fn is_refused_check(error: &ActionError) -> bool {
+    matches!(error, ActionError::Function(FunctionError::Busy))
 }
 
 /// Counts and logs what was committed.

@@ -3,6 +3,7 @@
 //! Every lane waits, reads and handles by itself, with a page and a concurrency of its own, so a long backlog of one
 //! kind does not delay the others. The handlers of all lanes share one task: a handler awaits, and never blocks.
 
+use std::fmt;
 use std::future::{Future, ready};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,18 +14,19 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use segno::clock;
-use segno::store::{DueRecords, ErrorKind, Expect, ProviderError, Record, RecordWrite};
+use segno::store::{DueRecords, ErrorKind, Expect, ProviderError, Record, RecordBatch, RecordWrite};
 
 use super::Scheduler;
-use super::backlog::{Backlog, is_refused_check};
+use super::backlog::Backlog;
 use crate::action::ActionError;
+use crate::functions::FunctionError;
 use crate::telemetry;
 
 /// Most due records that are read at once.
 pub const MAX_LANE_PAGE: usize = 2_048;
 
 /// Pause when the store refuses.
-pub(super) const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
+const PAUSE_AFTER_ERROR: Duration = Duration::from_secs(1);
 
 /// Pause when others were first with everything: they are about to be through with it.
 const PAUSE_AFTER_LOSS: Duration = Duration::from_millis(20);
@@ -35,6 +37,9 @@ const MAX_LOST: usize = 16;
 
 /// For so long a record that cannot be read is put aside.
 const ASIDE: Duration = Duration::from_secs(60 * 60);
+
+/// For so long a record waits that needs something which cannot be read.
+const PAUSE_AFTER_CORRUPT: Duration = Duration::from_secs(60);
 
 /// What is due for longer than this and not fired is overdue.
 const OVERDUE_MS: u64 = 10_000;
@@ -48,21 +53,38 @@ pub enum Handled {
     Lost,
 }
 
-/// Why a due record could not be handled. It stays due and is handed out again after a pause; one that is
-/// [`ErrorKind::Corrupt`] is put aside for an hour, so that it does not stand in the way of others.
+/// Why a due record could not be handled, and so what becomes of it.
+///
+/// It stays due and is handed out again after a pause. One that cannot be read ([`LaneError::unreadable`]) is put aside for an
+/// hour, one that needs something else which cannot be read ([`ErrorKind::Corrupt`]) for a minute, so that they do not stand
+/// in the way of others. One of a tenant with too many inputs that wait to be checked (from a [`FunctionError`] or
+/// [`ActionError`]) is postponed, with others of the tenant.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct LaneError {
     kind: ErrorKind,
     message: String,
-    /// Whether too many inputs of the tenant wait to be checked: the record is postponed, with others of the tenant.
-    is_backlog: bool,
+    cause: Cause,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    /// The record itself cannot be read.
+    UnreadableRecord,
+    /// Too many inputs of the tenant wait to be checked.
+    Backlog,
+    Other,
 }
 
 impl LaneError {
     /// An error of this kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        LaneError { kind, message: message.into(), is_backlog: false }
+        LaneError { kind, message: message.into(), cause: Cause::Other }
+    }
+
+    /// The due record itself cannot be read.
+    pub fn unreadable(reason: impl fmt::Display) -> Self {
+        LaneError { cause: Cause::UnreadableRecord, ..LaneError::new(ErrorKind::Corrupt, reason.to_string()) }
     }
 
     /// What can be done about it.
@@ -77,10 +99,19 @@ impl From<ProviderError> for LaneError {
     }
 }
 
+impl From<FunctionError> for LaneError {
+    fn from(error: FunctionError) -> Self {
+        let cause = if matches!(error, FunctionError::Busy) { Cause::Backlog } else { Cause::Other };
+        LaneError { cause, ..LaneError::new(error.kind(), error.to_string()) }
+    }
+}
+
 impl From<ActionError> for LaneError {
     fn from(error: ActionError) -> Self {
-        let is_backlog = is_refused_check(&error);
-        LaneError { is_backlog, ..LaneError::new(error.kind(), error.to_string()) }
+        match error {
+            ActionError::Function(error) => error.into(),
+            error => LaneError::new(error.kind(), error.to_string()),
+        }
     }
 }
 
@@ -139,6 +170,12 @@ impl LaneLimits {
     }
 }
 
+/// A lane that this node watches.
+struct WatchedLane {
+    limits: LaneLimits,
+    backlog: Backlog,
+}
+
 /// What a round came to.
 #[derive(Debug, Default)]
 struct Round {
@@ -150,30 +187,29 @@ struct Round {
 impl Scheduler {
     /// Hands out due records for ever. A record that cannot be handled for the moment stays due; one that can never be
     /// read is put aside, so that it does not stand in the way of others.
-    pub(super) async fn watch<F, Fut, E>(&self, lane: LaneLimits, handle: F)
+    pub(super) async fn watch<F, Fut>(&self, limits: LaneLimits, handle: F)
     where
         F: Fn(Record, u64) -> Fut,
-        Fut: Future<Output = Result<Handled, E>>,
-        E: Into<LaneError>,
+        Fut: Future<Output = Result<Handled, LaneError>>,
     {
         // A series that begins with its first error hides that error from rates.
-        metrics::counter!(telemetry::FIRING_ERRORS, "kind" => lane.name).increment(0);
-        let backlog = Backlog::default();
+        metrics::counter!(telemetry::FIRING_ERRORS, "kind" => limits.name).increment(0);
+        let lane = WatchedLane { limits, backlog: Backlog::default() };
         loop {
-            let (now_ms, due) = match self.due(lane).await {
+            let (now_ms, due) = match self.due(limits).await {
                 Ok(due) => due,
                 Err(error) => {
-                    metrics::counter!(telemetry::FIRING_ERRORS, "kind" => lane.name).increment(1);
-                    tracing::warn!(kind = lane.name, %error, "what is due cannot be read; trying again");
+                    metrics::counter!(telemetry::FIRING_ERRORS, "kind" => limits.name).increment(1);
+                    tracing::warn!(kind = limits.name, %error, "what is due cannot be read; trying again");
                     clock::sleep(&*self.clock, PAUSE_AFTER_ERROR).await;
                     continue;
                 }
             };
             let overdue = due.iter().filter(|record| is_overdue(record, now_ms)).count();
             #[expect(clippy::cast_precision_loss, reason = "a count of at most a page")]
-            metrics::gauge!(telemetry::OVERDUE, "kind" => lane.name).set(overdue as f64);
-            backlog.begin_round(now_ms);
-            let round = self.round((lane, &backlog), &handle, now_ms, due).await;
+            metrics::gauge!(telemetry::OVERDUE, "kind" => limits.name).set(overdue as f64);
+            lane.backlog.begin_round(now_ms);
+            let round = self.round(&lane, &handle, now_ms, due).await;
             // Whatever is still due would be handed out again at once.
             if round.failed > 0 && round.done == 0 {
                 clock::sleep(&*self.clock, PAUSE_AFTER_ERROR).await;
@@ -195,17 +231,10 @@ impl Scheduler {
         Ok((self.store.now_ms().await?, due))
     }
 
-    async fn round<F, Fut, E>(
-        &self,
-        (lane, backlog): (LaneLimits, &Backlog),
-        handle: &F,
-        now_ms: u64,
-        mut due: Vec<Record>,
-    ) -> Round
+    async fn round<F, Fut>(&self, lane: &WatchedLane, handle: &F, now_ms: u64, mut due: Vec<Record>) -> Round
     where
         F: Fn(Record, u64) -> Fut,
-        Fut: Future<Output = Result<Handled, E>>,
-        E: Into<LaneError>,
+        Fut: Future<Output = Result<Handled, LaneError>>,
     {
         // Nodes begin at different places. On one node the order within a round is that of the commits, which are many at
         // once anyway; between rounds it is that of the due times.
@@ -215,30 +244,15 @@ impl Scheduler {
         let ours = stream::iter(due).take_while(|_| ready(lost.load(Ordering::Relaxed) < MAX_LOST));
         let outcomes = ours.map(|record| async {
             let unchanged = Unchanged::of(&record);
-            if backlog.has(&unchanged.id) {
-                return self.postpone(lane, backlog, unchanged, now_ms).await;
-            }
-            match handle(record, now_ms).await.map_err(Into::<LaneError>::into) {
-                Err(error) if error.is_backlog => {
-                    backlog.note(&unchanged.id);
-                    self.postpone(lane, backlog, unchanged, now_ms).await
-                }
-                Err(error) if error.kind() == ErrorKind::Corrupt => {
-                    let id = &unchanged.id;
-                    tracing::error!(kind = lane.name, id, %error, "a record cannot be read and is put aside");
-                    let due_ms = now_ms.saturating_add(clock::duration_ms(ASIDE));
-                    self.commit_one(unchanged.due_at(lane, due_ms)).await.map_err(LaneError::from)
-                }
-                outcome => {
-                    if let Err(error) = &outcome {
-                        let id = &unchanged.id;
-                        tracing::warn!(kind = lane.name, id, %error, "not fired for the moment; trying again");
-                    }
-                    outcome
-                }
+            let Some(_try) = lane.backlog.admit(&unchanged.id, now_ms) else {
+                return self.postpone(lane, unchanged, now_ms).await;
+            };
+            match handle(record, now_ms).await {
+                Ok(handled) => Ok(handled),
+                Err(error) => self.after_error(lane, unchanged, error, now_ms).await,
             }
         });
-        let concurrency = lane.concurrency.unwrap_or(self.options.concurrency).max(1);
+        let concurrency = lane.limits.concurrency.unwrap_or(self.options.concurrency).max(1);
         let mut outcomes = outcomes.buffer_unordered(concurrency);
         let mut round = Round::default();
         while let Some(outcome) = outcomes.next().await {
@@ -250,33 +264,70 @@ impl Scheduler {
                 }
                 Err(_) => {
                     round.failed += 1;
-                    metrics::counter!(telemetry::FIRING_ERRORS, "kind" => lane.name).increment(1);
+                    metrics::counter!(telemetry::FIRING_ERRORS, "kind" => lane.limits.name).increment(1);
                 }
             }
         }
         round
     }
 
+    /// What becomes of a record that could not be handled.
+    async fn after_error(
+        &self,
+        lane: &WatchedLane,
+        record: Unchanged,
+        error: LaneError,
+        now_ms: u64,
+    ) -> Result<Handled, LaneError> {
+        let (kind, id) = (lane.limits.name, &record.id);
+        let pause = match (error.cause, error.kind) {
+            (Cause::Backlog, _) => {
+                lane.backlog.note(id, now_ms);
+                return self.postpone(lane, record, now_ms).await;
+            }
+            (Cause::UnreadableRecord, _) => {
+                tracing::error!(kind, id, %error, "a record cannot be read and is put aside for an hour");
+                ASIDE
+            }
+            (Cause::Other, ErrorKind::Corrupt) => {
+                tracing::error!(kind, id, %error, "what a record needs cannot be read; trying again in a minute");
+                PAUSE_AFTER_CORRUPT
+            }
+            (Cause::Other, _) => {
+                tracing::warn!(kind, id, %error, "not fired for the moment; trying again");
+                return Err(error);
+            }
+        };
+        metrics::counter!(telemetry::FIRING_ERRORS, "kind" => kind).increment(1);
+        let due_ms = now_ms.saturating_add(clock::duration_ms(pause));
+        Ok(self.commit_one(record.due_at(lane.limits, due_ms)).await?)
+    }
+
     /// Fires a record later, because too many inputs of its tenant wait to be checked.
     async fn postpone(
         &self,
-        lane: LaneLimits,
-        backlog: &Backlog,
+        lane: &WatchedLane,
         record: Unchanged,
         now_ms: u64,
     ) -> Result<Handled, LaneError> {
-        let due_ms = backlog.postpone(&record.id, now_ms);
-        tracing::debug!(
-            kind = lane.name,
-            id = record.id,
-            due_ms,
-            "too many inputs of the tenant wait; postponed"
-        );
-        let handled = self.commit_one(record.due_at(lane, due_ms)).await?;
+        let (kind, id) = (lane.limits.name, &record.id);
+        let due_ms = lane.backlog.postpone(id, now_ms);
+        tracing::debug!(kind, id, due_ms, "too many inputs of the tenant wait; postponed");
+        let handled = self.commit_one(record.due_at(lane.limits, due_ms)).await?;
         if handled == Handled::Done {
-            metrics::counter!(telemetry::POSTPONED, "kind" => lane.name).increment(1);
+            metrics::counter!(telemetry::POSTPONED, "kind" => kind).increment(1);
         }
         Ok(handled)
+    }
+
+    /// Commits one write on condition that the record is as it was read.
+    pub(super) async fn commit_one(&self, write: RecordWrite) -> Result<Handled, ProviderError> {
+        let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
+        match self.store.commit_records(batch).await {
+            Ok(_) => Ok(Handled::Done),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(Handled::Lost),
+            Err(error) => Err(error),
+        }
     }
 }
 

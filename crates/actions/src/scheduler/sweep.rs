@@ -6,8 +6,8 @@ use std::time::Duration;
 use segno::clock;
 use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordBatch};
 
+use super::Scheduler;
 use super::backlog::MAX_DELAY_MS;
-use super::{Scheduler, lane};
 use crate::action::ActionError;
 use crate::recurring::record::{RECURRING_KIND, decode};
 use crate::telemetry;
@@ -33,7 +33,7 @@ impl Scheduler {
                 Err(error) => tracing::warn!(%error, "recurring actions cannot be looked at; trying again"),
             }
             let took = Duration::from_nanos(self.clock.monotonic_ns().saturating_sub(began_ns));
-            let pause = took.saturating_mul(SHARE).max(PAUSE).max(lane::PAUSE_AFTER_ERROR);
+            let pause = took.saturating_mul(SHARE).max(PAUSE);
             clock::sleep(&*self.clock, pause).await;
         }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use segno::store::{ErrorKind, Expect, Record, RecordBatch, RecordWrite, Store};
 use segno_actions::action::{ACTION_KIND, ActionStatus};
-use segno_actions::functions::Functions;
+use segno_actions::functions::{FunctionError, Functions};
 use segno_actions::scheduler::{DueHandler, Handled, Lane, LaneError, Scheduler};
 use serde_json::json;
 
@@ -34,7 +34,9 @@ impl DueHandler for Room {
         };
         match &*record.body {
             b"hangs" => std::future::pending::<()>().await,
-            b"corrupt" => return Err(LaneError::new(ErrorKind::Corrupt, "it is no JSON")),
+            b"unreadable" => return Err(LaneError::unreadable("it is no JSON")),
+            b"corrupt" => return Err(LaneError::new(ErrorKind::Corrupt, "its function is no JSON")),
+            b"busy once" if times == 1 => return Err(FunctionError::Busy.into()),
             b"away once" if times == 1 => return Err(LaneError::new(ErrorKind::Unavailable, "away")),
             _ => {}
         }
@@ -104,12 +106,33 @@ fn what_cannot_be_handled_is_tried_again_and_what_cannot_be_read_is_put_aside() 
         world.lanes.push(room.lane());
         world.schedule();
         room.put("away", "away once", 1).await;
+        room.put("unreadable", "unreadable", 1).await;
         room.put("corrupt", "corrupt", 1).await;
         world.pass(60).await;
         assert_eq!(room.seen("away").len(), 2);
-        assert_eq!(room.seen("corrupt"), [1]);
+        assert_eq!((room.seen("unreadable"), room.seen("corrupt")), (vec![1], vec![1]));
         world.pass(3_600).await;
-        assert_eq!(room.seen("corrupt"), [1, 3_601]);
+        assert_eq!(room.seen("unreadable"), [1, 3_601]);
+        assert_eq!(room.seen("corrupt")[..3], [1, 61, 121], "what it needs may be mended");
+    });
+}
+
+#[test]
+fn records_of_a_tenant_with_too_much_to_check_are_postponed_without_a_try() {
+    segno_testkit::run(async {
+        let mut world = World::idle().await;
+        let room = Room::of(&world);
+        world.lanes.push(room.lane().concurrency(1));
+        for id in ["n/a/1", "n/a/2", "n/b/1"] {
+            room.put(id, if id == "n/b/1" { "" } else { "busy once" }, 1).await;
+        }
+        world.schedule();
+        world.pass(60).await;
+        assert_eq!(room.seen("n/b/1"), [1], "of another tenant");
+        let tries: usize =
+            ["n/a/1", "n/a/2"].map(|id| room.seen(id).iter().filter(|at| **at == 1).count()).iter().sum();
+        assert_eq!(tries, 1, "the first refusal counts for the tenant");
+        assert!(room.store.next_due_ms(ROOM_KIND).await.unwrap().is_none(), "all were done in the end");
     });
 }
 

@@ -98,7 +98,7 @@ impl World {
 
     fn room(&self) -> RoomCalls {
         let (functions, pools) = (self.functions.clone(), self.pools.clone());
-        RoomCalls::new(Room::RUNBOOK, functions, pools, Client::new(self.store.clone()))
+        RoomCalls::new(Room::RUNBOOK, &functions, pools, Client::new(self.store.clone()))
     }
 
     fn call(&self, pool_name: &str, name: &str, input: Value) -> PoolCall {

@@ -50,7 +50,7 @@ codes! {
     /// The request cannot be read, or a field of it is wrong.
     InvalidRequest = "invalid-request", BAD_REQUEST, "The request is wrong";
     /// The orchestration is one that only Segno itself starts.
-    BuiltInOrchestration = "built-in-orchestration", BAD_REQUEST, "The orchestration cannot be started from outside";
+    BuiltInOrchestration = "built-in-orchestration", BAD_REQUEST, "The orchestration is part of Segno";
     /// The id or key is one that Segno itself makes.
     ReservedId = "reserved-id", BAD_REQUEST, "The id is reserved";
     /// No key, or one that does not work.
@@ -142,6 +142,15 @@ impl Refusal {
     pub fn built_in(orchestration: &str) -> Self {
         let detail = format!(
             "{orchestration:?} is part of Segno and is not started by its name; call a function by POST /v1/invocations"
+        );
+        Self::new(Code::BuiltInOrchestration, detail)
+    }
+
+    /// The caller sends a message to an instance of an orchestration that takes none.
+    pub fn takes_no_messages(id: &str, orchestration: &str) -> Self {
+        let detail = format!(
+            "instance {id:?} runs {orchestration:?}, which is part of Segno and takes no messages; a call of a function is \
+             answered by its worker, or cancelled by POST /v1/instances/{{id}}/cancel"
         );
         Self::new(Code::BuiltInOrchestration, detail)
     }

@@ -26,6 +26,9 @@ pub const KEEP_FINISHED: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// Records that are read at once.
 const PAGE: usize = 1_000;
 
+/// Most actions that [`ActionDb::range_due`] returns.
+pub const MAX_RANGE_DUE: usize = 1_000;
+
 /// How often a change is tried again when others change the same action. Each try that fails is a change that went ahead.
 const MAX_TRIES: usize = 100;
 
@@ -182,27 +185,20 @@ impl ActionDb {
         Ok(())
     }
 
-    /// Pending actions that are due at a time, in the order of their times. Reads what is due and nothing else. Records
-    /// that cannot be read are left out, and logged.
+    /// Pending actions that are due at a time, in the order of their times: the first [`MAX_RANGE_DUE`] of them. Reads these and
+    /// nothing else. Records that cannot be read are left out, and logged.
     ///
     /// # Errors
     /// `store` when the store cannot be read.
     pub async fn range_due(&self, now: Timestamp) -> Result<Vec<Action>, ActionError> {
-        let (mut limit, prefix) = (PAGE, self.scope.id_prefix());
-        loop {
-            let request = DueRecords {
-                kind: ACTION_KIND,
-                id_prefix: &prefix,
-                now_ms: Some(due_floor_ms(now)),
-                limit,
-                poll_timeout: Duration::ZERO,
-            };
-            let records = self.store.due_records(request).await?;
-            if records.len() < limit {
-                return Ok(self.readable(&records));
-            }
-            limit = limit.saturating_mul(4);
-        }
+        let request = DueRecords {
+            kind: ACTION_KIND,
+            id_prefix: &self.scope.id_prefix(),
+            now_ms: Some(due_floor_ms(now)),
+            limit: MAX_RANGE_DUE,
+            poll_timeout: Duration::ZERO,
+        };
+        Ok(self.readable(&self.store.due_records(request).await?))
     }
 
     /// Marks actions as failed that have been running for longer than this and are not to be resumed, and says how many.
@@ -360,11 +356,9 @@ impl ActionDb {
         Listed::of(decode(record).map(|stored| stored.action), id)
     }
 
-    /// The actions of this scope among records of all, without those that cannot be read.
+    /// The actions of records of this scope, without those that cannot be read.
     fn readable(&self, records: &[Record]) -> Vec<Action> {
-        let prefix = self.scope.id_prefix();
-        let own = records.iter().filter(|record| record.id.starts_with(&prefix));
-        let read = own.filter_map(|record| match self.listed(record) {
+        let read = records.iter().filter_map(|record| match self.listed(record) {
             Listed::Readable(action) => Some(action),
             Listed::Unreadable(row) => {
                 tracing::error!(action = row.id, reason = row.reason, "a stored action cannot be read");

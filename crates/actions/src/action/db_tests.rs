@@ -10,7 +10,7 @@ use segno::store::{DueRecords, Expect, RecordBatch, RecordWrite, Records};
 use uuid::Uuid;
 
 use super::record::{ACTION_KIND, ACTION_RUN_KIND};
-use super::{Action, ActionDb, ActionError, ActionStatus, ActionTrigger, OnRestart};
+use super::{Action, ActionDb, ActionError, ActionStatus, ActionTrigger, MAX_RANGE_DUE, OnRestart};
 use crate::functions::Scope;
 use crate::listed::Listed;
 use crate::listing::Place;
@@ -90,6 +90,17 @@ async fn insert_and_range_due() {
     let world = World::new();
     world.insert(&[world.action(1, world.ago(50)), world.action(2, world.ago(-50))]).await;
     assert_eq!(world.due().await, [1]);
+}
+
+#[tokio::test]
+async fn range_due_returns_the_first_ones_if_there_are_very_many() {
+    let world = World::new();
+    let most = MAX_RANGE_DUE as u128;
+    for number in 0..=most {
+        let ago = i64::try_from(5_000 - number).unwrap();
+        world.insert(&[world.action(number, world.ago(ago))]).await;
+    }
+    assert_eq!(world.due().await, (0..most).collect::<Vec<_>>());
 }
 
 #[tokio::test]

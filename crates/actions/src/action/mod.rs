@@ -18,7 +18,7 @@ mod next_run;
 pub(crate) mod record;
 pub(crate) mod settle;
 
-pub use db::{ActionDb, KEEP_FINISHED};
+pub use db::{ActionDb, KEEP_FINISHED, MAX_RANGE_DUE};
 pub use error::ActionError;
 pub use model::{Action, ActionStatus, ActionTrigger, OnRestart};
 pub use record::{ACTION_KIND, ACTION_RUN_KIND, StoredAction};

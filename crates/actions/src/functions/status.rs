@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use segno::client::Instance;
 use segno::event::{Event, EventKind, Started};
+use segno::limits::MAX_PAGE_ROWS;
 use segno::store::{HistoryQuery, QueuedWork, ScheduledActivityIdentifier};
 use segno::work::LastProgress;
 use segno::{Client, Failure};
@@ -132,37 +133,68 @@ pub async fn call_status(client: &Client, instance: &Instance) -> Result<Option<
     }))
 }
 
+/// The history of a call, read in parts.
+struct History<'a> {
+    client: &'a Client,
+    instance: &'a Instance,
+}
+
+impl History<'_> {
+    /// Adds the events after one, at most so many; the last of them if there are more.
+    async fn page(&self, after: u64, limit: usize, to: &mut Recorded) -> Result<Option<u64>, segno::Error> {
+        let query = HistoryQuery {
+            instance_id: self.instance.id.clone(),
+            execution_id: self.instance.execution_id,
+            after_event_id: after,
+            limit,
+        };
+        let page = self.client.history_page(query).await?;
+        page.events.into_iter().for_each(|event| to.take(event));
+        Ok(page.next)
+    }
+
+    /// Adds the events after one up to another.
+    async fn between(&self, after: u64, until: u64, to: &mut Recorded) -> Result<(), segno::Error> {
+        let mut next = Some(after);
+        while let Some(after) = next.filter(|next| *next < until) {
+            let left = usize::try_from(until - after).unwrap_or(MAX_PAGE_ROWS);
+            next = self.page(after, left.min(MAX_PAGE_ROWS), to).await?;
+        }
+        Ok(())
+    }
+}
+
 async fn read(client: &Client, instance: &Instance) -> Result<Recorded, segno::Error> {
+    let history = History { client, instance };
     let mut recorded = Recorded::default();
-    let query = |after_event_id: u64, limit: usize| HistoryQuery {
-        instance_id: instance.id.clone(),
-        execution_id: instance.execution_id,
-        after_event_id,
-        limit,
-    };
     let (mut after, mut limit) = (0, FIRST_EVENTS);
     loop {
-        let page = client.history_page(query(after, limit)).await?;
-        page.events.into_iter().for_each(|event| recorded.take(event));
-        let Some(next) = page.next else { return Ok(cut(recorded)) };
+        let Some(next) = history.page(after, limit, &mut recorded).await? else { return Ok(cut(recorded)) };
         after = next;
         if recorded.scheduled.is_some() || after as usize >= MAX_FIRST_EVENTS {
             break;
         }
-        limit = segno::limits::MAX_PAGE_ROWS;
+        limit = MAX_PAGE_ROWS;
     }
     let count = client.execution(&instance.id, instance.execution_id).await?.event_count;
-    let tail = after.max(count.saturating_sub(LAST_EVENTS));
-    if tail > after {
-        recorded.attempts.clear();
+    let mut tail = after.max(count.saturating_sub(LAST_EVENTS));
+    let mut last = Recorded::default();
+    history.between(tail, u64::MAX, &mut last).await?;
+    // The end may be full of messages, which a program on the same store can send to any instance.
+    while last.attempts.is_empty() && tail > after {
+        let until = tail;
+        tail = after.max(until.saturating_sub(MAX_PAGE_ROWS as u64));
+        history.between(tail, until, &mut last).await?;
     }
-    let mut next = Some(tail);
-    while let Some(after) = next {
-        let page = client.history_page(query(after, LAST_EVENTS as usize)).await?;
-        page.events.into_iter().for_each(|event| recorded.take(event));
-        next = page.next;
-    }
-    Ok(cut(recorded))
+    let is_gap = tail > after && !last.attempts.is_empty();
+    let first = if is_gap { Vec::new() } else { std::mem::take(&mut recorded.attempts) };
+    Ok(cut(Recorded {
+        started: recorded.started,
+        scheduled: recorded.scheduled.or(last.scheduled),
+        deadline_at_ms: recorded.deadline_at_ms.or(last.deadline_at_ms),
+        attempts: first.into_iter().chain(last.attempts).collect(),
+        is_answered: recorded.is_answered || last.is_answered,
+    }))
 }
 
 fn cut(mut recorded: Recorded) -> Recorded {

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use segno::Payload;
-use segno_actions::functions::HumanDuration;
+use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite};
+use segno_actions::action::ActionStatus;
+use segno_actions::functions::{Executor, Function, FunctionName, HumanDuration, RemoteSettings};
 use segno_actions::recurring::{
     Backfill, BackfillOutcome, Decision, HistoryEntry, MissedPolicy, NewRecurringAction, Outcome,
     OverlapPolicy, Pause, RecurringAction, RecurringActionTemplate, SkipReason,
@@ -430,5 +432,78 @@ fn what_the_calendar_leaves_out_is_told_explained_and_not_backfilled() {
         let small = Backfill { limit: 1, ..small };
         let error = book.backfill(&world.scope(), &action.id, small).await.unwrap_err();
         assert!(error.to_string().contains("more than 1 occurrences"), "{error}");
+    });
+}
+
+impl World {
+    /// Writes junk over a record, as a defect of a program or a disk would.
+    async fn spoil(&self, kind: &str, id: &str) {
+        let record = self.store.get_record(kind, id).await.unwrap().unwrap();
+        let junk = RecordWrite::Put {
+            kind: kind.to_owned(),
+            id: id.to_owned(),
+            expect: Expect::Version(record.version),
+            due_at_ms: record.due_at_ms,
+            time_to_live: None,
+            body: "junk".into(),
+        };
+        let batch = RecordBatch { writes: vec![junk], ..RecordBatch::default() };
+        self.store.commit_records(batch).await.unwrap();
+    }
+}
+
+#[test]
+fn an_entry_of_the_history_that_cannot_be_read_keeps_nothing_from_firing() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let action = world.create(every(60, "slow", json!({ "seconds": 30 }))).await;
+        world.pass(65).await;
+        let (kind, prefix) = ("segno.recurring-history", format!("default/default/{}", action.id));
+        let request = ListRecords { kind, id_prefix: &prefix, after_id: None, limit: 9 };
+        let entries = world.store.list_records(request).await.unwrap();
+        assert_eq!(entries.len(), 1);
+        world.spoil(kind, &entries[0].id).await;
+        world.pass(180).await;
+        assert_eq!(world.calls.seconds(), [60, 120, 180, 240]);
+        assert_eq!(world.read(&action).await.execution_count, 4);
+    });
+}
+
+#[test]
+fn a_run_that_was_lost_with_its_entry_is_settled_by_a_look() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let action = world.create(every(60, "hang", json!({}))).await;
+        world.pass(65).await;
+        let running = world.read(&action).await.progress.running;
+        let (kind, prefix) = ("segno.recurring-history", format!("default/default/{}", action.id));
+        let request = ListRecords { kind, id_prefix: &prefix, after_id: None, limit: 9 };
+        let entry = world.store.list_records(request).await.unwrap().remove(0);
+        world.spoil(kind, &entry.id).await;
+        // Its instance is gone, so only a look at it can tell.
+        world.env.client().delete(&running[0].instance, true).await.unwrap();
+        world.pass(7_200).await;
+        let now = world.read(&action).await;
+        assert!(now.progress.running.iter().all(|run| run.instance != running[0].instance));
+        assert!(now.execution_count > 1, "it fires again: {now:?}");
+    });
+}
+
+#[test]
+fn an_occurrence_whose_function_cannot_be_read_is_refused_and_the_schedule_goes_on() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let name = FunctionName::new("render").unwrap();
+        let remote = Function::new(Executor::Remote(RemoteSettings::default()));
+        world.functions.create(&world.scope(), &name, &remote).await.unwrap();
+        let action = world.create(every(60, "render", json!({}))).await;
+        world.add(1, "render", json!({}), 70).await;
+        world.spoil("segno.function", "default/default/render").await;
+        world.pass(130).await;
+        let told = world.told(&action).await;
+        assert_eq!(told.iter().map(|entry| entry.decision).collect::<Vec<_>>(), [Decision::Refused; 2]);
+        assert!(told[0].detail.as_ref().unwrap().contains("cannot be read"), "{told:?}");
+        let ActionStatus::Failed { reason } = world.status(1).await else { panic!("it has failed") };
+        assert!(reason.contains("cannot be read"), "{reason}");
     });
 }

@@ -125,6 +125,8 @@ macro_rules! __for_each_case {
                 a_delayed_activity_has_its_time_until_it_comes,
                 a_held_activity_has_its_lock_until_that_ends,
                 executions_and_events_are_told_apart,
+                of_several_for_the_same_activity_the_last_one_counts,
+                activities_of_all_executions_are_listed_with_tag_and_count,
             }
             queue_order_and_visibility One {
                 nothing_overtakes_a_batch_that_was_given_back_with_a_delay,

@@ -1,6 +1,6 @@
 //! How one activity stands in the worker queue, as an operator asks for it.
 
-use segno::store::{QueuePlace, QueuedWork, WorkerMessage};
+use segno::store::{QueuePlace, QueuedWork, TagFilter, WorkerMessage};
 
 use super::fixture::*;
 
@@ -66,4 +66,59 @@ pub(super) async fn executions_and_events_are_told_apart(env: Env) {
     assert_eq!(queued(&env, 1).await, None);
     let found = env.queued_activity(&other.activity).await.unwrap().unwrap();
     assert_eq!(found.tag.as_deref(), Some("next"));
+}
+
+pub(super) async fn of_several_for_the_same_activity_the_last_one_counts(env: Env) {
+    env.queue(tagged_job("first", 1)).await;
+    env.queue(tagged_job("last", 1)).await;
+    env.queue(tagged_job("other", 2)).await;
+    let first = env.take(ask().tags(TagFilter::tags(["first"]))).await;
+    let found = queued(&env, 1).await.unwrap();
+    assert_eq!(
+        (found.tag.as_deref(), found.place, found.attempt_count),
+        (Some("last"), QueuePlace::Ready, 0)
+    );
+    let last = env.take(ask().tags(TagFilter::tags(["last"]))).await;
+    let QueuePlace::Locked { lock_token, .. } = place(&env, 1).await else { panic!("it is held") };
+    assert_eq!(lock_token, last[0].lock_token);
+    env.finish(last[0].lock_token).await.unwrap();
+    let left = queued(&env, 1).await.unwrap();
+    assert_eq!(
+        (left.tag.as_deref(), left.attempt_count),
+        (Some("first"), 1),
+        "the one before is still there"
+    );
+    env.finish(first[0].lock_token).await.unwrap();
+    assert_eq!(queued(&env, 1).await, None);
+}
+
+pub(super) async fn activities_of_all_executions_are_listed_with_tag_and_count(env: Env) {
+    let of_execution = |execution_id: u64, message: WorkerMessage| {
+        let mut message = message;
+        message.activity.execution_id = execution_id;
+        message
+    };
+    env.queue(of_execution(2, tagged_job("gpu", 1))).await;
+    env.queue(of_execution(2, session_job("s", 3))).await;
+    env.queue(of_execution(1, job(9))).await;
+    env.queue(of_execution(10, job(2))).await;
+    let held = env.take(ask().tags(TagFilter::tags(["gpu"]))).await;
+    env.abandon_work_item(held[0].lock_token, None, false).await.unwrap();
+    let found = env.queued_activities("i1").await.unwrap();
+    let shown: Vec<_> = found
+        .iter()
+        .map(|queued| {
+            let QueuedWork { attempt_count, tag, session_id, .. } = &queued.work;
+            let routing = (tag.as_deref(), session_id.as_deref());
+            (queued.execution_id, queued.activity_id, *attempt_count, routing)
+        })
+        .collect();
+    let expected = [
+        (1, 9, 0, (None, None)),
+        (2, 1, 1, (Some("gpu"), None)),
+        (2, 3, 0, (None, Some("s"))),
+        (10, 2, 0, (None, None)),
+    ];
+    assert_eq!(shown, expected, "by execution and activity, as numbers");
+    assert!(found.iter().all(|queued| queued.work.place == QueuePlace::Ready));
 }

@@ -105,7 +105,7 @@ impl SchemaCache {
             compiled
         });
         if let Some(bytes) = compiled_bytes {
-            self.lock().weigh(scope, digest, (&slot, bytes), self.bounds);
+            self.lock().weigh(scope, digest, Weighed { slot: &slot, bytes }, self.bounds);
         }
         result.clone()
     }
@@ -113,6 +113,12 @@ impl SchemaCache {
     fn lock(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A compiled schema, and what it takes.
+struct Weighed<'a> {
+    slot: &'a Arc<Slot>,
+    bytes: usize,
 }
 
 impl Table {
@@ -136,7 +142,8 @@ impl Table {
     }
 
     /// Notes what a compiled schema takes.
-    fn weigh(&mut self, scope: &Scope, digest: Digest, (slot, bytes): (&Arc<Slot>, usize), bounds: Bounds) {
+    fn weigh(&mut self, scope: &Scope, digest: Digest, weighed: Weighed<'_>, bounds: Bounds) {
+        let Weighed { slot, bytes } = weighed;
         let Some(share) = self.shares.get_mut(scope) else { return };
         let entry = share.entries.get_mut(&digest);
         // It may have been evicted meanwhile, and another one of its text be compiled.

@@ -158,7 +158,14 @@ impl Pass<'_, '_> {
             sum.add(worst, 1);
         }
         match subject {
-            Subject::Value(Value::Object(members)) => self.object(node, members, (subject, level), sum),
+            Subject::Value(Value::Object(members)) => {
+                for (name, target) in &node.dependent {
+                    if members.contains_key(name) {
+                        sum.add(self.cost(*target, subject, level + 1)?, 1);
+                    }
+                }
+                self.object(node, members, level, sum)
+            }
             Subject::Value(Value::Array(items)) => self.array(node, items, level, sum),
             Subject::Value(Value::String(text)) | Subject::Name(text) => self.text(node, text, sum),
             Subject::Value(_) => Ok(()),
@@ -185,16 +192,11 @@ impl Pass<'_, '_> {
         &mut self,
         node: &Node,
         members: &serde_json::Map<String, Value>,
-        (subject, level): (Subject<'_>, usize),
+        level: usize,
         sum: &mut Sum,
     ) -> Result<(), TooCostly> {
         let tracked = if self.graph.tracks_members { members.len() as u64 } else { 0 };
         self.spend(sum, (members.len() as u64 + node.names) / SMALL_STEPS_PER_EVALUATION + tracked)?;
-        for (name, target) in &node.dependent {
-            if members.contains_key(name) {
-                sum.add(self.cost(*target, subject, level + 1)?, 1);
-            }
-        }
         for (name, value) in members {
             let value = Subject::Value(value);
             let mut evaluated = false;

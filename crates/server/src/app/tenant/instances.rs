@@ -6,8 +6,8 @@ use std::time::Duration;
 use segno::client::{BulkResult, ExecutionList, Instance, InstanceList, TreeNode, TreePage, TreeQuery};
 use segno::event::Event;
 use segno::store::{DeleteInstanceResult, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery};
-use segno::{Mailbox, Payload, Signal};
-use segno_actions::functions::{CallName, FunctionLog};
+use segno::{Code, Mailbox, Payload, Signal};
+use segno_actions::functions::{CallName, FunctionLog, is_built_in};
 
 use super::Tenant;
 use crate::problem::Refusal;
@@ -187,11 +187,25 @@ impl Tenant {
         logs.map_err(|error| self.refused(error))
     }
 
+    /// Refuses an instance of an orchestration that is part of Segno: a message to it would be recorded and never read.
+    async fn check_takes_messages(&self, id: &str) -> Result<(), Refusal> {
+        match self.resources().client.instance(&self.stored(id)).await {
+            Ok(found) => match found.orchestration.filter(|name| is_built_in(name)) {
+                Some(name) => Err(Refusal::takes_no_messages(id, &name)),
+                None => Ok(()),
+            },
+            // Sending tells the same.
+            Err(error) if error.code() == Code::NotFound => Ok(()),
+            Err(error) => Err(self.refused(error)),
+        }
+    }
+
     /// Raises a signal.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// `built-in-orchestration` for the instance of a call, and those of the engine.
     pub async fn raise(&self, id: &str, sent: Sent) -> Result<(), Refusal> {
+        self.check_takes_messages(id).await?;
         let signal = Signal::<Payload>::named(sent.name);
         let call = self.resources().client.raise(self.stored(id), signal, sent.data);
         let call = sent.message_id.into_iter().fold(call, |call, id| call.message_id(id));
@@ -201,8 +215,9 @@ impl Tenant {
     /// Puts a message into a mailbox.
     ///
     /// # Errors
-    /// Those of the engine.
+    /// `built-in-orchestration` for the instance of a call, and those of the engine.
     pub async fn enqueue(&self, id: &str, sent: Sent) -> Result<(), Refusal> {
+        self.check_takes_messages(id).await?;
         let mailbox = Mailbox::<Payload>::named(sent.name);
         let call = self.resources().client.enqueue(self.stored(id), mailbox, sent.data);
         let call = sent.message_id.into_iter().fold(call, |call, id| call.message_id(id));

@@ -9,7 +9,7 @@ use segno::event::Started;
 use segno::store::{ErrorKind, Guards, RecordBatch, RecordWrite};
 use segno::{Orchestration, Payload};
 use segno_actions::functions::{
-    FunctionError, INVOKE, Invocation, InvokeRequest, Route, invocation_id, is_built_in,
+    FunctionError, INVOKE, Invocation, InvokeRequest, Route, TRIGGER_LABEL, invocation_id, is_built_in,
 };
 use segno_actions::pools::{PoolCall, Room, reserved_key_prefix, reserved_prefix};
 use uuid::Uuid;
@@ -108,7 +108,8 @@ impl Tenant {
     pub async fn start_again(&self, id: &str, new_id: String) -> Result<Start, Refusal> {
         check_free("new_id", &new_id)?;
         let started = self.started_anew(id).await?;
-        let labels = started.labels.clone().into_iter();
+        // The caller makes the copy, whatever made the original.
+        let labels = started.labels.clone().into_iter().filter(|(key, _)| key != TRIGGER_LABEL);
         let (reserved_labels, labels) = labels.partition(|(key, _)| segno::is_reserved_label(key));
         Ok(Start(NewInstance {
             id: new_id,

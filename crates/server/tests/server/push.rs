@@ -201,14 +201,17 @@ async fn what_is_begun_once_is_not_sent_again_when_its_worker_has_accepted_it_an
     assert_eq!(once.on_restart, OnRestart::Fail);
     let made = client.create_action(&once).await.unwrap();
     sent.recv().await.unwrap();
-    let status = loop {
-        // Longer than the worker has for its first answer.
-        clock.advance(Duration::from_secs(61));
-        let action = client.action(&made.id).await.unwrap();
-        if !matches!(action.status, ActionStatus::Pending | ActionStatus::Running) {
-            break action.status;
+    let instance = client.action(&made.id).await.unwrap().instance.unwrap();
+    let (engine, stored) = (stand.server.client(), format!("default/default/{instance}"));
+    let ended = async {
+        while !engine.instance(stored.as_str()).await.unwrap().has_ended() {
+            // Longer than the worker has for its first answer. Requests would time out, too.
+            clock.advance(Duration::from_secs(61));
+            tokio::task::yield_now().await;
         }
     };
+    segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, ended).await.expect("it takes too long");
+    let status = stand.client().action(&made.id).await.unwrap().status;
     assert_eq!(status, ActionStatus::Failed { reason: "recovered from restart".to_owned() });
     assert!(sent.try_recv().is_err(), "it was sent once");
 }

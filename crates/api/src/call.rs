@@ -27,6 +27,39 @@ pub enum CallState {
     Ended,
 }
 
+/// The pool that a call goes through, and whether it hands out calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CallPool {
+    /// Its name.
+    #[schema(example = "cloud-01")]
+    pub name: String,
+    /// Whether it hands out calls.
+    pub state: CallPoolState,
+    /// Why it is paused, if a reason was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Since when it is paused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paused_at: Option<Timestamp>,
+    /// Until when it hands out nothing because its workers were throttled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled_until: Option<Timestamp>,
+}
+
+/// Whether a pool hands out calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CallPoolState {
+    /// It does.
+    Active,
+    /// It is paused until it is resumed.
+    Paused,
+    /// Its workers were throttled.
+    Throttled,
+    /// There is no such pool any more.
+    Missing,
+}
+
 /// What made a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct MadeBy {
@@ -65,9 +98,15 @@ pub struct CallDetails {
     pub made_by: MadeBy,
     /// What it waits for.
     pub state: CallState,
-    /// The same for people, with what is missing.
-    #[schema(example = "waits for a worker: none has announced `charge`")]
+    /// The same for people, with what is missing: what "it waits for" is followed by. Times are in fields of their own.
+    #[schema(example = "a worker: none has announced `charge`")]
     pub waits_for: String,
+    /// Until when it waits, if that is known: its next attempt, its next delivery, or the end of the throttling of its pool.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_until: Option<Timestamp>,
+    /// The pool that it goes through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<CallPool>,
     /// Number of the attempt that runs or comes next, from 1; that of the last one when the call has ended.
     pub attempt: u32,
     /// Most attempts by its retry policy.

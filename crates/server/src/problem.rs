@@ -138,6 +138,11 @@ impl Refusal {
         refusal
     }
 
+    /// A cursor that no page has given. Every listing refuses it in these words.
+    pub fn broken_cursor() -> Self {
+        Self::field("cursor", "is not one that this server gave; take next_cursor of the page before")
+    }
+
     /// The caller names an orchestration that only Segno itself starts.
     pub fn built_in(orchestration: &str) -> Self {
         let detail = format!(

@@ -2,7 +2,7 @@
 
 use segno::store::{ErrorKind, ProviderError};
 
-use super::names::Letters;
+use super::names::{CALL_NAME, FUNCTION_NAME, Letters};
 use super::schema::Violation;
 
 /// An error of a function's declaration, of the catalogue, or of a request to invoke one.
@@ -12,7 +12,8 @@ pub enum FunctionError {
     /// A name of a function or pool, a namespace, tenant or tag is none.
     #[error(
         "{text:?} cannot be a {what}: {problem}; use 1 to {max_bytes} {letters}, digits, '-', '_' and '.', \
-         beginning with a letter or digit [invalid-function-name]"
+         beginning with a letter or digit [{}]",
+        name_code(what)
     )]
     InvalidName {
         /// What it was to name.
@@ -98,8 +99,8 @@ pub enum FunctionError {
     },
     /// There is no such pool.
     #[error(
-        "there is no pool {pool:?}; declare it as [pools.{pool}] in the settings, or start a worker that fetches for it \
-         [unknown-pool]"
+        "there is no pool {pool:?}; declare it as [pools.{pool}] with its functions in the settings of the server, or fetch \
+         as a worker with \"pool\": {pool:?} and \"functions\", the names of those that it runs [unknown-pool]"
     )]
     UnknownPool {
         /// The name that was asked for.
@@ -165,7 +166,7 @@ impl FunctionError {
     /// The stable code, with a page in `docs/errors/`.
     pub fn code(&self) -> &'static str {
         match self {
-            FunctionError::InvalidName { .. } => "invalid-function-name",
+            FunctionError::InvalidName { what, .. } => name_code(what),
             FunctionError::InvalidFunction { .. } => "invalid-function",
             FunctionError::NotPermitted { .. } => "function-not-permitted",
             FunctionError::InvalidInput { .. } => "invalid-input",
@@ -205,6 +206,14 @@ impl FunctionError {
             FunctionError::Unreadable { .. } => ErrorKind::Corrupt,
             FunctionError::Store(error) => error.kind(),
         }
+    }
+}
+
+/// The code of a name that is none, by what it was to name.
+fn name_code(what: &str) -> &'static str {
+    match what {
+        FUNCTION_NAME | CALL_NAME => "invalid-function-name",
+        _ => "invalid-name",
     }
 }
 

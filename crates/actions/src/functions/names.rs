@@ -11,6 +11,10 @@ use super::limits::{MAX_POOL_NAME_BYTES, MAX_SLUG_BYTES, MAX_TAG_BYTES};
 /// How much of a bad name an error shows.
 const SHOWN_CHARS: usize = 80;
 
+/// What the names of functions are called in errors.
+pub(super) const FUNCTION_NAME: &str = "function name";
+pub(super) const CALL_NAME: &str = "name of a function in a pool";
+
 /// Which letters a name may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Letters {
@@ -56,7 +60,7 @@ fn check(what: &'static str, text: &str, letters: Letters, max_bytes: usize) -> 
 }
 
 macro_rules! name {
-    ($(#[doc = $doc:literal])+ $name:ident, $what:literal, $letters:expr, $max_bytes:expr) => {
+    ($(#[doc = $doc:literal])+ $name:ident, $what:expr, $letters:expr, $max_bytes:expr) => {
         $(#[doc = $doc])+
         #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[serde(transparent)]
@@ -66,7 +70,7 @@ macro_rules! name {
             /// Checks a text.
             ///
             /// # Errors
-            /// `invalid-function-name`, which says what is allowed.
+            /// `invalid-function-name` for one of a function, `invalid-name` for others: they say what is allowed.
             pub fn new(text: impl Into<String>) -> Result<Self, FunctionError> {
                 let text = text.into();
                 check($what, &text, $letters, $max_bytes)?;
@@ -103,7 +107,7 @@ macro_rules! name {
 
 name! {
     /// The name of a function, unique within a namespace and tenant.
-    FunctionName, "function name", Letters::Lowercase, MAX_SLUG_BYTES
+    FunctionName, FUNCTION_NAME, Letters::Lowercase, MAX_SLUG_BYTES
 }
 name! {
     /// The name of a webhook's route, unique within a namespace and tenant.
@@ -129,7 +133,7 @@ name! {
 name! {
     /// The name of a function as a call has it: one of the catalogue, or one that only the workers of a pool know, which
     /// keeps its case (`New-EntraUser`). Every [`FunctionName`] is one.
-    CallName, "name of a function in a pool", Letters::AnyCase, MAX_POOL_NAME_BYTES
+    CallName, CALL_NAME, Letters::AnyCase, MAX_POOL_NAME_BYTES
 }
 
 impl From<FunctionName> for CallName {
@@ -161,7 +165,7 @@ impl Scope {
     /// A scope from its two names.
     ///
     /// # Errors
-    /// `invalid-function-name` when one is not a slug.
+    /// `invalid-name` when one is not a slug.
     pub fn new(namespace: &str, tenant: &str) -> Result<Self, FunctionError> {
         Ok(Scope { namespace: Namespace::new(namespace)?, tenant: Tenant::new(tenant)? })
     }
@@ -222,8 +226,11 @@ mod tests {
         assert_eq!(CallName::from(longest.clone()).in_catalogue().unwrap(), longest);
         assert!(CallName::new("Send").unwrap().in_catalogue().is_err());
         for bad in ["", "a b", "a/b", "a:b", "-x", "Grüße", &"x".repeat(129)] {
-            let error = PoolName::new(bad).unwrap_err().to_string();
+            let error = PoolName::new(bad).unwrap_err();
+            assert_eq!(error.code(), "invalid-name");
+            let error = error.to_string();
             assert!(error.contains("1 to 128 letters, digits"), "{bad:?}: {error}");
+            assert!(error.contains("cannot be a pool name") && error.ends_with("[invalid-name]"), "{error}");
         }
     }
 

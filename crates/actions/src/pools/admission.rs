@@ -34,18 +34,16 @@ const BURST: Duration = Duration::from_secs(1);
 pub struct Admission {
     /// So many calls.
     pub calls: usize,
-    /// When more may be, if not all that were wanted may; `None` while the pool is paused.
+    /// When more may be by the rate, if not all that were wanted may. `None` while the pool is paused or throttled: its state
+    /// has until when, and a resume ends it earlier.
     pub again_at_ms: Option<u64>,
 }
 
 impl PoolState {
     /// How many of so many calls may be handed out, which takes them out of the rate.
     pub(super) fn admit(&mut self, wanted: usize, calls_per_second: Option<f64>, now_ms: u64) -> Admission {
-        if self.paused.is_some() {
+        if self.paused.is_some() || self.throttled_until_ms.is_some_and(|until_ms| until_ms > now_ms) {
             return Admission { calls: 0, again_at_ms: None };
-        }
-        if let Some(until_ms) = self.throttled_until_ms.filter(|until_ms| *until_ms > now_ms) {
-            return Admission { calls: 0, again_at_ms: Some(until_ms) };
         }
         let Some(rate) = calls_per_second else {
             return Admission { calls: wanted, again_at_ms: None };

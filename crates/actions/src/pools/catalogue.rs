@@ -271,8 +271,8 @@ impl Pools {
         Ok(state)
     }
 
-    /// Pauses a pool: its calls wait, and are not handed out. Calls under way go on. One that is paused stays so, with its
-    /// first reason.
+    /// Pauses a pool: its calls wait, and are not handed out. Calls under way go on. Pausing what is paused changes its reason
+    /// and nothing else.
     ///
     /// # Errors
     /// `unknown-pool`, `invalid-pool` when the reason is too long.
@@ -290,7 +290,8 @@ impl Pools {
         let at = timestamp(self.clock.now_ms());
         let pause = Pause { at, reason };
         self.change(scope, name, |state| {
-            state.paused.get_or_insert_with(|| pause.clone());
+            let at = state.paused.as_ref().map_or(pause.at, |paused| paused.at);
+            state.paused = Some(Pause { at, ..pause.clone() });
         })
         .await
     }
@@ -354,6 +355,8 @@ impl Pools {
             let mut state = before.clone();
             change(&mut state);
             if state == before {
+                // A pool that turned out to be paused or throttled is left alone from now on.
+                self.states.put(id, state.clone(), self.clock.now_ms());
                 return Ok(state);
             }
             let expect = record.map_or(Expect::Absent, |record| Expect::Version(record.version));

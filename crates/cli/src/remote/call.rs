@@ -14,6 +14,8 @@ pub fn lines(table: Table, call: &CallDetails, output: &Output) -> Table {
     table = table.line("attempt", format!("{} of {}", call.attempt, call.max_attempts));
     let optional = [
         ("made by", made_by(&call.made_by, output)),
+        ("pool", call.pool.as_ref().map(|pool| pool.name.clone())),
+        ("waits until", call.waits_until.filter(|_| call.retry_at.is_none()).map(|at| output.time(at))),
         ("worker", call.worker.clone()),
         ("lease until", call.lease_expires_at.map(|at| output.time(at))),
         ("last heard of", call.heartbeat_at.map(|at| output.time(at))),

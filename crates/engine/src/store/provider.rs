@@ -77,7 +77,16 @@ impl ExecutionStatus {
 
 impl std::fmt::Display for ExecutionStatus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
+        // For people, as the API spells it; what is stored is `as_str`.
+        f.write_str(match self {
+            ExecutionStatus::Pending => "pending",
+            ExecutionStatus::Running => "running",
+            ExecutionStatus::Paused => "paused",
+            ExecutionStatus::Completed => "completed",
+            ExecutionStatus::Failed => "failed",
+            ExecutionStatus::Cancelled => "cancelled",
+            ExecutionStatus::ContinuedAsNew => "continued_as_new",
+        })
     }
 }
 

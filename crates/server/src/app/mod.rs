@@ -46,8 +46,8 @@ pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
-    BulkChange, CallFound, InstanceFilter, NewInstance, PoolFetch, Restarting, Sent, Start, Tenant,
-    TenantChange, TenantListener,
+    BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Restarting, Sent, Start,
+    Tenant, TenantChange, TenantListener,
 };
 
 /// What every route needs. Cheap to clone.

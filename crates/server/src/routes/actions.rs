@@ -114,7 +114,7 @@ pub async fn list(tenant: Tenant, Query(query): Query<ActionQuery>) -> Result<Js
     let is_running_only = query.status == [ActionStatusName::Running];
     let db = tenant.actions();
     let (db, tenant) = (&db, &tenant);
-    let read = |after: Option<String>| async move {
+    let read = |after: Option<String>, rows| async move {
         let after = match after {
             Some(cursor) => Some(place(db, &cursor).await?),
             None => None,
@@ -275,13 +275,11 @@ fn parse_id(id: &str) -> Result<Uuid, Refusal> {
 
 /// The place that a cursor is. Earlier versions gave the id of an action.
 async fn place(db: &ActionDb, cursor: &str) -> Result<Place, Refusal> {
-    let not_ours =
-        || Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before");
     if let Ok(place) = cursor.parse() {
         return Ok(place);
     }
-    let id: Uuid = cursor.parse().map_err(|_| not_ours())?;
-    Ok(db.get(id).await.map_err(|_| not_ours())?.place())
+    let id: Uuid = cursor.parse().map_err(|_| Refusal::broken_cursor())?;
+    Ok(db.get(id).await.map_err(|_| Refusal::broken_cursor())?.place())
 }
 
 fn status_name(status: ActionStatusName) -> &'static str {

@@ -5,7 +5,7 @@ use segno_actions::Listed;
 use segno_api::audit::{AuditEntry, AuditList, ListAudit};
 
 use super::instances::list::unix_ms;
-use super::paging::{Row, limit, search, split};
+use super::paging::{Row, limit, newest_first, search, split};
 use crate::app::Tenant;
 use crate::audit::before_time;
 use crate::extract::Query;
@@ -18,12 +18,13 @@ use crate::scope::ScopeParameters;
 ))]
 pub async fn list(tenant: Tenant, Query(request): Query<ListAudit>) -> Result<Json<AuditList>, Refusal> {
     let rows = limit(request.limit)?;
+    let cursor = newest_first(request.cursor.as_deref())?.map(str::to_owned);
     let first = request.until.map(|until| before_time(unix_ms(until)));
     // The later of two places is the one with the greater id.
-    let first = first.into_iter().chain(request.cursor.clone()).max();
+    let first = first.into_iter().chain(cursor).max();
     let tenant = &tenant;
     let since = request.since;
-    let read = |after: Option<String>| async move {
+    let read = |after: Option<String>, rows| async move {
         let mut page = tenant.audit(after.as_deref(), rows).await?;
         // What came before is not read on: this is the last page then.
         if let Some(since) = since {

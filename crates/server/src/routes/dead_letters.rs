@@ -9,7 +9,7 @@ use segno_actions::Listed;
 use segno_api::dead_letter::{self as wire, DeadLetter, DeadLetterList, ListDeadLetters, Resubmitted};
 
 use super::instances::view::json;
-use super::paging::{Row, limit, search, split};
+use super::paging::{Row, limit, newest_first, search, split};
 use crate::access::timestamp;
 use crate::app::Tenant;
 use crate::extract::{Path, Query};
@@ -26,8 +26,9 @@ pub async fn list(
     Query(request): Query<ListDeadLetters>,
 ) -> Result<Json<DeadLetterList>, Refusal> {
     let rows = limit(request.limit)?;
+    let first = newest_first(request.cursor.as_deref())?.map(str::to_owned);
     let tenant = &tenant;
-    let read = |after: Option<String>| async move { tenant.dead_letters(after.as_deref(), rows).await };
+    let read = |after: Option<String>, rows| async move { tenant.dead_letters(after.as_deref(), rows).await };
     let row = |row: &Listed<segno::DeadLetter>| match row {
         Listed::Readable(letter) => Row {
             cursor: letter.id.clone(),
@@ -36,7 +37,7 @@ pub async fn list(
         },
         Listed::Unreadable(row) => Row { cursor: row.id.clone(), matches: true },
     };
-    let (found, next_cursor) = search(rows, request.cursor.clone(), read, row).await?;
+    let (found, next_cursor) = search(rows, first, read, row).await?;
     let (found, unreadable) = split(found);
     Ok(Json(DeadLetterList { dead_letters: found.into_iter().map(shown).collect(), unreadable, next_cursor }))
 }

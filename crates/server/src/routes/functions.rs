@@ -8,7 +8,7 @@ use segno_actions::Listed;
 use segno_actions::functions::{self as catalogue, FunctionError, FunctionName, Origin, VersionedFunction};
 use segno_api::function::{Function, FunctionList, FunctionOrigin};
 
-use super::paging::{Page, cut, limit, split};
+use super::paging::{Page, cursor, cut, limit, split};
 use super::versions::{Expected, expected, version};
 use crate::app::Tenant;
 use crate::extract::{Body, Path, Query};
@@ -22,9 +22,7 @@ use crate::scope::ScopeParameters;
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<FunctionList>, Refusal> {
     let refused = |error: FunctionError| tenant.refused(error);
     let rows = limit(page.limit)?;
-    let after = page.cursor.map(FunctionName::new).transpose().map_err(|_| {
-        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
-    })?;
+    let after = cursor(page.cursor.as_deref(), |name| FunctionName::new(name).ok())?;
     let found = tenant.functions(after.as_ref(), rows + 1).await.map_err(refused)?;
     let (found, next_cursor) = cut(found, rows, |row| match row {
         Listed::Readable(function) => function.name.to_string(),

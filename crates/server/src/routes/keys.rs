@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::{Extension, Json};
 use segno_api::key::{CreateKey, CreatedKey, KeyList};
 
-use super::paging::{Page, limit};
+use super::paging::{Page, cursor, limit};
 use crate::app::Keys;
 use crate::extract::{Body, Path, Query};
 use crate::idempotency::KeptInstead;
@@ -16,7 +16,10 @@ use crate::problem::Refusal;
 ))]
 pub async fn list(keys: Keys, Query(page): Query<Page>) -> Result<Json<KeyList>, Refusal> {
     let rows = limit(page.limit)?;
-    Ok(Json(keys.page(page.cursor.as_deref(), rows).await?))
+    let is_id =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
+    let after = cursor(page.cursor.as_deref(), |text| is_id(text).then_some(text))?;
+    Ok(Json(keys.page(after, rows).await?))
 }
 
 /// What a repeated request gets in place of the secret.

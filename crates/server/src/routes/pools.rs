@@ -6,7 +6,7 @@ use segno_actions::Listed;
 use segno_actions::functions::{FunctionError, PoolName};
 use segno_api::pool::{PausePool, Pool, PoolDetails, PoolList};
 
-use super::paging::{Page, cut, limit, split};
+use super::paging::{Page, cursor, cut, limit, split};
 use crate::app::Tenant;
 use crate::extract::{OptionalBody, Path, Query};
 use crate::problem::Refusal;
@@ -19,9 +19,7 @@ use crate::scope::ScopeParameters;
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<PoolList>, Refusal> {
     let rows = limit(page.limit)?;
-    let after = page.cursor.map(PoolName::new).transpose().map_err(|_| {
-        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
-    })?;
+    let after = cursor(page.cursor.as_deref(), |name| PoolName::new(name).ok())?;
     let found = tenant.pools(after.as_ref(), rows + 1).await?;
     let (found, next_cursor) = cut(found, rows, |row| match row {
         Listed::Readable(pool) => pool.name.clone(),
@@ -40,7 +38,8 @@ pub async fn get(tenant: Tenant, Path(name): Path<String>) -> Result<Json<PoolDe
     Ok(Json(tenant.pool(&name).await?))
 }
 
-/// Pauses a pool: its calls wait and are not handed out. Calls under way go on. Pausing again is fine.
+/// Pauses a pool: its calls wait and are not handed out. Calls under way go on. Pausing again
+/// changes the reason.
 #[utoipa::path(post, path = "/v1/pools/{name}/pause", tag = "pools", params(
     ("name" = String, Path, description = "Name of the pool"), ScopeParameters,
 ), request_body(content = Option<PausePool>), responses((status = 200, body = Pool)))]

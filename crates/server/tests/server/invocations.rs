@@ -104,7 +104,7 @@ async fn what_cannot_be_called_is_told_before_anything_is_stored() {
     for (wrong, status, code, told) in [
         (with(|r| r.function = "nobody".to_owned()), 404, "unknown-function", "nobody"),
         (with(|r| r.function = "A B".to_owned()), 400, "invalid-function-name", "A B"),
-        (with(|r| r.tag = Some("A B".to_owned())), 400, "invalid-function-name", "A B"),
+        (with(|r| r.tag = Some("A B".to_owned())), 400, "invalid-name", "A B"),
         (with(|r| r.timeout = Some("soon".to_owned())), 400, "invalid-request", "timeout"),
         (with(|r| r.deadline = Some("0s".to_owned())), 400, "invalid-invocation", "deadline"),
         (

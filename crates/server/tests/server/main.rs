@@ -21,6 +21,7 @@ mod hostile_json;
 mod idempotency;
 mod instances;
 mod invocations;
+mod lists;
 mod load;
 mod metrics;
 mod outcomes;

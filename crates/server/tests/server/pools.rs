@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use segno::clock::{Clock as _, SystemClock};
 use segno_api::Client;
+use segno_api::call::{CallPoolState, CallState};
 use segno_api::client::Expected;
 use segno_api::instance::{Restart, Status};
 use segno_api::invocation::Invoke;
@@ -61,7 +62,7 @@ async fn a_worker_of_a_pool_gets_every_function_that_the_settings_allow() {
         ("Cloud-01", "Remove-EntraUser", 400, "function-not-in-pool"),
         ("Cloud-01", "set-mailbox", 400, "function-not-in-pool"),
         ("cloud-01", "New-EntraUser", 404, "unknown-pool"),
-        ("a b", "New-EntraUser", 400, "invalid-function-name"),
+        ("a b", "New-EntraUser", 400, "invalid-name"),
         ("Cloud-01", "New EntraUser", 400, "invalid-function-name"),
     ] {
         let refused = client.invoke(&call(pool, function, json!(1)), Duration::ZERO).await.unwrap_err();
@@ -196,12 +197,12 @@ async fn a_throttled_worker_has_not_failed_and_its_pool_rests() {
     let client = stand.client();
     let id = begin(&client, "Cloud-01", "New-EntraUser").await;
     let item = fetch(&client, "Cloud-01", 60_000).await.remove(0);
-    client.fail_work(&throttled(&item, Some(5_000))).await.unwrap();
+    client.fail_work(&throttled(&item, Some(3_600_000))).await.unwrap();
     let rests = client.pool("Cloud-01").await.unwrap().pool;
     assert!(rests.throttled_until.is_some() && rests.in_flight == 0, "{rests:?}");
     assert!(fetch(&client, "Cloud-01", 0).await.is_empty());
     assert_eq!(client.instance(&id, Duration::ZERO).await.unwrap().status, Status::Running);
-    // Whoever knows that it is over need not wait for it; the call itself comes back at its time.
+    // A caller that knows that it is over need not wait for an hour, and neither need the call.
     assert!(client.resume_pool("Cloud-01").await.unwrap().throttled_until.is_none());
     let again = fetch(&client, "Cloud-01", 60_000).await.remove(0);
     assert_eq!((again.attempt, again.delivery), (1, 1));
@@ -215,6 +216,78 @@ async fn a_throttled_worker_has_not_failed_and_its_pool_rests() {
     let item = client.fetch_work(&fetch).await.unwrap().items.remove(0);
     client.fail_work(&throttled(&item, None)).await.unwrap();
     assert_eq!(client.instance(&called.id, PATIENCE).await.unwrap().status, Status::Failed);
+}
+
+#[tokio::test]
+async fn a_call_says_what_its_pool_waits_for() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let announce = FetchWork::of_pool("w", "Edge", ["Get-Disk"]);
+    client.fetch_work(&announce).await.unwrap();
+    let id = begin(&client, "Edge", "Get-Disk").await;
+    let shown = async || {
+        let call = client.instance(&id, Duration::ZERO).await.unwrap().call.unwrap();
+        let pool = call.pool.unwrap();
+        assert_eq!((pool.name.as_str(), call.state), ("Edge", CallState::WaitsForWorker));
+        assert_eq!(call.waits_until, pool.throttled_until);
+        (pool.state, pool.reason, call.waits_for)
+    };
+    let until_queued = async {
+        while client
+            .instance(&id, Duration::ZERO)
+            .await
+            .unwrap()
+            .call
+            .is_none_or(|call| call.state == CallState::Settling)
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    segno::clock::timeout(&SystemClock, PATIENCE, until_queued).await.expect("it is not queued");
+    assert_eq!(shown().await.0, CallPoolState::Active);
+    for (reason, words) in [
+        (Some("upgrade"), "the pool `Edge` to be resumed: it is paused (upgrade)"),
+        (Some("longer upgrade"), "the pool `Edge` to be resumed: it is paused (longer upgrade)"),
+        (None, "the pool `Edge` to be resumed: it is paused"),
+    ] {
+        let before = client.pool("Edge").await.unwrap().pool.paused;
+        let pause = PausePool { reason: reason.map(str::to_owned) };
+        let paused = client.pause_pool("Edge", &pause).await.unwrap().paused.unwrap();
+        assert_eq!(paused.reason.as_deref(), reason, "a second pause says why it is one now");
+        assert!(before.is_none_or(|before| before.at == paused.at), "it is paused since the first one");
+        let (state, shown_reason, waits_for) = shown().await;
+        assert_eq!((state, shown_reason.as_deref()), (CallPoolState::Paused, reason));
+        assert_eq!(waits_for, words);
+    }
+    client.resume_pool("Edge").await.unwrap();
+    let item = fetch(&client, "Edge", 60_000).await.remove(0);
+    client.fail_work(&throttled(&item, Some(3_600_000))).await.unwrap();
+    let (state, _, waits_for) = shown().await;
+    assert_eq!(state, CallPoolState::Throttled);
+    assert!(waits_for.contains("`Edge`") && waits_for.contains("throttled"), "{waits_for}");
+    client.delete_pool("Edge").await.unwrap();
+    let (state, _, waits_for) = shown().await;
+    assert_eq!(state, CallPoolState::Missing);
+    assert!(waits_for.contains("there is no such pool any more"), "{waits_for}");
+    client.fetch_work(&FetchWork { wait_ms: 60_000, ..announce }).await.unwrap().items.remove(0);
+}
+
+#[tokio::test]
+async fn an_unknown_pool_is_refused_with_the_way_to_make_one() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let worker = FetchWork::of_pool("w", "Edge", Vec::<String>::new());
+    for refused in [
+        client.fetch_work(&worker).await.unwrap_err(),
+        client.pool("Edge").await.unwrap_err(),
+        client.invoke(&call("Edge", "Get-Disk", json!(1)), Duration::ZERO).await.unwrap_err(),
+    ] {
+        let text = refused.to_string();
+        assert!(text.contains("[pools.Edge]") && text.contains("\"functions\""), "{text}");
+    }
+    let named = client.pool("a b").await.unwrap_err();
+    assert_eq!((named.status(), named.code()), (Some(400), Some("invalid-name")));
+    assert!(named.to_string().contains("cannot be a pool name"), "{named}");
 }
 
 #[tokio::test]

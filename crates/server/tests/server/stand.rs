@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use segno::RegistryBuilder;
 use segno::clock::{Clock, SystemClock};
 use segno::store::memory::MemoryStore;
 use segno::store::{OrchestratorMessage, Store};
@@ -141,8 +142,18 @@ impl Stand {
         Self::by(Server::builder(Arc::clone(&ground.store), settings).clock(clock), &ground).await
     }
 
+    /// The same with orchestrations of one's own.
+    pub async fn with_registry(settings: Settings, registry: RegistryBuilder) -> Self {
+        let ground = Ground::new().await;
+        let builder = Server::builder(Arc::clone(&ground.store), settings);
+        Self::begun(builder.registry(registry).functions(samples::functions), &ground).await
+    }
+
     async fn by(builder: ServerBuilder, ground: &Ground) -> Self {
-        let builder = builder.registry(samples::registry()).functions(samples::functions);
+        Self::begun(builder.registry(samples::registry()).functions(samples::functions), ground).await
+    }
+
+    async fn begun(builder: ServerBuilder, ground: &Ground) -> Self {
         let mut server = builder.start(listener().await).await.unwrap();
         let admin_key = server.take_first_key().unwrap_or_default();
         Stand { server, _ground: ground.clone(), admin_key }

@@ -459,7 +459,7 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
             vec![plain(path).body(json!({ "lease": names.lease, "message": "x", "category": "application" }))]
         }
         "post /v1/work/release" => vec![plain(path).body(json!({ "lease": names.lease }))],
-        "get /v1/workers" => vec![plain(path), plain(path).query("cursor=a")],
+        "get /v1/workers" => vec![plain(path), plain(path).query("cursor=b-worker%40n")],
         "get /v1/audit" => vec![plain(path), plain(path).query(format!("resource={}", names.instance))],
         "get /v1/keys" => vec![plain(path), plain(path).query(format!("cursor={}", names.key))],
         "post /v1/keys" => {

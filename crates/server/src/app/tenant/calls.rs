@@ -2,7 +2,8 @@
 
 use segno::client::Instance;
 use segno::store::{ProviderError, QueuePlace};
-use segno_actions::functions::{CallStatus, Route, call_status};
+use segno_actions::functions::{CallStatus, FunctionError, PoolName, Route, call_status};
+use segno_actions::pools::Pause;
 
 use super::Tenant;
 use crate::problem::Refusal;
@@ -16,6 +17,23 @@ pub struct CallFound {
     pub holder: Option<Holder>,
     /// Workers that could take it, if it waits for one elsewhere.
     pub announced: Option<Announced>,
+    /// Whether its pool hands out calls, if it goes through one and has not ended.
+    pub pool: Option<PoolCondition>,
+}
+
+/// Whether a pool hands out calls.
+pub enum PoolCondition {
+    /// It does.
+    Active,
+    /// It is paused.
+    Paused(Pause),
+    /// Its workers were throttled.
+    Throttled {
+        /// Until when nothing is handed out, in Unix milliseconds.
+        until_ms: u64,
+    },
+    /// There is no such pool.
+    Missing,
 }
 
 impl Tenant {
@@ -56,6 +74,32 @@ impl Tenant {
             }
             _ => {}
         }
-        Ok(Some(CallFound { status, holder, announced }))
+        let pool = match route {
+            Route::Pool { pool } if !shown.has_ended() => Some(self.pool_condition(pool).await?),
+            _ => None,
+        };
+        Ok(Some(CallFound { status, holder, announced, pool }))
+    }
+
+    async fn pool_condition(&self, name: &PoolName) -> Result<PoolCondition, Refusal> {
+        let pools = &self.resources().pools;
+        match pools.find(&self.owner(), name).await {
+            Err(FunctionError::UnknownPool { .. }) => return Ok(PoolCondition::Missing),
+            // What is stored of it cannot be read; whether it hands out calls is stored elsewhere.
+            Err(FunctionError::Unreadable { .. }) | Ok(_) => {}
+            Err(error) => return Err(self.refused(error)),
+        }
+        let state = match pools.state(&self.owner(), name).await {
+            Err(FunctionError::Unreadable { .. }) => return Ok(PoolCondition::Active),
+            state => state.map_err(|error| self.refused(error))?,
+        };
+        if let Some(pause) = state.paused {
+            return Ok(PoolCondition::Paused(pause));
+        }
+        let now_ms = self.app.clock.now_ms();
+        Ok(match state.throttled_until_ms.filter(|until_ms| *until_ms > now_ms) {
+            Some(until_ms) => PoolCondition::Throttled { until_ms },
+            None => PoolCondition::Active,
+        })
     }
 }

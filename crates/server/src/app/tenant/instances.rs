@@ -164,7 +164,7 @@ impl Tenant {
     /// A page of an instance and its descendants. `query` has the caller's ids.
     ///
     /// # Errors
-    /// `not-found` when there is no such instance, and for a cursor that is none of its tree.
+    /// `not-found` when there is no such instance; `invalid-request` for a cursor that is no node of its tree.
     pub async fn tree(&self, query: TreeQuery) -> Result<TreePage, Refusal> {
         let query = TreeQuery {
             instance: self.stored(&query.instance),
@@ -172,7 +172,11 @@ impl Tenant {
             ..query
         };
         let page = self.resources().client.tree_page(query).await;
-        let TreePage { nodes, next } = page.map_err(|error| self.refused(error))?;
+        let TreePage { nodes, next } = page.map_err(|error| match error.code() {
+            // Its limit was checked before: what is left to be wrong is the cursor.
+            segno::Code::InvalidOption => Refusal::broken_cursor(),
+            _ => self.refused(error),
+        })?;
         let shown = |node: TreeNode| Ok(TreeNode { instance: self.shown(node.instance)?, ..node });
         let nodes = nodes.into_iter().map(shown).collect::<Result<_, Refusal>>()?;
         Ok(TreePage { nodes, next: self.shown_instance(next.as_deref()) })

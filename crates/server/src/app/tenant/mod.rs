@@ -30,7 +30,7 @@ use crate::scope::Scope;
 use crate::streams::StreamPlace;
 use crate::waits::WaitPlace;
 
-pub use calls::CallFound;
+pub use calls::{CallFound, PoolCondition};
 pub use changes::{TenantChange, TenantListener};
 pub use instances::{BulkChange, InstanceFilter, Sent};
 pub use pools::PoolFetch;

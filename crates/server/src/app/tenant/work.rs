@@ -159,9 +159,10 @@ impl Tenant {
         let held = self.opened(lease)?;
         if let Some(pool) = held.pool.as_ref().filter(|_| failure.has_code(THROTTLED)) {
             let retry_after = failure.retry_after_ms.map(Duration::from_millis);
-            let rest = self.resources().pools.throttled(&self.owner(), pool, retry_after).await;
-            let rest = rest.map_err(|error| self.refused(error))?;
-            return self.give_back(&held, Some(rest)).await;
+            let rests = self.resources().pools.throttled(&self.owner(), pool, retry_after).await;
+            rests.map_err(|error| self.refused(error))?;
+            // It is the pool that waits, not the call: once the pool is resumed, the call is handed out at once.
+            return self.give_back(&held, None).await;
         }
         self.answered(&held, self.resources().work.fail(&held.lease, failure).await)
     }

@@ -8,7 +8,7 @@ use segno_actions::hooks::{Hook, HookError, HookName, Route};
 use segno_api::hook as wire;
 use serde_json::{Map, Value};
 
-use super::super::paging::{Page, cut, limit, split};
+use super::super::paging::{Page, cursor, cut, limit, split};
 use super::super::versions::{Expected, expected, version};
 use super::view;
 use crate::app::Tenant;
@@ -22,9 +22,7 @@ use crate::scope::{ScopeParameters, TenantParameter};
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<wire::HookList>, Refusal> {
     let rows = limit(page.limit)?;
-    let after = page.cursor.map(HookName::new).transpose().map_err(|_| {
-        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
-    })?;
+    let after = cursor(page.cursor.as_deref(), |name| HookName::new(name).ok())?;
     let found = tenant.hooks(after.as_ref(), rows + 1).await.map_err(|error| tenant.refused(error))?;
     let (found, next_cursor) = cut(found, rows, |row| match row {
         Listed::Readable(route) => route.name.to_string(),

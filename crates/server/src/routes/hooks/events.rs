@@ -5,7 +5,7 @@ use segno_actions::Listed;
 use segno_actions::hooks::{HookName, ListEvents};
 use segno_api::hook as wire;
 
-use super::super::paging::{Page, cut, limit, split};
+use super::super::paging::{Page, cursor, cut, limit, split};
 use super::view;
 use crate::app::Tenant;
 use crate::extract::{Path, Query};
@@ -41,7 +41,7 @@ async fn events(
     page: Page,
 ) -> Result<Json<wire::HookEventList>, Refusal> {
     let rows = limit(page.limit)?;
-    let after = page.cursor.as_deref().map(|cursor| view::id("cursor", cursor)).transpose()?;
+    let after = cursor(page.cursor.as_deref(), |id| id.parse().ok())?;
     let request = ListEvents { route: route.as_ref(), after, limit: rows + 1 };
     let found = tenant.hook_events(&request).await.map_err(|error| tenant.refused(error))?;
     let (found, next_cursor) = cut(found, rows, |row| match row {

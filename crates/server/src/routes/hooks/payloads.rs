@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use super::super::paging::{limit, split};
+use super::super::paging::{cursor, limit, split};
 use super::view;
 use crate::app::{App, Tenant};
 use crate::extract::{Path, Query};
@@ -60,7 +60,7 @@ pub async fn list(
     let request = ListPayloads {
         since: which.since,
         until: which.until,
-        after: which.cursor.as_deref().map(|cursor| view::id("cursor", cursor)).transpose()?,
+        after: cursor(which.cursor.as_deref(), |id| id.parse().ok())?,
         limit: limit(which.limit.or(Some(DEFAULT_ROWS)))?,
     };
     let page = tenant.payloads(&view::name(&route, &tenant)?, &request).await;

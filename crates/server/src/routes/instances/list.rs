@@ -97,7 +97,5 @@ pub fn decode_cursor(cursor: &str) -> Result<InstanceCursor, Refusal> {
         let (created_at_ms, id) = text.split_once(' ')?;
         Some(InstanceCursor { created_at_ms: created_at_ms.parse().ok()?, instance_id: id.to_owned() })
     });
-    parts.ok_or_else(|| {
-        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
-    })
+    parts.ok_or_else(Refusal::broken_cursor)
 }

@@ -11,7 +11,7 @@ use segno_api::instance::{CustomStatus, Instance, Tree};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::paging::{Page, limit};
+use super::super::paging::{Page, cursor, limit};
 use super::{call, view};
 use crate::access::timestamp;
 use crate::app::Tenant;
@@ -120,9 +120,7 @@ pub async fn executions(
     Query(page): Query<Page>,
 ) -> Result<Json<ExecutionList>, Refusal> {
     let rows = limit(page.limit)?;
-    let before = page.cursor.map(|cursor| cursor.parse::<u64>()).transpose().map_err(|_| {
-        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
-    })?;
+    let before = cursor(page.cursor.as_deref(), |text| text.parse::<u64>().ok())?;
     // One whose start is queued is known, and has no execution yet.
     if tenant.instance(&id).await?.revision == 0 {
         return Ok(Json(ExecutionList { executions: Vec::new(), next_cursor: None }));

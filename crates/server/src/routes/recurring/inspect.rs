@@ -14,7 +14,7 @@ use serde::Deserialize;
 use tokio::sync::Semaphore;
 use utoipa::IntoParams;
 
-use super::super::paging::{Page, cut, limit};
+use super::super::paging::{Page, cursor, cut, limit};
 use super::{fields, view};
 use crate::access::timestamp;
 use crate::app::{App, Tenant};
@@ -62,9 +62,7 @@ pub async fn history(
     Query(page): Query<Page>,
 ) -> Result<Json<RecurringHistory>, Refusal> {
     let rows = limit(page.limit)?;
-    let earlier_than = page.cursor.map(|cursor| cursor.parse::<Timestamp>()).transpose().map_err(|_| {
-        Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before")
-    })?;
+    let earlier_than = cursor(page.cursor.as_deref(), |text| text.parse::<Timestamp>().ok())?;
     let found = tenant.recurring_history(&id, earlier_than, rows + 1).await;
     let found = found.map_err(|error| tenant.refused(error))?;
     let (found, next_cursor) = cut(found, rows, |entry| entry.time.to_string());

@@ -73,7 +73,7 @@ pub async fn list(
 ) -> Result<Json<RecurringList>, Refusal> {
     let rows = limit(query.limit)?;
     let tenant = &tenant;
-    let read = |after: Option<String>| async move {
+    let read = |after: Option<String>, rows| async move {
         let after = match after {
             Some(cursor) => Some(place(tenant, &cursor).await?),
             None => None,
@@ -192,12 +192,10 @@ pub async fn resume(tenant: Tenant, Path(id): Path<String>) -> Result<Json<Recur
 
 /// The place that a cursor is. Earlier versions gave the id of a recurring action.
 async fn place(tenant: &Tenant, cursor: &str) -> Result<Place, Refusal> {
-    let not_ours =
-        || Refusal::field("cursor", "is not one that this server gave; take next_cursor of the page before");
     if let Ok(place) = cursor.parse() {
         return Ok(place);
     }
-    tenant.recurring(cursor).await.ok().and_then(|action| action.place()).ok_or_else(not_ours)
+    tenant.recurring(cursor).await.ok().and_then(|action| action.place()).ok_or_else(Refusal::broken_cursor)
 }
 
 fn whole(tenant: &Tenant, found: Result<Stored, ActionError>) -> Result<Json<RecurringAction>, Refusal> {

@@ -1,0 +1,139 @@
+//! A walk over every listing of the served document: a page has a cursor only if another row follows, and every listing
+//! refuses a broken cursor in the same way.
+//!
+//! A listing that has no rows here fails the walk: give it some in `furnish`.
+
+use std::time::Duration;
+
+use segno::{Context, Failure, Orchestration};
+use segno_api::client::Expected;
+use segno_api::instance::{Restart, StartInstance};
+use segno_api::recurring::RunRecurring;
+use segno_api::work::FetchWork;
+use segno_server::samples;
+use segno_server::settings::Authentication;
+use serde_json::{Value, json};
+
+use crate::stand::{PATIENCE, Stand, greet, json_of, settings};
+
+const PARENT: Orchestration<(), ()> = Orchestration::new("parent");
+const CHILD: Orchestration<(), ()> = Orchestration::new("child");
+
+async fn parent(ctx: Context, (): ()) -> Result<(), Failure> {
+    for _ in 0..3 {
+        ctx.child(CHILD, ()).await?;
+    }
+    Ok(())
+}
+
+async fn child(_ctx: Context, (): ()) -> Result<(), Failure> {
+    Ok(())
+}
+
+/// At least two rows of everything.
+async fn furnish(stand: &Stand) {
+    let (client, http) = (stand.client(), reqwest::Client::new());
+    let family = StartInstance { orchestration: "parent".to_owned(), ..greet("family", "null") };
+    client.start(&family, None, PATIENCE).await.unwrap();
+    client.start(&greet("again", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
+    client.restart("again", &Restart { force: false, new_id: None }).await.unwrap();
+    client.instance("again", PATIENCE).await.unwrap();
+    for name in ["one", "two", "three"] {
+        client.start(&greet(name, r#"{"name":"Ada","wait":true}"#), None, Duration::ZERO).await.unwrap();
+        stand.send_junk(&format!("default/default/{name}"), "junk").await;
+        client
+            .put_function(name, &json_of(&json!({ "executor": "remote" })), Expected::Absent)
+            .await
+            .unwrap();
+        client.fetch_work(&FetchWork::of_pool(name, name, ["echo"])).await.unwrap();
+        let action = json!({ "tool_name": "echo", "next_tick_at": "2999-01-01T00:00:00Z" });
+        client.create_action(&serde_json::from_value(action).unwrap()).await.unwrap();
+        let recurring = json!({ "name": name, "cron_expr": "0 0 1 1 *", "function": "echo" });
+        client.create_recurring(&serde_json::from_value(recurring).unwrap()).await.unwrap();
+        let run = client.run_recurring("one", &RunRecurring { key: Some(name.to_owned()) }).await.unwrap();
+        client.instance(&run.instance.unwrap(), PATIENCE).await.unwrap();
+        let hook = json!({ "verification": "none", "store_only": true });
+        client.put_hook(name, &json_of(&hook), Expected::Absent).await.unwrap();
+        let posted = http.post(stand.url("/v1/hooks/default/one")).body(name);
+        assert!(posted.send().await.unwrap().status().is_success());
+        stand.key(segno_api::key::Role::Viewer, "default", "default").await;
+    }
+    stand.until_dead_letters(&client, 3).await;
+}
+
+/// The listings of the document, as paths of what [`furnish`] has made.
+async fn listings(stand: &Stand) -> Vec<String> {
+    let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        let parameters = item["get"]["parameters"].as_array().cloned().unwrap_or_default();
+        if parameters.iter().any(|parameter| parameter["name"] == "cursor") {
+            let id = match path.as_str() {
+                "/v1/instances/{id}/tree" => "family",
+                "/v1/instances/{id}/executions" => "again",
+                _ => "one",
+            };
+            let path = path.replace("{namespace}", "default").replace("{route}", "one");
+            found.push(path.replace("{id}", id));
+        }
+    }
+    assert!(found.len() >= 16, "{found:?}");
+    found
+}
+
+async fn read(stand: &Stand, path: &str, query: &[(&str, &str)]) -> (u16, Value) {
+    let call = reqwest::Client::new().get(stand.url(path)).query(query).bearer_auth(&stand.admin_key);
+    let answer = call.send().await.unwrap();
+    (answer.status().as_u16(), answer.json().await.unwrap())
+}
+
+/// The rows of a page, those that cannot be read as well.
+fn rows(page: &Value) -> usize {
+    page.as_object().unwrap().values().filter_map(Value::as_array).map(Vec::len).sum()
+}
+
+async fn stand() -> Stand {
+    let registry = samples::registry().orchestration(PARENT, parent).orchestration(CHILD, child);
+    let stand = Stand::with_registry(settings(Authentication::Keys), registry).await;
+    furnish(&stand).await;
+    stand
+}
+
+#[tokio::test]
+async fn a_page_of_any_listing_has_a_cursor_only_if_another_row_follows() {
+    let stand = stand().await;
+    for path in listings(&stand).await {
+        let (status, all) = read(&stand, &path, &[("limit", "1000")]).await;
+        let count = rows(&all);
+        assert!(status == 200 && count >= 2, "{path}: {status} {all}");
+        let (exact, fewer) = (count.to_string(), (count - 1).to_string());
+        let (_, page) = read(&stand, &path, &[("limit", &exact)]).await;
+        assert_eq!((rows(&page), &page["next_cursor"]), (count, &Value::Null), "{path}: {page}");
+        let (_, page) = read(&stand, &path, &[("limit", &fewer)]).await;
+        let cursor = page["next_cursor"].as_str().unwrap_or_else(|| panic!("{path}: {page}")).to_owned();
+        assert_eq!(rows(&page), count - 1, "{path}: {page}");
+        let (status, rest) = read(&stand, &path, &[("limit", &fewer), ("cursor", &cursor)]).await;
+        assert_eq!((status, rows(&rest), &rest["next_cursor"]), (200, 1, &Value::Null), "{path}: {rest}");
+    }
+}
+
+#[tokio::test]
+async fn every_listing_refuses_a_broken_cursor_in_the_same_way() {
+    let stand = stand().await;
+    let mut told = Vec::new();
+    for path in listings(&stand).await {
+        for cursor in ["", "???", "no cursor!", "\u{0}", "/../one"] {
+            let (status, problem) = read(&stand, &path, &[("cursor", cursor)]).await;
+            let (code, errors) =
+                (problem["code"].as_str().unwrap_or_default(), problem["errors"].to_string());
+            let answer = (status, code.to_owned(), errors);
+            if told.is_empty() {
+                told.push(answer.clone());
+            }
+            assert_eq!(answer, told[0], "{path}?cursor={cursor:?}: {problem}");
+        }
+    }
+    let (status, code, errors) = &told[0];
+    assert_eq!((*status, code.as_str()), (400, "invalid-request"));
+    assert!(errors.contains("is not one that this server gave"), "{errors}");
+}

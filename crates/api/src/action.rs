@@ -155,7 +155,7 @@ pub struct CreateAction {
     /// The orchestration to start, in place of a function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orchestration: Option<String>,
-    /// Input of the function or orchestration; an empty object without it.
+    /// Input of the function or orchestration; `null` without it.
     #[serde(default, alias = "input", skip_serializing_if = "Option::is_none")]
     pub tool_input: Option<Json>,
     /// When it is due; at once without it.

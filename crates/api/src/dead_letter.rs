@@ -33,7 +33,8 @@ pub struct DeadLetter {
     /// The execution of the instance, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution: Option<u64>,
-    /// Name of the activity or function, or what the message was: `signal approved`.
+    /// Name of the activity, function or orchestration, or what the message was: `signal approved`. Absent for messages in
+    /// lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Why.

@@ -85,7 +85,7 @@ pub struct StartInstance {
     /// Id of the instance; a new one without it. With an id a start can be repeated safely.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// Input.
+    /// Input; `null` without it.
     #[serde(default = "Json::null")]
     pub input: Json,
     /// Labels to find it by.
@@ -146,6 +146,9 @@ pub struct Instance {
     pub parent: Option<String>,
     /// When it was created.
     pub created_at: Timestamp,
+    /// When its delayed start is due, while it is pending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_at: Option<Timestamp>,
     /// When something was last committed for it.
     pub updated_at: Timestamp,
     /// When it ended.
@@ -426,8 +429,12 @@ pub struct Bulk {
 pub struct BulkResult {
     /// Instances that matched, up to the limit.
     pub matched: usize,
-    /// Instances that were changed; 0 in a dry run. The others had ended or vanished meanwhile.
+    /// Instances that were changed; 0 in a dry run. The others cannot be: they have ended, still run, are children, or vanished
+    /// meanwhile.
     pub changed: usize,
+    /// Of a dry run: instances that would be changed, as they are now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub would_change: Option<usize>,
     /// Give this as `cursor` to go on; absent when no more match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

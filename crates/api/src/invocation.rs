@@ -20,7 +20,7 @@ pub struct Invoke {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "cloud-01")]
     pub pool: Option<String>,
-    /// Its input.
+    /// Its input; `null` without it.
     #[serde(default = "Json::null")]
     pub input: Json,
     /// The caller's name for this call: the same key is the same call, however often it is made. Without it, the

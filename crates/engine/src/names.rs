@@ -30,6 +30,10 @@ pub(crate) fn check_version(version: &str) -> Result<semver::Version, Error> {
 /// cannot set them.
 pub const RESERVED_LABEL_PREFIX: &str = "segno.";
 
+/// Label of an instance whose start lies ahead: when that is, in Unix milliseconds. The queue has the start itself, which nothing
+/// but its turn reads.
+pub(crate) const START_AT_LABEL: &str = "segno.start_at";
+
 /// Whether a label is one that only Segno itself sets.
 pub fn is_reserved_label(key: &str) -> bool {
     key.starts_with(RESERVED_LABEL_PREFIX)

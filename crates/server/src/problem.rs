@@ -217,7 +217,7 @@ impl Refusal {
     /// An error of the catalogue of functions, told in the caller's ids.
     pub fn from_function(error: &FunctionError, scope: &Scope) -> Self {
         if *error == FunctionError::Busy {
-            let reason = "too many inputs of this tenant wait to be checked against their schemas";
+            let reason = "too much work of this tenant waits for a thread: checks of inputs, large templates, previews";
             return Self::unavailable(reason, operation::effect());
         }
         let status = match error.kind() {

@@ -6,8 +6,7 @@ use async_trait::async_trait;
 use segno::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
     InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, QueuedActivity, QueuedWork, ScheduledActivityIdentifier, StoredEvent,
-    SystemMetrics,
+    PruneResult, QueueDepths, QueuedActivity, StoredEvent, SystemMetrics,
 };
 
 use crate::instance_row::InstanceRow;
@@ -125,16 +124,8 @@ impl ProviderAdmin for EmbeddedStore {
         self.core().look("queued_start_ms", read).await
     }
 
-    async fn queued_activity(
-        &self,
-        activity: &ScheduledActivityIdentifier,
-    ) -> Result<Option<QueuedWork>, ProviderError> {
-        // As with the depths: durable first, and then at this moment.
-        self.core().look("queued_activity", |_, _| Ok(())).await?;
-        Ok(self.core().change(|state, _| state.work.queued(activity)))
-    }
-
     async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {
+        // As with the depths: durable first, and then at this moment.
         self.core().look("queued_activities", |_, _| Ok(())).await?;
         Ok(self.core().change(|state, _| state.work.of_instance(instance)))
     }

@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use segno::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
     InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, LockToken, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork,
-    ScheduledActivityIdentifier, StoredEvent, SystemMetrics,
+    PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork, StoredEvent,
+    SystemMetrics,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -270,26 +270,6 @@ impl ProviderAdmin for PostgresStore {
         );
         let rows = self.core().rows("queued_start_ms", &sql, &[(&instance, Type::TEXT)]).await?;
         rows.first().map(|row| get(row, 0).map(unsigned)).transpose()
-    }
-
-    async fn queued_activity(
-        &self,
-        activity: &ScheduledActivityIdentifier,
-    ) -> Result<Option<QueuedWork>, ProviderError> {
-        let schema = self.core().schema();
-        let columns = queued_columns(schema);
-        let sql = format!(
-            "SELECT {columns} FROM {schema}.activity a
-              WHERE a.instance_id = $1 AND a.execution_id = $2 AND a.activity_id = $3 ORDER BY a.id DESC LIMIT 1"
-        );
-        let (execution_id, activity_id) = (bits(activity.execution_id), bits(activity.activity_id));
-        let parameters = [
-            (&activity.instance as _, Type::TEXT),
-            (&execution_id as _, Type::INT8),
-            (&activity_id as _, Type::INT8),
-        ];
-        let rows = self.core().rows("queued_activity", &sql, &parameters).await?;
-        rows.first().map(queued_work).transpose()
     }
 
     async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {

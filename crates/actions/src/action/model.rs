@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use segno::Payload;
+use segno::limits::MAX_TIMER;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -101,6 +102,11 @@ impl TryFrom<StoredStatus> for ActionStatus {
 }
 
 impl ActionStatus {
+    /// Whether it waits for its time.
+    pub fn is_pending(&self) -> bool {
+        *self == ActionStatus::Pending
+    }
+
     /// The name, as in JSON and in filters.
     pub fn name(&self) -> &'static str {
         match self {
@@ -174,7 +180,7 @@ impl Action {
             label: label.to_owned(),
             tool_name: tool_name.to_owned(),
             orchestration: None,
-            tool_input: Payload::from_json("{}").expect("an empty object is JSON"),
+            tool_input: Payload::null(),
             trigger,
             status: ActionStatus::Pending,
             recurrence: None,
@@ -210,7 +216,11 @@ impl Action {
         }
         match self.recurrence {
             Some(recurrence) if recurrence.as_secs() == 0 || recurrence.subsec_nanos() != 0 => {
-                Err(ActionError::invalid("recurrence", "must be whole seconds, at least one"))
+                Err(ActionError::invalid("recurrence_secs", "must be whole seconds, at least one"))
+            }
+            Some(recurrence) if recurrence > MAX_TIMER => {
+                let problem = format!("must be at most {}, which is ten years", MAX_TIMER.as_secs());
+                Err(ActionError::invalid("recurrence_secs", problem))
             }
             _ => Ok(()),
         }
@@ -313,7 +323,7 @@ mod tests {
             "id": "00000000-0000-0000-0000-000000000007",
             "label": "my-svc",
             "tool_name": "quality-check",
-            "tool_input": {},
+            "tool_input": null,
             "trigger": {"type": "scheduled", "next_tick_at": "2026-02-10T14:00:00Z"},
             "status": {"type": "completed", "result": {"ok": true}},
             "recurrence": 90,
@@ -361,8 +371,10 @@ mod tests {
             (Box::new(|a: &mut Action| a.label = " ".to_owned()) as Box<dyn Fn(&mut Action)>, "label"),
             (Box::new(|a| a.label = "x".repeat(300)), "label"),
             (Box::new(|a| a.tool_name = "../x".to_owned()), "tool_name"),
-            (Box::new(|a| a.recurrence = Some(Duration::from_millis(1_500))), "recurrence"),
-            (Box::new(|a| a.recurrence = Some(Duration::ZERO)), "recurrence"),
+            (Box::new(|a| a.recurrence = Some(Duration::from_millis(1_500))), "recurrence_secs"),
+            (Box::new(|a| a.recurrence = Some(Duration::ZERO)), "recurrence_secs"),
+            (Box::new(|a| a.recurrence = Some(MAX_TIMER + Duration::from_secs(1))), "recurrence_secs"),
+            (Box::new(|a| a.recurrence = Some(Duration::from_secs(u64::MAX))), "recurrence_secs"),
         ] {
             let mut action = action();
             assert_eq!(action.check(), Ok(()));

@@ -62,9 +62,10 @@ pub enum FunctionError {
         /// Which limit it would break.
         problem: String,
     },
-    /// Too many inputs and schemas of the tenant wait to be checked.
+    /// Too much work of the tenant waits for a thread.
     #[error(
-        "too many inputs of this tenant wait to be checked against their schemas; try again in a moment [unavailable]"
+        "too much work of this tenant waits for a thread (checks of inputs, large templates, previews); try again in a \
+         moment [unavailable]"
     )]
     Busy,
     /// There is no such function.

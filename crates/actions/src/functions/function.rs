@@ -243,7 +243,8 @@ fn secrets_in<'a>(
     secrets.map(|(name, secret)| (format!("{field}.{name}"), secret)).collect()
 }
 
-/// What bounds the attempts of a call, in a declaration and in a request.
+/// What bounds the attempts of a call, in a declaration, in a request, and in a pool.
+#[derive(Default)]
 pub(crate) struct CallLimits<'a> {
     pub(crate) retry: Option<&'a RetryPolicy>,
     pub(crate) timeout: Option<HumanDuration>,
@@ -252,7 +253,19 @@ pub(crate) struct CallLimits<'a> {
 }
 
 impl CallLimits<'_> {
+    /// Checks them for what has an executor.
     pub(crate) fn check(&self, executor: &Executor) -> Result<(), (&'static str, String)> {
+        self.check_values()?;
+        let silent = matches!(executor, Executor::Process(_) | Executor::Http(_));
+        if silent && self.heartbeat_timeout.is_some() {
+            let problem = format!("the executor {:?} gives no heartbeats; use timeout", executor.name());
+            return Err(("heartbeat_timeout", problem));
+        }
+        Ok(())
+    }
+
+    /// Checks them for what is run elsewhere.
+    pub(crate) fn check_values(&self) -> Result<(), (&'static str, String)> {
         self.retry.map_or(Ok(()), RetryPolicy::check)?;
         let durations = [
             ("timeout", self.timeout),
@@ -266,11 +279,6 @@ impl CallLimits<'_> {
                     "nothing is done in no time; write a duration such as \"30s\"".to_owned(),
                 ));
             }
-        }
-        let silent = matches!(executor, Executor::Process(_) | Executor::Http(_));
-        if silent && self.heartbeat_timeout.is_some() {
-            let problem = format!("the executor {:?} gives no heartbeats; use timeout", executor.name());
-            return Err(("heartbeat_timeout", problem));
         }
         Ok(())
     }

@@ -9,6 +9,7 @@
 //! | `names.rs`, `duration.rs`, `secret.rs`, `schema.rs` | what declarations are made of |
 //! | `rust.rs`, `process/`, `http/`, `remote.rs` | the executors, with their settings |
 //! | `push.rs` | handing a call to the URL of a worker elsewhere |
+//! | `compute.rs` | CPU-bound work of tenants beside the threads that serve |
 //! | `catalogue.rs`, `builder.rs`, `stored.rs`, `policy.rs` | which functions there are: configured ones, stored ones, and what stored ones may do |
 //! | `invocation.rs`, `prepare.rs` | a call that is ready to be started, and how a request becomes one |
 //! | `invoke.rs` | the orchestration `invoke` and the activity `function` |
@@ -21,6 +22,7 @@
 mod begun;
 mod builder;
 mod catalogue;
+mod compute;
 mod duration;
 mod error;
 mod function;
@@ -45,8 +47,10 @@ mod stored;
 pub use begun::RECOVERED;
 pub use builder::FunctionsBuilder;
 pub use catalogue::{Functions, Origin, VersionedFunction};
+pub use compute::compute;
 pub use duration::HumanDuration;
 pub use error::FunctionError;
+pub(crate) use function::CallLimits;
 pub use function::{Executor, Function, RetryPolicy};
 pub(crate) use invocation::keyed_id;
 pub use invocation::{

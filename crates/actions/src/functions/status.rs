@@ -8,7 +8,7 @@ use std::sync::Arc;
 use segno::client::Instance;
 use segno::event::{Event, EventKind, Started};
 use segno::limits::MAX_PAGE_ROWS;
-use segno::store::{HistoryQuery, QueuedWork, ScheduledActivityIdentifier};
+use segno::store::{HistoryQuery, QueuedWork};
 use segno::work::LastProgress;
 use segno::{Client, Failure};
 
@@ -115,12 +115,10 @@ pub async fn call_status(client: &Client, instance: &Instance) -> Result<Option<
     let Ok(invocation) = started.input.decode::<Invocation>() else { return Ok(None) };
     let (mut queued, mut progress) = (None, None);
     if let Some(event_id) = recorded.scheduled.filter(|_| !recorded.is_answered) {
-        let activity = ScheduledActivityIdentifier {
-            instance: instance.id.clone(),
-            execution_id: instance.execution_id,
-            activity_id: event_id,
-        };
-        queued = client.queued_activity(&activity).await?;
+        let named = (instance.execution_id, event_id);
+        let mut activities = client.queued_activities(&instance.id).await?;
+        activities.retain(|activity| (activity.execution_id, activity.activity_id) == named);
+        queued = activities.pop().map(|activity| activity.work);
         progress = client.activity_progress(&started.idempotency_key(event_id)).await?;
     }
     Ok(Some(CallStatus {

@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::error::HookError;
 use super::incoming::NAMES;
 use super::limits::{
-    DEFAULT_DEDUP_WINDOW, MAX_CONTENT_TYPES, MAX_HOOK_BYTES, MAX_KEPT_HEADERS, MAX_RETENTION,
+    CONDITION_BYTES_PER_FILTER, DEFAULT_DEDUP_WINDOW, MAX_CONTENT_TYPES, MAX_HOOK_BYTES,
+    MAX_INLINE_TEMPLATE_BYTES, MAX_KEPT_HEADERS, MAX_RETENTION,
 };
 use super::verification::Verification;
 use crate::functions::limits::MAX_DESCRIPTION_BYTES;
@@ -94,6 +95,16 @@ fn default_window() -> HumanDuration {
 }
 
 impl Hook {
+    /// Whether what is made of so many bytes is so little work that the thread that serves the request may do it.
+    pub(super) fn is_quick_for(&self, bytes: usize) -> bool {
+        let key = self.dedup.as_ref().and_then(|dedup| dedup.key.as_ref());
+        let condition = self.filter.as_ref().map_or(0, |filter| filter.source().len());
+        let filters = self.input.filter_count()
+            + key.map_or(0, Template::filter_count)
+            + condition / CONDITION_BYTES_PER_FILTER;
+        filters.saturating_mul(bytes) <= MAX_INLINE_TEMPLATE_BYTES
+    }
+
     /// A route that keeps what comes in and calls nothing.
     pub fn storing(verification: Verification) -> Self {
         Hook {
@@ -279,6 +290,26 @@ mod tests {
         let hook: Hook = serde_json::from_value(declaration).map_err(|error| error.to_string())?;
         hook.check().map_err(|error| error.to_string())?;
         Ok(hook)
+    }
+
+    #[test]
+    fn only_filters_times_bytes_make_a_hook_slow() {
+        let quick = |declaration: Value, bytes: usize| {
+            let mut whole = json!({ "function": "f", "verification": "none" });
+            for (name, value) in declaration.as_object().unwrap() {
+                whole[name] = value.clone();
+            }
+            serde_json::from_value::<Hook>(whole).unwrap().is_quick_for(bytes)
+        };
+        let plain = json!({ "input": { "a": "{{payload.a}}", "b": ["{{payload.b}}"] } });
+        assert!(quick(plain, usize::MAX), "what is only copied is bounded by its result");
+        let filters = json!({ "input": { "a": ["{{payload | json}}".repeat(200)] } });
+        assert!(quick(filters.clone(), 1_000) && !quick(filters, 10_000));
+        let key = json!({ "dedup": { "key": "{{payload.id | lower | upper}}" } });
+        assert!(quick(key.clone(), MAX_INLINE_TEMPLATE_BYTES / 2) && !quick(key, MAX_INLINE_TEMPLATE_BYTES));
+        let condition =
+            json!({ "filter": "payload.action in [\"opened\", \"closed\"] and payload.draft == false" });
+        assert!(quick(condition.clone(), 10_000) && !quick(condition, 1_000_000));
     }
 
     #[test]

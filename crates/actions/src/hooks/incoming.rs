@@ -82,6 +82,13 @@ impl Incoming {
         self.headers.all("content-type").first().map(String::as_str)
     }
 
+    /// Bytes that templates may see of it.
+    pub(super) fn seen_bytes(&self) -> usize {
+        let headers = self.headers.values.values().flatten().map(String::len).sum::<usize>();
+        let params = self.params.iter().map(|(name, value)| name.len() + value.len()).sum::<usize>();
+        self.body.len() + headers + params
+    }
+
     /// The headers of these names, several values of one joined as HTTP has it.
     pub(super) fn kept_headers(&self, names: &BTreeSet<&str>) -> BTreeMap<String, String> {
         let kept = names.iter().filter_map(|name| match self.headers.all(name) {

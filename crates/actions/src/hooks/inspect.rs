@@ -12,7 +12,7 @@ use super::id::just_before;
 use super::payload::Payload;
 use super::receive::Accepted;
 use super::records::{BODY, EVENT, PAYLOAD, decode, payload_id, payload_prefix, put, uuid_of};
-use crate::functions::{HookName, Scope};
+use crate::functions::{HookName, Scope, compute};
 use crate::listed::Listed;
 use crate::moment::due_ms;
 
@@ -150,7 +150,15 @@ impl Hooks {
             if payload.actions.contains(&action_id) {
                 return Ok(Accepted { id, outcome });
             }
-            let input = input_of(&route.hook, &payload.seen(scope, &body))?;
+            let input = match route.hook.is_quick_for(body.len()) {
+                true => input_of(&route.hook, &payload.seen(scope, &body))?,
+                false => {
+                    let (hook, payload, body) = (route.hook.clone(), payload.clone(), body.clone());
+                    let owner = scope.clone();
+                    let work = move || input_of(&hook, &payload.seen(&owner, &body));
+                    compute(scope, work).await??
+                }
+            };
             let action = self.action_of(&payload, &target, (action_id, input), &body);
             payload.remember(action_id);
             let life = record.expires_at_ms.map(|at_ms| {

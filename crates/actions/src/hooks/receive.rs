@@ -14,6 +14,7 @@ use super::payload::Payload;
 use super::records::{BODY, KEY, PAYLOAD, decode, key_id, payload_id, put, put_bytes};
 use super::verify::Unverified;
 use crate::action::{Action, ActionTrigger, OnRestart};
+use crate::functions::compute;
 use crate::moment::timestamp;
 use crate::target::Target;
 
@@ -143,7 +144,14 @@ impl Hooks {
 
     async fn accept(&self, route: &Route, incoming: &Incoming) -> Result<Accepted, HookError> {
         for _ in 0..MAX_TRIES {
-            let (accepted, writes, key) = self.planned(route, incoming)?;
+            let (accepted, writes, key) = match route.hook.is_quick_for(incoming.seen_bytes()) {
+                true => self.planned(route, incoming)?,
+                false => {
+                    let (hooks, route, incoming) = (self.clone(), route.clone(), incoming.clone());
+                    let scope = route.scope.clone();
+                    compute(&scope, move || hooks.planned(&route, &incoming)).await??
+                }
+            };
             match self.inner.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
                 Ok(_) => {
                     self.inner.log.stored(&route.scope);

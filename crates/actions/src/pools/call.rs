@@ -5,8 +5,8 @@ use segno::{Payload, Retry};
 use super::catalogue::Pools;
 use super::pool::Transport;
 use crate::functions::{
-    CallName, FunctionError, Functions, HumanDuration, Invocation, InvokeRequest, PoolName, RetryPolicy,
-    Route, Scope,
+    CallLimits, CallName, FunctionError, Functions, HumanDuration, Invocation, InvokeRequest, PoolName,
+    RetryPolicy, Route, Scope,
 };
 
 /// A wish to run a function of a pool. The pool decides where it is run.
@@ -81,7 +81,13 @@ impl Pools {
 }
 
 fn queued(scope: &Scope, call: PoolCall) -> Result<Invocation, FunctionError> {
-    call.check().map_err(|(field, problem)| FunctionError::InvalidInvocation { field, problem })?;
+    let limits = CallLimits {
+        retry: call.retry.as_ref(),
+        timeout: call.timeout,
+        deadline: call.deadline,
+        heartbeat_timeout: call.heartbeat_timeout,
+    };
+    limits.check_values().map_err(|(field, problem)| FunctionError::InvalidInvocation { field, problem })?;
     let as_ms = |duration: Option<HumanDuration>| duration.map(HumanDuration::as_ms);
     Ok(Invocation {
         namespace: scope.namespace.clone(),
@@ -96,21 +102,4 @@ fn queued(scope: &Scope, call: PoolCall) -> Result<Invocation, FunctionError> {
         gives_up_when_lost: false,
         settle: None,
     })
-}
-
-impl PoolCall {
-    fn check(&self) -> Result<(), (&'static str, String)> {
-        self.retry.as_ref().map_or(Ok(()), RetryPolicy::check)?;
-        let durations = [
-            ("timeout", self.timeout),
-            ("deadline", self.deadline),
-            ("heartbeat_timeout", self.heartbeat_timeout),
-        ];
-        match durations.iter().find(|(_, duration)| duration.is_some_and(|duration| duration.as_ms() == 0)) {
-            Some((field, _)) => {
-                Err((field, "nothing is done in no time; write a duration such as \"30s\"".to_owned()))
-            }
-            None => Ok(()),
-        }
-    }
 }

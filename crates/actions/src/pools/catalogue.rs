@@ -10,6 +10,7 @@ use segno::clock::{Clock, SystemClock, duration_ms};
 use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
 
 use super::admission::Admission;
+use super::combine::{Combiner, Standing, Waiting};
 use super::pool::{AllowList, Pool, Transport};
 use super::stored::{Announced, POOL_KIND, POOL_STATE_KIND, Pause, PoolState, decode, record_id, write};
 use crate::functions::limits::{MAX_ANNOUNCED_POOLS, MAX_PAUSE_REASON_BYTES, MAX_POOL_FUNCTIONS};
@@ -71,6 +72,7 @@ pub struct Pools {
     configured: Arc<BTreeMap<PoolName, Pool>>,
     found: Cache<FoundPool>,
     states: Cache<PoolState>,
+    combiner: Combiner,
 }
 
 impl Pools {
@@ -91,7 +93,14 @@ impl Pools {
             }
         }
         let (found, states) = (Cache::default(), Cache::default());
-        Ok(Pools { store, clock: SystemClock::shared(), configured: Arc::new(configured), found, states })
+        Ok(Pools {
+            store,
+            clock: SystemClock::shared(),
+            configured: Arc::new(configured),
+            found,
+            states,
+            combiner: Combiner::default(),
+        })
     }
 
     /// Another clock.
@@ -319,10 +328,37 @@ impl Pools {
         wanted: usize,
     ) -> Result<Admission, FunctionError> {
         let rate = self.configured.get(name).and_then(|pool| pool.calls_per_second);
+        let desk = self.combiner.desk(&record_id(scope, name));
+        loop {
+            let mut request = desk.request(wanted);
+            let _deciding = desk.lock().await;
+            match request.standing() {
+                Standing::Answered(answer) => return answer,
+                Standing::Lost => continue,
+                Standing::Open => self.decide(scope, name, (desk.take(), rate)).await,
+            }
+            if let Standing::Answered(answer) = request.standing() {
+                return answer;
+            }
+        }
+    }
+
+    /// Answers requests for calls of a pool by one change of its state.
+    async fn decide(&self, scope: &Scope, name: &PoolName, (waiting, rate): (Vec<Waiting>, Option<f64>)) {
         let now_ms = self.clock.now_ms();
-        let mut admission = Admission { calls: 0, again_at_ms: None };
-        self.change(scope, name, |state| admission = state.admit(wanted, rate, now_ms)).await?;
-        Ok(admission)
+        let mut admissions = Vec::new();
+        let admit = |state: &mut PoolState| {
+            let admit = |request: &Waiting| state.admit(request.wanted, rate, now_ms);
+            admissions = waiting.iter().map(admit).collect();
+        };
+        match self.change(scope, name, admit).await {
+            Ok(_) => {
+                for (request, admission) in waiting.into_iter().zip(admissions) {
+                    request.answer(Ok(admission));
+                }
+            }
+            Err(error) => waiting.into_iter().for_each(|request| request.answer(Err(error.clone()))),
+        }
     }
 
     /// Notes that a worker of a pool was throttled, and says for how long the pool rests.

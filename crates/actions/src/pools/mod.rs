@@ -10,6 +10,7 @@
 //! | `stored.rs` | pools that workers have announced, and the state of pools: paused, throttled, how fast |
 //! | `catalogue.rs` | [`Pools`]: finding, announcing, pausing |
 //! | `admission.rs` | how many calls may be handed out now: a pure function of the state |
+//! | `combine.rs` | admissions of one node and pool that share a commit |
 //! | `call.rs` | a call through a pool, ready to be started |
 //! | `rooms.rs` | the door for other rooms: starting, checking and cancelling calls under reserved ids |
 //! | `reserved.rs` | ids that callers cannot take |
@@ -17,6 +18,7 @@
 mod admission;
 mod call;
 mod catalogue;
+mod combine;
 mod pool;
 mod reserved;
 mod rooms;

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::functions::limits::{MAX_POOL_CALLS_PER_SECOND, MAX_POOL_FUNCTIONS};
-use crate::functions::{CallName, FunctionError, HumanDuration};
+use crate::functions::{CallLimits, CallName, FunctionError, HumanDuration};
 
 /// How the calls of a pool reach what runs them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -79,13 +79,8 @@ impl Pool {
                 return wrong("calls_per_second", problem);
             }
         }
-        if self.timeout.is_some_and(|timeout| timeout.as_ms() == 0) {
-            return wrong(
-                "timeout",
-                "nothing is done in no time; write a duration such as \"30s\"".to_owned(),
-            );
-        }
-        Ok(())
+        let limits = CallLimits { timeout: self.timeout, ..CallLimits::default() };
+        limits.check_values().map_err(|(field, problem)| FunctionError::invalid_pool(field, problem))
     }
 }
 

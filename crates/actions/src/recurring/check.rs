@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use segno::clock::duration_ms;
 use segno::{RESERVED_LABEL_PREFIX, is_reserved_label};
 
 use super::model::RecurringAction;
@@ -58,8 +59,9 @@ impl RecurringAction {
         match schedule.smallest_gap() {
             Some(gap) if gap < options.min_interval => {
                 let problem = format!(
-                    "two occurrences are {gap:?} apart; they must be at least {:?} apart (actions.min_interval_seconds)",
-                    options.min_interval
+                    "two occurrences are {} apart; they must be at least {} apart (actions.min_interval_seconds)",
+                    HumanDuration::from_millis(duration_ms(gap)),
+                    HumanDuration::from_millis(duration_ms(options.min_interval))
                 );
                 Err(ActionError::invalid(field, problem))
             }

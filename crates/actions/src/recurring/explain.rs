@@ -1,6 +1,7 @@
 //! Why something did or did not run.
 
 use jiff::{SignedDuration, Timestamp};
+use segno::clock::duration_ms;
 use segno::store::ListRecords;
 
 use super::book::RecurringActions;
@@ -9,10 +10,11 @@ use super::history::{Decision, HistoryEntry, Outcome, SkipReason};
 use super::model::RecurringAction;
 use super::record::{RECURRING_HISTORY_KIND, decode_history, history_id, history_prefix};
 use crate::action::ActionError;
-use crate::functions::Scope;
+use crate::functions::{HumanDuration, Scope};
 use crate::schedule::Schedule;
 
-/// Why a recurring action did or did not run at a time.
+/// Why a recurring action did or did not run at a time. Its text has no times in it: they are fields, so that readers show them
+/// in their own zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Explanation {
     /// The time that was asked for.
@@ -21,8 +23,31 @@ pub struct Explanation {
     pub runs: bool,
     /// Why, for people.
     pub text: String,
+    /// The next occurrence after it that will run; `None` when there is none, or the action is paused without an end.
+    pub next: Option<Timestamp>,
+    /// Since when the action is paused, if that is why.
+    pub paused_at: Option<Timestamp>,
+    /// When the action goes on by itself, if that is known and it is paused.
+    pub resumes_at: Option<Timestamp>,
+    /// When the action was created, if it did not exist at that time.
+    pub created_at: Option<Timestamp>,
     /// What is written down about it.
     pub entry: Option<HistoryEntry>,
+}
+
+impl Explanation {
+    fn new(time: Timestamp, (runs, text): (bool, String)) -> Self {
+        Explanation {
+            time,
+            runs,
+            text,
+            next: None,
+            paused_at: None,
+            resumes_at: None,
+            created_at: None,
+            entry: None,
+        }
+    }
 }
 
 impl RecurringActions {
@@ -37,21 +62,23 @@ impl RecurringActions {
         time: Timestamp,
     ) -> Result<Explanation, ActionError> {
         let action = self.read(scope, id).await?.action;
-        let entry = self.entry_about(&action, time).await?;
-        if let Some(entry) = entry.clone().filter(|entry| entry.time == time) {
-            let (runs, text) = told(&entry);
-            return Ok(Explanation { time, runs, text, entry: Some(entry) });
-        }
         let schedule = self.schedule_of(&action)?;
+        let entry = self.entry_about(&action, time).await?;
         // A stretch is about the occurrences in it, not about the time between them.
-        let is_occurrence = schedule.count_with_excluded(time, just_after(time), 1) > 0;
-        if let Some(entry) = entry.filter(|_| is_occurrence) {
-            // A stretch of missed or paused occurrences can have days in it that the calendar leaves out anyway.
-            let (runs, text) = left_out(&schedule, time).map_or_else(|| told(&entry), |text| (false, text));
-            return Ok(Explanation { time, runs, text, entry: Some(entry) });
-        }
-        let (runs, text) = self.reason(&action, &schedule, time);
-        Ok(Explanation { time, runs, text, entry: None })
+        let is_about = |entry: &HistoryEntry| {
+            entry.time == time || schedule.count_with_excluded(time, just_after(time), 1) > 0
+        };
+        let explained = match entry.filter(is_about) {
+            Some(entry) => {
+                // A stretch of missed or paused occurrences can have days in it that the calendar leaves out anyway.
+                let text = left_out(&schedule, time).filter(|_| entry.time != time);
+                let reason = text.map_or_else(|| told(&entry), |text| (false, text));
+                Explanation { entry: Some(entry), ..Explanation::new(time, reason) }
+            }
+            None => self.reason(&action, &schedule, time),
+        };
+        let next = next_after(&action, &schedule, time.max(self.now()));
+        Ok(Explanation { next, ..explained })
     }
 
     /// What is written down about an occurrence, by itself or in a stretch that began before it.
@@ -76,44 +103,61 @@ impl RecurringActions {
         Ok(entry.filter(|entry| entry.time == time || (entry.covers(time) && !is_open)))
     }
 
-    fn reason(&self, action: &RecurringAction, schedule: &Schedule, time: Timestamp) -> (bool, String) {
-        let now = self.now();
+    fn reason(&self, action: &RecurringAction, schedule: &Schedule, time: Timestamp) -> Explanation {
+        let no = |text: String| Explanation::new(time, (false, text));
         if let Some(text) = left_out(schedule, time) {
-            return (false, text);
+            return no(text);
         }
         let here = schedule.next_after(before(time));
         let Some(here) = here.filter(|here| here.time == time) else {
-            let next = schedule.next_after(time);
-            let next = next.map_or("none".to_owned(), |next| next.time.to_string());
-            return (
-                false,
-                format!("the schedule has no occurrence at {time}; the next one after it is {next}"),
-            );
+            return no("the schedule has no occurrence then".to_owned());
         };
         let note = here.note.map(|note| format!(" ({note})")).unwrap_or_default();
         if time < action.created_at {
-            return (false, format!("it did not exist then: it was created at {}", action.created_at));
-        }
-        if !action.enabled && action.paused_at.is_none_or(|since| since <= time) {
-            let why = action.disabled_reason.as_deref().or(action.pause_note.as_deref());
-            let since = action.paused_at.map(|at| format!(" since {at}")).unwrap_or_default();
-            let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-            return (false, format!("it is paused or has ended{since}{why}"));
-        }
-        if action.next_execution_at.is_some_and(|next| next <= time) {
-            return match time > now {
-                true => (true, format!("it will run then{note}")),
-                false => (true, format!("it is due and about to be fired{note}")),
+            let created_at = Some(action.created_at);
+            return Explanation {
+                created_at,
+                ..no("it did not exist then: it was created later".to_owned())
             };
         }
-        let kept = self.options.keep_history;
-        (
-            false,
-            format!(
-                "nothing is known of it: the schedule was another one then, or it is longer ago than history is kept ({kept:?})"
-            ),
-        )
+        if !action.enabled && action.paused_at.is_none_or(|since| since <= time) {
+            return paused(action, &note, time);
+        }
+        if action.next_execution_at.is_some_and(|next| next <= time) {
+            let text = match time > self.now() {
+                true => format!("it will run then{note}"),
+                false => format!("it is due and about to be fired{note}"),
+            };
+            return Explanation::new(time, (true, text));
+        }
+        let kept = HumanDuration::from_millis(duration_ms(self.options.keep_history));
+        no(format!(
+            "nothing is known of it: the schedule was another one then, or it is longer ago than history is kept ({kept})"
+        ))
     }
+}
+
+/// Why an occurrence of an action that is paused or disabled does not run, or that it does because the pause is over by then.
+fn paused(action: &RecurringAction, note: &str, time: Timestamp) -> Explanation {
+    let (paused_at, resumes_at) = (action.paused_at, action.resumes_at);
+    // What is due at the very moment of going on belongs to the pause.
+    if resumes_at.is_some_and(|at| at < time) {
+        let text = format!("it will run then: it is paused, and goes on by itself before{note}");
+        return Explanation { paused_at, resumes_at, ..Explanation::new(time, (true, text)) };
+    }
+    let state = if paused_at.is_some() { "it is paused then" } else { "it is disabled" };
+    let why = action.disabled_reason.as_deref().or(action.pause_note.as_deref());
+    let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+    Explanation { paused_at, resumes_at, ..Explanation::new(time, (false, format!("{state}{why}"))) }
+}
+
+/// The next occurrence after a time that will run, as far as that is known.
+fn next_after(action: &RecurringAction, schedule: &Schedule, time: Timestamp) -> Option<Timestamp> {
+    let from = match action.enabled {
+        true => time,
+        false => action.resumes_at?.max(time),
+    };
+    schedule.next_after(from).map(|next| next.time)
 }
 
 fn just_after(time: Timestamp) -> Timestamp {
@@ -138,7 +182,7 @@ fn told(entry: &HistoryEntry) -> (bool, String) {
                 Some(Outcome::Failed) => "failed",
                 Some(Outcome::Cancelled) => "was cancelled",
             };
-            (true, format!("it was fired at {}{note} and {end}{detail}", entry.decided_at))
+            (true, format!("it was fired{note} and {end}{detail}"))
         }
         (Decision::Buffered, _) => (true, "it waits for the end of the run before it".to_owned()),
         (Decision::Refused, _) => (false, format!("its call could not be made{detail}")),

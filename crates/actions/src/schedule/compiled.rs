@@ -37,6 +37,8 @@ pub struct Following {
     pub excluded: Option<Timestamp>,
     /// The next one, or none if there will be none any more.
     pub next: Option<Occurrence>,
+    /// How often a moment was found that the calendar leaves out, days that follow each other counted as one.
+    pub left_out: usize,
 }
 
 /// How moments follow each other.
@@ -68,17 +70,17 @@ impl Schedule {
     /// The first moment after this one, and what the calendar leaves out before it.
     pub fn following(&self, time: Timestamp) -> Following {
         let (mut after, mut excluded) = (time, None);
-        for _ in 0..MAX_LEFT_OUT {
+        for left_out in 0..MAX_LEFT_OUT {
             let Some((time, note)) = self.next_by_rhythm(after) else { break };
             let Some(calendar) = self.calendar.as_ref().filter(|calendar| calendar.excludes(self.date(time)))
             else {
-                return Following { excluded, next: Some(self.occurrence(time, note)) };
+                return Following { excluded, next: Some(self.occurrence(time, note)), left_out };
             };
             excluded.get_or_insert(time);
             let Some(resume) = self.last_left_out(calendar, time) else { break };
             after = resume;
         }
-        Following { excluded, next: None }
+        Following { excluded, next: None, left_out: MAX_LEFT_OUT }
     }
 
     /// The first moment after this one, whatever the calendar says.

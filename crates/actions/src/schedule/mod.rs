@@ -41,6 +41,6 @@ pub use error::{INVALID_SCHEDULE, ScheduleError};
 pub use exclusion::{Exclusion, MonthDay};
 pub use jitter::jitter_of;
 pub use occurrence::{Note, Occurrence};
-pub use preview::{PreviewLine, preview};
+pub use preview::{MAX_PREVIEW_STEPS, Preview, PreviewLine, preview};
 pub use spec::{Daylight, Gap, Overlap, ScheduleSpec};
 pub use zones::Zones;

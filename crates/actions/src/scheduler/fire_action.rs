@@ -43,8 +43,13 @@ impl Scheduler {
         let fired = self.replace(&stored, batch).await?;
         if fired == Handled::Done {
             metrics::counter!(telemetry::ACTIONS_DISPATCHED).increment(1);
+            // A replayed payload came long ago, and its action has been due since it was made.
+            let due = match stored.action.trigger {
+                ActionTrigger::Scheduled { next_tick_at } => next_tick_at,
+                ActionTrigger::Webhook { .. } => stored.action.created_at,
+            };
             metrics::histogram!(telemetry::LATENESS_SECONDS, "kind" => "action")
-                .record(lateness_seconds(due_ms(stored.action.trigger.at()), now_ms));
+                .record(lateness_seconds(due_ms(due), now_ms));
             tracing::debug!(action = %stored.action.id, instance = stored.action.instance, "action.dispatch");
         }
         Ok(fired)

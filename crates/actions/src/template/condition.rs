@@ -79,6 +79,11 @@ const SIGNS: [(&str, Comparison); 6] = [
 ];
 
 impl Condition {
+    /// The text that it was read from.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
     /// Reads a condition.
     ///
     /// # Errors

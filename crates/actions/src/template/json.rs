@@ -43,7 +43,23 @@ enum Node {
     Object(Vec<(String, Node)>),
 }
 
+impl Node {
+    fn filter_count(&self) -> usize {
+        match self {
+            Node::Fixed(_) => 0,
+            Node::Text { template, .. } => template.filter_count(),
+            Node::List(nodes) => nodes.iter().map(Node::filter_count).sum(),
+            Node::Object(fields) => fields.iter().map(|(_, node)| node.filter_count()).sum(),
+        }
+    }
+}
+
 impl JsonTemplate {
+    /// How many filters it applies in all.
+    pub(crate) fn filter_count(&self) -> usize {
+        self.node.filter_count()
+    }
+
     /// Reads a template.
     ///
     /// # Errors

@@ -31,6 +31,10 @@ enum Source {
 }
 
 impl Placeholder {
+    pub fn filter_count(&self) -> usize {
+        self.filters.len()
+    }
+
     /// Reads a placeholder whose `{{` is read, up to and with its `}}`.
     pub(super) fn scan(scanner: &mut Scanner<'_>) -> Result<Self, TemplateError> {
         scanner.skip_space();

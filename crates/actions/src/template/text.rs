@@ -35,6 +35,15 @@ enum Part {
 }
 
 impl Template {
+    /// How many filters it applies: what it takes to render grows with these and with the size of the names.
+    pub(crate) fn filter_count(&self) -> usize {
+        let count = |part: &Part| match part {
+            Part::Text(_) => 0,
+            Part::Placeholder(placeholder) => placeholder.filter_count(),
+        };
+        self.parts.iter().map(count).sum()
+    }
+
     /// Reads a template.
     ///
     /// # Errors

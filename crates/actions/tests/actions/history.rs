@@ -50,6 +50,48 @@ fn pausing_skips_the_occurrence_that_waits_and_says_so() {
 }
 
 #[test]
+fn an_explanation_knows_until_when_a_pause_lasts_and_what_comes_after_it() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let action = world.create(every(60, "note", json!({}))).await;
+        let explain = async |seconds: i64| {
+            world.recurring().explain(&world.scope(), &action.id, world.at(seconds)).await.unwrap()
+        };
+        let between = explain(90).await;
+        assert_eq!((between.runs, between.text.as_str()), (false, "the schedule has no occurrence then"));
+        assert_eq!(between.next, Some(world.at(120)));
+        let early = explain(-60).await;
+        assert_eq!((early.runs, early.created_at), (false, Some(action.created_at)), "{early:?}");
+        assert!(early.text.starts_with("it did not exist then"), "{early:?}");
+        world.pass(10).await;
+        let pause = Pause { note: Some("maintenance".to_owned()), resumes_at: Some(world.at(300)) };
+        world.recurring().pause(&world.scope(), &action.id, pause).await.unwrap();
+        for seconds in [60, 240, 300] {
+            let paused = explain(seconds).await;
+            assert_eq!(
+                (paused.runs, paused.text.as_str()),
+                (false, "it is paused then: maintenance"),
+                "{seconds}"
+            );
+            assert_eq!((paused.paused_at, paused.resumes_at), (Some(world.at(10)), Some(world.at(300))));
+            assert_eq!(paused.next, Some(world.at(360)), "{seconds}");
+        }
+        let after = explain(360).await;
+        assert!(after.runs && after.text.contains("goes on by itself before"), "{after:?}");
+        assert_eq!(after.next, Some(world.at(420)));
+        world.pass(355).await;
+        let fired: Vec<i64> = (world.told(&action).await.iter())
+            .filter(|entry| entry.decision == Decision::Fired)
+            .map(|entry| entry.time.duration_since(world.at(0)).as_secs())
+            .collect();
+        assert_eq!(fired, [360], "what was said is what happens");
+        world.recurring().pause(&world.scope(), &action.id, Pause::default()).await.unwrap();
+        let open = explain(900).await;
+        assert_eq!((open.runs, open.text.as_str(), open.next), (false, "it is paused then", None));
+    });
+}
+
+#[test]
 fn a_change_of_enabled_writes_down_what_a_pause_and_its_end_do() {
     segno_testkit::run(async {
         let world = World::start().await;

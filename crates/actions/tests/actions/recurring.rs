@@ -398,7 +398,7 @@ fn what_the_calendar_leaves_out_is_told_explained_and_not_backfilled() {
             explain(&world, midnight).await.1.starts_with("it was skipped: the calendar leaves out its day")
         );
         let between = explain(&world, midnight + 60).await.1;
-        assert!(between.starts_with("the schedule has no occurrence at"), "{between}");
+        assert!(between.starts_with("the schedule has no occurrence then"), "{between}");
         assert_eq!(explain(&world, open).await, (true, "it will run then".to_owned()));
         world.pass(2 * 86_400).await;
         assert_eq!(world.calls.inputs().len(), 20);

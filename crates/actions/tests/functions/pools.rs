@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,6 +22,7 @@ use segno_actions::pools::{
 };
 use segno_testkit::TestEnv;
 use segno_testkit::clock::VirtualClock;
+use segno_testkit::faults::{Fault, FaultStore};
 use serde_json::{Value, json};
 
 /// Kind of the records that results come in as.
@@ -321,7 +323,8 @@ fn a_paused_pool_admits_nothing_on_any_node() {
         assert_eq!(far.admit(scope, &name, 5).await.unwrap().calls, 5);
         let paused = world.pools.pause(scope, &name, Some("maintenance".to_owned())).await.unwrap();
         assert_eq!(paused.paused.as_ref().unwrap().reason.as_deref(), Some("maintenance"));
-        assert_eq!(world.pools.pause(scope, &name, None).await.unwrap(), paused, "the first reason stays");
+        let again = world.pools.pause(scope, &name, Some("longer".to_owned())).await.unwrap().paused.unwrap();
+        assert_eq!((again.at, again.reason.as_deref()), (paused.paused.unwrap().at, Some("longer")));
         assert_eq!(far.admit(scope, &name, 5).await.unwrap().calls, 0);
         assert_eq!(far.admit(&Scope::default(), &name, 5).await.unwrap().calls, 5, "of this tenant alone");
         far.resume(scope, &name).await.unwrap();
@@ -335,5 +338,60 @@ fn a_paused_pool_admits_nothing_on_any_node() {
         assert_eq!(world.pools.pause(scope, &pool("none"), None).await.unwrap_err().code(), "unknown-pool");
         let long = Some("x".repeat(2_000));
         assert_eq!(world.pools.pause(scope, &name, long).await.unwrap_err().code(), "invalid-pool");
+    });
+}
+
+/// How often a store with a slow disk is written to, and for how long, while 16 fetchers of a node ask for one call at a time.
+#[test]
+fn fetchers_of_a_node_share_the_commits_of_a_rate() {
+    const FETCHERS: usize = 16;
+    const ROUNDS: usize = 10;
+    segno_testkit::run(async {
+        let clock = VirtualClock::auto();
+        let commits = Arc::new(AtomicUsize::new(0));
+        let plan = Box::new({
+            let commits = commits.clone();
+            move |_| {
+                commits.fetch_add(1, Ordering::Relaxed);
+                Fault::Delay(Duration::from_millis(2))
+            }
+        });
+        let store = FaultStore::new(MemoryStore::with_clock(clock.clone()), clock.clone(), plan);
+        let rated = Pool { calls_per_second: Some(1_000.0), ..Pool::new(allow(&["*"])) };
+        let pools = Pools::new(store, BTreeMap::from([(pool("rated"), rated)])).unwrap().clock(clock.clone());
+        let (scope, name) = (Scope::default(), pool("rated"));
+        let began_ms = clock.now_ms();
+        let fetchers = (0..FETCHERS).map(async |_| {
+            let mut calls = 0;
+            for _ in 0..ROUNDS {
+                calls += pools.admit(&scope, &name, 1).await.unwrap().calls;
+            }
+            calls
+        });
+        let calls: usize = segno::join_all(fetchers).await.into_iter().sum();
+        let (commits, took_ms) = (commits.load(Ordering::Relaxed), clock.now_ms() - began_ms);
+        println!("{calls} calls by {commits} commits in {took_ms} ms");
+        assert_eq!(calls, FETCHERS * ROUNDS);
+        assert!(commits <= 2 * ROUNDS + 1, "{commits} commits for {calls} calls in {took_ms} ms");
+        // What is left of the burst of a second, and not one more.
+        let rest = pools.admit(&scope, &name, 10_000).await.unwrap().calls;
+        let most = 1_000 + usize::try_from(clock.now_ms() - began_ms).unwrap();
+        assert!(calls + rest <= most, "{calls} and {rest} of {most}");
+    });
+}
+
+#[test]
+fn a_fetcher_that_gives_up_leaves_the_others_their_turn() {
+    segno_testkit::run(async {
+        let clock = VirtualClock::auto();
+        let plan = Box::new(|_| Fault::Delay(Duration::from_millis(2)));
+        let store = FaultStore::new(MemoryStore::with_clock(clock.clone()), clock.clone(), plan);
+        let rated = Pool { calls_per_second: Some(1_000.0), ..Pool::new(allow(&["*"])) };
+        let pools = Pools::new(store, BTreeMap::from([(pool("rated"), rated)])).unwrap().clock(clock.clone());
+        let (scope, name) = (Scope::default(), pool("rated"));
+        let leader = segno::clock::timeout(&*clock, Duration::from_millis(1), pools.admit(&scope, &name, 1));
+        let (given_up, served) = segno::join(leader, pools.admit(&scope, &name, 1)).await;
+        assert!(given_up.is_none(), "its commit takes longer");
+        assert_eq!(served.unwrap().calls, 1);
     });
 }

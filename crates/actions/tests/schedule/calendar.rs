@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use jiff::{SignedDuration, Timestamp};
 use segno_actions::functions::HumanDuration;
-use segno_actions::schedule::{Following, Overlap, ScheduleSpec, preview};
+use segno_actions::schedule::{Following, Overlap, Preview, ScheduleSpec, preview};
 
 use crate::support::{ZONES, at, locals};
 
@@ -37,7 +37,7 @@ fn a_day_is_the_day_of_the_zone() {
 fn what_is_left_out_is_said_in_words_and_notes() {
     let schedule = daily("Europe/Berlin", &["12-25..12-26", "2026-12-31"]).compile(&ZONES).unwrap();
     assert_eq!(schedule.describe(), "At 09:00 (Europe/Berlin), not on 12-25..12-26, 2026-12-31");
-    let lines = preview(&schedule, at("2026-12-23T12:00:00Z"), 6);
+    let lines = preview(&schedule, at("2026-12-23T12:00:00Z"), 6).lines;
     let notes: Vec<(String, &str)> = lines
         .iter()
         .map(|line| (line.local[..10].to_owned(), line.note.as_deref().unwrap_or_default()))
@@ -52,7 +52,7 @@ fn what_is_left_out_is_said_in_words_and_notes() {
     ];
     assert_eq!(notes, expected.map(|(day, note)| (day.to_owned(), note)));
     let minutes = ScheduleSpec::cron("* * * * *").exclude(["SAT"]).compile(&ZONES).unwrap();
-    let line = preview(&minutes, at("2026-12-25T23:59:00Z"), 1).remove(0);
+    let line = preview(&minutes, at("2026-12-25T23:59:00Z"), 1).lines.remove(0);
     assert_eq!(line.note.unwrap(), "left out by the calendar: 1000 times or more from 2026-12-26 on");
 }
 
@@ -98,7 +98,7 @@ fn a_schedule_with_a_calendar_is_one_without_and_some_left_out() {
                     some.between(from, to).map(|occurrence| occurrence.time).collect();
                 assert_eq!(found, open, "{expression} in {zone}");
                 for pair in open.windows(2).take(400) {
-                    let Following { excluded, next } = some.following(pair[0]);
+                    let Following { excluded, next, .. } = some.following(pair[0]);
                     assert_eq!(next.unwrap().time, pair[1]);
                     let first = all.next_after(pair[0]).unwrap().time;
                     assert_eq!(
@@ -135,4 +135,28 @@ fn what_never_happens_is_found_out_at_once_and_what_is_rare_is_found() {
     let next = long.compile(&ZONES).unwrap().next_after(from).unwrap();
     assert!(next.time.duration_since(at("2525-12-31T23:00:00Z")) < SignedDuration::from_secs(1));
     assert!(begun.elapsed().as_millis() < 5_000, "the search is bounded, and took {:?}", begun.elapsed());
+}
+
+#[test]
+fn a_preview_of_rare_times_is_bounded_and_goes_on_where_it_ended() {
+    let from = at("2026-03-01T00:00:00Z");
+    for (name, spec) in [
+        ("leap days", ScheduleSpec::cron("0 0 29 2 *").timezone("Europe/Berlin")),
+        ("Christmas", ScheduleSpec::cron("0 0 25 12 *").timezone("America/New_York").exclude(["SAT", "SUN"])),
+        ("left out", ScheduleSpec::cron("* * * * *").exclude(["MON", "TUE", "WED", "THU", "FRI", "SAT"])),
+        ("rare in many", ScheduleSpec::cron("0 0 * * *").exclude(["01-02..12-31"])),
+    ] {
+        let schedule = spec.compile(&ZONES).unwrap();
+        let began = Instant::now();
+        let Preview { lines, next_after } = preview(&schedule, from, 1_000);
+        let took = began.elapsed();
+        println!("{name}: {} times in {took:?}", lines.len());
+        assert!(took.as_secs() < 2, "{name}: {took:?} for {} times", lines.len());
+        assert_eq!(next_after.is_none(), lines.len() == 1_000, "{name}: {} times", lines.len());
+        if let Some(next_after) = next_after {
+            assert_eq!(next_after, lines.last().unwrap().time, "{name}");
+            let more = preview(&schedule, next_after, 1).lines.remove(0);
+            assert_eq!(Some(more.time), schedule.after(next_after).next().map(|next| next.time), "{name}");
+        }
+    }
 }

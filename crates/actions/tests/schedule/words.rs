@@ -75,7 +75,7 @@ fn zones_intervals_and_bounds_are_said() {
 #[test]
 fn a_preview_shows_where_the_clocks_are_changed() {
     let weekdays = cron("0 9 * * MON-FRI", "Europe/Berlin");
-    let lines = preview(&weekdays, at("2026-03-27T00:00:00Z"), 3);
+    let lines = preview(&weekdays, at("2026-03-27T00:00:00Z"), 3).lines;
     assert_eq!(
         serde_json::to_value(&lines).unwrap(),
         serde_json::json!([
@@ -94,7 +94,7 @@ fn a_preview_shows_where_the_clocks_are_changed() {
 fn a_preview_says_what_daylight_saving_does_to_a_time() {
     let notes = |overlap, gap, expression: &str, from: &str| -> Vec<String> {
         let schedule = cron_by(expression, "Europe/Berlin", gap, overlap);
-        preview(&schedule, at(from), 3).into_iter().map(|line| line.note.unwrap_or_default()).collect()
+        preview(&schedule, at(from), 3).lines.into_iter().map(|line| line.note.unwrap_or_default()).collect()
     };
     assert_eq!(
         notes(Overlap::First, Gap::Shift, "30 2 * * *", "2026-03-28T00:00:00Z"),

@@ -51,7 +51,7 @@ pub struct Add {
     #[arg(long, value_name = "NAME", conflicts_with = "function")]
     pub orchestration: Option<String>,
     /// Input, JSON; `@FILE` reads a file and `-` standard input.
-    #[arg(long, default_value = "{}")]
+    #[arg(long, default_value = "null")]
     pub input: String,
     #[arg(long, value_name = "TIME", default_value = "now", value_parser = moment::future, help = future_help!("When"))]
     pub at: Moment,

@@ -46,7 +46,21 @@ fn decision(entry: &RecurringEntry) -> String {
 pub async fn explain(arguments: Explain, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
     let explained = client.explain_recurring(&arguments.id, output.moment(arguments.time)).await?;
-    output.text(&explained, &format!("{}\n", explained.text))
+    let mut text = format!("{}\n", explained.text);
+    let times = [
+        (
+            "fired",
+            explained.entry.as_ref().filter(|entry| entry.decision == "fired").map(|entry| entry.decided_at),
+        ),
+        ("created", explained.created_at),
+        ("paused since", explained.paused_at),
+        ("goes on", explained.resumes_at),
+        ("next", explained.next),
+    ];
+    for (name, at) in times.into_iter().filter_map(|(name, at)| Some((name, at?))) {
+        text.push_str(&format!("{name}: {}\n", output.time(at)));
+    }
+    output.text(&explained, &text)
 }
 
 /// Runs what lies in the past.

@@ -48,12 +48,13 @@ pub async fn run(arguments: Bulk, output: &Output) -> Result<(), Failure> {
 
 /// All requests that it takes to reach the last instance that matches.
 async fn walk(client: &Client, request: &mut Request, mut meter: Meter) -> Result<BulkResult, Failure> {
-    let mut total = BulkResult { matched: 0, changed: 0, next_cursor: None };
+    let mut total = BulkResult { matched: 0, changed: 0, would_change: None, next_cursor: None };
     request.cursor = None;
     loop {
         let done = client.bulk(request).await?;
         total.matched += done.matched;
         total.changed += done.changed;
+        total.would_change = done.would_change.map(|more| total.would_change.unwrap_or(0) + more);
         meter.show(if request.dry_run { "found" } else { "done" }, total.matched as u64, "instances");
         request.cursor = done.next_cursor;
         if request.cursor.is_none() {
@@ -76,6 +77,6 @@ fn confirm(counted: &BulkResult) -> Result<(), Failure> {
 }
 
 fn table(result: &BulkResult, what: &str) -> Table {
-    let number = if what == "changed" { result.changed } else { result.matched };
+    let number = result.would_change.unwrap_or(result.changed);
     Table::default().line("matched", count(result.matched as u64)).line(what, count(number as u64))
 }

@@ -71,6 +71,9 @@ fn table(instance: &Instance, output: &Output) -> Table {
         table = table.line("label", format!("{key}={value}"));
     }
     table = table.line("created", output.time(instance.created_at));
+    if let Some(at) = instance.start_at {
+        table = table.line("starts", output.time(at));
+    }
     match instance.completed_at {
         Some(at) => table.line("ended", output.time(at)),
         None => table.line("updated", output.time(instance.updated_at)),

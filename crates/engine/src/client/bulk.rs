@@ -8,7 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use super::Client;
 use crate::error::{Code, Error};
 use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
-use crate::store::{ErrorKind, InstanceCursor, InstanceQuery};
+use crate::store::{ErrorKind, InstanceCursor, InstanceInfo, InstanceQuery};
 
 /// Instances that are acted on at once, so that their commits can share a write.
 const CONCURRENT: usize = 64;
@@ -21,12 +21,24 @@ pub struct Bulk {
     limit: usize,
 }
 
+/// What a bulk call would do to each instance, for a count of those that it would change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BulkPreview {
+    /// Send it a message: cancel, pause or resume.
+    Send,
+    /// Delete it if it has ended.
+    Delete,
+    /// Delete it whether or not it has ended.
+    ForceDelete,
+}
+
 /// What a bulk call did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BulkResult {
     /// Instances that matched, up to the limit.
     pub matched: usize,
-    /// Instances that were acted on; the others had ended or vanished meanwhile.
+    /// Instances that were acted on, or would be by a call that only counts. The others cannot be: they have ended, still run,
+    /// are children, or vanished meanwhile.
     pub done: usize,
     /// Where the instances begin that the limit did not let through; `None` when there were none. With this as the cursor of
     /// the next call's query, each instance is acted on and counted once.
@@ -47,13 +59,52 @@ impl Bulk {
         self
     }
 
-    /// Only counts: what would be acted on.
+    /// Only counts: how many match, and how many of them the call would change.
     ///
     /// # Errors
     /// `too-many-instances` when the limit is too high, and those of the store.
-    pub async fn count(self) -> Result<BulkResult, Error> {
-        let (ids, next) = self.ids().await?;
-        Ok(BulkResult { matched: ids.len(), done: 0, next })
+    pub async fn count(self, preview: BulkPreview) -> Result<BulkResult, Error> {
+        let (found, next) = self.found().await?;
+        let mut result = BulkResult { matched: found.len(), done: 0, next };
+        let checks = found.into_iter().map(|info| self.would_change(preview, info));
+        let mut checks = futures_util::stream::iter(checks).buffer_unordered(CONCURRENT);
+        while let Some(would_change) = checks.next().await {
+            result.done += usize::from(would_change?);
+        }
+        Ok(result)
+    }
+
+    /// Whether the call would change an instance, as it is now.
+    async fn would_change(&self, preview: BulkPreview, info: InstanceInfo) -> Result<bool, Error> {
+        let (has_ended, is_root) = (info.status.is_terminal(), info.parent_instance_id.is_none());
+        match preview {
+            BulkPreview::Send => Ok(!has_ended),
+            BulkPreview::ForceDelete => Ok(is_root),
+            BulkPreview::Delete if !(has_ended && is_root) => Ok(false),
+            BulkPreview::Delete => self.have_ended_below(info.instance_id).await,
+        }
+    }
+
+    /// Whether all descendants of an instance have ended.
+    async fn have_ended_below(&self, root: String) -> Result<bool, Error> {
+        let store = &self.client.store;
+        let mut above = vec![root];
+        while let Some(parent) = above.pop() {
+            let children = match store.list_children(&parent).await {
+                // It vanished meanwhile, and so did everything below it.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                children => children?,
+            };
+            for child in children {
+                match store.get_instance_info(&child).await {
+                    Ok(info) if info.status.is_terminal() => above.push(child),
+                    Ok(_) => return Ok(false),
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// Cancels them.
@@ -88,8 +139,8 @@ impl Bulk {
         self.each(&Act::Delete { force }).await
     }
 
-    /// The ids are read first, so that acting on them does not move the pages.
-    async fn ids(&self) -> Result<(Vec<String>, Option<InstanceCursor>), Error> {
+    /// The instances are read first, so that acting on them does not move the pages.
+    async fn found(&self) -> Result<(Vec<InstanceInfo>, Option<InstanceCursor>), Error> {
         if self.limit > MAX_BULK_INSTANCES {
             let message = format!(
                 "{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}",
@@ -97,24 +148,24 @@ impl Bulk {
             );
             return Err(Error::new(Code::TooManyInstances, message));
         }
-        let mut ids = Vec::new();
+        let mut found = Vec::new();
         let mut query = self.query.clone();
-        while ids.len() < self.limit {
-            query.limit = (self.limit - ids.len()).min(MAX_PAGE_ROWS);
+        while found.len() < self.limit {
+            query.limit = (self.limit - found.len()).min(MAX_PAGE_ROWS);
             let page = self.client.store.query_instances(query.clone()).await?;
-            ids.extend(page.instances.into_iter().map(|info| info.instance_id));
+            found.extend(page.instances);
             query.cursor = page.next;
             if query.cursor.is_none() {
                 break;
             }
         }
-        Ok((ids, query.cursor))
+        Ok((found, query.cursor))
     }
 
     async fn each(self, act: &Act) -> Result<BulkResult, Error> {
-        let (ids, next) = self.ids().await?;
-        let mut result = BulkResult { matched: ids.len(), done: 0, next };
-        let mut waiting = ids.into_iter();
+        let (found, next) = self.found().await?;
+        let mut result = BulkResult { matched: found.len(), done: 0, next };
+        let mut waiting = found.into_iter().map(|info| info.instance_id);
         let mut running = FuturesUnordered::new();
         loop {
             while running.len() < CONCURRENT

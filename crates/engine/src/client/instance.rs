@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::event::{Event, Output};
 use crate::failure::Failure;
+use crate::names::START_AT_LABEL;
 use crate::payload::Payload;
 use crate::store::{ExecutionInfo, ExecutionStatus, InstanceCursor, InstanceInfo};
 
@@ -32,6 +33,8 @@ pub struct Instance {
     pub parent: Option<String>,
     /// When it was created, in Unix milliseconds.
     pub created_at_ms: u64,
+    /// When its delayed start is due, in Unix milliseconds, while it is pending.
+    pub start_at_ms: Option<u64>,
     /// When something was last committed for it.
     pub updated_at_ms: u64,
     /// When it ended.
@@ -58,6 +61,10 @@ impl Instance {
             unreadable = Some(format!("its custom status cannot be read: {reason}"));
             None
         });
+        // The label may outlive the start: code without labels of its own writes none.
+        let mut labels = info.labels;
+        let start_at_ms = labels.remove(START_AT_LABEL).and_then(|at_ms| at_ms.parse().ok());
+        let start_at_ms = start_at_ms.filter(|_| info.status == ExecutionStatus::Pending);
         Instance {
             output,
             custom_status,
@@ -68,9 +75,10 @@ impl Instance {
             execution_id: info.current_execution_id,
             status: info.status,
             custom_status_version: info.custom_status_version,
-            labels: info.labels,
+            labels,
             parent: info.parent_instance_id,
             created_at_ms: info.created_at_ms,
+            start_at_ms,
             updated_at_ms: info.updated_at_ms,
             completed_at_ms: info.completed_at_ms,
             revision: info.revision,
@@ -91,6 +99,7 @@ impl Instance {
             labels: BTreeMap::new(),
             parent: None,
             created_at_ms: since_ms,
+            start_at_ms: None,
             updated_at_ms: since_ms,
             completed_at_ms: None,
             revision: 0,

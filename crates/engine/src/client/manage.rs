@@ -9,8 +9,7 @@ use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
 use crate::names;
 use crate::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, HistoryQuery, InstanceFilter, InstanceQuery,
-    InstanceTree, PruneOptions, PruneResult, QueueDepths, QueuedWork, ScheduledActivityIdentifier,
-    StoredEvent, SystemMetrics,
+    InstanceTree, PruneOptions, PruneResult, QueueDepths, QueuedActivity, StoredEvent, SystemMetrics,
 };
 
 /// Executions that are read at once.
@@ -123,15 +122,12 @@ impl Client {
         Ok(ExecutionList { executions, next })
     }
 
-    /// How an activity stands in the worker queue; `None` when it is not there.
+    /// How the activities of an instance stand in the worker queue, by execution and activity.
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn queued_activity(
-        &self,
-        activity: &ScheduledActivityIdentifier,
-    ) -> Result<Option<QueuedWork>, Error> {
-        Ok(self.store.queued_activity(activity).await?)
+    pub async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, Error> {
+        Ok(self.store.queued_activities(instance).await?)
     }
 
     /// What is known of one execution.

@@ -13,6 +13,7 @@ use crate::clock::duration_ms;
 use crate::event::{Channel, Event, EventKind, Output, ParentLink, Started};
 use crate::failure::Failure;
 use crate::limits::MAX_UNREAD_MESSAGES;
+use crate::names::START_AT_LABEL;
 use crate::replay::{find_started, status_of};
 use crate::store::{
     AckOrchestrationItem, ExecutionStatus, FetchedHistory, OrchestrationItem, OrchestratorMessage,
@@ -143,7 +144,11 @@ impl Turn<'_> {
         turn.metadata.orchestration_name = Some(start.orchestration.as_str().into());
         turn.metadata.orchestration_version = start.version.as_deref().map(Arc::from);
         turn.metadata.parent_instance_id = start.parent.as_ref().map(|parent| parent.instance.clone());
-        turn.metadata.labels = Some(start.labels.clone()).filter(|labels| !labels.is_empty());
+        let mut labels = start.labels.clone();
+        if start.start_at_ms == Some(at_ms) {
+            labels.insert(START_AT_LABEL.to_owned(), at_ms.to_string());
+        }
+        turn.metadata.labels = Some(labels).filter(|labels| !labels.is_empty());
         log.write_status(&mut turn);
         turn.records = batch.records;
         turn.records.extend(self.park_refused(log));

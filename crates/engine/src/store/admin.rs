@@ -8,7 +8,7 @@ use bytes::Bytes;
 use semver::Version;
 
 use super::error::{ErrorKind, ProviderError};
-use super::message::{LockToken, ScheduledActivityIdentifier, StoredEvent};
+use super::message::{LockToken, StoredEvent};
 use super::provider::ExecutionStatus;
 
 /// What a store knows of an instance without reading its history.
@@ -335,15 +335,9 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     /// be told that there is no such instance. `None` when no start waits.
     async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError>;
 
-    /// How an activity stands in the worker queue; `None` when it is not there. Of several that were queued for the same
-    /// activity, the one that came last. Found by an index: what it costs does not depend on the length of the queue.
-    async fn queued_activity(
-        &self,
-        activity: &ScheduledActivityIdentifier,
-    ) -> Result<Option<QueuedWork>, ProviderError>;
-
     /// How the activities of an instance stand in the worker queue, by execution and activity; none when the instance is
-    /// unknown. A lock whose time is over counts no more.
+    /// unknown. Several that were queued for the same activity are in the order in which they came. A lock whose time is over
+    /// counts no more. Found by an index: what it costs does not depend on the length of the queue.
     async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError>;
 
     /// What is known of an execution.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use segno::client::OnConflict;
+use segno::client::{BulkPreview, OnConflict};
 use segno::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS, MAX_PAYLOAD_BYTES};
 use segno::store::{ExecutionStatus, InstanceFilter, InstanceQuery, PruneOptions};
 use segno::{Code, Context, Failure, Orchestration, Registry, Signal, join_all};
@@ -202,11 +202,11 @@ async fn bulk_calls_count_first_and_keep_to_their_limit() {
     }
     world.settle().await;
     let all = || world.client.bulk(InstanceQuery { orchestration_name: Some("waits".to_owned()), ..query() });
-    let counted = all().count().await.unwrap();
-    assert_eq!((counted.matched, counted.done, counted.next), (12, 0, None));
-    let limited = all().limit(5).count().await.unwrap();
+    let counted = all().count(BulkPreview::Send).await.unwrap();
+    assert_eq!((counted.matched, counted.done, counted.next), (12, 12, None));
+    let limited = all().limit(5).count(BulkPreview::Send).await.unwrap();
     assert_eq!((limited.matched, limited.next.is_some()), (5, true));
-    assert_eq!(all().limit(12).count().await.unwrap().next, None);
+    assert_eq!(all().limit(12).count(BulkPreview::Send).await.unwrap().next, None);
     assert_eq!(all().pause("x").await.unwrap().done, 12);
     world.settle().await;
     assert_eq!(world.client.system_metrics().await.unwrap().paused_instances, 12);
@@ -214,11 +214,16 @@ async fn bulk_calls_count_first_and_keep_to_their_limit() {
     assert_eq!(all().limit(4).cancel("x").await.unwrap().done, 4);
     world.settle().await;
     assert_eq!(world.client.system_metrics().await.unwrap().cancelled_instances, 4);
+    // A count is what the call would do.
+    for (preview, done) in [(BulkPreview::Send, 8), (BulkPreview::Delete, 4), (BulkPreview::ForceDelete, 12)]
+    {
+        assert_eq!(all().count(preview).await.unwrap().done, done, "{preview:?}");
+    }
     let deleted = all().delete(false).await.unwrap();
     assert_eq!((deleted.matched, deleted.done), (12, 4), "running ones are passed over");
     assert_eq!(all().delete(true).await.unwrap().done, 8);
     assert_eq!(world.client.system_metrics().await.unwrap().total_instances, 0);
-    let too_many = all().limit(MAX_BULK_INSTANCES + 1).count().await.unwrap_err();
+    let too_many = all().limit(MAX_BULK_INSTANCES + 1).count(BulkPreview::Send).await.unwrap_err();
     assert_eq!(too_many.code(), Code::TooManyInstances);
     world.assert_queues_are_empty().await;
 }
@@ -233,7 +238,8 @@ async fn bulk_calls_one_after_the_other_reach_each_instance_once() {
     }
     world.settle().await;
     let mut running = InstanceQuery { statuses: [ExecutionStatus::Running].into(), ..query() };
-    let more_than_a_page = world.client.bulk(running.clone()).limit(1_050).count().await.unwrap();
+    let more_than_a_page =
+        world.client.bulk(running.clone()).limit(1_050).count(BulkPreview::Send).await.unwrap();
     assert_eq!((more_than_a_page.matched, more_than_a_page.next.is_some()), (1_050, true));
     let (mut matched, mut done) = (0, 0);
     loop {

@@ -13,9 +13,8 @@ use segno::store::{
     Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
     NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuedActivity, QueuedWork, Record, RecordBatch, Records,
-    ScheduledActivityIdentifier, Store, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
-    WriteOutcome,
+    PruneOptions, PruneResult, QueueDepths, QueuedActivity, Record, RecordBatch, Records, Store, StoredEvent,
+    SystemMetrics, Transfer, WatchUntil, WorkerMessage, WriteOutcome,
 };
 
 use super::CURRENT;
@@ -258,13 +257,6 @@ impl ProviderAdmin for TrackedStore {
 
     async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
         self.inner.queued_start_ms(instance).await
-    }
-
-    async fn queued_activity(
-        &self,
-        activity: &ScheduledActivityIdentifier,
-    ) -> Result<Option<QueuedWork>, ProviderError> {
-        self.inner.queued_activity(activity).await
     }
 
     async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {

@@ -204,11 +204,12 @@ pub async fn cancel(tenant: Tenant, Path(id): Path<String>) -> Result<Json<Actio
     Ok(Json(shown(&tenant, cancelled, Bodies::Shown)?))
 }
 
-/// Runs an action now. One that waits does so no more; one that has ended is done once more, as a new one.
+/// Runs an action now. One that waits does so no more; one that runs already is shown as it is; one that has ended is done once
+/// more, as a new one.
 #[utoipa::path(post, path = "/v1/actions/{id}/run", tag = "actions", params(
     ("id" = String, Path, description = "Id of the action"), ScopeParameters,
 ), responses(
-    (status = 200, body = Action, description = "It is due now"),
+    (status = 200, body = Action, description = "It is due now, or has just become so"),
     (status = 201, body = Action, description = "A new one is due now"),
 ))]
 pub async fn run(
@@ -241,8 +242,15 @@ pub async fn run(
         action.trigger = trigger.clone();
         Ok(())
     };
-    let changed = db.update(id, change).await.map_err(refused)?;
-    Ok(Json(shown(&tenant, changed, Bodies::Shown)?).into_response())
+    let changed = match db.update(id, change).await {
+        // Its time has come meanwhile, or had before: what is asked for happens, and not twice.
+        Err(error @ ActionError::State { .. }) => {
+            let found = db.get(id).await;
+            found.and_then(|action| if action.status.is_pending() { Err(error) } else { Ok(action) })
+        }
+        changed => changed,
+    };
+    Ok(Json(shown(&tenant, changed.map_err(refused)?, Bodies::Shown)?).into_response())
 }
 
 fn must_be_pending(action: &core::Action, what: &str) -> Result<(), ActionError> {

@@ -39,6 +39,7 @@ pub async fn list(
     };
     let (found, next_cursor) = search(rows, first, read, row).await?;
     let (found, unreadable) = split(found);
+    let found = tenant.named_letters(found).await?;
     Ok(Json(DeadLetterList { dead_letters: found.into_iter().map(shown).collect(), unreadable, next_cursor }))
 }
 

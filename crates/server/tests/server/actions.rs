@@ -88,6 +88,51 @@ async fn one_that_waits_is_changed_run_now_or_cancelled() {
 }
 
 #[tokio::test]
+async fn a_recurrence_has_an_upper_limit_at_every_door() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let longest_secs = segno::limits::MAX_TIMER.as_secs();
+    let made = client.create_action(&call("echo", "{}", Some(in_an_hour()))).await.unwrap();
+    for secs in [0, longest_secs + 1, u64::MAX] {
+        let mut request = call("echo", "{}", Some(in_an_hour()));
+        request.recurrence_secs = Some(secs);
+        let changes = Json::of(&json!({ "recurrence_secs": secs })).unwrap();
+        for refused in [
+            client.create_action(&request).await.unwrap_err(),
+            client.patch_action(&made.id, &changes).await.unwrap_err(),
+        ] {
+            assert_eq!((refused.status(), refused.code()), (Some(400), Some("invalid-action")), "{secs}");
+            assert!(refused.to_string().contains("recurrence_secs: must be"), "{refused}");
+        }
+    }
+    let mut longest = call("echo", "{}", Some(in_an_hour()));
+    longest.recurrence_secs = Some(longest_secs);
+    assert_eq!(client.create_action(&longest).await.unwrap().recurrence, Some(longest_secs));
+}
+
+#[tokio::test]
+async fn running_one_that_runs_already_shows_it_and_starts_nothing() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let made = client.create_action(&call("slow", "{\"seconds\":3000}", None)).await.unwrap();
+    // It is due at once: each of these meets it before, while or after it is started.
+    for _ in 0..20 {
+        assert_eq!(client.run_action(&made.id).await.unwrap().id, made.id);
+    }
+    let look = async {
+        while client.action(&made.id).await.unwrap().status != ActionStatus::Running {
+            tokio::task::yield_now().await;
+        }
+    };
+    segno::clock::timeout(&segno::clock::SystemClock, PATIENCE, look).await.expect("it takes too long");
+    let again = client.run_action(&made.id).await.unwrap();
+    assert_eq!((again.id.as_str(), again.status), (made.id.as_str(), ActionStatus::Running));
+    let listed = client.actions(None, None).await.unwrap().actions;
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    client.cancel_action(&made.id).await.unwrap();
+}
+
+#[tokio::test]
 async fn one_that_runs_is_told_to_stop() {
     let stand = Stand::open().await;
     let client = stand.client();
@@ -112,7 +157,7 @@ async fn wrong_fields_are_named() {
         (call("no-such-function", "{}", None), "tool_name"),
         (call("a/b", "{}", None), "tool_name"),
         (CreateAction { label: Some(" ".to_owned()), ..call("echo", "{}", None) }, "label"),
-        (CreateAction { recurrence_secs: Some(0), ..call("echo", "{}", None) }, "recurrence"),
+        (CreateAction { recurrence_secs: Some(0), ..call("echo", "{}", None) }, "recurrence_secs"),
     ] {
         let error = stand.client().create_action(&request).await.unwrap_err();
         assert_eq!(error.status(), Some(400), "{error}");

@@ -68,6 +68,7 @@ async fn a_call_whose_workers_die_is_given_up_and_can_be_made_again_once() {
     let letter = stand.until_dead_letters(&client, 1).await.remove(0);
     assert_eq!((letter.what, letter.instance.as_str()), (GivenUp::Activity, id.as_str()));
     assert_eq!((letter.deliveries, letter.execution), (2, Some(1)));
+    assert_eq!(letter.name.as_deref(), Some("render"), "a list has the name that is shown");
     let shown = client.dead_letter(&letter.id).await.unwrap();
     assert_eq!((shown.name.as_deref(), shown.payload.unwrap().text()), (Some("render"), r#"{"n":1}"#));
 

@@ -348,3 +348,23 @@ async fn roles_and_tenants_see_what_is_theirs() {
     let changes: Vec<&str> = audit.iter().map(|entry| entry.operation.as_str()).collect();
     assert!(changes.contains(&"PUT /v1/hooks/{namespace}/{route}"), "{changes:?}");
 }
+
+#[tokio::test]
+async fn a_route_with_many_filters_on_a_large_body_is_rendered_beside_the_serving_threads() {
+    let world = World::new(Authentication::None, |_| {}).await;
+    let many = "{{ payload.text | upper | lower | upper }}".repeat(40);
+    let input = json!({ "many": many, "id": "{{payload.id}}" });
+    world.declare("large", json!({ "function": "echo", "verification": "none", "input": input })).await;
+    let text = "x".repeat(20_000);
+    let body = json!({ "id": 7, "text": text }).to_string();
+    let received = world.received("/v1/hooks/default/large", body.as_bytes()).await;
+    let first = world.ended("large", &received.id).await;
+    world.stand.client().replay_hook_payload("large", &received.id).await.unwrap();
+    let second = world.ended("large", &received.id).await;
+    for action in [&first.actions[0], &second.actions[1]] {
+        let action = world.stand.client().action(&action.id).await.unwrap();
+        let input: Value = serde_json::from_str(action.tool_input.text()).unwrap();
+        assert_eq!(input["id"], 7);
+        assert_eq!(input["many"].as_str().unwrap(), text.to_uppercase().repeat(40));
+    }
+}

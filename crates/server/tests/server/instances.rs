@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use segno::{Orchestration, Payload, Registry, Runtime};
+use segno::clock::SystemClock;
+use segno::{Context, Failure, Orchestration, Payload, Registry, Runtime};
 use segno_api::Json;
 use segno_api::instance::{
     Bulk, BulkAction, BulkFilter, ListInstances, OnConflict, Restart, Send, StartInstance, Status,
 };
+use segno_server::samples;
 use segno_server::settings::Authentication;
 use serde_json::json;
 
@@ -98,7 +100,7 @@ async fn signals_pauses_and_cancels_reach_an_instance() {
         client.enqueue("waiting", &message).await.unwrap_err(),
     ] {
         assert_eq!((refused.status(), refused.code()), (Some(409), Some("instance-ended")));
-        assert!(refused.to_string().contains("Completed"), "{refused}");
+        assert!(refused.to_string().contains("(completed)"), "{refused}");
     }
 
     client.start(&greet("cancelled", waits), None, Duration::ZERO).await.unwrap();
@@ -203,6 +205,12 @@ async fn many_are_counted_first_and_then_acted_on() {
     };
     let counted = client.bulk(&request).await.unwrap();
     assert_eq!((counted.matched, counted.changed, counted.next_cursor), (20, 0, None));
+    assert_eq!(counted.would_change, Some(20));
+    // What runs is not deleted, and the dry run says so.
+    let mut delete = Bulk { action: BulkAction::Delete, ..request.clone() };
+    assert_eq!(client.bulk(&delete).await.unwrap().would_change, Some(0));
+    delete.force = true;
+    assert_eq!(client.bulk(&delete).await.unwrap().would_change, Some(20));
     request.dry_run = false;
     request.limit = Some(7);
     let mut parts = Vec::new();
@@ -219,6 +227,12 @@ async fn many_are_counted_first_and_then_acted_on() {
         let ended = client.instance(&format!("many-{number}"), PATIENCE).await.unwrap();
         assert_eq!(ended.status, Status::Cancelled);
     }
+    let ended = Bulk { dry_run: true, cursor: None, limit: None, ..request.clone() };
+    assert_eq!(client.bulk(&ended).await.unwrap().would_change, Some(0), "what has ended is not cancelled");
+    let delete = Bulk { action: BulkAction::Delete, ..ended };
+    assert_eq!(client.bulk(&delete).await.unwrap().would_change, Some(20));
+    let deleted = client.bulk(&Bulk { dry_run: false, ..delete }).await.unwrap();
+    assert_eq!((deleted.changed, deleted.would_change), (20, None));
     request.cursor = Some("???".to_owned());
     assert_eq!(client.bulk(&request).await.unwrap_err().status(), Some(400));
     request.filter = BulkFilter::default();
@@ -246,4 +260,79 @@ async fn a_start_that_no_node_could_run_is_refused_with_the_nearest_names() {
     }
     node.shutdown(Duration::ZERO).await;
     client.start(&named("gret"), None, Duration::ZERO).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_delayed_start_shows_when_it_is_due() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let at: jiff::Timestamp = "2999-01-01T00:00:00Z".parse().unwrap();
+    let delayed = StartInstance { start_at: Some(at), ..greet("delayed", r#"{"name":"Ada"}"#) };
+    client.start(&delayed, None, Duration::ZERO).await.unwrap();
+    let pending = async {
+        loop {
+            let shown = client.instance("delayed", Duration::ZERO).await.unwrap();
+            // Until its first turn, only the start is known, and not its time.
+            if shown.revision > 0 {
+                return shown;
+            }
+        }
+    };
+    let shown = segno::clock::timeout(&SystemClock, PATIENCE, pending).await.expect("it has no turn");
+    assert_eq!((shown.status, shown.start_at), (Status::Pending, Some(at)));
+    assert_eq!(shown.labels.len(), 1, "{:?}", shown.labels);
+    let listed = client.instances(&ListInstances::default()).await.unwrap().instances;
+    assert_eq!((listed[0].start_at, listed[0].labels.len()), (Some(at), 1));
+    client.start(&greet("now", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
+    assert_eq!(client.instance("now", PATIENCE).await.unwrap().start_at, None);
+}
+
+#[tokio::test]
+async fn an_input_that_is_left_out_is_null_at_every_door() {
+    const ECHOES: Orchestration<serde_json::Value, serde_json::Value> = Orchestration::new("echoes");
+    let echo = async |_: Context, input: serde_json::Value| Ok::<_, Failure>(input);
+    let registry = samples::registry().orchestration(ECHOES, echo);
+    let stand = Stand::with_registry(settings(Authentication::None), registry).await;
+    let client = stand.client();
+    let http = reqwest::Client::new();
+    let post = async |path: &str, body: serde_json::Value| -> serde_json::Value {
+        http.post(stand.url(path)).json(&body).send().await.unwrap().json().await.unwrap()
+    };
+    let every_year = "0 0 1 1 *";
+    for (path, body) in [
+        ("/v1/instances?wait_ms=60000", json!({ "orchestration": "echoes" })),
+        ("/v1/invocations?wait_ms=60000", json!({ "function": "echo" })),
+        ("/v1/actions", json!({ "function": "echo" })),
+        ("/v1/actions", json!({ "function": "echo", "input": null })),
+        ("/v1/actions", json!({ "orchestration": "echoes" })),
+        ("/v1/recurring", json!({ "function": "echo", "cron_expr": every_year })),
+        ("/v1/recurring", json!({ "orchestration": "echoes", "cron_expr": every_year })),
+    ] {
+        let made = post(path, body.clone()).await;
+        let instance = match (path, &made["id"], &made["recurring_id"]) {
+            ("/v1/actions", id, _) => {
+                let path = format!("/v1/actions/{}", id.as_str().unwrap());
+                let fired = async {
+                    loop {
+                        let action: serde_json::Value =
+                            http.get(stand.url(&path)).send().await.unwrap().json().await.unwrap();
+                        assert!(action["tool_input"].is_null(), "{action}");
+                        match action["instance"].as_str() {
+                            Some(instance) => return instance.to_owned(),
+                            None => tokio::task::yield_now().await,
+                        }
+                    }
+                };
+                segno::clock::timeout(&SystemClock, PATIENCE, fired).await.expect("it is not fired")
+            }
+            (_, _, id) if id.is_string() => {
+                let run = client.run_recurring(id.as_str().unwrap(), &Default::default()).await.unwrap();
+                run.instance.unwrap()
+            }
+            (_, id, _) => id.as_str().unwrap_or_else(|| panic!("{path}: {made}")).to_owned(),
+        };
+        let ended = client.instance(&instance, PATIENCE).await.unwrap();
+        assert_eq!(ended.status, Status::Completed, "{path} {body}");
+        assert_eq!(ended.result.as_ref().map_or("null", Json::text), "null", "{path} {body}");
+    }
 }

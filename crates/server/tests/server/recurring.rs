@@ -180,6 +180,27 @@ async fn it_is_changed_paused_and_resumed() {
 }
 
 #[tokio::test]
+async fn a_preview_of_rare_times_ends_and_says_where_to_go_on() {
+    let stand = Stand::open().await;
+    let request = json!({ "cron_expr": "0 0 29 2 *", "timezone": "Europe/Berlin" });
+    let mut from = "2026-03-01T00:00:00Z".to_owned();
+    let mut years = Vec::new();
+    for _ in 0..3 {
+        let path = format!("/v1/recurring/preview?count=1000&from={from}");
+        let (status, preview) = post(&stand, &path, &request).await;
+        assert_eq!(status, 200, "{preview}");
+        let times = preview["times"].as_array().unwrap();
+        assert!((1..1_000).contains(&times.len()), "{preview}");
+        years.extend(times.iter().map(|line| line["local"].as_str().unwrap()[..4].parse::<u32>().unwrap()));
+        from = preview["next_after"].as_str().unwrap_or_else(|| panic!("{preview}")).to_owned();
+        assert_eq!(times.last().unwrap()["time"], from.as_str());
+    }
+    let leap = |year: &u32| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let all: Vec<u32> = (2027..=*years.last().unwrap()).filter(leap).collect();
+    assert_eq!(years, all, "none is left out between two searches");
+}
+
+#[tokio::test]
 async fn an_unsaved_schedule_is_previewed() {
     let stand = Stand::open().await;
     let request = json!({"cron_expr": "0 9 * * MON-FRI", "timezone": "Europe/Berlin"});

@@ -88,7 +88,7 @@ impl Flood {
             if status == 503 {
                 assert_eq!(answer["code"], "unavailable", "{answer}");
                 let detail = answer["detail"].as_str().unwrap();
-                assert!(detail.contains("inputs of this tenant wait to be checked"), "{detail}");
+                assert!(detail.contains("work of this tenant waits for a thread"), "{detail}");
                 assert!(detail.contains("nothing was changed; try again"), "{detail}");
                 assert_eq!(retry_after.as_deref(), Some("1"));
                 return;

@@ -10,9 +10,8 @@ use segno::store::{
     Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
     NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuedActivity, QueuedWork, Record, RecordBatch, Records,
-    ScheduledActivityIdentifier, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
-    start_then_watch,
+    PruneOptions, PruneResult, QueueDepths, QueuedActivity, Record, RecordBatch, Records, StoredEvent,
+    SystemMetrics, Transfer, WatchUntil, WorkerMessage, start_then_watch,
 };
 
 use super::FaultStore;
@@ -252,13 +251,6 @@ impl ProviderAdmin for FaultStore {
 
     async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
         self.read("queued_start_ms", self.inner.queued_start_ms(instance)).await
-    }
-
-    async fn queued_activity(
-        &self,
-        activity: &ScheduledActivityIdentifier,
-    ) -> Result<Option<QueuedWork>, ProviderError> {
-        self.read("queued_activity", self.inner.queued_activity(activity)).await
     }
 
     async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {

@@ -10,8 +10,7 @@ use super::state::Unended;
 use crate::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
     InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, QueuedActivity, QueuedWork, ScheduledActivityIdentifier, StoredEvent,
-    SystemMetrics,
+    PruneResult, QueueDepths, QueuedActivity, StoredEvent, SystemMetrics,
 };
 
 fn unknown_instance(operation: &'static str, instance: &str) -> ProviderError {
@@ -114,15 +113,8 @@ impl ProviderAdmin for MemoryStore {
         Ok(self.look(|state, now_ms| state.orchestrations.guarded_start_ms(instance, now_ms)))
     }
 
-    async fn queued_activity(
-        &self,
-        activity: &ScheduledActivityIdentifier,
-    ) -> Result<Option<QueuedWork>, ProviderError> {
-        // As with the depths, time must have passed.
-        Ok(self.change(|state, _| state.work.queued(activity)))
-    }
-
     async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {
+        // As with the depths, time must have passed.
         Ok(self.change(|state, _| state.work.of_instance(instance)))
     }
 

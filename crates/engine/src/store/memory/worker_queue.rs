@@ -274,14 +274,6 @@ impl WorkerQueue {
         item_ids
     }
 
-    /// How an activity stands; of several items of it, the newest.
-    pub fn queued(&self, activity: &ScheduledActivityIdentifier) -> Option<QueuedWork> {
-        let named = (activity.execution_id, activity.activity_id);
-        let same = (named.0, named.1, 0)..=(named.0, named.1, u64::MAX);
-        let (_, _, item_id) = self.by_instance.get(activity.instance.as_str())?.range(same).next_back()?;
-        self.standing(*item_id)
-    }
-
     /// How the activities of an instance stand, by execution and activity.
     pub fn of_instance(&self, instance: &str) -> Vec<QueuedActivity> {
         let keys = self.by_instance.get(instance).into_iter().flatten();

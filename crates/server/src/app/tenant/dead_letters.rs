@@ -1,6 +1,7 @@
 //! What was given up of a tenant. Ids and instances are the caller's.
 
 use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use segno::client::{DeadLetterQuery, ResubmittedLetter};
 use segno::event::Channel;
 use segno::work_item::WorkItem;
@@ -10,6 +11,9 @@ use segno_actions::{Listed, Unreadable};
 
 use super::Tenant;
 use crate::problem::Refusal;
+
+/// Instances that are read at once to name the letters of a page.
+const CONCURRENT_READS: usize = 16;
 
 /// What a letter carried.
 #[derive(Default)]
@@ -47,6 +51,36 @@ impl Tenant {
             }
         });
         Ok(shown.collect())
+    }
+
+    /// The same letters with the name of what was given up where the letter itself has none: the function of a call, or the
+    /// orchestration of a turn.
+    ///
+    /// # Errors
+    /// When the store is away.
+    pub async fn named_letters(&self, letters: Vec<DeadLetter>) -> Result<Vec<DeadLetter>, Refusal> {
+        let named = letters.into_iter().map(|letter| self.named_letter(letter));
+        stream::iter(named).buffered(CONCURRENT_READS).try_collect().await
+    }
+
+    async fn named_letter(&self, letter: DeadLetter) -> Result<DeadLetter, Refusal> {
+        // Of a call the engine knows the activity that all calls have in common.
+        let is_named = letter.name.as_ref().is_some_and(|name| *name != FUNCTION.name());
+        if is_named || letter.what == GivenUp::Message {
+            return Ok(letter);
+        }
+        match self.resources().client.instance(&self.stored(&letter.instance)).await {
+            Ok(instance) => {
+                let function = self.function_of(&instance.labels).map(str::to_owned);
+                Ok(DeadLetter { name: function.or(instance.orchestration).or(letter.name), ..letter })
+            }
+            // Its instance is gone; what it carried may be there still.
+            Err(error) if error.code() == segno::Code::NotFound => match self.dead_letter(&letter.id).await {
+                Ok((_, contents)) => Ok(DeadLetter { name: contents.name.or(letter.name), ..letter }),
+                Err(_) => Ok(letter),
+            },
+            Err(error) => Err(self.refused(error)),
+        }
     }
 
     /// One letter, and what it carried.

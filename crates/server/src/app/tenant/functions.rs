@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 
 use segno_actions::Listed;
-use segno_actions::functions::{FUNCTION_LABEL, Function, FunctionError, FunctionName, VersionedFunction};
+use segno_actions::functions::{
+    FUNCTION_LABEL, Function, FunctionError, FunctionName, VersionedFunction, compute,
+};
 
 use super::Tenant;
+use crate::problem::Refusal;
 
 impl Tenant {
     /// Functions by name, after this one.
@@ -23,6 +26,17 @@ impl Tenant {
     /// The function that an instance of this tenant calls, by its labels; `None` for an orchestration.
     pub fn function_of<'a>(&self, labels: &'a BTreeMap<String, String>) -> Option<&'a str> {
         labels.get(FUNCTION_LABEL)?.strip_prefix(self.scope.prefix())
+    }
+
+    /// Runs CPU-bound work on the threads that tenants share fairly.
+    ///
+    /// # Errors
+    /// `unavailable` when too much of this tenant waits already.
+    pub async fn compute<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Refusal> {
+        compute(&self.owner(), work).await.map_err(|error| self.refused(error))
     }
 
     /// One function.

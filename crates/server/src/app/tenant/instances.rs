@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use segno::client::{BulkResult, ExecutionList, Instance, InstanceList, TreeNode, TreePage, TreeQuery};
+use segno::client::{
+    BulkPreview, BulkResult, ExecutionList, Instance, InstanceList, TreeNode, TreePage, TreeQuery,
+};
 use segno::event::Event;
 use segno::store::{DeleteInstanceResult, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery};
 use segno::{Code, Mailbox, Payload, Signal};
@@ -49,8 +51,8 @@ pub struct Sent {
 
 /// What is done to many instances.
 pub enum BulkChange {
-    /// They are counted.
-    Count,
+    /// They are counted, with those that the change would reach.
+    Count(BulkPreview),
     /// They are cancelled.
     Cancel {
         /// Why.
@@ -272,7 +274,7 @@ impl Tenant {
         let query = InstanceQuery { limit: 0, ..self.query(filter) };
         let bulk = self.resources().client.bulk(query).limit(limit);
         let done = match change {
-            BulkChange::Count => bulk.count().await,
+            BulkChange::Count(preview) => bulk.count(preview).await,
             BulkChange::Cancel { reason } => bulk.cancel(&reason).await,
             BulkChange::Pause { reason } => bulk.pause(&reason).await,
             BulkChange::Resume => bulk.resume().await,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::Json;
+use segno::client::BulkPreview;
 use segno::limits::MAX_BULK_INSTANCES;
 use segno_api::instance::{Bulk, BulkAction, BulkFilter, BulkResult};
 
@@ -40,7 +41,9 @@ pub async fn bulk(tenant: Tenant, Body(request): Body<Bulk>) -> Result<Json<Bulk
     operation::extend(MAX_BULK_TIME);
     let reason = request.reason.unwrap_or_else(|| NO_REASON.to_owned());
     let change = match request.action {
-        _ if request.dry_run => BulkChange::Count,
+        BulkAction::Delete if request.dry_run && request.force => BulkChange::Count(BulkPreview::ForceDelete),
+        BulkAction::Delete if request.dry_run => BulkChange::Count(BulkPreview::Delete),
+        _ if request.dry_run => BulkChange::Count(BulkPreview::Send),
         BulkAction::Cancel => BulkChange::Cancel { reason },
         BulkAction::Pause => BulkChange::Pause { reason },
         BulkAction::Resume => BulkChange::Resume,
@@ -48,7 +51,11 @@ pub async fn bulk(tenant: Tenant, Body(request): Body<Bulk>) -> Result<Json<Bulk
     };
     let done = tenant.bulk(filter, change).await?;
     let next_cursor = done.next.map(|cursor| list::encode_cursor(&cursor));
-    Ok(Json(BulkResult { matched: done.matched, changed: done.done, next_cursor }))
+    let (changed, would_change) = match request.dry_run {
+        true => (0, Some(done.done)),
+        false => (done.done, None),
+    };
+    Ok(Json(BulkResult { matched: done.matched, changed, would_change, next_cursor }))
 }
 
 fn filter(filter: BulkFilter) -> Result<InstanceFilter, Refusal> {

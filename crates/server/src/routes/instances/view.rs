@@ -37,6 +37,7 @@ pub fn instance(tenant: &Tenant, found: segno::client::Instance) -> Result<wire:
         custom_status: found.custom_status.as_ref().map(json).transpose()?,
         custom_status_version: found.custom_status_version,
         created_at: timestamp(found.created_at_ms),
+        start_at: found.start_at_ms.map(timestamp),
         updated_at: timestamp(found.updated_at_ms),
         completed_at: found.completed_at_ms.map(timestamp),
         revision: found.revision,

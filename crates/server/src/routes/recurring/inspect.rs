@@ -5,13 +5,12 @@ use axum::extract::State;
 use jiff::Timestamp;
 use segno_actions::action::ActionError;
 use segno_actions::recurring::Backfill;
-use segno_actions::schedule::{Schedule, preview as times_of};
+use segno_actions::schedule::{Preview, Schedule, preview as times_of};
 use segno_api::recurring::{
     BackfillRecurring, Backfilled, PreviewTime, RecurringExplanation, RecurringFields, RecurringHistory,
     RecurringPreview,
 };
 use serde::Deserialize;
-use tokio::sync::Semaphore;
 use utoipa::IntoParams;
 
 use super::super::paging::{Page, cursor, cut, limit};
@@ -85,6 +84,10 @@ pub async fn explain(
         time: explained.time,
         runs: explained.runs,
         text: explained.text,
+        next: explained.next,
+        paused_at: explained.paused_at,
+        resumes_at: explained.resumes_at,
+        created_at: explained.created_at,
         entry: explained.entry.map(view::entry),
     }))
 }
@@ -151,9 +154,6 @@ pub async fn backfill(
     Ok(Json(view::backfilled(id, lines)))
 }
 
-/// Searching rare times takes seconds, so it is done by one thread of its own for all requests, not by those that serve.
-static PREVIEWS: Semaphore = Semaphore::const_new(1);
-
 async fn shown(
     tenant: &Tenant,
     now_ms: u64,
@@ -166,17 +166,19 @@ async fn shown(
     }
     let from = query.from.unwrap_or_else(|| timestamp(now_ms));
     let zones = tenant.zones().version().to_owned();
-    let place = PREVIEWS.acquire().await;
-    let search = tokio::task::spawn_blocking(move || {
-        // Kept to the end of the search, also when the request is given up before.
-        let _place = place;
-        let times = times_of(&schedule, from, count).into_iter().map(|line| PreviewTime {
-            time: line.time,
-            local: line.local,
-            note: line.note,
-        });
+    // Searching rare times takes long, so it is done by threads that tenants share fairly, not by those that serve.
+    let search = move || {
+        let Preview { lines, next_after } = times_of(&schedule, from, count);
+        let times =
+            lines.into_iter().map(|line| PreviewTime { time: line.time, local: line.local, note: line.note });
         let times = times.collect();
-        RecurringPreview { schedule: schedule.describe(), warnings: schedule.warnings(), zones, times }
-    });
-    Ok(Json(search.await.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))))
+        RecurringPreview {
+            schedule: schedule.describe(),
+            warnings: schedule.warnings(),
+            zones,
+            times,
+            next_after,
+        }
+    };
+    tenant.compute(search).await.map(Json)
 }

@@ -34,34 +34,82 @@ const BURST: Duration = Duration::from_secs(1);
 pub struct Admission {
     /// So many calls.
     pub calls: usize,
-    /// When more may be by the rate, if not all that were wanted may. `None` while the pool is paused or throttled: its state
-    /// has until when, and a resume ends it earlier.
-    pub again_at_ms: Option<u64>,
+    /// After what time more may be by the rate, if not all that were wanted may. `None` while the pool is paused or throttled:
+    /// its state has until when, and a resume ends it earlier.
+    pub delay: Option<Duration>,
 }
 
-impl PoolState {
-    /// How many of so many calls may be handed out, which takes them out of the rate.
-    pub(super) fn admit(&mut self, wanted: usize, calls_per_second: Option<f64>, now_ms: u64) -> Admission {
-        if self.paused.is_some() || self.throttled_until_ms.is_some_and(|until_ms| until_ms > now_ms) {
-            return Admission { calls: 0, again_at_ms: None };
-        }
-        let Some(rate) = calls_per_second else {
-            return Admission { calls: wanted, again_at_ms: None };
-        };
-        // In microseconds: at a high rate a call costs less than a millisecond.
+/// What could be handed out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headroom {
+    /// So many calls at most.
+    pub calls: usize,
+    /// After what time there is room again, if there is none; `None` while the pool is paused.
+    pub rest: Option<Duration>,
+}
+
+/// The rate of a pool in numbers of the GCRA.
+struct Gcra {
+    /// What a call costs, in microseconds: at a high rate less than a millisecond.
+    cost_us: u64,
+    burst_us: u64,
+    now_us: u64,
+    /// When all calls that were handed out are paid for.
+    free_us: u64,
+}
+
+impl Gcra {
+    fn new(calls_per_second: f64, free_at_us: u64, now_ms: u64) -> Self {
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "a rate is more than 0 and bounded, so that a cost is bounded too"
         )]
-        let cost_us = ((1e6 / rate).ceil() as u64).max(1);
+        let cost_us = ((1e6 / calls_per_second).ceil() as u64).max(1);
         let (now_us, burst_us) = (now_ms.saturating_mul(1_000), (duration_ms(BURST) * 1_000).max(cost_us));
-        let free_us = self.free_at_us.max(now_us);
-        let room_us = now_us.saturating_add(burst_us).saturating_sub(free_us);
-        let calls = usize::try_from(room_us / cost_us).unwrap_or(usize::MAX).min(wanted);
-        self.free_at_us = free_us.saturating_add(cost_us.saturating_mul(calls as u64));
-        let again_us = self.free_at_us.saturating_add(cost_us).saturating_sub(burst_us);
-        Admission { calls, again_at_ms: (calls < wanted).then(|| again_us.div_ceil(1_000).max(now_ms + 1)) }
+        Gcra { cost_us, burst_us, now_us, free_us: free_at_us.max(now_us) }
+    }
+
+    fn calls(&self) -> usize {
+        let room_us = self.now_us.saturating_add(self.burst_us).saturating_sub(self.free_us);
+        usize::try_from(room_us / self.cost_us).unwrap_or(usize::MAX)
+    }
+
+    /// Until there is room for one more call.
+    fn delay(&self) -> Duration {
+        let again_us = self.free_us.saturating_add(self.cost_us).saturating_sub(self.burst_us);
+        let delay_ms = again_us.saturating_sub(self.now_us).div_ceil(1_000);
+        Duration::from_millis(delay_ms.max(1))
+    }
+}
+
+impl PoolState {
+    /// How many calls could be handed out now, and how long to leave the pool alone if that is none.
+    pub(super) fn headroom(&self, calls_per_second: Option<f64>, now_ms: u64) -> Headroom {
+        if self.paused.is_some() {
+            return Headroom { calls: 0, rest: None };
+        }
+        if let Some(until_ms) = self.throttled_until_ms.filter(|until_ms| *until_ms > now_ms) {
+            return Headroom { calls: 0, rest: Some(Duration::from_millis(until_ms - now_ms)) };
+        }
+        let Some(rate) = calls_per_second else { return Headroom { calls: usize::MAX, rest: None } };
+        let gcra = Gcra::new(rate, self.free_at_us, now_ms);
+        let calls = gcra.calls();
+        Headroom { calls, rest: (calls == 0).then(|| gcra.delay()) }
+    }
+
+    /// How many of so many calls may be handed out, which takes them out of the rate.
+    pub(super) fn admit(&mut self, wanted: usize, calls_per_second: Option<f64>, now_ms: u64) -> Admission {
+        let calls = self.headroom(calls_per_second, now_ms).calls.min(wanted);
+        let is_closed =
+            self.paused.is_some() || self.throttled_until_ms.is_some_and(|until_ms| until_ms > now_ms);
+        let Some(rate) = calls_per_second.filter(|_| !is_closed) else {
+            return Admission { calls, delay: None };
+        };
+        let mut gcra = Gcra::new(rate, self.free_at_us, now_ms);
+        gcra.free_us = gcra.free_us.saturating_add(gcra.cost_us.saturating_mul(calls as u64));
+        self.free_at_us = gcra.free_us;
+        Admission { calls, delay: (calls < wanted).then(|| gcra.delay()) }
     }
 
     /// Notes that a worker was throttled, and says until when the pool rests.
@@ -89,14 +137,17 @@ mod tests {
     const NOW_MS: u64 = 1_000_000;
 
     fn admitted(state: &mut PoolState, wanted: usize, rate: f64, now_ms: u64) -> (usize, Option<u64>) {
-        let Admission { calls, again_at_ms } = state.admit(wanted, Some(rate), now_ms);
-        (calls, again_at_ms.map(|at_ms| at_ms - NOW_MS))
+        let room = state.headroom(Some(rate), now_ms);
+        let Admission { calls, delay } = state.admit(wanted, Some(rate), now_ms);
+        assert_eq!(calls, room.calls.min(wanted), "a fetch asks for what it gets");
+        assert_eq!(room.rest, delay.filter(|_| calls == 0));
+        (calls, delay.map(|delay| now_ms - NOW_MS + duration_ms(delay)))
     }
 
     #[test]
     fn a_pool_without_a_rate_gives_what_is_wanted() {
         let mut state = PoolState::default();
-        assert_eq!(state.admit(100, None, NOW_MS), Admission { calls: 100, again_at_ms: None });
+        assert_eq!(state.admit(100, None, NOW_MS), Admission { calls: 100, delay: None });
         assert_eq!(state, PoolState::default());
     }
 
@@ -129,7 +180,7 @@ mod tests {
     #[test]
     fn a_paused_pool_gives_nothing() {
         let mut state = PoolState { paused: Some(Pause::default()), ..PoolState::default() };
-        assert_eq!(state.admit(1, None, NOW_MS), Admission { calls: 0, again_at_ms: None });
+        assert_eq!(state.admit(1, None, NOW_MS), Admission { calls: 0, delay: None });
     }
 
     #[test]

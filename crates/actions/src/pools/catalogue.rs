@@ -9,7 +9,7 @@ use std::time::Duration;
 use segno::clock::{Clock, SystemClock, duration_ms};
 use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
 
-use super::admission::Admission;
+use super::admission::{Admission, Headroom};
 use super::combine::{Combiner, Standing, Waiting};
 use super::pool::{AllowList, Pool, Transport};
 use super::stored::{Announced, POOL_KIND, POOL_STATE_KIND, Pause, PoolState, decode, record_id, write};
@@ -69,8 +69,8 @@ impl FoundPool {
 pub struct Pools {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    configured: Arc<BTreeMap<PoolName, Pool>>,
-    found: Cache<FoundPool>,
+    configured: Arc<BTreeMap<PoolName, Arc<FoundPool>>>,
+    found: Cache<Arc<FoundPool>>,
     states: Cache<PoolState>,
     combiner: Combiner,
 }
@@ -92,11 +92,16 @@ impl Pools {
                 return Err(FunctionError::NoBus { pool: name.to_string() });
             }
         }
+        let configured = configured.into_iter().map(|(name, pool)| {
+            let found = FoundPool { name: name.clone(), origin: PoolOrigin::Configured, pool };
+            (name, Arc::new(found))
+        });
+        let configured = Arc::new(configured.collect());
         let (found, states) = (Cache::default(), Cache::default());
         Ok(Pools {
             store,
             clock: SystemClock::shared(),
-            configured: Arc::new(configured),
+            configured,
             found,
             states,
             combiner: Combiner::default(),
@@ -114,9 +119,9 @@ impl Pools {
     ///
     /// # Errors
     /// `unknown-pool` when there is none, `store` when the store cannot be read.
-    pub async fn find(&self, scope: &Scope, name: &PoolName) -> Result<FoundPool, FunctionError> {
+    pub async fn find(&self, scope: &Scope, name: &PoolName) -> Result<Arc<FoundPool>, FunctionError> {
         if let Some(pool) = self.configured.get(name) {
-            return Ok(configured(name, pool));
+            return Ok(Arc::clone(pool));
         }
         let id = record_id(scope, name);
         let now_ms = self.clock.now_ms();
@@ -125,8 +130,8 @@ impl Pools {
         }
         let unknown = || FunctionError::UnknownPool { pool: name.to_string() };
         let record = self.store.get_record(POOL_KIND, &id).await?.ok_or_else(unknown)?;
-        let pool = announced(name, decode(&record)?);
-        self.found.put(id, pool.clone(), now_ms);
+        let pool = Arc::new(announced(name, decode(&record)?));
+        self.found.put(id, Arc::clone(&pool), now_ms);
         Ok(pool)
     }
 
@@ -152,7 +157,7 @@ impl Pools {
         }
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);
         for (name, pool) in self.configured.range((from, Bound::Unbounded)).take(limit) {
-            page.insert(name.to_string(), Listed::Readable(configured(name, pool)));
+            page.insert(name.to_string(), Listed::Readable(FoundPool::clone(pool)));
         }
         Ok(page.into_values().take(limit).collect())
     }
@@ -220,7 +225,7 @@ impl Pools {
         let now_ms = self.clock.now_ms();
         let stored = Announced::new(allowed, timestamp(now_ms), worker);
         self.commit(write(POOL_KIND, id.clone(), expect, &stored)?).await?;
-        self.found.put(id, announced(name, stored), now_ms);
+        self.found.put(id, Arc::new(announced(name, stored)), now_ms);
         Ok(())
     }
 
@@ -317,6 +322,20 @@ impl Pools {
         .await
     }
 
+    /// How many calls of a pool could be handed out now, by its state of at most a second ago.
+    ///
+    /// # Errors
+    /// `store` when the store cannot be read.
+    pub async fn headroom(&self, scope: &Scope, name: &PoolName) -> Result<Headroom, FunctionError> {
+        let state = self.recent_state(scope, name).await?;
+        let rate = self.configured.get(name).and_then(|found| found.pool.calls_per_second);
+        if rate.is_none() && state.throttled_until_ms.is_none() {
+            // Time does not matter then.
+            return Ok(state.headroom(rate, 0));
+        }
+        Ok(state.headroom(rate, self.store.now_ms().await?))
+    }
+
     /// How many of so many calls of a pool may be handed out now. They count from then on.
     ///
     /// # Errors
@@ -327,7 +346,7 @@ impl Pools {
         name: &PoolName,
         wanted: usize,
     ) -> Result<Admission, FunctionError> {
-        let rate = self.configured.get(name).and_then(|pool| pool.calls_per_second);
+        let rate = self.configured.get(name).and_then(|found| found.pool.calls_per_second);
         let desk = self.combiner.desk(&record_id(scope, name));
         loop {
             let mut request = desk.request(wanted);
@@ -345,13 +364,16 @@ impl Pools {
 
     /// Answers requests for calls of a pool by one change of its state.
     async fn decide(&self, scope: &Scope, name: &PoolName, (waiting, rate): (Vec<Waiting>, Option<f64>)) {
-        let now_ms = self.clock.now_ms();
         let mut admissions = Vec::new();
-        let admit = |state: &mut PoolState| {
+        let mut admit = |state: &mut PoolState, now_ms: u64| {
             let admit = |request: &Waiting| state.admit(request.wanted, rate, now_ms);
             admissions = waiting.iter().map(admit).collect();
         };
-        match self.change(scope, name, admit).await {
+        let changed = match self.store.now_ms().await {
+            Ok(now_ms) => self.change(scope, name, |state| admit(state, now_ms)).await,
+            Err(error) => Err(error.into()),
+        };
+        match changed {
             Ok(_) => {
                 for (request, admission) in waiting.into_iter().zip(admissions) {
                     request.answer(Ok(admission));
@@ -371,7 +393,13 @@ impl Pools {
         name: &PoolName,
         retry_after: Option<Duration>,
     ) -> Result<Duration, FunctionError> {
-        let now_ms = self.clock.now_ms();
+        match self.find(scope, name).await {
+            // It was deleted meanwhile: what is noted of it could be neither listed nor deleted.
+            Err(FunctionError::UnknownPool { .. }) => return Ok(Duration::ZERO),
+            found => found?,
+        };
+        // Nodes share the state, so that they have to share the clock.
+        let now_ms = self.store.now_ms().await?;
         let mut until_ms = now_ms;
         self.change(scope, name, |state| until_ms = state.throttle(retry_after, now_ms)).await?;
         Ok(Duration::from_millis(until_ms.saturating_sub(now_ms)))
@@ -450,10 +478,6 @@ impl<T: Clone> Cache<T> {
     fn remove(&self, id: &str) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
-}
-
-fn configured(name: &PoolName, pool: &Pool) -> FoundPool {
-    FoundPool { name: name.clone(), origin: PoolOrigin::Configured, pool: pool.clone() }
 }
 
 fn announced(name: &PoolName, stored: Announced) -> FoundPool {

@@ -24,10 +24,10 @@ mod reserved;
 mod rooms;
 mod stored;
 
-pub use admission::{Admission, THROTTLED};
+pub use admission::{Admission, Headroom, THROTTLED};
 pub use call::PoolCall;
 pub use catalogue::{FoundPool, PoolOrigin, Pools};
 pub use pool::{AllowList, Pool, Transport};
 pub use reserved::{Room, reserved_key_prefix, reserved_prefix};
-pub use rooms::{CallState, RoomCall, RoomCalls};
+pub use rooms::{CallState, POOL_LABEL, RoomCall, RoomCalls};
 pub use stored::{POOL_KIND, POOL_STATE_KIND, Pause, PoolState};

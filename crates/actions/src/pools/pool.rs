@@ -1,5 +1,6 @@
 //! A pool: how its calls reach its workers, which functions it has, and how fast it may be called.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -86,7 +87,11 @@ impl Pool {
 
 /// Which functions may be called: names, beginnings of names (`Set-*`), or all (`*`).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct AllowList(Vec<Entry>);
+pub struct AllowList {
+    entries: Vec<Entry>,
+    /// The entries that are names: each fetch of a worker asks for all of its functions.
+    names: HashSet<CallName>,
+}
 
 /// An entry of an allow-list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,42 +127,54 @@ impl AllowList {
     /// # Errors
     /// `invalid-function-name` with the first entry that is none.
     pub fn new(entries: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self, FunctionError> {
-        let entries: Result<Vec<Entry>, FunctionError> =
-            entries.into_iter().map(|entry| Entry::new(entry.as_ref())).collect();
-        entries.map(AllowList)
+        let mut list = AllowList::default();
+        for entry in entries {
+            list.push(Entry::new(entry.as_ref())?);
+        }
+        Ok(list)
     }
 
     /// These functions and no other.
     pub fn of(functions: impl IntoIterator<Item = CallName>) -> Self {
-        AllowList(functions.into_iter().map(Entry::Name).collect())
+        let mut list = AllowList::default();
+        functions.into_iter().for_each(|function| list.push(Entry::Name(function)));
+        list
     }
 
     /// Whether a function may be called.
     pub fn allows(&self, function: &CallName) -> bool {
-        self.0.iter().any(|entry| match entry {
-            Entry::Name(name) => name == function,
+        let begins = |entry: &Entry| match entry {
+            Entry::Name(_) => false,
             Entry::Beginning(beginning) => function.as_str().starts_with(beginning.as_str()),
-        })
+        };
+        self.names.contains(function) || self.entries.iter().any(begins)
     }
 
     /// The entries, as they are written.
     pub fn entries(&self) -> Vec<String> {
-        self.0.iter().map(ToString::to_string).collect()
+        self.entries.iter().map(ToString::to_string).collect()
     }
 
     /// Adds functions that it does not have; whether there were any.
     pub(super) fn extend(&mut self, functions: &[CallName]) -> bool {
-        let before = self.0.len();
+        let before = self.entries.len();
         for function in functions {
             if !self.allows(function) {
-                self.0.push(Entry::Name(function.clone()));
+                self.push(Entry::Name(function.clone()));
             }
         }
-        self.0.len() > before
+        self.entries.len() > before
     }
 
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.entries.len()
+    }
+
+    fn push(&mut self, entry: Entry) {
+        if let Entry::Name(name) = &entry {
+            self.names.insert(name.clone());
+        }
+        self.entries.push(entry);
     }
 }
 

@@ -16,7 +16,7 @@ use super::reserved::Room;
 use crate::functions::{FunctionError, Functions, INVOKE, Scope, Settle};
 
 /// Label of the instances of calls through a pool.
-const POOL_LABEL: &str = "pool";
+pub const POOL_LABEL: &str = "pool";
 
 /// A call that a room wants made.
 #[derive(Debug, Clone, PartialEq)]

@@ -180,7 +180,10 @@ fn a_pool_is_there_from_the_first_worker_that_announces_it() {
         world.pools.announce(scope, &name, "v", &functions(&["New-X", "Set-Y"])).await.unwrap();
         world.pools.announce(scope, &name, "v", &[]).await.unwrap();
         let found = world.pools.find(scope, &name).await.unwrap();
-        assert_eq!((found.origin, found.pool.functions), (PoolOrigin::Announced, allow(&["New-X", "Set-Y"])));
+        assert_eq!(
+            (found.origin, &found.pool.functions),
+            (PoolOrigin::Announced, &allow(&["New-X", "Set-Y"]))
+        );
         let other = Scope::new("eu", "other").unwrap();
         assert_eq!(world.pools.find(&other, &name).await.unwrap_err().code(), "unknown-pool");
         // Another node sees it too, and both list it with those of the settings.
@@ -331,8 +334,8 @@ fn a_paused_pool_admits_nothing_on_any_node() {
         assert_eq!(world.pools.admit(scope, &name, 5).await.unwrap().calls, 5);
         let rest = world.pools.throttled(scope, &name, None).await.unwrap();
         assert_eq!((rest, far.admit(scope, &name, 1).await.unwrap().calls), (Duration::from_secs(2), 0));
-        let again_ms = far.admit(scope, &name, 1).await.unwrap().again_at_ms.unwrap();
-        assert_eq!(again_ms, world.clock.now_ms() + 2_000);
+        let headroom = far.headroom(scope, &name).await.unwrap();
+        assert_eq!((headroom.calls, headroom.rest), (0, Some(rest)), "and is left alone until then");
         segno::clock::sleep(&*world.clock, rest).await;
         assert_eq!(far.admit(scope, &name, 1).await.unwrap().calls, 1);
         assert_eq!(world.pools.pause(scope, &pool("none"), None).await.unwrap_err().code(), "unknown-pool");
@@ -393,5 +396,24 @@ fn a_fetcher_that_gives_up_leaves_the_others_their_turn() {
         let (given_up, served) = segno::join(leader, pools.admit(&scope, &name, 1)).await;
         assert!(given_up.is_none(), "its commit takes longer");
         assert_eq!(served.unwrap().calls, 1);
+    });
+}
+
+#[test]
+fn nothing_is_noted_of_a_pool_that_was_forgotten() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let (name, scope) = (pool("Edge"), &world.scope);
+        let functions = [CallName::new("Get-Disk").unwrap()];
+        world.pools.announce(scope, &name, "w", &functions).await.unwrap();
+        world.pools.forget(scope, &name).await.unwrap();
+        assert_eq!(world.pools.throttled(scope, &name, None).await.unwrap(), Duration::ZERO);
+        let states = ListRecords {
+            kind: segno_actions::pools::POOL_STATE_KIND,
+            id_prefix: "",
+            after_id: None,
+            limit: 10,
+        };
+        assert!(world.store.list_records(states).await.unwrap().is_empty());
     });
 }

@@ -5,10 +5,12 @@ use std::time::Duration;
 use axum::extract::State;
 use axum::response::Response;
 use segno::event::EventKind;
+use segno::limits::MAX_LABELS;
 use segno_actions::functions::{
-    CallName, FunctionError, HumanDuration, INVOKE, Invocation, InvokeRequest, PoolName, RetryPolicy, Tag,
+    CallName, FunctionError, HumanDuration, INVOKE, Invocation, InvokeRequest, PoolName, RetryPolicy, Route,
+    Tag,
 };
-use segno_actions::pools::PoolCall;
+use segno_actions::pools::{POOL_LABEL, PoolCall};
 use segno_api::instance::Started;
 use segno_api::invocation::{self as wire, Invoke};
 
@@ -42,7 +44,10 @@ pub async fn invoke(
     Body(request): Body<Invoke>,
 ) -> Result<Response, Refusal> {
     let wait = wait_of(query.wait_ms)?;
-    let (made_up, labels) = (request.key.is_none(), request.labels.clone());
+    let (made_up, mut labels) = (request.key.is_none(), request.labels.clone());
+    if let Some(pool) = request.pool.clone().filter(|_| labels.len() < MAX_LABELS) {
+        labels.entry(POOL_LABEL.to_owned()).or_insert(pool);
+    }
     // A repeated request must find what its first try made, so its key follows from the idempotency key.
     let key = request.key.clone().or_else(|| repeat.id().map(str::to_owned));
     let key = key.unwrap_or_else(|| app.ids.new_uuid().to_string());
@@ -127,6 +132,7 @@ async fn check_same(tenant: &Tenant, id: &str, invocation: &Invocation) -> Resul
     let is_same = first.name == INVOKE.name()
         && first.input.decode::<Invocation>().is_ok_and(|first| {
             first.function == invocation.function
+                && pool_of(&first.route) == pool_of(&invocation.route)
                 && is_same_json(first.input.as_str(), invocation.input.as_str())
         });
     if is_same {
@@ -134,4 +140,12 @@ async fn check_same(tenant: &Tenant, id: &str, invocation: &Invocation) -> Resul
     }
     let detail = "the key was used for another call; use a new key for each";
     Err(Refusal::new(Code::Conflict, detail))
+}
+
+/// The pool whose workers take a call.
+fn pool_of(route: &Route) -> Option<&PoolName> {
+    match route {
+        Route::Pool { pool } => Some(pool),
+        Route::Local { .. } | Route::Remote { .. } | Route::Push { .. } => None,
+    }
 }

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use segno::clock::{Clock, duration_ms};
+use segno::limits::MAX_LEASE;
+use segno_actions::functions::Functions;
 use segno::work::{FetchWork, LeasedActivity, WorkQueue};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -21,58 +23,93 @@ use crate::listen::until_stopped;
 /// How long a fetch goes on before it looks whether its caller is still there.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Leased work that nobody has been told of yet. Dropped, it is given back.
-struct Untold {
+/// Leased work that no worker was told of yet. Dropped, it is released.
+pub struct Untold {
     queue: WorkQueue,
+    functions: Functions,
     items: Vec<LeasedActivity>,
 }
 
 impl Untold {
-    /// The work, now somebody's.
-    fn take(mut self) -> Vec<LeasedActivity> {
-        std::mem::take(&mut self.items)
+    /// The work.
+    pub fn items(&self) -> &[LeasedActivity] {
+        &self.items
     }
+
+    /// All but the first of it.
+    pub fn split_off(&mut self, at: usize) -> Untold {
+        let items = self.items.split_off(at.min(self.items.len()));
+        Untold { queue: self.queue.clone(), functions: self.functions.clone(), items }
+    }
+
+    /// The worker is told of it: it is not released any more.
+    pub fn keep(mut self) {
+        self.items.clear();
+    }
+
+    /// Releases it, to be handed out after a delay. It goes on if its caller is dropped.
+    pub async fn release(mut self, delay: Option<Duration>) {
+        let calls = (self.queue.clone(), self.functions.clone());
+        let released = tokio::spawn(release(calls, std::mem::take(&mut self.items), delay));
+        // A panic is logged by its hook, and the leases end.
+        let _ = released.await;
+    }
+}
+
+async fn release(
+    (queue, functions): (WorkQueue, Functions),
+    items: Vec<LeasedActivity>,
+    delay: Option<Duration>,
+) {
+    let delay = delay.map(|delay| delay.min(MAX_LEASE));
+    segno::join_all(items.iter().map(|leased| {
+        let (queue, functions) = (&queue, &functions);
+        async move {
+            // No worker has seen it, so it is not begun.
+            if let Err(error) = functions.forget_beginning(&leased.lease).await {
+                tracing::debug!(%error, "a call that no worker has seen counts as begun");
+            }
+            if let Err(error) = queue.release(&leased.lease, delay).await {
+                tracing::debug!(%error, "work that was fetched for nobody comes back when its lease ends");
+            }
+        }
+    }))
+    .await;
 }
 
 impl Drop for Untold {
     fn drop(&mut self) {
         let items = std::mem::take(&mut self.items);
-        let (queue, Ok(runtime)) = (self.queue.clone(), Handle::try_current()) else { return };
-        if items.is_empty() {
-            return;
-        }
-        runtime.spawn(async move {
-            for leased in items {
-                if let Err(error) = queue.release(&leased.lease, None).await {
-                    tracing::debug!(%error, "work that was fetched for nobody comes back when its lease ends");
-                }
-            }
-        });
+        let (false, Ok(runtime)) = (items.is_empty(), Handle::try_current()) else { return };
+        runtime.spawn(release((self.queue.clone(), self.functions.clone()), items, None));
     }
 }
 
-/// Fetches work, or waits for it; nothing when it is time to stop. Dropping the future gives back what was fetched.
+/// Fetches work, or waits for it; nothing when it is time to stop. What was fetched is released if it is dropped before the worker
+/// is told of it.
 ///
 /// # Errors
 /// Those of [`WorkQueue::fetch`].
 pub async fn fetch(
-    queue: &WorkQueue,
+    (queue, functions): (&WorkQueue, &Functions),
     clock: &Arc<dyn Clock>,
     stopping: &CancellationToken,
     request: FetchWork,
-) -> Result<Vec<LeasedActivity>, segno::Error> {
+) -> Result<Untold, segno::Error> {
     let (answer, answered) = oneshot::channel();
+    let functions = functions.clone();
+    let nothing = Untold { queue: queue.clone(), functions: functions.clone(), items: Vec::new() };
     let (queue, clock, stopping) = (queue.clone(), clock.clone(), stopping.clone());
     // It ends with the time of the request, or with the server, whose store it must not hold on to.
     tokio::spawn(async move {
         let fetching = fetch_while_wanted(&queue, &*clock, request, &answer);
         let fetched = until_stopped(&stopping, fetching).await.unwrap_or(Ok(Vec::new()));
-        let _ = answer.send(fetched.map(|items| Untold { queue, items }));
+        let _ = answer.send(fetched.map(|items| Untold { queue, functions, items }));
     });
     match answered.await {
-        Ok(fetched) => fetched.map(Untold::take),
+        Ok(fetched) => fetched,
         // The runtime is being shut down.
-        Err(_) => Ok(Vec::new()),
+        Err(_) => Ok(nothing),
     }
 }
 

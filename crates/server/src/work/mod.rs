@@ -18,7 +18,7 @@ mod push;
 mod roster;
 mod seal;
 
-pub use fetch::fetch;
+pub use fetch::{Untold, fetch};
 pub use item::{call_of, item, no_call};
 pub use presence::{Announced, Asked, Holder, Presence};
 pub use push::Pusher;

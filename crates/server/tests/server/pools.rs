@@ -358,3 +358,37 @@ async fn callers_cannot_take_the_ids_of_rooms_and_keys() {
     let refused = client.restart("runbook:step-1", &Restart { new_id: None, force: true }).await.unwrap_err();
     assert_eq!(refused.code(), Some("reserved-id"));
 }
+
+#[tokio::test]
+async fn calls_that_a_rate_holds_back_are_not_fetched_at_all() {
+    // Less than a call a day: longer than a call can be delayed by.
+    let slow = json!({ "slow": { "functions": ["*"], "calls_per_second": 0.000_001 } });
+    let stand = Stand::with(with_pools(&slow)).await;
+    let client = stand.client();
+    for _ in 0..3 {
+        begin(&client, "slow", "Get-Disk").await;
+    }
+    let first = fetch(&client, "slow", 60_000).await;
+    assert_eq!(first.len(), 1);
+    assert!(fetch(&client, "slow", 200).await.is_empty());
+    let calls = client.instances(&Default::default()).await.unwrap().instances;
+    assert_eq!(calls.len(), 3);
+    for call in calls.iter().filter(|call| call.id != first[0].instance) {
+        let call = client.instance(&call.id, Duration::ZERO).await.unwrap().call.unwrap();
+        assert_ne!(call.state, CallState::Held, "{call:?}");
+        assert_eq!(call.deliveries, 0, "{call:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_call_has_the_label_of_its_pool_and_a_key_stands_for_one_pool() {
+    let pools = json!({ "a": { "functions": ["*"] }, "b": { "functions": ["*"] } });
+    let stand = Stand::with(with_pools(&pools)).await;
+    let client = stand.client();
+    let keyed = |pool: &str| Invoke { key: Some("k".to_owned()), ..call(pool, "Get-Disk", json!(1)) };
+    let made = client.invoke(&keyed("a"), Duration::ZERO).await.unwrap();
+    assert_eq!(client.invoke(&keyed("a"), Duration::ZERO).await.unwrap().id, made.id);
+    let refused = client.invoke(&keyed("b"), Duration::ZERO).await.unwrap_err();
+    assert_eq!(refused.status(), Some(409), "{refused}");
+    assert_eq!(client.instance(&made.id, Duration::ZERO).await.unwrap().labels["pool"], "a");
+}

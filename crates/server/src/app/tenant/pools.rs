@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use segno::clock::{self, duration_ms};
-use segno::work::{FetchWork, LeasedActivity, LockLife, TagFilter};
+use segno::work::{FetchWork, LockLife, TagFilter};
 use segno_actions::Listed;
 use segno_actions::functions::{CallName, FunctionError, Invocation, PoolName, pool_tag};
 use segno_actions::pools::{FoundPool, PoolCall, PoolOrigin, PoolState, Transport};
@@ -16,7 +16,7 @@ use super::Tenant;
 use crate::access::timestamp;
 use crate::listen::until_stopped;
 use crate::problem::Refusal;
-use crate::work::{Asked, fetch};
+use crate::work::{Asked, Untold, fetch};
 
 /// How often a fetch looks whether a paused pool was resumed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -132,9 +132,10 @@ impl Tenant {
         self.resources().presence.asks(&self.scope, worker, noted);
         let until_ms = self.app.clock.now_ms().saturating_add(duration_ms(asked.wait));
         loop {
+            let room = pools.headroom(&owner, &asked.pool).await.map_err(|error| self.refused(error))?;
             let now_ms = self.app.clock.now_ms();
-            let state = pools.recent_state(&owner, &asked.pool).await.map_err(|error| self.refused(error))?;
-            if let Some(rest) = rests_for(&state, now_ms) {
+            if room.calls == 0 {
+                let rest = room.rest.map_or(LOOK_EVERY, |rest| rest.min(LOOK_EVERY));
                 if now_ms >= until_ms || self.sleep(rest, until_ms).await.is_none() {
                     return Ok(Vec::new());
                 }
@@ -142,43 +143,35 @@ impl Tenant {
             }
             let request = FetchWork {
                 tags: TagFilter::tags([pool_tag(&owner, &asked.pool)]),
-                max_items: asked.max_items,
+                max_items: asked.max_items.min(room.calls),
                 lease: asked.lease,
                 wait: Duration::from_millis(until_ms.saturating_sub(now_ms)),
                 life: LockLife::Durable,
             };
-            let fetched = fetch(&self.resources().work, &self.app.clock, &self.app.stopping, request).await;
+            let calls = (&self.resources().work, &self.resources().functions);
+            let fetched = fetch(calls, &self.app.clock, &self.app.stopping, request).await;
             let fetched = fetched.map_err(|error| self.refused(error))?;
-            if fetched.is_empty() {
+            if fetched.items().is_empty() {
                 return Ok(Vec::new());
             }
             let admitted = self.admitted(&asked.pool, fetched).await?;
-            let items = self.hand_out_all(worker, Some(&asked.pool), admitted).await;
-            if !items.is_empty() || self.app.clock.now_ms() >= until_ms {
-                return Ok(items);
+            if !admitted.items().is_empty() {
+                return Ok(self.hand_out_all(worker, Some(&asked.pool), admitted).await);
+            }
+            if self.app.clock.now_ms() >= until_ms {
+                return Ok(Vec::new());
             }
         }
     }
 
-    /// Those of the fetched calls that may be handed out now. The others are given back, which counts as nothing.
-    async fn admitted(
-        &self,
-        pool: &PoolName,
-        mut fetched: Vec<LeasedActivity>,
-    ) -> Result<Vec<LeasedActivity>, Refusal> {
-        let admission = self.resources().pools.admit(&self.owner(), pool, fetched.len()).await;
-        let (calls, again_at_ms) = match &admission {
-            Ok(admission) => (admission.calls, admission.again_at_ms),
-            Err(_) => (0, None),
-        };
-        let now_ms = self.app.clock.now_ms();
-        let delay = again_at_ms.map(|at_ms| Duration::from_millis(at_ms.saturating_sub(now_ms)));
-        for leased in fetched.split_off(calls.min(fetched.len())) {
-            if let Err(error) = self.resources().work.release(&leased.lease, delay).await {
-                tracing::debug!(%error, %pool, "a call that may not be handed out comes back when its lease ends");
-            }
+    /// Those of the fetched calls that may be handed out now. The others are released, which counts as nothing.
+    async fn admitted(&self, pool: &PoolName, mut fetched: Untold) -> Result<Untold, Refusal> {
+        let admission = self.resources().pools.admit(&self.owner(), pool, fetched.items().len()).await;
+        let admission = admission.map_err(|error| self.refused(error))?;
+        let refused = fetched.split_off(admission.calls);
+        if !refused.items().is_empty() {
+            refused.release(admission.delay).await;
         }
-        admission.map_err(|error| self.refused(error))?;
         Ok(fetched)
     }
 
@@ -201,15 +194,6 @@ impl Tenant {
             }
         }
         Ok(by_pool)
-    }
-}
-
-/// How long to leave a pool alone; `None` when calls may be fetched.
-fn rests_for(state: &PoolState, now_ms: u64) -> Option<Duration> {
-    let throttled_ms = state.throttled_until_ms.filter(|until_ms| *until_ms > now_ms);
-    match &state.paused {
-        Some(_) => Some(LOOK_EVERY),
-        None => throttled_ms.map(|until_ms| Duration::from_millis(until_ms - now_ms).min(LOOK_EVERY)),
     }
 }
 

@@ -14,10 +14,23 @@ use segno_api::worker::Worker;
 use super::Tenant;
 use crate::access::timestamp;
 use crate::problem::Refusal;
-use crate::work::{Asked, HeldLease, call_of, fetch, item, no_call};
+use crate::work::{Asked, HeldLease, Untold, call_of, fetch, item, no_call};
 
 /// Inputs of one answer have so many bytes in all, unless the first alone has more. Further calls are given back.
 const MAX_ANSWER_BYTES: usize = 8 * 1024 * 1024;
+
+/// For so long a call is held while it is noted that its pool is throttled.
+const THROTTLING_LEASE: Duration = Duration::from_secs(60);
+
+/// How many calls of a fetch fit into one answer; the first always does.
+fn fitting(fetched: &[LeasedActivity]) -> usize {
+    let mut bytes = 0;
+    let fits = |leased: &&LeasedActivity| {
+        bytes += leased.activity.input.as_str().len();
+        bytes <= MAX_ANSWER_BYTES
+    };
+    fetched.iter().take_while(fits).count().max(1)
+}
 
 impl Tenant {
     /// Leases calls for a worker, or waits for them.
@@ -25,33 +38,27 @@ impl Tenant {
     /// # Errors
     /// Those of the engine.
     pub async fn fetch_work(&self, worker: &str, request: FetchWork) -> Result<Vec<WorkItem>, Refusal> {
-        let work = &self.resources().work;
-        let fetched = fetch(work, &self.app.clock, &self.app.stopping, request).await;
-        let fetched = fetched.map_err(|error| self.refused(error))?;
+        let resources = self.resources();
+        let calls = (&resources.work, &resources.functions);
+        let fetched = fetch(calls, &self.app.clock, &self.app.stopping, request).await;
+        let fetched.map_err(|error| self.refused(error))?;
         Ok(self.hand_out_all(worker, None, fetched).await)
     }
 
-    /// Calls for the worker to see.
+    /// Calls for the worker to see. They are released if the worker goes away before.
     pub(super) async fn hand_out_all(
         &self,
         worker: &str,
         pool: Option<&PoolName>,
-        fetched: Vec<LeasedActivity>,
+        mut fetched: Untold,
     ) -> Vec<WorkItem> {
-        let work = &self.resources().work;
-        let mut items = Vec::with_capacity(fetched.len());
-        let mut bytes = 0;
-        for leased in fetched {
-            bytes += leased.activity.input.as_str().len();
-            if bytes > MAX_ANSWER_BYTES && !items.is_empty() {
-                // One of the next fetches gets it.
-                if let Err(error) = work.release(&leased.lease, None).await {
-                    tracing::debug!(%error, "a call that did not fit into an answer comes back when its lease ends");
-                }
-            } else if let Some(item) = self.hand_out(worker, pool, leased).await {
-                items.push(item);
-            }
+        // One of the next fetches gets the others.
+        drop(fetched.split_off(fitting(fetched.items())));
+        let mut items = Vec::with_capacity(fetched.items().len());
+        for leased in fetched.items() {
+            items.extend(self.hand_out(worker, pool, leased).await);
         }
+        fetched.keep();
         items
     }
 
@@ -61,9 +68,9 @@ impl Tenant {
         &self,
         worker: &str,
         pool: Option<&PoolName>,
-        leased: LeasedActivity,
+        leased: &LeasedActivity,
     ) -> Option<WorkItem> {
-        let shown = match self.shown_call(worker, pool, &leased) {
+        let shown = match self.shown_call(worker, pool, leased) {
             Ok((call, item)) => {
                 self.resources().functions.begin_leased(&call, &leased.lease).await.map(|()| item)
             }
@@ -158,6 +165,9 @@ impl Tenant {
     pub async fn fail_work(&self, lease: &str, failure: Failure) -> Result<(), Refusal> {
         let held = self.opened(lease)?;
         if let Some(pool) = held.pool.as_ref().filter(|_| failure.has_code(THROTTLED)) {
+            // A worker that has lost the call says nothing about the pool any more.
+            let renewed = self.resources().work.heartbeat(&held.lease, THROTTLING_LEASE, None).await;
+            renewed.map_err(|error| self.lost(&held, &error))?;
             let retry_after = failure.retry_after_ms.map(Duration::from_millis);
             let rests = self.resources().pools.throttled(&self.owner(), pool, retry_after).await;
             rests.map_err(|error| self.refused(error))?;

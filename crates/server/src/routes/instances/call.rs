@@ -123,7 +123,7 @@ fn held(found: &CallFound) -> String {
             format!("worker `{}`, which holds it", holder.worker)
         }
         (Route::Remote { .. } | Route::Pool { .. }, None) => {
-            "a worker that holds it and has not been heard of since it fetched the call".to_owned()
+            "a worker that this node does not know of, which holds it".to_owned()
         }
         (Route::Push { .. }, _) => "its worker, to whose URL it was sent".to_owned(),
         (Route::Local { .. }, _) => "its function, which runs on a node".to_owned(),

@@ -114,8 +114,9 @@ impl Client {
     async fn refuse_ended(&self, instance: &str) -> Result<(), Error> {
         match self.store.get_instance_info(instance).await {
             Ok(info) if info.status.is_terminal() => {
+                let status = info.status;
                 let message =
-                    format!("instance {instance:?} has ended ({}) and takes no more messages", info.status);
+                    format!("instance {instance:?} has ended ({status}) and takes no more messages");
                 Err(Error::new(Code::InstanceEnded, message))
             }
             Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use semver::Version;
 
 use super::error::{ErrorKind, ProviderError};
+use super::execution_status::ExecutionStatus;
 use super::message::{LockToken, StoredEvent};
-use super::provider::ExecutionStatus;
 
 /// What a store knows of an instance without reading its history.
 #[derive(Debug, Clone, PartialEq, Eq)]

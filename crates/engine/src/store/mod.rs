@@ -14,6 +14,7 @@
 
 mod admin;
 mod error;
+mod execution_status;
 mod filter;
 pub mod memory;
 mod message;
@@ -29,6 +30,7 @@ pub use admin::{
     QueueDepths, QueuePlace, QueuedActivity, QueuedWork, SystemMetrics,
 };
 pub use error::{ErrorKind, ProviderError, WriteOutcome};
+pub use execution_status::ExecutionStatus;
 pub(crate) use filter::ENGINE_VERSION;
 pub use filter::{
     DispatcherCapabilityFilter, SemverRange, SessionClaims, SessionFetchConfig, TagFilter, TagPrefixes,
@@ -41,8 +43,8 @@ pub use message::{
 pub use next_execution::{NextExecution, UnendedExecution};
 pub use provider::{
     AckOrchestrationItem, AckWorkItem, AfterAck, CustomStatusChange, ExecutionMetadata, ExecutionPosition,
-    ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockLife, LockedWorkItem,
-    OrchestrationItem, Provider, ResidentExecutions, TurnLock, start_then_watch,
+    FetchOrchestrationItems, FetchWorkItems, FetchedHistory, LockLife, LockedWorkItem, OrchestrationItem,
+    Provider, ResidentExecutions, TurnLock, start_then_watch,
 };
 pub use records::{
     DueRecords, Expect, Guards, ListRecords, Record, RecordBatch, RecordWrite, Records, folder_of,

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::error::{ErrorKind, ProviderError};
+use super::execution_status::ExecutionStatus;
 use super::message::OrchestratorMessage;
-use super::provider::{CustomStatusChange, ExecutionMetadata, ExecutionStatus};
+use super::provider::{CustomStatusChange, ExecutionMetadata};
 
 /// In errors.
 const OPERATION: &str = "begin_next_execution";

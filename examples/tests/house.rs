@@ -159,6 +159,10 @@ fn every_code_has_a_page_and_every_page_a_code() {
     for line in of_the_server.expect("the server has a list of codes").lines() {
         codes.extend(quoted_after(line, " =").first().map(|code| (*code).to_owned()));
     }
+    let of_the_command_line = read("crates/cli/src/code.rs");
+    let of_the_command_line = quoted_after(&of_the_command_line, "=>");
+    assert!(of_the_command_line.contains(&"invalid-arguments"), "the command line has a list of codes");
+    codes.extend(of_the_command_line.into_iter().map(str::to_owned));
     for file in files("crates/engine/src", "rs").into_iter().chain(files("crates/actions/src", "rs")) {
         let text = read(&file);
         for needle in ["Failure::configuration(", "Failure::timeout(", ".code("] {

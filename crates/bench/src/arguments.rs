@@ -45,7 +45,7 @@ impl Command {
 /// How many recurring actions there are.
 #[derive(Debug, Args)]
 pub struct RecurringArguments {
-    /// Where they are kept: `memory:`, `segno:DIR` or `postgres://…`. It should be empty.
+    /// Store of the recurring actions: `memory:`, `segno:DIR` or `postgres://…`. It should be empty.
     #[arg(long, value_name = "URL", default_value = "memory:")]
     pub store: StoreUrl,
 
@@ -180,7 +180,7 @@ pub enum WorkloadName {
     Long,
     /// Many durable timers that are due within a second.
     Timers,
-    /// Each of them in turn.
+    /// All workloads in turn.
     All,
 }
 

@@ -10,7 +10,8 @@ use crate::action::arguments::ActionArguments;
 use crate::moment::{self, Moment, future_help};
 use crate::output::{Clocks, ColorChoice, Colours, CommandLine, Format, Output, Paging};
 use crate::recurring::arguments::RecurringArguments;
-use crate::remote::arguments::{Connection, RemoteCommand};
+use crate::remote::arguments::RemoteCommand;
+use crate::remote::connection::Connection;
 use crate::runbook::arguments::RunbookArguments;
 
 /// Durable workflows: serves and operates Segno.
@@ -39,14 +40,14 @@ pub enum Command {
     /// Run a server.
     #[command(after_help = "Example:\n  segno serve --config segno.toml")]
     Serve(ServeArguments),
-    /// Look at the settings of a server.
+    /// Check and print the settings of a server.
     Config(ConfigArguments),
-    /// Look after API keys, on a server or directly on a store.
+    /// Create, list and revoke API keys, on a server or directly on a store.
     #[command(visible_alias = "key")]
     Keys(KeysArguments),
-    /// Call functions at a time.
+    /// Call a function, or start an orchestration, at a given time.
     Action(ActionArguments),
-    /// Call functions again and again, and look at schedules.
+    /// Call a function, or start an orchestration, on a schedule; preview schedules.
     Recurring(RecurringArguments),
     /// Check runbooks and show what they would do.
     Runbook(RunbookArguments),
@@ -256,7 +257,7 @@ pub struct ConfigArguments {
 /// What to do with settings.
 #[derive(Debug, Subcommand)]
 pub enum ConfigVerb {
-    /// Say whether the settings can be used.
+    /// Check that the settings can be used.
     #[command(after_help = "Example:\n  segno config check --config segno.toml")]
     Check(SettingsArguments),
     /// Show every setting in force and where it came from.
@@ -283,19 +284,19 @@ pub struct KeysArguments {
 /// What to do with keys.
 #[derive(Debug, Subcommand)]
 pub enum KeysVerb {
-    /// Make a key and show it, this once.
+    /// Create a key and show its secret, this once.
     #[command(after_help = "Example:\n  segno key create --name ci --role operator --grant shop/eu")]
     Create {
-        /// What it is for.
+        /// What the key is for.
         #[arg(long)]
         name: String,
-        /// What its holder may do.
+        /// What the holder of the key may do.
         #[arg(long, value_enum)]
         role: KeyRole,
-        /// Where it is good: `NAMESPACE/TENANT`, with `*` for all.
+        /// Where the key is valid: `NAMESPACE/TENANT`, with `*` for all.
         #[arg(long = "grant", value_name = "NAMESPACE/TENANT", default_value = "*/*")]
         grants: Vec<String>,
-        #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("When it ceases to work"))]
+        #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("When the key expires"))]
         expires_at: Option<Moment>,
     },
     /// List keys, without their secrets.

@@ -78,5 +78,9 @@ pub fn set(layers: &mut Layers, assignments: &[String]) -> Result<(), Failure> {
 
 /// Settings that cannot be used are a mistake in what was asked.
 pub fn refused(error: SettingsError) -> Failure {
-    Failure::Refused(error.to_string())
+    if let SettingsError::Unreadable { path, error } = error {
+        return Failure::File { place: format!("--config {}", path.display()), error };
+    }
+    // An error of TOML ends with an empty line.
+    Failure::Refused(error.to_string().trim_end().to_owned())
 }

@@ -2,20 +2,16 @@
 //! `docs/guide/cli.md`; 2 is for arguments that are wrong.
 
 use std::fmt;
+use std::path::Path;
 
 use segno::store::ErrorKind;
-use segno_api::FieldProblem;
+use segno_api::{ClientError, FieldProblem};
 use segno_stores::{Error, OpenError};
 use serde::Serialize;
 
+use crate::code::{self, Code};
 use crate::output::{Format, without_controls};
 use crate::wording::{self, Wording};
-
-/// Code of a store that is damaged.
-const DAMAGED: &str = "store-damaged";
-
-/// Code of a directory that a command has not finished to fill.
-const UNFINISHED: &str = "store-unfinished";
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -26,17 +22,31 @@ pub enum Failure {
     Unsound,
     /// What was asked makes no sense.
     Refused(String),
+    /// A file that a flag names cannot be read.
+    File {
+        /// The file, with the flag that names it if that is not plain.
+        place: String,
+        /// What the system reported.
+        error: std::io::Error,
+    },
     /// The output could not be written.
     Output(std::io::Error),
     /// A server refused, or did not answer.
-    Server(segno_api::ClientError),
+    Server(ClientError),
+    /// A server stopped to answer, so that something is not known.
+    Unanswered {
+        /// The last answer, or why there was none.
+        error: ClientError,
+        /// What is not known because of that.
+        unknown: String,
+    },
     /// What a server would have refused as well, done without one.
     Answered {
         /// The status that the server would have answered with.
         status: u16,
         /// The code of the problem.
         code: &'static str,
-        /// Why.
+        /// Why, without the code.
         text: String,
     },
     /// A server could not be started or went down.
@@ -59,8 +69,7 @@ struct Report<'a> {
     /// What went wrong, and what to do about it.
     message: String,
     /// Address of the page about the code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    page: Option<String>,
+    page: String,
     /// Fields of the request that are wrong, as the server names them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [FieldProblem],
@@ -72,6 +81,17 @@ struct Report<'a> {
 }
 
 impl Failure {
+    /// Refuses what a server would refuse as wrong, too.
+    pub fn invalid(code: &'static str, text: String) -> Self {
+        Failure::Answered { status: BAD_REQUEST, code, text }
+    }
+
+    /// A file that cannot be read.
+    pub fn of_file(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
+        let place = path.display().to_string();
+        move |error| Failure::File { place, error }
+    }
+
     /// The exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
@@ -86,8 +106,9 @@ impl Failure {
             },
             Failure::Unsound => 4,
             Failure::Refused(_) => 2,
-            Failure::Output(_) | Failure::Serving(_) | Failure::Measuring(_) => 1,
-            Failure::Server(error) => exit_code_of(wording::code(error), error.status()),
+            Failure::File { error, .. } if error.kind() == std::io::ErrorKind::NotFound => 6,
+            Failure::File { .. } | Failure::Output(_) | Failure::Serving(_) | Failure::Measuring(_) => 1,
+            Failure::Server(error) | Failure::Unanswered { error, .. } => exit_code_of_answer(error),
             Failure::Answered { status, .. } => exit_code_of(None, Some(*status)),
             Failure::NotCompleted(_) => 8,
             Failure::TimedOut(_) => 124,
@@ -97,57 +118,55 @@ impl Failure {
 
     /// Stable name of the problem.
     fn code(&self) -> &str {
-        match self {
-            Failure::Store(Error::Open(OpenError::InUse(_))) => "store-in-use",
-            Failure::Store(Error::Open(OpenError::Unfinished { .. })) => UNFINISHED,
-            Failure::Store(Error::Url(_) | Error::NotABackup(_)) => "invalid-arguments",
+        let local = match self {
+            Failure::Server(error) | Failure::Unanswered { error, .. } => return code_of_answer(error),
+            Failure::Answered { code, .. } => return code,
+            Failure::Store(Error::Open(OpenError::InUse(_))) => Code::StoreInUse,
+            Failure::Store(Error::Open(OpenError::Unfinished { .. })) => Code::StoreUnfinished,
+            Failure::Store(Error::Url(_) | Error::NotABackup(_)) => Code::InvalidArguments,
             Failure::Store(error) => match error.kind() {
-                ErrorKind::Corrupt => DAMAGED,
-                ErrorKind::Conflict => "conflict",
-                ErrorKind::NotFound => "not-found",
-                _ => "store",
+                ErrorKind::Corrupt => Code::StoreDamaged,
+                ErrorKind::Conflict => Code::Conflict,
+                ErrorKind::NotFound => Code::NotFound,
+                _ if matches!(error, Error::File { .. }) => Code::FileFailed,
+                _ => Code::Store,
             },
-            Failure::Unsound => DAMAGED,
-            Failure::Refused(_) => "invalid-arguments",
-            Failure::Answered { code, .. } => code,
-            Failure::Output(_) => "output",
-            Failure::Server(error) => wording::code(error).unwrap_or("unreachable"),
-            Failure::Serving(_) => "serving",
-            Failure::Measuring(_) => "measuring",
-            Failure::NotCompleted(_) => "not-completed",
-            Failure::TimedOut(_) => "wait-timed-out",
-            Failure::Interrupted => "interrupted",
-        }
-    }
-
-    /// Address of the page about a problem that no server has told.
-    fn page(&self) -> Option<String> {
-        let code = Some(self.code()).filter(|code| [DAMAGED, UNFINISHED].contains(code))?;
-        Some(wording::page_of(code))
+            Failure::Unsound => Code::StoreDamaged,
+            Failure::Refused(_) => Code::InvalidArguments,
+            Failure::File { error, .. } if error.kind() == std::io::ErrorKind::NotFound => Code::NotFound,
+            Failure::File { .. } => Code::FileFailed,
+            Failure::Output(_) => Code::OutputFailed,
+            Failure::Serving(_) => Code::ServingFailed,
+            Failure::Measuring(_) => Code::MeasuringFailed,
+            Failure::NotCompleted(_) => Code::NotCompleted,
+            Failure::TimedOut(_) => Code::WaitTimedOut,
+            Failure::Interrupted => Code::Interrupted,
+        };
+        local.as_str()
     }
 
     /// What is printed on stderr, in the words of the command and the format that was asked for.
     pub fn report(&self, wording: &Wording, format: Format) -> String {
         let message = match self {
             Failure::Server(error) => wording.message(error),
+            Failure::Unanswered { error, unknown } => format!("{unknown}: {}", wording.message(error)),
             failure => failure.to_string(),
         };
-        if !format.is_for_programs() {
-            let code = match self {
-                Failure::Server(error) => wording::code(error).map(|code| format!(" [{code}]")),
-                _ => None,
-            };
-            let text = format!("{}: {message}{}", wording.program, code.unwrap_or_default());
-            return without_controls(&text).into_owned();
-        }
         let problem = match self {
-            Failure::Server(segno_api::ClientError::Problem(problem)) => Some(problem),
+            Failure::Server(ClientError::Problem(problem))
+            | Failure::Unanswered { error: ClientError::Problem(problem), .. } => Some(problem),
             _ => None,
         };
+        if !format.is_for_programs() {
+            // Codes of the command line itself are left out: the sentence has all that they tell.
+            let is_shown = problem.is_some() || matches!(self, Failure::Answered { .. });
+            let code = if is_shown { format!(" [{}]", self.code()) } else { String::new() };
+            return without_controls(&format!("{}: {message}{code}", wording.program)).into_owned();
+        }
         let report = Report {
             code: self.code(),
             message,
-            page: problem.map(|problem| wording::page(problem)).or_else(|| self.page()),
+            page: problem.map_or_else(|| code::page(self.code()), |problem| wording::page(problem)),
             errors: problem.map_or(&[], |problem| &problem.errors),
             request_id: problem.and_then(|problem| problem.request_id.as_deref()),
             exit_code: self.exit_code(),
@@ -156,12 +175,34 @@ impl Failure {
     }
 }
 
+/// The status of a request that is wrong.
+const BAD_REQUEST: u16 = 400;
+
+/// The code of what a server answered, or of the lack of an answer.
+fn code_of_answer(error: &ClientError) -> &str {
+    match error {
+        ClientError::Problem(problem) => wording::code(error).unwrap_or(&problem.code),
+        ClientError::Unreachable(_) => Code::Unreachable.as_str(),
+        ClientError::Unreadable { .. } => Code::UnreadableAnswer.as_str(),
+        ClientError::Address(_) => Code::InvalidArguments.as_str(),
+    }
+}
+
+fn exit_code_of_answer(error: &ClientError) -> u8 {
+    match error {
+        ClientError::Address(_) => 2,
+        // What is missing behind an address that is no server's tells nothing about what was asked for.
+        ClientError::Unreadable { status: 404, .. } => 1,
+        error => exit_code_of(wording::code(error), error.status()),
+    }
+}
+
 /// The exit code of a refusal: by its code, which may be more exact than the status of the answer.
 fn exit_code_of(code: Option<&str>, status: Option<u16>) -> u8 {
     match (code.unwrap_or_default(), status) {
         (code, _) if code.starts_with("unknown-") || code == "not-found" => 6,
         (code, _) if code.ends_with("-exists") => 5,
-        (DAMAGED, _) => 4,
+        (code, _) if code == Code::StoreDamaged.as_str() => 4,
         (_, Some(404)) => 6,
         (_, Some(409 | 412 | 422)) => 5,
         (_, Some(401 | 403)) => 7,
@@ -176,8 +217,10 @@ impl fmt::Display for Failure {
             Failure::Store(error) => error.fmt(f),
             Failure::Unsound => f.write_str("the store is damaged; restore a backup, or save what can be saved with \"segno store salvage\""),
             Failure::Refused(text) => f.write_str(text),
+            Failure::File { place, error } => write!(f, "{place} cannot be read: {error}"),
             Failure::Output(error) => write!(f, "the output could not be written: {error}"),
             Failure::Server(error) => error.fmt(f),
+            Failure::Unanswered { error, unknown } => write!(f, "{unknown}: {error}"),
             Failure::Answered { text, .. }
             | Failure::Serving(text)
             | Failure::Measuring(text)
@@ -194,8 +237,8 @@ impl From<Error> for Failure {
     }
 }
 
-impl From<segno_api::ClientError> for Failure {
-    fn from(error: segno_api::ClientError) -> Self {
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
         Failure::Server(error)
     }
 }

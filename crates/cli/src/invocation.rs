@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, CommandFactory, FromArgMatches};
 
 use crate::arguments::Arguments;
 use crate::exit::Failure;
 use crate::output::{CommandLine, Format, Output};
-use crate::remote::arguments::Connection;
+use crate::remote::connection::Connection;
 use crate::wording::Wording;
 
 /// Verbs that talk to no server, and the flags of servers that they know all the same.
@@ -66,7 +67,9 @@ impl Invocation {
             eprintln!("{}", failure.report(&wording, format));
             ExitCode::from(failure.exit_code())
         };
-        let matches = command.try_get_matches_from_mut(arguments).map_err(wrong)?;
+        let matches = command
+            .try_get_matches_from_mut(arguments.clone())
+            .map_err(|error| wrong(as_typed(error, program, arguments)))?;
         let wording = words(program, &command, &matches);
         let arguments = Arguments::from_arg_matches(&matches).map_err(wrong)?;
         if let Err(failure) = without_server(&wording, &matches).and_then(|()| one_place(&wording)) {
@@ -76,6 +79,24 @@ impl Invocation {
         let output = arguments.printing.output(CommandLine::new(program, given));
         Ok(Invocation { arguments, output, wording })
     }
+}
+
+/// The same mistake without what the environment sets, because a usage line shows that as something to be typed.
+fn as_typed(error: clap::Error, program: &'static str, arguments: Vec<OsString>) -> clap::Error {
+    if !error.use_stderr() {
+        return error;
+    }
+    // A verb that needs another one shows its help, which the environment would prevent.
+    let is_same = |typed: &clap::Error| {
+        [error.kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand].contains(&typed.kind())
+    };
+    let typed = without_environment(command(program)).try_get_matches_from(arguments).err();
+    typed.filter(is_same).unwrap_or(error)
+}
+
+fn without_environment(command: clap::Command) -> clap::Command {
+    let without = |flag: clap::Arg| flag.env(None::<&'static str>);
+    command.mut_args(without).mut_subcommands(without_environment)
 }
 
 /// A mistake in one sentence, without the advice to look at the help.
@@ -132,4 +153,66 @@ fn one_place(wording: &Wording) -> Result<(), Failure> {
         return Err(Failure::Refused(problem.to_owned()));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Words that need a noun before them, and within how many first words they have none.
+    const PRONOUNS: &[(&str, usize)] = &[("it", 4), ("them", 4), ("they", 4), ("its", 2), ("their", 2)];
+
+    /// Every verb with the verbs before it, by all its names.
+    fn paths(command: &clap::Command, before: &[String], found: &mut Vec<Vec<String>>) {
+        for verb in command.get_subcommands().filter(|verb| verb.get_name() != "help") {
+            for name in std::iter::once(verb.get_name()).chain(verb.get_visible_aliases()) {
+                let path = [before, &[name.to_owned()]].concat();
+                found.push(path.clone());
+                paths(verb, &path, found);
+            }
+        }
+    }
+
+    #[test]
+    fn the_help_of_every_verb_is_found() {
+        let mut found = Vec::new();
+        paths(&command("segno"), &[], &mut found);
+        assert!(found.iter().any(|path| path.join(" ") == "bulk cancel"));
+        for path in found {
+            let words = ["segno", "help"].into_iter().map(str::to_owned).chain(path.iter().cloned());
+            let error = command("segno").try_get_matches_from(words).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::DisplayHelp, "help {}", path.join(" "));
+        }
+    }
+
+    /// The texts about a verb, its flags and their values.
+    fn texts(command: &clap::Command, found: &mut Vec<(String, String)>) {
+        let name = command.get_name().to_owned();
+        found.extend(command.get_about().map(|about| (name.clone(), about.to_string())));
+        for flag in command.get_arguments() {
+            let place = format!("{name} {}", flag.get_id());
+            found.extend(flag.get_help().map(|help| (place.clone(), help.to_string())));
+            for value in flag.get_possible_values() {
+                let place = format!("{place} {}", value.get_name());
+                found.extend(value.get_help().map(|help| (place, help.to_string())));
+            }
+        }
+        command.get_subcommands().for_each(|verb| texts(verb, found));
+    }
+
+    #[test]
+    fn help_texts_name_what_they_are_about() {
+        let mut found = Vec::new();
+        texts(&command("segno"), &mut found);
+        assert!(found.len() > 300, "found only {}", found.len());
+        let is_vague = |text: &str| {
+            let clause = text.split(['.', ';', ':', ',']).next().unwrap_or_default().to_lowercase();
+            let words: Vec<&str> = clause.split_whitespace().collect();
+            let is_early =
+                |(pronoun, within): &(&str, usize)| words.iter().take(*within).any(|word| word == pronoun);
+            text == "For people" || PRONOUNS.iter().any(is_early)
+        };
+        let vague: Vec<&(String, String)> = found.iter().filter(|(_, text)| is_vague(text)).collect();
+        assert!(vague.is_empty(), "these need a noun: {vague:#?}");
+    }
 }

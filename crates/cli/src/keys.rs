@@ -5,6 +5,7 @@ use segno_api::client::PageRequest;
 use segno_api::key::{CreateKey, CreatedKey, Grant, Key, Role};
 use segno_server::{KeyStore, Refusal};
 use segno_stores::StoreUrl;
+use serde::Serialize;
 
 use crate::arguments::{KeyRole, KeysArguments, KeysVerb};
 use crate::exit::Failure;
@@ -12,6 +13,14 @@ use crate::output::{Output, Page, Rows, Table};
 
 /// Rows of a page when keys are listed directly and no number is given.
 const PAGE_ROWS: usize = 100;
+
+/// A new key for programs: what a row of `keys list` has, and the secret.
+#[derive(Serialize)]
+struct Created<'k> {
+    #[serde(flatten)]
+    key: &'k Key,
+    secret: &'k str,
+}
 
 /// Where keys are.
 enum Place {
@@ -28,7 +37,7 @@ pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failur
     match arguments.verb {
         KeysVerb::Create { name, role, grants, expires_at } => {
             let grants = grants.iter().map(|grant| parse_grant(grant)).collect::<Result<_, _>>()?;
-            let expires_at = expires_at.map(|at| output.moment(at));
+            let expires_at = output.optional_moment(expires_at)?;
             let role = match role {
                 KeyRole::Admin => Role::Admin,
                 KeyRole::Operator => Role::Operator,
@@ -37,11 +46,11 @@ pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failur
             };
             let made = place.create(CreateKey { name, role, grants, expires_at }).await?;
             let table = Table::default()
-                .line("key", &made.secret)
                 .line("id", &made.key.id)
-                .line("name", &made.key.name);
-            output.hint("Keep the key in a safe place: it is shown this once.");
-            output.print(&made, table)
+                .line("name", &made.key.name)
+                .line("secret", &made.secret);
+            output.hint("Keep the secret in a safe place: it is shown this once. Commands take it as --key or SEGNO_KEY.");
+            output.print(&Created { key: &made.key, secret: &made.secret }, table)
         }
         KeysVerb::List { paging } => {
             let page = paging.gather(|request| place.page(request)).await?;
@@ -52,7 +61,7 @@ pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failur
                 rows.add([
                     key.id.clone(),
                     key.name.clone(),
-                    format!("{:?}", key.role).to_lowercase(),
+                    role(key.role).to_owned(),
                     grants.join(" "),
                     output.time(key.created_at),
                     key.expires_at.map_or_else(|| "never".to_owned(), |at| output.time(at)),
@@ -65,6 +74,15 @@ pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failur
             place.revoke(&id).await?;
             output.print(&serde_json::json!({ "revoked": id }), Table::default().line("revoked", &id))
         }
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Admin => "admin",
+        Role::Operator => "operator",
+        Role::Viewer => "viewer",
+        Role::Worker => "worker",
     }
 }
 
@@ -87,9 +105,10 @@ fn refused(store: &StoreUrl) -> impl FnOnce(Refusal) -> Failure {
         let text = match status.is_server_error() {
             // There is no log to look into, as a server has one.
             true => format!(
-                "{refusal}; look at the disk of {store}, and at what `segno store check {store}` says"
+                "{}; look at the disk of {store}, and at what `segno store check {store}` says",
+                refusal.detail()
             ),
-            false => refusal.to_string(),
+            false => refusal.detail().to_owned(),
         };
         Failure::Answered { status: status.as_u16(), code: refusal.code(), text }
     }

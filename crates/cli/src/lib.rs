@@ -26,11 +26,13 @@
 //! | `wording` | what a server says, in the words of the command line |
 //! | `progress` | how far something is: a bar on a terminal, lines elsewhere |
 //! | `exit` | how a command fails: exit codes and reports |
+//! | `code` | the codes of failures that are found without a server |
 //!
 //! Data goes to stdout, everything else to stderr.
 
 mod action;
 mod arguments;
+mod code;
 mod config;
 mod exit;
 mod first_key;

@@ -173,7 +173,7 @@ fn a_failure_is_one_object_for_programs() {
     server.said(&["start", "greet", "--id", "ada", "--input", WAITS]);
     let (report, code) = refused(&server.run(&["wait", "ada", "--timeout", "10ms", "-o", "json"]));
     assert_eq!((&report["code"], code), (&json!("wait-timed-out"), 124));
-    assert_eq!(report["message"], "ada has not ended within 10ms; it goes on");
+    assert_eq!(report["message"], "ada has not ended within 10ms; its status is running");
 }
 
 #[test]
@@ -238,9 +238,10 @@ fn times_are_relative_where_flags_look_back_or_ahead() {
     let refused = server.run(&["list", "--created-from", "yesterday"]);
     let message = text(&refused.stderr);
     assert!(refused.status.code() == Some(2) && message.contains("\"2d\" for two days ago"), "{message}");
-    server.said(&["start", "greet", "--id", "late", "--at", "1h"]);
+    let started = server.said(&["start", "greet", "--id", "late", "--at", "2100-01-01T00:00:00Z"]);
+    assert_eq!(started, "  late  starts at 2100-01-01 00:00:00 +00:00\n");
     let waited = server.run(&["wait", "late", "--timeout", "1"]);
-    assert!(text(&waited.stderr).contains("late has not ended within 1s; it goes on"));
+    assert!(text(&waited.stderr).contains("late has not ended within 1s; its status is pending"));
     let refused = server.run(&["invoke", "echo", "--deadline", "10"]);
     assert!(refused.status.code() == Some(2) && text(&refused.stderr).contains("--deadline"), "{refused:?}");
 }

@@ -68,6 +68,13 @@ fn commands_and_waits_that_meet_no_server_say_so_in_time() {
     let timed_out = server.run(&["wait", "a", "--timeout", "1"]);
     assert_eq!(timed_out.status.code(), Some(124));
     server.kill();
+    let unanswered = server.run(&["wait", "a", "--timeout", "1"]);
+    let message = String::from_utf8_lossy(&unanswered.stderr).into_owned();
+    assert_eq!(unanswered.status.code(), Some(1), "{message}");
+    assert!(
+        message.contains("the server did not answer, so whether a ended within 1s is not known"),
+        "{message}"
+    );
     let verbs = [&["list"][..], &["wait", "a"], &["tail", "a"]];
     for (verb, command) in verbs.map(|verb| (verb, spawn(&server, verb))) {
         let refused = command.wait_with_output().unwrap();

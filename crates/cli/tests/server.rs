@@ -75,6 +75,11 @@ fn a_first_time_user_starts_watches_and_ends_a_workflow() {
     let cancelled = server.run(&["wait", "ada-2"]);
     assert_eq!(cancelled.status.code(), Some(8));
     assert!(String::from_utf8_lossy(&cancelled.stderr).contains("enough"));
+    let shown = server.said(&["show", "ada-2"]);
+    assert!(
+        shown.contains("▒ until the execution ended without it") && !shown.contains("has not ended"),
+        "{shown}"
+    );
     let counted = server.json(&["bulk", "delete", "--prefix", "ada", "--dry-run"]);
     assert_eq!(counted["matched"], 2);
     let refused = server.run(&["bulk", "delete", "--prefix", "ada"]);
@@ -147,7 +152,7 @@ fn mistakes_have_exit_codes_and_say_what_to_do() {
     for (arguments, code, told) in [
         (&["show", "nobody"][..], 6, "nobody"),
         (&["start", "greet", "--input", "Ada"], 2, "is not JSON"),
-        (&["start", "greet", "--input", "@/nonexistent"], 2, "/nonexistent"),
+        (&["start", "greet", "--input", "@/nonexistent"], 6, "/nonexistent"),
         (&["start", "greet", "--label", "x"], 2, "KEY=VALUE"),
         (&["list", "--status", "odd"], 2, "pending, running"),
         (&["list", "--profile", "odd"], 2, "no profile"),
@@ -215,7 +220,7 @@ fn with_keys_only_who_has_one_gets_in() {
     assert_eq!(server.run(&["list", "--key", viewer_key]).status.code(), Some(7));
     let mine = ["list", "--key", viewer_key, "--namespace", "shop", "--tenant", "eu"];
     assert_eq!(server.items(&mine), Vec::<Value>::new());
-    server.said(&["keys", "revoke", viewer["key"]["id"].as_str().unwrap(), "--key", key]);
+    server.said(&["keys", "revoke", viewer["id"].as_str().unwrap(), "--key", key]);
     assert_eq!(server.run(&mine).status.code(), Some(7));
 }
 
@@ -303,7 +308,7 @@ fn a_server_that_cannot_start_says_why() {
         (vec!["dev", "--listen", "127.0.0.1:0", "--data", data], 3, "is open in another process"),
         (vec!["dev", "--listen", taken, "--data", "/tmp"], 1, "in use by another process"),
         (vec!["serve", "--config", file.to_str().unwrap()], 2, "lissen"),
-        (vec!["serve", "--config", "/nonexistent.toml"], 2, "/nonexistent.toml"),
+        (vec!["serve", "--config", "/nonexistent.toml"], 6, "/nonexistent.toml"),
         (vec!["serve", "--set", "server.roles=[]"], 2, "server.roles"),
         (
             vec!["serve", "--store", "mysql://u:secret@x"],

@@ -5,8 +5,7 @@ use segno_server::HumanDuration;
 
 use crate::moment::{self, Moment, future_help};
 use crate::output::Paging;
-use crate::recurring::arguments::One;
-use crate::remote::arguments::Connection;
+use crate::remote::connection::Connection;
 
 /// What to do with actions.
 #[derive(Debug, Args)]
@@ -19,7 +18,7 @@ pub struct ActionArguments {
 /// What to do with actions.
 #[derive(Debug, Subcommand)]
 pub enum ActionVerb {
-    /// Call a function, or start an orchestration, at a time.
+    /// Call a function, or start an orchestration, at a given time.
     #[command(
         after_help = "Examples:\n  segno action add greeting --function greet --input '\"Ada\"' --at now+10m\n  \
                       segno action add nightly --function backup --at 2026-03-27T02:00:00Z --every 1d"
@@ -39,10 +38,20 @@ pub enum ActionVerb {
     Run(One),
 }
 
+/// One action.
+#[derive(Debug, Args)]
+pub struct One {
+    /// Id of the action.
+    pub id: String,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
 /// An action to be made.
 #[derive(Debug, Args)]
 pub struct Add {
-    /// What people call it; the name of the function or orchestration without it.
+    /// Label of the action, for people; the name of the function or orchestration without it.
     pub label: Option<String>,
     /// The function.
     #[arg(long, visible_alias = "tool", value_name = "NAME", required_unless_present = "orchestration")]
@@ -53,12 +62,12 @@ pub struct Add {
     /// Input, JSON; `@FILE` reads a file and `-` standard input.
     #[arg(long, default_value = "null")]
     pub input: String,
-    #[arg(long, value_name = "TIME", default_value = "now", value_parser = moment::future, help = future_help!("When"))]
+    #[arg(long, value_name = "TIME", default_value = "now", value_parser = moment::future, help = future_help!("When the action is due"))]
     pub at: Moment,
-    /// Do it again, this long after the time it was due, in whole seconds.
+    /// Repeat the action this long after the time it was due, in whole seconds.
     #[arg(long, value_name = "DURATION")]
     pub every: Option<HumanDuration>,
-    /// What becomes of it when it is running and its process goes down.
+    /// What becomes of the action when it is running and its process goes down.
     #[arg(long, value_enum, default_value_t)]
     pub on_restart: OnRestart,
     /// Which server.
@@ -69,9 +78,9 @@ pub struct Add {
 /// What becomes of an action that is running when its process goes down.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum OnRestart {
-    /// It is marked as failed.
+    /// The action is marked as failed.
     Fail,
-    /// The engine goes on with it.
+    /// The action is continued.
     #[default]
     Resume,
 }
@@ -79,13 +88,13 @@ pub enum OnRestart {
 /// How far an action is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum State {
-    /// It waits for its time.
+    /// The action waits for its time.
     Pending,
-    /// It was started.
+    /// The action was started.
     Running,
-    /// It is done.
+    /// The action is done.
     Completed,
-    /// It failed, was cancelled, or was given up.
+    /// The action failed, was cancelled, or was given up.
     Failed,
 }
 

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use segno_api::action::{Action, ActionStatus, ActionTrigger, CreateAction, OnRestart};
 
 use crate::exit::Failure;
-use crate::output::{Output, Page, Rows, Table};
+use crate::output::{Output, Page, Rows, Table, target};
 use crate::remote::start::json;
 use arguments::{ActionArguments, ActionVerb, Add, List};
 
@@ -34,7 +34,7 @@ async fn add(arguments: Add, output: &Output) -> Result<Action, Failure> {
         tool_name: arguments.function,
         orchestration: arguments.orchestration,
         tool_input: Some(json("--input", &arguments.input)?),
-        next_tick_at: Some(output.moment(arguments.at)),
+        next_tick_at: Some(output.moment(arguments.at)?),
         recurrence_secs: every.map(|every| every.as_secs()),
         on_restart: match arguments.on_restart {
             arguments::OnRestart::Fail => OnRestart::Fail,
@@ -54,12 +54,12 @@ async fn list(arguments: List, output: &Output) -> Result<(), Failure> {
         Ok(Page::of(page.actions, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
-    let mut rows = Rows::new(["id", "label", "function", "status", "due", "updated"]);
+    let mut rows = Rows::new(["id", "label", "target", "status", "due", "updated"]);
     for action in &page.items {
         rows.add([
             action.id.clone(),
             action.label.clone(),
-            action.orchestration.clone().unwrap_or_else(|| action.tool_name.clone()),
+            target(action.orchestration.as_deref(), &action.tool_name),
             status(action).0.to_owned(),
             output.time(due(action)),
             output.time(action.updated_at),

@@ -13,10 +13,10 @@ const MAX_ROWS_PER_REQUEST: usize = 1_000;
 /// How much of a list.
 #[derive(Debug, Clone, Args)]
 pub struct Paging {
-    /// At most this many.
+    /// List at most this many.
     #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// Go on behind an earlier list: its `next_cursor`.
+    /// Continue behind an earlier list: its `next_cursor`.
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }

@@ -31,5 +31,5 @@ pub use format::Format;
 pub use listing::{Page, Paging};
 pub use printer::{Output, write};
 pub use table::{Rows, Table};
-pub use units::{count, duration, size};
+pub use units::{count, counted, duration, size, target};
 pub use zone::Clocks;

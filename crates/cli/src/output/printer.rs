@@ -1,6 +1,7 @@
 //! Prints: data to stdout in the format that was asked for, everything else to stderr.
 
 use std::io::{self, Write};
+use std::sync::Once;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -15,6 +16,7 @@ use super::listing::Page;
 use super::table::{Rows, Table};
 use super::units::{Precision, local_time};
 use super::yaml;
+use super::zone::Zone;
 use crate::exit::Failure;
 use crate::moment::{self, Moment};
 
@@ -24,7 +26,7 @@ pub struct Output {
     /// The format of data.
     pub format: Format,
     /// The zone of the times in tables, and of times that are given without one.
-    pub zone: TimeZone,
+    pub zone: Zone,
     /// Whether tables have colours.
     pub colours: Colours,
     /// The command as it was given.
@@ -106,9 +108,20 @@ impl Output {
         let _ = writeln!(io::stderr(), "{line}");
     }
 
+    /// The zone of times in tables. That it is not the one of `TZ` is told once, where a table has times.
+    fn clocks(&self) -> &TimeZone {
+        static TOLD: Once = Once::new();
+        if let Some(wrong) = self.zone.wrong.as_ref().filter(|_| !self.format.is_for_programs()) {
+            TOLD.call_once(|| {
+                self.warn(&format!("TZ is {wrong:?}, which is no time zone, so times are shown in UTC"));
+            });
+        }
+        &self.zone.zone
+    }
+
     /// A time to the second.
     pub fn time(&self, at: Timestamp) -> String {
-        local_time(at, &self.zone, Precision::Second)
+        local_time(at, self.clocks(), Precision::Second)
     }
 
     /// A time, or nothing.
@@ -118,7 +131,7 @@ impl Output {
 
     /// A time to the millisecond.
     pub fn exact_time(&self, at: Timestamp) -> String {
-        local_time(at, &self.zone, Precision::Millisecond)
+        local_time(at, self.clocks(), Precision::Millisecond)
     }
 
     /// A time that is stored as milliseconds.
@@ -128,8 +141,24 @@ impl Output {
     }
 
     /// When a moment is that a flag names.
-    pub fn moment(&self, moment: Moment) -> Timestamp {
-        moment.resolve(moment::now(&SystemClock), &self.zone)
+    ///
+    /// # Errors
+    /// When it is on local clocks, and `TZ` names no zone.
+    pub fn moment(&self, moment: Moment) -> Result<Timestamp, Failure> {
+        match (&self.zone.wrong, moment) {
+            (Some(wrong), Moment::Local(local)) => Err(Failure::Refused(format!(
+                "{local} is a local time, and TZ is {wrong:?}, which is no time zone; correct TZ, pass --utc, or write RFC 3339"
+            ))),
+            _ => Ok(moment.resolve(moment::now(&SystemClock), &self.zone.zone)),
+        }
+    }
+
+    /// The same for a flag that may be absent.
+    ///
+    /// # Errors
+    /// When it is on local clocks, and `TZ` names no zone.
+    pub fn optional_moment(&self, moment: Option<Moment>) -> Result<Option<Timestamp>, Failure> {
+        moment.map(|moment| self.moment(moment)).transpose()
     }
 }
 

@@ -44,7 +44,8 @@ impl Table {
             for (name, value) in lines {
                 let gap = " ".repeat(width - name.chars().count());
                 let value = if is_state(name) { colours.state(value) } else { value.clone() };
-                text.push_str(&format!("{GAP}{name}{gap}{GAP}{value}\n"));
+                text.push_str(format!("{GAP}{name}{gap}{GAP}{value}").trim_end_matches(' '));
+                text.push('\n');
             }
         }
         text
@@ -136,5 +137,6 @@ mod tests {
     fn lines_are_aligned() {
         let table = Table::default().line("a", "1").section("more").line("longer", "2").section("empty");
         assert_eq!(table.to_text(Colours::Plain), "  a       1\n\nmore\n  longer  2\n");
+        assert_eq!(Table::default().line("none", "").to_text(Colours::Plain), "  none\n");
     }
 }

@@ -35,6 +35,20 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// A number of things: `1 error`, `1,000 errors`.
+pub fn counted(number: u64, one: &str) -> String {
+    format!("{} {one}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
+/// What is called: an orchestration, else a function.
+pub fn target(orchestration: Option<&str>, function: &str) -> String {
+    match (orchestration, function) {
+        (Some(orchestration), _) => format!("orchestration {orchestration}"),
+        (None, "") => String::new(),
+        (None, function) => format!("function {function}"),
+    }
+}
+
 /// A size in MiB.
 pub fn size(bytes: u64) -> String {
     const BYTES_PER_MIB: f64 = 1_048_576.0;
@@ -61,6 +75,7 @@ mod tests {
     fn numbers_sizes_and_durations_are_readable() {
         assert_eq!([0, 999, 1_000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(size(1_572_864), "1.50 MiB");
+        assert_eq!([0, 1, 1_000].map(|number| counted(number, "byte")), ["0 bytes", "1 byte", "1,000 bytes"]);
         assert_eq!([5, 1_500, 61_000, 3_660_000].map(duration), ["5 ms", "1.5 s", "1 min 1 s", "1 h 1 min"]);
     }
 

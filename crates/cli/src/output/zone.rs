@@ -12,18 +12,31 @@ pub enum Clocks {
     Utc,
 }
 
-impl Clocks {
-    /// Their zone. A machine that does not say where it is, is in UTC.
-    pub fn zone(self) -> TimeZone {
-        match self {
-            Clocks::Utc => TimeZone::UTC,
-            Clocks::Local => TimeZone::try_system().ok().or_else(bundled).unwrap_or(TimeZone::UTC),
-        }
-    }
+/// A zone, and whether it is the one that was asked for.
+#[derive(Debug, Clone)]
+pub struct Zone {
+    /// The zone.
+    pub zone: TimeZone,
+    /// The value of `TZ` if it names no zone, so that UTC takes its place.
+    pub wrong: Option<String>,
 }
 
-/// The zone that `TZ` names, on machines without a time zone database, as small containers are.
-fn bundled() -> Option<TimeZone> {
-    let name = std::env::var("TZ").ok()?;
-    Zones::newest().get(name.trim_start_matches(':')).ok()
+impl Clocks {
+    /// Their zone. A machine without a time zone is in UTC.
+    pub fn zone(self) -> Zone {
+        let known = |zone| Zone { zone, wrong: None };
+        if self == Clocks::Utc {
+            return known(TimeZone::UTC);
+        }
+        if let Ok(zone) = TimeZone::try_system() {
+            return known(zone);
+        }
+        let named = std::env::var("TZ").ok().filter(|name| !name.is_empty());
+        let Some(name) = named else { return known(TimeZone::UTC) };
+        // Machines without a time zone database, as small containers are, know no name.
+        match Zones::newest().get(name.trim_start_matches(':')) {
+            Ok(zone) => known(zone),
+            Err(_) => Zone { zone: TimeZone::UTC, wrong: Some(name) },
+        }
+    }
 }

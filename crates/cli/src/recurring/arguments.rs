@@ -10,7 +10,7 @@ use super::run::RunArguments;
 use crate::exit::Failure;
 use crate::moment::{self, Moment, anytime_help, future_help, past_help};
 use crate::output::{Output, Paging};
-use crate::remote::arguments::Connection;
+use crate::remote::connection::Connection;
 
 /// What to do with recurring work.
 #[derive(Debug, Args)]
@@ -29,7 +29,7 @@ pub enum RecurringVerb {
                             segno recurring preview --every 15m --from now+1h --count 3"
     )]
     Preview(Preview),
-    /// Call a function again and again.
+    /// Create a recurring action: call a function, or start an orchestration, on a schedule.
     #[command(
         after_help = "Examples:\n  segno recurring create --every 5s --function greet --input '\"Ada\"'\n  \
                       segno recurring create --cron \"0 9 * * MON-FRI\" --tz Europe/Berlin --function digest --input @digest.json"
@@ -41,13 +41,13 @@ pub enum RecurringVerb {
     /// Show a recurring action.
     #[command(after_help = "Example:\n  segno recurring show 0198c0de-0000-7000-8000-000000000001")]
     Show(One),
-    /// Change a recurring action; what is not said stays as it is.
+    /// Change a recurring action; fields without a flag stay as they are.
     #[command(after_help = "Example:\n  segno recurring update ID --every 10m --clear ends_at")]
     Update(Box<Update>),
     /// Pause a recurring action. What runs goes on.
     #[command(after_help = "Example:\n  segno recurring pause ID --note 'release week' --until now+7d")]
     Pause(Pause),
-    /// Let a paused recurring action go on.
+    /// Resume a paused recurring action.
     #[command(after_help = "Example:\n  segno recurring resume ID")]
     Resume(One),
     /// Run a recurring action now, out of schedule, whether or not it is paused.
@@ -59,7 +59,7 @@ pub enum RecurringVerb {
     /// Show what became of each occurrence, and why, newest first.
     #[command(after_help = "Example:\n  segno recurring history ID")]
     History(History),
-    /// Say why it did or did not run at a time.
+    /// Explain why a recurring action did or did not run at a time.
     #[command(after_help = "Example:\n  segno recurring explain ID --time 2026-03-29T01:00:00Z")]
     Explain(Explain),
     /// Run what lies in the past and was not run.
@@ -81,7 +81,7 @@ pub struct Create {
     /// What happens when things do not go by the clock.
     #[command(flatten)]
     pub policy: Policy,
-    /// Make it paused.
+    /// Create the recurring action paused.
     #[arg(long)]
     pub paused: bool,
     /// Which server.
@@ -104,7 +104,7 @@ pub struct Call {
     /// The function; it gets an object with action type, payload, metadata and dedup key.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["function", "input"])]
     pub provider: Option<String>,
-    /// What sort of action it is, with `--provider`.
+    /// Type of the action, with `--provider`.
     #[arg(long, value_name = "TEXT", conflicts_with_all = ["function", "input"])]
     pub action_type: Option<String>,
     /// The payload, with `--provider`: a JSON object; `@FILE` reads a file and `-` standard input.
@@ -116,10 +116,10 @@ pub struct Call {
     /// A text that stands for the call; `{{recurring_id}}` and `{{execution_time}}` are expanded.
     #[arg(long, value_name = "TEXT")]
     pub dedup_key: Option<String>,
-    /// What people call it.
+    /// Name of the recurring action, for people and in place of its id.
     #[arg(long)]
     pub name: Option<String>,
-    /// What it is for.
+    /// Description of the recurring action.
     #[arg(long)]
     pub description: Option<String>,
     /// A label.
@@ -133,7 +133,7 @@ pub struct Policy {
     /// When the run before has not ended: `allow`, `skip`, `buffer_one` or `cancel_other`.
     #[arg(long, value_name = "POLICY")]
     pub overlap_policy: Option<String>,
-    /// When nobody was there: `none`, `latest` or `all`.
+    /// Which occurrences to run that were missed while no server ran: `none`, `latest` or `all`.
     #[arg(long, value_name = "POLICY")]
     pub missed: Option<String>,
     /// With `--missed all`: how far back.
@@ -145,10 +145,10 @@ pub struct Policy {
     /// Fire each occurrence up to this much later.
     #[arg(long, value_name = "DURATION")]
     pub jitter: Option<HumanDuration>,
-    /// Disable it after so many executions.
+    /// Disable the recurring action after so many executions.
     #[arg(long)]
     pub max_executions: Option<u64>,
-    /// Pause it after so many failures in a row.
+    /// Pause the recurring action after so many failures in a row.
     #[arg(long)]
     pub pause_after_failures: Option<u32>,
     /// For how long a dedup key suppresses further calls.
@@ -170,10 +170,10 @@ pub struct List {
     pub connection: Connection,
 }
 
-/// One action, recurring or not.
+/// One recurring action.
 #[derive(Debug, Args)]
 pub struct One {
-    /// Its id.
+    /// Id or name of the recurring action.
     pub id: String,
     /// Which server.
     #[command(flatten)]
@@ -183,7 +183,7 @@ pub struct One {
 /// What changes.
 #[derive(Debug, Args)]
 pub struct Update {
-    /// Its id.
+    /// Id or name of the recurring action.
     pub id: String,
     /// A cron expression.
     #[arg(long, value_name = "EXPRESSION", group = "new_rhythm")]
@@ -207,7 +207,7 @@ pub struct Update {
     /// What happens when things do not go by the clock.
     #[command(flatten)]
     pub policy: Policy,
-    /// Take a field away, as in `ends_at`.
+    /// Remove a field, such as `ends_at`.
     #[arg(long, value_name = "FIELD")]
     pub clear: Vec<String>,
     /// Which server.
@@ -218,12 +218,12 @@ pub struct Update {
 /// A pause.
 #[derive(Debug, Args)]
 pub struct Pause {
-    /// Its id.
+    /// Id or name of the recurring action.
     pub id: String,
-    /// Why.
+    /// Why the recurring action is paused.
     #[arg(long)]
     pub note: Option<String>,
-    #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("Go on by itself at this time"))]
+    #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("Resume by itself at this time"))]
     pub until: Option<Moment>,
     /// Which server.
     #[command(flatten)]
@@ -233,7 +233,7 @@ pub struct Pause {
 /// How much of the history.
 #[derive(Debug, Args)]
 pub struct History {
-    /// Its id.
+    /// Id or name of the recurring action.
     pub id: String,
     /// How many.
     #[command(flatten)]
@@ -246,7 +246,7 @@ pub struct History {
 /// Which time.
 #[derive(Debug, Args)]
 pub struct Explain {
-    /// Its id.
+    /// Id or name of the recurring action.
     pub id: String,
     #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("The scheduled time in question"))]
     pub time: Moment,
@@ -258,7 +258,7 @@ pub struct Explain {
 /// Which range.
 #[derive(Debug, Args)]
 pub struct Backfill {
-    /// Its id.
+    /// Id or name of the recurring action.
     pub id: String,
     #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("From this time on"))]
     pub start: Moment,
@@ -267,7 +267,7 @@ pub struct Backfill {
     /// At most so many.
     #[arg(long, default_value_t = 100)]
     pub limit: usize,
-    /// Only say what would be run.
+    /// Only list what would be run.
     #[arg(long)]
     pub dry_run: bool,
     /// Which server.
@@ -337,10 +337,10 @@ pub struct Rhythm {
 /// What becomes of local times that do not exist.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum GapRule {
-    /// They happen once, together, when the clock is put forward.
+    /// The skipped times happen once, together, when the clock is put forward.
     #[default]
     Shift,
-    /// They do not happen.
+    /// The skipped times do not happen.
     Skip,
 }
 
@@ -394,7 +394,7 @@ impl ScheduleArguments {
 /// # Errors
 /// When there is no such zone, or it takes one and none is given.
 pub fn on_clocks_of(zone: Option<&str>, moment: Moment, output: &Output) -> Result<Timestamp, Failure> {
-    let Moment::Local(local) = moment else { return Ok(output.moment(moment)) };
+    let Moment::Local(local) = moment else { return output.moment(moment) };
     let Some(zone) = zone else {
         let problem =
             format!("{local} is on the clocks of a schedule: pass its zone with --tz, or write RFC 3339");
@@ -411,5 +411,5 @@ pub fn refused(error: &ScheduleError) -> Failure {
         "timezone" => "tz".to_owned(),
         field => field.replace('_', "-"),
     };
-    Failure::Refused(format!("--{flag}: {} [{}]", error.problem(), error.code()))
+    Failure::invalid(error.code(), format!("--{flag}: {}", error.problem()))
 }

@@ -5,25 +5,27 @@ use serde::de::DeserializeOwned;
 
 use super::arguments::{Call, Policy};
 use crate::exit::Failure;
-use crate::remote::start::{json, labels};
+use crate::remote::start::{self, json};
 
 /// Puts what is called and the policies into the fields of a request.
 ///
 /// # Errors
 /// When a value is none.
 pub fn fill(call: Call, policy: Policy, fields: &mut RecurringFields) -> Result<(), Failure> {
-    let pairs = |given: &[String]| labels(given).map(|pairs| (!pairs.is_empty()).then_some(pairs));
+    let pairs = |flag: &str, given: &[String]| {
+        start::pairs(flag, given).map(|pairs| (!pairs.is_empty()).then_some(pairs))
+    };
     fields.function = call.function;
     fields.orchestration = call.orchestration;
     fields.input = call.input.map(|text| json("--input", &text)).transpose()?;
     fields.provider = call.provider;
     fields.action_type = call.action_type;
     fields.payload = call.payload.map(|text| json("--payload", &text)).transpose()?;
-    fields.metadata = pairs(&call.metadata)?;
+    fields.metadata = pairs("--metadata", &call.metadata)?;
     fields.dedup_key = call.dedup_key;
     fields.name = call.name;
     fields.description = call.description;
-    fields.labels = pairs(&call.labels)?;
+    fields.labels = pairs("--label", &call.labels)?;
     fields.overlap_policy =
         choice("--overlap-policy", policy.overlap_policy, "allow, skip, buffer_one or cancel_other")?;
     fields.missed = choice("--missed", policy.missed, "none, latest or all")?;

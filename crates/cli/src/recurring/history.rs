@@ -34,7 +34,8 @@ pub async fn history(arguments: History, output: &Output) -> Result<(), Failure>
 }
 
 fn decision(entry: &RecurringEntry) -> String {
-    let count = entry.count.map(|count| format!(" {count} times")).unwrap_or_default();
+    let count =
+        entry.count.filter(|count| *count != 1).map(|count| format!(" {count} times")).unwrap_or_default();
     let count = if entry.manual { format!("{count} manually") } else { count };
     match &entry.reason {
         Some(reason) => format!("{}{count}: {reason}", entry.decision),
@@ -45,7 +46,8 @@ fn decision(entry: &RecurringEntry) -> String {
 /// Why it did or did not run.
 pub async fn explain(arguments: Explain, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
-    let explained = client.explain_recurring(&arguments.id, output.moment(arguments.time)).await?;
+    let time = output.moment(arguments.time)?;
+    let explained = client.explain_recurring(&arguments.id, time).await?;
     let mut text = format!("{}\n", explained.text);
     let times = [
         (
@@ -68,8 +70,8 @@ pub async fn backfill(arguments: Backfill, output: &Output) -> Result<(), Failur
     let range = BackfillRecurring {
         namespace: None,
         tenant: None,
-        start: output.moment(arguments.start),
-        end: output.moment(arguments.end),
+        start: output.moment(arguments.start)?,
+        end: output.moment(arguments.end)?,
         limit: Some(arguments.limit),
         dry_run: arguments.dry_run,
     };

@@ -4,7 +4,7 @@ use segno_api::recurring::RecurringAction;
 
 use super::arguments::{List, One};
 use crate::exit::Failure;
-use crate::output::{Output, Page, Rows, Table, count};
+use crate::output::{Output, Page, Rows, Table, count, target};
 
 /// Lists all of them.
 pub async fn list(arguments: List, output: &Output) -> Result<(), Failure> {
@@ -15,13 +15,13 @@ pub async fn list(arguments: List, output: &Output) -> Result<(), Failure> {
         Ok(Page::of(page.recurring_actions, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
-    let mut rows = Rows::new(["id", "name", "schedule", "function", "status", "next", "runs"]);
+    let mut rows = Rows::new(["id", "name", "schedule", "target", "status", "next", "runs"]);
     for action in &page.items {
         rows.add([
             action.id.clone(),
             action.name.clone().unwrap_or_default(),
             action.schedule.clone(),
-            action.orchestration.clone().unwrap_or_else(|| action.provider.clone()),
+            target(action.orchestration.as_deref(), &action.provider),
             action.status.clone(),
             output.time_or_none(action.next_execution_at),
             count(action.execution_count),
@@ -43,8 +43,8 @@ pub fn whole(action: &RecurringAction, output: &Output) -> Table {
         .line("id", &action.id)
         .line("schedule", &action.schedule)
         .line("status", &action.status)
-        .line("next", output.time_or_none(action.next_execution_at))
-        .line("last", output.time_or_none(action.last_executed_at))
+        .line("next", action.next_execution_at.map_or_else(|| "never".to_owned(), |at| output.time(at)))
+        .line("last", action.last_executed_at.map_or_else(|| "never".to_owned(), |at| output.time(at)))
         .line("runs", format!("{}, of which {} failed", action.execution_count, action.failure_count))
         .line(
             if template.orchestration.is_some() { "orchestration" } else { "function" },

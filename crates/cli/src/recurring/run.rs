@@ -5,7 +5,7 @@ use segno_api::recurring::RunRecurring;
 
 use crate::exit::Failure;
 use crate::output::{Output, Table};
-use crate::remote::arguments::Connection;
+use crate::remote::connection::Connection;
 
 /// What to run.
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use crate::output::{Output, Table};
 
 /// Pauses one.
 pub async fn pause(arguments: Pause, output: &Output) -> Result<(), Failure> {
-    let resumes_at = arguments.until.map(|until| output.moment(until));
+    let resumes_at = output.optional_moment(arguments.until)?;
     let pause = PauseRecurring { note: arguments.note, resumes_at, ..PauseRecurring::default() };
     told(&arguments.connection.client(output)?.pause_recurring(&arguments.id, &pause).await?, output)
 }

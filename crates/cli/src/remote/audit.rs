@@ -3,7 +3,7 @@
 use clap::Args;
 use segno_api::audit::ListAudit;
 
-use super::arguments::Connection;
+use super::connection::Connection;
 use crate::exit::Failure;
 use crate::moment::{self, Moment, past_help};
 use crate::output::{Output, Page, Paging, Rows};
@@ -39,8 +39,8 @@ pub async fn run(arguments: AuditArguments, output: &Output) -> Result<(), Failu
         actor: arguments.actor,
         action: arguments.action,
         resource: arguments.resource,
-        since: arguments.since.map(|at| output.moment(at)),
-        until: arguments.until.map(|at| output.moment(at)),
+        since: output.optional_moment(arguments.since)?,
+        until: output.optional_moment(arguments.until)?,
         ..ListAudit::default()
     };
     let (client, request) = (&client, &request);

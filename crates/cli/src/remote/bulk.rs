@@ -3,9 +3,9 @@
 use std::io::{IsTerminal, stderr, stdin};
 
 use segno_api::Client;
-use segno_api::instance::{Bulk as Request, BulkFilter, BulkResult};
+use segno_api::instance::{Bulk as Request, BulkAction, BulkFilter, BulkResult};
 
-use super::arguments::Bulk;
+use super::arguments::{Bulk, BulkVerb, Matching};
 use crate::exit::Failure;
 use crate::output::{Output, Table, count};
 use crate::progress::Meter;
@@ -13,32 +13,32 @@ use crate::progress::Meter;
 /// Instances of one request, so that progress can be shown and no request takes long.
 const AT_ONCE: usize = 1_000;
 
-/// Does it.
+/// Counts the instances that match, asks, and changes them.
 pub async fn run(arguments: Bulk, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
-    let filter = arguments.filter;
-    let mut request = Request {
-        action: arguments.action,
-        filter: BulkFilter {
-            prefix: filter.prefix,
-            status: filter.status,
-            orchestration: filter.orchestration,
-            function: filter.function,
-            label: filter.label,
-            created_from: filter.created_from.map(|at| output.moment(at)),
-            created_before: filter.created_before.map(|at| output.moment(at)),
-        },
-        reason: arguments.reason,
-        dry_run: true,
-        force: arguments.force,
-        limit: Some(AT_ONCE),
-        cursor: None,
+    let (action, matching, reason, force) = match arguments.verb {
+        BulkVerb::Cancel { matching, reason } => (BulkAction::Cancel, matching, reason, false),
+        BulkVerb::Pause { matching, reason } => (BulkAction::Pause, matching, reason, false),
+        BulkVerb::Resume { matching } => (BulkAction::Resume, matching, None, false),
+        BulkVerb::Delete { matching, force } => (BulkAction::Delete, matching, None, force),
     };
+    let Matching { filter, dry_run, yes } = matching;
+    let filter = BulkFilter {
+        prefix: filter.prefix,
+        status: filter.status,
+        orchestration: filter.orchestration,
+        function: filter.function,
+        label: filter.label,
+        created_from: output.optional_moment(filter.created_from)?,
+        created_before: output.optional_moment(filter.created_before)?,
+    };
+    let mut request =
+        Request { action, filter, reason, dry_run: true, force, limit: Some(AT_ONCE), cursor: None };
     let counted = walk(&client, &mut request, Meter::new(output, None)).await?;
-    if arguments.dry_run {
-        return output.print(&counted, table(&counted, "would be touched"));
+    if dry_run {
+        return output.print(&counted, table(&counted, "would change"));
     }
-    if !arguments.yes {
+    if !yes {
         confirm(&counted)?;
     }
     request.dry_run = false;
@@ -64,10 +64,14 @@ async fn walk(client: &Client, request: &mut Request, mut meter: Meter) -> Resul
 }
 
 fn confirm(counted: &BulkResult) -> Result<(), Failure> {
+    let matched = match counted.matched {
+        1 => "1 instance matches".to_owned(),
+        many => format!("{} instances match", count(many as u64)),
+    };
     if !stdin().is_terminal() || !stderr().is_terminal() {
-        return Err(Failure::Refused(format!("{} instances match; pass --yes to continue", counted.matched)));
+        return Err(Failure::Refused(format!("{matched}; pass --yes to continue")));
     }
-    eprint!("{} instances match. Go on? [y/N] ", count(counted.matched as u64));
+    eprint!("{matched}. Continue? [y/N] ");
     let mut answer = String::new();
     stdin().read_line(&mut answer)?;
     match answer.trim() {

@@ -9,7 +9,7 @@ use crate::output::{Output, Table};
 pub fn lines(table: Table, call: &CallDetails, output: &Output) -> Table {
     let mut table = table.section("call").line("input", shortened(call.input.text()));
     if call.state != CallState::Ended {
-        table = table.line("waits for", &call.waits_for);
+        table = table.line("state", &call.waits_for);
     }
     table = table.line("attempt", format!("{} of {}", call.attempt, call.max_attempts));
     let optional = [

@@ -4,7 +4,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use segno_api::Client;
 use segno_api::dead_letter::{DeadLetter, GivenUp, ListDeadLetters};
 
-use super::arguments::Connection;
+use super::connection::Connection;
 use super::history::shortened;
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table};
@@ -39,19 +39,19 @@ pub enum DeadLettersVerb {
     /// Show a dead letter with what it carried.
     #[command(after_help = "Example:\n  segno dead-letters show ID")]
     Show {
-        /// Its id.
+        /// Id of the dead letter.
         id: String,
     },
     /// Put back what was given up, once: send the message again, or begin the next execution of the instance.
     #[command(after_help = "Example:\n  segno dead-letters resubmit ID")]
     Resubmit {
-        /// Its id.
+        /// Id of the dead letter.
         id: String,
     },
     /// Delete a dead letter.
     #[command(after_help = "Example:\n  segno dead-letters discard ID")]
     Discard {
-        /// Its id.
+        /// Id of the dead letter.
         id: String,
     },
 }

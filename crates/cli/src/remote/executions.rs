@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::arguments::Connection;
+use super::connection::Connection;
 use super::list::status;
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, count};

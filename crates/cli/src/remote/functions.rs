@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::arguments::{Functions, FunctionsVerb, One, Workers};
 use super::start::json;
 use crate::exit::Failure;
-use crate::output::{Output, Page, Paging, Rows, Table};
+use crate::output::{Output, Page, Paging, Rows, Table, counted};
 
 /// Does what was asked.
 pub async fn run(arguments: Functions, output: &Output) -> Result<(), Failure> {
@@ -90,6 +90,9 @@ pub async fn workers(arguments: Workers, output: &Output) -> Result<(), Failure>
 /// What tools wrote.
 pub async fn logs(arguments: One, output: &Output) -> Result<(), Failure> {
     let logs = arguments.connection.client(output)?.logs(&arguments.id).await?.logs;
+    if logs.is_empty() {
+        output.hint(&format!("no tool of {} wrote to stderr", arguments.id));
+    }
     let shown: String = logs.iter().map(shown).collect();
     output.list_as(&Page::whole(logs), &shown)
 }
@@ -97,5 +100,6 @@ pub async fn logs(arguments: One, output: &Output) -> Result<(), Failure> {
 fn shown(log: &FunctionLog) -> String {
     let cut = if log.is_cut { ", the end of it" } else { "" };
     let end = if log.text.ends_with('\n') { "" } else { "\n" };
-    format!("call {}, attempt {}: {} bytes{cut}\n{}{end}", log.call, log.attempt, log.total_bytes, log.text)
+    let size = counted(log.total_bytes, "byte");
+    format!("call {}, attempt {}: {size}{cut}\n{}{end}", log.call, log.attempt, log.text)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use segno_api::invocation::{Invoke as Request, RetryPolicy};
 
 use super::arguments::Invoke;
-use super::start::{json, labels};
+use super::start::{json, pairs};
 use super::wait;
 use crate::exit::Failure;
 use crate::output::{Output, Table};
@@ -25,7 +25,7 @@ pub async fn run(arguments: Invoke, output: &Output) -> Result<(), Failure> {
             factor: None,
             max_delay: None,
         }),
-        labels: labels(&arguments.labels)?,
+        labels: pairs("--label", &arguments.labels)?,
         ..Request::new(arguments.function, json("--input", &arguments.input)?)
     };
     let started = client.invoke(&request, Duration::ZERO).await?;

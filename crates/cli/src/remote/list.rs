@@ -16,8 +16,8 @@ pub async fn run(arguments: List, output: &Output) -> Result<(), Failure> {
         orchestration: filter.orchestration,
         function: filter.function,
         label: filter.label,
-        created_from: filter.created_from.map(|at| output.moment(at)),
-        created_before: filter.created_before.map(|at| output.moment(at)),
+        created_from: output.optional_moment(filter.created_from)?,
+        created_before: output.optional_moment(filter.created_before)?,
         ..ListInstances::default()
     };
     let (client, request) = (&client, &request);

@@ -4,6 +4,7 @@ pub mod arguments;
 mod audit;
 mod bulk;
 mod call;
+pub mod connection;
 mod dead_letters;
 mod executions;
 mod functions;

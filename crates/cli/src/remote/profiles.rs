@@ -40,7 +40,7 @@ pub fn load(name: Option<&str>, output: &Output) -> Result<Profile, Failure> {
     let text = match std::fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-        Err(error) => return Err(Failure::Refused(format!("{shown} cannot be read: {error}"))),
+        Err(error) => return Err(Failure::of_file(&path)(error)),
     };
     if text.contains("key") && is_exposed(&path) {
         output

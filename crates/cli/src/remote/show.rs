@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use segno::clock::SystemClock;
 use segno_api::history::HistoryEvent;
-use segno_api::instance::Instance;
+use segno_api::instance::{Failure, Instance};
 use serde::Serialize;
 
 use super::arguments::One;
 use super::history::{self, shortened};
 use super::list::{kind, status};
 use super::{call, timeline};
-use crate::exit::Failure;
+use crate::exit;
 use crate::output::{Output, Table};
 
 #[derive(Serialize)]
@@ -21,7 +21,7 @@ struct Shown {
 }
 
 /// Does it.
-pub async fn run(arguments: One, output: &Output) -> Result<(), Failure> {
+pub async fn run(arguments: One, output: &Output) -> Result<(), exit::Failure> {
     let client = arguments.connection.client(output)?;
     let instance = client.instance(&arguments.id, Duration::ZERO).await?;
     let events = history::all(&client, &arguments.id, Some(instance.execution)).await?.events;
@@ -34,6 +34,12 @@ pub async fn run(arguments: One, output: &Output) -> Result<(), Failure> {
     }
     let text = format!("{}\n{drawing}{legend}", table.to_text(output.colours));
     output.text(&Shown { instance, events }, &text)
+}
+
+/// A failure in one line, with its code, which has a page.
+fn failure(failure: &Failure) -> String {
+    let code = failure.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
+    format!("{}: {}{code}", failure.category, failure.message)
 }
 
 fn table(instance: &Instance, output: &Output) -> Table {
@@ -52,12 +58,9 @@ fn table(instance: &Instance, output: &Output) -> Table {
     table = table.line("status", status(instance.status));
     let optional = [
         ("result", instance.result.as_ref().map(|result| shortened(result.text()))),
-        (
-            "failure",
-            instance.failure.as_ref().map(|failure| format!("{}: {}", failure.category, failure.message)),
-        ),
-        ("held because", instance.pause_reason.clone()),
-        ("says", instance.custom_status.as_ref().map(|status| shortened(status.text()))),
+        ("failure", instance.failure.as_ref().map(failure)),
+        ("pause reason", instance.pause_reason.clone()),
+        ("custom status", instance.custom_status.as_ref().map(|status| shortened(status.text()))),
         ("unreadable", instance.unreadable.clone()),
         ("parent", instance.parent.clone()),
         ("execution", (instance.execution > 1).then(|| instance.execution.to_string())),

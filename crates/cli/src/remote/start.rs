@@ -4,25 +4,28 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::time::Duration;
 
+use segno::clock::SystemClock;
 use segno_api::Json;
 use segno_api::instance::{self, StartInstance};
 
 use super::arguments::{OnConflict, Start};
 use super::wait;
 use crate::exit::Failure;
+use crate::moment;
 use crate::output::{Output, Table};
 
 /// Does it.
 pub async fn run(arguments: Start, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
-    let labels = labels(&arguments.labels)?;
+    let labels = pairs("--label", &arguments.labels)?;
+    let start_at = output.optional_moment(arguments.at)?;
     let request = StartInstance {
         orchestration: arguments.orchestration,
         version: arguments.version,
         id: arguments.id,
         input: json("--input", &arguments.input)?,
         labels,
-        start_at: arguments.at.map(|at| output.moment(at)),
+        start_at,
         on_conflict: match arguments.on_conflict {
             OnConflict::Reject => instance::OnConflict::Reject,
             OnConflict::UseExisting => instance::OnConflict::UseExisting,
@@ -34,20 +37,41 @@ pub async fn run(arguments: Start, output: &Output) -> Result<(), Failure> {
         output.hint(&format!("started {}", started.id));
         return wait::until_ended(&client, &started.id, arguments.timeout, output).await;
     }
-    let what = if started.created { "started" } else { "was there already" };
+    let what = match (started.created, start_at) {
+        (false, _) => "exists already".to_owned(),
+        (true, Some(at)) if at > moment::now(&SystemClock) => format!("starts at {}", output.time(at)),
+        (true, _) => "started".to_owned(),
+    };
     output.print(&started, Table::default().line(&started.id, what))
 }
 
-/// Labels from the command line.
+/// What a flag such as `--label` says, which is given once for each name.
 ///
 /// # Errors
 /// When one is not `KEY=VALUE`.
-pub fn labels(given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
-    let parsed = given.iter().map(|label| match label.split_once('=') {
+pub fn pairs(flag: &str, given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
+    let parsed = given.iter().map(|pair| match pair.split_once('=') {
         Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-        None => Err(Failure::Refused(format!("--label {label}: write KEY=VALUE"))),
+        None => Err(Failure::Refused(format!("{flag} {pair}: write KEY=VALUE"))),
     });
     parsed.collect()
+}
+
+/// Bytes from the command line, from a file (`@FILE`) or from standard input (`-`).
+///
+/// # Errors
+/// When they cannot be read.
+pub fn bytes(flag: &str, text: &str) -> Result<Vec<u8>, Failure> {
+    let unreadable = |error| Failure::File { place: format!("{flag} {text}"), error };
+    match text.strip_prefix('@') {
+        Some(path) => std::fs::read(path).map_err(unreadable),
+        None if text == "-" => {
+            let mut read = Vec::new();
+            std::io::stdin().read_to_end(&mut read).map_err(unreadable)?;
+            Ok(read)
+        }
+        None => Ok(text.as_bytes().to_vec()),
+    }
 }
 
 /// JSON from the command line, from a file or from standard input.
@@ -55,16 +79,8 @@ pub fn labels(given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
 /// # Errors
 /// When it cannot be read or is not JSON.
 pub fn json(flag: &str, text: &str) -> Result<Json, Failure> {
-    let unreadable = |error: std::io::Error| Failure::Refused(format!("{flag} {text}: {error}"));
-    let text = match text.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path).map_err(unreadable)?,
-        None if text == "-" => {
-            let mut read = String::new();
-            std::io::stdin().read_to_string(&mut read).map_err(unreadable)?;
-            read
-        }
-        None => text.to_owned(),
-    };
+    let text = String::from_utf8(bytes(flag, text)?)
+        .map_err(|_| Failure::Refused(format!("{flag} {text}: the file is not UTF-8; save it as UTF-8")))?;
     Json::from_text(text.trim().to_owned()).map_err(|error| {
         Failure::Refused(format!("{flag} is not JSON: {error}; a text needs quotes, as in '\"Ada\"'"))
     })

@@ -34,16 +34,16 @@ pub async fn cancel(arguments: Because, output: &Output) -> Result<(), Failure> 
     accepted(output, &answer, "will be cancelled")
 }
 
-/// Holds.
+/// Pauses.
 pub async fn pause(arguments: Because, output: &Output) -> Result<(), Failure> {
     let answer = arguments.connection.client(output)?.pause(&arguments.id, arguments.reason).await?;
-    accepted(output, &answer, "will be held")
+    accepted(output, &answer, "will be paused")
 }
 
-/// Lets go on.
+/// Resumes.
 pub async fn resume(arguments: One, output: &Output) -> Result<(), Failure> {
     let answer = arguments.connection.client(output)?.resume(&arguments.id).await?;
-    accepted(output, &answer, "goes on")
+    accepted(output, &answer, "will be resumed")
 }
 
 /// Starts again.

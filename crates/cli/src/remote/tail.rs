@@ -6,10 +6,12 @@ use segno::clock::{self, SystemClock};
 use segno_api::change::{Change, FollowChanges};
 use segno_api::client::EventStream;
 use segno_api::history::HistoryEvent;
-use segno_api::{Client, ClientError};
+use segno_api::{Client, ClientError, Problem};
+use serde::Deserialize;
 
 use super::arguments::Tail;
 use super::history::shortened;
+use crate::code;
 use crate::exit::Failure;
 use crate::output::Output;
 
@@ -37,23 +39,19 @@ impl Source {
 /// Does it.
 pub async fn run(arguments: Tail, output: &Output) -> Result<(), Failure> {
     let Tail { id, prefix, status, orchestration, function, label, connection } = arguments;
-    let mut client = connection.client(output)?;
+    let client = connection.client(output)?;
     let source = match id {
         Some(id) => Source::Instance(id),
         None => Source::All(FollowChanges { prefix, status, orchestration, function, label }),
     };
     let mut last = None;
     let mut pause = FIRST_PAUSE;
+    let mut stream = source.open(&client, None).await?;
     loop {
-        let mut stream = source.open(&client, last.as_deref()).await?;
-        // A server that was there may restart, however long that takes.
-        client = client.retry_for(Duration::MAX);
         loop {
             match stream.next().await {
                 Ok(Some(event)) if event.name == "end" => return Ok(()),
-                Ok(Some(event)) if event.name == "revoked" => {
-                    return Err(Failure::Serving(format!("the server ended the stream: {}", event.data)));
-                }
+                Ok(Some(event)) if event.name == "revoked" => return Err(revoked(&event.data)),
                 Ok(Some(event)) => {
                     pause = FIRST_PAUSE;
                     last = Some(event.id.clone());
@@ -73,7 +71,53 @@ pub async fn run(arguments: Tail, output: &Output) -> Result<(), Failure> {
         }
         clock::sleep(&SystemClock, pause).await;
         pause = (pause * 2).min(LONGEST_PAUSE);
+        stream = reopened(&source, &client, last.as_deref(), output).await?;
     }
+}
+
+/// Opens the stream again. A server that answered before may restart, however long that takes; that it does not answer is
+/// reported, because silence looks like an instance at rest.
+async fn reopened(
+    source: &Source,
+    client: &Client,
+    last: Option<&str>,
+    output: &Output,
+) -> Result<EventStream, Failure> {
+    match source.open(client, last).await {
+        Err(error) if error.is_temporary() => {
+            output.warn(&format!("{error}; trying again until it answers, press Ctrl-C to stop"));
+            let stream = source.open(&client.clone().retry_for(Duration::MAX), last).await?;
+            output.warn("the server answers again");
+            Ok(stream)
+        }
+        other => Ok(other?),
+    }
+}
+
+/// What the last event of a stream tells whose caller may not have it any more.
+#[derive(Deserialize)]
+struct Revoked {
+    code: String,
+    detail: String,
+}
+
+/// The same failure as that of a request with the key.
+fn revoked(data: &str) -> Failure {
+    let Revoked { code, detail } = serde_json::from_str(data).unwrap_or_else(|_| Revoked {
+        code: "unauthorized".to_owned(),
+        detail: "the server ended the stream because the key does not allow it any more".to_owned(),
+    });
+    let status = if code == "forbidden" { 403 } else { 401 };
+    Failure::Server(ClientError::Problem(Box::new(Problem {
+        page: code::page(&code),
+        title: String::new(),
+        status,
+        code,
+        detail,
+        error: None,
+        errors: Vec::new(),
+        request_id: None,
+    })))
 }
 
 fn line(data: &str, output: &Output) -> String {

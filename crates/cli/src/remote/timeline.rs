@@ -16,11 +16,19 @@ const MAX_NAME: usize = 28;
 /// The signs of bars.
 const ENDED: char = '█';
 const OPEN: char = '░';
+const UNFINISHED: char = '▒';
 const FAILED: char = '×';
 
 /// What the signs mean.
-const LEGEND: &[(char, &str)] =
-    &[(ENDED, "█ until it ended"), (OPEN, "░ until now: it has not ended"), (FAILED, "× an attempt failed")];
+const LEGEND: &[(char, &str)] = &[
+    (ENDED, "█ until it ended"),
+    (OPEN, "░ until now: it has not ended"),
+    (UNFINISHED, "▒ until the execution ended without it"),
+    (FAILED, "× an attempt failed"),
+];
+
+/// Events that end an execution, and with it all that is open.
+const LAST: &[&str] = &["OrchestrationCompleted", "OrchestrationFailed", "OrchestrationContinuedAsNew"];
 
 /// How something that has a beginning ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +37,8 @@ enum End {
     Done,
     Failed,
     Dropped,
+    /// Not by itself: the execution ended before.
+    Unfinished,
 }
 
 /// What is read of an event; all else of it may be as deep and large as it wants.
@@ -52,6 +62,9 @@ struct Span {
 pub fn draw(events: &[HistoryEvent], now_ms: i64) -> String {
     let (Some(first), Some(last)) = (events.first(), events.last()) else { return String::new() };
     let spans = spans(events);
+    if spans.is_empty() {
+        return String::new();
+    }
     let last_ms = last.at.as_millisecond();
     let is_open = spans.iter().any(|span| span.end == End::Open);
     let to_ms = if is_open { last_ms.max(now_ms) } else { last_ms };
@@ -66,6 +79,7 @@ pub fn draw(events: &[HistoryEvent], now_ms: i64) -> String {
             End::Done => "",
             End::Failed => "failed",
             End::Dropped => "dropped",
+            End::Unfinished => "unfinished",
         };
         let gap = " ".repeat(width - span.name.chars().count());
         text.push_str(format!("  {}{gap}  │{bar}│ {took} {how}", span.name).trim_end());
@@ -101,6 +115,7 @@ impl Axis {
             _ if column < from || column > to => ' ',
             _ if failed.contains(&column) => FAILED,
             _ if span.end == End::Open => OPEN,
+            _ if span.end == End::Unfinished => UNFINISHED,
             _ => ENDED,
         };
         (0..COLUMNS).map(cell).collect()
@@ -131,6 +146,10 @@ fn spans(events: &[HistoryEvent]) -> Vec<Span> {
     for event in events {
         let data: Data = serde_json::from_str(event.data.text()).unwrap_or_default();
         let at_ms = event.at.as_millisecond();
+        if LAST.contains(&event.kind.as_str()) {
+            leave_unfinished(&mut spans, at_ms);
+            continue;
+        }
         let name = data.name.unwrap_or_default();
         let opened = match event.kind.as_str() {
             "ActivityScheduled" => {
@@ -176,6 +195,14 @@ fn spans(events: &[HistoryEvent]) -> Vec<Span> {
         span.end = end;
     }
     spans.into_values().collect()
+}
+
+/// The execution ends, and nothing of it goes on.
+fn leave_unfinished(spans: &mut BTreeMap<u64, Span>, at_ms: i64) {
+    for span in spans.values_mut().filter(|span| span.end == End::Open) {
+        span.to_ms = Some(at_ms);
+        span.end = End::Unfinished;
+    }
 }
 
 /// A message ends the oldest wait for its name.
@@ -224,5 +251,29 @@ mod tests {
         assert_eq!(legend_of(4), "\n  █ until it ended   × an attempt failed\n");
         assert_eq!(legend(""), "");
         assert!(draw(&events, 4_000).ends_with("4.0 s\n"));
+    }
+
+    #[test]
+    fn nothing_is_open_after_the_end_of_the_execution() {
+        for last in LAST {
+            let events = [
+                event(1, 0, "OrchestrationStarted", "{}"),
+                event(2, 0, "ActivityScheduled", r#"{"name":"charge"}"#),
+                event(3, 0, "MessageSubscribed", r#"{"name":"wave","channel":"signal"}"#),
+                event(4, 0, "TimerCreated", "{}"),
+                event(5, 0, "SubOrchestrationScheduled", r#"{"name":"ship"}"#),
+                event(6, 1_000, "OrchestrationCancelRequested", "{}"),
+                event(7, 2_000, last, "{}"),
+            ];
+            let drawing = draw(&events, 3_600_000);
+            assert!(!drawing.contains(['…', OPEN]), "{drawing}");
+            assert_eq!(drawing.matches("│ 2.0 s unfinished").count(), 4, "{drawing}");
+            assert!(drawing.ends_with("2.0 s\n"), "the axis ends with the execution: {drawing}");
+            assert_eq!(legend(&drawing), "\n  ▒ until the execution ended without it\n");
+            let nothing = [event(1, 0, "OrchestrationCancelRequested", "{}"), event(2, 0, last, "{}")];
+            assert_eq!(draw(&nothing, 1_000), "", "an axis without anything on it tells nothing");
+            let before = draw(&events[..6], 3_600_000);
+            assert_eq!(before.matches('…').count(), 4, "a request to cancel is not an end: {before}");
+        }
     }
 }

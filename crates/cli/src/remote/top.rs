@@ -4,8 +4,8 @@ use std::io::{IsTerminal, stdout};
 use std::time::Duration;
 
 use segno::clock::{self, SystemClock};
-use segno_api::Client;
 use segno_api::system::{Queues, System};
+use segno_api::{Client, ClientError};
 use serde::Serialize;
 
 use super::arguments::Nothing;
@@ -31,13 +31,13 @@ pub async fn queues(arguments: Nothing, output: &Output) -> Result<(), Failure> 
 pub async fn run(arguments: Nothing, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
     let mut now = look(&client).await?;
-    // A server that was there may restart, however long that takes.
-    let client = client.retry_for(Duration::MAX);
     if output.format.is_for_programs() || !stdout().is_terminal() {
         return output.print(&now, table(&now, None));
     }
     let clock = SystemClock::shared();
-    let mut before = None;
+    // A server that answered before may restart, however long that takes: each look is one try.
+    let client = client.retry_for(Duration::ZERO);
+    let (mut before, mut silent) = (None, None);
     loop {
         // Clears the screen and goes to its first line.
         print!("\x1b[2J\x1b[H");
@@ -46,13 +46,20 @@ pub async fn run(arguments: Nothing, output: &Output) -> Result<(), Failure> {
         };
         let rate = before.map(|before| ended(&now).saturating_sub(before));
         output.print(&now, table(&now, rate))?;
+        if let Some(reason) = &silent {
+            output.warn(&format!("these numbers are old: {reason}"));
+        }
         before = Some(ended(&now));
         clock::sleep(&*clock, EVERY).await;
-        now = look(&client).await?;
+        match look(&client).await {
+            Ok(look) => (now, silent) = (look, None),
+            Err(error) if error.is_temporary() => (before, silent) = (None, Some(error.to_string())),
+            Err(error) => return Err(error.into()),
+        }
     }
 }
 
-async fn look(client: &Client) -> Result<Look, Failure> {
+async fn look(client: &Client) -> Result<Look, ClientError> {
     Ok(Look { system: client.system().await?, queues: client.queues().await? })
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 use segno_api::instance::TreeNode;
 
-use super::arguments::Connection;
+use super::connection::Connection;
 use super::list::status;
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows};

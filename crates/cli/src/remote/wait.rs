@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use segno::clock::SystemClock;
-use segno_api::Client;
 use segno_api::instance::{Instance, Status};
+use segno_api::{Client, ClientError};
 use segno_server::HumanDuration;
 
 use super::arguments::Wait;
+use super::connection::RETRY_FOR;
+use super::list::status;
 use crate::exit::Failure;
 use crate::output::Output;
 
@@ -22,7 +24,7 @@ pub async fn run(arguments: Wait, output: &Output) -> Result<(), Failure> {
 /// Waits for the end of an instance and prints its result.
 ///
 /// # Errors
-/// When it does not complete, or not in time.
+/// When it does not complete, or not in time, or when the server does not tell.
 pub async fn until_ended(
     client: &Client,
     id: &str,
@@ -32,22 +34,42 @@ pub async fn until_ended(
     let clock = SystemClock::shared();
     let deadline_ms = longest.map(|longest| clock.now_ms().saturating_add(longest.as_ms()));
     // The first answer does not wait: an address that is wrong is reported soon. After that the server may restart.
-    let mut found = client.instance(id, Duration::ZERO).await;
+    let first = match longest.map(|longest| longest.get()) {
+        Some(longest) if longest < RETRY_FOR => client.clone().retry_for(longest),
+        _ => client.clone(),
+    };
+    let mut found = first.instance(id, Duration::ZERO).await;
     loop {
-        match found {
-            Ok(instance) if has_ended(&instance) => return ended(&instance, output),
-            Err(error) if !error.is_temporary() || deadline_ms.is_none() => return Err(error.into()),
-            Ok(_) | Err(_) => {}
+        match &found {
+            Ok(instance) if has_ended(instance) => return ended(instance, output),
+            Ok(_) => {}
+            Err(error) if error.is_temporary() && deadline_ms.is_some() => {}
+            Err(_) => return found.map(drop).map_err(Failure::from),
         }
         let left = deadline_ms.map(|at| Duration::from_millis(at.saturating_sub(clock.now_ms())));
         if let Some(longest) = longest
             && left.is_some_and(|left| left.is_zero())
         {
-            let text = format!("{id} has not ended within {longest}; it goes on");
-            return Err(Failure::TimedOut(text));
+            return Err(not_ended(id, longest, found));
         }
         let patient = client.clone().retry_for(left.unwrap_or(Duration::MAX));
         found = patient.instance(id, left.unwrap_or(ONE_WAIT).min(ONE_WAIT)).await;
+    }
+}
+
+/// The time is over: what the last answer told, or that there was none.
+fn not_ended(id: &str, longest: HumanDuration, last: Result<Instance, ClientError>) -> Failure {
+    match last {
+        Ok(instance) => {
+            let status = status(instance.status);
+            Failure::TimedOut(format!("{id} has not ended within {longest}; its status is {status}"))
+        }
+        Err(error) => Failure::Unanswered {
+            error,
+            unknown: format!(
+                "the server did not answer, so whether {id} ended within {longest} is not known"
+            ),
+        },
     }
 }
 

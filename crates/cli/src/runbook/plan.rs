@@ -72,7 +72,7 @@ struct Call<'p> {
 
 /// Shows a plan.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Failure> {
-    let now = output.moment(arguments.now);
+    let now = output.moment(arguments.now)?;
     let zones = Zones::newest();
     let parsed = parse(&read(&arguments.file, MAX_RUNBOOK_BYTES)?, &zones).map_err(|error| {
         show(output, &arguments.file, &error.problems);

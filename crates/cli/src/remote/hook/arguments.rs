@@ -3,9 +3,9 @@
 use clap::{Args, Subcommand, ValueEnum};
 use segno_server::HumanDuration;
 
-use super::super::arguments::Connection;
 use crate::moment::{self, Moment, past_help};
 use crate::output::Paging;
+use crate::remote::connection::Connection;
 
 /// Webhooks.
 #[derive(Debug, Args)]
@@ -26,7 +26,7 @@ pub enum HookVerb {
         after_help = "Examples:\n  segno hook create demo --function echo --verify none\n  segno hook create github --function deploy --verify github --secret env:HOOK_GITHUB --dedup-header x-github-delivery"
     )]
     Create {
-        /// Its name.
+        /// Name of the route.
         name: String,
         /// What it does.
         #[command(flatten)]
@@ -42,7 +42,7 @@ pub enum HookVerb {
     /// Show a route.
     #[command(after_help = "Example:\n  segno hook show github")]
     Show {
-        /// Its name.
+        /// Name of the route.
         name: String,
     },
     /// Change a route: what is named, and nothing else.
@@ -50,7 +50,7 @@ pub enum HookVerb {
         after_help = "Example:\n  segno hook update github --filter 'payload.ref == \"refs/heads/main\"'"
     )]
     Update {
-        /// Its name.
+        /// Name of the route.
         name: String,
         /// What to change.
         #[command(flatten)]
@@ -59,7 +59,7 @@ pub enum HookVerb {
     /// Delete a route. Its payloads stay until their time is over.
     #[command(after_help = "Example:\n  segno hook delete github")]
     Delete {
-        /// Its name.
+        /// Name of the route.
         name: String,
     },
     /// List what came in, newest first.
@@ -97,10 +97,10 @@ pub enum HookVerb {
     Test(Sample),
 }
 
-/// How a route knows that a request comes from whom it should.
+/// How a route verifies its requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Scheme {
-    /// Not at all.
+    /// Not at all: every request is taken.
     None,
     /// A header has the secret itself.
     SharedSecret,
@@ -108,7 +108,7 @@ pub enum Scheme {
     Github,
     /// As Stripe signs.
     Stripe,
-    /// As the Standard Webhooks specification has it.
+    /// As the Standard Webhooks specification defines.
     StandardWebhooks,
 }
 
@@ -118,7 +118,7 @@ pub struct Settings {
     /// Settings as JSON; `@FILE` reads a file and `-` standard input. Flags win.
     #[arg(long, value_name = "JSON")]
     pub declaration: Option<String>,
-    /// For people.
+    /// Description of the route, for people.
     #[arg(long)]
     pub description: Option<String>,
     /// Function to call.
@@ -127,10 +127,10 @@ pub struct Settings {
     /// Orchestration to start, in place of a function.
     #[arg(long, value_name = "NAME", conflicts_with = "function")]
     pub orchestration: Option<String>,
-    /// Its input, a JSON template; `@FILE` reads a file and `-` standard input.
+    /// Input of the function or orchestration, a JSON template; `@FILE` reads a file and `-` standard input.
     #[arg(long, value_name = "JSON")]
     pub input: Option<String>,
-    /// How the route knows that a request comes from whom it should.
+    /// How requests are verified.
     #[arg(long, value_enum)]
     pub verify: Option<Scheme>,
     /// Where a secret is on the server: `env:NAME` or `file:/PATH`. Several are taken at once.
@@ -193,7 +193,7 @@ pub struct Sample {
     /// A header.
     #[arg(long = "header", value_name = "NAME=VALUE")]
     pub headers: Vec<String>,
-    /// Where the secret is here: `env:NAME` or `file:/PATH`. Without it, where the route says that it is.
+    /// Place of the secret on this machine: `env:NAME` or `file:/PATH`; the place that the route names without it.
     #[arg(long, value_name = "WHERE")]
     pub secret: Option<String>,
 }

@@ -8,11 +8,11 @@ use segno_api::hook::{HookOutcome, HookPayloadDetail};
 
 use super::arguments::Payloads;
 use crate::exit::Failure;
-use crate::output::{Output, Page, Paging, Rows, Table};
+use crate::output::{Output, Page, Paging, Rows, Table, counted};
 
 /// Lists payloads.
 pub async fn list(client: &Client, which: Payloads, output: &Output) -> Result<(), Failure> {
-    let (since, until) = (which.since.map(|at| output.moment(at)), which.until.map(|at| output.moment(at)));
+    let (since, until) = (output.optional_moment(which.since)?, output.optional_moment(which.until)?);
     let name = which.name.as_str();
     let page = which.paging.gather(|request| async move {
         let request = ListPayloads { since, until, limit: request.limit, cursor: request.cursor };
@@ -64,7 +64,8 @@ fn described(detail: &HookPayloadDetail, output: &Output) -> String {
         Ok(text) => ("", text),
         Err(_) => (" in base64", detail.body_base64.clone()),
     };
-    format!("{}\nbody, {} bytes{form}\n{body}\n", table.to_text(output.colours), payload.body_bytes)
+    let size = counted(payload.body_bytes, "byte");
+    format!("{}\nbody, {size}{form}\n{body}\n", table.to_text(output.colours))
 }
 
 /// Calls the function of a payload again.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::super::start::json as read_json;
 use super::arguments::{Scheme, Settings};
 use crate::exit::Failure;
-use crate::output::{Output, Page, Paging, Rows, Table};
+use crate::output::{Output, Page, Paging, Rows, Table, target};
 
 /// Declares a route.
 pub async fn create(
@@ -17,7 +17,7 @@ pub async fn create(
     output: &Output,
 ) -> Result<(), Failure> {
     if settings.verify.is_none() && settings.declaration.is_none() {
-        let problem = "--verify is missing: say how senders prove who they are; \"none\" lets everybody in";
+        let problem = "--verify is missing; pass how requests are verified, `none` takes every request";
         return Err(Failure::Refused(problem.to_owned()));
     }
     let created = client.put_hook(name, &declared(settings)?, Expected::Absent).await?;
@@ -55,7 +55,7 @@ pub async fn list(client: &Client, paging: &Paging, output: &Output) -> Result<(
         Ok(Page::of(page.hooks, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
-    let mut rows = Rows::new(["name", "function", "verification", "taken", "path"]);
+    let mut rows = Rows::new(["name", "target", "verification", "taken", "path"]);
     for hook in &page.items {
         let declaration: Value = serde_json::from_str(hook.declaration.text()).unwrap_or_default();
         let verification = &declaration["verification"];
@@ -66,8 +66,8 @@ pub async fn list(client: &Client, paging: &Paging, output: &Output) -> Result<(
             _ => "yes",
         };
         let orchestration = declaration["orchestration"].as_str();
-        let function = declaration["function"].as_str().or(orchestration).unwrap_or_default();
-        rows.add([hook.name.clone(), function.into(), scheme.into(), taken.into(), hook.path.clone()]);
+        let target = target(orchestration, declaration["function"].as_str().unwrap_or_default());
+        rows.add([hook.name.clone(), target, scheme.into(), taken.into(), hook.path.clone()]);
     }
     output.list(&page, &rows)
 }

@@ -1,13 +1,12 @@
 //! `segno hook test`: sends a sample to a route, signed as its sender would.
 
-use std::io::Read as _;
-
 use segno::clock::{Clock as _, SystemClock};
 use segno::ids::{IdSource as _, SystemIds};
 use segno_api::Client;
 use segno_server::{Verification, signed_headers};
 use serde_json::{Value, json};
 
+use super::super::start::bytes;
 use super::arguments::Sample;
 use super::routes::reference;
 use crate::exit::Failure;
@@ -17,7 +16,7 @@ use crate::output::{Output, Table};
 pub async fn run(client: &Client, sample: Sample, output: &Output) -> Result<(), Failure> {
     let hook = client.hook(&sample.name).await?;
     let declaration: Value = serde_json::from_str(hook.declaration.text()).unwrap_or_default();
-    let body = read(&sample.data)?;
+    let body = bytes("--data", &sample.data)?;
     let mut headers = vec![("content-type".to_owned(), "application/json".to_owned())];
     headers.extend(signature(&declaration["verification"], sample.secret.as_deref(), &body).await?);
     for header in &sample.headers {
@@ -43,27 +42,18 @@ async fn signature(
     if let Some(secret) = secret
         && verification.is_object()
     {
+        if let Some(path) = secret.strip_prefix("file:") {
+            std::fs::metadata(path)
+                .map_err(|error| Failure::File { place: format!("--secret {secret}"), error })?;
+        }
         verification["secrets"] = json!([reference(secret)?]);
     }
     let verification: Verification = serde_json::from_value(verification).map_err(|error| refused(&error))?;
     let Some(reference) = verification.secrets().first() else { return Ok(Vec::new()) };
     let secret = reference.resolve().await.map_err(|failure| {
-        Failure::Refused(format!("{}; pass --secret with its place on this machine", failure.message))
+        let text = format!("{}; pass --secret with its place on this machine", failure.message);
+        Failure::invalid("secret-unavailable", text)
     })?;
     let (id, now_s) = (format!("msg_{}", SystemIds.new_uuid().simple()), SystemClock.now_ms() / 1_000);
     signed_headers(&verification, secret.expose(), &id, now_s, body).map_err(|error| refused(&error))
-}
-
-/// Bytes from the command line, from a file or from standard input.
-fn read(text: &str) -> Result<Vec<u8>, Failure> {
-    let unreadable = |error: std::io::Error| Failure::Refused(format!("--data {text}: {error}"));
-    match text.strip_prefix('@') {
-        Some(path) => std::fs::read(path).map_err(unreadable),
-        None if text == "-" => {
-            let mut read = Vec::new();
-            std::io::stdin().read_to_end(&mut read).map_err(unreadable)?;
-            Ok(read)
-        }
-        None => Ok(text.as_bytes().to_vec()),
-    }
 }

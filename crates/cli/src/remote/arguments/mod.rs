@@ -1,0 +1,121 @@
+//! What can be said to a server.
+//!
+//! | file | what |
+//! |---|---|
+//! | `instances` | starting, finding, following and changing instances |
+//! | `bulk` | one change for many instances |
+//! | `functions` | functions, calls and workers |
+//! | `pools` | pools of workers |
+
+mod bulk;
+mod functions;
+mod instances;
+mod pools;
+
+use clap::{Args, Subcommand};
+
+pub use bulk::{Bulk, BulkVerb, Matching};
+pub use functions::{Functions, FunctionsVerb, Invoke, Workers};
+pub use instances::{
+    Because, Delete, Filter, History, List, OnConflict, One, Restart, Send, Start, Tail, Wait,
+};
+pub use pools::{Pools, PoolsVerb};
+
+use super::audit::AuditArguments;
+use super::connection::Connection;
+use super::dead_letters::DeadLettersArguments;
+use super::executions::ExecutionsArguments;
+use super::hook::arguments::Hook;
+use super::tree::TreeArguments;
+
+/// What to do on a server.
+#[derive(Debug, Subcommand)]
+pub enum RemoteCommand {
+    /// Start an instance.
+    #[command(after_help = "Example:\n  segno start greet --id ada --input '{\"name\":\"Ada\"}' --wait")]
+    Start(Start),
+    /// List instances, newest first.
+    #[command(
+        after_help = "Example:\n  segno list --status failed,cancelled --label team=eu --label stage=test --created-from 1h"
+    )]
+    List(List),
+    /// Show an instance and draw what it did.
+    #[command(after_help = "Example:\n  segno show ada")]
+    Show(One),
+    /// Print the events of an instance.
+    #[command(after_help = "Examples:\n  segno history ada --full\n  segno history ada -o jsonl")]
+    History(History),
+    /// Show an instance and its descendants.
+    #[command(after_help = "Example:\n  segno tree order-7")]
+    Tree(TreeArguments),
+    /// List the executions of an instance, newest first.
+    #[command(after_help = "Example:\n  segno executions ada")]
+    Executions(ExecutionsArguments),
+    /// Wait for the end of an instance and print its result.
+    #[command(after_help = "Example:\n  segno wait ada --timeout 1m")]
+    Wait(Wait),
+    /// Print the events of an instance as they happen, until it ends; without an id, what happens to all instances.
+    #[command(after_help = "Example:\n  segno tail ada\n  segno tail --status failed --prefix order-")]
+    Tail(Tail),
+    /// Raise a signal.
+    #[command(after_help = "Example:\n  segno signal ada wave --data '{\"by\":\"Bob\"}'")]
+    Signal(Send),
+    /// Put a message into a mailbox.
+    #[command(after_help = "Example:\n  segno enqueue ada orders --data '{\"order\":7}'")]
+    Enqueue(Send),
+    /// Cancel an instance with its children.
+    #[command(after_help = "Example:\n  segno cancel ada --reason 'no longer needed'")]
+    Cancel(Because),
+    /// Pause an instance.
+    #[command(after_help = "Example:\n  segno pause ada --reason 'wait for the fix'")]
+    Pause(Because),
+    /// Resume a paused instance.
+    #[command(after_help = "Example:\n  segno resume ada")]
+    Resume(One),
+    /// Start an instance again with its input; earlier executions stay.
+    #[command(after_help = "Example:\n  segno restart ada\n  segno restart ada --new-id ada-2")]
+    Restart(Restart),
+    /// Delete an instance with its children and its history.
+    #[command(after_help = "Example:\n  segno delete ada")]
+    Delete(Delete),
+    /// Cancel, pause, resume or delete all instances that match.
+    Bulk(Bulk),
+    /// Call a function and print its result.
+    #[command(after_help = "Example:\n  segno invoke echo --input '{\"a\":1}'")]
+    Invoke(Invoke),
+    /// List, show, store and delete functions.
+    Functions(Functions),
+    /// Manage webhooks and look at what they received.
+    Hook(Hook),
+    /// List, show, pause and resume pools of workers.
+    Pool(Pools),
+    /// List, resubmit and discard dead letters: messages, turns and activities that were given up.
+    #[command(name = "dead-letters")]
+    DeadLetters(DeadLettersArguments),
+    /// Show which key changed what, newest first. Needs an administrator's key.
+    #[command(after_help = "Example:\n  segno audit --action cancel --since 1d")]
+    Audit(AuditArguments),
+    /// Show which workers are connected.
+    #[command(after_help = "Example:\n  segno workers")]
+    Workers(Workers),
+    /// Print what the tools of an instance wrote to stderr.
+    #[command(after_help = "Example:\n  segno logs ada")]
+    Logs(One),
+    /// Show the lengths of the queues.
+    #[command(after_help = "Example:\n  segno queues")]
+    Queues(Nothing),
+    /// Show what the server is doing, again and again on a terminal.
+    #[command(after_help = "Example:\n  segno top")]
+    Top(Nothing),
+    /// Check that a server can work: exit code 0 if it is ready and its store takes writes, 1 if not. Needs no key.
+    #[command(after_help = "Example:\n  segno health --server http://127.0.0.1:7070")]
+    Health(Nothing),
+}
+
+/// Nothing but the server.
+#[derive(Debug, Args)]
+pub struct Nothing {
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}

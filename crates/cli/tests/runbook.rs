@@ -131,29 +131,125 @@ fn problems_of_the_data_are_listed_with_their_file() {
         &directory,
         &["plan", "wave.yaml", "--data", "few.csv"],
         expect![[r#"
-        ! few.csv:1: error: the column "Aliases" is missing
-        ! few.csv:1: error: the column "TargetUpn" is missing
-        ! few.csv:1: error: the column "Upn" is missing; did you mean "upn"?
-        ! segno: few.csv has 3 errors [invalid-members]
-        = 2
-    "#]],
+            ! few.csv:1: error: the column "Aliases" is missing
+            ! few.csv:1: error: the column "TargetUpn" is missing
+            ! few.csv:1: error: the column "Upn" is missing; did you mean "upn"?
+            ! few.csv:1: error: the column "WaveTime" is missing
+            ! segno: few.csv has 4 errors [invalid-members]
+            = 2
+        "#]],
     );
     check(
         &directory,
         &["check", "wave.yaml", "--data", "none.csv"],
         expect![[r#"
-        ! segno: none.csv cannot be read: No such file or directory (os error 2)
-        = 2
-    "#]],
+            ! segno: none.csv cannot be read: No such file or directory (os error 2)
+            = 6
+        "#]],
     );
     check(
         &directory,
         &["check", "none.yaml"],
         expect![[r#"
-        ! segno: none.yaml cannot be read: No such file or directory (os error 2)
+            ! segno: none.yaml cannot be read: No such file or directory (os error 2)
+            = 6
+        "#]],
+    );
+}
+
+#[test]
+fn no_problem_hides_another() {
+    let rows = "SourceId,Upn,TargetUpn,WaveTime\n1,a,b,next week\n1,c,d,2026-03-20\n2,e\n";
+    let wrong = RUNBOOK.replace("on_failure: undo-user", "on_failure: undo-usr");
+    let named = RUNBOOK.replace("undo-user", "undo-user-0-run");
+    let directory = files(&[
+        ("wave.yaml", RUNBOOK),
+        ("wrong.yaml", &wrong),
+        ("named.yaml", &named),
+        ("rows.csv", rows),
+        ("members.csv", MEMBERS),
+    ]);
+    check(
+        &directory,
+        &["check", "wave.yaml", "--data", "rows.csv"],
+        expect![[r#"
+        wave.yaml:42:93: warning: rollbacks.undo-user[0].params.UserId: only the output of "create-user" sets "TargetId"; that step has not succeeded when the rollback runs; write {{TargetId | default("")}}
+        rows.csv:1: error: the column "Aliases" is missing
+        rows.csv:2: error: WaveTime: "next week" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
+        rows.csv:3: error: SourceId: the key "1" is already on line 2; letter case does not matter
+        rows.csv:4: error: expected 4 cells as in the header, found 2; write a cell that has a comma or a line end in quotes
+        ! segno: rows.csv has 4 errors [invalid-members]
         = 2
     "#]],
     );
+    check(
+        &directory,
+        &["plan", "wave.yaml", "--data", "rows.csv"],
+        expect![[r#"
+        ! rows.csv:1: error: the column "Aliases" is missing
+        ! rows.csv:2: error: WaveTime: "next week" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
+        ! rows.csv:3: error: SourceId: the key "1" is already on line 2; letter case does not matter
+        ! rows.csv:4: error: expected 4 cells as in the header, found 2; write a cell that has a comma or a line end in quotes
+        ! segno: rows.csv has 4 errors [invalid-members]
+        = 2
+    "#]],
+    );
+    check(
+        &directory,
+        &["check", "wrong.yaml", "--data", "rows.csv"],
+        expect![[r#"
+        wrong.yaml:27:21: error: phases[0].steps[0].on_failure: there is no rollback "undo-usr"; did you mean "undo-user"?
+        wrong.yaml:42:5: warning: rollbacks.undo-user: no step uses the rollback "undo-user"; add on_failure: undo-user to a step
+        rows.csv:2: error: WaveTime: "next week" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
+        rows.csv:3: error: SourceId: the key "1" is already on line 2; letter case does not matter
+        rows.csv:4: error: expected 4 cells as in the header, found 2; write a cell that has a comma or a line end in quotes
+        ! segno: wrong.yaml has 1 error, rows.csv has 3 errors [invalid-runbook]
+        = 2
+    "#]],
+    );
+    check(
+        &directory,
+        &["plan", "wrong.yaml", "--data", "rows.csv"],
+        expect![[r#"
+        ! wrong.yaml:27:21: error: phases[0].steps[0].on_failure: there is no rollback "undo-usr"; did you mean "undo-user"?
+        ! wrong.yaml:42:5: warning: rollbacks.undo-user: no step uses the rollback "undo-user"; add on_failure: undo-user to a step
+        ! rows.csv:2: error: WaveTime: "next week" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
+        ! rows.csv:3: error: SourceId: the key "1" is already on line 2; letter case does not matter
+        ! rows.csv:4: error: expected 4 cells as in the header, found 2; write a cell that has a comma or a line end in quotes
+        ! segno: wrong.yaml has 1 error, rows.csv has 3 errors [invalid-runbook]
+        = 2
+    "#]],
+    );
+    check(
+        &directory,
+        &["check", "named.yaml"],
+        expect![[r#"
+        named.yaml:42:5: error: rollbacks.undo-user-0-run: "undo-user-0-run" ends as the ids of repeated jobs do, in -run, -retry or -poll, with or without a number; use another name
+        ! segno: named.yaml has 1 error [invalid-runbook]
+        = 2
+    "#]],
+    );
+}
+
+#[test]
+fn a_plan_for_programs_has_its_problems_as_such() {
+    let rows = MEMBERS.replace("2026-03-27T06:00:00Z", "next week");
+    let directory = files(&[("wave.yaml", RUNBOOK), ("rows.csv", &rows), ("few.csv", "SourceId\n1\n")]);
+    for (data, batches, errors) in [("rows.csv", 1, 1), ("few.csv", 0, 4)] {
+        let output = run(directory.path(), &["plan", "wave.yaml", "--data", data, "-o", "json"]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["batches"].as_array().unwrap().len(), batches, "{report}");
+        let of = |severity: &str| {
+            let problems = report["problems"].as_array().unwrap().iter();
+            problems.filter(|problem| problem["severity"] == severity).cloned().collect::<Vec<_>>()
+        };
+        assert_eq!((of("error").len(), of("warning").len()), (errors, 0), "{report}");
+        assert!(of("error").iter().all(|problem| problem["file"] == data), "{report}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(stderr.lines().count(), 1, "nothing but the failure: {stderr}");
+        let failure: Value = serde_json::from_str(&stderr).unwrap();
+        assert_eq!((&failure["code"], &failure["exit_code"]), (&json!("invalid-members"), &json!(2)));
+    }
 }
 
 #[test]
@@ -259,8 +355,8 @@ fn a_plan_with_rows_that_cannot_be_used_fails_after_it_is_shown() {
               init   open-batch  cloud-01  New-MigrationBatch  {"Name":"batch-{{_batch_id}}","Start":"2026-03-20T06:00:00Z"}
 
             and 2 more members; pass --limit or --member to see them
-            ! members.csv:4: error: member 1003: the batch time "next week" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
-            ! segno: the plan has 1 error
+            ! members.csv:4: error: WaveTime: "next week" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
+            ! segno: members.csv has 1 error [invalid-members]
             = 2
         "#]],
     );

@@ -4,6 +4,11 @@
 
 use segno_actions::template::limits::MAX_JSON_TEMPLATE_BYTES;
 
+/// A limit of whole MiB as people read it.
+pub(crate) fn in_mib(bytes: usize) -> String {
+    format!("{} MiB", bytes / (1024 * 1024))
+}
+
 /// Largest YAML document in bytes.
 pub const MAX_RUNBOOK_BYTES: usize = 1024 * 1024;
 

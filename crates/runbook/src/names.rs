@@ -18,6 +18,11 @@ pub const RESERVED_VARIABLES: [&str; 8] = [
     "_row_id",
 ];
 
+/// What stands before the number at the end of the id of a repeated job. The id of a rollback's job
+/// has the name of the rollback and the number of the step behind it: step 2 of a rollback
+/// `undo-0-run` would have the id of the second run of step 0 of a rollback `undo`.
+const JOB_ID_ENDINGS: [&str; 3] = ["-run", "-retry", "-poll"];
+
 /// Variable with the id of the batch.
 pub const BATCH_ID: &str = "_batch_id";
 
@@ -89,6 +94,10 @@ impl NameKind {
         if !self.allows(name) {
             return Err(format!("{:?} is not allowed; use {}", shown(name), self.allowed()));
         }
+        if self == NameKind::Rollback && ends_as_job_id(name) {
+            let problem = format!("{name:?} ends as the ids of repeated jobs do, in -run, -retry or -poll");
+            return Err(format!("{problem}, with or without a number; use another name"));
+        }
         if matches!(self, NameKind::Column | NameKind::Variable) && is_reserved(name) {
             return Err(format!("{name:?} is a variable of the system; use another name"));
         }
@@ -99,6 +108,13 @@ impl NameKind {
 /// Whether the system sets a variable of this name, compared case-insensitively.
 pub fn is_reserved(name: &str) -> bool {
     RESERVED_VARIABLES.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
+}
+
+/// Whether a name ends as ids of repeated jobs do, with or without the number.
+fn ends_as_job_id(name: &str) -> bool {
+    let without_number = name.trim_end_matches(|sign: char| sign.is_ascii_digit());
+    let base = without_number.strip_suffix('-').filter(|_| without_number != name).unwrap_or(name);
+    JOB_ID_ENDINGS.iter().any(|ending| base.ends_with(ending))
 }
 
 /// The beginning of a text, for errors.
@@ -127,7 +143,11 @@ mod tests {
             ),
             (NameKind::Pool, &["cloud-01"], &["{{pool}}", "a:b"]),
             (NameKind::Function, &["New-EntraUser", "7zip"], &["New EntraUser", "Get-Größe"]),
-            (NameKind::Rollback, &["undo-user"], &["undo user"]),
+            (
+                NameKind::Rollback,
+                &["undo-user", "run", "re-run-all", "undo-2", "poller", "undo-run2"],
+                &["undo user", "undo-run", "undo-0-run", "undo-run-2", "undo-0-retry", "undo-1-poll-37"],
+            ),
             (NameKind::Phase, &["Prepare the move", "Übergabe"], &[" a", "a ", "a\nb", ""]),
             (NameKind::Column, &["First Name", "E-Mail"], &["_batch_id", "_Member_Key", "\u{7}"]),
             (

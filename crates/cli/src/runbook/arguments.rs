@@ -51,7 +51,7 @@ pub struct Plan {
     /// A CSV file with the members; its first line has the names of the columns.
     #[arg(long, value_name = "FILE")]
     pub data: PathBuf,
-    /// Plan as if it were this time: `now`, `now+10m` or RFC 3339.
+    /// Plan as if now were this time: `now`, `now+10m` or RFC 3339.
     #[arg(long, value_name = "TIME", default_value = "now", value_parser = moment::anytime)]
     pub now: Moment,
     /// Show the calls of this member only.

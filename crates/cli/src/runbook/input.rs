@@ -1,17 +1,130 @@
-//! Files that the verbs read, and how their problems are shown.
+//! The files of the verbs, read and checked, and how their problems are shown.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use segno_runbook::problem::Problems;
+use segno_runbook::definition::DataSource;
+use segno_runbook::limits::{MAX_CSV_BYTES, MAX_RUNBOOK_BYTES};
+use segno_runbook::members::{CsvLimits, Examined, INVALID_MEMBERS, examine_csv};
+use segno_runbook::problem::{Problem, Problems};
+use segno_runbook::template::columns_needed;
+use segno_runbook::yaml::{INVALID_RUNBOOK, InvalidRunbook, Parsed, parse};
+use segno_server::schedule::Zones;
+use serde::Serialize;
 
 use crate::exit::Failure;
-use crate::output::{Output, count};
+use crate::output::{count, counted};
+
+/// A runbook and its members, as far as they can be used, with the problems of both.
+pub struct Input<'f> {
+    /// The runbook, if it has no errors.
+    pub runbook: Option<Parsed>,
+    /// The members, if a file has them and the data source is known.
+    pub members: Option<Examined>,
+    /// What is wrong, and what is odd.
+    pub found: Found<'f>,
+}
+
+/// Problems by file, in the order in which they are shown.
+#[derive(Default)]
+pub struct Found<'f>(Vec<(&'f Path, &'static str, Problems)>);
+
+/// A problem and the file that has it.
+#[derive(Debug, Serialize)]
+pub struct FileProblem<'p> {
+    file: String,
+    #[serde(flatten)]
+    problem: &'p Problem,
+}
+
+impl<'f> Input<'f> {
+    /// Reads a runbook and the file of its members. Errors of the one do not hide those of the other.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn read(file: &'f Path, data: Option<&'f Path>, zones: &Zones) -> Result<Self, Failure> {
+        let parsed = parse(&read(file, MAX_RUNBOOK_BYTES)?, zones);
+        let bytes = data.map(|data| read(data, MAX_CSV_BYTES)).transpose()?;
+        let mut found = Found::default();
+        let (runbook, source, needed) = match parsed {
+            Ok(parsed) => {
+                found.add(file, INVALID_RUNBOOK, parsed.warnings.clone());
+                let (source, needed) =
+                    (parsed.definition.data_source.clone(), columns_needed(&parsed.definition));
+                (Some(parsed), Some(source), needed)
+            }
+            Err(InvalidRunbook { problems, data_source }) => {
+                found.add(file, INVALID_RUNBOOK, problems);
+                (None, data_source.map(|source| *source), BTreeSet::new())
+            }
+        };
+        let examine =
+            |bytes: Vec<u8>, source: DataSource| examine_csv(&bytes, &source, &needed, CsvLimits::MANUAL);
+        let members = bytes.zip(source).map(|(bytes, source)| examine(bytes, source));
+        Ok(Input { runbook, members, found })
+    }
+}
+
+impl<'f> Found<'f> {
+    /// Adds problems of a file, and the code of its refusal.
+    pub fn add(&mut self, file: &'f Path, code: &'static str, problems: Problems) {
+        self.0.push((file, code, problems));
+    }
+
+    /// Adds problems of the file of members.
+    pub fn add_of_members(&mut self, file: &'f Path, problems: Problems) {
+        self.add(file, INVALID_MEMBERS, problems);
+    }
+
+    /// How many errors there are.
+    pub fn errors(&self) -> usize {
+        self.0.iter().map(|(_, _, problems)| problems.errors()).sum()
+    }
+
+    /// How many warnings there are.
+    pub fn warnings(&self) -> usize {
+        self.0.iter().map(|(_, _, problems)| problems.warnings()).sum()
+    }
+
+    /// All of them, for programs.
+    pub fn to_report<'p>(&'p self) -> Vec<FileProblem<'p>> {
+        let of_file = |(file, _, problems): &'p (&Path, &str, Problems)| {
+            let file = file.display().to_string();
+            problems.iter().map(move |problem| FileProblem { file: file.clone(), problem })
+        };
+        self.0.iter().flat_map(of_file).collect()
+    }
+
+    /// All of them, one on a line, as compilers print them.
+    pub fn lines(&self) -> String {
+        self.0.iter().map(|(file, _, problems)| lines(file, problems)).collect()
+    }
+
+    /// Fails if there are errors, which were printed.
+    ///
+    /// # Errors
+    /// When there are errors: how many in which file, with the code of the first one.
+    pub fn check(&self) -> Result<(), Failure> {
+        let mut files: Vec<(&Path, &'static str, usize)> = Vec::new();
+        for (file, code, problems) in self.0.iter().filter(|(_, _, problems)| problems.has_errors()) {
+            match files.iter_mut().find(|(known, ..)| known == file) {
+                Some((_, _, errors)) => *errors += problems.errors(),
+                None => files.push((file, code, problems.errors())),
+            }
+        }
+        let Some((_, code, _)) = files.first() else { return Ok(()) };
+        let texts = files
+            .iter()
+            .map(|(file, _, errors)| format!("{} has {}", file.display(), counted(*errors as u64, "error")));
+        Err(Failure::invalid(code, texts.collect::<Vec<_>>().join(", ")))
+    }
+}
 
 /// Reads a file or, for `-`, standard input, up to one byte more than allowed, so that the limit is
 /// reported by what checks it.
-pub fn read(path: &Path, max_bytes: usize) -> Result<Vec<u8>, Failure> {
+fn read(path: &Path, max_bytes: usize) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let limit = max_bytes as u64 + 1;
     let outcome = if path == Path::new("-") {
@@ -19,12 +132,11 @@ pub fn read(path: &Path, max_bytes: usize) -> Result<Vec<u8>, Failure> {
     } else {
         File::open(path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
     };
-    outcome.map_err(|error| Failure::Refused(format!("{} cannot be read: {error}", path.display())))?;
+    outcome.map_err(Failure::of_file(path))?;
     Ok(bytes)
 }
 
-/// The problems of a file, one on a line, as compilers print them.
-pub fn lines(path: &Path, problems: &Problems) -> String {
+fn lines(path: &Path, problems: &Problems) -> String {
     let mut text = String::new();
     for problem in problems.iter() {
         let column = if problem.column > 0 { format!(":{}", problem.column) } else { String::new() };
@@ -42,21 +154,4 @@ pub fn lines(path: &Path, problems: &Problems) -> String {
         0 => text,
         more => text + &format!("{}: and {} more\n", path.display(), count(more as u64)),
     }
-}
-
-/// Prints the problems of a file on stderr: lines for people, warnings for programs.
-pub fn show(output: &Output, path: &Path, problems: &Problems) {
-    for line in lines(path, problems).lines() {
-        if output.format.is_for_programs() { output.warn(line) } else { output.hint(line) }
-    }
-}
-
-/// A file has errors, which were printed.
-pub fn refused(path: &Path, problems: &Problems, code: &str) -> Failure {
-    Failure::Refused(format!("{} has {} [{code}]", path.display(), counted(problems.errors(), "error")))
-}
-
-/// `2 errors`, `1 warning`.
-pub fn counted(number: usize, what: &str) -> String {
-    format!("{} {what}{}", count(number as u64), if number == 1 { "" } else { "s" })
 }

@@ -3,28 +3,26 @@
 use jiff::Timestamp;
 use segno_runbook::blackout::Blackouts;
 use segno_runbook::definition::{Definition, Phase};
-use segno_runbook::limits::{MAX_CSV_BYTES, MAX_RUNBOOK_BYTES};
-use segno_runbook::members::{CsvLimits, Row, read_csv};
+use segno_runbook::members::Row;
 use segno_runbook::plan::{Plan, PlannedBatch, PlannedCall, plan};
-use segno_runbook::problem::Problem;
-use segno_runbook::template::columns_needed;
-use segno_runbook::yaml::parse;
 use segno_server::schedule::Zones;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::arguments::Plan as Arguments;
-use super::input::{counted, read, refused, show};
+use super::input::{FileProblem, Found, Input};
 use crate::exit::Failure;
-use crate::output::{Colours, Output, Rows};
+use crate::output::{Colours, Output, Rows, counted};
 
 /// A plan, for programs.
 #[derive(Debug, Serialize)]
 struct Report<'p> {
-    runbook: &'p str,
+    /// Absent if nothing can be planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runbook: Option<&'p str>,
     now: Timestamp,
     batches: Vec<Batch<'p>>,
-    problems: Vec<&'p Problem>,
+    problems: Vec<FileProblem<'p>>,
 }
 
 /// A batch of a plan.
@@ -70,32 +68,39 @@ struct Call<'p> {
     error: Option<String>,
 }
 
-/// Shows a plan.
+/// Shows a plan of the members that can be used, and all problems.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Failure> {
     let now = output.moment(arguments.now)?;
     let zones = Zones::newest();
-    let parsed = parse(&read(&arguments.file, MAX_RUNBOOK_BYTES)?, &zones).map_err(|error| {
-        show(output, &arguments.file, &error.problems);
-        refused(&arguments.file, &error.problems, error.code())
-    })?;
-    show(output, &arguments.file, &parsed.warnings);
+    let (file, data) = (arguments.file.as_path(), arguments.data.as_path());
+    let Input { runbook, members, mut found } = Input::read(file, Some(data), &zones)?;
+    let mut rows = None;
+    if let Some(members) = members {
+        found.add_of_members(data, members.problems);
+        rows = members.has_columns.then_some(members.rows.rows);
+    }
+    let Some((parsed, rows)) = runbook.as_ref().zip(rows) else {
+        return without_plan(now, &found, output);
+    };
     let definition = &parsed.definition;
-    let bytes = read(&arguments.data, MAX_CSV_BYTES)?;
-    let required = columns_needed(definition);
-    let rows = read_csv(&bytes, &definition.data_source, &required, CsvLimits::MANUAL).map_err(|error| {
-        show(output, &arguments.data, &error.problems);
-        refused(&arguments.data, &error.problems, error.code())
-    })?;
     let unusable = |error: &dyn std::fmt::Display| Failure::Refused(error.to_string());
     let blackouts = Blackouts::compile(&definition.blackout, &zones).map_err(|error| unusable(&error))?;
-    let plan = plan(definition, rows.rows, now, &blackouts).map_err(|error| unusable(&error))?;
+    let mut plan = plan(definition, rows, now, &blackouts).map_err(|error| unusable(&error))?;
+    found.add_of_members(data, std::mem::take(&mut plan.problems));
     let shown = Shown { definition, plan: &plan, arguments, output };
-    output.text(&shown.report(now), &shown.text()?)?;
-    show(output, &arguments.data, &plan.problems);
-    match plan.problems.errors() {
-        0 => Ok(()),
-        errors => Err(Failure::Refused(format!("the plan has {}", counted(errors, "error")))),
+    output.text(&shown.report(now, &found), &shown.text()?)?;
+    found.lines().lines().for_each(|line| output.hint(line));
+    found.check()
+}
+
+/// Nothing can be planned: shows the problems, of which at least one is an error.
+fn without_plan(now: Timestamp, found: &Found<'_>, output: &Output) -> Result<(), Failure> {
+    if output.format.is_for_programs() {
+        let report = Report { runbook: None, now, batches: Vec::new(), problems: found.to_report() };
+        output.text(&report, "")?;
     }
+    found.lines().lines().for_each(|line| output.hint(line));
+    found.check()
 }
 
 /// A plan and what of it is shown.
@@ -126,7 +131,7 @@ impl<'p> Shown<'p> {
         self.plan.init_calls(batch).into_iter().map(|call| shown_call(None, call)).collect()
     }
 
-    fn report(&self, now: Timestamp) -> Report<'p> {
+    fn report(&self, now: Timestamp, found: &'p Found<'_>) -> Report<'p> {
         let batches = self.plan.batches.iter().map(|batch| Batch {
             start: batch.start,
             members: batch.members.len(),
@@ -151,10 +156,10 @@ impl<'p> Shown<'p> {
                 .collect(),
         });
         Report {
-            runbook: &self.definition.name,
+            runbook: Some(&self.definition.name),
             now,
             batches: batches.collect(),
-            problems: self.plan.problems.iter().collect(),
+            problems: found.to_report(),
         }
     }
 
@@ -165,7 +170,7 @@ impl<'p> Shown<'p> {
             many => format!("{many} batches"),
         };
         let mut text =
-            format!("Runbook {:?}: {batches}, {}\n", self.definition.name, counted(members, "member"));
+            format!("Runbook {:?}: {batches}, {}\n", self.definition.name, counted(members as u64, "member"));
         let mut found_member = self.arguments.member.is_none();
         for batch in &self.plan.batches {
             let members: Vec<&Row> = self.members(batch).collect();
@@ -173,7 +178,7 @@ impl<'p> Shown<'p> {
                 continue;
             }
             found_member = true;
-            let size = counted(batch.members.len(), "member");
+            let size = counted(batch.members.len() as u64, "member");
             let by_hand = || "advanced by hand".to_owned();
             let start =
                 batch.start.map_or_else(by_hand, |start| format!("start {}", self.output.time(start)));
@@ -189,7 +194,7 @@ impl<'p> Shown<'p> {
             if more > 0 && self.arguments.member.is_none() {
                 text.push_str(&format!(
                     "\nand {}; pass --limit or --member to see them\n",
-                    counted(more, "more member")
+                    counted(more as u64, "more member")
                 ));
             }
         }

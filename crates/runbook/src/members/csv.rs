@@ -5,12 +5,13 @@ use std::collections::{BTreeSet, HashMap};
 use csv::{ByteRecord, ReaderBuilder};
 use serde_json::{Map, Value};
 
+use super::batch_time::parse_batch_time;
 use super::error::InvalidMembers;
 use super::values::split_values;
-use crate::definition::DataSource;
+use crate::definition::{BatchTime, DataSource};
 use crate::limits::{
     MAX_COLUMNS, MAX_CSV_BYTES, MAX_CSV_ROWS, MAX_MEMBER_KEY_CHARS, MAX_ROW_BYTES, MAX_SOURCE_CSV_BYTES,
-    MAX_SOURCE_ROWS,
+    MAX_SOURCE_ROWS, in_mib,
 };
 use crate::names::{NameKind, folded, shown};
 use crate::problem::{Position, Problem, Problems};
@@ -66,31 +67,79 @@ pub fn read_csv(
     required: &BTreeSet<String>,
     limits: CsvLimits,
 ) -> Result<Rows, InvalidMembers> {
-    let mut reading = Reading { source, problems: Problems::default(), lines: HashMap::new() };
-    let rows = reading.read(bytes, required, limits);
-    let mut problems = reading.problems;
-    if problems.has_errors() {
-        problems.sort();
-        return Err(InvalidMembers { problems });
+    let Examined { rows, problems, .. } =
+        Reading::new(source, BatchTimes::Taken).read(bytes, required, limits);
+    if problems.has_errors() { Err(InvalidMembers { problems }) } else { Ok(rows) }
+}
+
+/// Reads the rows that can be used, and lists the problems of all others: of columns, of rows, and
+/// of batch times, which a data source may leave wrong in single rows.
+pub fn examine_csv(
+    bytes: &[u8],
+    source: &DataSource,
+    required: &BTreeSet<String>,
+    limits: CsvLimits,
+) -> Examined {
+    let mut required = required.clone();
+    if let BatchTime::Column(column) = &source.batch_time {
+        required.insert(column.clone());
     }
-    Ok(rows)
+    Reading::new(source, BatchTimes::Checked).read(bytes, &required, limits)
+}
+
+/// A text of members, examined.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Examined {
+    /// The rows without a problem.
+    pub rows: Rows,
+    /// Whether all columns are there that are needed, so that the rows can be used.
+    pub has_columns: bool,
+    /// What is wrong, by line.
+    pub problems: Problems,
+}
+
+/// Whether the batch times of rows are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BatchTimes {
+    Taken,
+    Checked,
 }
 
 struct Reading<'s> {
     source: &'s DataSource,
+    batch_times: BatchTimes,
     problems: Problems,
     /// Lines by folded key.
     lines: HashMap<String, u64>,
 }
 
-impl Reading<'_> {
-    fn read(&mut self, bytes: &[u8], required: &BTreeSet<String>, limits: CsvLimits) -> Rows {
+impl<'s> Reading<'s> {
+    fn new(source: &'s DataSource, batch_times: BatchTimes) -> Self {
+        Reading { source, batch_times, problems: Problems::default(), lines: HashMap::new() }
+    }
+
+    fn read(mut self, bytes: &[u8], required: &BTreeSet<String>, limits: CsvLimits) -> Examined {
         let mut rows = Rows::default();
+        let has_columns = self.fill(&mut rows, bytes, required, limits);
+        self.problems.sort();
+        Examined { rows, has_columns, problems: self.problems }
+    }
+
+    /// Reads rows up to the end or to a limit. Whether the columns are those that are needed.
+    fn fill(
+        &mut self,
+        rows: &mut Rows,
+        bytes: &[u8],
+        required: &BTreeSet<String>,
+        limits: CsvLimits,
+    ) -> bool {
         if bytes.len() > limits.max_bytes {
-            let problem = format!("the text has {} bytes, the limit is {}", bytes.len(), limits.max_bytes);
+            // Not how many there are: the caller may have stopped reading at the limit.
+            let problem = format!("the text has more than the limit of {}", in_mib(limits.max_bytes));
             self.problems.push(Problem::error(Position::of_line(1), "", problem));
-            return rows;
+            return false;
         }
+        let mut has_columns = false;
         let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
         let mut lines = Lines { bytes, counted: 0, line: 1 };
         // Lengths of records are checked here, so that all wrong ones are reported.
@@ -104,14 +153,17 @@ impl Reading<'_> {
                 self.check_quotes(&bytes[offset(from)..], line);
             }
             if rows.columns.is_empty() {
+                let before = self.problems.errors();
                 rows.columns = self.header(&record, required);
-                if self.problems.has_errors() {
-                    return rows;
+                has_columns = self.problems.errors() == before;
+                // Rows are read all the same, so that all their problems are reported.
+                if rows.columns.is_empty() {
+                    return false;
                 }
             } else if rows.rows.len() == limits.max_rows {
                 let problem = format!("there are more than {} rows", limits.max_rows);
                 self.problems.push(Problem::error(Position::of_line(line), "", problem));
-                return rows;
+                return has_columns;
             } else if let Some(row) = self.row(&record, line, &rows.columns) {
                 rows.rows.push(row);
             }
@@ -120,7 +172,7 @@ impl Reading<'_> {
             let problem = Problem::error(Position::of_line(1), "", "the text is empty");
             self.problems.push(problem.advice("write the names of the columns into the first line"));
         }
-        rows
+        has_columns
     }
 
     /// A quote that is not closed takes the rest of the text into one cell.
@@ -143,8 +195,9 @@ impl Reading<'_> {
         for (index, name) in record.iter().enumerate() {
             let path = format!("column {}", index + 1);
             let Ok(name) = std::str::from_utf8(name) else {
-                let problem = Problem::error(at, path, "its name is not UTF-8");
+                let problem = Problem::error(at, path.as_str(), "its name is not UTF-8");
                 self.problems.push(problem.advice("save the file as UTF-8"));
+                columns.push(path);
                 continue;
             };
             let name = name.trim();
@@ -181,7 +234,7 @@ impl Reading<'_> {
             return None;
         }
         let mut columns = Map::new();
-        let mut key = None;
+        let (mut key, mut is_usable) = (None, true);
         for (name, cell) in names.iter().zip(record) {
             let Ok(text) = std::str::from_utf8(cell) else {
                 let problem = Problem::error(at, name.as_str(), "the cell is not UTF-8");
@@ -191,6 +244,7 @@ impl Reading<'_> {
             if *name == self.source.primary_key {
                 key = self.key(text, line);
             }
+            is_usable &= self.batch_time(name, text, at);
             let value = match self.source.multi_valued(name) {
                 None => Value::String(text.to_owned()),
                 Some(format) => match split_values(text, format) {
@@ -203,7 +257,23 @@ impl Reading<'_> {
             };
             columns.insert(name.clone(), value);
         }
-        Some(Row { line, key: key?, columns })
+        let row = Row { line, key: key?, columns };
+        is_usable.then_some(row)
+    }
+
+    /// Whether a cell can be used: it is not the batch time, or is one, or is not checked here.
+    fn batch_time(&mut self, name: &str, text: &str, at: Position) -> bool {
+        let is_time = matches!(&self.source.batch_time, BatchTime::Column(column) if column == name);
+        if !is_time || self.batch_times == BatchTimes::Taken {
+            return true;
+        }
+        match parse_batch_time(text) {
+            Ok(_) => true,
+            Err(problem) => {
+                self.problems.push(Problem::error(at, name, problem));
+                false
+            }
+        }
     }
 
     /// The key of a row, if it is one and no row has it yet.

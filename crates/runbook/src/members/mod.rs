@@ -12,7 +12,7 @@ mod csv;
 mod error;
 mod values;
 
-pub use self::csv::{CsvLimits, Row, Rows, read_csv};
+pub use self::csv::{CsvLimits, Examined, Row, Rows, examine_csv, read_csv};
 pub use batch_time::{BatchStart, immediate_start, parse_batch_time};
 pub use error::{INVALID_MEMBERS, InvalidMembers};
 pub use values::split_values;

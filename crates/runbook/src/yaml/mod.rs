@@ -63,7 +63,7 @@ pub fn parse(bytes: &[u8], zones: &Zones) -> Result<Parsed, InvalidRunbook> {
             None
         }
     };
-    let Reader { mut problems, places, .. } = reader;
+    let Reader { mut problems, places, data_source, .. } = reader;
     if let Some(definition) = &definition {
         variables::check(definition, &places, &mut problems);
     }
@@ -72,7 +72,7 @@ pub fn parse(bytes: &[u8], zones: &Zones) -> Result<Parsed, InvalidRunbook> {
         Some(definition) if !problems.has_errors() => Ok(Parsed { definition, warnings: problems, places }),
         _ => {
             debug_assert!(problems.has_errors(), "a part without a problem was left out");
-            Err(InvalidRunbook { problems })
+            Err(InvalidRunbook { problems, data_source: data_source.map(Box::new) })
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::keys::ObjectKeys;
 use super::places::Places;
 use super::tree::{Entry, Node, Tree};
-use crate::definition::Retry;
+use crate::definition::{DataSource, Retry};
 use crate::names::{NameKind, folded, shown};
 use crate::problem::{Position, Problem, Problems};
 use crate::suggestion::did_you_mean;
@@ -22,6 +22,8 @@ pub(super) struct Reader<'z> {
     pub zones: &'z Zones,
     /// `retry` of the runbook, for steps without their own.
     pub retry: Retry,
+    /// The data source, once it is read without errors.
+    pub data_source: Option<DataSource>,
     /// Names of all rollbacks, for `on_failure`.
     pub rollbacks: Vec<String>,
     /// Names that an `on_failure` has used.

@@ -41,6 +41,7 @@ impl Reader<'_> {
         let rollback_fields = self.rollback_names(&fields);
         let data_source =
             self.required(&fields, "data_source", "{type: sql, …}").and_then(|field| self.data_source(field));
+        self.data_source.clone_from(&data_source);
         let members = fields.get("members").map_or(Some(Members::default()), |f| self.choice(&f, &MEMBERS));
         let on_phase_failure = fields
             .get("on_phase_failure")
@@ -115,6 +116,7 @@ impl Reader<'_> {
             places: Default::default(),
             zones,
             retry: Retry::default(),
+            data_source: None,
             rollbacks: Vec::new(),
             used_rollbacks: Vec::new(),
         }

@@ -14,7 +14,7 @@ use serde_saphyr::{DuplicateKeyPolicy, Error, Location, MessageFormatter, Option
 
 use crate::limits::{
     MAX_RUNBOOK_BYTES, MAX_YAML_ALIASES, MAX_YAML_ANCHORS, MAX_YAML_DEPTH, MAX_YAML_NODES,
-    MAX_YAML_SCALAR_BYTES,
+    MAX_YAML_SCALAR_BYTES, in_mib,
 };
 use crate::problem::{Position, Problem};
 
@@ -104,7 +104,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Document, Problem> {
 /// The text, if it is UTF-8 and not too large.
 fn decoded(bytes: &[u8]) -> Result<&str, Problem> {
     if bytes.len() > MAX_RUNBOOK_BYTES {
-        let problem = format!("the runbook has {} bytes, the limit is {MAX_RUNBOOK_BYTES}", bytes.len());
+        // Not how many there are: the caller may have stopped reading at the limit.
+        let problem = format!("the runbook has more than the limit of {}", in_mib(MAX_RUNBOOK_BYTES));
         return Err(Problem::error(Position::START, "", problem).advice("split it into several runbooks"));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {

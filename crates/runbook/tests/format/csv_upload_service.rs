@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use expect_test::{Expect, expect};
 use segno_runbook::definition::DataSource;
 use segno_runbook::limits::{MAX_CSV_BYTES, MAX_CSV_ROWS, MAX_MEMBER_KEY_CHARS, MAX_ROW_BYTES};
-use segno_runbook::members::{CsvLimits, Rows, read_csv};
+use segno_runbook::members::{CsvLimits, Rows, examine_csv, read_csv};
 use serde_json::json;
 
 use crate::{definition, listed, with};
@@ -250,7 +250,7 @@ fn a_file_that_is_too_large_is_refused() {
         large,
         &[],
         expect![[r#"
-        error: line 1: the text has 10485761 bytes, the limit is 10485760
+        error: line 1: the text has more than the limit of 10 MiB
     "#]],
     );
 }
@@ -277,6 +277,57 @@ fn a_row_that_is_too_large_is_refused() {
         error: line 2: the row has 65537 bytes, the limit is 65536
     "#]],
     );
+}
+
+#[test]
+fn problems_of_columns_do_not_hide_those_of_rows() {
+    let rows = "Id,Upn,upn\n1,a,b\n1,c,d\n,e,f\n2,g\n";
+    refused(
+        rows,
+        &["Mail"],
+        expect![[r#"
+        error: line 1: column 3: "upn" is the name of two columns; letter case does not matter
+        error: line 1: the column "Mail" is missing
+        error: line 3: Id: the key "1" is already on line 2; letter case does not matter
+        error: line 4: Id: the key is empty
+        error: line 5: expected 3 cells as in the header, found 2; write a cell that has a comma or a line end in quotes
+    "#]],
+    );
+    // Without keys there is nothing to compare, and cells are still counted.
+    refused(
+        "Key,Upn\n1,a\n1,b\n2\n",
+        &[],
+        expect![[r#"
+        error: line 1: the column "Id" is missing
+        error: line 4: expected 2 cells as in the header, found 1; write a cell that has a comma or a line end in quotes
+    "#]],
+    );
+}
+
+#[test]
+fn rows_are_examined_with_their_batch_times() {
+    let keys = "{type: sql, connection: DB, query: SELECT 1, primary_key: Id, batch_time_column: Wave}";
+    let source = definition(&with("{type: manual, primary_key: Id}", keys)).data_source;
+    let examine = |text: &str| examine_csv(text.as_bytes(), &source, &BTreeSet::new(), CsvLimits::MANUAL);
+    let examined = examine("Id,Wave\n1,2026-03-20\n2,next week\n2,\n3,2026-03-21T06:00:00Z\n");
+    assert!(examined.has_columns);
+    let used: Vec<&str> = examined.rows.rows.iter().map(|row| row.key.as_str()).collect();
+    assert_eq!(used, ["1", "3"]);
+    expect![[r#"
+        error: line 3: Wave: "next week" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
+        error: line 4: Id: the key "2" is already on line 3; letter case does not matter
+        error: line 4: Wave: "" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
+    "#]].assert_eq(&listed(&examined.problems));
+    let examined = examine("Id\n1\n1\n");
+    assert!(!examined.has_columns);
+    expect![[r#"
+        error: line 1: the column "Wave" is missing
+        error: line 3: Id: the key "1" is already on line 2; letter case does not matter
+    "#]]
+    .assert_eq(&listed(&examined.problems));
+    // A data source may have rows without a time; they are left out one by one.
+    let read = read_csv(b"Id,Wave\n1,soon\n", &source, &BTreeSet::new(), CsvLimits::SOURCE);
+    assert_eq!(read.unwrap().rows.len(), 1);
 }
 
 #[test]

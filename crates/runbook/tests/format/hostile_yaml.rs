@@ -133,7 +133,7 @@ fn a_document_that_is_too_large_is_refused() {
     check(
         "x".repeat(MAX_RUNBOOK_BYTES + 1),
         expect![[r#"
-        error: line 1, column 1: the runbook has 1048577 bytes, the limit is 1048576; split it into several runbooks
+        error: line 1, column 1: the runbook has more than the limit of 1 MiB; split it into several runbooks
     "#]],
     );
 }

@@ -33,7 +33,7 @@ pub enum Failure {
     Output(std::io::Error),
     /// A server refused, or did not answer.
     Server(ClientError),
-    /// A server stopped to answer, so that something is not known.
+    /// A server does not answer any more, or not with what is needed, so that something is not known.
     Unanswered {
         /// The last answer, or why there was none.
         error: ClientError,

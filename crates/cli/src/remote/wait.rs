@@ -64,12 +64,12 @@ fn not_ended(id: &str, longest: HumanDuration, last: Result<Instance, ClientErro
             let status = status(instance.status);
             Failure::TimedOut(format!("{id} has not ended within {longest}; its status is {status}"))
         }
-        Err(error) => Failure::Unanswered {
-            error,
-            unknown: format!(
-                "the server did not answer, so whether {id} ended within {longest} is not known"
-            ),
-        },
+        Err(error) => {
+            // A server that is busy or stops has answered, and still does not know.
+            let silent = if error.status().is_some() { "" } else { "the server did not answer, so " };
+            let unknown = format!("{silent}whether {id} ended within {longest} is not known");
+            Failure::Unanswered { error, unknown }
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use segno::clock::{Clock, duration_ms};
 use segno::limits::MAX_LEASE;
-use segno_actions::functions::Functions;
 use segno::work::{FetchWork, LeasedActivity, WorkQueue};
+use segno_actions::functions::Functions;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;

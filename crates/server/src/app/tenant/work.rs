@@ -41,7 +41,7 @@ impl Tenant {
         let resources = self.resources();
         let calls = (&resources.work, &resources.functions);
         let fetched = fetch(calls, &self.app.clock, &self.app.stopping, request).await;
-        let fetched.map_err(|error| self.refused(error))?;
+        let fetched = fetched.map_err(|error| self.refused(error))?;
         Ok(self.hand_out_all(worker, None, fetched).await)
     }
 

@@ -47,11 +47,14 @@ pub(super) struct KnownLease {
 impl Known {
     fn bytes(&self, worker: &str) -> usize {
         let texts = self.functions.iter().chain(&self.tags).chain(&self.pool);
-        WORKER_BYTES + worker.len() + self.leases.len() * LEASE_BYTES + texts.map(text_bytes).sum::<usize>()
+        WORKER_BYTES
+            + worker.len()
+            + self.leases.len() * LEASE_BYTES
+            + texts.map(|text| text_bytes(text)).sum::<usize>()
     }
 }
 
-fn text_bytes(text: &String) -> usize {
+fn text_bytes(text: &str) -> usize {
     TEXT_BYTES + text.len()
 }
 
@@ -107,10 +110,15 @@ impl Roster {
         let functions: &[String] = if asked.pool.is_some() { &[] } else { asked.functions };
         self.change(heard, |known, room| {
             known.takes_untagged = asked.untagged;
-            let named = functions.iter().chain(asked.tags).map(text_bytes).sum::<usize>();
-            let wanted = named + asked.pool.map_or(0, |pool| TEXT_BYTES + pool.len());
-            let had =
-                known.functions.iter().chain(&known.tags).chain(&known.pool).map(text_bytes).sum::<usize>();
+            let named = functions.iter().chain(asked.tags).map(|text| text_bytes(text)).sum::<usize>();
+            let wanted = named + asked.pool.map_or(0, text_bytes);
+            let had = known
+                .functions
+                .iter()
+                .chain(&known.tags)
+                .chain(&known.pool)
+                .map(|text| text_bytes(text))
+                .sum::<usize>();
             let does_fit = wanted <= had || room(wanted - had);
             // Half of what it asks for would tell of a worker that there is not.
             known.functions = if does_fit { functions.to_vec() } else { Vec::new() };

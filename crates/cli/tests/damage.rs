@@ -1,6 +1,10 @@
 //! A server on a store with a damaged block: what is whole is served, what is not says so, and its health tells.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests; clippy knows only the tests themselves")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "helpers of tests; clippy knows only the tests themselves"
+)]
 
 mod process;
 

@@ -15,7 +15,7 @@ use redb::{Database, ReadableDatabase, StorageBackend, Table};
 
 use crate::aside::{Place, ROWS};
 use crate::blocks::Blocks;
-use crate::damage::FailedReads;
+use crate::damage::{FailedReads, OnFailure};
 use crate::directory::without_path;
 use crate::error::{OpenError, RowError, is_damage};
 use crate::files::{Files, StoreFile};
@@ -265,7 +265,7 @@ impl Base {
     }
 
     /// Calls this for every read that fails.
-    pub fn on_damage(&self, tell: Box<dyn Fn(&str) + Send + Sync>) {
+    pub fn on_damage(&self, tell: OnFailure) {
         self.failed.on_failure(tell);
     }
 

@@ -28,11 +28,14 @@ impl KnownDamage {
     }
 }
 
+/// What is called with the reason of a read that failed.
+pub type OnFailure = Box<dyn Fn(&str) + Send + Sync>;
+
 /// Whether a read of one file has failed. redb refuses all reads and writes of that file from then on.
 #[derive(Default)]
 pub struct FailedReads {
     is_met: AtomicBool,
-    tell: OnceLock<Box<dyn Fn(&str) + Send + Sync>>,
+    tell: OnceLock<OnFailure>,
 }
 
 impl fmt::Debug for FailedReads {
@@ -43,7 +46,7 @@ impl fmt::Debug for FailedReads {
 
 impl FailedReads {
     /// Calls this for every read that fails.
-    pub fn on_failure(&self, tell: Box<dyn Fn(&str) + Send + Sync>) {
+    pub fn on_failure(&self, tell: OnFailure) {
         // Set once, by the owner of the file.
         let _ = self.tell.set(tell);
     }

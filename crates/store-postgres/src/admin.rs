@@ -252,6 +252,11 @@ impl ProviderAdmin for PostgresStore {
         Ok(QueueDepths { orchestrator_queue, worker_queue, orchestrator_delayed, worker_delayed, locked })
     }
 
+    async fn known_damage(&self) -> Result<Option<String>, ProviderError> {
+        // The database checks its own pages and refuses what it cannot read.
+        Ok(None)
+    }
+
     async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {
         let schema = self.core().schema();
         let sql = format!(

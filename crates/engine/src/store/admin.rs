@@ -358,9 +358,7 @@ pub trait ProviderAdmin: Send + Sync + 'static {
 
     /// Damage that the store has met since it was opened, and serves around; `None` if it has met none, which does not mean that
     /// there is none. The text has no stored data, and no path or address of the machine.
-    async fn known_damage(&self) -> Result<Option<String>, ProviderError> {
-        Ok(None)
-    }
+    async fn known_damage(&self) -> Result<Option<String>, ProviderError>;
 
     /// Direct children, oldest first; empty when there are none or the instance is unknown.
     async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError>;

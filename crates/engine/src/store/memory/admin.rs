@@ -105,6 +105,11 @@ impl ProviderAdmin for MemoryStore {
         Ok(self.change(|state, _| state.queue_depths()))
     }
 
+    async fn known_damage(&self) -> Result<Option<String>, ProviderError> {
+        // There is no disk that could lose anything.
+        Ok(None)
+    }
+
     async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {
         Ok(self.look(|state, _| owned(&state.instances.index().children(instance))))
     }

@@ -195,7 +195,7 @@ async fn a_preview_of_rare_times_ends_and_says_where_to_go_on() {
         from = preview["next_after"].as_str().unwrap_or_else(|| panic!("{preview}")).to_owned();
         assert_eq!(times.last().unwrap()["time"], from.as_str());
     }
-    let leap = |year: &u32| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = |year: &u32| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let all: Vec<u32> = (2027..=*years.last().unwrap()).filter(leap).collect();
     assert_eq!(years, all, "none is left out between two searches");
 }

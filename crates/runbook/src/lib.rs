@@ -11,12 +11,14 @@
 //! | [`blackout`] | when steps may be dispatched |
 //! | [`rows`] | the tables of a batch, and the rows that a part of work has in memory |
 //! | [`message`] | messages of the bus, jobs and results of workers, requests |
+//! | [`drive`] | running batches: leases, messages, commits; publishing runbooks and creating batches |
 //! | [`step`](mod@step) | the one pure function that decides: rows and an input in, changed rows and effects out |
 //! | [`problem`] | problems of a text, each with its place |
 //! | [`names`], [`limits`] | which names are allowed; every limit |
 
 pub mod blackout;
 pub mod definition;
+pub mod drive;
 pub mod limits;
 pub mod members;
 pub mod message;

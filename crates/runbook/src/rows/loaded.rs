@@ -305,6 +305,15 @@ impl Rows {
         self.removals.forget_unchanged();
     }
 
+    /// Rows that [`Rows::forget_unchanged`] would drop, and what is known not to exist.
+    pub fn loaded(&self) -> usize {
+        self.members.entries.len()
+            + self.member_keys.entries.len()
+            + self.steps.entries.len()
+            + self.rollbacks.entries.len()
+            + self.removals.entries.len()
+    }
+
     /// Makes what follows undoable.
     pub(crate) fn begin(&mut self) {
         self.batch.begin();

@@ -1,0 +1,164 @@
+//! The inbox of a batch: one record for each message, so that writers never contend.
+//!
+//! Ids are `{batch}/{source}-{key}`. The key follows from the message, so a message that is sent twice waits
+//! once. Due times give the order: requests come first, in the order in which they were posted, then results
+//! in the order in which calls ended.
+
+use std::time::Duration;
+
+use segno::clock::duration_ms;
+use segno::store::{DueRecords, Expect, ProviderError, Record, RecordWrite, Store};
+use sha2::{Digest, Sha256};
+
+use super::place::{BatchPlace, INBOX};
+use crate::message::{CallResult, Message};
+
+/// Most messages that are applied in one commit.
+pub const MESSAGES_PER_PART: usize = 1_000;
+
+/// Most bytes of messages that are applied in one commit, unless the first alone has more.
+pub const BYTES_PER_PART: usize = 4 * 1024 * 1024;
+
+/// Longest key that is part of an id as it is; longer ones are hashed.
+const MAX_PLAIN_KEY_BYTES: usize = 200;
+
+/// Requests are due by so much earlier than they were posted, so that they precede all results.
+const REQUESTS_FIRST_MS: u64 = 1_500_000_000_000;
+
+/// Results are due by so much earlier than their calls ended: a node whose clock is ahead of the store's does
+/// not delay its results.
+const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
+
+/// Results of calls that no batch waits for are deleted after this time.
+const RESULT_LIFE: Duration = Duration::from_secs(14 * 24 * 60 * 60);
+
+/// A message and its record.
+#[derive(Debug)]
+pub(super) struct Waiting {
+    /// Id of the record.
+    pub(super) id: String,
+    /// Length of the stored message.
+    pub(super) bytes: usize,
+    /// When a request was posted, in Unix milliseconds.
+    pub(super) posted_at_ms: u64,
+    /// The message; the reason if it cannot be read.
+    pub(super) message: Result<Message, String>,
+}
+
+/// The record of a request or an event.
+pub(super) fn put_request(
+    place: &BatchPlace,
+    key: &str,
+    message: &Message,
+    posted_at_ms: u64,
+) -> RecordWrite {
+    RecordWrite::Put {
+        kind: INBOX.to_owned(),
+        id: request_id(place, key),
+        expect: Expect::Absent,
+        due_at_ms: Some(posted_at_ms.saturating_sub(REQUESTS_FIRST_MS).max(1)),
+        time_to_live: None,
+        body: encode(message).into(),
+    }
+}
+
+/// The record of a result.
+pub(super) fn put_result(place: &BatchPlace, result: CallResult, ended_at_ms: u64) -> RecordWrite {
+    let id = format!("{}result-{}", place.folder(), plain(&result.job_id));
+    RecordWrite::Put {
+        kind: INBOX.to_owned(),
+        id,
+        expect: Expect::Anything,
+        due_at_ms: Some(ended_at_ms.saturating_sub(duration_ms(CLOCK_SKEW)).max(1)),
+        time_to_live: Some(RESULT_LIFE),
+        body: encode(&Message::Result(result)).into(),
+    }
+}
+
+/// Id of the record of a request with a key.
+pub(super) fn request_id(place: &BatchPlace, key: &str) -> String {
+    format!("{}request-{}", place.folder(), plain(key))
+}
+
+/// Waits for messages of a batch and reads the first ones.
+pub(super) async fn read(
+    store: &dyn Store,
+    place: &BatchPlace,
+    wait: Duration,
+) -> Result<Vec<Waiting>, ProviderError> {
+    let folder = place.folder();
+    let request = DueRecords {
+        kind: INBOX,
+        id_prefix: &folder,
+        now_ms: None,
+        limit: MESSAGES_PER_PART,
+        poll_timeout: wait,
+    };
+    let mut bytes = 0;
+    let records = store.due_records(request).await?.into_iter().enumerate();
+    let fitting = records.take_while(|(index, record)| {
+        bytes += record.body.len();
+        *index == 0 || bytes <= BYTES_PER_PART
+    });
+    Ok(fitting.map(|(_, record)| waiting(record)).collect())
+}
+
+/// Whether a message waits.
+pub(super) async fn has_messages(store: &dyn Store, place: &BatchPlace) -> Result<bool, ProviderError> {
+    let folder = place.folder();
+    let request =
+        DueRecords { kind: INBOX, id_prefix: &folder, now_ms: None, limit: 1, poll_timeout: Duration::ZERO };
+    Ok(!store.due_records(request).await?.is_empty())
+}
+
+/// Removes a message.
+pub(super) fn delete(id: String) -> RecordWrite {
+    RecordWrite::Delete { kind: INBOX.to_owned(), id, expect: Expect::Anything }
+}
+
+fn encode(message: &Message) -> Vec<u8> {
+    serde_json::to_vec(message).expect("messages are JSON with text keys")
+}
+
+fn waiting(record: Record) -> Waiting {
+    let message = serde_json::from_slice(&record.body).map_err(|error| error.to_string());
+    let posted_at_ms = record.due_at_ms.unwrap_or_default().saturating_add(REQUESTS_FIRST_MS);
+    Waiting { id: record.id, bytes: record.body.len(), posted_at_ms, message }
+}
+
+/// A key that can be part of an id: without a slash, and not longer than allowed.
+pub(super) fn plain(key: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.@".contains(&byte);
+    if !key.is_empty() && key.len() <= MAX_PLAIN_KEY_BYTES && key.bytes().all(is_plain) {
+        return key.to_owned();
+    }
+    format!("sha256:{}", hex(&Sha256::digest(key.as_bytes())))
+}
+
+/// A digest of a text of JSON, in hexadecimal digits.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write as _;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_any_text_give_ids_without_slashes_that_differ() {
+        assert_eq!(plain("step-1042-poll-3"), "step-1042-poll-3");
+        let long = "k".repeat(MAX_PLAIN_KEY_BYTES + 1);
+        let keys = ["", "a/b", "a:b", "ä", long.as_str()];
+        let ids: std::collections::BTreeSet<String> = keys.iter().map(|key| plain(key)).collect();
+        assert_eq!(ids.len(), keys.len());
+        assert!(ids.iter().all(|id| id.starts_with("sha256:") && !id.contains('/')), "{ids:?}");
+    }
+}

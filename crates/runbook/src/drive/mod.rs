@@ -1,0 +1,61 @@
+//! Driving batches: fetch waiting messages and due rows, decide by the pure [`step`](crate::step::step),
+//! commit rows and calls together.
+//!
+//! One node at a time holds a batch by a lease whose version is the fencing token. Messages of a batch wait
+//! as records of their own, so writers never contend with the holder.
+//!
+//! | file | what |
+//! |---|---|
+//! | `runbooks.rs`, `batches.rs`, `reading.rs` | [`Runbooks`]: publishing, creating batches, requests, reading rows |
+//! | `published.rs`, `definitions.rs` | stored versions of runbooks; parsed ones, kept in memory |
+//! | `place.rs` | kinds and ids of records |
+//! | `inbox.rs`, `receipt.rs`, `post.rs` | messages that wait, what became of them, and how they wake a node |
+//! | `settler.rs` | the result of a call, written in the commit that ends it |
+//! | `lease.rs` | which node holds a batch; the fencing token |
+//! | `load.rs`, `counter.rs` | reading rows, drawing ids |
+//! | `part.rs`, `commit.rs` | one part: inputs are folded and committed |
+//! | `holder.rs`, `wakeups.rs`, `node.rs` | one batch; when its rows are due; all batches of a node |
+//! | `calls.rs`, `announcer.rs` | where jobs and events go |
+//! | `error.rs` | errors |
+//!
+//! **Invariants.** Only the holder of a batch writes its rows, each commit on condition of the lease's
+//! version. A message that is no result has a receipt that is due until the message was consumed. Results have no
+//! receipt: a batch with open calls is held, or its lease expires and is due.
+
+mod announcer;
+mod batches;
+mod calls;
+mod commit;
+mod counter;
+mod definitions;
+mod error;
+mod holder;
+mod inbox;
+mod lease;
+mod load;
+mod node;
+mod part;
+mod place;
+mod post;
+mod published;
+mod reading;
+mod receipt;
+mod runbooks;
+mod settler;
+mod wakeups;
+
+pub use announcer::{Announcer, Silent};
+pub use batches::{MAX_BATCH_MEMBERS, NewBatch, RequestedAction};
+pub use definitions::Definitions;
+pub use error::{DriveError, RunbookError};
+pub use holder::{DriverOptions, Services};
+pub use inbox::{BYTES_PER_PART, MESSAGES_PER_PART};
+pub use node::Driver;
+pub use place::{BATCH_INDEX, BatchPlace, COUNTERS, CREATION_KEYS, HEADS, INBOX, LEASES, RECEIPTS, RUNBOOKS};
+pub use published::{BatchSummary, RunbookHead, RunbookRow};
+pub use receipt::{Receipt, ReceiptState};
+pub use runbooks::{PublishOptions, Published, Runbooks};
+pub use settler::{ResultSettler, SETTLE_KIND, register};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Posting messages into the inbox of a batch, so that its holder sees them or a node takes the batch.
+//!
+//! A free batch is made due in the commit of the message. If the batch is held, its holder waits for
+//! messages; the writer looks at the lease again after its commit and wakes the batch if it was released
+//! meanwhile, and the holder looks at its inbox again after the release. Should both die in between, the
+//! message's receipt is due until the message was consumed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use segno::store::{ErrorKind, Expect, ProviderError, RecordBatch, RecordWrite, Store};
+
+use super::inbox;
+use super::lease::{self, Look};
+use super::place::{BatchPlace, RECEIPTS};
+use super::receipt::{Receipt, receipt_id};
+use crate::message::{Message, Request};
+
+/// Attempts to post beside a lease record that others change.
+const ATTEMPTS: usize = 32;
+
+/// What became of a posting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Posting {
+    /// The messages wait.
+    Posted(Vec<Receipt>),
+    /// A request with the same key was posted before.
+    Before(Receipt),
+    /// There is no such batch.
+    NoBatch,
+}
+
+/// Posts requests in order, all or none.
+///
+/// # Errors
+/// Those of the store.
+pub(super) async fn post(
+    store: &dyn Store,
+    place: &BatchPlace,
+    requests: &[Request],
+) -> Result<Posting, ProviderError> {
+    for _ in 0..ATTEMPTS {
+        let now_ms = store.now_ms().await?;
+        let (mut writes, receipts) = writes(place, requests, now_ms);
+        let is_attended = match lease::look(store, place, now_ms).await? {
+            Look::Absent => return Ok(Posting::NoBatch),
+            Look::Attended => true,
+            Look::Wake(write) => {
+                writes.push(write);
+                false
+            }
+        };
+        match store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+            Ok(_) => {
+                if is_attended {
+                    lease::wake(store, place, now_ms).await?;
+                }
+                return Ok(Posting::Posted(receipts));
+            }
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                if let Some(receipt) = find_receipt(store, place, requests).await? {
+                    return Ok(Posting::Before(receipt));
+                }
+                // Otherwise others changed the lease, or the batch was deleted.
+                if is_attended {
+                    return Err(error);
+                }
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let message = format!("batch {} is changed by many writers; try again", place.batch);
+    Err(ProviderError::unavailable("post", message).nothing_changed())
+}
+
+/// The records of requests that wait: messages and receipts.
+pub(super) fn writes(
+    place: &BatchPlace,
+    requests: &[Request],
+    now_ms: u64,
+) -> (Vec<RecordWrite>, Vec<Receipt>) {
+    let (mut writes, mut receipts) = (Vec::new(), Vec::new());
+    for request in requests {
+        let posted_at_ms = later_than_last(now_ms);
+        let message = Message::Request(request.clone());
+        let posted_at = timestamp(posted_at_ms);
+        writes.push(inbox::put_request(place, &request.key, &message, posted_at_ms));
+        if let Some(receipt) = Receipt::waiting(&message, posted_at) {
+            writes.push(receipt.write(place, Expect::Absent, now_ms));
+            receipts.push(receipt);
+        }
+    }
+    (writes, receipts)
+}
+
+/// The first receipt that one of the requests has.
+async fn find_receipt(
+    store: &dyn Store,
+    place: &BatchPlace,
+    requests: &[Request],
+) -> Result<Option<Receipt>, ProviderError> {
+    for request in requests {
+        if let Some(receipt) = read_receipt(store, place, &request.key).await? {
+            return Ok(Some(receipt));
+        }
+    }
+    Ok(None)
+}
+
+/// The receipt of a request with a key.
+pub(super) async fn read_receipt(
+    store: &dyn Store,
+    place: &BatchPlace,
+    key: &str,
+) -> Result<Option<Receipt>, ProviderError> {
+    let id = receipt_id(place, key);
+    let Some(record) = store.get_record(RECEIPTS, &id).await? else { return Ok(None) };
+    let unreadable = |error: serde_json::Error| {
+        ProviderError::new(ErrorKind::Corrupt, "read_receipt", format!("record {id} of {RECEIPTS}: {error}"))
+    };
+    Receipt::read(&record).map(Some).map_err(unreadable)
+}
+
+/// A time for a posting, later than all before it in this process: requests are applied in the order in which
+/// they were posted, also within one millisecond.
+fn later_than_last(now_ms: u64) -> u64 {
+    static LAST_MS: AtomicU64 = AtomicU64::new(0);
+    let next = |last_ms: u64| now_ms.max(last_ms.saturating_add(1));
+    // A clock that jumped back far must not keep its old time for good.
+    let follow = |last_ms: u64| if last_ms > now_ms.saturating_add(60_000) { now_ms } else { next(last_ms) };
+    let before = LAST_MS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last_ms| Some(follow(last_ms)));
+    follow(before.unwrap_or_default())
+}
+
+/// A time in Unix milliseconds, at most the last that calendars have.
+pub(super) fn timestamp(at_ms: u64) -> Timestamp {
+    let at_ms = i64::try_from(at_ms).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::MAX)
+}

@@ -1,0 +1,189 @@
+//! Reading batches: rows of any table in pages, and why a row waits.
+
+use segno::store::ListRecords;
+use segno_actions::Listed;
+use segno_actions::functions::Scope;
+
+use super::definitions::LoadedDefinitions;
+use super::error::{DriveError, RunbookError};
+use super::load::{Loader, decode};
+use super::place::{BATCH_INDEX, BatchPlace, index_folder};
+use super::published::BatchSummary;
+use super::runbooks::{Runbooks, listed};
+use crate::rows::{BatchId, BatchRow, MemberId, PhaseRow, Row, RowKey, StepRow, Table, WorkKey};
+use crate::step::limits::{DISPATCH_TIMEOUT_SEC, ROWS_PER_PART};
+use crate::step::{Context, Explanation, StepTemplates, explain};
+
+/// Loads after which an explanation is given up, which would be a defect.
+const MAX_LOADS: usize = 1_000;
+
+impl Runbooks {
+    /// Batches of a scope after an id, oldest first.
+    ///
+    /// # Errors
+    /// `store`.
+    pub async fn batches(
+        &self,
+        scope: &Scope,
+        after: Option<BatchId>,
+        limit: usize,
+    ) -> Result<Vec<Listed<BatchRow>>, RunbookError> {
+        let prefix = scope.id_prefix();
+        let after = after.map(|batch| BatchPlace::new(scope.clone(), batch).id());
+        let kind = Table::Batches.name();
+        let request = ListRecords { kind, id_prefix: &prefix, after_id: after.as_deref(), limit };
+        let page = self.store.list_records(request).await?;
+        let rows = page.iter().map(|record| {
+            let batch = decode(Table::Batches, record).and_then(|row| match row {
+                Row::Batch(row) => Ok(row),
+                other => Err(DriveError::Unreadable {
+                    kind,
+                    id: record.id.clone(),
+                    problem: format!("it is a row of another table: {:?}", other.key()),
+                }),
+            });
+            listed(batch, record, &prefix)
+        });
+        Ok(rows.collect())
+    }
+
+    /// Batches of a runbook before an id, newest first.
+    ///
+    /// # Errors
+    /// `store`.
+    pub async fn batches_of(
+        &self,
+        scope: &Scope,
+        runbook: &str,
+        before: Option<BatchId>,
+        limit: usize,
+    ) -> Result<Vec<Listed<BatchSummary>>, RunbookError> {
+        let prefix = index_folder(scope, runbook);
+        let before = before.map(|batch| BatchPlace::new(scope.clone(), batch).index_id(runbook));
+        let request =
+            ListRecords { kind: BATCH_INDEX, id_prefix: &prefix, after_id: before.as_deref(), limit };
+        let page = self.store.list_records(request).await?;
+        Ok(page.iter().map(|record| listed(BatchSummary::read(record), record, &prefix)).collect())
+    }
+
+    /// A batch.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `unreadable`, `store`.
+    pub async fn batch(&self, scope: &Scope, batch: BatchId) -> Result<BatchRow, RunbookError> {
+        match self.row(scope, batch, &RowKey::Batch).await? {
+            Some(Row::Batch(row)) => Ok(row),
+            _ => Err(RunbookError::UnknownBatch(batch)),
+        }
+    }
+
+    /// The phases of a batch, in order.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `unreadable`, `store`.
+    pub async fn phases(&self, scope: &Scope, batch: BatchId) -> Result<Vec<PhaseRow>, RunbookError> {
+        self.batch(scope, batch).await?;
+        let place = BatchPlace::new(scope.clone(), batch);
+        let rows = self.loader(&place).begin().await?;
+        Ok(rows.phases().cloned().collect())
+    }
+
+    /// The steps of a member in all phases, in order.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `unreadable`, `store`.
+    pub async fn steps_of_member(
+        &self,
+        scope: &Scope,
+        batch: BatchId,
+        member: MemberId,
+    ) -> Result<Vec<StepRow>, RunbookError> {
+        let Some(ordinal) = self.batch(scope, batch).await?.ordinal(member) else { return Ok(Vec::new()) };
+        let mut steps = Vec::new();
+        for phase in self.phases(scope, batch).await? {
+            for index in 0..phase.steps {
+                let Some(id) = phase.step_id(ordinal, index) else { continue };
+                if let Some(Row::Step(row)) = self.row(scope, batch, &WorkKey::Step(id).into()).await? {
+                    steps.push(row);
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    /// A row of a batch; `None` if there is none.
+    ///
+    /// # Errors
+    /// `unreadable`, `store`.
+    pub async fn row(
+        &self,
+        scope: &Scope,
+        batch: BatchId,
+        key: &RowKey,
+    ) -> Result<Option<Row>, RunbookError> {
+        let place = BatchPlace::new(scope.clone(), batch);
+        let record = self.store.get_record(key.table().name(), &place.row_id(key)).await?;
+        Ok(record.map(|record| decode(key.table(), &record)).transpose()?)
+    }
+
+    /// Rows of a table of a batch after a row, by id. The last row of a page is the cursor of the next.
+    ///
+    /// # Errors
+    /// `store`.
+    pub async fn rows(
+        &self,
+        scope: &Scope,
+        batch: BatchId,
+        table: Table,
+        (after, limit): (Option<&RowKey>, usize),
+    ) -> Result<Vec<Listed<Row>>, RunbookError> {
+        let place = BatchPlace::new(scope.clone(), batch);
+        let (folder, after) = (place.folder(), after.map(|key| place.row_id(key)));
+        let request =
+            ListRecords { kind: table.name(), id_prefix: &folder, after_id: after.as_deref(), limit };
+        let page = self.store.list_records(request).await?;
+        Ok(page.iter().map(|record| listed(decode(table, record), record, &folder)).collect())
+    }
+
+    /// Why a row waits, what will wake it, and when.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `unreadable`, `store`.
+    pub async fn explain(
+        &self,
+        scope: &Scope,
+        batch: BatchId,
+        key: &RowKey,
+    ) -> Result<Explanation, RunbookError> {
+        let place = BatchPlace::new(scope.clone(), batch);
+        let loader = self.loader(&place);
+        let mut rows = loader.begin().await?;
+        let Some(row) = rows.batch() else { return Err(RunbookError::UnknownBatch(batch)) };
+        let runbook = row.runbook_name.clone();
+        let mut known = LoadedDefinitions::new();
+        let now = self.now().await?;
+        let mut last = Vec::new();
+        for _ in 0..MAX_LOADS {
+            let context = Context {
+                now,
+                definitions: &known,
+                templates: &StepTemplates,
+                zones: self.definitions.zones(),
+                rows_per_part: ROWS_PER_PART,
+                dispatch_timeout_sec: DISPATCH_TIMEOUT_SEC,
+            };
+            match explain(&mut rows, key, &context) {
+                Ok(explanation) => return Ok(explanation),
+                Err(missing) => {
+                    last.clone_from(&missing.0);
+                    loader.load(&mut rows, &mut known, &runbook, missing.0).await?;
+                }
+            }
+        }
+        Err(DriveError::StillMissing(last).into())
+    }
+
+    fn loader<'a>(&'a self, place: &'a BatchPlace) -> Loader<'a> {
+        Loader { store: &*self.store, place, definitions: &self.definitions }
+    }
+}

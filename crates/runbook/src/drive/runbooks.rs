@@ -1,0 +1,339 @@
+//! Publishing runbooks and their switches: the door for servers, over a store and scoped by namespace and
+//! tenant. Batches are in `batches.rs`, reading is in `reading.rs`.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use segno::store::{ErrorKind, Expect, ListRecords, Record, Store};
+use segno_actions::functions::Scope;
+use segno_actions::schedule::Zones;
+use segno_actions::{Listed, Unreadable};
+
+use super::counter;
+use super::definitions::Definitions;
+use super::error::RunbookError;
+use super::holder::publish_request;
+use super::place::{BATCH_INDEX, BatchPlace, HEADS, RUNBOOKS, head_id, index_folder, version_id};
+use super::post::{self, timestamp};
+use super::published::{BatchSummary, RunbookHead, RunbookRow};
+use crate::definition::Definition;
+use crate::message::OverdueBehavior;
+use crate::problem::Problems;
+use crate::rows::RunbookId;
+
+/// Entries of the index that are read at once.
+const PAGE: usize = 500;
+
+/// Runbooks and batches of a store. Cheap to clone.
+#[derive(Clone)]
+pub struct Runbooks {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) definitions: Definitions,
+}
+
+/// How a version is published.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PublishOptions {
+    /// What happens to overdue phases of batches that move to the version.
+    pub overdue_behavior: OverdueBehavior,
+    /// Whether init steps run again in batches that move to the version.
+    pub rerun_init: bool,
+    /// Who publishes it.
+    pub by: Option<String>,
+}
+
+/// A version that was published.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Published {
+    /// The version.
+    pub row: RunbookRow,
+    /// Whether it is new; publishing the active version again changes nothing.
+    pub is_new: bool,
+    /// What the author probably did not intend.
+    pub warnings: Problems,
+}
+
+impl Runbooks {
+    /// The runbooks of a store. Blackouts are read with these time zones.
+    pub fn new(store: Arc<dyn Store>, zones: Arc<Zones>) -> Self {
+        Runbooks { definitions: Definitions::new(Arc::clone(&store), zones), store }
+    }
+
+    /// Published runbooks, for a driver on the same node.
+    pub fn definitions(&self) -> &Definitions {
+        &self.definitions
+    }
+
+    /// Publishes a version, which is active from then on. Batches with a start time move to it.
+    ///
+    /// # Errors
+    /// `invalid-runbook` with all problems, `store`.
+    pub async fn publish(
+        &self,
+        scope: &Scope,
+        yaml: &[u8],
+        options: PublishOptions,
+    ) -> Result<Published, RunbookError> {
+        let parsed = crate::yaml::parse(yaml, self.definitions.zones())?;
+        let yaml_content = String::from_utf8_lossy(yaml).into_owned();
+        let (definition, warnings) = (parsed.definition, parsed.warnings);
+        let mut id = None;
+        loop {
+            let head = self.find_head(scope, &definition.name).await?;
+            let active = match &head {
+                Some((head, _)) => Some(self.find_version(scope, &head.name, head.active_version).await?),
+                None => None,
+            };
+            if let Some((row, _)) = &active
+                && is_same(row, &yaml_content, &options)
+            {
+                return Ok(Published { row: row.clone(), is_new: false, warnings });
+            }
+            let id = match id {
+                Some(id) => id,
+                None => {
+                    *id.insert(RunbookId(counter::reserve(&*self.store, scope, RUNBOOKS, 1).await?.start))
+                }
+            };
+            let now = timestamp(self.store.now_ms().await?);
+            let version = active.as_ref().map_or(1, |(row, _)| row.version.saturating_add(1));
+            let row = RunbookRow {
+                id,
+                name: definition.name.clone(),
+                version,
+                yaml_content: yaml_content.clone(),
+                data_table_name: RunbookRow::table_name(&definition.name, version),
+                is_active: true,
+                overdue_behavior: options.overdue_behavior,
+                ignore_overdue_applied: false,
+                rerun_init: options.rerun_init,
+                created_at: now,
+                created_by: options.by.clone(),
+            };
+            if let Some(head) = self.activate(scope, &definition, &row, (head, active)).await? {
+                self.tell_batches(scope, &head).await?;
+                return Ok(Published { row, is_new: true, warnings });
+            }
+        }
+    }
+
+    /// Commits a version and makes it the active one. `None` when another version was first.
+    async fn activate(
+        &self,
+        scope: &Scope,
+        definition: &Definition,
+        row: &RunbookRow,
+        (head, active): (Option<(RunbookHead, u64)>, Option<(RunbookRow, u64)>),
+    ) -> Result<Option<RunbookHead>, RunbookError> {
+        let (head, expect) = match head {
+            Some((head, version)) => (Some(head), Expect::Version(version)),
+            None => (None, Expect::Absent),
+        };
+        let head = RunbookHead {
+            name: row.name.clone(),
+            description: definition.description.clone(),
+            active_version: row.version,
+            runbook_id: row.id,
+            overdue_behavior: row.overdue_behavior,
+            rerun_init: row.rerun_init,
+            is_automation_enabled: head.as_ref().is_some_and(|head| head.is_automation_enabled),
+            last_error: head.as_ref().and_then(|head| head.last_error.clone()),
+            created_at: head.as_ref().map_or(row.created_at, |head| head.created_at),
+            updated_at: row.created_at,
+        };
+        let mut writes = vec![row.write(scope, Expect::Absent), head.write(scope, expect)];
+        if let Some((mut before, version)) = active {
+            before.is_active = false;
+            writes.push(before.write(scope, Expect::Version(version)));
+        }
+        Ok(self.commit(writes).await?.then_some(head))
+    }
+
+    /// Tells open batches of a runbook of its active version. One that is not reached finds out when it is
+    /// looked after next.
+    async fn tell_batches(&self, scope: &Scope, head: &RunbookHead) -> Result<(), RunbookError> {
+        let folder = index_folder(scope, &head.name);
+        let mut after: Option<String> = None;
+        loop {
+            let request = ListRecords {
+                kind: BATCH_INDEX,
+                id_prefix: &folder,
+                after_id: after.as_deref(),
+                limit: PAGE,
+            };
+            let page = self.store.list_records(request).await?;
+            let open = page.iter().filter_map(|record| BatchSummary::read(record).ok());
+            for batch in open.filter(|batch| !batch.status.is_terminal() && batch.batch_start_time.is_some())
+            {
+                let place = BatchPlace::new(scope.clone(), batch.batch_id);
+                post::post(&*self.store, &place, &[publish_request(head)]).await?;
+            }
+            if page.len() < PAGE {
+                return Ok(());
+            }
+            after = page.last().map(|record| record.id.clone());
+        }
+    }
+
+    /// Runbooks after a name, by name. The last name of a page is the cursor of the next.
+    ///
+    /// # Errors
+    /// `store`.
+    pub async fn list(
+        &self,
+        scope: &Scope,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Listed<RunbookHead>>, RunbookError> {
+        let (prefix, after) = (scope.id_prefix(), after.map(|name| head_id(scope, name)));
+        let request = ListRecords { kind: HEADS, id_prefix: &prefix, after_id: after.as_deref(), limit };
+        let page = self.store.list_records(request).await?;
+        Ok(page.iter().map(|record| listed(RunbookHead::read(record), record, &prefix)).collect())
+    }
+
+    /// A runbook by name.
+    ///
+    /// # Errors
+    /// `unknown-runbook`, `unreadable`, `store`.
+    pub async fn head(&self, scope: &Scope, name: &str) -> Result<RunbookHead, RunbookError> {
+        let head = self.find_head(scope, name).await?;
+        Ok(head.ok_or_else(|| unknown(name, None))?.0)
+    }
+
+    /// A version of a runbook; the active one if none is named.
+    ///
+    /// # Errors
+    /// `unknown-runbook`, `unreadable`, `store`.
+    pub async fn version(
+        &self,
+        scope: &Scope,
+        name: &str,
+        version: Option<u32>,
+    ) -> Result<RunbookRow, RunbookError> {
+        let version = match version {
+            Some(version) => version,
+            None => self.head(scope, name).await?.active_version,
+        };
+        Ok(self.find_version(scope, name, version).await?.0)
+    }
+
+    /// Versions of a runbook after a version, oldest first.
+    ///
+    /// # Errors
+    /// `unknown-runbook`, `store`.
+    pub async fn versions(
+        &self,
+        scope: &Scope,
+        name: &str,
+        after: Option<u32>,
+        limit: usize,
+    ) -> Result<Vec<Listed<RunbookRow>>, RunbookError> {
+        self.head(scope, name).await?;
+        let (prefix, after) = (index_folder(scope, name), after.map(|after| version_id(scope, name, after)));
+        let request = ListRecords { kind: RUNBOOKS, id_prefix: &prefix, after_id: after.as_deref(), limit };
+        let page = self.store.list_records(request).await?;
+        Ok(page.iter().map(|record| listed(RunbookRow::read(record), record, &prefix)).collect())
+    }
+
+    /// Has the data source of a runbook queried.
+    ///
+    /// # Errors
+    /// `unknown-runbook`, `unreadable`, `store`.
+    pub async fn enable_automation(&self, scope: &Scope, name: &str) -> Result<RunbookHead, RunbookError> {
+        self.change_head(scope, name, |head| head.is_automation_enabled = true).await
+    }
+
+    /// No longer has the data source of a runbook queried. Its batches go on.
+    ///
+    /// # Errors
+    /// `unknown-runbook`, `unreadable`, `store`.
+    pub async fn disable_automation(&self, scope: &Scope, name: &str) -> Result<RunbookHead, RunbookError> {
+        self.change_head(scope, name, |head| head.is_automation_enabled = false).await
+    }
+
+    async fn change_head(
+        &self,
+        scope: &Scope,
+        name: &str,
+        change: impl Fn(&mut RunbookHead),
+    ) -> Result<RunbookHead, RunbookError> {
+        loop {
+            let Some((before, version)) = self.find_head(scope, name).await? else {
+                return Err(unknown(name, None));
+            };
+            let mut head = before.clone();
+            change(&mut head);
+            if head == before {
+                return Ok(head);
+            }
+            head.updated_at = timestamp(self.store.now_ms().await?);
+            if self.commit(vec![head.write(scope, Expect::Version(version))]).await? {
+                return Ok(head);
+            }
+        }
+    }
+
+    async fn find_head(&self, scope: &Scope, name: &str) -> Result<Option<(RunbookHead, u64)>, RunbookError> {
+        let Some(record) = self.store.get_record(HEADS, &head_id(scope, name)).await? else {
+            return Ok(None);
+        };
+        let head = RunbookHead::read(&record).map_err(|error| unreadable(HEADS, &record, &error))?;
+        Ok(Some((head, record.version)))
+    }
+
+    async fn find_version(
+        &self,
+        scope: &Scope,
+        name: &str,
+        version: u32,
+    ) -> Result<(RunbookRow, u64), RunbookError> {
+        let record = self.store.get_record(RUNBOOKS, &version_id(scope, name, version)).await?;
+        let record = record.ok_or_else(|| unknown(name, Some(version)))?;
+        let row = RunbookRow::read(&record).map_err(|error| unreadable(RUNBOOKS, &record, &error))?;
+        Ok((row, record.version))
+    }
+
+    /// Commits writes. Returns whether all expectations held.
+    pub(super) async fn commit(&self, writes: Vec<segno::store::RecordWrite>) -> Result<bool, RunbookError> {
+        let batch = segno::store::RecordBatch { writes, ..Default::default() };
+        match self.store.commit_records(batch).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Now, by the store's clock.
+    pub(super) async fn now(&self) -> Result<Timestamp, RunbookError> {
+        Ok(timestamp(self.store.now_ms().await?))
+    }
+}
+
+fn is_same(row: &RunbookRow, yaml: &str, options: &PublishOptions) -> bool {
+    row.yaml_content == yaml
+        && row.overdue_behavior == options.overdue_behavior
+        && row.rerun_init == options.rerun_init
+}
+
+fn unknown(name: &str, version: Option<u32>) -> RunbookError {
+    RunbookError::UnknownRunbook { name: name.to_owned(), version }
+}
+
+fn unreadable(kind: &str, record: &Record, error: &serde_json::Error) -> RunbookError {
+    RunbookError::Unreadable { what: format!("record {} of {kind}", record.id), reason: error.to_string() }
+}
+
+/// A row of a listing: what was read, or the id of a record that cannot be read.
+pub(super) fn listed<T, E: std::fmt::Display>(
+    read: Result<T, E>,
+    record: &Record,
+    prefix: &str,
+) -> Listed<T> {
+    match read {
+        Ok(value) => Listed::Readable(value),
+        Err(error) => {
+            let id = record.id.strip_prefix(prefix).unwrap_or(&record.id).to_owned();
+            Listed::Unreadable(Unreadable { id, reason: error.to_string() })
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Tests of the driver: real functions in process, virtual time, dying nodes, racing nodes.
+
+mod crash;
+mod facade;
+mod fencing;
+mod release;
+mod scenario;
+mod world;

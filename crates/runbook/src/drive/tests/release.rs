@@ -1,0 +1,104 @@
+//! A message that is posted at any moment of a release is processed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use segno::store::Store;
+use segno_testkit::faults::{Fault, FaultStore, Plan};
+
+use super::world::{World, all_succeed, small_runbook};
+use crate::drive::lease::Lease;
+use crate::drive::place::{BatchPlace, LEASES};
+use crate::drive::{ReceiptState, inbox, lease};
+use crate::message::Action;
+use crate::rows::BatchId;
+
+/// How soon a request is applied while a node is there.
+const SOON_SEC: u64 = 65;
+
+/// A batch that waits to be advanced, which its holder releases after a while.
+async fn quiet_batch(world: &World) -> BatchId {
+    world.publish(&small_runbook(&[&["one"], &["two"]])).await;
+    world.create(None, &["a", "b"]).await
+}
+
+fn delayed_at(number: u64) -> Plan {
+    Box::new(
+        move |point| {
+            if point.number == number { Fault::Delay(Duration::from_secs(4)) } else { Fault::None }
+        },
+    )
+}
+
+#[test]
+fn a_request_at_any_moment_of_a_release_is_applied() {
+    // Every commit of the node is delayed in turn, the releases among them, and the request comes at
+    // every half second.
+    for number in 1..12 {
+        for half_seconds in 0..16 {
+            segno_testkit::run(async {
+                let world = World::new(all_succeed());
+                let batch = quiet_batch(&world).await;
+                let slow = FaultStore::new(world.store.clone(), world.clock.clone(), delayed_at(number));
+                let process = world.process(slow as Arc<dyn Store>, "node-1").await;
+                segno::clock::sleep(&*world.clock, Duration::from_millis(500 * half_seconds)).await;
+                world.request(batch, "pause", Action::PauseBatch { reason: None }).await;
+                world.pass(SOON_SEC).await;
+                let receipt = world.runbooks.receipt(&world.scope, batch, "pause").await.unwrap().unwrap();
+                let when = format!("delayed commit {number}, posted after {half_seconds} half seconds");
+                assert_eq!(receipt.state, ReceiptState::Applied, "{when}");
+                assert!(world.batch(batch).await.paused_at.is_some(), "{when}");
+                drop(process);
+            });
+        }
+    }
+}
+
+#[test]
+fn a_request_is_applied_when_writer_and_holder_both_die_right_after_their_commits() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        let batch = quiet_batch(&world).await;
+        let place = BatchPlace::new(world.scope.clone(), batch);
+        let process = world.process(world.store.clone(), "node-1").await;
+        world.pass(30).await;
+        drop(process);
+        assert!(!inbox::has_messages(&*world.store, &place).await.unwrap());
+        // A holder takes the batch; a writer sees it held and posts; the holder releases and dies before
+        // it looks at its inbox again.
+        let record = world.store.get_record(LEASES, &place.id()).await.unwrap().unwrap();
+        let now_ms = world.store.now_ms().await.unwrap();
+        let lease = Lease::acquire(&*world.store, &record, "node-2", now_ms).await.unwrap().unwrap();
+        world.request(batch, "pause", Action::PauseBatch { reason: None }).await;
+        lease.release(&*world.store, None).await.unwrap();
+        assert!(inbox::has_messages(&*world.store, &place).await.unwrap());
+        let process = world.process(world.store.clone(), "node-3").await;
+        world.pass(SOON_SEC).await;
+        assert!(world.batch(batch).await.paused_at.is_some());
+        drop(process);
+    });
+}
+
+#[test]
+fn a_lease_that_was_taken_by_another_node_fences_the_first() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        let batch = quiet_batch(&world).await;
+        let place = BatchPlace::new(world.scope.clone(), batch);
+        let record = world.store.get_record(LEASES, &place.id()).await.unwrap().unwrap();
+        let now_ms = world.store.now_ms().await.unwrap();
+        let acquire = async |node: &str, now_ms: u64| {
+            let record = world.store.get_record(LEASES, &place.id()).await.unwrap().unwrap();
+            Lease::acquire(&*world.store, &record, node, now_ms).await.unwrap()
+        };
+        let mut first = acquire("node-1", now_ms).await.unwrap();
+        assert!(acquire("node-2", now_ms).await.is_none(), "it is held");
+        let stale = Lease::acquire(&*world.store, &record, "node-2", now_ms).await.unwrap();
+        assert!(stale.is_none(), "another was first");
+        let later_ms = now_ms + segno::clock::duration_ms(lease::LEASE);
+        let second = acquire("node-2", later_ms).await.unwrap();
+        assert!(first.renew(&*world.store, later_ms).await.is_err());
+        assert!(first.release(&*world.store, None).await.is_err());
+        second.release(&*world.store, None).await.unwrap();
+    });
+}

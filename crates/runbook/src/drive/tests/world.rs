@@ -1,0 +1,302 @@
+//! A store, processes with functions and drivers, and workers that answer by the id of the job.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use segno::clock::Clock;
+use segno::store::memory::MemoryStore;
+use segno::store::{InstanceQuery, Store};
+use segno::{ActivityContext, Client, Failure, Registry, Runtime};
+use segno_actions::Listed;
+use segno_actions::functions::{Functions, PoolName, Scope};
+use segno_actions::pools::{AllowList, Pool, Pools, Room, RoomCalls, Transport};
+use segno_actions::schedule::Zones;
+use segno_testkit::clock::VirtualClock;
+use segno_testkit::seeded::SeededIds;
+use serde_json::{Map, Value, json};
+use tokio::task::JoinHandle;
+
+use crate::drive::post::timestamp;
+use crate::drive::{
+    Driver, DriverOptions, NewBatch, PublishOptions, Receipt, RequestedAction, Runbooks, Services, Silent,
+    register,
+};
+use crate::message::{Action, MemberEntry};
+use crate::rows::{BatchId, BatchRow, MemberRow, PhaseRow, Row, RowKey, StepRow, Table};
+
+/// When the tests take place.
+pub const START_MS: u64 = 1_770_732_000_000;
+
+/// Functions that runbooks of these tests may call.
+const FUNCTIONS: [&str; 9] = [
+    "open-batch",
+    "new-user",
+    "wait-sync",
+    "switch",
+    "verify",
+    "delete-user",
+    "close-account",
+    "revert",
+    "slow",
+];
+
+/// How long a condition may take to come true, in virtual time.
+const PATIENCE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
+
+/// How often conditions are looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// What a worker answers.
+pub enum Reply {
+    Done(Value),
+    Fail(&'static str),
+    /// After so many seconds.
+    Later(u64, Value),
+}
+
+/// How workers answer: by function, job and parameters.
+pub type Workers = Arc<dyn Fn(&str, &str, &Value) -> Reply + Send + Sync>;
+
+/// Every attempt of a call: the job, as often as it was begun.
+pub type Attempts = Arc<Mutex<BTreeMap<String, u32>>>;
+
+/// A node with functions and a driver.
+pub struct Process {
+    _runtime: Runtime,
+    driver: JoinHandle<()>,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// A store with its outside: what does not die with a process.
+pub struct World {
+    pub clock: Arc<VirtualClock>,
+    pub store: Arc<dyn Store>,
+    pub runbooks: Runbooks,
+    pub scope: Scope,
+    pub workers: Workers,
+    pub attempts: Attempts,
+    pub options: DriverOptions,
+}
+
+impl World {
+    pub fn new(workers: Workers) -> World {
+        let clock = VirtualClock::auto();
+        clock.set_ms(START_MS);
+        let store: Arc<dyn Store> = MemoryStore::with_clock(clock.clone());
+        World::on(store, clock, workers)
+    }
+
+    pub fn on(store: Arc<dyn Store>, clock: Arc<VirtualClock>, workers: Workers) -> World {
+        let runbooks = Runbooks::new(store.clone(), Arc::new(Zones::bundled()));
+        let scope = Scope::new("eu", "acme").unwrap();
+        let (attempts, options) = (Attempts::default(), DriverOptions::default());
+        World { clock, store, runbooks, scope, workers, attempts, options }
+    }
+
+    /// Starts a process on a store, which may be one with faults.
+    pub async fn process(&self, store: Arc<dyn Store>, node: &str) -> Process {
+        let functions = self.functions(store.clone());
+        let registry = functions.register(Registry::builder()).build().unwrap();
+        let runtime = Runtime::builder(store.clone())
+            .registry(registry)
+            .clock(self.clock.clone())
+            .ids(SeededIds::shared(1))
+            .options(segno::RuntimeOptions {
+                publish_names_every: None,
+                node_id: Some(node.to_owned()),
+                ..Default::default()
+            })
+            .start()
+            .await
+            .unwrap();
+        let driver = Driver::new(self.services(store, functions), node);
+        let driver = tokio::spawn(driver.run(std::future::pending()));
+        Process { _runtime: runtime, driver }
+    }
+
+    pub fn services(&self, store: Arc<dyn Store>, functions: Functions) -> Services {
+        let pools = pools(store.clone()).clock(self.clock.clone());
+        let client = Client::new(store.clone());
+        Services {
+            calls: RoomCalls::new(Room::RUNBOOK, functions, pools, client),
+            definitions: Runbooks::new(store.clone(), Arc::new(Zones::bundled())).definitions().clone(),
+            store,
+            clock: self.clock.clone(),
+            announcer: Arc::new(Silent),
+            options: self.options.clone(),
+        }
+    }
+
+    pub fn functions(&self, store: Arc<dyn Store>) -> Functions {
+        let mut builder = register(Functions::builder(store)).clock(self.clock.clone());
+        for name in FUNCTIONS {
+            let (workers, attempts, clock) =
+                (self.workers.clone(), self.attempts.clone(), self.clock.clone());
+            builder = builder.rust(name, move |ctx: ActivityContext, input: Value| {
+                let job = ctx.instance_id().rsplit(':').next().unwrap_or_default().to_owned();
+                *attempts.lock().unwrap().entry(job.clone()).or_default() += 1;
+                let (reply, clock) = (workers(name, &job, &input), clock.clone());
+                async move {
+                    match reply {
+                        Reply::Done(value) => Ok(value),
+                        Reply::Fail(message) => Err(Failure::application(message).non_retryable()),
+                        Reply::Later(seconds, value) => {
+                            segno::clock::sleep(&*clock, Duration::from_secs(seconds)).await;
+                            Ok(value)
+                        }
+                    }
+                }
+            });
+        }
+        builder.build().unwrap()
+    }
+
+    pub fn now(&self) -> Timestamp {
+        timestamp(self.clock.now_ms())
+    }
+
+    pub async fn pass(&self, seconds: u64) {
+        segno::clock::sleep(&*self.clock, Duration::from_secs(seconds)).await;
+    }
+
+    pub async fn publish(&self, yaml: &str) {
+        self.runbooks.publish(&self.scope, yaml.as_bytes(), PublishOptions::default()).await.unwrap();
+    }
+
+    pub async fn create(&self, start: Option<Timestamp>, members: &[&str]) -> BatchId {
+        let members = members.iter().map(|key| entry(key)).collect();
+        let runbook = "migrate".to_owned();
+        let new = NewBatch { runbook, batch_start_time: start, members, ..NewBatch::default() };
+        self.runbooks.create_batch(&self.scope, new).await.unwrap()
+    }
+
+    pub async fn request(&self, batch: BatchId, key: &str, action: Action) -> Receipt {
+        let requested = RequestedAction::new(key, action);
+        self.runbooks.request(&self.scope, batch, requested).await.unwrap()
+    }
+
+    pub async fn batch(&self, batch: BatchId) -> BatchRow {
+        self.runbooks.batch(&self.scope, batch).await.unwrap()
+    }
+
+    pub async fn phase(&self, batch: BatchId, name: &str) -> PhaseRow {
+        let phases = self.runbooks.phases(&self.scope, batch).await.unwrap();
+        phases.into_iter().rfind(|phase| phase.phase_name == name).unwrap()
+    }
+
+    pub async fn table(&self, batch: BatchId, table: Table) -> Vec<Row> {
+        let mut rows: Vec<Row> = Vec::new();
+        loop {
+            let after: Option<RowKey> = rows.last().and_then(Row::key);
+            let page = self.runbooks.rows(&self.scope, batch, table, (after.as_ref(), 1_000)).await.unwrap();
+            let (found, unreadable) = Listed::split(page);
+            assert!(unreadable.is_empty(), "{unreadable:?}");
+            let is_last = found.len() < 1_000;
+            rows.extend(found);
+            if is_last {
+                return rows;
+            }
+        }
+    }
+
+    pub async fn members(&self, batch: BatchId) -> Vec<MemberRow> {
+        let rows = self.table(batch, Table::BatchMembers).await;
+        rows.into_iter().filter_map(|row| if let Row::Member(row) = row { Some(row) } else { None }).collect()
+    }
+
+    pub async fn member(&self, batch: BatchId, key: &str) -> MemberRow {
+        self.members(batch).await.into_iter().find(|member| member.member_key == key).unwrap()
+    }
+
+    pub async fn steps(&self, batch: BatchId) -> Vec<StepRow> {
+        let rows = self.table(batch, Table::StepExecutions).await;
+        rows.into_iter().filter_map(|row| if let Row::Step(row) = row { Some(row) } else { None }).collect()
+    }
+
+    /// The step of a member with a name; `None` if it has none yet.
+    pub async fn step(&self, batch: BatchId, member: &str, name: &str) -> Option<StepRow> {
+        let members = self.members(batch).await;
+        let id = members.iter().find(|row| row.member_key == member)?.id;
+        let steps = self.steps(batch).await;
+        steps.into_iter().find(|step| step.batch_member_id == id && step.work.step_name == name)
+    }
+
+    /// Waits until something is true, but not for ever.
+    pub async fn until(&self, what: &str, condition: impl AsyncFn() -> bool) {
+        let deadline_ms = segno::clock::deadline_ms(&*self.clock, PATIENCE);
+        while !condition().await {
+            assert!(self.clock.now_ms() < deadline_ms, "{what} did not happen");
+            segno::clock::sleep(&*self.clock, LOOK_EVERY).await;
+        }
+    }
+
+    pub async fn until_ended(&self, batch: BatchId) -> BatchRow {
+        self.until("the end of the batch", async || self.batch(batch).await.status.is_terminal()).await;
+        self.batch(batch).await
+    }
+
+    /// Waits until a request was answered.
+    pub async fn until_answered(&self, batch: BatchId, key: &str) -> Receipt {
+        let receipt = async || self.runbooks.receipt(&self.scope, batch, key).await.unwrap().unwrap();
+        self.until("the answer", async || receipt().await.answered_at.is_some()).await;
+        receipt().await
+    }
+
+    /// All calls with their states.
+    pub async fn instances(&self) -> Vec<String> {
+        let client = Client::new(self.store.clone());
+        let (mut found, mut query) = (Vec::new(), InstanceQuery::default());
+        loop {
+            let page = client.list(query.clone()).await.unwrap();
+            found.extend(page.instances.iter().map(|row| format!("{} {}", row.id, row.status)));
+            match page.next {
+                Some(next) => query.cursor = Some(next),
+                None => break,
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+fn pools(store: Arc<dyn Store>) -> Pools {
+    let here = Pool { transport: Transport::Local, ..Pool::new(AllowList::new(&["*"]).unwrap()) };
+    let queue = Pool::new(AllowList::new(&["*"]).unwrap());
+    let name = |text: &str| PoolName::new(text).unwrap();
+    Pools::new(store, BTreeMap::from([(name("here"), here), (name("remote"), queue)])).unwrap()
+}
+
+/// A member with its key as the one column.
+pub fn entry(key: &str) -> MemberEntry {
+    let data = Map::from_iter([("Key".to_owned(), json!(key))]);
+    MemberEntry { key: key.to_owned(), data, digest: String::new() }
+}
+
+/// Workers that succeed at once.
+pub fn all_succeed() -> Workers {
+    Arc::new(|_, _, _| Reply::Done(json!({"Id": "x"})))
+}
+
+/// A runbook with phases of steps that call the function `switch`, one name for each step.
+pub fn small_runbook(phases: &[&[&str]]) -> String {
+    let mut text = "name: migrate\ndata_source: {type: manual, primary_key: Key}\nphases:\n".to_owned();
+    for (index, steps) in phases.iter().enumerate() {
+        let steps: Vec<String> = steps
+            .iter()
+            .map(|name| {
+                format!(
+                    "{{name: {name}, worker_id: here, function: Switch, params: {{Key: \"{{{{Key}}}}\"}}}}"
+                )
+            })
+            .collect();
+        text.push_str(&format!("  - {{name: phase{index}, offset: T-0, steps: [{}]}}\n", steps.join(", ")));
+    }
+    text
+}

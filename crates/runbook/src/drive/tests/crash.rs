@@ -43,7 +43,7 @@ fn a_process_that_dies_at_any_commit_loses_nothing_and_does_nothing_twice() {
     for number in 1..=commits {
         for fault in [Fault::CrashBefore, Fault::CrashAfter] {
             let (outcome, _) = run(Some((number, fault)));
-            assert_eq!(outcome, expected, "{fault:?} at commit {number} of {commits}");
+            outcome.check(&expected, &format!("{fault:?} at commit {number} of {commits}"));
         }
     }
 }

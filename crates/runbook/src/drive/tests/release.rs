@@ -14,7 +14,10 @@ use crate::message::Action;
 use crate::rows::BatchId;
 
 /// How soon a request is applied while a node is there.
-const SOON_SEC: u64 = 65;
+const SOON_SEC: u64 = 10;
+
+/// How soon a request is applied if everything that could have told of it has died.
+const REMINDED_SEC: u64 = 65;
 
 /// A batch that waits to be advanced, which its holder releases after a while.
 async fn quiet_batch(world: &World) -> BatchId {
@@ -73,7 +76,7 @@ fn a_request_is_applied_when_writer_and_holder_both_die_right_after_their_commit
         lease.release(&*world.store, None).await.unwrap();
         assert!(inbox::has_messages(&*world.store, &place).await.unwrap());
         let process = world.process(world.store.clone(), "node-3").await;
-        world.pass(SOON_SEC).await;
+        world.pass(REMINDED_SEC).await;
         assert!(world.batch(batch).await.paused_at.is_some());
         drop(process);
     });

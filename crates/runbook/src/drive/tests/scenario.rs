@@ -1,15 +1,17 @@
 //! One batch with everything: init with polling, barriers, polls, retries, a rollback, a removed and a late member,
 //! pause and resume, retry of failed members, and at the end a cancelled batch.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use segno::store::ListRecords;
 use serde_json::{Value, json};
 
 use super::world::{Reply, Workers, World, entry};
-use crate::drive::ReceiptState;
+use crate::drive::{RECEIPTS, ReceiptState};
 use crate::message::Action;
-use crate::rows::{BatchId, BatchStatus, MemberStatus, PhaseStatus, RetryFrom, Row, Table, WorkStatus};
+use crate::rows::{BatchId, BatchStatus, MemberStatus, PhaseStatus, RetryFrom, Row, Table, Work, WorkStatus};
 
 pub const EVERYTHING: &str = r#"
 name: migrate
@@ -25,7 +27,7 @@ phases:
       - {name: create, worker_id: here, function: New-User, params: {Key: "{{Key}}", Ref: "{{BatchRef}}"},
          output_params: {UserId: Id}, on_failure: undo}
       - {name: sync, worker_id: here, function: Wait-Sync, params: {Key: "{{Key}}", User: "{{UserId}}"},
-         poll: {interval: 1m, timeout: 20m}}
+         poll: {interval: 2m, timeout: 20m}}
   - name: cutover
     offset: T-0
     steps:
@@ -66,6 +68,17 @@ pub fn workers() -> Workers {
 pub struct Outcome {
     pub rows: Vec<String>,
     pub instances: Vec<String>,
+}
+
+impl Outcome {
+    /// Compares it with what was expected, line by line.
+    pub fn check(&self, expected: &Outcome, when: &str) {
+        let lines = |outcome: &Outcome| [outcome.rows.clone(), outcome.instances.clone()].concat();
+        let (found, expected) = (lines(self), lines(expected));
+        let differ: Vec<_> =
+            found.iter().zip(&expected).filter(|(found, expected)| found != expected).collect();
+        assert!(differ.is_empty() && found.len() == expected.len(), "{when}: {differ:#?} {found:#?}");
+    }
 }
 
 /// Plays the scenario, from outside of all processes.
@@ -114,30 +127,64 @@ pub async fn play_cancelled(world: &World) -> BatchId {
     batch
 }
 
-/// Everything about the batches that does not depend on the time.
+/// Everything about the batches that does not depend on the time, or on ids: a node that dies may have drawn
+/// ids that it did not use.
 pub async fn outcome(world: &World, batches: &[BatchId]) -> Outcome {
     let mut rows = Vec::new();
+    let mut names = Names::default();
     for batch in batches {
+        names.add(world, *batch).await;
         let row = world.batch(*batch).await;
         rows.push(format!("batch {batch} {:?} {:?} {:?}", row.status, row.error_message, row.member_counts));
         for table in Table::ALL {
-            rows.extend(world.table(*batch, table).await.iter().map(shown));
-        }
-        let receipts = segno::store::ListRecords {
-            kind: crate::drive::RECEIPTS,
-            id_prefix: "",
-            after_id: None,
-            limit: 1_000,
-        };
-        for record in world.store.list_records(receipts).await.unwrap() {
-            let receipt: Value = serde_json::from_slice(&record.body).unwrap();
-            rows.push(format!("receipt {} {}", receipt["key"], receipt["state"]));
+            rows.extend(world.table(*batch, table).await.iter().map(|row| shown(row, &names)));
         }
     }
-    Outcome { rows, instances: world.instances().await }
+    let receipts = ListRecords { kind: RECEIPTS, id_prefix: "", after_id: None, limit: 1_000 };
+    for record in world.store.list_records(receipts).await.unwrap() {
+        let receipt: Value = serde_json::from_slice(&record.body).unwrap();
+        rows.push(format!("receipt {} {}", receipt["key"], receipt["state"]));
+    }
+    let mut instances: Vec<String> = Vec::new();
+    for instance in world.instances().await {
+        let (job, status) = instance.rsplit_once(' ').unwrap();
+        let job = job.strip_prefix("eu/acme/runbook:").unwrap();
+        instances.push(format!("{} {status}", names.job(job)));
+    }
+    instances.sort();
+    Outcome { rows, instances }
 }
 
-fn shown(row: &Row) -> String {
+/// Names of members and steps by their ids.
+#[derive(Default)]
+struct Names(BTreeMap<(&'static str, u64), String>);
+
+impl Names {
+    async fn add(&mut self, world: &World, batch: BatchId) {
+        for member in world.members(batch).await {
+            self.0.insert(("member", member.id.0), format!("{batch}/{}", member.member_key));
+        }
+        for step in world.steps(batch).await {
+            let member = &self.0[&("member", step.batch_member_id.0)];
+            let name = format!("{member}/{}", step.work.step_name);
+            self.0.insert(("step", step.id.0), name);
+        }
+    }
+
+    /// The id of a job, with names in place of ids.
+    fn job(&self, job: &str) -> String {
+        let parts: Vec<&str> = job.split('-').collect();
+        let name = |kind, number: &str| self.0[&(kind, number.parse().unwrap())].clone();
+        match parts.as_slice() {
+            ["step", step, rest @ ..] => format!("step {} {rest:?}", name("step", step)),
+            ["removed", member, rest @ ..] => format!("removed {} {rest:?}", name("member", member)),
+            ["rollback", _, member, rest @ ..] => format!("rollback {} {rest:?}", name("member", member)),
+            _ => job.to_owned(),
+        }
+    }
+}
+
+fn shown(row: &Row, names: &Names) -> String {
     let work = match row {
         Row::Step(row) => &row.work,
         Row::Init(row) => &row.work,
@@ -150,17 +197,9 @@ fn shown(row: &Row) -> String {
         Row::MemberKey(row) => return format!("key {} {}", row.key, row.is_current),
         Row::Batch(_) => return String::new(),
     };
-    format!(
-        "{} {} {:?} {:?} retries {} polls {} {:?} {:?}",
-        row.key().unwrap(),
-        work.step_name,
-        work.status,
-        work.job_id,
-        work.retry_count,
-        work.poll_count,
-        work.result_json,
-        work.error_message
-    )
+    let job = work.job_id.as_deref().map(|job| names.job(job));
+    let Work { step_name, status, retry_count, poll_count, result_json, error_message, .. } = work;
+    format!("{step_name} {status:?} {job:?} {retry_count} {poll_count} {result_json:?} {error_message:?}")
 }
 
 #[test]

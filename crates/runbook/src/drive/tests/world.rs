@@ -46,7 +46,7 @@ const FUNCTIONS: [&str; 9] = [
 const PATIENCE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 
 /// How often conditions are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_secs(30);
 
 /// What a worker answers.
 pub enum Reply {

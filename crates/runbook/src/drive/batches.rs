@@ -90,7 +90,7 @@ impl Runbooks {
     /// on where the first attempt ended.
     ///
     /// # Errors
-    /// `unknown-runbook`, `invalid-batch`, `idempotency-mismatch`, `unreadable`, `store`.
+    /// `unknown-runbook`, `invalid-batch`, `idempotency-mismatch`, `stored-data-unreadable`, `store`.
     pub async fn create_batch(&self, scope: &Scope, new: NewBatch) -> Result<BatchId, RunbookError> {
         check_key(new.key.as_deref())?;
         let members = checked_members(new.members.clone())?;

@@ -83,7 +83,7 @@ pub enum RunbookError {
         key: String,
     },
     /// Something stored cannot be read.
-    #[error("{what} cannot be read: {reason} [unreadable]")]
+    #[error("{what} cannot be read: {reason} [stored-data-unreadable]")]
     Unreadable {
         /// What.
         what: String,
@@ -105,7 +105,7 @@ impl RunbookError {
             RunbookError::UnknownBatch(_) => "unknown-batch",
             RunbookError::InvalidBatch { .. } => "invalid-batch",
             RunbookError::KeyUsed { .. } => "idempotency-mismatch",
-            RunbookError::Unreadable { .. } => "unreadable",
+            RunbookError::Unreadable { .. } => "stored-data-unreadable",
             RunbookError::Store(_) => "store",
         }
     }

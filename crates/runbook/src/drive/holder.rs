@@ -15,7 +15,7 @@ use super::calls::Calls;
 use super::definitions::{Definitions, LoadedDefinitions};
 use super::error::DriveError;
 use super::inbox;
-use super::lease::{self, Lease};
+use super::lease::{self, Holder, Lease};
 use super::load::Loader;
 use super::part::Progress;
 use super::place::{BatchPlace, HEADS, head_id};
@@ -40,12 +40,14 @@ pub struct DriverOptions {
     pub dispatch_timeout: Duration,
     /// Most rows that one part of cursor work reads.
     pub rows_per_part: u32,
+    /// After how long the batches of a node that died are taken by others.
+    pub lease: Duration,
 }
 
 impl Default for DriverOptions {
     fn default() -> Self {
         let dispatch_timeout = Duration::from_secs(DISPATCH_TIMEOUT_SEC);
-        DriverOptions { dispatch_timeout, rows_per_part: ROWS_PER_PART }
+        DriverOptions { dispatch_timeout, rows_per_part: ROWS_PER_PART, lease: lease::LEASE }
     }
 }
 
@@ -116,7 +118,8 @@ impl Held {
         let store = &*services.store;
         let now_ms = store.now_ms().await?;
         let ahead_ms = difference(now_ms, services.clock.now_ms());
-        let Some(lease) = Lease::acquire(store, record, node, now_ms).await? else { return Ok(None) };
+        let holder = Holder { node: node.to_owned(), lease: services.options.lease };
+        let Some(lease) = Lease::acquire(store, record, holder, now_ms).await? else { return Ok(None) };
         let loader = Loader { store, place: &place, definitions: &services.definitions };
         let rows = loader.begin().await?;
         let batch = rows.batch();

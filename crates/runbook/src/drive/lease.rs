@@ -13,11 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::error::DriveError;
 use super::place::{BatchPlace, LEASES};
 
-/// How long a holder that commits nothing keeps its batch.
+/// How long a holder that commits nothing keeps its batch, unless the driver sets another time. A lease is
+/// renewed when half of it is over.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
-
-/// A holder renews a lease that has less than this left.
-const RENEW_BELOW: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Body {
@@ -33,9 +31,18 @@ struct Body {
 #[derive(Debug)]
 pub(super) struct Lease {
     id: String,
-    node: String,
+    holder: Holder,
     version: u64,
     until_ms: u64,
+}
+
+/// Who takes leases, and for how long.
+#[derive(Debug, Clone)]
+pub(super) struct Holder {
+    /// Name of the node.
+    pub(super) node: String,
+    /// How long a lease lasts.
+    pub(super) lease: Duration,
 }
 
 impl Lease {
@@ -43,14 +50,13 @@ impl Lease {
     pub(super) async fn acquire(
         store: &dyn Store,
         record: &Record,
-        node: &str,
+        holder: Holder,
         now_ms: u64,
     ) -> Result<Option<Self>, ProviderError> {
         if is_held(record, now_ms) {
             return Ok(None);
         }
-        let (id, node) = (record.id.clone(), node.to_owned());
-        let mut lease = Lease { id, node, version: record.version, until_ms: 0 };
+        let mut lease = Lease { id: record.id.clone(), holder, version: record.version, until_ms: 0 };
         match commit(store, lease.renewal(now_ms)).await {
             Ok(version) => {
                 lease.renewed(version, now_ms);
@@ -63,21 +69,21 @@ impl Lease {
 
     /// The write that keeps the batch, for a commit of its rows. It fails if another node has taken the batch.
     pub(super) fn renewal(&self, now_ms: u64) -> RecordWrite {
-        let until_ms = now_ms.saturating_add(duration_ms(LEASE));
-        let body = Body { node: Some(self.node.clone()), until_ms: Some(until_ms) };
+        let until_ms = now_ms.saturating_add(duration_ms(self.holder.lease));
+        let body = Body { node: Some(self.holder.node.clone()), until_ms: Some(until_ms) };
         write(&self.id, &body, Some(until_ms), Expect::Version(self.version))
     }
 
     /// Notes that a commit with [`Lease::renewal`] was made.
     pub(super) fn renewed(&mut self, version: u64, now_ms: u64) {
         self.version = version;
-        self.until_ms = now_ms.saturating_add(duration_ms(LEASE));
+        self.until_ms = now_ms.saturating_add(duration_ms(self.holder.lease));
     }
 
     /// How long until it has to be renewed.
     pub(super) fn time_to_renewal(&self, now_ms: u64) -> Duration {
         let left_ms = self.until_ms.saturating_sub(now_ms);
-        Duration::from_millis(left_ms.saturating_sub(duration_ms(RENEW_BELOW)))
+        Duration::from_millis(left_ms.saturating_sub(duration_ms(self.holder.lease) / 2))
     }
 
     /// Keeps the batch for another while.

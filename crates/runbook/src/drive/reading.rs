@@ -69,7 +69,7 @@ impl Runbooks {
     /// A batch.
     ///
     /// # Errors
-    /// `unknown-batch`, `unreadable`, `store`.
+    /// `unknown-batch`, `stored-data-unreadable`, `store`.
     pub async fn batch(&self, scope: &Scope, batch: BatchId) -> Result<BatchRow, RunbookError> {
         match self.row(scope, batch, &RowKey::Batch).await? {
             Some(Row::Batch(row)) => Ok(row),
@@ -80,7 +80,7 @@ impl Runbooks {
     /// The phases of a batch, in order.
     ///
     /// # Errors
-    /// `unknown-batch`, `unreadable`, `store`.
+    /// `unknown-batch`, `stored-data-unreadable`, `store`.
     pub async fn phases(&self, scope: &Scope, batch: BatchId) -> Result<Vec<PhaseRow>, RunbookError> {
         self.batch(scope, batch).await?;
         let place = BatchPlace::new(scope.clone(), batch);
@@ -91,7 +91,7 @@ impl Runbooks {
     /// The steps of a member in all phases, in order.
     ///
     /// # Errors
-    /// `unknown-batch`, `unreadable`, `store`.
+    /// `unknown-batch`, `stored-data-unreadable`, `store`.
     pub async fn steps_of_member(
         &self,
         scope: &Scope,
@@ -114,7 +114,7 @@ impl Runbooks {
     /// A row of a batch; `None` if there is none.
     ///
     /// # Errors
-    /// `unreadable`, `store`.
+    /// `stored-data-unreadable`, `store`.
     pub async fn row(
         &self,
         scope: &Scope,
@@ -148,7 +148,7 @@ impl Runbooks {
     /// Why a row waits, what will wake it, and when.
     ///
     /// # Errors
-    /// `unknown-batch`, `unreadable`, `store`.
+    /// `unknown-batch`, `stored-data-unreadable`, `store`.
     pub async fn explain(
         &self,
         scope: &Scope,

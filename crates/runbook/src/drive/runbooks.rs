@@ -194,7 +194,7 @@ impl Runbooks {
     /// A runbook by name.
     ///
     /// # Errors
-    /// `unknown-runbook`, `unreadable`, `store`.
+    /// `unknown-runbook`, `stored-data-unreadable`, `store`.
     pub async fn head(&self, scope: &Scope, name: &str) -> Result<RunbookHead, RunbookError> {
         let head = self.find_head(scope, name).await?;
         Ok(head.ok_or_else(|| unknown(name, None))?.0)
@@ -203,7 +203,7 @@ impl Runbooks {
     /// A version of a runbook; the active one if none is named.
     ///
     /// # Errors
-    /// `unknown-runbook`, `unreadable`, `store`.
+    /// `unknown-runbook`, `stored-data-unreadable`, `store`.
     pub async fn version(
         &self,
         scope: &Scope,
@@ -238,7 +238,7 @@ impl Runbooks {
     /// Has the data source of a runbook queried.
     ///
     /// # Errors
-    /// `unknown-runbook`, `unreadable`, `store`.
+    /// `unknown-runbook`, `stored-data-unreadable`, `store`.
     pub async fn enable_automation(&self, scope: &Scope, name: &str) -> Result<RunbookHead, RunbookError> {
         self.change_head(scope, name, |head| head.is_automation_enabled = true).await
     }
@@ -246,7 +246,7 @@ impl Runbooks {
     /// No longer has the data source of a runbook queried. Its batches go on.
     ///
     /// # Errors
-    /// `unknown-runbook`, `unreadable`, `store`.
+    /// `unknown-runbook`, `stored-data-unreadable`, `store`.
     pub async fn disable_automation(&self, scope: &Scope, name: &str) -> Result<RunbookHead, RunbookError> {
         self.change_head(scope, name, |head| head.is_automation_enabled = false).await
     }

@@ -6,4 +6,5 @@ mod facade;
 mod fencing;
 mod release;
 mod scenario;
+mod stores;
 mod world;

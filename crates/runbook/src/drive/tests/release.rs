@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use segno::store::Store;
+use segno_actions::schedule::Zones;
 use segno_testkit::faults::{Fault, FaultStore, Plan};
 
 use super::world::{World, all_succeed, small_runbook};
-use crate::drive::lease::Lease;
+use crate::drive::lease::{Holder, Lease};
 use crate::drive::place::{BatchPlace, LEASES};
-use crate::drive::{ReceiptState, inbox, lease};
+use crate::drive::{ReceiptState, RequestedAction, Runbooks, inbox, lease};
 use crate::message::Action;
 use crate::rows::BatchId;
 
@@ -23,6 +24,10 @@ const REMINDED_SEC: u64 = 65;
 async fn quiet_batch(world: &World) -> BatchId {
     world.publish(&small_runbook(&[&["one"], &["two"]])).await;
     world.create(None, &["a", "b"]).await
+}
+
+fn holder(node: &str) -> Holder {
+    Holder { node: node.to_owned(), lease: lease::LEASE }
 }
 
 fn delayed_at(number: u64) -> Plan {
@@ -58,6 +63,27 @@ fn a_request_at_any_moment_of_a_release_is_applied() {
 }
 
 #[test]
+fn a_request_whose_commit_takes_long_is_applied_whatever_happened_meanwhile() {
+    for half_seconds in 0..16 {
+        segno_testkit::run(async {
+            let world = World::new(all_succeed());
+            let batch = quiet_batch(&world).await;
+            let process = world.process(world.store.clone(), "node-1").await;
+            segno::clock::sleep(&*world.clock, Duration::from_millis(500 * half_seconds)).await;
+            // The writer reads the lease before, and its message is there 4 s later.
+            let slow = FaultStore::new(world.store.clone(), world.clock.clone(), delayed_at(1));
+            let writer = Runbooks::new(slow as Arc<dyn Store>, Arc::new(Zones::bundled()));
+            let pause = RequestedAction::new("pause", Action::PauseBatch { reason: None });
+            writer.request(&world.scope, batch, pause).await.unwrap();
+            world.pass(SOON_SEC).await;
+            let when = format!("posted after {half_seconds} half seconds");
+            assert!(world.batch(batch).await.paused_at.is_some(), "{when}");
+            drop(process);
+        });
+    }
+}
+
+#[test]
 fn a_request_is_applied_when_writer_and_holder_both_die_right_after_their_commits() {
     segno_testkit::run(async {
         let world = World::new(all_succeed());
@@ -71,7 +97,7 @@ fn a_request_is_applied_when_writer_and_holder_both_die_right_after_their_commit
         // it looks at its inbox again.
         let record = world.store.get_record(LEASES, &place.id()).await.unwrap().unwrap();
         let now_ms = world.store.now_ms().await.unwrap();
-        let lease = Lease::acquire(&*world.store, &record, "node-2", now_ms).await.unwrap().unwrap();
+        let lease = Lease::acquire(&*world.store, &record, holder("node-2"), now_ms).await.unwrap().unwrap();
         world.request(batch, "pause", Action::PauseBatch { reason: None }).await;
         lease.release(&*world.store, None).await.unwrap();
         assert!(inbox::has_messages(&*world.store, &place).await.unwrap());
@@ -92,11 +118,11 @@ fn a_lease_that_was_taken_by_another_node_fences_the_first() {
         let now_ms = world.store.now_ms().await.unwrap();
         let acquire = async |node: &str, now_ms: u64| {
             let record = world.store.get_record(LEASES, &place.id()).await.unwrap().unwrap();
-            Lease::acquire(&*world.store, &record, node, now_ms).await.unwrap()
+            Lease::acquire(&*world.store, &record, holder(node), now_ms).await.unwrap()
         };
         let mut first = acquire("node-1", now_ms).await.unwrap();
         assert!(acquire("node-2", now_ms).await.is_none(), "it is held");
-        let stale = Lease::acquire(&*world.store, &record, "node-2", now_ms).await.unwrap();
+        let stale = Lease::acquire(&*world.store, &record, holder("node-2"), now_ms).await.unwrap();
         assert!(stale.is_none(), "another was first");
         let later_ms = now_ms + segno::clock::duration_ms(lease::LEASE);
         let second = acquire("node-2", later_ms).await.unwrap();

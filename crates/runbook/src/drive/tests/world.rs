@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use segno::clock::Clock;
 use segno::store::memory::MemoryStore;
 use segno::store::{InstanceQuery, Store};
-use segno::{ActivityContext, Client, Failure, Registry, Runtime};
+use segno::{ActivityContext, Client, Failure, Registry, Runtime, RuntimeOptions};
 use segno_actions::Listed;
 use segno_actions::functions::{Functions, PoolName, Scope};
 use segno_actions::pools::{AllowList, Pool, Pools, Room, RoomCalls, Transport};
@@ -45,15 +45,50 @@ const FUNCTIONS: [&str; 9] = [
 /// How long a condition may take to come true, in virtual time.
 const PATIENCE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 
-/// How often conditions are looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// The same in real time.
+const REAL_PATIENCE: Duration = Duration::from_secs(120);
+
+/// How fast a test goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// In virtual time: a day takes a moment.
+    Virtual,
+    /// In real time, with everything as short as it can be.
+    Real,
+}
+
+impl Pace {
+    /// What a second of workers takes.
+    fn second(self) -> Duration {
+        match self {
+            Pace::Virtual => Duration::from_secs(1),
+            Pace::Real => Duration::from_millis(20),
+        }
+    }
+
+    /// How often conditions are looked at.
+    fn look_every(self) -> Duration {
+        match self {
+            Pace::Virtual => Duration::from_secs(30),
+            Pace::Real => Duration::from_millis(100),
+        }
+    }
+
+    /// After how long a node that died is replaced.
+    fn lease(self, usual: Duration) -> Duration {
+        match self {
+            Pace::Virtual => usual,
+            Pace::Real => Duration::from_secs(1),
+        }
+    }
+}
 
 /// What a worker answers.
 pub enum Reply {
     Done(Value),
     Fail(&'static str),
     /// After so many seconds.
-    Later(u64, Value),
+    Later(u32, Value),
 }
 
 /// How workers answer: by function, job and parameters.
@@ -76,7 +111,8 @@ impl Drop for Process {
 
 /// A store with its outside: what does not die with a process.
 pub struct World {
-    pub clock: Arc<VirtualClock>,
+    pub clock: Arc<dyn Clock>,
+    pub pace: Pace,
     pub store: Arc<dyn Store>,
     pub runbooks: Runbooks,
     pub scope: Scope,
@@ -90,14 +126,15 @@ impl World {
         let clock = VirtualClock::auto();
         clock.set_ms(START_MS);
         let store: Arc<dyn Store> = MemoryStore::with_clock(clock.clone());
-        World::on(store, clock, workers)
+        World::on(store, clock, Pace::Virtual, workers)
     }
 
-    pub fn on(store: Arc<dyn Store>, clock: Arc<VirtualClock>, workers: Workers) -> World {
+    pub fn on(store: Arc<dyn Store>, clock: Arc<dyn Clock>, pace: Pace, workers: Workers) -> World {
         let runbooks = Runbooks::new(store.clone(), Arc::new(Zones::bundled()));
         let scope = Scope::new("eu", "acme").unwrap();
-        let (attempts, options) = (Attempts::default(), DriverOptions::default());
-        World { clock, store, runbooks, scope, workers, attempts, options }
+        let usual = DriverOptions::default();
+        let options = DriverOptions { lease: pace.lease(usual.lease), ..usual };
+        World { clock, pace, store, runbooks, scope, workers, attempts: Attempts::default(), options }
     }
 
     /// Starts a process on a store, which may be one with faults.
@@ -108,17 +145,24 @@ impl World {
             .registry(registry)
             .clock(self.clock.clone())
             .ids(SeededIds::shared(1))
-            .options(segno::RuntimeOptions {
-                publish_names_every: None,
-                node_id: Some(node.to_owned()),
-                ..Default::default()
-            })
+            .options(self.runtime_options(node))
             .start()
             .await
             .unwrap();
         let driver = Driver::new(self.services(store, functions), node);
         let driver = tokio::spawn(driver.run(std::future::pending()));
         Process { _runtime: runtime, driver }
+    }
+
+    fn runtime_options(&self, node: &str) -> RuntimeOptions {
+        let usual = RuntimeOptions::default();
+        RuntimeOptions {
+            publish_names_every: None,
+            node_id: Some(node.to_owned()),
+            orchestrator_lock_timeout: self.pace.lease(usual.orchestrator_lock_timeout),
+            worker_lock_timeout: self.pace.lease(usual.worker_lock_timeout),
+            ..usual
+        }
     }
 
     pub fn services(&self, store: Arc<dyn Store>, functions: Functions) -> Services {
@@ -139,6 +183,7 @@ impl World {
         for name in FUNCTIONS {
             let (workers, attempts, clock) =
                 (self.workers.clone(), self.attempts.clone(), self.clock.clone());
+            let second = self.pace.second();
             builder = builder.rust(name, move |ctx: ActivityContext, input: Value| {
                 let job = ctx.instance_id().rsplit(':').next().unwrap_or_default().to_owned();
                 *attempts.lock().unwrap().entry(job.clone()).or_default() += 1;
@@ -148,7 +193,7 @@ impl World {
                         Reply::Done(value) => Ok(value),
                         Reply::Fail(message) => Err(Failure::application(message).non_retryable()),
                         Reply::Later(seconds, value) => {
-                            segno::clock::sleep(&*clock, Duration::from_secs(seconds)).await;
+                            segno::clock::sleep(&*clock, second * seconds).await;
                             Ok(value)
                         }
                     }
@@ -230,10 +275,14 @@ impl World {
 
     /// Waits until something is true, but not for ever.
     pub async fn until(&self, what: &str, condition: impl AsyncFn() -> bool) {
-        let deadline_ms = segno::clock::deadline_ms(&*self.clock, PATIENCE);
+        let patience = match self.pace {
+            Pace::Virtual => PATIENCE,
+            Pace::Real => REAL_PATIENCE,
+        };
+        let deadline_ms = segno::clock::deadline_ms(&*self.clock, patience);
         while !condition().await {
             assert!(self.clock.now_ms() < deadline_ms, "{what} did not happen");
-            segno::clock::sleep(&*self.clock, LOOK_EVERY).await;
+            segno::clock::sleep(&*self.clock, self.pace.look_every()).await;
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use futures_util::stream::{self, StreamExt as _};
 use segno::clock::SystemClock;
 use segno::store::Store;
 use segno_stores::StoreUrl;
@@ -17,6 +18,9 @@ use super::world::{Pace, World};
 
 /// Crashes in a test of the gate.
 const CRASHES: u64 = 6;
+
+/// Runs at the same time.
+const RUNS_AT_ONCE: usize = 6;
 
 /// An empty store, and its directory.
 async fn empty_store() -> (Arc<dyn Store>, Option<TempDir>) {
@@ -63,10 +67,14 @@ async fn a_process_that_dies_loses_nothing_on_the_store_of_this_run() {
     let crashes: u64 = crashes.unwrap_or(CRASHES);
     let (expected, commits) = run(None).await;
     assert!(commits > 50, "{commits}");
-    for number in 1..=crashes {
+    let runs = stream::iter(1..=crashes).map(|number| async move {
         let fault = if number % 2 == 0 { Fault::CrashBefore } else { Fault::CrashAfter };
         let at = (commits * number).div_ceil(crashes + 1).max(1);
-        let (outcome, _) = run(Some((at, fault))).await;
+        (at, fault, run(Some((at, fault))).await.0)
+    });
+    // Most of a run is waiting, so several go on at once.
+    let mut runs = std::pin::pin!(runs.buffer_unordered(RUNS_AT_ONCE));
+    while let Some((at, fault, outcome)) = runs.next().await {
         outcome.check(&expected, &format!("{fault:?} at commit {at} of about {commits}"));
     }
 }

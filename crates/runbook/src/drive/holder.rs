@@ -171,6 +171,10 @@ impl Held {
             if is_quiet && !self.has_open_calls() {
                 return self.release().await;
             }
+            if is_quiet {
+                // A batch that only waits for its calls needs no memory for their rows.
+                self.rows.forget_unchanged();
+            }
             wait = self.next_wait(now_ms);
             if progress == Progress::Stuck {
                 tracing::error!(batch = %self.place.id(), "due rows of a batch do not change; this is a defect");
@@ -227,12 +231,13 @@ impl Held {
     }
 
     /// How long to wait for messages: until the lease has to be renewed, a row is due, or the batch has been
-    /// quiet for long enough.
+    /// quiet for long enough to be released, or its rows to be forgotten.
     fn next_wait(&self, now_ms: u64) -> Duration {
         let due_ms = self.wakeups.next_ms(&self.rows);
         let to_due = Duration::from_millis(due_ms.saturating_sub(now_ms));
-        let to_release = if self.has_open_calls() { Duration::MAX } else { KEEP_QUIET };
-        let wait = self.lease.time_to_renewal(now_ms).min(to_due).min(to_release);
+        let is_at_rest = self.has_open_calls() && self.rows.loaded() == 0;
+        let to_quiet = if is_at_rest { Duration::MAX } else { KEEP_QUIET };
+        let wait = self.lease.time_to_renewal(now_ms).min(to_due).min(to_quiet);
         wait.max(Duration::from_millis(1))
     }
 

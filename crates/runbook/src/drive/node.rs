@@ -15,7 +15,7 @@ use super::holder::{Held, Services};
 use super::inbox::request_id;
 use super::lease;
 use super::place::{BatchPlace, INBOX, LEASES, RECEIPTS};
-use super::receipt::{REMIND_AFTER, Receipt};
+use super::receipt::{KEEP_ANSWERED, REMIND_AFTER, Receipt};
 
 /// Most batches that a node holds at once. A batch is held while calls of it are open.
 const MAX_HELD: usize = 4_096;
@@ -167,7 +167,8 @@ impl Driver {
             id: record.id,
             expect,
             due_at_ms,
-            time_to_live: None,
+            // One whose message is gone has nothing to wait for.
+            time_to_live: due_at_ms.is_none().then_some(KEEP_ANSWERED),
             body: record.body,
         };
         store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await.map(drop)

@@ -20,7 +20,7 @@ use crate::step::{IgnoredReason, Verdict};
 pub(super) const REMIND_AFTER: Duration = Duration::from_secs(60);
 
 /// How long the receipt of an answered request is kept.
-const KEEP_ANSWERED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+pub(super) const KEEP_ANSWERED: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// What became of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

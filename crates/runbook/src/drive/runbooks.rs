@@ -42,6 +42,18 @@ pub struct PublishOptions {
     pub by: Option<String>,
 }
 
+/// Something stored, with the version of its record.
+struct Stored<T> {
+    value: T,
+    version: u64,
+}
+
+/// What a new version replaces.
+struct Before {
+    head: Option<Stored<RunbookHead>>,
+    active: Option<Stored<RunbookRow>>,
+}
+
 /// A version that was published.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Published {
@@ -79,14 +91,9 @@ impl Runbooks {
         let (definition, warnings) = (parsed.definition, parsed.warnings);
         let mut id = None;
         loop {
-            let head = self.find_head(scope, &definition.name).await?;
-            let active = match &head {
-                Some((head, _)) => Some(self.find_version(scope, &head.name, head.active_version).await?),
-                None => None,
-            };
-            if let Some((row, _)) = &active
-                && is_same(row, &yaml_content, &options)
-            {
+            let before = self.find_before(scope, &definition.name).await?;
+            let active = before.active.as_ref().map(|active| &active.value);
+            if let Some(row) = active.filter(|row| is_same(row, &yaml_content, &options)) {
                 return Ok(Published { row: row.clone(), is_new: false, warnings });
             }
             let id = match id {
@@ -96,7 +103,7 @@ impl Runbooks {
                 }
             };
             let now = timestamp(self.store.now_ms().await?);
-            let version = active.as_ref().map_or(1, |(row, _)| row.version.saturating_add(1));
+            let version = active.map_or(1, |row| row.version.saturating_add(1));
             let row = RunbookRow {
                 id,
                 name: definition.name.clone(),
@@ -110,7 +117,7 @@ impl Runbooks {
                 created_at: now,
                 created_by: options.by.clone(),
             };
-            if let Some(head) = self.activate(scope, &definition, &row, (head, active)).await? {
+            if let Some(head) = self.activate(scope, &definition, &row, before).await? {
                 self.tell_batches(scope, &head).await?;
                 return Ok(Published { row, is_new: true, warnings });
             }
@@ -123,12 +130,10 @@ impl Runbooks {
         scope: &Scope,
         definition: &Definition,
         row: &RunbookRow,
-        (head, active): (Option<(RunbookHead, u64)>, Option<(RunbookRow, u64)>),
+        before: Before,
     ) -> Result<Option<RunbookHead>, RunbookError> {
-        let (head, expect) = match head {
-            Some((head, version)) => (Some(head), Expect::Version(version)),
-            None => (None, Expect::Absent),
-        };
+        let expect = before.head.as_ref().map_or(Expect::Absent, |head| Expect::Version(head.version));
+        let head = before.head.map(|head| head.value);
         let head = RunbookHead {
             name: row.name.clone(),
             description: definition.description.clone(),
@@ -142,9 +147,9 @@ impl Runbooks {
             updated_at: row.created_at,
         };
         let mut writes = vec![row.write(scope, Expect::Absent), head.write(scope, expect)];
-        if let Some((mut before, version)) = active {
-            before.is_active = false;
-            writes.push(before.write(scope, Expect::Version(version)));
+        if let Some(Stored { value: mut row, version }) = before.active {
+            row.is_active = false;
+            writes.push(row.write(scope, Expect::Version(version)));
         }
         Ok(self.commit(writes).await?.then_some(head))
     }
@@ -197,7 +202,7 @@ impl Runbooks {
     /// `unknown-runbook`, `stored-data-unreadable`, `store`.
     pub async fn head(&self, scope: &Scope, name: &str) -> Result<RunbookHead, RunbookError> {
         let head = self.find_head(scope, name).await?;
-        Ok(head.ok_or_else(|| unknown(name, None))?.0)
+        Ok(head.ok_or_else(|| unknown(name, None))?.value)
     }
 
     /// A version of a runbook; the active one if none is named.
@@ -214,7 +219,7 @@ impl Runbooks {
             Some(version) => version,
             None => self.head(scope, name).await?.active_version,
         };
-        Ok(self.find_version(scope, name, version).await?.0)
+        Ok(self.find_version(scope, name, version).await?.value)
     }
 
     /// Versions of a runbook after a version, oldest first.
@@ -258,9 +263,8 @@ impl Runbooks {
         change: impl Fn(&mut RunbookHead),
     ) -> Result<RunbookHead, RunbookError> {
         loop {
-            let Some((before, version)) = self.find_head(scope, name).await? else {
-                return Err(unknown(name, None));
-            };
+            let found = self.find_head(scope, name).await?.ok_or_else(|| unknown(name, None))?;
+            let Stored { value: before, version } = found;
             let mut head = before.clone();
             change(&mut head);
             if head == before {
@@ -273,12 +277,26 @@ impl Runbooks {
         }
     }
 
-    async fn find_head(&self, scope: &Scope, name: &str) -> Result<Option<(RunbookHead, u64)>, RunbookError> {
+    /// The active version of a runbook, if it was published before.
+    async fn find_before(&self, scope: &Scope, name: &str) -> Result<Before, RunbookError> {
+        let head = self.find_head(scope, name).await?;
+        let active = match &head {
+            Some(head) => Some(self.find_version(scope, name, head.value.active_version).await?),
+            None => None,
+        };
+        Ok(Before { head, active })
+    }
+
+    async fn find_head(
+        &self,
+        scope: &Scope,
+        name: &str,
+    ) -> Result<Option<Stored<RunbookHead>>, RunbookError> {
         let Some(record) = self.store.get_record(HEADS, &head_id(scope, name)).await? else {
             return Ok(None);
         };
         let head = RunbookHead::read(&record).map_err(|error| unreadable(HEADS, &record, &error))?;
-        Ok(Some((head, record.version)))
+        Ok(Some(Stored { value: head, version: record.version }))
     }
 
     async fn find_version(
@@ -286,11 +304,11 @@ impl Runbooks {
         scope: &Scope,
         name: &str,
         version: u32,
-    ) -> Result<(RunbookRow, u64), RunbookError> {
+    ) -> Result<Stored<RunbookRow>, RunbookError> {
         let record = self.store.get_record(RUNBOOKS, &version_id(scope, name, version)).await?;
         let record = record.ok_or_else(|| unknown(name, Some(version)))?;
         let row = RunbookRow::read(&record).map_err(|error| unreadable(RUNBOOKS, &record, &error))?;
-        Ok((row, record.version))
+        Ok(Stored { value: row, version: record.version })
     }
 
     /// Commits writes. Returns whether all expectations held.

@@ -316,8 +316,8 @@ impl World {
 }
 
 fn pools(store: Arc<dyn Store>) -> Pools {
-    let here = Pool { transport: Transport::Local, ..Pool::new(AllowList::new(&["*"]).unwrap()) };
-    let queue = Pool::new(AllowList::new(&["*"]).unwrap());
+    let here = Pool { transport: Transport::Local, ..Pool::new(AllowList::new(["*"]).unwrap()) };
+    let queue = Pool::new(AllowList::new(["*"]).unwrap());
     let name = |text: &str| PoolName::new(text).unwrap();
     Pools::new(store, BTreeMap::from([(name("here"), here), (name("remote"), queue)])).unwrap()
 }

@@ -22,7 +22,7 @@ init:
      output_params: {BatchRef: Id}, poll: {interval: 30s, timeout: 10m}}
 phases:
   - name: prepare
-    offset: T-30m
+    offset: T-14m
     steps:
       - {name: create, worker_id: here, function: New-User, params: {Key: "{{Key}}", Ref: "{{BatchRef}}"},
          output_params: {UserId: Id}, on_failure: undo}
@@ -95,7 +95,7 @@ fn runbook(pace: Pace) -> String {
         Pace::Virtual => EVERYTHING.to_owned(),
         Pace::Real => ["10s", "30s", "2m"]
             .iter()
-            .fold(EVERYTHING.replace("T-30m", "T-0"), |text, time| text.replace(time, "1s")),
+            .fold(EVERYTHING.replace("T-14m", "T-0"), |text, time| text.replace(time, "1s")),
     }
 }
 
@@ -103,7 +103,7 @@ fn runbook(pace: Pace) -> String {
 pub async fn play(world: &World) -> BatchId {
     world.publish(&runbook(world.pace)).await;
     let start = match world.pace {
-        Pace::Virtual => world.now() + SignedDuration::from_mins(40),
+        Pace::Virtual => world.now() + SignedDuration::from_mins(15),
         Pace::Real => world.now(),
     };
     let batch = world.create(Some(start), &["a", "b", "c", "d"]).await;
@@ -127,7 +127,7 @@ pub async fn play(world: &World) -> BatchId {
     if world.pace == Pace::Virtual {
         // Nothing of the next phase begins while the batch is paused.
         pause(world, batch).await;
-        let past = start + SignedDuration::from_mins(5);
+        let past = start + SignedDuration::from_mins(1);
         world.until("the due time of cutover", async || world.now() > past).await;
         assert_eq!(world.phase(batch, "cutover").await.step_counts.succeeded, 0);
         world.request(batch, "resume", Action::ResumeBatch).await;
@@ -148,7 +148,7 @@ async fn pause(world: &World, batch: BatchId) {
 
 /// A second batch, which is cancelled while its calls run.
 pub async fn play_cancelled(world: &World) -> BatchId {
-    let start = world.now() + SignedDuration::from_mins(30);
+    let start = world.now() + SignedDuration::from_mins(14);
     let batch = world.create(Some(start), &["d", "f"]).await;
     let polls = async || {
         let step = world.step(batch, "d", "sync").await;

@@ -103,6 +103,13 @@ pub struct Process {
     driver: JoinHandle<()>,
 }
 
+impl Process {
+    /// Kills the driver. Functions go on.
+    pub fn kill_driver(&mut self) {
+        self.driver.abort();
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         self.driver.abort();
@@ -315,7 +322,7 @@ impl World {
     }
 }
 
-fn pools(store: Arc<dyn Store>) -> Pools {
+pub fn pools(store: Arc<dyn Store>) -> Pools {
     let here = Pool { transport: Transport::Local, ..Pool::new(AllowList::new(["*"]).unwrap()) };
     let queue = Pool::new(AllowList::new(["*"]).unwrap());
     let name = |text: &str| PoolName::new(text).unwrap();

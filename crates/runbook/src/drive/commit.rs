@@ -13,7 +13,6 @@ use super::published::BatchSummary;
 use super::wakeups::due_ms;
 use crate::message::{CallReport, CallSeen, Message, Outcome, WorkReference};
 use crate::rows::{Row, RowKey};
-use crate::step::limits::ROWS_PER_PART;
 use crate::step::{Dispatch, Effect, LookAfter};
 
 /// Calls that are prepared or looked after at the same time.
@@ -131,7 +130,8 @@ impl Held {
         if bytes > COMMIT_BYTES {
             self.rows_per_part = (self.rows_per_part / 2).max(MIN_ROWS_PER_PART);
         } else if bytes < COMMIT_BYTES / 4 {
-            self.rows_per_part = (self.rows_per_part * 2).min(ROWS_PER_PART);
+            let most = self.services.options.rows_per_part;
+            self.rows_per_part = self.rows_per_part.saturating_mul(2).min(most);
         }
     }
 

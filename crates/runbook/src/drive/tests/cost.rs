@@ -2,9 +2,10 @@
 //! --nocapture`.
 
 use segno::clock::{Clock as _, SystemClock};
+use segno_testkit::faults::{self, FaultStore};
 
 use super::world::{World, all_succeed, entry, small_runbook};
-use crate::drive::NewBatch;
+use crate::drive::{Driver, NewBatch};
 use crate::rows::BatchStatus;
 
 /// Steps of a member: three phases of four.
@@ -40,6 +41,30 @@ fn ns_per_step(members: usize) -> u64 {
         );
         (ended_ns - created_ns) / steps
     })
+}
+
+#[test]
+fn results_are_committed_in_parts_and_not_one_by_one() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        let mut process = world.process(world.store.clone(), "node-1").await;
+        process.kill_driver();
+        // A driver whose commits are counted, beside functions whose commits are not.
+        let counted = FaultStore::new(world.store.clone(), world.clock.clone(), faults::no_faults());
+        let services = world.services(counted.clone(), world.functions(world.store.clone()));
+        let driver = tokio::spawn(Driver::new(services, "node-1").run(std::future::pending()));
+        world.publish(&small_runbook(&[&["one", "two"]])).await;
+        let keys: Vec<String> = (0..400).map(|number| format!("m{number}")).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let batch = world.create(Some(world.now()), &keys).await;
+        assert_eq!(world.until_ended(batch).await.status, BatchStatus::Completed);
+        assert_eq!(world.instances().await.len(), 800);
+        let commits = counted.commits();
+        assert!(commits < 200, "{commits} commits for 800 results");
+        println!("{commits} commits for 800 results");
+        driver.abort();
+        drop(process);
+    });
 }
 
 #[test]

@@ -125,6 +125,31 @@ fn a_manual_batch_is_advanced_phase_by_phase_and_requests_have_receipts() {
 }
 
 #[test]
+fn a_large_batch_advances_by_cursors_and_takes_requests_meanwhile() {
+    segno_testkit::run(async {
+        let mut world = World::new(all_succeed());
+        // Many small parts, and members in two blocks of ids.
+        world.options.rows_per_part = 64;
+        let process = world.process(world.store.clone(), "node-1").await;
+        world.publish(&small_runbook(&[&["one"]])).await;
+        let keys: Vec<String> = (0..1_100).map(|number| format!("m{number}")).collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let batch = world.create(Some(world.now()), &keys).await;
+        let late = world.runbooks.put_members(&world.scope, batch, vec![entry("late")], ("join", None)).await;
+        assert_eq!(late.unwrap().len(), 1);
+        let row = world.until_ended(batch).await;
+        assert_eq!((row.status, row.members), (BatchStatus::Completed, 1_101));
+        assert!(row.parts > 2 * 1_100 / 64, "{} parts", row.parts);
+        let phase = world.phase(batch, "phase0").await;
+        assert_eq!((phase.members_succeeded, phase.step_counts.succeeded), (1_101, 1_101));
+        assert_eq!(world.steps(batch).await.len(), 1_101);
+        assert_eq!(world.instances().await.len(), 1_101);
+        assert!(world.attempts.lock().unwrap().values().all(|count| *count == 1));
+        drop(process);
+    });
+}
+
+#[test]
 fn requests_are_applied_in_the_order_in_which_they_were_posted() {
     segno_testkit::run(async {
         let world = World::new(all_succeed());

@@ -86,8 +86,8 @@ struct Creation {
 }
 
 impl Runbooks {
-    /// Creates a batch. It begins once all its members are stored. Creating it again under the same key goes
-    /// on where the first attempt ended.
+    /// Creates a batch. It begins once all its members are stored. Creating it again under the same
+    /// key goes on where the first attempt ended.
     ///
     /// # Errors
     /// `unknown-runbook`, `invalid-batch`, `idempotency-mismatch`, `stored-data-unreadable`, `store`.
@@ -112,7 +112,8 @@ impl Runbooks {
         Ok(batch_id)
     }
 
-    /// Adds members to a batch, updates the data of those that exist, and takes back those that had left.
+    /// Adds members to a batch, updates the data of those that exist, and takes back those that had
+    /// left.
     ///
     /// # Errors
     /// `unknown-batch`, `invalid-batch`, `idempotency-mismatch`, `store`.
@@ -229,8 +230,8 @@ struct Creator<'a> {
 }
 
 impl Creator<'_> {
-    /// Commits the batch with its phases, init steps and first messages. Returns the batch of an earlier
-    /// attempt under the same key.
+    /// Commits the batch with its phases, init steps and first messages. Returns the batch of an
+    /// earlier attempt under the same key.
     async fn create(&self, messages: &[Request]) -> Result<BatchId, RunbookError> {
         let store = &*self.runbooks.store;
         let digest = self.digest();
@@ -257,7 +258,8 @@ impl Creator<'_> {
         if self.runbooks.commit(writes).await? {
             return Ok(batch_id);
         }
-        // Another caller with the same key was first: nothing else can conflict, because the id is fresh.
+        // Another caller with the same key was first: nothing else can conflict, because the id is
+        // fresh.
         let problem = || RunbookError::invalid("key", "is used by another request at this moment; try again");
         self.find_earlier(&digest).await?.ok_or_else(problem)
     }

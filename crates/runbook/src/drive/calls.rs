@@ -14,7 +14,8 @@ use crate::step::{CancelJob, Dispatch, LookAfter};
 pub(super) enum Sending {
     /// Its start is part of the commit.
     Added,
-    /// It cannot be sent now: its pool is unknown or paused. It is sent when its call is looked after.
+    /// It cannot be sent now: its pool is unknown or paused. It is sent when its call is looked
+    /// after.
     Later,
     /// It can never be sent, and the step fails with this message.
     Refused(String),
@@ -66,7 +67,8 @@ impl Calls {
             CallState::Leased { .. } => CallSeen::Leased,
             CallState::Waiting => CallSeen::Waiting,
             CallState::Ended(ended) => CallSeen::Ended { outcome: settler::outcome(&ended) },
-            // A pool that no worker has announced yet may still be announced, until the dispatch time-out.
+            // A pool that no worker has announced yet may still be announced, until the dispatch
+            // time-out.
             CallState::Missing if !self.has_pool(scope, &job.worker_id).await? => CallSeen::Waiting,
             CallState::Missing => CallSeen::Missing,
         })

@@ -1,4 +1,5 @@
-//! The commit of a part: rows, consumed messages, started and cancelled calls, under the lease, all or nothing.
+//! The commit of a part: rows, consumed messages, started and cancelled calls, under the lease, all
+//! or nothing.
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use segno::store::{Expect, RecordBatch, RecordWrite};
@@ -21,7 +22,8 @@ const CALLS_AT_ONCE: usize = 64;
 /// Rows that stay in memory between parts; with more, all are read again when they are needed.
 const KEPT_ROWS: usize = 20_000;
 
-/// A commit of more bytes makes the next parts of cursor work smaller, one of far fewer makes them larger.
+/// A commit of more bytes makes the next parts of cursor work smaller, one of far fewer makes them
+/// larger.
 const COMMIT_BYTES: usize = 4 * 1024 * 1024;
 
 /// Least rows that a part of cursor work reads.
@@ -65,7 +67,8 @@ impl Held {
         Ok(Progress::Made)
     }
 
-    /// Adds the starts and cancellations of calls, in the order of the effects. Returns the other effects.
+    /// Adds the starts and cancellations of calls, in the order of the effects. Returns the other
+    /// effects.
     async fn add_calls(
         &mut self,
         effects: Vec<Effect>,
@@ -95,8 +98,8 @@ impl Held {
             commit.worker_items.extend(own.worker_items);
             match prepared {
                 Prepared::Job(job, Sending::Refused(message)) => {
-                    // The step fails in the next part. Should this node die before, the call is missing
-                    // when it is looked after, and is refused again.
+                    // The step fails in the next part. Should this node die before, the call is
+                    // missing when it is looked after, and is refused again.
                     let seen = CallSeen::Ended { outcome: Outcome::failed(message) };
                     self.own.push_back(report(job.job_id, seen)?);
                 }
@@ -135,7 +138,8 @@ impl Held {
         }
     }
 
-    /// What needs no commit: reports about calls become inputs of the next part, announcements go out.
+    /// What needs no commit: reports about calls become inputs of the next part, announcements go
+    /// out.
     async fn after_commit(&mut self, effects: Vec<Effect>) -> Result<(), DriveError> {
         let mut looks = Vec::new();
         for effect in effects {

@@ -7,7 +7,8 @@ use segno_actions::functions::Scope;
 
 use super::place::COUNTERS;
 
-/// Reserves ids of a table. They are higher than all that were reserved before; what is not used leaves a gap.
+/// Reserves ids of a table. They are higher than all that were reserved before; what is not used
+/// leaves a gap.
 ///
 /// # Errors
 /// Those of the store.

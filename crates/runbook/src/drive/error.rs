@@ -7,8 +7,8 @@ use crate::members::InvalidMembers;
 use crate::rows::{BatchId, Want};
 use crate::yaml::InvalidRunbook;
 
-/// Why a batch could not be driven further. Nothing is lost: the lease expires, and the batch is looked after
-/// again.
+/// Why a batch could not be driven further. Nothing is lost: the lease expires, and the batch is
+/// looked after again.
 #[derive(Debug, thiserror::Error)]
 pub enum DriveError {
     /// The store refused or did not answer.

@@ -1,5 +1,5 @@
-//! A batch that this node holds: takes waiting messages and due rows in parts until nothing is left to do,
-//! waits for the next, and releases the batch when it is quiet.
+//! A batch that this node holds: takes waiting messages and due rows in parts until nothing is left
+//! to do, waits for the next, and releases the batch when it is quiet.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -195,8 +195,8 @@ impl Held {
         loader.load(&mut self.rows, &mut self.known, &self.runbook, wants).await
     }
 
-    /// Tells the batch of a newer version of its runbook. Publishing tells it too; this finds what a
-    /// publisher that died, or that came at the same time as the creation, has left undone.
+    /// Tells the batch of a newer version of its runbook. Publishing tells it too; this finds what
+    /// a publisher that died, or that came at the same time as the creation, has left undone.
     async fn check_version(&mut self) -> Result<(), DriveError> {
         let Some(batch) = self.rows.batch().filter(|batch| !batch.status.is_terminal()) else {
             return Ok(());
@@ -230,8 +230,8 @@ impl Held {
             || batch.member_counts.leaving > 0
     }
 
-    /// How long to wait for messages: until the lease has to be renewed, a row is due, or the batch has been
-    /// quiet for long enough to be released, or its rows to be forgotten.
+    /// How long to wait for messages: until the lease has to be renewed, a row is due, or the batch
+    /// has been quiet for long enough to be released, or its rows to be forgotten.
     fn next_wait(&self, now_ms: u64) -> Duration {
         let due_ms = self.wakeups.next_ms(&self.rows);
         let to_due = Duration::from_millis(due_ms.saturating_sub(now_ms));
@@ -241,8 +241,8 @@ impl Held {
         wait.max(Duration::from_millis(1))
     }
 
-    /// Releases the batch until its next wake-up. A message that was written while the batch was still held is
-    /// found by looking again.
+    /// Releases the batch until its next wake-up. A message that was written while the batch was
+    /// still held is found by looking again.
     async fn release(self) -> Result<(), DriveError> {
         let store = Arc::clone(&self.services.store);
         let due_at_ms = self.wakeups.exact_ms(&*store, &self.place, &self.rows).await?;

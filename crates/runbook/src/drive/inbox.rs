@@ -1,8 +1,8 @@
 //! The inbox of a batch: one record for each message, so that writers never contend.
 //!
-//! Ids are `{batch}/{source}-{key}`. The key follows from the message, so a message that is sent twice waits
-//! once. Due times give the order: requests come first, in the order in which they were posted, then results
-//! in the order in which calls ended.
+//! Ids are `{batch}/{source}-{key}`. The key follows from the message, so a message that is sent
+//! twice waits once. Due times give the order: requests come first, in the order in which they were
+//! posted, then results in the order in which calls ended.
 
 use std::time::Duration;
 
@@ -25,8 +25,8 @@ const MAX_PLAIN_KEY_BYTES: usize = 200;
 /// Requests are due by so much earlier than they were posted, so that they precede all results.
 const REQUESTS_FIRST_MS: u64 = 1_500_000_000_000;
 
-/// Results are due by so much earlier than their calls ended: a node whose clock is ahead of the store's does
-/// not delay its results.
+/// Results are due by so much earlier than their calls ended: a node whose clock is ahead of the
+/// store's does not delay its results.
 const CLOCK_SKEW: Duration = Duration::from_secs(60 * 60);
 
 /// Results of calls that no batch waits for are deleted after this time.

@@ -1,8 +1,8 @@
-//! Which node holds a batch. The version of the lease record is the fencing token: every commit of a holder
-//! expects it, so a node that has lost the batch cannot change its rows.
+//! Which node holds a batch. The version of the lease record is the fencing token: every commit of
+//! a holder expects it, so a node that has lost the batch cannot change its rows.
 //!
-//! The record is due when the batch has to be looked after: at the end of the lease while it is held, at the
-//! earliest wake-up of its rows while it is free.
+//! The record is due when the batch has to be looked after: at the end of the lease while it is
+//! held, at the earliest wake-up of its rows while it is free.
 
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::error::DriveError;
 use super::place::{BatchPlace, LEASES};
 
-/// How long a holder that commits nothing keeps its batch, unless the driver sets another time. A lease is
-/// renewed when half of it is over.
+/// How long a holder that commits nothing keeps its batch, unless the driver sets another time. A
+/// lease is renewed when half of it is over.
 pub(super) const LEASE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -67,7 +67,8 @@ impl Lease {
         }
     }
 
-    /// The write that keeps the batch, for a commit of its rows. It fails if another node has taken the batch.
+    /// The write that keeps the batch, for a commit of its rows. It fails if another node has taken
+    /// the batch.
     pub(super) fn renewal(&self, now_ms: u64) -> RecordWrite {
         let until_ms = now_ms.saturating_add(duration_ms(self.holder.lease));
         let body = Body { node: Some(self.holder.node.clone()), until_ms: Some(until_ms) };
@@ -129,7 +130,8 @@ pub(super) async fn look(store: &dyn Store, place: &BatchPlace, now_ms: u64) -> 
 pub(super) async fn wake(store: &dyn Store, place: &BatchPlace, now_ms: u64) -> Result<(), ProviderError> {
     let Look::Wake(write) = look(store, place, now_ms).await? else { return Ok(()) };
     match commit(store, write).await {
-        // Another has changed the lease: a node took the batch and reads its inbox, or a writer woke it.
+        // Another has changed the lease: a node took the batch and reads its inbox, or a writer
+        // woke it.
         Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
         other => other.map(drop),
     }

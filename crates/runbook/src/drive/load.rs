@@ -136,7 +136,8 @@ impl Loader<'_> {
     }
 }
 
-/// Reads single rows with neighbouring ids as ranges: a thousand results of one phase are a few reads.
+/// Reads single rows with neighbouring ids as ranges: a thousand results of one phase are a few
+/// reads.
 fn together(mut wants: Vec<Want>) -> Vec<Want> {
     wants.sort_unstable();
     wants.dedup();

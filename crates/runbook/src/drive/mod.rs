@@ -1,8 +1,8 @@
-//! Driving batches: fetch waiting messages and due rows, decide by the pure [`step`](crate::step::step),
-//! commit rows and calls together.
+//! Driving batches: fetch waiting messages and due rows, decide by the pure
+//! [`step`](crate::step::step), commit rows and calls together.
 //!
-//! One node at a time holds a batch by a lease whose version is the fencing token. Messages of a batch wait
-//! as records of their own, so writers never contend with the holder.
+//! One node at a time holds a batch by a lease whose version is the fencing token. Messages of a
+//! batch wait as records of their own, so writers never contend with the holder.
 //!
 //! | file | what |
 //! |---|---|
@@ -18,9 +18,10 @@
 //! | `calls.rs`, `announcer.rs` | where jobs and events go |
 //! | `error.rs` | errors |
 //!
-//! **Invariants.** Only the holder of a batch writes its rows, each commit on condition of the lease's
-//! version. A message that is no result has a receipt that is due until the message was consumed. Results have no
-//! receipt: a batch with open calls is held, or its lease expires and is due.
+//! **Invariants.** Only the holder of a batch writes its rows, each commit on condition of the
+//! lease's version. A message that is no result has a receipt that is due until the message was
+//! consumed. Results have no receipt: a batch with open calls is held, or its lease expires and is
+//! due.
 
 mod announcer;
 mod batches;

@@ -1,4 +1,5 @@
-//! The batches of a node: waits for batches that have to be looked after, and drives those that it can get.
+//! The batches of a node: waits for batches that have to be looked after, and drives those that it
+//! can get.
 
 use std::collections::HashSet;
 use std::future::Future;
@@ -48,8 +49,8 @@ impl Driver {
         Driver { services: Arc::new(services), node: node.into(), held: Arc::default() }
     }
 
-    /// Drives batches until told to stop, and then hands them over. Stopping at any moment is safe: what was
-    /// not committed was not done.
+    /// Drives batches until told to stop, and then hands them over. Stopping at any moment is safe:
+    /// what was not committed was not done.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let stopping = watch::Sender::new(false);
         let mut batches = JoinSet::new();
@@ -91,7 +92,8 @@ impl Driver {
         self.services.store.due_records(request).await
     }
 
-    /// Drives the batch of a due lease record, unless this node is at it. Returns whether it is new.
+    /// Drives the batch of a due lease record, unless this node is at it. Returns whether it is
+    /// new.
     fn take(&self, record: &Record, batches: &mut JoinSet<()>, stopping: &watch::Sender<bool>) -> bool {
         let Some(place) = BatchPlace::of_lease(&record.id) else { return false };
         {

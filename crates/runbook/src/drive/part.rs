@@ -1,4 +1,5 @@
-//! One part of a batch's work: waiting messages and due rows are folded by [`step`] and committed at once.
+//! One part of a batch's work: waiting messages and due rows are folded by [`step`] and committed
+//! at once.
 
 use segno::store::RecordBatch;
 
@@ -11,13 +12,15 @@ use crate::message::{Action, Message, Request};
 use crate::step::limits::ROWS_PER_PART;
 use crate::step::{Effect, Effects, Input, Verdict, next_part, step, wants};
 
-/// Most rows that the messages of a part may touch, as an estimate, unless the first alone touches more.
+/// Most rows that the messages of a part may touch, as an estimate, unless the first alone touches
+/// more.
 const MESSAGE_ROWS_PER_PART: usize = 2 * ROWS_PER_PART as usize;
 
 /// Rows that a result touches: its step, its member, and the next step.
 const ROWS_OF_RESULT: usize = 3;
 
-/// How often rows may be loaded for one input. Each time brings what the time before showed to be needed.
+/// How often rows may be loaded for one input. Each time brings what the time before showed to be
+/// needed.
 const MAX_LOADS: usize = 1_000;
 
 /// How often rows are loaded for all inputs of a part together.
@@ -97,7 +100,8 @@ impl Held {
         self.commit(part, now_ms).await
     }
 
-    /// The inputs of a part: messages, what this holder found out itself, due rows, and cursor work.
+    /// The inputs of a part: messages, what this holder found out itself, due rows, and cursor
+    /// work.
     async fn gather(
         &mut self,
         messages: Vec<Waiting>,
@@ -115,8 +119,8 @@ impl Held {
         Ok(sources)
     }
 
-    /// As many messages as fit into a part. Messages that cannot be read are deleted with a warning: they would
-    /// block the inbox for good.
+    /// As many messages as fit into a part. Messages that cannot be read are deleted with a
+    /// warning: they would block the inbox for good.
     fn of_messages(&self, messages: Vec<Waiting>, part: &mut Part) -> Vec<Source> {
         let rows_of_member = 1 + self.rows.phases().map(|phase| phase.steps as usize).sum::<usize>();
         let mut sources = Vec::with_capacity(messages.len());
@@ -183,7 +187,8 @@ impl Held {
         Err(DriveError::StillMissing(last))
     }
 
-    /// Takes note of an input that was applied: its record goes, and its receipt tells what became of it.
+    /// Takes note of an input that was applied: its record goes, and its receipt tells what became
+    /// of it.
     fn take(&mut self, source: Source, effects: Effects, now_ms: u64, part: &mut Part) {
         let Source { input, record } = source;
         let batch = self.place.id();
@@ -210,8 +215,8 @@ impl Held {
         part.effects(effects);
     }
 
-    /// Inputs that this part had no room for. Messages and due rows are stored; what this holder found out
-    /// itself is kept.
+    /// Inputs that this part had no room for. Messages and due rows are stored; what this holder
+    /// found out itself is kept.
     fn put_back(&mut self, sources: impl Iterator<Item = Source>) {
         for source in sources {
             if let (Input::Message(message), None) = (source.input, source.record) {

@@ -1,9 +1,10 @@
-//! Posting messages into the inbox of a batch, so that its holder sees them or a node takes the batch.
+//! Posting messages into the inbox of a batch, so that its holder sees them or a node takes the
+//! batch.
 //!
-//! A free batch is made due in the commit of the message. If the batch is held, its holder waits for
-//! messages; the writer looks at the lease again after its commit and wakes the batch if it was released
-//! meanwhile, and the holder looks at its inbox again after the release. Should both die in between, the
-//! message's receipt is due until the message was consumed.
+//! A free batch is made due in the commit of the message. If the batch is held, its holder waits
+//! for messages; the writer looks at the lease again after its commit and wakes the batch if it was
+//! released meanwhile, and the holder looks at its inbox again after the release. Should both die
+//! in between, the message's receipt is due until the message was consumed.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -121,8 +122,8 @@ pub(super) async fn read_receipt(
     Receipt::read(&record).map(Some).map_err(unreadable)
 }
 
-/// A time for a posting, later than all before it in this process: requests are applied in the order in which
-/// they were posted, also within one millisecond.
+/// A time for a posting, later than all before it in this process: requests are applied in the
+/// order in which they were posted, also within one millisecond.
 fn later_than_last(now_ms: u64) -> u64 {
     static LAST_MS: AtomicU64 = AtomicU64::new(0);
     let next = |last_ms: u64| now_ms.max(last_ms.saturating_add(1));

@@ -1,4 +1,5 @@
-//! Stored versions of runbooks: the seed's table `runbooks`, a head for each name, and the index of batches.
+//! Stored versions of runbooks: the seed's table `runbooks`, a head for each name, and the index of
+//! batches.
 
 use jiff::Timestamp;
 use segno::store::{Expect, Record, RecordWrite};

@@ -126,7 +126,8 @@ impl Runbooks {
         Ok(record.map(|record| decode(key.table(), &record)).transpose()?)
     }
 
-    /// Rows of a table of a batch after a row, by id. The last row of a page is the cursor of the next.
+    /// Rows of a table of a batch after a row, by id. The last row of a page is the cursor of the
+    /// next.
     ///
     /// # Errors
     /// `store`.

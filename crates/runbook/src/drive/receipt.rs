@@ -1,8 +1,8 @@
-//! The receipt of a request: what became of it. Senders read it; a request with a key that has a receipt is not
-//! posted again.
+//! The receipt of a request: what became of it. Senders read it; a request with a key that has a
+//! receipt is not posted again.
 //!
-//! While the request waits, its receipt is due every [`REMIND_AFTER`] and has a node look after the batch. So
-//! a writer that dies right after its commit leaves nothing without a wake-up.
+//! While the request waits, its receipt is due every [`REMIND_AFTER`] and has a node look after the
+//! batch. So a writer that dies right after its commit leaves nothing without a wake-up.
 
 use std::time::Duration;
 

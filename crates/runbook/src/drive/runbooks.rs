@@ -1,5 +1,5 @@
-//! Publishing runbooks and their switches: the door for servers, over a store and scoped by namespace and
-//! tenant. Batches are in `batches.rs`, reading is in `reading.rs`.
+//! Publishing runbooks and their switches: the door for servers, over a store and scoped by
+//! namespace and tenant. Batches are in `batches.rs`, reading is in `reading.rs`.
 
 use std::sync::Arc;
 
@@ -154,8 +154,8 @@ impl Runbooks {
         Ok(self.commit(writes).await?.then_some(head))
     }
 
-    /// Tells open batches of a runbook of its active version. One that is not reached finds out when it is
-    /// looked after next.
+    /// Tells open batches of a runbook of its active version. One that is not reached finds out
+    /// when it is looked after next.
     async fn tell_batches(&self, scope: &Scope, head: &RunbookHead) -> Result<(), RunbookError> {
         let folder = index_folder(scope, &head.name);
         let mut after: Option<String> = None;

@@ -1,5 +1,5 @@
-//! When the rows of a held batch are due. Batch, phases and init steps are in memory; the other tables are
-//! asked only when a wake-up that this holder knows of has come.
+//! When the rows of a held batch are due. Batch, phases and init steps are in memory; the other
+//! tables are asked only when a wake-up that this holder knows of has come.
 
 use std::time::Duration;
 

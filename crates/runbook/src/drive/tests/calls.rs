@@ -1,4 +1,5 @@
-//! Calls that are looked after: ended, missing, leased, waiting for a pool; and a node that stops in order.
+//! Calls that are looked after: ended, missing, leased, waiting for a pool; and a node that stops
+//! in order.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! What a step costs, by the number of members. Run by hand: `cargo test -p segno-runbook cost_per_step -- --ignored
+//! What a step costs, by the number of members. Run by hand: `cargo test -p segno-runbook
+//! cost_per_step -- --ignored
 //! --nocapture`.
 
 use segno::clock::{Clock as _, SystemClock};
@@ -11,7 +12,8 @@ use crate::rows::BatchStatus;
 /// Steps of a member: three phases of four.
 const STEPS: [&[&str]; 3] = [&["a1", "a2", "a3", "a4"], &["b1", "b2", "b3", "b4"], &["c1", "c2", "c3", "c4"]];
 
-/// Nanoseconds per step of a batch of so many members, over everything: the driver, the calls and the functions.
+/// Nanoseconds per step of a batch of so many members, over everything: the driver, the calls and
+/// the functions.
 fn ns_per_step(members: usize) -> u64 {
     segno_testkit::run(async {
         let world = World::new(all_succeed());

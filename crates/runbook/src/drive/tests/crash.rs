@@ -1,5 +1,5 @@
-//! A process with functions and a driver dies at each of its commits, before it and after it. Another one takes
-//! over, and the batches come to the same rows and the same calls.
+//! A process with functions and a driver dies at each of its commits, before it and after it.
+//! Another one takes over, and the batches come to the same rows and the same calls.
 
 use std::sync::Arc;
 

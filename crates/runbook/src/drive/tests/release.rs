@@ -40,8 +40,8 @@ fn delayed_at(number: u64) -> Plan {
 
 #[test]
 fn a_request_at_any_moment_of_a_release_is_applied() {
-    // Every commit of the node is delayed in turn, the releases among them, and the request comes at
-    // every half second.
+    // Every commit of the node is delayed in turn, the releases among them, and the request comes
+    // at every half second.
     for number in 1..12 {
         for half_seconds in 0..16 {
             segno_testkit::run(async {
@@ -93,8 +93,8 @@ fn a_request_is_applied_when_writer_and_holder_both_die_right_after_their_commit
         world.pass(30).await;
         drop(process);
         assert!(!inbox::has_messages(&*world.store, &place).await.unwrap());
-        // A holder takes the batch; a writer sees it held and posts; the holder releases and dies before
-        // it looks at its inbox again.
+        // A holder takes the batch; a writer sees it held and posts; the holder releases and dies
+        // before it looks at its inbox again.
         let record = world.store.get_record(LEASES, &place.id()).await.unwrap().unwrap();
         let now_ms = world.store.now_ms().await.unwrap();
         let lease = Lease::acquire(&*world.store, &record, holder("node-2"), now_ms).await.unwrap().unwrap();

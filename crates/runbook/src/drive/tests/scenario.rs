@@ -1,5 +1,5 @@
-//! One batch with everything: init with polling, barriers, polls, retries, a rollback, a removed and a late member,
-//! pause and resume, retry of failed members, and at the end a cancelled batch.
+//! One batch with everything: init with polling, barriers, polls, retries, a rollback, a removed
+//! and a late member, pause and resume, retry of failed members, and at the end a cancelled batch.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,8 +41,8 @@ rollbacks:
     - {name: close, worker_id: here, function: Close-Account, params: {Key: "{{Key}}"}}
 "#;
 
-/// Workers of the scenario. What they answer follows from the job, so a call that is made again is answered
-/// as before.
+/// Workers of the scenario. What they answer follows from the job, so a call that is made again is
+/// answered as before.
 pub fn workers() -> Workers {
     Arc::new(|function, job, input| {
         let key = input["Key"].as_str().unwrap_or_default();
@@ -71,7 +71,8 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The same without the polls of a member that never ends: how many there are depends on the time.
+    /// The same without the polls of a member that never ends: how many there are depends on the
+    /// time.
     pub fn without_polls_of(mut self, member: &str) -> Self {
         let step = format!("/{member}/sync");
         self.rows.retain(|line| !line.contains(&step));
@@ -160,8 +161,8 @@ pub async fn play_cancelled(world: &World) -> BatchId {
     batch
 }
 
-/// Everything about the batches that does not depend on the time, or on ids: a node that dies may have drawn
-/// ids that it did not use.
+/// Everything about the batches that does not depend on the time, or on ids: a node that dies may
+/// have drawn ids that it did not use.
 pub async fn outcome(world: &World, batches: &[BatchId]) -> Outcome {
     let mut rows = Vec::new();
     let mut names = Names::default();

@@ -1,8 +1,8 @@
-//! The scenario in real time, on the embedded store or the one that `SEGNO_TEST_STORE` names, with processes that die
-//! at some of their commits.
+//! The scenario in real time, on the embedded store or the one that `SEGNO_TEST_STORE` names, with
+//! processes that die at some of their commits.
 //!
-//! `SEGNO_TEST_STORE=postgres SEGNO_RUNBOOK_CRASHES=40 scripts/with-postgres.sh cargo nextest run -p segno-runbook
-//! on_the_store_of_this_run`
+//! `SEGNO_TEST_STORE=postgres SEGNO_RUNBOOK_CRASHES=40 scripts/with-postgres.sh cargo nextest run
+//! -p segno-runbook on_the_store_of_this_run`
 
 use std::sync::Arc;
 

@@ -18,6 +18,7 @@
 //! | `notifications` | waking other nodes |
 //! | `sweeper` | housekeeping |
 //! | `connection`, `options`, `migrations`, `error` | the database, how it is reached, and what it refuses |
+//! | `query` | a query of another database, read-only and within limits |
 //! | `number`, `version_key` | values that the database has no type for |
 //!
 //! The other half of the store is in `migrations/*.sql`.
@@ -46,6 +47,7 @@ mod notifications;
 mod number;
 mod options;
 mod provider;
+mod query;
 mod reader;
 mod records;
 mod restart;
@@ -60,4 +62,5 @@ pub use crate::core::Statistics;
 pub use error::OpenError;
 pub use migrations::SCHEMA_VERSION;
 pub use options::{DEFAULT_SCHEMA, Pooler, PostgresOptions};
+pub use query::{QueryError, QueryLimits, QueryRows, query};
 pub use store::PostgresStore;

@@ -16,7 +16,6 @@ use super::policy::StoredPolicy;
 use super::process::{self, FunctionLog, LogKey};
 use super::rust::RustHandler;
 use super::schema::{InputSchema, SchemaCache};
-use super::secret::SecretReference;
 use super::settle::Settlers;
 use super::stored;
 use crate::listed::Listed;
@@ -213,20 +212,6 @@ impl Functions {
     /// `store` when the store cannot be read.
     pub async fn list_logs(&self, instance: &str, limit: usize) -> Result<Vec<FunctionLog>, FunctionError> {
         process::list_logs(&*self.inner.store, instance, limit).await
-    }
-
-    /// Checks that what was stored under this scope may read a secret.
-    ///
-    /// # Errors
-    /// `invalid-function` when the reference is none, `function-not-permitted` when it leads elsewhere.
-    pub(crate) fn check_secret(
-        &self,
-        scope: &Scope,
-        field: &str,
-        secret: &SecretReference,
-    ) -> Result<(), FunctionError> {
-        secret.check(field)?;
-        self.inner.policy.check_secret(scope, field, secret)
     }
 
     async fn check_stored(

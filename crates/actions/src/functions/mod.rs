@@ -13,6 +13,7 @@
 //! | `catalogue.rs`, `builder.rs`, `stored.rs`, `policy.rs` | which functions there are: configured ones, stored ones, and what stored ones may do |
 //! | `invocation.rs`, `prepare.rs` | a call that is ready to be started, and how a request becomes one |
 //! | `invoke.rs` | the orchestration `invoke` and the activity `function` |
+//! | `reading.rs` | what other rooms read for a tenant: documents and secrets, by the rules of stored functions |
 //! | `labels.rs`, `status.rs` | what lists know of calls; how far one is |
 //! | `begun.rs` | attempts that are begun once |
 //! | `settle.rs` | what the commit that ends a call writes for the room that asked for it |
@@ -36,6 +37,7 @@ mod policy;
 mod prepare;
 pub mod process;
 mod push;
+mod reading;
 mod remote;
 mod rust;
 mod schema;
@@ -62,6 +64,7 @@ pub use labels::{FUNCTION_LABEL, TRIGGER_LABEL, Trigger};
 pub use names::{CallName, FunctionName, HookName, Letters, Namespace, PoolName, Scope, Tag, Tenant};
 pub use policy::StoredPolicy;
 pub use prepare::InvokeRequest;
+pub use reading::Fetch;
 pub use process::{FunctionLog, LogKey};
 pub use push::{PushDelivery, Pushed};
 pub use remote::{Push, RemoteSettings};

@@ -25,10 +25,11 @@ use super::secret::{SecretReference, SettingValue};
 
 pub use clients::{Resolver, SystemResolver};
 pub use guard::{Guard, Refusal};
+pub use run::Document;
 pub use sign::sign;
 
 pub(crate) use clients::Clients;
-pub(crate) use run::{HttpCall, run};
+pub(crate) use run::{HttpCall, fetch, run};
 
 /// Headers that calls set themselves, or that would change where a request ends.
 const OWN_HEADERS: [&str; 9] = [

@@ -38,25 +38,41 @@ pub(crate) struct Answer {
     pub(crate) body: Payload,
 }
 
+/// A document as the server sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// Whether the server says that it is JSON.
+    pub is_json: bool,
+    /// Where it came from, after redirects.
+    pub url: Url,
+}
+
 /// Makes the call. Dropping the future closes the connection.
 pub(crate) async fn run(call: HttpCall<'_>, input: &str) -> Result<Answer, Failure> {
     let mut redactor = Redactor::default();
     let work = async {
         let hop = call.first_hop(input, &mut redactor).await?;
-        Exchange { call: &call, redactor: &redactor }.follow(hop).await
+        let exchange = Exchange { call: &call, redactor: &redactor };
+        let (hop, response) = exchange.follow(hop).await?;
+        let status = response.status();
+        Ok(Answer { status, body: exchange.answer(&hop, response).await? })
     };
-    limited(call.clock, call.timeout, work).await.unwrap_or_else(|| {
-        let ms = call.timeout.map_or(0, clock::duration_ms);
-        let message = format!("{} did not answer within {ms} ms", place(&call.settings.url));
-        Err(Failure::new(Category::Timeout, message).code("attempt-timeout"))
-    })
+    call.limited(work).await
 }
 
-async fn limited<F: Future>(clock: &dyn Clock, limit: Option<Duration>, work: F) -> Option<F::Output> {
-    match limit {
-        Some(limit) => clock::timeout(clock, limit, work).await,
-        None => Some(work.await),
-    }
+/// Makes a call without input and returns what the server sent, whatever its type.
+pub(crate) async fn fetch(call: HttpCall<'_>) -> Result<Document, Failure> {
+    let mut redactor = Redactor::default();
+    let work = async {
+        let hop = call.first_hop("", &mut redactor).await?;
+        let exchange = Exchange { call: &call, redactor: &redactor };
+        let (hop, response) = exchange.follow(hop).await?;
+        let (bytes, is_json) = exchange.body(&hop, response).await?;
+        Ok(Document { bytes, is_json, url: hop.url })
+    };
+    call.limited(work).await
 }
 
 /// One request on the way to an answer.
@@ -69,6 +85,16 @@ struct Hop {
 }
 
 impl HttpCall<'_> {
+    /// The outcome of the work, or a failure once the call has taken too long.
+    async fn limited<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let Some(limit) = self.timeout else { return work.await };
+        clock::timeout(self.clock, limit, work).await.unwrap_or_else(|| {
+            let ms = clock::duration_ms(limit);
+            let message = format!("{} did not answer within {ms} ms", place(&self.settings.url));
+            Err(Failure::new(Category::Timeout, message).code("attempt-timeout"))
+        })
+    }
+
     async fn first_hop(&self, input: &str, redactor: &mut Redactor) -> Result<Hop, Failure> {
         let settings = self.settings;
         let url = check_url("url", &settings.url).map_err(misconfigured)?;
@@ -108,7 +134,8 @@ struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    async fn follow(&self, mut hop: Hop) -> Result<Answer, Failure> {
+    /// The last hop, and its answer.
+    async fn follow(&self, mut hop: Hop) -> Result<(Hop, Response), Failure> {
         let guard = self.call.settings.guard().map_err(misconfigured)?;
         let mut left = self.call.settings.redirects;
         loop {
@@ -118,10 +145,7 @@ impl Exchange<'_> {
                     hop = next?;
                     left -= 1;
                 }
-                _ => {
-                    let status = response.status();
-                    return Ok(Answer { status, body: self.answer(&hop, response).await? });
-                }
+                _ => return Ok((hop, response)),
             }
         }
     }
@@ -141,7 +165,8 @@ impl Exchange<'_> {
         client.execute(request).await.map_err(|error| self.unreachable(hop, error))
     }
 
-    async fn answer(&self, hop: &Hop, mut response: Response) -> Result<Payload, Failure> {
+    /// The body of a success within its limit, and whether the server says that it is JSON.
+    async fn body(&self, hop: &Hop, mut response: Response) -> Result<(Vec<u8>, bool), Failure> {
         let status = response.status();
         if !status.is_success() {
             let retry_after_s = retry_after_s(&response);
@@ -156,6 +181,11 @@ impl Exchange<'_> {
                 format!("{} answered with more than {limit} bytes; raise response_limit", shown(hop));
             return Err(Failure::application(message).non_retryable().code("output-too-large"));
         }
+        Ok((body, is_json))
+    }
+
+    async fn answer(&self, hop: &Hop, response: Response) -> Result<Payload, Failure> {
+        let (body, is_json) = self.body(hop, response).await?;
         if !is_json && !body.is_empty() {
             let text = self.redactor.text(&String::from_utf8_lossy(&body));
             return Payload::encode(&text).map_err(bad_payload);

@@ -89,6 +89,14 @@ impl Payload {
         Ok(json_rule::check(&self.0, MAX_PAYLOAD_DEPTH)?)
     }
 
+    /// Checks JSON text of any size by the rule for payloads. It may then be parsed into values.
+    ///
+    /// # Errors
+    /// `payload-not-json`, `payload-too-deep`.
+    pub fn check_text(json: &str) -> Result<(), Error> {
+        Ok(json_rule::check(json, MAX_PAYLOAD_DEPTH)?)
+    }
+
     /// Refuses JSON text, such as the body of a request, that has a name in it which the parser of this program takes for an order.
     /// It must not be parsed into values. [`Payload::from_json`] and [`Payload::check`] refuse it as well.
     ///

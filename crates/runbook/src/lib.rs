@@ -7,6 +7,7 @@
 //! | [`yaml`] | runbooks as they are written: parsing and validation |
 //! | [`template`] | the variables of a member, and steps resolved with them |
 //! | [`members`] | rows of a data source, and the batches that they belong to |
+//! | [`source`] | data sources: queries for members, and what they change in batches |
 //! | [`plan`] | what would be called for whom and when |
 //! | [`blackout`] | when steps may be dispatched |
 //! | [`rows`] | the tables of a batch, and the rows that a part of work has in memory |
@@ -28,6 +29,7 @@ pub mod names;
 pub mod plan;
 pub mod problem;
 pub mod rows;
+pub mod source;
 pub mod step;
 mod suggestion;
 pub mod template;

@@ -2,6 +2,8 @@
 //!
 //! A limit is checked where the value comes in, before anything is stored, and the error names it.
 
+use std::time::Duration;
+
 use segno_actions::template::limits::MAX_JSON_TEMPLATE_BYTES;
 
 /// A limit of whole MiB as people read it.
@@ -110,11 +112,17 @@ pub const MAX_CSV_BYTES: usize = 10 * 1024 * 1024;
 /// Most rows of a CSV file of a manual batch.
 pub const MAX_CSV_ROWS: usize = 50_000;
 
-/// Largest CSV answer of a data source in bytes.
-pub const MAX_SOURCE_CSV_BYTES: usize = 256 * 1024 * 1024;
+/// Largest answer of a data source in bytes, all pages together.
+pub const MAX_SOURCE_BYTES: usize = 256 * 1024 * 1024;
 
 /// Most rows of a data source.
 pub const MAX_SOURCE_ROWS: usize = 1_000_000;
+
+/// Most pages of an HTTP data source.
+pub const MAX_SOURCE_PAGES: usize = 10_000;
+
+/// Longest time of a query of a data source.
+pub const SOURCE_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Most columns of a member's row.
 pub const MAX_COLUMNS: usize = 500;

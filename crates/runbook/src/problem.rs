@@ -38,6 +38,9 @@ impl Position {
     /// The first character.
     pub const START: Position = Position { line: 1, column: 1 };
 
+    /// No place in a text: what is wrong is named by its path alone.
+    pub(crate) const NONE: Position = Position { line: 0, column: 0 };
+
     /// A whole line.
     pub(crate) fn of_line(line: u64) -> Self {
         Position { line, column: 0 }
@@ -49,7 +52,7 @@ impl Position {
 pub struct Problem {
     /// Whether the text can be used.
     pub severity: Severity,
-    /// Line of the text, from 1.
+    /// Line of the text, from 1; 0 if what is wrong is not in a text.
     pub line: u64,
     /// Character of the line, from 1; 0 if the problem concerns the line as a whole.
     #[serde(skip_serializing_if = "is_zero")]
@@ -89,11 +92,13 @@ fn is_zero(number: &u64) -> bool {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}", self.line)?;
-        if self.column > 0 {
-            write!(f, ", column {}", self.column)?;
+        if self.line > 0 {
+            write!(f, "line {}", self.line)?;
+            if self.column > 0 {
+                write!(f, ", column {}", self.column)?;
+            }
+            f.write_str(": ")?;
         }
-        f.write_str(": ")?;
         if !self.path.is_empty() {
             write!(f, "{}: ", self.path)?;
         }

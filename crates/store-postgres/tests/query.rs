@@ -28,8 +28,14 @@ async fn every_type_comes_as_text() {
     );
     let found = found.await.unwrap();
     assert_eq!(found.columns, ["n", "b", "nothing", "t", "at", "list"]);
-    let expected =
-        [Some("12345678901234567890.120"), Some("t"), None, Some("é"), Some("2026-03-15 06:00:00"), Some("{a,b}")];
+    let expected = [
+        Some("12345678901234567890.120"),
+        Some("t"),
+        None,
+        Some("é"),
+        Some("2026-03-15 06:00:00"),
+        Some("{a,b}"),
+    ];
     assert_eq!(found.rows, [texts(&expected)]);
     let none = rows("SELECT 1 AS a WHERE false;").await.unwrap();
     assert_eq!((none.columns, none.rows.len()), (vec!["a".to_owned()], 0));
@@ -40,7 +46,11 @@ async fn every_type_comes_as_text() {
 async fn nothing_can_be_changed_and_nothing_follows_the_query() {
     let schema = Schema::take().await;
     let table = format!("{}.victim", schema.name);
-    schema.client.batch_execute(&format!("CREATE TABLE IF NOT EXISTS {table} (n int); TRUNCATE {table}")).await.unwrap();
+    schema
+        .client
+        .batch_execute(&format!("CREATE TABLE IF NOT EXISTS {table} (n int); TRUNCATE {table}"))
+        .await
+        .unwrap();
     schema.client.batch_execute(&format!("INSERT INTO {table} VALUES (1)")).await.unwrap();
     for attempt in [
         format!("SELECT 1; COMMIT; DELETE FROM {table}"),
@@ -67,7 +77,10 @@ async fn limits_end_a_query() {
     assert_eq!(too_large.to_string(), "the query returned more bytes than the limit of 1000000");
     let short = QueryLimits { timeout: Duration::from_millis(300), ..LIMITS };
     let slow = query(&url(), "SELECT pg_sleep(3600)", short).await.unwrap_err();
-    assert!(slow.to_string().contains("longer than the limit") || slow.to_string().contains("timeout"), "{slow}");
+    assert!(
+        slow.to_string().contains("longer than the limit") || slow.to_string().contains("timeout"),
+        "{slow}"
+    );
 }
 
 #[tokio::test]

@@ -38,7 +38,8 @@ impl Functions {
     pub async fn fetch(&self, document: Fetch<'_>) -> Result<Document, Failure> {
         for (name, value) in document.headers {
             if let Some(secret) = value.secret() {
-                self.check_secret(document.scope, &format!("headers.{name}"), secret).map_err(misconfigured)?;
+                self.check_secret(document.scope, &format!("headers.{name}"), secret)
+                    .map_err(misconfigured)?;
             }
         }
         let settings = HttpSettings {

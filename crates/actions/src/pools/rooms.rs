@@ -6,14 +6,16 @@
 //! one for a while asks for its state.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use segno::store::{QueuePlace, RecordBatch};
+use segno::client::OnConflict;
+use segno::store::{ErrorKind, QueuePlace, RecordBatch};
 use segno::{Category, Client, Code, Failure, Payload};
 
 use super::call::PoolCall;
 use super::catalogue::Pools;
 use super::reserved::Room;
-use crate::functions::{FunctionError, Functions, INVOKE, Scope, Settle};
+use crate::functions::{FunctionError, Functions, INVOKE, InvokeRequest, Scope, Settle};
 
 /// Label of the instances of calls through a pool.
 pub const POOL_LABEL: &str = "pool";
@@ -112,6 +114,27 @@ impl RoomCalls {
         Ok(id)
     }
 
+    /// Calls a function of the catalogue and waits for its result. A job that was called before is not called again: its
+    /// result is returned, or waited for.
+    ///
+    /// # Errors
+    /// How the call failed, and why it could not be made.
+    pub async fn call(&self, scope: &Scope, job: &str, request: InvokeRequest) -> Result<Payload, Failure> {
+        let prepared = self.functions.prepare(scope, request).await;
+        let invocation = prepared.map_err(|error| not_called(error.kind(), &error))?;
+        let id = self.instance_id(scope, job);
+        let (label, function) = invocation.function.label(scope);
+        let mut start = self.client.start(INVOKE, invocation).id(id).reserved_label(label, function);
+        if let Some((label, trigger)) = self.room.trigger().label() {
+            start = start.reserved_label(label, trigger);
+        }
+        let called = start.on_conflict(OnConflict::UseExisting).result().await;
+        called.map_err(|error| match error.failure() {
+            Some(failure) => failure.clone(),
+            None => not_called(error.kind(), &error),
+        })
+    }
+
     /// Adds to a batch that a call is cancelled. It ends as cancelled, and is settled; one that has ended stays so.
     ///
     /// # Errors
@@ -157,6 +180,12 @@ impl RoomCalls {
         });
         Ok(leases.max().map_or(CallState::Waiting, |until_ms| CallState::Leased { until_ms }))
     }
+}
+
+/// A call that was not made, or whose end is not known.
+fn not_called(kind: ErrorKind, error: &dyn fmt::Display) -> Failure {
+    let failure = Failure::new(Category::Infrastructure, error.to_string());
+    if kind == ErrorKind::Unavailable { failure } else { failure.non_retryable() }
 }
 
 /// An error of the engine: of the store, or about what was to be started.

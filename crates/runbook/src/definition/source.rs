@@ -66,6 +66,19 @@ pub enum SourceKind {
     Manual,
 }
 
+impl SourceKind {
+    /// Name of the type, as in the runbook.
+    pub fn name(&self) -> &'static str {
+        match self {
+            SourceKind::Sql { .. } => "sql",
+            SourceKind::Csv { .. } => "csv",
+            SourceKind::Http { .. } => "http",
+            SourceKind::Function { .. } => "function",
+            SourceKind::Manual => "manual",
+        }
+    }
+}
+
 /// Which batch a row belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BatchTime {

@@ -10,7 +10,7 @@ use super::error::InvalidMembers;
 use super::values::split_values;
 use crate::definition::{BatchTime, DataSource};
 use crate::limits::{
-    MAX_COLUMNS, MAX_CSV_BYTES, MAX_CSV_ROWS, MAX_MEMBER_KEY_CHARS, MAX_ROW_BYTES, MAX_SOURCE_CSV_BYTES,
+    MAX_COLUMNS, MAX_CSV_BYTES, MAX_CSV_ROWS, MAX_MEMBER_KEY_CHARS, MAX_ROW_BYTES, MAX_SOURCE_BYTES,
     MAX_SOURCE_ROWS, in_mib,
 };
 use crate::names::{NameKind, folded, shown};
@@ -34,7 +34,7 @@ impl CsvLimits {
     pub const MANUAL: CsvLimits = CsvLimits { max_bytes: MAX_CSV_BYTES, max_rows: MAX_CSV_ROWS };
 
     /// For the answer of a data source.
-    pub const SOURCE: CsvLimits = CsvLimits { max_bytes: MAX_SOURCE_CSV_BYTES, max_rows: MAX_SOURCE_ROWS };
+    pub const SOURCE: CsvLimits = CsvLimits { max_bytes: MAX_SOURCE_BYTES, max_rows: MAX_SOURCE_ROWS };
 }
 
 /// A member's row.

@@ -3,16 +3,19 @@
 //! | file | what |
 //! |---|---|
 //! | `csv.rs` | rows from comma-separated values, all problems at once |
+//! | `cells.rs` | rows from the values of a query |
 //! | `values.rs` | cells that hold several values |
 //! | `batch_time.rs` | when the batch of a row starts |
 //! | `error.rs` | why rows are refused |
 
 mod batch_time;
+mod cells;
 mod csv;
 mod error;
 mod values;
 
 pub use self::csv::{CsvLimits, Examined, Row, Rows, examine_csv, read_csv};
 pub use batch_time::{BatchStart, immediate_start, parse_batch_time};
+pub use cells::{Cell, read_cells};
 pub use error::{INVALID_MEMBERS, InvalidMembers};
 pub use values::split_values;

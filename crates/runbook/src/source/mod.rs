@@ -1,0 +1,23 @@
+//! Data sources: queries that return rows of members, and what a query changes in batches.
+//!
+//! | file | what |
+//! |---|---|
+//! | `query.rs` | runs the query of a runbook, whatever its type, within limits |
+//! | `sql.rs` | the door to databases |
+//! | `json.rs` | rows from JSON objects |
+//! | `grouping.rs` | which rows belong to which batch; pure |
+//! | `difference.rs` | what a query changes in a batch; pure |
+//! | `error.rs` | why a query has no rows |
+
+mod difference;
+mod error;
+mod grouping;
+mod json;
+mod query;
+mod sql;
+
+pub use difference::{Difference, Merge, digest};
+pub use error::{SOURCE_FAILED, SourceError};
+pub use grouping::{Grouped, group_by_start};
+pub use query::{Query, Sources};
+pub use sql::{SqlLimits, SqlReader, SqlRows};

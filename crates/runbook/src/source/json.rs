@@ -116,6 +116,6 @@ mod tests {
         assert!(problem.starts_with("row 2 is not an object"), "{problem}");
         let large: Value = serde_json::from_str("{\"Id\": 123456789012345678901}").unwrap();
         let problem = table(vec![json!({"Id": u64::MAX, "Half": 0.5}), large]).unwrap_err();
-        assert_eq!(problem, "row 2, Id: 1.2345678901234568e+20 was rounded; return large numbers as texts");
+        assert_eq!(problem, "row 2, Id: 1.2345678901234567e+20 was rounded; return large numbers as texts");
     }
 }

@@ -14,10 +14,12 @@
 //! | [`message`] | messages of the bus, jobs and results of workers, requests |
 //! | [`drive`] | running batches: leases, messages, commits; publishing runbooks and creating batches |
 //! | [`step`](mod@step) | the one pure function that decides: rows and an input in, changed rows and effects out |
+//! | [`bus`] | the message bus: topics, subscriptions, peek-lock delivery, dead letters |
 //! | [`problem`] | problems of a text, each with its place |
 //! | [`names`], [`limits`] | which names are allowed; every limit |
 
 pub mod blackout;
+pub mod bus;
 pub mod definition;
 pub mod drive;
 pub mod limits;

@@ -1,8 +1,9 @@
-//! A query that somebody else wrote, on a database that is not the store's: one statement, read-only, with limits on time,
-//! rows and bytes, and every value as text.
+//! User queries on a database that is not the store's: one statement, read-only, with limits on
+//! time, rows and bytes. Every value is returned as text.
 //!
-//! The query becomes a cursor in a read-only transaction. A cursor is prepared, and only one statement can be prepared, so
-//! a query cannot end the transaction and begin another. Rows are fetched by the protocol that sends every type as text.
+//! The query becomes a cursor in a read-only transaction. The extended protocol prepares a single
+//! statement only, so a query cannot commit the transaction and begin another. Rows are fetched by
+//! the simple protocol, which sends every type as text.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -108,7 +109,7 @@ async fn read(client: &Client, query: &str, limits: QueryLimits) -> Result<Query
     // A comment at the end of the query ends with the line.
     let cursor = client.prepare(&format!("DECLARE source NO SCROLL CURSOR FOR {query}\n")).await?;
     client.execute(&cursor, &[]).await?;
-    let mut found = Found { rows: QueryRows::default(), bytes: 0, limits };
+    let mut found = RowBuffer { rows: QueryRows::default(), bytes: 0, limits };
     loop {
         let before = found.rows.rows.len();
         let fetched = client.simple_query_raw(&format!("FETCH {ROWS_PER_FETCH} FROM source")).await?;
@@ -122,14 +123,14 @@ async fn read(client: &Client, query: &str, limits: QueryLimits) -> Result<Query
     }
 }
 
-/// What was found so far.
-struct Found {
+/// Rows received so far, checked against the limits.
+struct RowBuffer {
     rows: QueryRows,
     bytes: usize,
     limits: QueryLimits,
 }
 
-impl Found {
+impl RowBuffer {
     fn take(&mut self, message: SimpleQueryMessage) -> Result<(), QueryError> {
         match message {
             SimpleQueryMessage::RowDescription(columns) if self.rows.columns.is_empty() => {

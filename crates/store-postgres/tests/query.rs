@@ -1,4 +1,4 @@
-//! Queries that somebody else wrote: one statement, read-only, within limits.
+//! User queries: one statement, read-only, within limits.
 
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 

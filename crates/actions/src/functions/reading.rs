@@ -1,5 +1,5 @@
-//! What other rooms read for a tenant: documents over HTTP and secrets, by the rules of stored functions. Whoever may
-//! publish a runbook is not always whoever runs the node.
+//! Documents and secrets that other rooms read for a tenant, under the policy of stored functions:
+//! users who may publish a runbook need not be operators of the node.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

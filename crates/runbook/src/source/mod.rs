@@ -2,8 +2,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `query.rs` | runs the query of a runbook, whatever its type, within limits |
-//! | `sql.rs` | the door to databases |
+//! | `query.rs` | runs the query of a runbook within limits |
+//! | `sql.rs` | the interface to databases |
 //! | `json.rs` | rows from JSON objects |
 //! | `grouping.rs` | which rows belong to which batch; pure |
 //! | `difference.rs` | what a query changes in a batch; pure |

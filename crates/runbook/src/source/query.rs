@@ -1,5 +1,4 @@
-//! Runs the query of a runbook, whatever its type, within limits, and by the rules for hosts and secrets that stored functions
-//! have.
+//! Runs the query of a runbook within limits, under the host and secret policy of stored functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};

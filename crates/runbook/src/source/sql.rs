@@ -1,4 +1,4 @@
-//! The door to databases. Which database that is, whoever assembles the node decides.
+//! The interface to databases. The node supplies the implementation.
 
 use std::time::Duration;
 

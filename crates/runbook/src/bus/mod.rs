@@ -1,0 +1,70 @@
+//! The message bus: topics and subscriptions with peek-lock delivery.
+//!
+//! | file | what |
+//! |---|---|
+//! | `message.rs` | what is sent and received |
+//! | `names.rs` | topics and subscriptions of runbooks |
+//! | `filter.rs` | which messages a subscription wants |
+//! | `records.rs` | the bus that is built in: messages are records |
+//! | `stored.rs` | their bodies, and what a delivery makes of a message; pure |
+//! | `error.rs` | how calls of a bus fail |
+//!
+//! A sent message goes to every subscription of its topic whose filter matches. Delivery is
+//! peek-lock: a receiver locks a message for a minute, then completes, abandons or dead-letters it.
+//! An expired lock abandons it. After ten deliveries, or after its time to live, a message becomes
+//! a dead letter. Duplicate detection drops a message whose id was sent within ten minutes.
+
+mod error;
+mod filter;
+mod message;
+mod names;
+mod records;
+mod stored;
+
+pub use error::BusError;
+pub use filter::Filter;
+pub use message::{DeadLetter, DeadLetterReason, Message, Received, Settlement};
+pub use names::{
+    JOBS, ORCHESTRATOR, ORCHESTRATOR_EVENTS, RESULTS, SubscriptionName, TopicName, WORKER_JOBS,
+    WORKER_RESULTS,
+};
+pub use records::RecordBus;
+pub use stored::SubscriptionSettings;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+
+/// A bus of one namespace and tenant.
+#[async_trait]
+pub trait Bus: Send + Sync + 'static {
+    /// Sends messages. Duplicates are dropped.
+    ///
+    /// # Errors
+    /// When a message is invalid, or the outcome is unknown; sending again is safe.
+    async fn send(&self, topic: &TopicName, messages: Vec<Message>) -> Result<(), BusError>;
+
+    /// Locks and returns up to `max_messages`; waits for the first if none is available.
+    ///
+    /// # Errors
+    /// When there is no such subscription, or the bus cannot be reached.
+    async fn receive(
+        &self,
+        from: &SubscriptionName,
+        max_messages: usize,
+        wait: Duration,
+    ) -> Result<Vec<Received>, BusError>;
+
+    /// Extends a lock, and returns its new end.
+    ///
+    /// # Errors
+    /// `lock-lost` when the lock has expired or the message was settled.
+    async fn renew(&self, from: &SubscriptionName, lock: &str) -> Result<Timestamp, BusError>;
+
+    /// Ends a delivery.
+    ///
+    /// # Errors
+    /// `lock-lost` when the lock has expired or the message was settled.
+    async fn settle(&self, from: &SubscriptionName, lock: &str, how: Settlement) -> Result<(), BusError>;
+}

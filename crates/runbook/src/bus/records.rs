@@ -1,0 +1,386 @@
+//! The bus that is built in: subscriptions, messages, dead letters and ids that were sent are records.
+//!
+//! | kind | id after the tenant's prefix | due | life |
+//! |---|---|---|---|
+//! | `bus_subscriptions` | `topic/subscription` | | |
+//! | `bus_messages` | `topic/subscription/number` | when the message is visible | until it is settled |
+//! | `bus_dead_letters` | `topic/subscription/number` | | 90 days |
+//! | `bus_sent` | `topic/message id` | | 10 minutes |
+//!
+//! Numbers grow with time. A lock is a token in the body and a later due time. Settling replaces the
+//! record at the version that was read (compare and swap), so of two concurrent calls one fails.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use jiff::Timestamp;
+use segno::clock::{Clock, duration_ms};
+use segno::ids::IdSource;
+use segno::store::{
+    DueRecords, ErrorKind, Expect, ListRecords, ProviderError, Record, RecordBatch, RecordWrite, Store,
+};
+use segno_actions::functions::Scope;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::Bus;
+use super::error::BusError;
+use super::message::{DeadLetter, Message, Received, Settlement};
+use super::names::{SubscriptionName, TopicName};
+use super::stored::{Delivery, StoredDeadLetter, StoredMessage, SubscriptionSettings};
+
+const SUBSCRIPTIONS: &str = "bus_subscriptions";
+const MESSAGES: &str = "bus_messages";
+const DEAD_LETTERS: &str = "bus_dead_letters";
+const SENT: &str = "bus_sent";
+
+/// How long an id is remembered, so that a message that is sent again is not delivered again.
+const DUPLICATE_WINDOW: Duration = Duration::from_mins(10);
+/// How long dead letters are kept.
+const DEAD_LETTER_LIFE: Duration = Duration::from_hours(90 * 24);
+/// Most subscriptions of a topic.
+pub const MAX_SUBSCRIPTIONS: usize = 1_000;
+/// Most messages of one send.
+pub const MAX_SENT_AT_ONCE: usize = 1_000;
+/// Most messages of one receive.
+pub const MAX_RECEIVED_AT_ONCE: usize = 256;
+/// Attempts of a send that conflicts with other sends.
+const TRIES: usize = 20;
+
+/// The bus of one tenant. Cheap to clone.
+#[derive(Clone)]
+pub struct RecordBus {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn IdSource>,
+    scope: Scope,
+}
+
+impl RecordBus {
+    /// The bus of a tenant.
+    pub fn new(store: Arc<dyn Store>, clock: Arc<dyn Clock>, ids: Arc<dyn IdSource>, scope: Scope) -> Self {
+        RecordBus { store, clock, ids, scope }
+    }
+
+    /// Makes a subscription, or changes how one delivers. It gets what is sent from now on.
+    ///
+    /// # Errors
+    /// When the topic has too many.
+    pub async fn subscribe(
+        &self,
+        name: &SubscriptionName,
+        settings: &SubscriptionSettings,
+    ) -> Result<(), BusError> {
+        let id = self.subscription_id(name);
+        let subscriptions = self.subscriptions(&name.topic).await?;
+        if subscriptions.len() >= MAX_SUBSCRIPTIONS && !subscriptions.iter().any(|(other, _)| *other == id) {
+            let problem = format!("the topic {} has {MAX_SUBSCRIPTIONS} subscriptions", name.topic);
+            return Err(BusError::InvalidMessage { message_id: name.to_string(), problem });
+        }
+        let put = put(SUBSCRIPTIONS, id, Expect::Anything, Timing::default(), settings)?;
+        self.commit(vec![put]).await
+    }
+
+    /// Dead letters of a subscription, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn dead_letters(
+        &self,
+        from: &SubscriptionName,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<DeadLetter>, BusError> {
+        let prefix = self.folder(from);
+        let after_id = after.map(|id| format!("{prefix}{id}"));
+        let request =
+            ListRecords { kind: DEAD_LETTERS, id_prefix: &prefix, after_id: after_id.as_deref(), limit };
+        let records = self.store.list_records(request).await?;
+        records.iter().map(|record| self.dead_letter(&prefix, record)).collect()
+    }
+
+    /// Sends a dead letter to its subscription again, as if it had just come. Returns whether there was one.
+    ///
+    /// # Errors
+    /// When the store could not do it.
+    pub async fn resubmit(&self, to: &SubscriptionName, id: &str) -> Result<bool, BusError> {
+        let settings = self.settings(to).await?;
+        let key = format!("{}{id}", self.folder(to));
+        let Some(record) = self.store.get_record(DEAD_LETTERS, &key).await? else { return Ok(false) };
+        let dead: StoredDeadLetter = decode(&record)?;
+        let now = self.now();
+        let message = Message { scheduled_at: None, ..dead.message };
+        let stored = StoredMessage::new(message, &settings, now);
+        let gone = RecordWrite::Delete {
+            kind: DEAD_LETTERS.to_owned(),
+            id: key,
+            expect: Expect::Version(record.version),
+        };
+        let again = put(MESSAGES, self.new_message_id(to), Expect::Absent, Timing::due(now), &stored)?;
+        self.commit(vec![gone, again]).await?;
+        Ok(true)
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX))
+            .unwrap_or(Timestamp::MAX)
+    }
+
+    fn subscription_id(&self, name: &SubscriptionName) -> String {
+        format!("{}{}/{}", self.scope.id_prefix(), name.topic, name.as_str())
+    }
+
+    /// What ids of the messages of a subscription begin with.
+    fn folder(&self, name: &SubscriptionName) -> String {
+        format!("{}/", self.subscription_id(name))
+    }
+
+    fn new_message_id(&self, name: &SubscriptionName) -> String {
+        format!("{}{}", self.folder(name), self.ids.new_uuid().simple())
+    }
+
+    fn sent_id(&self, topic: &TopicName, message: &Message) -> String {
+        format!("{}{topic}/{}", self.scope.id_prefix(), message.message_id)
+    }
+
+    async fn commit(&self, writes: Vec<RecordWrite>) -> Result<(), BusError> {
+        self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
+        Ok(())
+    }
+
+    /// Ids and settings of all subscriptions of a topic.
+    async fn subscriptions(
+        &self,
+        topic: &TopicName,
+    ) -> Result<Vec<(String, SubscriptionSettings)>, BusError> {
+        let prefix = format!("{}{topic}/", self.scope.id_prefix());
+        let request =
+            ListRecords { kind: SUBSCRIPTIONS, id_prefix: &prefix, after_id: None, limit: MAX_SUBSCRIPTIONS };
+        let records = self.store.list_records(request).await?;
+        records.into_iter().map(|record| Ok((record.id.clone(), decode(&record)?))).collect()
+    }
+
+    async fn settings(&self, name: &SubscriptionName) -> Result<SubscriptionSettings, BusError> {
+        let record = self.store.get_record(SUBSCRIPTIONS, &self.subscription_id(name)).await?;
+        record.map_or_else(|| Err(BusError::UnknownSubscription(name.to_string())), |record| decode(&record))
+    }
+
+    fn dead_letter(&self, prefix: &str, record: &Record) -> Result<DeadLetter, BusError> {
+        let stored: StoredDeadLetter = decode(record)?;
+        Ok(DeadLetter {
+            id: record.id.strip_prefix(prefix).unwrap_or(&record.id).to_owned(),
+            message: stored.message,
+            reason: stored.reason,
+            delivery_count: stored.delivery_count,
+            enqueued_at: stored.enqueued_at,
+            dead_at: stored.dead_at,
+        })
+    }
+
+    /// Writes for messages that were not sent before.
+    async fn to_send(&self, topic: &TopicName, messages: &[Message]) -> Result<Vec<RecordWrite>, BusError> {
+        let subscriptions = self.subscriptions(topic).await?;
+        let now = self.now();
+        let mut writes = Vec::new();
+        for message in messages {
+            let sent_id = self.sent_id(topic, message);
+            if self.store.get_record(SENT, &sent_id).await?.is_some() {
+                continue;
+            }
+            writes.push(put(SENT, sent_id, Expect::Absent, Timing::life(DUPLICATE_WINDOW), &())?);
+            for (id, settings) in
+                subscriptions.iter().filter(|(_, settings)| settings.filter.matches(message))
+            {
+                let stored = StoredMessage::new(message.clone(), settings, now);
+                let visible = message.scheduled_at.map_or(now, |at| at.max(now));
+                let id = format!("{id}/{}", self.ids.new_uuid().simple());
+                writes.push(put(MESSAGES, id, Expect::Absent, Timing::due(visible), &stored)?);
+            }
+        }
+        Ok(writes)
+    }
+
+    /// Locks a visible message. Returns `None` if another receiver locked it first, or if it became
+    /// a dead letter.
+    async fn deliver(
+        &self,
+        record: &Record,
+        settings: &SubscriptionSettings,
+    ) -> Result<Option<Received>, BusError> {
+        let stored: StoredMessage = decode(record)?;
+        let now = self.now();
+        let token = format!("{}.{}", number_of(&record.id), self.ids.new_uuid().simple());
+        let expect = Expect::Version(record.version);
+        let locked_until = now.checked_add(settings.lock).unwrap_or(Timestamp::MAX);
+        let (writes, received) = match stored.deliver(settings, token.clone(), now) {
+            Delivery::Locked(stored) => {
+                let put = put(MESSAGES, record.id.clone(), expect, Timing::due(locked_until), &stored)?;
+                let StoredMessage { message, enqueued_at, delivery_count, .. } = stored;
+                let received = Received { message, lock: token, locked_until, delivery_count, enqueued_at };
+                (vec![put], Some(received))
+            }
+            Delivery::Dead(dead) => (bury(record, &dead)?, None),
+        };
+        match self.commit(writes).await {
+            Ok(()) => Ok(received),
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The message of a lock that holds.
+    async fn locked(&self, from: &SubscriptionName, lock: &str) -> Result<(Record, StoredMessage), BusError> {
+        let lost = || BusError::LockLost(lock.chars().take(100).collect());
+        let (number, _) = lock.split_once('.').ok_or_else(lost)?;
+        let id = format!("{}{number}", self.folder(from));
+        let record = self.store.get_record(MESSAGES, &id).await?.ok_or_else(lost)?;
+        let stored: StoredMessage = decode(&record)?;
+        let holds = stored.lock.as_deref() == Some(lock)
+            && record.due_at_ms.is_some_and(|due| due > self.clock.now_ms());
+        if holds { Ok((record, stored)) } else { Err(lost()) }
+    }
+}
+
+#[async_trait]
+impl Bus for RecordBus {
+    async fn send(&self, topic: &TopicName, messages: Vec<Message>) -> Result<(), BusError> {
+        messages.iter().try_for_each(Message::check)?;
+        for part in messages.chunks(MAX_SENT_AT_ONCE) {
+            for tries_left in (0..TRIES).rev() {
+                let writes = self.to_send(topic, &unique(part)).await?;
+                match self.commit(writes).await {
+                    // Another sender has sent one of the messages since they were looked up.
+                    Err(error) if error.kind() == ErrorKind::Conflict && tries_left > 0 => {}
+                    outcome => {
+                        outcome?;
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn receive(
+        &self,
+        from: &SubscriptionName,
+        max_messages: usize,
+        wait: Duration,
+    ) -> Result<Vec<Received>, BusError> {
+        let settings = self.settings(from).await?;
+        let folder = self.folder(from);
+        let limit = max_messages.clamp(1, MAX_RECEIVED_AT_ONCE);
+        let until_ms = self.clock.now_ms().saturating_add(duration_ms(wait));
+        loop {
+            let left = Duration::from_millis(until_ms.saturating_sub(self.clock.now_ms()));
+            let request =
+                DueRecords { kind: MESSAGES, id_prefix: &folder, now_ms: None, limit, poll_timeout: left };
+            let due = self.store.due_records(request).await?;
+            let is_over = due.is_empty();
+            let mut received = Vec::new();
+            for record in &due {
+                received.extend(self.deliver(record, &settings).await?);
+            }
+            if is_over || !received.is_empty() {
+                return Ok(received);
+            }
+        }
+    }
+
+    async fn renew(&self, from: &SubscriptionName, lock: &str) -> Result<Timestamp, BusError> {
+        let settings = self.settings(from).await?;
+        let (record, stored) = self.locked(from, lock).await?;
+        let until = self.now().checked_add(settings.lock).unwrap_or(Timestamp::MAX);
+        let expect = Expect::Version(record.version);
+        let written = self.commit(vec![put(MESSAGES, record.id, expect, Timing::due(until), &stored)?]).await;
+        written.map_err(|error| lost_if_conflict(lock, error))?;
+        Ok(until)
+    }
+
+    async fn settle(&self, from: &SubscriptionName, lock: &str, how: Settlement) -> Result<(), BusError> {
+        let (record, stored) = self.locked(from, lock).await?;
+        let expect = Expect::Version(record.version);
+        let writes = match how {
+            Settlement::Complete => {
+                vec![RecordWrite::Delete { kind: MESSAGES.to_owned(), id: record.id, expect }]
+            }
+            Settlement::Abandon => vec![put(MESSAGES, record.id, expect, Timing::due(self.now()), &stored)?],
+            Settlement::DeadLetter(reason) => bury(&record, &stored.into_dead_letter(reason, self.now()))?,
+        };
+        self.commit(writes).await.map_err(|error| lost_if_conflict(lock, error))
+    }
+}
+
+/// Of messages with the same id, the first.
+fn unique(messages: &[Message]) -> Vec<Message> {
+    let mut seen = std::collections::BTreeSet::new();
+    messages.iter().filter(|message| seen.insert(&message.message_id)).cloned().collect()
+}
+
+/// Makes a dead letter of a message.
+fn bury(record: &Record, dead: &StoredDeadLetter) -> Result<Vec<RecordWrite>, BusError> {
+    let expect = Expect::Version(record.version);
+    let gone = RecordWrite::Delete { kind: MESSAGES.to_owned(), id: record.id.clone(), expect };
+    let kept = put(DEAD_LETTERS, record.id.clone(), Expect::Anything, Timing::life(DEAD_LETTER_LIFE), dead)?;
+    Ok(vec![gone, kept])
+}
+
+/// The last part of the id of a message.
+fn number_of(id: &str) -> &str {
+    id.rsplit_once('/').map_or(id, |(_, number)| number)
+}
+
+fn lost_if_conflict(lock: &str, error: BusError) -> BusError {
+    if error.kind() == ErrorKind::Conflict {
+        BusError::LockLost(lock.chars().take(100).collect())
+    } else {
+        error
+    }
+}
+
+/// When a record is due, and how long it lives.
+#[derive(Debug, Clone, Copy, Default)]
+struct Timing {
+    due_at: Option<Timestamp>,
+    time_to_live: Option<Duration>,
+}
+
+impl Timing {
+    fn due(at: Timestamp) -> Self {
+        Timing { due_at: Some(at), time_to_live: None }
+    }
+
+    fn life(time_to_live: Duration) -> Self {
+        Timing { due_at: None, time_to_live: Some(time_to_live) }
+    }
+}
+
+fn put(
+    kind: &str,
+    id: String,
+    expect: Expect,
+    timing: Timing,
+    body: &impl Serialize,
+) -> Result<RecordWrite, BusError> {
+    let body = serde_json::to_vec(body)
+        .map_err(|error| ProviderError::new(ErrorKind::Internal, "bus", error.to_string()))?;
+    let due_at_ms = timing.due_at.map(|at| u64::try_from(at.as_millisecond()).unwrap_or(0));
+    let time_to_live = timing.time_to_live;
+    Ok(RecordWrite::Put {
+        kind: kind.to_owned(),
+        id,
+        expect,
+        due_at_ms,
+        time_to_live,
+        body: Bytes::from(body),
+    })
+}
+
+fn decode<T: DeserializeOwned>(record: &Record) -> Result<T, BusError> {
+    serde_json::from_slice(&record.body).map_err(|error| {
+        let text = format!("the record {} {} cannot be read: {error}", record.kind, record.id);
+        ProviderError::new(ErrorKind::Corrupt, "bus", text).into()
+    })
+}

@@ -1,0 +1,104 @@
+//! Runbooks and their versions.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::unreadable::Unreadable;
+
+/// A runbook that is to be published.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PublishRunbook {
+    /// The YAML document.
+    #[schema(example = "name: wave-mailbox-move\n…")]
+    pub yaml_content: String,
+    /// What happens to phases of running batches that were due before this version was published.
+    #[serde(default)]
+    pub overdue_behavior: OverdueBehavior,
+    /// Whether init steps run again in running batches that move to this version.
+    #[serde(default)]
+    pub rerun_init: bool,
+}
+
+/// What happens to phases that were due before their version was published.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OverdueBehavior {
+    /// They run at once.
+    #[default]
+    Rerun,
+    /// They are skipped, unless the older version had not begun them.
+    Ignore,
+}
+
+/// A runbook.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Runbook {
+    /// Name of the runbook.
+    #[schema(example = "wave-mailbox-move")]
+    pub name: String,
+    /// What it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Version that new batches follow.
+    pub active_version: u32,
+    /// When the first version was published.
+    pub created_at: Timestamp,
+    /// When it was changed last.
+    pub updated_at: Timestamp,
+}
+
+/// Runbooks by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunbookList {
+    /// The runbooks.
+    pub runbooks: Vec<Runbook>,
+    /// Stored ones that cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
+    /// Cursor of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A version of a runbook. Versions never change.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunbookVersion {
+    /// Id of the row in `runbooks`.
+    pub id: u64,
+    /// Name of the runbook.
+    pub name: String,
+    /// The version, from 1.
+    pub version: u32,
+    /// Whether new batches follow it.
+    pub is_active: bool,
+    /// What happens to phases of running batches that were due before it was published.
+    pub overdue_behavior: OverdueBehavior,
+    /// Whether init steps run again in running batches that move to it.
+    pub rerun_init: bool,
+    /// When it was published.
+    pub created_at: Timestamp,
+    /// Name of the key or person that published it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_by: Option<String>,
+    /// The YAML document; absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub yaml_content: Option<String>,
+    /// What its author probably did not intend; only in the answer to publishing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+/// Versions of a runbook, oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct RunbookVersionList {
+    /// The versions.
+    pub versions: Vec<RunbookVersion>,
+    /// Stored ones that cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
+    /// Cursor of the next page; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}

@@ -31,6 +31,14 @@ impl<T> Listed<T> {
         }
     }
 
+    /// The same row in another form.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Listed<U> {
+        match self {
+            Listed::Readable(value) => Listed::Readable(change(value)),
+            Listed::Unreadable(row) => Listed::Unreadable(row),
+        }
+    }
+
     /// What is stored, if it can be read.
     pub fn readable(self) -> Option<T> {
         match self {

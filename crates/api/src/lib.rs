@@ -25,6 +25,7 @@
 
 pub mod action;
 pub mod audit;
+pub mod batch;
 pub mod call;
 pub mod change;
 pub mod client;
@@ -39,6 +40,7 @@ pub mod key;
 pub mod pool;
 pub mod problem;
 pub mod recurring;
+pub mod runbook;
 pub mod several;
 pub mod system;
 pub mod unreadable;

@@ -118,14 +118,6 @@ pub fn page(problem: &Problem) -> String {
     }
 }
 
-/// Where the pages about codes are.
-const PAGES: &str = "https://segno.dev/errors/";
-
-/// Address of the page about a code of the command line.
-pub fn page_of(code: &str) -> String {
-    format!("{PAGES}{code}")
-}
-
 /// A text that ends with a code: the text and the code.
 fn inner(detail: &str) -> Option<(&str, &str)> {
     let (text, code) = detail.strip_suffix(']')?.rsplit_once(" [")?;

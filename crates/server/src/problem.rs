@@ -8,6 +8,7 @@ use segno_actions::functions::FunctionError;
 use segno_actions::hooks::HookError;
 use segno_api::problem::PROBLEM_JSON;
 use segno_api::{FieldProblem, Problem};
+use segno_runbook::drive::RunbookError;
 
 use crate::operation::{self, Effect};
 use crate::scope::Scope;
@@ -73,6 +74,8 @@ codes! {
     BodyTooLarge = "body-too-large", PAYLOAD_TOO_LARGE, "The body is too large";
     /// The body is not declared to be JSON.
     UnsupportedMediaType = "unsupported-media-type", UNSUPPORTED_MEDIA_TYPE, "The body must be JSON";
+    /// A request about a batch cannot be fulfilled.
+    BatchRequestRefused = "batch-request-refused", CONFLICT, "The batch does not allow it";
     /// The idempotency key was used for another request.
     IdempotencyMismatch = "idempotency-mismatch", UNPROCESSABLE_ENTITY, "The idempotency key belongs to another request";
     /// A request with the same idempotency key is being worked on.
@@ -279,6 +282,21 @@ impl Refusal {
             }
             ActionError::Unknown { what, .. } => refusal.missing = Some(what),
             _ => {}
+        }
+        refusal
+    }
+
+    /// An error about a runbook or a batch, told in the caller's ids.
+    pub fn from_runbook(error: &RunbookError, scope: &Scope) -> Self {
+        let status = match error.kind() {
+            ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+            ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Conflict => StatusCode::CONFLICT,
+            kind => return Self::from_kind(kind, error),
+        };
+        let mut refusal = Self::told(status, error.code(), scope.hide_prefix(&error.to_string()));
+        if let RunbookError::InvalidBatch { field, problem } = error {
+            refusal.errors.push(FieldProblem { field: (*field).to_owned(), detail: problem.clone() });
         }
         refusal
     }

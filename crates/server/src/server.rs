@@ -13,11 +13,12 @@ use segno::{Client, RegistryBuilder, Runtime};
 use segno_actions::action::ActionError;
 use segno_actions::functions::{FunctionError, Functions, FunctionsBuilder};
 use segno_actions::hooks::Hooks;
-use segno_actions::pools::Pools;
+use segno_actions::pools::{Pools, Room, RoomCalls};
 use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
+use segno_runbook::drive::{self, Driver, DriverOptions, Runbooks, Services, Silent};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -143,7 +144,7 @@ impl ServerBuilder {
             Some(keys) => first_key(keys).await?,
             None => None,
         };
-        let functions = self.functions.clock(self.clock.clone()).ids(self.ids.clone());
+        let functions = drive::register(self.functions.clock(self.clock.clone()).ids(self.ids.clone()));
         let functions = self.settings.declare_functions(functions).build()?;
         let pools = Pools::new(tracked.clone(), self.settings.pools.clone())?.clock(self.clock.clone());
         let registry = functions.register(self.registry).build()?;
@@ -214,7 +215,19 @@ impl ServerBuilder {
             .ids(self.ids.clone())
             .options(self.settings.action_options())
             .current_trace(self.current_trace);
+        let runbooks = Runbooks::new(tracked.clone(), zones.clone());
         if self.settings.has(Role::Orchestrator) {
+            let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
+            let services = Services {
+                store: self.store.clone(),
+                clock: self.clock.clone(),
+                calls: RoomCalls::new(Room::RUNBOOK, functions.clone(), pools.clone(), client),
+                definitions: runbooks.definitions().clone(),
+                announcer: Arc::new(Silent),
+                options: DriverOptions::default(),
+            };
+            let driver = Driver::new(services, node.clone());
+            background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
             let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
                 .clock(self.clock.clone())
                 .ids(self.ids.clone())
@@ -239,6 +252,7 @@ impl ServerBuilder {
             pools,
             hooks,
             recurring,
+            runbooks,
             work,
             seal,
             presence,

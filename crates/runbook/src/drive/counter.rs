@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use segno::store::{ErrorKind, Expect, ProviderError, RecordBatch, RecordWrite, Store};
+use segno::store::{ErrorKind, Expect, ProviderError, Record, RecordBatch, RecordWrite, Store};
 use segno_actions::functions::Scope;
 
 use super::place::COUNTERS;
@@ -22,12 +22,7 @@ pub(super) async fn reserve(
     loop {
         let record = store.get_record(COUNTERS, &id).await?;
         let expect = record.as_ref().map_or(Expect::Absent, |record| Expect::Version(record.version));
-        let next = match &record {
-            None => 1,
-            Some(record) => next_id(&record.body).ok_or_else(|| {
-                ProviderError::new(ErrorKind::Corrupt, "reserve", format!("counter {id} is not a number"))
-            })?,
-        };
+        let next = next_of(record.as_ref(), &id)?;
         let end = next.saturating_add(count);
         let write = RecordWrite::Put {
             kind: COUNTERS.to_owned(),
@@ -44,6 +39,22 @@ pub(super) async fn reserve(
             Err(error) => return Err(error),
         }
     }
+}
+
+/// The next id of a table: all that were reserved are lower.
+///
+/// # Errors
+/// Those of the store.
+pub(super) async fn next(store: &dyn Store, scope: &Scope, table: &str) -> Result<u64, ProviderError> {
+    let id = format!("{}{table}", scope.id_prefix());
+    next_of(store.get_record(COUNTERS, &id).await?.as_ref(), &id)
+}
+
+fn next_of(counter: Option<&Record>, id: &str) -> Result<u64, ProviderError> {
+    let Some(counter) = counter else { return Ok(1) };
+    next_id(&counter.body).ok_or_else(|| {
+        ProviderError::new(ErrorKind::Corrupt, "reserve", format!("counter {id} is not a number"))
+    })
 }
 
 fn next_id(body: &[u8]) -> Option<u64> {

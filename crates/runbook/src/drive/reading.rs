@@ -1,9 +1,10 @@
 //! Reading batches: rows of any table in pages, and why a row waits.
 
-use segno::store::ListRecords;
+use segno::store::{ListRecords, Record};
 use segno_actions::Listed;
 use segno_actions::functions::Scope;
 
+use super::counter;
 use super::definitions::LoadedDefinitions;
 use super::error::{DriveError, RunbookError};
 use super::load::{Loader, decode};
@@ -17,6 +18,10 @@ use crate::step::{Context, Explanation, StepTemplates, explain};
 /// Loads after which an explanation is given up, which would be a defect.
 const MAX_LOADS: usize = 1_000;
 
+/// Least and most ids that one window of a list of batches spans.
+const MIN_WINDOW: u64 = 16;
+const MAX_WINDOW: u64 = 4_096;
+
 impl Runbooks {
     /// Batches of a scope after an id, oldest first.
     ///
@@ -28,23 +33,74 @@ impl Runbooks {
         after: Option<BatchId>,
         limit: usize,
     ) -> Result<Vec<Listed<BatchRow>>, RunbookError> {
+        let page = self.batch_records(scope, after, limit).await?;
+        Ok(page.iter().map(|record| batch_row(scope, record)).collect())
+    }
+
+    /// Batches before an id, newest first; those of one runbook if it is named.
+    ///
+    /// # Errors
+    /// `store`.
+    pub async fn newest_batches(
+        &self,
+        scope: &Scope,
+        runbook: Option<&str>,
+        before: Option<BatchId>,
+        limit: usize,
+    ) -> Result<Vec<Listed<BatchRow>>, RunbookError> {
+        let Some(runbook) = runbook else { return self.newest_of_all(scope, before, limit).await };
+        let mut found = Vec::new();
+        for summary in self.batches_of(scope, runbook, before, limit).await? {
+            match summary {
+                Listed::Readable(summary) => match self.row(scope, summary.batch_id, &RowKey::Batch).await? {
+                    Some(Row::Batch(row)) => found.push(Listed::Readable(row)),
+                    // It was deleted since the index was read.
+                    _ => {}
+                },
+                Listed::Unreadable(row) => found.push(Listed::Unreadable(row)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Batches of all runbooks. Ids are dense, so they are read in windows from the highest one down.
+    async fn newest_of_all(
+        &self,
+        scope: &Scope,
+        before: Option<BatchId>,
+        limit: usize,
+    ) -> Result<Vec<Listed<BatchRow>>, RunbookError> {
+        let next = counter::next(&*self.store, scope, Table::Batches.name()).await?;
+        let mut end = before.map_or(next, |before| before.0.min(next));
+        let mut window = (limit as u64).max(MIN_WINDOW);
+        let mut found = Vec::new();
+        while end > 0 && found.len() < limit {
+            let start = end.saturating_sub(window);
+            let after = start.checked_sub(1).map(BatchId);
+            let rows = usize::try_from(end - start).unwrap_or(usize::MAX);
+            let place = BatchPlace::new(scope.clone(), BatchId(end)).id();
+            let mut page = self.batch_records(scope, after, rows).await?;
+            page.retain(|record| record.id < place);
+            found.extend(page.iter().rev().map(|record| batch_row(scope, record)));
+            end = start;
+            // Deleted batches leave gaps.
+            window = (window * 2).min(MAX_WINDOW);
+        }
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    async fn batch_records(
+        &self,
+        scope: &Scope,
+        after: Option<BatchId>,
+        limit: usize,
+    ) -> Result<Vec<Record>, RunbookError> {
         let prefix = scope.id_prefix();
         let after = after.map(|batch| BatchPlace::new(scope.clone(), batch).id());
         let kind = Table::Batches.name();
         let request = ListRecords { kind, id_prefix: &prefix, after_id: after.as_deref(), limit };
-        let page = self.store.list_records(request).await?;
-        let rows = page.iter().map(|record| {
-            let batch = decode(Table::Batches, record).and_then(|row| match row {
-                Row::Batch(row) => Ok(row),
-                other => Err(DriveError::Unreadable {
-                    kind,
-                    id: record.id.clone(),
-                    problem: format!("it is a row of another table: {:?}", other.key()),
-                }),
-            });
-            listed(batch, record, &prefix)
-        });
-        Ok(rows.collect())
+        Ok(self.store.list_records(request).await?)
     }
 
     /// Batches of a runbook before an id, newest first.
@@ -187,4 +243,16 @@ impl Runbooks {
     fn loader<'a>(&'a self, place: &'a BatchPlace) -> Loader<'a> {
         Loader { store: &*self.store, place, definitions: &self.definitions }
     }
+}
+
+fn batch_row(scope: &Scope, record: &Record) -> Listed<BatchRow> {
+    let batch = decode(Table::Batches, record).and_then(|row| match row {
+        Row::Batch(row) => Ok(row),
+        other => Err(DriveError::Unreadable {
+            kind: Table::Batches.name(),
+            id: record.id.clone(),
+            problem: format!("it is a row of another table: {:?}", other.key()),
+        }),
+    });
+    listed(batch, record, &scope.id_prefix())
 }

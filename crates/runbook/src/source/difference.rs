@@ -56,12 +56,12 @@ impl Merge {
     /// Takes the next key that the batch knows. Keys come in the order of their bytes.
     pub fn known(&mut self, known: &MemberKeyRow) {
         while let Some((_, row)) = self.rows.next_if(|(key, _)| *key < known.key) {
-            self.difference.put.push(entry(row));
+            self.difference.put.push(member_entry(row));
         }
         self.difference.known += usize::from(known.is_current);
         match self.rows.next_if(|(key, _)| *key == known.key) {
             Some((_, row)) => {
-                let entry = entry(row);
+                let entry = member_entry(row);
                 if !known.is_current || known.digest != entry.digest {
                     self.difference.put.push(entry);
                 }
@@ -73,12 +73,13 @@ impl Merge {
 
     /// Ends with the rows that are after the last known key.
     pub fn finish(mut self) -> Difference {
-        self.difference.put.extend(self.rows.map(|(_, row)| entry(row)));
+        self.difference.put.extend(self.rows.map(|(_, row)| member_entry(row)));
         self.difference
     }
 }
 
-fn entry(row: Row) -> MemberEntry {
+/// A row as a member of a batch.
+pub fn member_entry(row: Row) -> MemberEntry {
     let digest = digest(&row.key, &row.columns);
     MemberEntry { key: row.key, data: row.columns, digest }
 }

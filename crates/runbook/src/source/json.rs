@@ -4,7 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde_json::{Map, Number, Value};
 
-use crate::members::Cell;
+use crate::definition::DataSource;
+use crate::members::{Cell, InvalidMembers, Rows, read_cells};
+use crate::problem::{Position, Problem, Problems};
 
 /// A table as the source had it, before anything is checked.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -13,6 +15,27 @@ pub(super) struct Table {
     pub(super) columns: Vec<String>,
     /// A cell for each column.
     pub(super) rows: Vec<Vec<Cell>>,
+}
+
+/// Reads members from objects, which must have the columns that are required. Without objects there are no members.
+///
+/// # Errors
+/// `invalid-members` with all problems, each with its row from 1.
+pub fn read_objects(
+    objects: Vec<Value>,
+    source: &DataSource,
+    required: &BTreeSet<String>,
+) -> Result<Rows, InvalidMembers> {
+    let table = table(objects).map_err(|problem| {
+        let mut problems = Problems::default();
+        problems.push(Problem::error(Position::NONE, "", problem));
+        InvalidMembers { problems }
+    })?;
+    if table.rows.is_empty() {
+        // Without a row there are no names of columns to be checked.
+        return Ok(Rows::default());
+    }
+    read_cells(table.columns, table.rows, source, required)
 }
 
 /// Makes a table of objects.

@@ -16,8 +16,9 @@ mod json;
 mod query;
 mod sql;
 
-pub use difference::{Difference, Merge, digest};
+pub use difference::{Difference, Merge, digest, member_entry};
 pub use error::{SOURCE_FAILED, SourceError};
 pub use grouping::{Grouped, group_by_start};
+pub use json::read_objects;
 pub use query::{Query, Sources};
 pub use sql::{SqlLimits, SqlReader, SqlRows};

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
 use super::error::SourceError;
-use super::json::{Table, table};
+use super::json::read_objects;
 use super::sql::{SqlLimits, SqlReader};
 use crate::definition::{DataSource, SourceKind};
 use crate::limits::{MAX_SOURCE_BYTES, MAX_SOURCE_PAGES, MAX_SOURCE_ROWS, SOURCE_TIMEOUT};
@@ -94,7 +94,7 @@ impl Sources {
     }
 
     async fn read(&self, query: Query<'_>) -> Result<Rows, SourceError> {
-        let table = match &query.source.kind {
+        let objects = match &query.source.kind {
             SourceKind::Manual => return Ok(Rows::default()),
             SourceKind::Csv { location } => {
                 let bytes = self.csv(&query, location).await?;
@@ -121,11 +121,7 @@ impl Sources {
             }
             SourceKind::Function { function, input } => self.function(&query, function, input).await?,
         };
-        if table.rows.is_empty() {
-            // Without a row there are no names of columns to be checked.
-            return Ok(Rows::default());
-        }
-        Ok(read_cells(table.columns, table.rows, query.source, query.required)?)
+        Ok(read_objects(objects, query.source, query.required)?)
     }
 
     async fn csv(&self, query: &Query<'_>, location: &str) -> Result<Vec<u8>, SourceError> {
@@ -167,7 +163,7 @@ impl Sources {
         self.functions.fetch(fetch).await.map_err(|failure| SourceError::failure(kind, &failure))
     }
 
-    async fn pages(&self, pages: Pages<'_>, first: &str) -> Result<Table, SourceError> {
+    async fn pages(&self, pages: Pages<'_>, first: &str) -> Result<Vec<Value>, SourceError> {
         let wrong = |message: String| SourceError::wrong("http", message);
         let mut rows: Vec<Value> = Vec::new();
         let mut url = first.to_owned();
@@ -187,22 +183,24 @@ impl Sources {
             }
             match next {
                 Some(next) => url = next,
-                None => return table(rows).map_err(wrong),
+                None => return Ok(rows),
             }
         }
         Err(wrong(format!("there are more than {MAX_SOURCE_PAGES} pages")))
     }
 
-    async fn function(&self, query: &Query<'_>, function: &str, input: &Value) -> Result<Table, SourceError> {
+    async fn function(
+        &self,
+        query: &Query<'_>,
+        function: &str,
+        input: &Value,
+    ) -> Result<Vec<Value>, SourceError> {
         let wrong = |message: String| SourceError::wrong("function", message);
         let name = function.parse().map_err(|error: FunctionError| wrong(error.to_string()))?;
         let input = Payload::encode(input).map_err(|error| wrong(error.to_string()))?;
         let called = self.calls.call(query.scope, query.key, InvokeRequest::new(name, input)).await;
         let result = called.map_err(|failure| SourceError::failure("function", &failure))?;
-        let rows: Vec<Value> = result
-            .decode()
-            .map_err(|error| wrong(format!("{function} did not return an array of rows: {error}")))?;
-        table(rows).map_err(wrong)
+        result.decode().map_err(|error| wrong(format!("{function} did not return an array of rows: {error}")))
     }
 }
 

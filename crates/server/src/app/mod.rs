@@ -27,6 +27,7 @@ use segno_actions::functions::Functions;
 use segno_actions::hooks::Hooks;
 use segno_actions::pools::Pools;
 use segno_actions::recurring::RecurringActions;
+use segno_runbook::drive::Runbooks;
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Caller, KeyStore, Need};
@@ -46,8 +47,8 @@ pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
-    BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Restarting, Sent, Start,
-    Tenant, TenantChange, TenantListener,
+    BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Requester, Restarting,
+    Sent, Start, Tenant, TenantChange, TenantListener,
 };
 
 /// What every route needs. Cheap to clone.
@@ -95,6 +96,7 @@ pub struct Resources {
     pools: Pools,
     hooks: Hooks,
     recurring: RecurringActions,
+    runbooks: Runbooks,
     work: WorkQueue,
     seal: LeaseSeal,
     presence: Arc<Presence>,
@@ -117,6 +119,8 @@ pub struct ResourceParts {
     pub hooks: Hooks,
     /// Recurring actions.
     pub recurring: RecurringActions,
+    /// Runbooks and their batches.
+    pub runbooks: Runbooks,
     /// Work for workers elsewhere.
     pub work: WorkQueue,
     /// Leases as text.
@@ -138,6 +142,7 @@ impl From<ResourceParts> for Resources {
             pools,
             hooks,
             recurring,
+            runbooks,
             work,
             seal,
             presence,
@@ -152,6 +157,7 @@ impl From<ResourceParts> for Resources {
             pools,
             hooks,
             recurring,
+            runbooks,
             work,
             seal,
             presence,

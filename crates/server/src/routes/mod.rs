@@ -2,6 +2,7 @@
 
 mod actions;
 mod audit;
+mod batches;
 mod dead_letters;
 mod events;
 mod functions;
@@ -15,6 +16,7 @@ pub(crate) mod paging;
 mod partial;
 mod pools;
 mod recurring;
+mod runbooks;
 mod sse;
 mod system;
 mod versions;
@@ -84,6 +86,16 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(dead_letters::get))
         .routes(routes!(pools::list))
         .routes(routes!(pools::get))
+        .routes(routes!(runbooks::list))
+        .routes(routes!(runbooks::get))
+        .routes(routes!(runbooks::versions))
+        .routes(routes!(runbooks::version))
+        .routes(routes!(batches::list))
+        .routes(routes!(batches::get))
+        .routes(routes!(batches::explain))
+        .routes(routes!(batches::members))
+        .routes(routes!(batches::member))
+        .routes(routes!(batches::get_request))
         .routes(routes!(actions::list))
         .routes(routes!(actions::get))
         .routes(routes!(recurring::manage::list))

@@ -13,6 +13,8 @@ mod instances;
 mod known;
 mod pools;
 mod recurring;
+mod runbook_rows;
+mod runbooks;
 mod starts;
 mod work;
 
@@ -34,6 +36,7 @@ pub use calls::{CallFound, PoolCondition};
 pub use changes::{TenantChange, TenantListener};
 pub use instances::{BulkChange, InstanceFilter, Sent};
 pub use pools::PoolFetch;
+pub use runbooks::Requester;
 pub use starts::{NewInstance, Restarting, Start};
 
 /// A namespace and tenant that the caller may enter. Cheap to clone.

@@ -1,0 +1,360 @@
+//! Runbooks and batches of a tenant.
+
+use std::time::Duration;
+
+use segno::clock;
+use segno_actions::Listed;
+use segno_api::batch::{self as wire, BatchAction, BatchRequest, CreateBatch, PutMembers};
+use segno_api::runbook::{PublishRunbook, Runbook, RunbookVersion};
+use segno_runbook::definition::Definition;
+use segno_runbook::drive::{NewBatch, PublishOptions, Receipt, ReceiptState, RequestedAction, RunbookError};
+use segno_runbook::members::{CsvLimits, Rows, read_csv};
+use segno_runbook::message::{Action, MemberEntry};
+use segno_runbook::rows::{BatchId, BatchRow, MemberId, Row, RowKey, Table};
+use segno_runbook::source::{member_entry, read_objects};
+use segno_runbook::template::columns_needed;
+use serde_json::{Map, Value};
+
+use super::{Rejected, Tenant, runbook_rows as rows};
+use crate::problem::Refusal;
+use crate::scope::Scope;
+
+/// How long an answer waits for a request to be applied.
+const APPLIED_WITHIN: Duration = Duration::from_secs(10);
+/// How often it looks, at first and at most.
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+const LONGEST_LOOK: Duration = Duration::from_millis(250);
+
+/// Who requests something, and under which key.
+#[derive(Debug, Clone, Default)]
+pub struct Requester {
+    /// The same for a request that is repeated.
+    pub key: Option<String>,
+    /// Name of the API key.
+    pub by: Option<String>,
+}
+
+impl Tenant {
+    /// Publishes a runbook.
+    ///
+    /// # Errors
+    /// `invalid-runbook` with all problems.
+    pub async fn publish_runbook(
+        &self,
+        request: PublishRunbook,
+        by: Option<String>,
+    ) -> Result<RunbookVersion, Refusal> {
+        let options = PublishOptions {
+            overdue_behavior: rows::stored_overdue(request.overdue_behavior),
+            rerun_init: request.rerun_init,
+            by,
+        };
+        let yaml = request.yaml_content.as_bytes();
+        let published = self.resources().runbooks.publish(&self.owner(), yaml, options).await;
+        let published = published.map_err(|error| self.refused(error))?;
+        let warnings = published.warnings.iter().map(ToString::to_string).collect();
+        Ok(RunbookVersion { warnings, ..rows::version(published.row) })
+    }
+
+    /// Runbooks after a name.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn runbooks(&self, after: Option<&str>, limit: usize) -> Result<Vec<Listed<Runbook>>, Refusal> {
+        let found = self.resources().runbooks.list(&self.owner(), after, limit).await;
+        let found = found.map_err(|error| self.refused(error))?;
+        Ok(found.into_iter().map(|row| row.map(rows::runbook)).collect())
+    }
+
+    /// A runbook.
+    ///
+    /// # Errors
+    /// `unknown-runbook`.
+    pub async fn runbook(&self, name: &str) -> Result<Runbook, Refusal> {
+        let head = self.resources().runbooks.head(&self.owner(), name).await;
+        head.map(rows::runbook).map_err(|error| self.refused(error))
+    }
+
+    /// Versions of a runbook after one.
+    ///
+    /// # Errors
+    /// `unknown-runbook`.
+    pub async fn runbook_versions(
+        &self,
+        name: &str,
+        after: Option<u32>,
+        limit: usize,
+    ) -> Result<Vec<Listed<RunbookVersion>>, Refusal> {
+        let found = self.resources().runbooks.versions(&self.owner(), name, after, limit).await;
+        let found = found.map_err(|error| self.refused(error))?;
+        let without_text = |row| RunbookVersion { yaml_content: None, ..rows::version(row) };
+        Ok(found.into_iter().map(|row| row.map(without_text)).collect())
+    }
+
+    /// A version of a runbook.
+    ///
+    /// # Errors
+    /// `unknown-runbook`.
+    pub async fn runbook_version(&self, name: &str, version: u32) -> Result<RunbookVersion, Refusal> {
+        let found = self.resources().runbooks.version(&self.owner(), name, Some(version)).await;
+        found.map(rows::version).map_err(|error| self.refused(error))
+    }
+
+    /// Creates a batch from members that are given.
+    ///
+    /// # Errors
+    /// `unknown-runbook`, `invalid-members` with all problems, `invalid-batch`.
+    pub async fn create_batch(
+        &self,
+        request: CreateBatch,
+        requester: Requester,
+    ) -> Result<wire::Batch, Refusal> {
+        let runbooks = &self.resources().runbooks;
+        let row = runbooks.version(&self.owner(), &request.runbook, request.version).await;
+        let row = row.map_err(|error| self.refused(error))?;
+        let definition = runbooks.definitions().get(&self.owner(), &row.name, row.version).await;
+        let definition = definition.map_err(|error| self.refused(RunbookError::from(error)))?;
+        let members = self.entries(&definition, request.members_csv.as_deref(), request.members)?;
+        let new = NewBatch {
+            runbook: request.runbook,
+            version: request.version,
+            batch_start_time: request.batch_start_time,
+            members,
+            key: requester.key,
+            by: requester.by,
+        };
+        let id = runbooks.create_batch(&self.owner(), new).await.map_err(|error| self.refused(error))?;
+        Ok(rows::batch(&self.batch_row(id).await?))
+    }
+
+    /// Members as they are stored, checked by the rules of a runbook's data source.
+    fn entries(
+        &self,
+        definition: &Definition,
+        csv: Option<&str>,
+        objects: Vec<Map<String, Value>>,
+    ) -> Result<Vec<MemberEntry>, Refusal> {
+        let (source, required) = (&definition.data_source, columns_needed(definition));
+        let read = match (csv, objects.is_empty()) {
+            (Some(_), false) => {
+                return Err(Refusal::field("members", "cannot be used with members_csv; send one of them"));
+            }
+            (Some(text), true) => read_csv(text.as_bytes(), source, &required, CsvLimits::MANUAL),
+            (None, true) => Ok(Rows::default()),
+            (None, false) => {
+                read_objects(objects.into_iter().map(Value::Object).collect(), source, &required)
+            }
+        };
+        let read = read.map_err(|error| self.refused(RunbookError::from(error)))?;
+        Ok(read.rows.into_iter().map(member_entry).collect())
+    }
+
+    /// Batches before an id, newest first, of one runbook if it is named.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn batches(
+        &self,
+        runbook: Option<&str>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Listed<wire::Batch>>, Refusal> {
+        let (runbooks, owner) = (&self.resources().runbooks, self.owner());
+        let found = runbooks.newest_batches(&owner, runbook, before.map(BatchId), limit).await;
+        let found = found.map_err(|error| self.refused(error))?;
+        Ok(found.into_iter().map(|row| row.map(|row| rows::batch(&row))).collect())
+    }
+
+    async fn batch_row(&self, id: BatchId) -> Result<BatchRow, Refusal> {
+        self.resources().runbooks.batch(&self.owner(), id).await.map_err(|error| self.refused(error))
+    }
+
+    /// A batch with its phases and init steps.
+    ///
+    /// # Errors
+    /// `unknown-batch`.
+    pub async fn batch(&self, id: u64) -> Result<wire::BatchDetails, Refusal> {
+        let id = BatchId(id);
+        let row = self.batch_row(id).await?;
+        let (runbooks, owner) = (&self.resources().runbooks, self.owner());
+        let phases = runbooks.phases(&owner, id).await.map_err(|error| self.refused(error))?;
+        let init = runbooks.rows(&owner, id, Table::InitExecutions, (None, MAX_INIT_STEPS)).await;
+        let init = init.map_err(|error| self.refused(error))?;
+        let init = init.into_iter().filter_map(|row| match row {
+            Listed::Readable(Row::Init(row)) => Some(rows::init(row)),
+            _ => None,
+        });
+        Ok(wire::BatchDetails {
+            batch: rows::batch(&row),
+            phases: phases.into_iter().map(rows::phase).collect(),
+            init: init.collect(),
+            explanation: self.explain(id, &RowKey::Batch).await?,
+        })
+    }
+
+    /// Why a row of a batch waits.
+    ///
+    /// # Errors
+    /// `unknown-batch`.
+    pub async fn explain_row(&self, batch: u64, key: &RowKey) -> Result<wire::Explanation, Refusal> {
+        self.explain(BatchId(batch), key).await
+    }
+
+    async fn explain(&self, batch: BatchId, key: &RowKey) -> Result<wire::Explanation, Refusal> {
+        let explained = self.resources().runbooks.explain(&self.owner(), batch, key).await;
+        explained.map(rows::explanation).map_err(|error| self.refused(error))
+    }
+
+    /// Members of a batch after one.
+    ///
+    /// # Errors
+    /// `unknown-batch`.
+    pub async fn members(
+        &self,
+        batch: u64,
+        after: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Listed<wire::Member>>, Refusal> {
+        let batch = BatchId(batch);
+        self.batch_row(batch).await?;
+        let after = after.map(|id| RowKey::Member(MemberId(id)));
+        let (runbooks, owner) = (&self.resources().runbooks, self.owner());
+        let found = runbooks.rows(&owner, batch, Table::BatchMembers, (after.as_ref(), limit)).await;
+        let found = found.map_err(|error| self.refused(error))?;
+        let of_member = |row| match row {
+            Listed::Readable(Row::Member(row)) => Some(Listed::Readable(rows::member(row))),
+            Listed::Readable(_) => None,
+            Listed::Unreadable(row) => Some(Listed::Unreadable(row)),
+        };
+        Ok(found.into_iter().filter_map(of_member).collect())
+    }
+
+    /// A member with its steps.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `not-found`.
+    pub async fn member(&self, batch: u64, member: u64) -> Result<wire::MemberDetails, Refusal> {
+        let (batch, member) = (BatchId(batch), MemberId(member));
+        self.batch_row(batch).await?;
+        let (runbooks, owner) = (&self.resources().runbooks, self.owner());
+        let row = runbooks.row(&owner, batch, &RowKey::Member(member)).await;
+        let Some(Row::Member(row)) = row.map_err(|error| self.refused(error))? else {
+            return Err(Refusal::not_found("member", &member.to_string()));
+        };
+        let steps = runbooks.steps_of_member(&owner, batch, member).await;
+        let steps = steps.map_err(|error| self.refused(error))?;
+        let steps = steps.into_iter().map(rows::step).collect();
+        Ok(wire::MemberDetails { member: rows::member(row), steps })
+    }
+
+    /// Adds members to a batch, or updates them.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `invalid-members`, `batch-request-refused`.
+    pub async fn put_members(
+        &self,
+        batch: u64,
+        request: PutMembers,
+        requester: Requester,
+    ) -> Result<BatchRequest, Refusal> {
+        let batch = BatchId(batch);
+        let row = self.batch_row(batch).await?;
+        let (runbooks, owner) = (&self.resources().runbooks, self.owner());
+        let definition = runbooks.definitions().get(&owner, &row.runbook_name, row.runbook_version).await;
+        let definition = definition.map_err(|error| self.refused(RunbookError::from(error)))?;
+        let members = self.entries(&definition, request.members_csv.as_deref(), request.members)?;
+        if members.is_empty() {
+            return Err(Refusal::field("members", "is empty; send at least one member"));
+        }
+        let key = requester.key.unwrap_or_else(|| self.app.ids.new_uuid().to_string());
+        let posted = runbooks.put_members(&owner, batch, members, (&key, requester.by.as_deref())).await;
+        self.all_applied(batch, posted.map_err(|error| self.refused(error))?).await
+    }
+
+    /// Removes members from a batch.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `batch-request-refused`.
+    pub async fn remove_members(
+        &self,
+        batch: u64,
+        keys: Vec<String>,
+        requester: Requester,
+    ) -> Result<BatchRequest, Refusal> {
+        if keys.is_empty() {
+            return Err(Refusal::field("keys", "is empty; name at least one member"));
+        }
+        let (batch, runbooks) = (BatchId(batch), &self.resources().runbooks);
+        let key = requester.key.unwrap_or_else(|| self.app.ids.new_uuid().to_string());
+        let by = requester.by.as_deref();
+        let posted = runbooks.remove_members(&self.owner(), batch, keys, (&key, by)).await;
+        self.all_applied(batch, posted.map_err(|error| self.refused(error))?).await
+    }
+
+    /// Requests something of a batch, and waits a while for it to be applied.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `batch-request-refused`.
+    pub async fn request_of_batch(
+        &self,
+        batch: u64,
+        action: BatchAction,
+        requester: Requester,
+    ) -> Result<BatchRequest, Refusal> {
+        let batch = BatchId(batch);
+        let action: Action = rows::action(action);
+        let request = RequestedAction { key: requester.key, by: requester.by, action };
+        let posted = self.resources().runbooks.request(&self.owner(), batch, request).await;
+        self.applied(batch, posted.map_err(|error| self.refused(error))?).await
+    }
+
+    /// A request about a batch, and what became of it.
+    ///
+    /// # Errors
+    /// `not-found`.
+    pub async fn batch_request(&self, batch: u64, key: &str) -> Result<BatchRequest, Refusal> {
+        let found = self.resources().runbooks.receipt(&self.owner(), BatchId(batch), key).await;
+        let found = found.map_err(|error| self.refused(error))?;
+        found.map(rows::request).ok_or_else(|| Refusal::not_found("request", key))
+    }
+
+    /// The last of several requests that were made for one, once all are applied.
+    async fn all_applied(&self, batch: BatchId, receipts: Vec<Receipt>) -> Result<BatchRequest, Refusal> {
+        let mut last = None;
+        for receipt in receipts {
+            last = Some(self.applied(batch, receipt).await?);
+        }
+        last.ok_or_else(|| Refusal::field("members", "is empty; send at least one member"))
+    }
+
+    /// Waits until a request was answered, but not for long: it is stored and will be applied.
+    async fn applied(&self, batch: BatchId, mut receipt: Receipt) -> Result<BatchRequest, Refusal> {
+        let runbooks = &self.resources().runbooks;
+        let until_ms = self.app.clock.now_ms().saturating_add(clock::duration_ms(APPLIED_WITHIN));
+        let mut pause = FIRST_LOOK;
+        while receipt.state == ReceiptState::Waiting && self.app.clock.now_ms() < until_ms {
+            if self.sleep(pause, until_ms).await.is_none() {
+                break;
+            }
+            pause = (pause * 2).min(LONGEST_LOOK);
+            let found = runbooks.receipt(&self.owner(), batch, &receipt.key).await;
+            receipt = found.map_err(|error| self.refused(error))?.unwrap_or(receipt);
+        }
+        match receipt.state {
+            ReceiptState::Refused => {
+                let reason = receipt.reason.unwrap_or_default();
+                Err(Refusal::new(crate::problem::Code::BatchRequestRefused, reason))
+            }
+            _ => Ok(rows::request(receipt)),
+        }
+    }
+}
+
+/// Most init steps that are shown: those of a hundred versions.
+const MAX_INIT_STEPS: usize = 1_000;
+
+impl Rejected for RunbookError {
+    fn refusal(&self, scope: &Scope) -> Refusal {
+        Refusal::from_runbook(self, scope)
+    }
+}

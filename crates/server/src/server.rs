@@ -221,7 +221,7 @@ impl ServerBuilder {
             let services = Services {
                 store: self.store.clone(),
                 clock: self.clock.clone(),
-                calls: RoomCalls::new(Room::RUNBOOK, functions.clone(), pools.clone(), client),
+                calls: RoomCalls::new(Room::RUNBOOK, &functions, pools.clone(), client),
                 definitions: runbooks.definitions().clone(),
                 announcer: Arc::new(Silent),
                 options: DriverOptions::default(),

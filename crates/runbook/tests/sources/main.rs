@@ -75,7 +75,7 @@ impl World {
         let registry = functions.register(Registry::builder()).build().unwrap();
         let runtime = Runtime::builder(store.clone()).registry(registry).start().await.unwrap();
         let pools = Pools::new(store.clone(), BTreeMap::new()).unwrap();
-        let calls = RoomCalls::new(Room::RUNBOOK, functions.clone(), pools, Client::new(store));
+        let calls = RoomCalls::new(Room::RUNBOOK, &functions, pools, Client::new(store));
         let csv_directory = Some(directory.path().to_owned());
         let clock = SystemClock::shared();
         let sources = Sources::new(functions, calls, clock, Arc::new(Database), csv_directory);

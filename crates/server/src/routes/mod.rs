@@ -122,7 +122,12 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(pools::delete))
         .routes(routes!(hooks::declare::put, hooks::declare::patch, hooks::declare::delete))
         .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
-        .routes(routes!(hooks::payloads::replay));
+        .routes(routes!(hooks::payloads::replay))
+        .routes(routes!(runbooks::publish))
+        .routes(routes!(batches::remove_members))
+        .routes(routes!(batches::request));
+    let with_members =
+        OpenApiRouter::new().routes(routes!(batches::create)).routes(routes!(batches::put_members));
     let act = OpenApiRouter::new()
         .routes(routes!(actions::create))
         .routes(routes!(actions::patch, actions::delete))
@@ -154,16 +159,18 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(health::readyz))
         .merge(refusing(OpenApiRouter::new().routes(routes!(hooks::ingress::receive))));
 
+    let body = app.settings.server.max_body_bytes;
     let guarded = [
-        (Need::Read, Audit::EveryChange, read),
-        (Need::Operate, Audit::EveryChange, operate),
-        (Need::Operate, Audit::EveryChangeAsItsBodySays, act),
-        (Need::Work, Audit::Nothing, work),
-        (Need::System, Audit::EveryChange, system),
-        (Need::Admin, Audit::EveryChange, admin),
+        (Need::Read, Audit::EveryChange, body, read),
+        (Need::Operate, Audit::EveryChange, body, operate),
+        (Need::Operate, Audit::EveryChange, body.max(batches::MAX_MEMBERS_BODY_BYTES), with_members),
+        (Need::Operate, Audit::EveryChangeAsItsBodySays, body, act),
+        (Need::Work, Audit::Nothing, body, work),
+        (Need::System, Audit::EveryChange, body, system),
+        (Need::Admin, Audit::EveryChange, body, admin),
     ];
     let mut all = OpenApiRouter::with_openapi(description()).merge(public);
-    for (need, audit, group) in guarded {
+    for (need, audit, max_body_bytes, group) in guarded {
         let group = group.route_layer(from_fn_with_state(app.clone(), idempotency::layer));
         let group = match audit {
             Audit::EveryChange => group.route_layer(from_fn_with_state(app.clone(), audit_log::layer)),
@@ -173,6 +180,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
             Audit::Nothing => group,
         };
         let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));
+        let group = group.route_layer(DefaultBodyLimit::max(max_body_bytes));
         let group = refusing(group);
         all = all.merge(if app.needs_keys() { needing_a_key(group) } else { group });
     }
@@ -185,7 +193,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
         .fallback(nothing_here)
         .method_not_allowed_fallback(wrong_method)
-        .layer(DefaultBodyLimit::max(app.settings.server.max_body_bytes))
+        .layer(DefaultBodyLimit::max(body))
         .layer(from_fn_with_state(app.clone(), access::same_origin_only))
         .layer(from_fn_with_state(app.clone(), in_time))
         .layer(from_fn_with_state(app.clone(), request_id::layer))

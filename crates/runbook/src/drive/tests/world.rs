@@ -176,7 +176,7 @@ impl World {
         let pools = pools(store.clone()).clock(self.clock.clone());
         let client = Client::new(store.clone());
         Services {
-            calls: RoomCalls::new(Room::RUNBOOK, functions, pools, client),
+            calls: RoomCalls::new(Room::RUNBOOK, &functions, pools, client),
             definitions: Runbooks::new(store.clone(), Arc::new(Zones::bundled())).definitions().clone(),
             store,
             clock: self.clock.clone(),

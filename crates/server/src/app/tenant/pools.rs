@@ -176,7 +176,7 @@ impl Tenant {
     }
 
     /// Waits, but not beyond a time; `None` when the server stops.
-    async fn sleep(&self, rest: Duration, until_ms: u64) -> Option<()> {
+    pub(super) async fn sleep(&self, rest: Duration, until_ms: u64) -> Option<()> {
         let left = Duration::from_millis(until_ms.saturating_sub(self.app.clock.now_ms()));
         until_stopped(&self.app.stopping, clock::sleep(&*self.app.clock, rest.min(left))).await
     }

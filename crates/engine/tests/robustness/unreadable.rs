@@ -100,7 +100,7 @@ async fn an_unreadable_activity_blocks_no_other_and_its_orchestration_can_catch_
     // The orchestration has dealt with it, and nothing would wait for the activity.
     let refused = world.client.resubmit_dead_letter(letters[0].id.as_str()).await.unwrap_err();
     assert_eq!(refused.code(), segno::Code::DeadLetterSettled);
-    assert!(refused.to_string().contains("it is Completed"), "{refused}");
+    assert!(refused.to_string().contains("it is completed"), "{refused}");
 }
 
 #[tokio::test(start_paused = true)]

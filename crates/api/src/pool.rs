@@ -87,7 +87,7 @@ pub struct PausePool {
 pub struct PoolDetails {
     /// The pool.
     pub pool: Pool,
-    /// Its workers that were heard of in the last two minutes, by name; at most a thousand.
+    /// Its workers that were heard of in the last two minutes, by name; at most a thousand and 4 MiB. `GET /v1/workers` lists all.
     pub workers: Vec<Worker>,
 }
 

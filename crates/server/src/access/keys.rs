@@ -23,7 +23,7 @@ use tokio::sync::Notify;
 use super::Caller;
 use crate::bucket::Bucket;
 use crate::problem::{Code, Refusal};
-use crate::routes::paging::{cut, split};
+use crate::routes::paging::{self, Chunk, Found, Row};
 use crate::scope::check_slug;
 
 /// Kind of the records that hold keys.
@@ -246,11 +246,15 @@ impl KeyStore {
     /// # Errors
     /// When the store is away.
     pub async fn page(&self, after_id: Option<&str>, rows: usize) -> Result<KeyList, Refusal> {
-        let (found, next_cursor) = cut(self.list(after_id, rows + 1).await?, rows, |row| match row {
-            Listed::Readable(key) => key.id.clone(),
-            Listed::Unreadable(row) => row.id.clone(),
-        });
-        let (keys, unreadable) = split(found);
+        let read = |after: Option<String>, rows| async move {
+            Ok(Chunk::of(self.list(after.as_deref(), rows).await?, rows))
+        };
+        let show = |row: Listed<Key>| match &row {
+            Listed::Readable(key) => Ok(Row::new(key.id.clone(), row)),
+            Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
+        };
+        let Found { rows: keys, unreadable, next_cursor } =
+            paging::page(rows, after_id.map(str::to_owned), read, show).await?;
         Ok(KeyList { keys, unreadable, next_cursor })
     }
 

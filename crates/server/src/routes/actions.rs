@@ -20,7 +20,7 @@ use utoipa::IntoParams;
 use uuid::Uuid;
 
 use super::instances::view;
-use super::paging::{Row, limit, search, split};
+use super::paging::{self, Chunk, Found, Row, limit};
 use super::partial::{Changes, not_clearable, partial};
 use crate::access::{Caller, Need, timestamp};
 use crate::app::{App, Tenant};
@@ -123,19 +123,22 @@ pub async fn list(tenant: Tenant, Query(query): Query<ActionQuery>) -> Result<Js
             true => db.page_running(after, rows).await,
             false => db.page(after, rows).await,
         };
-        page.map_err(|error| tenant.refused(error))
+        Ok(Chunk::of(page.map_err(|error| tenant.refused(error))?, rows))
     };
-    let row = |(place, row): &(Place, Listed<core::Action>)| Row {
-        cursor: place.to_string(),
-        matches: match row {
-            Listed::Readable(action) => statuses.is_empty() || statuses.contains(&action.status.name()),
-            Listed::Unreadable(_) => true,
-        },
+    let show = |(place, row): (Place, Listed<core::Action>)| match row {
+        Listed::Readable(action) => Ok(Row {
+            cursor: place.to_string(),
+            matches: statuses.is_empty() || statuses.contains(&action.status.name()),
+            unshown_bytes: match &action.trigger {
+                core::ActionTrigger::Webhook { raw_payload, .. } => raw_payload.len(),
+                core::ActionTrigger::Scheduled { .. } => 0,
+            },
+            shown: Listed::Readable(shown(tenant, action, Bodies::Hidden)?),
+        }),
+        Listed::Unreadable(row) => Ok(Row::new(place.to_string(), Listed::Unreadable(row))),
     };
-    let (found, next_cursor) = search(rows, query.cursor, read, row).await?;
-    let (found, unreadable) = split(found.into_iter().map(|(_, row)| row).collect());
-    let actions =
-        found.into_iter().map(|action| shown(tenant, action, Bodies::Hidden)).collect::<Result<_, _>>()?;
+    let Found { rows: actions, unreadable, next_cursor } =
+        paging::page(rows, query.cursor, read, show).await?;
     Ok(Json(ActionList { actions, unreadable, next_cursor }))
 }
 

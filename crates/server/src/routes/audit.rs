@@ -5,7 +5,7 @@ use segno_actions::Listed;
 use segno_api::audit::{AuditEntry, AuditList, ListAudit};
 
 use super::instances::list::unix_ms;
-use super::paging::{Row, limit, newest_first, search, split};
+use super::paging::{self, Chunk, Found, Row, limit, newest_first};
 use crate::app::Tenant;
 use crate::audit::before_time;
 use crate::extract::Query;
@@ -32,14 +32,16 @@ pub async fn list(tenant: Tenant, Query(request): Query<ListAudit>) -> Result<Js
                 |row: &Listed<AuditEntry>| matches!(row, Listed::Readable(entry) if entry.at < since);
             page.truncate(page.iter().position(is_before).unwrap_or(page.len()));
         }
-        Ok(page)
+        Ok(Chunk::of(page, rows))
     };
-    let row = |row: &Listed<AuditEntry>| match row {
-        Listed::Readable(entry) => Row { cursor: entry.id.clone(), matches: matches(&request, entry) },
-        Listed::Unreadable(row) => Row { cursor: row.id.clone(), matches: true },
+    let show = |row: Listed<AuditEntry>| match &row {
+        Listed::Readable(entry) => {
+            let (cursor, matches) = (entry.id.clone(), matches(&request, entry));
+            Ok(Row { matches, ..Row::new(cursor, row) })
+        }
+        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
     };
-    let (found, next_cursor) = search(rows, first, read, row).await?;
-    let (entries, unreadable) = split(found);
+    let Found { rows: entries, unreadable, next_cursor } = paging::page(rows, first, read, show).await?;
     Ok(Json(AuditList { entries, unreadable, next_cursor }))
 }
 

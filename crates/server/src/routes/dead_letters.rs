@@ -9,7 +9,7 @@ use segno_actions::Listed;
 use segno_api::dead_letter::{self as wire, DeadLetter, DeadLetterList, ListDeadLetters, Resubmitted};
 
 use super::instances::view::json;
-use super::paging::{Row, limit, newest_first, search, split};
+use super::paging::{self, Chunk, Found, Row, limit, newest_first};
 use crate::access::timestamp;
 use crate::app::Tenant;
 use crate::extract::{Path, Query};
@@ -28,19 +28,23 @@ pub async fn list(
     let rows = limit(request.limit)?;
     let first = newest_first(request.cursor.as_deref())?.map(str::to_owned);
     let tenant = &tenant;
-    let read = |after: Option<String>, rows| async move { tenant.dead_letters(after.as_deref(), rows).await };
-    let row = |row: &Listed<segno::DeadLetter>| match row {
-        Listed::Readable(letter) => Row {
+    let read = |after: Option<String>, rows| async move {
+        Ok(Chunk::of(tenant.dead_letters(after.as_deref(), rows).await?, rows))
+    };
+    let show = |row: Listed<segno::DeadLetter>| match row {
+        Listed::Readable(letter) => Ok(Row {
             cursor: letter.id.clone(),
             matches: request.instance.as_ref().is_none_or(|instance| *instance == letter.instance)
                 && request.what.is_none_or(|wanted| wanted == what(letter.what)),
-        },
-        Listed::Unreadable(row) => Row { cursor: row.id.clone(), matches: true },
+            unshown_bytes: 0,
+            shown: Listed::Readable(shown(letter)),
+        }),
+        Listed::Unreadable(row) => Ok(Row::new(row.id.clone(), Listed::Unreadable(row))),
     };
-    let (found, next_cursor) = search(rows, first, read, row).await?;
-    let (found, unreadable) = split(found);
-    let found = tenant.named_letters(found).await?;
-    Ok(Json(DeadLetterList { dead_letters: found.into_iter().map(shown).collect(), unreadable, next_cursor }))
+    let Found { rows: dead_letters, unreadable, next_cursor } =
+        paging::page(rows, first, read, show).await?;
+    let dead_letters = tenant.named_letters(dead_letters).await?;
+    Ok(Json(DeadLetterList { dead_letters, unreadable, next_cursor }))
 }
 
 /// One dead letter, with what it carried.

@@ -8,7 +8,7 @@ use segno_actions::Listed;
 use segno_actions::functions::{self as catalogue, FunctionError, FunctionName, Origin, VersionedFunction};
 use segno_api::function::{Function, FunctionList, FunctionOrigin};
 
-use super::paging::{Page, cursor, cut, limit, split};
+use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
 use super::versions::{Expected, expected, version};
 use crate::app::Tenant;
 use crate::extract::{Body, Path, Query};
@@ -20,16 +20,18 @@ use crate::scope::ScopeParameters;
     (status = 200, body = FunctionList),
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<FunctionList>, Refusal> {
-    let refused = |error: FunctionError| tenant.refused(error);
-    let rows = limit(page.limit)?;
-    let after = cursor(page.cursor.as_deref(), |name| FunctionName::new(name).ok())?;
-    let found = tenant.functions(after.as_ref(), rows + 1).await.map_err(refused)?;
-    let (found, next_cursor) = cut(found, rows, |row| match row {
-        Listed::Readable(function) => function.name.to_string(),
-        Listed::Unreadable(row) => row.id.clone(),
-    });
-    let (found, unreadable) = split(found);
-    let functions = found.iter().map(shown).collect::<Result<_, _>>()?;
+    let tenant = &tenant;
+    let read = |after: Option<String>, rows| async move {
+        let after = cursor(after.as_deref(), |name| FunctionName::new(name).ok())?;
+        let found = tenant.functions(after.as_ref(), rows).await;
+        Ok(Chunk::of(found.map_err(|error: FunctionError| tenant.refused(error))?, rows))
+    };
+    let show = |row: Listed<VersionedFunction>| match row {
+        Listed::Readable(found) => Ok(Row::new(found.name.to_string(), Listed::Readable(shown(&found)?))),
+        Listed::Unreadable(row) => Ok(Row::new(row.id.clone(), Listed::Unreadable(row))),
+    };
+    let Found { rows: functions, unreadable, next_cursor } =
+        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
     Ok(Json(FunctionList { functions, unreadable, next_cursor }))
 }
 

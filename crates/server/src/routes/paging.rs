@@ -1,12 +1,12 @@
-//! Pages of listings.
+//! Pages of listings, bounded in rows and in bytes.
 
 use segno::limits::MAX_PAGE_ROWS;
 use segno_actions::Listed;
 use segno_api::Unreadable;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::problem::Refusal;
+use crate::problem::{Code, Refusal};
 
 /// Rows of a page when a request does not say.
 const DEFAULT_ROWS: usize = 50;
@@ -73,82 +73,211 @@ pub fn newest_first(text: Option<&str>) -> Result<Option<&str>, Refusal> {
     })
 }
 
+/// A page ends before the row with which it would have more bytes than this, as JSON. It has at least one row.
+pub const MAX_PAGE_BYTES: usize = 4 * 1024 * 1024;
+
 /// Most rows that one request looks at to find those that match.
 const MAX_SCANNED: usize = 10_000;
 
-/// Rows that a search reads at once after its first page: those that match may be rare.
-const SCAN_ROWS: usize = 200;
+/// Most bytes of rows that one request looks at: a search among large rows ends with a cursor too.
+const MAX_SCANNED_BYTES: usize = 64 * 1024 * 1024;
 
-/// A page of rows that match, found by reading pages of all rows, and the cursor of the next page. There is a cursor if there
-/// is another row that matches, or if the search ended at [`MAX_SCANNED`] rows and there are more to look at.
-///
-/// # Errors
-/// Those of reading.
-pub async fn search<T, F, Fut>(
-    rows: usize,
-    mut after: Option<String>,
-    read: F,
-    row: impl Fn(&T) -> Row,
-) -> Result<(Vec<T>, Option<String>), Refusal>
-where
-    F: Fn(Option<String>, usize) -> Fut,
-    Fut: Future<Output = Result<Vec<T>, Refusal>>,
-{
-    let (mut found, mut scanned) = (Vec::new(), 0);
-    let mut wanted = (rows + 1).min(MAX_PAGE_ROWS);
-    loop {
-        let page = read(after.clone(), wanted).await?;
-        let is_last = page.len() < wanted;
-        scanned += page.len();
-        for item in page {
-            let Row { cursor, matches } = row(&item);
-            if matches && found.len() == rows {
-                return Ok((found, after));
-            }
-            after = Some(cursor);
-            if matches {
-                found.push(item);
-            }
-        }
-        if is_last {
-            return Ok((found, None));
-        }
-        if scanned >= MAX_SCANNED {
-            return Ok((found, after));
-        }
-        wanted = wanted.max(SCAN_ROWS);
+/// Rows that are read from the store at first: how large they are is not known yet.
+const FIRST_CHUNK_ROWS: usize = 16;
+
+/// Most rows that are read from the store at once. Small rows may be followed by large ones, so this bounds memory.
+const MAX_CHUNK_ROWS: usize = 64;
+
+/// Rows that were read at once.
+pub struct Chunk<T> {
+    /// The rows, in order.
+    pub rows: Vec<T>,
+    /// Whether no row follows.
+    pub is_last: bool,
+}
+
+impl<T> Chunk<T> {
+    /// What was found when so many were wanted: fewer are the last.
+    pub fn of(rows: Vec<T>, wanted: usize) -> Self {
+        Chunk { is_last: rows.len() < wanted, rows }
     }
 }
 
-/// What a search has to know of a row.
-pub struct Row {
+/// What a page has to know of a row that was read.
+pub struct Row<W> {
     /// Where the rows after it begin.
     pub cursor: String,
+    /// The row as it is shown.
+    pub shown: Listed<W>,
     /// Whether it is looked for.
     pub matches: bool,
+    /// Bytes that were read of it and are not shown, about.
+    pub unshown_bytes: usize,
+}
+
+impl<W> Row<W> {
+    /// A row of a listing that shows all rows, and all of each.
+    pub fn new(cursor: String, shown: Listed<W>) -> Self {
+        Row { cursor, shown, matches: true, unshown_bytes: 0 }
+    }
+}
+
+/// A page that was read.
+#[derive(Debug, PartialEq)]
+pub struct Found<W> {
+    /// Rows that can be read.
+    pub rows: Vec<W>,
+    /// Rows that cannot.
+    pub unreadable: Vec<Unreadable>,
+    /// Where the next page begins.
+    pub next_cursor: Option<String>,
+}
+
+/// A page of the rows that match, at most `rows` and about [`MAX_PAGE_BYTES`] of them. Rows are read in chunks that shrink as
+/// rows grow, so a page of large rows takes the memory of one chunk more than it shows. There is a cursor if another row
+/// matches, or if the search ended at [`MAX_SCANNED`] rows or [`MAX_SCANNED_BYTES`] and there are more to look at.
+///
+/// # Errors
+/// Those of reading, and of showing a row.
+pub async fn page<T, W, F, Fut>(
+    rows: usize,
+    mut after: Option<String>,
+    read: F,
+    show: impl Fn(T) -> Result<Row<W>, Refusal>,
+) -> Result<Found<W>, Refusal>
+where
+    W: Serialize,
+    F: Fn(Option<String>, usize) -> Fut,
+    Fut: Future<Output = Result<Chunk<T>, Refusal>>,
+{
+    let mut found = Found { rows: Vec::new(), unreadable: Vec::new(), next_cursor: None };
+    let (mut count, mut bytes, mut scan) = (0, 0, Scan::default());
+    loop {
+        let chunk = read(after.clone(), scan.wanted(rows + 1 - count)).await?;
+        // A chunk without rows cannot be read on after its last one.
+        let is_last = chunk.is_last || chunk.rows.is_empty();
+        for item in chunk.rows {
+            let row = show(item)?;
+            let row_bytes = bytes_of(&row.shown)?;
+            scan.saw(row_bytes + row.unshown_bytes);
+            if row.matches && (count == rows || (count > 0 && bytes + row_bytes > MAX_PAGE_BYTES)) {
+                return Ok(Found { next_cursor: after, ..found });
+            }
+            after = Some(row.cursor);
+            if row.matches {
+                (count, bytes) = (count + 1, bytes + row_bytes);
+                match row.shown {
+                    Listed::Readable(shown) => found.rows.push(shown),
+                    Listed::Unreadable(row) => {
+                        found.unreadable.push(Unreadable { id: row.id, reason: row.reason });
+                    }
+                }
+            }
+        }
+        if is_last {
+            return Ok(found);
+        }
+        if scan.is_enough() {
+            return Ok(Found { next_cursor: after, ..found });
+        }
+    }
+}
+
+/// How much was looked at, and how much to read next.
+#[derive(Default)]
+struct Scan {
+    rows: usize,
+    bytes: usize,
+    chunk: usize,
+}
+
+impl Scan {
+    /// Rows to read next when so many would end the page. Rows that do not match may be many, so a search reads on in whole
+    /// chunks.
+    fn wanted(&mut self, left: usize) -> usize {
+        let is_first = self.rows == 0;
+        let by_bytes = MAX_PAGE_BYTES.checked_div(self.bytes / self.rows.max(1)).unwrap_or(MAX_CHUNK_ROWS);
+        self.chunk = match is_first {
+            true => FIRST_CHUNK_ROWS.min(left),
+            false => (self.chunk.max(FIRST_CHUNK_ROWS) * 2).min(MAX_CHUNK_ROWS).min(by_bytes).max(1),
+        };
+        self.chunk
+    }
+
+    fn saw(&mut self, bytes: usize) {
+        self.rows += 1;
+        self.bytes += bytes;
+    }
+
+    fn is_enough(&self) -> bool {
+        self.rows >= MAX_SCANNED || self.bytes >= MAX_SCANNED_BYTES
+    }
+}
+
+/// The bytes of a row as JSON.
+fn bytes_of<W: Serialize>(row: &Listed<W>) -> Result<usize, Refusal> {
+    match row {
+        Listed::Readable(shown) => json_bytes(shown),
+        Listed::Unreadable(row) => Ok(row.id.len() + row.reason.len()),
+    }
+}
+
+/// The bytes of something as JSON.
+///
+/// # Errors
+/// `internal` when it cannot be JSON.
+pub fn json_bytes(shown: &impl Serialize) -> Result<usize, Refusal> {
+    let mut counted = Counted(0);
+    serde_json::to_writer(&mut counted, shown).map_err(|error| {
+        tracing::error!(%error, "a row of a listing cannot be shown");
+        Refusal::new(Code::Internal, "a row cannot be shown; the server's log has the reason")
+    })?;
+    Ok(counted.0)
+}
+
+/// Counts what is written, and keeps nothing.
+struct Counted(usize);
+
+impl std::io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+
     use super::*;
 
-    /// A search over numbers as rows, of which some match: what it finds, and after which number the next page begins.
+    /// A page of numbers as rows, of which some match: what it has, and after which number the next page begins.
     async fn found(
         of: u32,
         rows: usize,
         after: Option<&str>,
         matches: fn(u32) -> bool,
     ) -> (Vec<u32>, Option<String>) {
-        let read = |after: Option<String>, limit: usize| async move {
-            let after = after.map_or(0, |after| after.parse::<u32>().unwrap());
-            Ok((after + 1..=of).take(limit).collect())
+        let row = |number: u32| {
+            let row = Row::new(number.to_string(), Listed::Readable(number));
+            Ok(Row { matches: matches(number), ..row })
         };
-        let row = |number: &u32| Row { cursor: number.to_string(), matches: matches(*number) };
-        search(rows, after.map(str::to_owned), read, row).await.unwrap()
+        let found = page(rows, after.map(str::to_owned), |after, limit| numbers(of, after, limit), row);
+        let found = found.await.unwrap();
+        (found.rows, found.next_cursor)
+    }
+
+    async fn numbers(of: u32, after: Option<String>, limit: usize) -> Result<Chunk<u32>, Refusal> {
+        let after = after.map_or(0, |after| after.parse::<u32>().unwrap());
+        Ok(Chunk::of((after + 1..=of).take(limit).collect(), limit))
     }
 
     #[tokio::test]
-    async fn a_search_gives_a_cursor_only_if_another_row_matches() {
+    async fn a_page_has_a_cursor_only_if_another_row_matches() {
         let all: fn(u32) -> bool = |_| true;
         let even: fn(u32) -> bool = |number| number % 2 == 0;
         let early: fn(u32) -> bool = |number| number <= 3;
@@ -175,6 +304,49 @@ mod tests {
         let (rows, next) = found(50_000, 3, None, |number| number == 40_000).await;
         assert!(rows.is_empty());
         let next = next.unwrap();
-        assert!((MAX_SCANNED..MAX_SCANNED + SCAN_ROWS).contains(&next.parse().unwrap()), "{next}");
+        assert!((MAX_SCANNED..MAX_SCANNED + MAX_CHUNK_ROWS).contains(&next.parse().unwrap()), "{next}");
+    }
+
+    /// Pages of texts of so many bytes, until the last: the rows of each, and the rows that were read at once.
+    async fn pages(of: u32, shown_bytes: usize, unshown_bytes: usize) -> (Vec<usize>, Vec<usize>) {
+        let (mut pages, chunks, mut after) = (Vec::new(), RefCell::new(Vec::new()), None);
+        loop {
+            let read = |after, limit| {
+                chunks.borrow_mut().push(limit);
+                numbers(of, after, limit)
+            };
+            let row = |number: u32| {
+                let row = Row::new(number.to_string(), Listed::Readable("x".repeat(shown_bytes)));
+                Ok(Row { unshown_bytes, ..row })
+            };
+            let found = page(1_000, after, read, row).await.unwrap();
+            pages.push(found.rows.len());
+            after = found.next_cursor;
+            if after.is_none() {
+                return (pages, chunks.into_inner());
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_page_ends_at_its_bytes_and_has_at_least_one_row() {
+        let mib = 1024 * 1024;
+        assert_eq!(pages(7, mib, 0).await.0, [3, 3, 1]);
+        assert_eq!(pages(3, MAX_PAGE_BYTES * 2, 0).await.0, [1, 1, 1]);
+        assert_eq!(pages(1_000, 100, 0).await.0, [1_000]);
+    }
+
+    #[tokio::test]
+    async fn large_rows_are_read_a_few_at_once_also_if_they_are_not_shown() {
+        let mib = 1024 * 1024;
+        let (found, chunks) = pages(200, 10, mib).await;
+        assert_eq!(chunks[0], FIRST_CHUNK_ROWS);
+        // Each page looks at no more bytes than a search may.
+        assert!(found.iter().all(|rows| *rows <= MAX_SCANNED_BYTES / mib), "{found:?}");
+        assert_eq!(found.iter().sum::<usize>(), 200);
+        let later = chunks.iter().filter(|rows| **rows != FIRST_CHUNK_ROWS);
+        assert!(later.clone().count() > 0 && later.clone().all(|rows| *rows <= 4), "{chunks:?}");
+        let (_, chunks) = pages(1_000, 10, 0).await;
+        assert!(chunks.contains(&MAX_CHUNK_ROWS), "{chunks:?}");
     }
 }

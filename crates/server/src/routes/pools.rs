@@ -6,7 +6,7 @@ use segno_actions::Listed;
 use segno_actions::functions::{FunctionError, PoolName};
 use segno_api::pool::{PausePool, Pool, PoolDetails, PoolList};
 
-use super::paging::{Page, cursor, cut, limit, split};
+use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
 use crate::app::Tenant;
 use crate::extract::{OptionalBody, Path, Query};
 use crate::problem::Refusal;
@@ -18,14 +18,18 @@ use crate::scope::ScopeParameters;
     (status = 200, body = PoolList),
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<PoolList>, Refusal> {
-    let rows = limit(page.limit)?;
-    let after = cursor(page.cursor.as_deref(), |name| PoolName::new(name).ok())?;
-    let found = tenant.pools(after.as_ref(), rows + 1).await?;
-    let (found, next_cursor) = cut(found, rows, |row| match row {
-        Listed::Readable(pool) => pool.name.clone(),
-        Listed::Unreadable(row) => row.id.clone(),
-    });
-    let (pools, unreadable) = split(found);
+    let workers = tenant.workers_by_pool().await?;
+    let (tenant, workers) = (&tenant, &workers);
+    let read = |after: Option<String>, rows| async move {
+        let after = cursor(after.as_deref(), |name| PoolName::new(name).ok())?;
+        Ok(Chunk::of(tenant.pools(workers, after.as_ref(), rows).await?, rows))
+    };
+    let show = |row: Listed<Pool>| match &row {
+        Listed::Readable(pool) => Ok(Row::new(pool.name.clone(), row)),
+        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
+    };
+    let Found { rows: pools, unreadable, next_cursor } =
+        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
     Ok(Json(PoolList { pools, unreadable, next_cursor }))
 }
 

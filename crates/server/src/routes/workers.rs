@@ -3,7 +3,7 @@
 use axum::Json;
 use segno_api::worker::WorkerList;
 
-use super::paging::{Page, cursor, cut, limit, split};
+use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
 use crate::app::Tenant;
 use crate::extract::Query;
 use crate::problem::Refusal;
@@ -14,14 +14,16 @@ use crate::scope::ScopeParameters;
     (status = 200, body = WorkerList),
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<WorkerList>, Refusal> {
-    let rows = limit(page.limit)?;
     // A worker is listed by its name and its node, of which the last @ is between.
     let is_place = |text: &str| {
         text.rsplit_once('@').is_some_and(|(worker, node)| !worker.is_empty() && !node.is_empty())
     };
-    let after = cursor(page.cursor.as_deref(), |text| is_place(text).then_some(text))?;
-    let found = tenant.workers(after, rows + 1).await?;
-    let (found, next_cursor) = cut(found, rows, |(cursor, _)| cursor.clone());
-    let (workers, unreadable) = split(found.into_iter().map(|(_, row)| row).collect());
+    let tenant = &tenant;
+    let read = |after: Option<String>, rows| async move {
+        let after = cursor(after.as_deref(), |text| is_place(text).then_some(text))?;
+        Ok(Chunk::of(tenant.workers(after, rows).await?, rows))
+    };
+    let Found { rows: workers, unreadable, next_cursor } =
+        paging::page(limit(page.limit)?, page.cursor, read, |(place, row)| Ok(Row::new(place, row))).await?;
     Ok(Json(WorkerList { workers, unreadable, next_cursor }))
 }

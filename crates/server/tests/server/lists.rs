@@ -1,7 +1,7 @@
 //! A walk over every listing of the served document: a page has a cursor only if another row follows, and every listing
 //! refuses a broken cursor in the same way.
 //!
-//! A listing that has no rows here fails the walk: give it some in `furnish`.
+//! A listing that has no rows here fails the walk: give it some in `furnish`. Pages of large rows end at their bytes.
 
 use std::time::Duration;
 
@@ -136,4 +136,66 @@ async fn every_listing_refuses_a_broken_cursor_in_the_same_way() {
     let (status, code, errors) = &told[0];
     assert_eq!((*status, code.as_str()), (400, "invalid-request"));
     assert!(errors.contains("is not one that this server gave"), "{errors}");
+}
+
+/// What a page may have at most: its rows, and what is around them.
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024 + 64 * 1024;
+
+/// JSON of 900 KB.
+fn large() -> Value {
+    json!({ "text": "x".repeat(900_000) })
+}
+
+/// Ten large rows of what has user data in it, and of functions as many as are larger than a page.
+async fn furnish_large(stand: &Stand) {
+    let client = stand.client();
+    client.start(&greet("talk", r#"{"name":"Ada","wait":true}"#), None, Duration::ZERO).await.unwrap();
+    for number in 0..10 {
+        let action = json!({ "tool_name": "echo", "tool_input": large(), "next_tick_at": "2999-01-01T00:00:00Z" });
+        client.create_action(&serde_json::from_value(action).unwrap()).await.unwrap();
+        let call = json!({ "function": "echo", "input": large() });
+        let post = |path: &str, body: &Value| {
+            reqwest::Client::new().post(stand.url(path)).bearer_auth(&stand.admin_key).json(body).send()
+        };
+        assert!(post("/v1/invocations?wait_ms=20000", &call).await.unwrap().status().is_success());
+        let signal = json!({ "name": format!("s{number}"), "data": large() });
+        assert!(post("/v1/instances/talk/raise", &signal).await.unwrap().status().is_success());
+    }
+    let schema = json!({ "type": "object", "description": "x".repeat(60_000) });
+    for number in 0..80 {
+        let function = json!({ "executor": "remote", "input_schema": schema });
+        client.put_function(&format!("f{number}"), &json_of(&function), Expected::Absent).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_large_rows_ends_at_its_bytes_and_all_rows_are_on_some_page() {
+    let mut settings = settings(Authentication::Keys);
+    settings.server.max_body_bytes = 2 * 1024 * 1024;
+    let stand = Stand::with(settings).await;
+    furnish_large(&stand).await;
+    let client = reqwest::Client::new();
+    for (path, least_rows, next, parameter) in [
+        ("/v1/actions", 10, "next_cursor", "cursor"),
+        ("/v1/instances", 11, "next_cursor", "cursor"),
+        ("/v1/functions", 80, "next_cursor", "cursor"),
+        ("/v1/instances/talk/history", 10, "next_after", "after"),
+    ] {
+        let (mut pages, mut found, mut cursor) = (0, 0, None::<String>);
+        loop {
+            let query = cursor.iter().map(|cursor| (parameter, cursor.as_str()));
+            let query: Vec<_> = query.chain([("limit", "1000")]).collect();
+            let call = client.get(stand.url(path)).query(&query).bearer_auth(&stand.admin_key);
+            let bytes = call.send().await.unwrap().bytes().await.unwrap();
+            assert!(bytes.len() <= MAX_ANSWER_BYTES, "{path}: {} bytes", bytes.len());
+            let page: Value = serde_json::from_slice(&bytes).unwrap();
+            (pages, found) = (pages + 1, found + rows(&page));
+            cursor = match &page[next] {
+                Value::Null => break,
+                Value::String(text) => Some(text.clone()),
+                number => Some(number.to_string()),
+            };
+        }
+        assert!(pages >= 2 && found >= least_rows, "{path}: {found} rows in {pages} pages");
+    }
 }

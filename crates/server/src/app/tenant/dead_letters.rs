@@ -8,6 +8,7 @@ use segno::work_item::WorkItem;
 use segno::{DeadLetter, GivenUp, Payload};
 use segno_actions::functions::{Call, FUNCTION, INVOKE, Invocation};
 use segno_actions::{Listed, Unreadable};
+use segno_api::dead_letter as wire;
 
 use super::Tenant;
 use crate::problem::Refusal;
@@ -58,25 +59,28 @@ impl Tenant {
     ///
     /// # Errors
     /// When the store is away.
-    pub async fn named_letters(&self, letters: Vec<DeadLetter>) -> Result<Vec<DeadLetter>, Refusal> {
+    pub async fn named_letters(
+        &self,
+        letters: Vec<wire::DeadLetter>,
+    ) -> Result<Vec<wire::DeadLetter>, Refusal> {
         let named = letters.into_iter().map(|letter| self.named_letter(letter));
         stream::iter(named).buffered(CONCURRENT_READS).try_collect().await
     }
 
-    async fn named_letter(&self, letter: DeadLetter) -> Result<DeadLetter, Refusal> {
+    async fn named_letter(&self, letter: wire::DeadLetter) -> Result<wire::DeadLetter, Refusal> {
         // Of a call the engine knows the activity that all calls have in common.
         let is_named = letter.name.as_ref().is_some_and(|name| *name != FUNCTION.name());
-        if is_named || letter.what == GivenUp::Message {
+        if is_named || letter.what == wire::GivenUp::Message {
             return Ok(letter);
         }
         match self.resources().client.instance(&self.stored(&letter.instance)).await {
             Ok(instance) => {
                 let function = self.function_of(&instance.labels).map(str::to_owned);
-                Ok(DeadLetter { name: function.or(instance.orchestration).or(letter.name), ..letter })
+                Ok(wire::DeadLetter { name: function.or(instance.orchestration).or(letter.name), ..letter })
             }
             // Its instance is gone; what it carried may be there still.
             Err(error) if error.code() == segno::Code::NotFound => match self.dead_letter(&letter.id).await {
-                Ok((_, contents)) => Ok(DeadLetter { name: contents.name.or(letter.name), ..letter }),
+                Ok((_, contents)) => Ok(wire::DeadLetter { name: contents.name.or(letter.name), ..letter }),
                 Err(_) => Ok(letter),
             },
             Err(error) => Err(self.refused(error)),

@@ -15,7 +15,7 @@ use super::Tenant;
 use crate::problem::Refusal;
 
 /// Which instances, in the caller's ids.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct InstanceFilter {
     /// Ids that begin so.
     pub prefix: Option<String>,

@@ -16,12 +16,13 @@ use super::Tenant;
 use crate::access::timestamp;
 use crate::listen::until_stopped;
 use crate::problem::Refusal;
+use crate::routes::paging::{self, MAX_PAGE_BYTES};
 use crate::work::{Asked, Untold, fetch};
 
 /// How often a fetch looks whether a paused pool was resumed.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// Most workers of a pool that are shown.
+/// Most workers of a pool that are shown; their bytes are bounded as those of a page are.
 const MAX_SHOWN_WORKERS: usize = 1_000;
 
 /// What a worker of a pool asks for.
@@ -39,15 +40,19 @@ pub struct PoolFetch {
 }
 
 impl Tenant {
-    /// Pools after a name, by name.
+    /// Pools after a name, by name, with what their workers do.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn pools(&self, after: Option<&PoolName>, limit: usize) -> Result<Vec<Listed<Pool>>, Refusal> {
+    pub async fn pools(
+        &self,
+        workers: &BTreeMap<String, Vec<Worker>>,
+        after: Option<&PoolName>,
+        limit: usize,
+    ) -> Result<Vec<Listed<Pool>>, Refusal> {
         let resources = self.resources();
         let found = resources.pools.list(&self.owner(), after, limit).await;
         let found = found.map_err(|error| self.refused(error))?;
-        let workers = self.workers_by_pool().await?;
         let mut pools = Vec::with_capacity(found.len());
         for row in found {
             pools.push(match row {
@@ -76,7 +81,13 @@ impl Tenant {
         let found = found.map_err(|error| self.refused(error))?;
         let mut workers = self.workers_by_pool().await?.remove(name.as_str()).unwrap_or_default();
         let pool = shown(&found, state, &workers, self.app.clock.now_ms());
-        workers.truncate(MAX_SHOWN_WORKERS);
+        let mut bytes = 0;
+        let shown_workers = workers.iter().take(MAX_SHOWN_WORKERS).take_while(|worker| {
+            bytes += paging::json_bytes(worker).unwrap_or(MAX_PAGE_BYTES);
+            bytes <= MAX_PAGE_BYTES
+        });
+        let shown_workers = shown_workers.count();
+        workers.truncate(shown_workers);
         Ok(PoolDetails { pool, workers })
     }
 
@@ -186,7 +197,10 @@ impl Tenant {
     }
 
     /// Workers that were heard of lately, by the pool that they fetch for.
-    async fn workers_by_pool(&self) -> Result<BTreeMap<String, Vec<Worker>>, Refusal> {
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn workers_by_pool(&self) -> Result<BTreeMap<String, Vec<Worker>>, Refusal> {
         let mut by_pool: BTreeMap<String, Vec<Worker>> = BTreeMap::new();
         for worker in self.resources().presence.all(&self.scope).await? {
             if let Some(pool) = &worker.pool {

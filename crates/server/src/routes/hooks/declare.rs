@@ -8,7 +8,7 @@ use segno_actions::hooks::{Hook, HookError, HookName, Route};
 use segno_api::hook as wire;
 use serde_json::{Map, Value};
 
-use super::super::paging::{Page, cursor, cut, limit, split};
+use super::super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
 use super::super::versions::{Expected, expected, version};
 use super::view;
 use crate::app::Tenant;
@@ -21,15 +21,18 @@ use crate::scope::{ScopeParameters, TenantParameter};
     (status = 200, body = wire::HookList),
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<wire::HookList>, Refusal> {
-    let rows = limit(page.limit)?;
-    let after = cursor(page.cursor.as_deref(), |name| HookName::new(name).ok())?;
-    let found = tenant.hooks(after.as_ref(), rows + 1).await.map_err(|error| tenant.refused(error))?;
-    let (found, next_cursor) = cut(found, rows, |row| match row {
-        Listed::Readable(route) => route.name.to_string(),
-        Listed::Unreadable(row) => row.id.clone(),
-    });
-    let (found, unreadable) = split(found);
-    let hooks = found.iter().map(view::hook).collect::<Result<_, _>>()?;
+    let tenant = &tenant;
+    let read = |after: Option<String>, rows| async move {
+        let after = cursor(after.as_deref(), |name| HookName::new(name).ok())?;
+        let found = tenant.hooks(after.as_ref(), rows).await;
+        Ok(Chunk::of(found.map_err(|error| tenant.refused(error))?, rows))
+    };
+    let show = |row: Listed<Route>| match row {
+        Listed::Readable(route) => Ok(Row::new(route.name.to_string(), Listed::Readable(view::hook(&route)?))),
+        Listed::Unreadable(row) => Ok(Row::new(row.id.clone(), Listed::Unreadable(row))),
+    };
+    let Found { rows: hooks, unreadable, next_cursor } =
+        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
     Ok(Json(wire::HookList { hooks, unreadable, next_cursor }))
 }
 

@@ -2,10 +2,10 @@
 
 use axum::Json;
 use segno_actions::Listed;
-use segno_actions::hooks::{HookName, ListEvents};
+use segno_actions::hooks::{HookEvent, HookName, ListEvents};
 use segno_api::hook as wire;
 
-use super::super::paging::{Page, cursor, cut, limit, split};
+use super::super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
 use super::view;
 use crate::app::Tenant;
 use crate::extract::{Path, Query};
@@ -40,15 +40,18 @@ async fn events(
     route: Option<HookName>,
     page: Page,
 ) -> Result<Json<wire::HookEventList>, Refusal> {
-    let rows = limit(page.limit)?;
-    let after = cursor(page.cursor.as_deref(), |id| id.parse().ok())?;
-    let request = ListEvents { route: route.as_ref(), after, limit: rows + 1 };
-    let found = tenant.hook_events(&request).await.map_err(|error| tenant.refused(error))?;
-    let (found, next_cursor) = cut(found, rows, |row| match row {
-        Listed::Readable(event) => event.id.to_string(),
-        Listed::Unreadable(row) => row.id.clone(),
-    });
-    let (events, unreadable) = split(found);
-    let events = events.into_iter().map(view::event).collect();
+    let route = route.as_ref();
+    let read = |after: Option<String>, rows| async move {
+        let after = cursor(after.as_deref(), |id| id.parse().ok())?;
+        let request = ListEvents { route, after, limit: rows };
+        let found = tenant.hook_events(&request).await.map_err(|error| tenant.refused(error))?;
+        Ok(Chunk::of(found, rows))
+    };
+    let show = |row: Listed<HookEvent>| match row {
+        Listed::Readable(event) => Ok(Row::new(event.id.to_string(), Listed::Readable(view::event(event)))),
+        Listed::Unreadable(row) => Ok(Row::new(row.id.clone(), Listed::Unreadable(row))),
+    };
+    let Found { rows: events, unreadable, next_cursor } =
+        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
     Ok(Json(wire::HookEventList { events, unreadable, next_cursor }))
 }

@@ -11,14 +11,14 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use segno_actions::Listed;
 use segno_actions::action::ActionError;
-use segno_actions::hooks::{HookError, ListPayloads};
+use segno_actions::hooks::{HookError, ListPayloads, Payload};
 use segno_api::hook as wire;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use utoipa::IntoParams;
 use uuid::Uuid;
 
-use super::super::paging::{cursor, limit, split};
+use super::super::paging::{self, Chunk, Found, Row, cursor, limit};
 use super::view;
 use crate::app::{App, Tenant};
 use crate::extract::{Path, Query};
@@ -57,20 +57,26 @@ pub async fn list(
     Path((_, route)): Path<(String, String)>,
     Query(which): Query<Which>,
 ) -> Result<Json<wire::HookPayloadList>, Refusal> {
-    let request = ListPayloads {
-        since: which.since,
-        until: which.until,
-        after: cursor(which.cursor.as_deref(), |id| id.parse().ok())?,
-        limit: limit(which.limit.or(Some(DEFAULT_ROWS)))?,
+    let rows = limit(which.limit.or(Some(DEFAULT_ROWS)))?;
+    let (since, until, name) = (which.since, which.until, view::name(&route, &tenant)?);
+    let (tenant, name) = (&tenant, &name);
+    let read = |after: Option<String>, rows| async move {
+        let after = cursor(after.as_deref(), |id| id.parse().ok())?;
+        let page = tenant.payloads(name, &ListPayloads { since, until, after, limit: rows }).await;
+        let page = page.map_err(|error| tenant.refused(error))?;
+        Ok(Chunk { rows: page.payloads, is_last: !page.more })
     };
-    let page = tenant.payloads(&view::name(&route, &tenant)?, &request).await;
-    let page = page.map_err(|error| tenant.refused(error))?;
-    let next_cursor = page.payloads.last().filter(|_| page.more).map(|row| match row {
-        Listed::Readable(payload) => payload.id.to_string(),
-        Listed::Unreadable(row) => row.id.clone(),
-    });
-    let (payloads, unreadable) = split(page.payloads);
-    let payloads = payloads.iter().map(view::payload).collect();
+    let show = |row: Listed<Payload>| match row {
+        Listed::Readable(payload) => {
+            let texts = payload.headers.iter().chain(&payload.params);
+            let unshown_bytes = texts.map(|(name, value)| name.len() + value.len()).sum();
+            let row = Row::new(payload.id.to_string(), Listed::Readable(view::payload(&payload)));
+            Ok(Row { unshown_bytes, ..row })
+        }
+        Listed::Unreadable(row) => Ok(Row::new(row.id.clone(), Listed::Unreadable(row))),
+    };
+    let Found { rows: payloads, unreadable, next_cursor } =
+        paging::page(rows, which.cursor, read, show).await?;
     Ok(Json(wire::HookPayloadList { payloads, unreadable, next_cursor }))
 }
 

@@ -7,10 +7,11 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use segno::limits::MAX_LABELS;
 use segno::store::InstanceCursor;
+use segno_actions::Listed;
 use segno_actions::functions::CallName;
 use segno_api::instance::{InstanceList, ListInstances};
 
-use super::super::paging::limit;
+use super::super::paging::{self, Chunk, Row, limit};
 use super::view;
 use crate::app::{InstanceFilter, Tenant};
 use crate::extract::Query;
@@ -25,7 +26,7 @@ pub async fn list(
     tenant: Tenant,
     Query(request): Query<ListInstances>,
 ) -> Result<Json<InstanceList>, Refusal> {
-    let limit = limit(request.limit)?;
+    let rows = limit(request.limit)?;
     let filter = InstanceFilter {
         prefix: request.prefix,
         statuses: request.status.into_iter().map(view::engine_status).collect(),
@@ -35,14 +36,21 @@ pub async fn list(
         parent: request.parent,
         created_from_ms: request.created_from.map(unix_ms),
         created_before_ms: request.created_before.map(unix_ms),
-        cursor: request.cursor.as_deref().map(decode_cursor).transpose()?,
-        limit,
+        cursor: None,
+        limit: rows,
     };
-    let page = tenant.instances(filter).await?;
-    let instances = page.instances.into_iter().map(|found| view::instance(&tenant, found));
-    let instances = instances.collect::<Result<_, _>>()?;
-    let next_cursor = page.next.map(|cursor| encode_cursor(&cursor));
-    Ok(Json(InstanceList { instances, next_cursor }))
+    let (tenant, filter) = (&tenant, &filter);
+    let read = |after: Option<String>, limit| async move {
+        let cursor = after.as_deref().map(decode_cursor).transpose()?;
+        let page = tenant.instances(InstanceFilter { cursor, limit, ..filter.clone() }).await?;
+        Ok(Chunk { rows: page.instances, is_last: page.next.is_none() })
+    };
+    let show = |found: segno::client::Instance| {
+        let cursor = InstanceCursor { created_at_ms: found.created_at_ms, instance_id: found.id.clone() };
+        Ok(Row::new(encode_cursor(&cursor), Listed::Readable(view::instance(tenant, found)?)))
+    };
+    let found = paging::page(rows, request.cursor, read, show).await?;
+    Ok(Json(InstanceList { instances: found.rows, next_cursor: found.next_cursor }))
 }
 
 /// The name of a function, of the catalogue or of a pool.

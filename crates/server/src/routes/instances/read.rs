@@ -5,13 +5,15 @@ use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 use segno::client::{TreeNode, TreeQuery};
 use segno::limits::MAX_PAGE_ROWS;
-use segno::store::HistoryQuery;
+use segno::event::Event;
+use segno::store::{ExecutionInfo, HistoryQuery};
+use segno_actions::Listed;
 use segno_api::history::{Execution, ExecutionList, History};
 use segno_api::instance::{CustomStatus, Instance, Tree};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::paging::{Page, cursor, limit};
+use super::super::paging::{self, Chunk, Page, Row, cursor, limit};
 use super::{call, view};
 use crate::access::timestamp;
 use crate::app::Tenant;
@@ -97,15 +99,18 @@ pub async fn history(
         Some(execution) => execution,
         None => tenant.instance(&id).await?.execution_id,
     };
-    let query = HistoryQuery {
-        instance_id: id,
-        execution_id: execution,
-        after_event_id: page.after.unwrap_or(0),
-        limit,
+    let (tenant, id) = (&tenant, &id);
+    let read = |after: Option<String>, limit| async move {
+        let after_event_id = cursor(after.as_deref(), |after| after.parse().ok())?.unwrap_or(0);
+        let query =
+            HistoryQuery { instance_id: id.clone(), execution_id: execution, after_event_id, limit };
+        let (events, next) = tenant.history(query).await?;
+        Ok(Chunk { rows: events, is_last: next.is_none() })
     };
-    let (events, next_after) = tenant.history(query).await?;
-    let events = events.iter().map(view::event).collect::<Result<_, _>>()?;
-    Ok(Json(History { execution, events, next_after }))
+    let show = |event: Event| Ok(Row::new(event.event_id.to_string(), Listed::Readable(view::event(&event)?)));
+    let found = paging::page(limit, page.after.map(|after| after.to_string()), read, show).await?;
+    let next_after = found.next_cursor.and_then(|after| after.parse().ok());
+    Ok(Json(History { execution, events: found.rows, next_after }))
 }
 
 /// Executions of an instance, newest first.
@@ -120,23 +125,30 @@ pub async fn executions(
     Query(page): Query<Page>,
 ) -> Result<Json<ExecutionList>, Refusal> {
     let rows = limit(page.limit)?;
-    let before = cursor(page.cursor.as_deref(), |text| text.parse::<u64>().ok())?;
+    let before = |text: Option<&str>| cursor(text, |text| text.parse::<u64>().ok());
+    before(page.cursor.as_deref())?;
     // One whose start is queued is known, and has no execution yet.
     if tenant.instance(&id).await?.revision == 0 {
         return Ok(Json(ExecutionList { executions: Vec::new(), next_cursor: None }));
     }
-    let page = tenant.execution_page(&id, before, rows).await?;
-    let shown = page.executions.into_iter().map(|info| Execution {
-        execution: info.execution_id,
-        status: view::status(info.status),
-        started_at: timestamp(info.started_at_ms),
-        completed_at: info.completed_at_ms.map(timestamp),
-        events: info.event_count,
-    });
-    Ok(Json(ExecutionList {
-        executions: shown.collect(),
-        next_cursor: page.next.map(|before| before.to_string()),
-    }))
+    let (tenant, id) = (&tenant, &id);
+    let read = |after: Option<String>, rows| async move {
+        let page = tenant.execution_page(id, before(after.as_deref())?, rows).await?;
+        Ok(Chunk { rows: page.executions, is_last: page.next.is_none() })
+    };
+    let show = |info: ExecutionInfo| {
+        let shown = Execution {
+            execution: info.execution_id,
+            status: view::status(info.status),
+            started_at: timestamp(info.started_at_ms),
+            completed_at: info.completed_at_ms.map(timestamp),
+            events: info.event_count,
+        };
+        let row = Row::new(info.execution_id.to_string(), Listed::Readable(shown));
+        Ok(Row { unshown_bytes: info.output.map_or(0, |output| output.len()), ..row })
+    };
+    let found = paging::page(rows, page.cursor, read, show).await?;
+    Ok(Json(ExecutionList { executions: found.rows, next_cursor: found.next_cursor }))
 }
 
 /// An instance and its descendants, depth first: each before its children, those newest first.
@@ -157,10 +169,18 @@ pub async fn tree(
         let nodes = vec![view::tree_node(&tenant, TreeNode { depth: 0, instance: root })];
         return Ok(Json(Tree { root: id, nodes, next_cursor: None }));
     }
-    let query = TreeQuery { instance: id.clone(), after: page.cursor, limit };
-    let page = tenant.tree(query).await?;
-    let nodes = page.nodes.into_iter().map(|node| view::tree_node(&tenant, node)).collect();
-    Ok(Json(Tree { root: id, nodes, next_cursor: page.next }))
+    let (tenant, root) = (&tenant, &id);
+    let read = |after, limit| async move {
+        let page = tenant.tree(TreeQuery { instance: root.clone(), after, limit }).await?;
+        Ok(Chunk { rows: page.nodes, is_last: page.next.is_none() })
+    };
+    let show = |node: TreeNode| {
+        let unshown_bytes = node.instance.result().map_or(0, |result| result.as_str().len());
+        let row = Row::new(node.instance.id.clone(), Listed::Readable(view::tree_node(tenant, node)));
+        Ok(Row { unshown_bytes, ..row })
+    };
+    let found = paging::page(limit, page.cursor, read, show).await?;
+    Ok(Json(Tree { root: id, nodes: found.rows, next_cursor: found.next_cursor }))
 }
 
 /// Which change of the status.

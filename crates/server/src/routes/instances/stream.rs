@@ -25,8 +25,8 @@ use crate::scope::ScopeParameters;
 /// Between two looks when nothing happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
 
-/// Events that are read at once.
-const PAGE_EVENTS: usize = 100;
+/// Events that are read at once. Each may be as large as a payload, and every open stream holds as many.
+const PAGE_EVENTS: usize = 16;
 
 /// The events of an instance, from the first one or from the one after `Last-Event-ID`, until it has ended.
 ///

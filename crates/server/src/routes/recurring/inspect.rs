@@ -3,8 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use jiff::Timestamp;
+use segno_actions::Listed;
 use segno_actions::action::ActionError;
-use segno_actions::recurring::Backfill;
+use segno_actions::recurring::{Backfill, HistoryEntry};
 use segno_actions::schedule::{Preview, Schedule, preview as times_of};
 use segno_api::recurring::{
     BackfillRecurring, Backfilled, PreviewTime, RecurringExplanation, RecurringFields, RecurringHistory,
@@ -13,7 +14,7 @@ use segno_api::recurring::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::paging::{Page, cursor, cut, limit};
+use super::super::paging::{self, Chunk, Page, Row, cursor, limit};
 use super::{fields, view};
 use crate::access::timestamp;
 use crate::app::{App, Tenant};
@@ -60,13 +61,17 @@ pub async fn history(
     Path(id): Path<String>,
     Query(page): Query<Page>,
 ) -> Result<Json<RecurringHistory>, Refusal> {
-    let rows = limit(page.limit)?;
-    let earlier_than = cursor(page.cursor.as_deref(), |text| text.parse::<Timestamp>().ok())?;
-    let found = tenant.recurring_history(&id, earlier_than, rows + 1).await;
-    let found = found.map_err(|error| tenant.refused(error))?;
-    let (found, next_cursor) = cut(found, rows, |entry| entry.time.to_string());
-    let entries = found.into_iter().map(view::entry).collect();
-    Ok(Json(RecurringHistory { entries, next_cursor }))
+    let (tenant, id) = (&tenant, &id);
+    let read = |after: Option<String>, rows| async move {
+        let earlier_than = cursor(after.as_deref(), |text| text.parse::<Timestamp>().ok())?;
+        let found = tenant.recurring_history(id, earlier_than, rows).await;
+        Ok(Chunk::of(found.map_err(|error| tenant.refused(error))?, rows))
+    };
+    let show = |entry: HistoryEntry| {
+        Ok(Row::new(entry.time.to_string(), Listed::Readable(view::entry(entry))))
+    };
+    let found = paging::page(limit(page.limit)?, page.cursor, read, show).await?;
+    Ok(Json(RecurringHistory { entries: found.rows, next_cursor: found.next_cursor }))
 }
 
 /// Why it did or did not run at a time.

@@ -15,7 +15,7 @@ use segno_api::recurring::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::paging::{Row, limit, search, split};
+use super::super::paging::{self, Chunk, Found, Row, limit};
 use super::super::partial::{Changes, partial};
 use super::{fields, view};
 use crate::app::{App, Tenant};
@@ -79,18 +79,20 @@ pub async fn list(
             None => None,
         };
         let page = tenant.recurring_page(after, rows).await;
-        page.map_err(|error| tenant.refused(error))
+        Ok(Chunk::of(page.map_err(|error| tenant.refused(error))?, rows))
     };
-    let row = |(place, row): &(Place, Listed<Stored>)| Row {
-        cursor: place.to_string(),
-        matches: match row {
-            Listed::Readable(action) => query.enabled.is_none_or(|enabled| enabled == action.enabled),
-            Listed::Unreadable(_) => true,
-        },
+    let show = |(place, row): (Place, Listed<Stored>)| match row {
+        Listed::Readable(action) => Ok(Row {
+            cursor: place.to_string(),
+            matches: query.enabled.is_none_or(|enabled| enabled == action.enabled),
+            // The template, which may be large, is not shown.
+            unshown_bytes: paging::json_bytes(&action)?,
+            shown: Listed::Readable(view::summary(&action, tenant.zones())),
+        }),
+        Listed::Unreadable(row) => Ok(Row::new(place.to_string(), Listed::Unreadable(row))),
     };
-    let (found, next_cursor) = search(rows, query.cursor.clone(), read, row).await?;
-    let (found, unreadable) = split(found.into_iter().map(|(_, row)| row).collect());
-    let recurring_actions = found.iter().map(|action| view::summary(action, tenant.zones())).collect();
+    let Found { rows: recurring_actions, unreadable, next_cursor } =
+        paging::page(rows, query.cursor.clone(), read, show).await?;
     Ok(Json(RecurringList { recurring_actions, unreadable, next_cursor }))
 }
 

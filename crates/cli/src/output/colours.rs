@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io::{IsTerminal, stdout};
+use std::sync::LazyLock;
 
 use clap::ValueEnum;
 
@@ -26,6 +28,11 @@ pub enum Colours {
     Plain,
 }
 
+/// What is before each of our own escape sequences until they are printed. It is another one in every process, so that no text
+/// of others has it: without it, an escape sequence is written out.
+static MARK: LazyLock<String> =
+    LazyLock::new(|| format!("\u{fdd0}{:016x}", RandomState::new().hash_one("colours")));
+
 /// The end of every colour.
 const RESET: &str = "\x1b[0m";
 
@@ -45,7 +52,8 @@ const STATES: &[(&str, &str)] = &[
 ];
 
 /// A text that does nothing to a terminal but show itself: control characters and overrides of the writing direction are
-/// written out. What is shown was often written by others: names, reasons, outputs. Lines, tabs and our own colours stay.
+/// written out. What is shown was often written by others: names, reasons, outputs. Lines, tabs and the colours of
+/// [`Colours`] stay; what others write as a colour is written out.
 pub fn without_controls(text: &str) -> Cow<'_, str> {
     if !text.contains(is_control) {
         return Cow::Borrowed(text);
@@ -54,10 +62,12 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while let Some(sign) = rest.chars().next() {
         let ours = STATES.iter().map(|(_, colour)| *colour).chain([RESET, BOLD]);
-        let length = match ours.filter(|code| rest.starts_with(*code)).map(str::len).next() {
-            Some(length) => {
-                safe.push_str(&rest[..length]);
-                length
+        let marked = rest.strip_prefix(MARK.as_str());
+        let code = marked.and_then(|rest| ours.filter(|code| rest.starts_with(*code)).next());
+        let length = match code {
+            Some(code) => {
+                safe.push_str(code);
+                MARK.len() + code.len()
             }
             None if is_control(sign) => {
                 safe.extend(sign.escape_unicode());
@@ -73,9 +83,26 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// A text of others as part of a line: as [`without_controls`], and in one line.
+pub(super) fn in_one_line(text: &str) -> Cow<'_, str> {
+    if !text.contains(|sign| is_control(sign) || sign == '\n' || sign == '\t') {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::with_capacity(text.len());
+    for sign in text.chars() {
+        match sign {
+            '\n' | '\t' | '\r' => safe.extend(sign.escape_default()),
+            _ if is_control(sign) => safe.extend(sign.escape_unicode()),
+            _ => safe.push(sign),
+        }
+    }
+    Cow::Owned(safe)
+}
+
 fn is_control(sign: char) -> bool {
     let overrides_direction = matches!(sign, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    overrides_direction || (sign.is_control() && sign != '\n' && sign != '\t')
+    let is_mark = sign == '\u{fdd0}';
+    is_mark || overrides_direction || (sign.is_control() && sign != '\n' && sign != '\t')
 }
 
 impl Colours {
@@ -115,7 +142,10 @@ impl Colours {
 
     fn painted(self, text: &str, colour: Option<&str>) -> String {
         match colour {
-            Some(colour) if self == Colours::Ansi && !text.is_empty() => format!("{colour}{text}{RESET}"),
+            Some(colour) if self == Colours::Ansi && !text.is_empty() => {
+                let mark = &*MARK;
+                format!("{mark}{colour}{text}{mark}{RESET}")
+            }
             _ => text.to_owned(),
         }
     }
@@ -130,7 +160,9 @@ mod tests {
         for (text, shown) in [
             ("plain\ttext\nÄ 日", "plain\ttext\nÄ 日"),
             ("\u{1b}]0;title\u{7}x", "\\u{1b}]0;title\\u{7}x"),
-            ("\u{1b}[32mcompleted\u{1b}[0m", "\u{1b}[32mcompleted\u{1b}[0m"),
+            ("\u{1b}[32mcompleted\u{1b}[0m", "\\u{1b}[32mcompleted\\u{1b}[0m"),
+            ("\u{fdd0}\u{1b}[31mred", "\\u{fdd0}\\u{1b}[31mred"),
+            (Colours::Ansi.state("completed").as_str(), "\u{1b}[32mcompleted\u{1b}[0m"),
             ("\u{1b}[2Jgone\r", "\\u{1b}[2Jgone\\u{d}"),
             ("\u{9b}31m \u{202e}abc", "\\u{9b}31m \\u{202e}abc"),
         ] {
@@ -157,7 +189,8 @@ mod tests {
 
     #[test]
     fn states_have_colours_and_other_words_none() {
-        assert_eq!(Colours::Ansi.state("failed: no disk"), "\x1b[31mfailed: no disk\x1b[0m");
+        let printed = Colours::Ansi.state("failed: no disk");
+        assert_eq!(without_controls(&printed), "\x1b[31mfailed: no disk\x1b[0m");
         assert_eq!(Colours::Ansi.state("something"), "something");
         assert_eq!(Colours::Plain.state("failed"), "failed");
         assert_eq!(Colours::Ansi.heading(""), "");

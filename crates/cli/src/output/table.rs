@@ -1,6 +1,6 @@
 //! Aligned text: lines of a name and a value, and rows under headings.
 
-use super::colours::Colours;
+use super::colours::{Colours, in_one_line};
 
 /// What is between two columns.
 const GAP: &str = "  ";
@@ -27,7 +27,7 @@ impl Table {
             self.sections.push((String::new(), Vec::new()));
         }
         if let Some((_, lines)) = self.sections.last_mut() {
-            lines.push((name.into(), value.into()));
+            lines.push((in_one_line(&name.into()).into_owned(), value.into()));
         }
         self
     }
@@ -43,9 +43,15 @@ impl Table {
             }
             for (name, value) in lines {
                 let gap = " ".repeat(width - name.chars().count());
-                let value = if is_state(name) { colours.state(value) } else { value.clone() };
-                text.push_str(format!("{GAP}{name}{gap}{GAP}{value}").trim_end_matches(' '));
-                text.push('\n');
+                let mut before = format!("{GAP}{name}{gap}{GAP}");
+                // Further lines of a value are below its first one: none looks like a line of the table.
+                for part in value.split('\n') {
+                    let part = in_one_line(part);
+                    let part = if is_state(name) { colours.state(&part) } else { part.into_owned() };
+                    text.push_str(format!("{before}{part}").trim_end_matches(' '));
+                    text.push('\n');
+                    before = " ".repeat(2 * GAP.len() + width);
+                }
             }
         }
         text
@@ -67,7 +73,7 @@ impl Rows {
 
     /// Adds a row.
     pub fn add<const N: usize>(&mut self, cells: [String; N]) {
-        self.rows.push(cells.into());
+        self.rows.push(cells.map(|cell| in_one_line(&cell).into_owned()).into());
     }
 
     /// As people read it.
@@ -107,6 +113,7 @@ fn is_state(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::colours::without_controls;
     use super::*;
 
     fn cells<const N: usize>(cells: [&str; N]) -> [String; N] {
@@ -127,10 +134,23 @@ mod tests {
         let mut rows = Rows::new(["status", "id"]);
         rows.add(cells(["failed", "failed"]));
         let plain = "STATUS  ID\nfailed  failed\n";
-        let coloured = rows.to_text(Colours::Ansi);
+        let coloured = without_controls(&rows.to_text(Colours::Ansi)).into_owned();
         assert!(coloured.contains("\x1b[31mfailed\x1b[0m  failed\n"), "{coloured:?}");
         let stripped = coloured.replace("\x1b[31m", "").replace("\x1b[1m", "").replace("\x1b[0m", "");
         assert_eq!((stripped.as_str(), rows.to_text(Colours::Plain).as_str()), (plain, plain));
+    }
+
+    #[test]
+    fn texts_of_others_are_no_colours_no_lines_and_no_columns() {
+        let reason = "red \u{1b}[31mdead\n  state  active\tnow";
+        let table = Table::default().line("state", reason);
+        let shown = "  state  red \\u{1b}[31mdead\n           state  active\\tnow\n";
+        assert_eq!(table.to_text(Colours::Plain), shown);
+        let mut rows = Rows::new(["id", "status"]);
+        rows.add(cells([reason, "failed\u{1b}[2J\nok"]));
+        let shown = without_controls(&rows.to_text(Colours::Ansi)).into_owned();
+        assert_eq!((shown.lines().count(), shown.contains("\u{1b}[2J")), (2, false), "{shown:?}");
+        assert!(shown.contains("red \\u{1b}[31mdead\\n  state  active\\tnow  \u{1b}[31mfailed"), "{shown:?}");
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub struct Announced {
 }
 
 /// A worker as it is stored.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct StoredWorker {
     worker: String,
     functions: Vec<String>,
@@ -75,6 +75,9 @@ struct StoredWorker {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pool: Option<String>,
     in_flight: u64,
+    /// Calls of each pool that it holds; earlier versions did not write it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    in_flight_by_pool: Option<BTreeMap<String, u64>>,
     seen_at_ms: u64,
     node: String,
     /// Numbers of the locks that it holds, and when it last fetched or extended each.
@@ -87,6 +90,16 @@ fn yes() -> bool {
 }
 
 impl StoredWorker {
+    /// The pools that it works for, with the calls of each that it holds.
+    fn pools(&self) -> BTreeMap<String, u64> {
+        let mut pools = self.in_flight_by_pool.clone().unwrap_or_default();
+        if let Some(pool) = &self.pool {
+            let held = if self.in_flight_by_pool.is_some() { 0 } else { self.in_flight };
+            pools.entry(pool.clone()).or_insert(held);
+        }
+        pools
+    }
+
     /// Whether it asks for calls of a function, with the tag if there is one.
     fn takes(&self, function: &str, tag: Option<&str>) -> bool {
         self.pool.is_none()
@@ -128,28 +141,34 @@ impl Presence {
         self.workers().asks(self.heard(scope, worker), asked);
     }
 
-    /// All workers of a scope that can be read, by name, as far as a node remembers any.
+    /// Workers of a scope that can be read, by pool and name, as far as a node remembers any: those that fetched for the pool
+    /// last, and those that hold calls of it. `in_flight` counts the calls of that pool.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub async fn all(&self, scope: &Scope) -> Result<Vec<Worker>, ProviderError> {
-        let mut found: Vec<Worker> = Vec::new();
-        let mut after: Option<String> = None;
-        while found.len() < MAX_LISTED {
-            let page = self.list(scope, after.as_deref(), PAGE).await?;
-            after = page.last().map(|(cursor, _)| cursor.clone());
+    pub async fn by_pool(&self, scope: &Scope) -> Result<BTreeMap<String, Vec<Worker>>, ProviderError> {
+        let mut by_pool: BTreeMap<String, Vec<Worker>> = BTreeMap::new();
+        let (mut after, mut read) = (None::<String>, 0);
+        while read < MAX_LISTED {
+            let page = self.read(scope, after.as_deref(), PAGE).await?;
+            (after, read) = (page.last().map(|(id, _)| id.clone()), read + page.len());
             let is_last = page.len() < PAGE;
-            found.extend(page.into_iter().filter_map(|(_, row)| row.readable()));
+            for stored in page.into_iter().filter_map(|(_, stored)| stored.ok()) {
+                for (pool, in_flight) in stored.pools() {
+                    let worker = Worker { in_flight, pool: Some(pool.clone()), ..shown(stored.clone()) };
+                    by_pool.entry(pool).or_default().push(worker);
+                }
+            }
             if is_last {
                 break;
             }
         }
-        Ok(found)
+        Ok(by_pool)
     }
 
-    /// A worker holds a lease, or holds it for longer.
-    pub fn holds(&self, scope: &Scope, worker: &str, lease: &Lease) {
-        self.workers().holds(self.heard(scope, worker), lease.lock_token, lease.expires_at_ms);
+    /// A worker holds a lease of a call, of a pool or not, or holds it for longer.
+    pub fn holds(&self, scope: &Scope, worker: &str, pool: Option<&str>, lease: &Lease) {
+        self.workers().holds(self.heard(scope, worker), pool, lease.lock_token, lease.expires_at_ms);
     }
 
     /// A worker has answered, or has lost its lease.
@@ -178,8 +197,26 @@ impl Presence {
         limit: usize,
     ) -> Result<Vec<(String, Listed<Worker>)>, ProviderError> {
         let after_id = after.map(|after| scope.stored(after));
-        let request =
-            ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id: after_id.as_deref(), limit };
+        let workers =
+            self.read(scope, after_id.as_deref(), limit).await?.into_iter().filter_map(|(id, stored)| {
+                let id = scope.shown(&id)?.to_owned();
+                let row = match stored {
+                    Ok(stored) => Listed::Readable(shown(stored)),
+                    Err(reason) => Listed::Unreadable(Unreadable { id: id.clone(), reason }),
+                };
+                Some((id, row))
+            });
+        Ok(workers.collect())
+    }
+
+    /// Workers of a scope after an id, as they are stored or will be, with the ids of their records.
+    async fn read(
+        &self,
+        scope: &Scope,
+        after_id: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<(String, Result<StoredWorker, String>)>, ProviderError> {
+        let request = ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id, limit };
         let mut found = BTreeMap::new();
         for record in self.store.list_records(request).await? {
             let read = serde_json::from_slice::<StoredWorker>(&record.body);
@@ -188,19 +225,11 @@ impl Presence {
         let now_ms = self.clock.now_ms();
         for (worker, known) in self.workers().of(scope.prefix()) {
             let id = self.id(scope.prefix(), worker);
-            if after_id.as_ref().is_none_or(|after| id > *after) {
+            if after_id.is_none_or(|after| id.as_str() > after) {
                 found.insert(id, Ok(self.stored(worker, known, now_ms)));
             }
         }
-        let workers = found.into_iter().take(limit).filter_map(|(id, stored)| {
-            let id = scope.shown(&id)?.to_owned();
-            let row = match stored {
-                Ok(stored) => Listed::Readable(shown(stored)),
-                Err(reason) => Listed::Unreadable(Unreadable { id: id.clone(), reason }),
-            };
-            Some((id, row))
-        });
-        Ok(workers.collect())
+        Ok(found.into_iter().take(limit).collect())
     }
 
     /// The worker of a scope that holds a lock; `None` when no node has told of one. What other nodes know may be 10 seconds
@@ -291,6 +320,8 @@ impl Presence {
             takes_untagged: known.takes_untagged,
             pool: known.pool.clone(),
             in_flight: known.leases.values().filter(|lease| lease.ends_at_ms > now_ms).count() as u64,
+            in_flight_by_pool: Some(known.in_flight_by_pool(now_ms))
+                .filter(|pools| known.pool.is_some() || !pools.is_empty()),
             seen_at_ms: known.seen_at_ms,
             node: self.node.clone(),
             leases: known
@@ -401,7 +432,7 @@ mod tests {
         let (one, two) = (node("one"), node("two"));
         let (eu, us) = (Scope::new("shop", "eu").unwrap(), Scope::new("shop", "us").unwrap());
         let heard_at_ms = clock.now_ms();
-        one.holds(&eu, "w", &lease(7, heard_at_ms + 60_000));
+        one.holds(&eu, "w", None, &lease(7, heard_at_ms + 60_000));
         let held = Some(Holder { worker: "w".to_owned(), heard_at_ms });
         assert_eq!(one.holder(&eu, 7).await.unwrap(), held);
         assert_eq!(two.holder(&eu, 7).await.unwrap(), None, "nothing was written down yet");
@@ -464,10 +495,9 @@ mod tests {
         assert_eq!(rows(first), ["a one", "a two"]);
         assert_eq!(rows(rest), ["b one", "c one"]);
         assert!(two.list(&us, None, 10).await.unwrap().is_empty());
-        let pools: Vec<Option<String>> =
-            two.all(&eu).await.unwrap().into_iter().map(|worker| worker.pool).collect();
-        assert_eq!(pools, [None, Some("Cloud-01".to_owned()), None, None]);
-        assert!(two.all(&us).await.unwrap().is_empty());
+        let pools: Vec<String> = two.by_pool(&eu).await.unwrap().into_keys().collect();
+        assert_eq!(pools, ["Cloud-01"]);
+        assert!(two.by_pool(&us).await.unwrap().is_empty());
     }
 
     #[test]
@@ -503,7 +533,7 @@ mod tests {
         let ends_at_ms = clock.now_ms() + 1_000;
         let lease = lease(7, ends_at_ms);
         presence.asks(&scope, "w", asked(&["render".to_owned()], &[]));
-        presence.holds(&scope, "w", &lease);
+        presence.holds(&scope, "w", None, &lease);
         let in_flight =
             |mut listed: Vec<(String, Listed<Worker>)>| listed.remove(0).1.readable().unwrap().in_flight;
         assert_eq!(in_flight(presence.list(&scope, None, 10).await.unwrap()), 1);
@@ -512,5 +542,28 @@ mod tests {
         clock.advance(REMEMBER);
         presence.changes();
         assert!(presence.list(&scope, None, 10).await.unwrap().is_empty());
+    }
+
+    #[tokio::test]
+    async fn calls_are_counted_in_their_pool_and_not_in_the_one_that_was_asked_for_last() {
+        let store: Arc<dyn Store> = MemoryStore::new();
+        let clock = VirtualClock::new();
+        let node = |name: &str| Presence::new(store.clone(), clock.clone(), name.to_owned());
+        let (one, two, scope) = (node("one"), node("two"), Scope::default());
+        let ends_at_ms = clock.now_ms() + 60_000;
+        for (pool, token) in [("Cloud", 1), ("Cloud", 2), ("Edge", 3)] {
+            one.asks(&scope, "w", Asked { pool: Some(pool), ..asked(&[], &[]) });
+            one.holds(&scope, "w", Some(pool), &lease(token, ends_at_ms));
+        }
+        one.asks(&scope, "w", Asked { pool: Some("Idle"), ..asked(&[], &[]) });
+        one.write_down().await.unwrap();
+        for node in [one, two] {
+            let pools = node.by_pool(&scope).await.unwrap();
+            let counts: Vec<_> = pools
+                .iter()
+                .map(|(pool, workers)| (pool.as_str(), workers.len(), workers[0].in_flight))
+                .collect();
+            assert_eq!(counts, [("Cloud", 1, 2), ("Edge", 1, 1), ("Idle", 1, 0)]);
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! many workers neither fills the memory of the node nor keeps the workers of others from being listed.
 //! What does not fit is served all the same; it is not listed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use super::presence::Asked;
 
@@ -33,23 +34,50 @@ pub(super) struct Known {
     pub(super) seen_at_ms: u64,
     /// By the number of the lock.
     pub(super) leases: HashMap<u64, KnownLease>,
+    /// Names of the pools whose calls it holds, each once.
+    lease_pools: BTreeSet<Arc<str>>,
     pub(super) is_written: bool,
 }
 
 /// A lease that a worker holds.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct KnownLease {
+    /// The pool of the call, which need not be the one that the worker fetched for last.
+    pub(super) pool: Option<Arc<str>>,
     pub(super) ends_at_ms: u64,
     /// When the worker last fetched or extended it.
     pub(super) heard_at_ms: u64,
 }
 
 impl Known {
+    /// Calls of each pool that it holds at a time.
+    pub(super) fn in_flight_by_pool(&self, now_ms: u64) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        let held = self.leases.values().filter(|lease| lease.ends_at_ms > now_ms);
+        for pool in held.filter_map(|lease| lease.pool.as_deref()) {
+            match counts.get_mut(pool) {
+                Some(count) => *count += 1,
+                None => drop(counts.insert(pool.to_owned(), 1)),
+            }
+        }
+        counts
+    }
+
+    fn pool_name(&mut self, pool: &str) -> Arc<str> {
+        if let Some(known) = self.lease_pools.get(pool) {
+            return Arc::clone(known);
+        }
+        let name: Arc<str> = pool.into();
+        self.lease_pools.insert(Arc::clone(&name));
+        name
+    }
+
     fn bytes(&self, worker: &str) -> usize {
         let texts = self.functions.iter().chain(&self.tags).chain(&self.pool);
         WORKER_BYTES
             + worker.len()
             + self.leases.len() * LEASE_BYTES
+            + self.lease_pools.iter().map(|pool| text_bytes(pool)).sum::<usize>()
             + texts.map(|text| text_bytes(text)).sum::<usize>()
     }
 }
@@ -129,11 +157,13 @@ impl Roster {
     }
 
     /// A worker holds a lease, or holds it for longer.
-    pub(super) fn holds(&mut self, heard: Heard<'_>, lock_token: u64, ends_at_ms: u64) {
+    pub(super) fn holds(&mut self, heard: Heard<'_>, pool: Option<&str>, lock_token: u64, ends_at_ms: u64) {
         self.change(heard, |known, room| {
-            let does_fit = known.leases.contains_key(&lock_token) || room(LEASE_BYTES);
+            let pool_bytes = pool.map_or(0, text_bytes);
+            let does_fit = known.leases.contains_key(&lock_token) || room(LEASE_BYTES + pool_bytes);
             if does_fit {
-                known.leases.insert(lock_token, KnownLease { ends_at_ms, heard_at_ms: heard.now_ms });
+                let pool = pool.map(|pool| known.pool_name(pool));
+                known.leases.insert(lock_token, KnownLease { pool, ends_at_ms, heard_at_ms: heard.now_ms });
             }
             does_fit
         });
@@ -210,6 +240,7 @@ impl Roster {
         for scope in self.scopes.values_mut() {
             scope.workers.retain(|_, known| {
                 known.leases.retain(|_, lease| lease.ends_at_ms > now_ms);
+                known.lease_pools.retain(|pool| Arc::strong_count(pool) > 1);
                 known.seen_at_ms >= forget_before_ms || !known.leases.is_empty()
             });
             scope.bytes = scope.workers.iter().map(|(worker, known)| known.bytes(worker)).sum();
@@ -269,7 +300,7 @@ mod tests {
         assert_eq!(roster.of("n/b/").next().unwrap().1.functions.len(), 200);
         assert!(!roster.is_incomplete("n/b/", 1_000));
         for token in 0..10_000 {
-            roster.holds(heard("n/a/", "1"), token, 5_000);
+            roster.holds(heard("n/a/", "1"), None, token, 5_000);
         }
         assert!(roster.bytes <= 400_000);
         roster.ended(heard("n/a/", "1"), 0);

@@ -196,18 +196,12 @@ impl Tenant {
         self.resources().pools.state(&self.owner(), name).await.map_err(|error| self.refused(error))
     }
 
-    /// Workers that were heard of lately, by the pool that they fetch for.
+    /// Workers that were heard of lately, by the pools that they fetch for or hold calls of.
     ///
     /// # Errors
     /// When the store cannot be read.
     pub async fn workers_by_pool(&self) -> Result<BTreeMap<String, Vec<Worker>>, Refusal> {
-        let mut by_pool: BTreeMap<String, Vec<Worker>> = BTreeMap::new();
-        for worker in self.resources().presence.all(&self.scope).await? {
-            if let Some(pool) = &worker.pool {
-                by_pool.entry(pool.clone()).or_default().push(worker);
-            }
-        }
-        Ok(by_pool)
+        Ok(self.resources().presence.by_pool(&self.scope).await?)
     }
 }
 

@@ -78,7 +78,12 @@ impl Tenant {
         };
         match shown {
             Ok(item) => {
-                self.resources().presence.holds(&self.scope, worker, &leased.lease);
+                self.resources().presence.holds(
+                    &self.scope,
+                    worker,
+                    pool.map(PoolName::as_str),
+                    &leased.lease,
+                );
                 Some(item)
             }
             Err(failure) => {
@@ -129,7 +134,8 @@ impl Tenant {
         match self.resources().work.heartbeat(&held.lease, extend, progress).await {
             Ok(Heartbeat::GoOn(lease)) => {
                 if let Some(worker) = &held.worker {
-                    self.resources().presence.holds(&self.scope, worker, &lease);
+                    let pool = held.pool.as_ref().map(PoolName::as_str);
+                    self.resources().presence.holds(&self.scope, worker, pool, &lease);
                 }
                 let expires_at: Timestamp = timestamp(lease.expires_at_ms);
                 Ok(HeartbeatAnswer {

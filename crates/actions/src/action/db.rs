@@ -164,13 +164,14 @@ impl ActionDb {
         }
     }
 
-    /// Removes an action. Removing what is not there is fine.
+    /// Removes an action, and tells whether there was one. Removing what is not there is fine.
     ///
     /// # Errors
     /// `store` when the store cannot do it.
-    pub async fn delete(&self, id: Uuid) -> Result<(), ActionError> {
+    pub async fn delete(&self, id: Uuid) -> Result<bool, ActionError> {
         let id = record_id(&self.scope, id);
-        let place = self.store.get_record(ACTION_KIND, &id).await?.as_ref().and_then(place_of);
+        let record = self.store.get_record(ACTION_KIND, &id).await?;
+        let place = record.as_ref().and_then(place_of);
         let mut writes: Vec<RecordWrite> = [ACTION_KIND, ACTION_RUN_KIND]
             .map(|kind| RecordWrite::Delete {
                 kind: kind.to_owned(),
@@ -182,7 +183,7 @@ impl ActionDb {
             writes.extend([LISTING, RUNNING].map(|index| index.delete(&self.scope, place)));
         }
         self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
-        Ok(())
+        Ok(record.is_some())
     }
 
     /// Pending actions that are due at a time, in the order of their times: the first [`MAX_RANGE_DUE`] of them. Reads these and

@@ -203,8 +203,8 @@ async fn startup_recovery_does_not_end_a_recurrence() {
 async fn action_delete_nonexistent_is_idempotent() {
     let world = World::new();
     world.insert(&[world.running(1, world.now)]).await;
-    for _ in 0..2 {
-        world.db.delete(Uuid::from_u128(1)).await.unwrap();
+    for was_there in [true, false] {
+        assert_eq!(world.db.delete(Uuid::from_u128(1)).await.unwrap(), was_there);
     }
     let error = world.db.get(Uuid::from_u128(1)).await.unwrap_err();
     assert_eq!(error.code(), "unknown-action");

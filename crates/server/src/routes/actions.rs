@@ -86,7 +86,7 @@ pub async fn create(
         }
     };
     if let Some(input) = &request.tool_input {
-        action.tool_input = view::payload("tool_input", input)?;
+        action.tool_input = view::payload(&tenant, "tool_input", input).await?;
     }
     action.recurrence = request.recurrence_secs.map(Duration::from_secs);
     action.on_restart = match request.on_restart {
@@ -187,14 +187,16 @@ pub async fn patch(
     Ok(Json(shown(&tenant, changed, Bodies::Shown)?))
 }
 
-/// Deletes an action. What runs of it goes on. Deleting what is not there is fine.
+/// Deletes an action. What runs of it goes on.
 #[utoipa::path(delete, path = "/v1/actions/{id}", tag = "actions", params(
     ("id" = String, Path, description = "Id of the action"), ScopeParameters,
-), responses((status = 204, description = "It is not there")))]
+), responses((status = 204, description = "It is deleted")))]
 pub async fn delete(tenant: Tenant, Path(id): Path<String>) -> Result<StatusCode, Refusal> {
     let deleted = tenant.actions().delete(parse_id(&id)?).await;
-    deleted.map_err(|error| tenant.refused(error))?;
-    Ok(StatusCode::NO_CONTENT)
+    match deleted.map_err(|error| tenant.refused(error))? {
+        true => Ok(StatusCode::NO_CONTENT),
+        false => Err(Refusal::not_found("action", &id)),
+    }
 }
 
 /// Cancels an action. One that waits has failed, "cancelled"; one that runs is told to stop.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use segno_api::Problem;
 use segno_server::settings::Authentication;
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -220,4 +221,23 @@ async fn a_filter_of_a_listing_is_repeated_or_has_commas_and_mistakes_match_noth
     ] {
         assert_eq!(get(query).await, status, "{query}");
     }
+}
+
+#[tokio::test]
+async fn deleting_what_is_not_there_is_not_found_everywhere() {
+    let stand = Stand::with(settings(Authentication::Keys)).await;
+    let http = reqwest::Client::new();
+    let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
+    let mut found = 0;
+    for (path, _) in
+        document["paths"].as_object().unwrap().iter().filter(|(_, item)| !item["delete"].is_null())
+    {
+        let named =
+            path.replace("{namespace}", "default").replace("{route}", "nothing").replace("{name}", "nothing");
+        let named = named.replace("{id}", "0198c0de-0000-7000-8000-000000000000");
+        let answer = http.delete(stand.url(&named)).bearer_auth(&stand.admin_key).send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), 404, "DELETE {named}: {}", answer.text().await.unwrap());
+        found += 1;
+    }
+    assert!(found >= 9, "{found} routes");
 }

@@ -1,12 +1,14 @@
 //! Namespace and tenant in the body of a request, as callers of recurring actions may send them.
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::Method;
+use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::extract;
 use crate::problem::Refusal;
@@ -30,11 +32,19 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
     }
 }
 
+/// The owner of the work to find out the tenant, which is not known yet: the key of the caller, so that no tenant's queue is
+/// filled by callers that are not its own.
+fn caller(parts: &Parts) -> Scope {
+    let key = parts.extensions.get::<Caller>().and_then(Caller::key_id);
+    key.and_then(|key| Scope::new("api-keys", key).ok()).unwrap_or_default()
+}
+
 async fn scoped(app: &App, request: Request) -> Result<Request, Refusal> {
     let (mut parts, body) = request.into_parts();
     let bytes = extract::read(Request::from_parts(parts.clone(), body), app).await?;
     // A body that cannot be read is refused by the route, with the reason.
-    let named: Named = serde_json::from_slice(&bytes).unwrap_or_default();
+    let read = |bytes: Bytes| serde_json::from_slice::<Named>(&bytes).unwrap_or_default();
+    let named = extract::off_thread(&caller(&parts), bytes.clone(), read).await?;
     if named.namespace.is_some() || named.tenant.is_some() {
         let scope = Scope::named(&parts, named.namespace, named.tenant)?;
         parts.extensions.insert(scope);

@@ -13,13 +13,14 @@ use bytes::BytesMut;
 use http_body_util::{BodyExt as _, LengthLimitError};
 use segno::Payload;
 use segno::clock::{self, Clock};
+use segno_actions::functions::compute;
 use segno_api::several;
 use serde::de::DeserializeOwned;
 
 use crate::app::App;
 use crate::operation;
 use crate::problem::{Code, Refusal};
-use crate::scope::SCOPE_PARAMETERS;
+use crate::scope::{SCOPE_PARAMETERS, Scope};
 
 /// A body that comes more slowly than this, after [`BODY_GRACE`], is refused: a peer that trickles
 /// bytes would keep a connection and memory for the whole time that a body may take.
@@ -27,6 +28,9 @@ const MIN_BODY_BYTES_PER_SECOND: u64 = 1_024;
 
 /// In this time a body need not have begun to come.
 const BODY_GRACE: Duration = Duration::from_secs(5);
+
+/// A body of more bytes is not parsed by the threads that serve: a few hundred of them would hold up all requests.
+pub const MAX_INLINE_BODY_BYTES: usize = 64 * 1024;
 
 /// A JSON body.
 pub struct Body<T>(pub T);
@@ -40,25 +44,27 @@ pub struct Query<T>(pub T);
 /// A path parameter, decoded.
 pub struct Path<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Refusal> {
         let is_json = is_json(request.headers());
+        let (owner, request) = owner(request).await;
         let bytes = read(request, app).await?;
         if !is_json {
             let detail = "send the body with the header content-type: application/json";
             return Err(Refusal::new(Code::UnsupportedMediaType, detail));
         }
-        parse(&bytes).map(Body)
+        off_thread(&owner, bytes, |bytes| parse(&bytes)).await?.map(Body)
     }
 }
 
-impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalBody<T> {
+impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<App> for OptionalBody<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Refusal> {
         let is_json = is_json(request.headers());
+        let (owner, request) = owner(request).await;
         let bytes = read(request, app).await?;
         if bytes.is_empty() {
             return Ok(OptionalBody(T::default()));
@@ -67,8 +73,31 @@ impl<T: DeserializeOwned + Default> FromRequest<App> for OptionalBody<T> {
             let detail = "send the body with the header content-type: application/json";
             return Err(Refusal::new(Code::UnsupportedMediaType, detail));
         }
-        parse(&bytes).map(OptionalBody)
+        off_thread(&owner, bytes, |bytes| parse(&bytes)).await?.map(OptionalBody)
     }
+}
+
+/// Runs work on the text of a request: a small one at once, a large one on the threads that tenants share fairly.
+///
+/// # Errors
+/// `unavailable` when too much of the owner waits already.
+pub async fn off_thread<T: Send + 'static>(
+    owner: &Scope,
+    text: Bytes,
+    work: impl FnOnce(Bytes) -> T + Send + 'static,
+) -> Result<T, Refusal> {
+    if text.len() <= MAX_INLINE_BODY_BYTES {
+        return Ok(work(text));
+    }
+    let done = compute(&owner.for_functions(), move || work(text)).await;
+    done.map_err(|error| Refusal::from_function(&error, owner))
+}
+
+/// The tenant whose threads read the body of a request. Routes that are of no tenant are for administrators.
+async fn owner(request: Request) -> (Scope, Request) {
+    let (mut parts, body) = request.into_parts();
+    let named = Scope::of_request(&mut parts).await;
+    (named.unwrap_or_default(), Request::from_parts(parts, body))
 }
 
 /// Reads a body, within the time and size that the settings allow.
@@ -233,6 +262,23 @@ pub fn wait_of(wait_ms: Option<u64>) -> Result<Duration, Refusal> {
             let wait = Duration::from_millis(ms);
             operation::extend(wait);
             Ok(wait)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_large_body_is_not_read_by_the_thread_that_serves() {
+        let serving = thread::current().id();
+        for (bytes, is_serving) in [(MAX_INLINE_BODY_BYTES, true), (MAX_INLINE_BODY_BYTES + 1, false)] {
+            let text = Bytes::from(vec![b' '; bytes]);
+            let read_by = off_thread(&Scope::default(), text, |_| thread::current().id()).await.unwrap();
+            assert_eq!(read_by == serving, is_serving, "{bytes} bytes");
         }
     }
 }

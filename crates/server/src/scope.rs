@@ -52,6 +52,12 @@ pub struct TenantParameter {
     tenant: Option<String>,
 }
 
+impl Default for Scope {
+    fn default() -> Self {
+        Scope::new(DEFAULT, DEFAULT).expect("the default is a slug")
+    }
+}
+
 impl Scope {
     /// A scope of two slugs.
     ///

@@ -9,7 +9,7 @@ use super::error::HookError;
 use super::incoming::NAMES;
 use super::limits::{
     CONDITION_BYTES_PER_FILTER, DEFAULT_DEDUP_WINDOW, MAX_CONTENT_TYPES, MAX_HOOK_BYTES,
-    MAX_INLINE_TEMPLATE_BYTES, MAX_KEPT_HEADERS, MAX_RETENTION,
+    MAX_INLINE_PAYLOAD_BYTES, MAX_INLINE_TEMPLATE_BYTES, MAX_KEPT_HEADERS, MAX_RETENTION,
 };
 use super::verification::Verification;
 use crate::functions::limits::MAX_DESCRIPTION_BYTES;
@@ -102,7 +102,8 @@ impl Hook {
         let filters = self.input.filter_count()
             + key.map_or(0, Template::filter_count)
             + condition / CONDITION_BYTES_PER_FILTER;
-        filters.saturating_mul(bytes) <= MAX_INLINE_TEMPLATE_BYTES
+        // A template without filters reads the payload too.
+        bytes <= MAX_INLINE_PAYLOAD_BYTES && filters.saturating_mul(bytes) <= MAX_INLINE_TEMPLATE_BYTES
     }
 
     /// A route that keeps what comes in and calls nothing.
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn only_filters_times_bytes_make_a_hook_slow() {
+    fn a_large_payload_and_filters_times_bytes_make_a_hook_slow() {
         let quick = |declaration: Value, bytes: usize| {
             let mut whole = json!({ "function": "f", "verification": "none" });
             for (name, value) in declaration.as_object().unwrap() {
@@ -302,11 +303,15 @@ mod tests {
             serde_json::from_value::<Hook>(whole).unwrap().is_quick_for(bytes)
         };
         let plain = json!({ "input": { "a": "{{payload.a}}", "b": ["{{payload.b}}"] } });
-        assert!(quick(plain, usize::MAX), "what is only copied is bounded by its result");
+        assert!(
+            quick(plain.clone(), MAX_INLINE_PAYLOAD_BYTES) && !quick(plain, MAX_INLINE_PAYLOAD_BYTES + 1)
+        );
         let filters = json!({ "input": { "a": ["{{payload | json}}".repeat(200)] } });
         assert!(quick(filters.clone(), 1_000) && !quick(filters, 10_000));
-        let key = json!({ "dedup": { "key": "{{payload.id | lower | upper}}" } });
-        assert!(quick(key.clone(), MAX_INLINE_TEMPLATE_BYTES / 2) && !quick(key, MAX_INLINE_TEMPLATE_BYTES));
+        let key = json!({ "dedup": { "key": "{{payload.id | lower | upper}}".repeat(4) } });
+        assert!(
+            quick(key.clone(), MAX_INLINE_TEMPLATE_BYTES / 8) && !quick(key, MAX_INLINE_TEMPLATE_BYTES / 7)
+        );
         let condition =
             json!({ "filter": "payload.action in [\"opened\", \"closed\"] and payload.draft == false" });
         assert!(quick(condition.clone(), 10_000) && !quick(condition, 1_000_000));

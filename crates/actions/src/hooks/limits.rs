@@ -55,6 +55,9 @@ pub const MAX_REMEMBERED_ACTIONS: usize = 50;
 /// Longest reason of an outcome in characters.
 pub const MAX_REASON_CHARS: usize = 1_000;
 
+/// A payload of more bytes is not read by the threads that serve requests.
+pub const MAX_INLINE_PAYLOAD_BYTES: usize = 64 * 1024;
+
 /// Most bytes that filters and conditions of a route are estimated to read on the thread that serves the request: filters times
 /// the size of what came in. It is an estimate: a rendering at its limits took 0.24 s without optimization, and this is about a
 /// hundredth of it. Beyond it the work is done by the threads that tenants share fairly.

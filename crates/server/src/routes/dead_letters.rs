@@ -41,8 +41,7 @@ pub async fn list(
         }),
         Listed::Unreadable(row) => Ok(Row::new(row.id.clone(), Listed::Unreadable(row))),
     };
-    let Found { rows: dead_letters, unreadable, next_cursor } =
-        paging::page(rows, first, read, show).await?;
+    let Found { rows: dead_letters, unreadable, next_cursor } = paging::page(rows, first, read, show).await?;
     let dead_letters = tenant.named_letters(dead_letters).await?;
     Ok(Json(DeadLetterList { dead_letters, unreadable, next_cursor }))
 }

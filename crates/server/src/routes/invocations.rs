@@ -52,8 +52,8 @@ pub async fn invoke(
     let key = request.key.clone().or_else(|| repeat.id().map(str::to_owned));
     let key = key.unwrap_or_else(|| app.ids.new_uuid().to_string());
     let prepared = match request.pool.is_some() {
-        true => tenant.prepare_pool_call(read_pool_call(request, &tenant)?).await,
-        false => tenant.prepare(read(request, &tenant)?).await,
+        true => tenant.prepare_pool_call(read_pool_call(request, &tenant).await?).await,
+        false => tenant.prepare(read(request, &tenant).await?).await,
     };
     let invocation = prepared.map_err(|error| tenant.refused(error))?;
     let start = tenant.start_of_call(&key, &invocation, labels)?;
@@ -68,10 +68,10 @@ pub async fn invoke(
 }
 
 /// The request as the catalogue takes it.
-fn read(request: Invoke, tenant: &Tenant) -> Result<InvokeRequest, Refusal> {
+async fn read(request: Invoke, tenant: &Tenant) -> Result<InvokeRequest, Refusal> {
     let refused = |error: FunctionError| tenant.refused(error);
     Ok(InvokeRequest {
-        input: view::payload("input", &request.input)?,
+        input: view::payload(tenant, "input", &request.input).await?,
         function: request.function.parse().map_err(refused)?,
         tag: request.tag.map(Tag::new).transpose().map_err(refused)?,
         retry: request.retry.map(read_retry).transpose()?,
@@ -82,7 +82,7 @@ fn read(request: Invoke, tenant: &Tenant) -> Result<InvokeRequest, Refusal> {
 }
 
 /// The same for a call through a pool.
-fn read_pool_call(request: Invoke, tenant: &Tenant) -> Result<PoolCall, Refusal> {
+async fn read_pool_call(request: Invoke, tenant: &Tenant) -> Result<PoolCall, Refusal> {
     let refused = |error: FunctionError| tenant.refused(error);
     if request.tag.is_some() {
         return Err(Refusal::field("tag", "cannot be used with pool; any worker of the pool takes the call"));
@@ -90,7 +90,7 @@ fn read_pool_call(request: Invoke, tenant: &Tenant) -> Result<PoolCall, Refusal>
     Ok(PoolCall {
         pool: PoolName::new(request.pool.unwrap_or_default()).map_err(refused)?,
         function: CallName::new(request.function).map_err(refused)?,
-        input: view::payload("input", &request.input)?,
+        input: view::payload(tenant, "input", &request.input).await?,
         retry: request.retry.map(read_retry).transpose()?,
         timeout: duration("timeout", request.timeout)?,
         deadline: duration("deadline", request.deadline)?,

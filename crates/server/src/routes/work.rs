@@ -153,7 +153,10 @@ pub async fn heartbeat(
     Body(request): Body<Heartbeat>,
 ) -> Result<Json<HeartbeatAnswer>, Refusal> {
     let extend = lease_of("extend_ms", request.extend_ms)?;
-    let progress = request.progress.map(|progress| view::payload("progress", &progress)).transpose()?;
+    let progress = match &request.progress {
+        Some(progress) => Some(view::payload(&tenant, "progress", progress).await?),
+        None => None,
+    };
     Ok(Json(tenant.heartbeat(&request.lease, extend, progress).await?))
 }
 
@@ -162,7 +165,7 @@ pub async fn heartbeat(
     (status = 204, description = "The result is stored"),
 ))]
 pub async fn complete(tenant: Tenant, Body(request): Body<CompleteWork>) -> Result<StatusCode, Refusal> {
-    let result = view::payload("result", &request.result)?;
+    let result = view::payload(&tenant, "result", &request.result).await?;
     tenant.complete_work(&request.lease, result).await?;
     Ok(StatusCode::NO_CONTENT)
 }
@@ -172,8 +175,14 @@ pub async fn complete(tenant: Tenant, Body(request): Body<CompleteWork>) -> Resu
     (status = 204, description = "The failure is stored"),
 ))]
 pub async fn fail(tenant: Tenant, Body(request): Body<FailWork>) -> Result<StatusCode, Refusal> {
+    let details = match &request.details {
+        Some(details) => Some(view::payload(&tenant, "details", details).await?),
+        None => None,
+    };
     let lease = request.lease.clone();
-    tenant.fail_work(&lease, failure(request)?).await?;
+    let mut failure = failure(request)?;
+    failure.details = details;
+    tenant.fail_work(&lease, failure).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -190,6 +199,7 @@ pub async fn release(tenant: Tenant, Body(request): Body<ReleaseWork>) -> Result
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// The failure of a request, without its details.
 fn failure(request: FailWork) -> Result<Failure, Refusal> {
     let category = match request.category {
         FailureCategory::Application => Category::Application,
@@ -211,7 +221,5 @@ fn failure(request: FailWork) -> Result<Failure, Refusal> {
         }
         failure = failure.retry_after(after);
     }
-    let details = request.details.as_ref();
-    failure.details = details.map(|details| view::payload("details", details)).transpose()?;
     Ok(failure)
 }

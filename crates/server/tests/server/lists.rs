@@ -151,7 +151,8 @@ async fn furnish_large(stand: &Stand) {
     let client = stand.client();
     client.start(&greet("talk", r#"{"name":"Ada","wait":true}"#), None, Duration::ZERO).await.unwrap();
     for number in 0..10 {
-        let action = json!({ "tool_name": "echo", "tool_input": large(), "next_tick_at": "2999-01-01T00:00:00Z" });
+        let action =
+            json!({ "tool_name": "echo", "tool_input": large(), "next_tick_at": "2999-01-01T00:00:00Z" });
         client.create_action(&serde_json::from_value(action).unwrap()).await.unwrap();
         let call = json!({ "function": "echo", "input": large() });
         let post = |path: &str, body: &Value| {

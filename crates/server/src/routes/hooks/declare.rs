@@ -28,7 +28,9 @@ pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<wire:
         Ok(Chunk::of(found.map_err(|error| tenant.refused(error))?, rows))
     };
     let show = |row: Listed<Route>| match row {
-        Listed::Readable(route) => Ok(Row::new(route.name.to_string(), Listed::Readable(view::hook(&route)?))),
+        Listed::Readable(route) => {
+            Ok(Row::new(route.name.to_string(), Listed::Readable(view::hook(&route)?)))
+        }
         Listed::Unreadable(row) => Ok(Row::new(row.id.clone(), Listed::Unreadable(row))),
     };
     let Found { rows: hooks, unreadable, next_cursor } =

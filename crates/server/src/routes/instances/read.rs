@@ -4,8 +4,8 @@ use axum::Json;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 use segno::client::{TreeNode, TreeQuery};
-use segno::limits::MAX_PAGE_ROWS;
 use segno::event::Event;
+use segno::limits::MAX_PAGE_ROWS;
 use segno::store::{ExecutionInfo, HistoryQuery};
 use segno_actions::Listed;
 use segno_api::history::{Execution, ExecutionList, History};
@@ -102,12 +102,12 @@ pub async fn history(
     let (tenant, id) = (&tenant, &id);
     let read = |after: Option<String>, limit| async move {
         let after_event_id = cursor(after.as_deref(), |after| after.parse().ok())?.unwrap_or(0);
-        let query =
-            HistoryQuery { instance_id: id.clone(), execution_id: execution, after_event_id, limit };
+        let query = HistoryQuery { instance_id: id.clone(), execution_id: execution, after_event_id, limit };
         let (events, next) = tenant.history(query).await?;
         Ok(Chunk { rows: events, is_last: next.is_none() })
     };
-    let show = |event: Event| Ok(Row::new(event.event_id.to_string(), Listed::Readable(view::event(&event)?)));
+    let show =
+        |event: Event| Ok(Row::new(event.event_id.to_string(), Listed::Readable(view::event(&event)?)));
     let found = paging::page(limit, page.after.map(|after| after.to_string()), read, show).await?;
     let next_after = found.next_cursor.and_then(|after| after.parse().ok());
     Ok(Json(History { execution, events: found.rows, next_after }))

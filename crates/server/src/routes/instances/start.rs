@@ -52,7 +52,7 @@ pub async fn start(
         id: id.unwrap_or_else(|| app.ids.new_uuid().to_string()),
         orchestration: request.orchestration,
         version: request.version,
-        input: view::payload("input", &request.input)?,
+        input: view::payload(&tenant, "input", &request.input).await?,
         labels: request.labels,
         reserved_labels: BTreeMap::new(),
         start_at_ms: request.start_at.map(list::unix_ms),

@@ -23,8 +23,8 @@ fn accepted(id: String) -> Taken {
 }
 
 /// A message under the id that makes it safe to repeat.
-fn sent(request: Send, repeat: &RepeatSafe) -> Result<Sent, Refusal> {
-    let data = view::payload("data", &request.data)?;
+async fn sent(tenant: &Tenant, request: Send, repeat: &RepeatSafe) -> Result<Sent, Refusal> {
+    let data = view::payload(tenant, "data", &request.data).await?;
     let message_id = request.id.or_else(|| repeat.id().map(str::to_owned));
     Ok(Sent { name: request.name, data, message_id })
 }
@@ -41,7 +41,7 @@ pub async fn raise(
     Path(id): Path<String>,
     Body(request): Body<Send>,
 ) -> Taken {
-    tenant.raise(&id, sent(request, &repeat)?).await?;
+    tenant.raise(&id, sent(&tenant, request, &repeat).await?).await?;
     accepted(id)
 }
 
@@ -57,7 +57,7 @@ pub async fn enqueue(
     Path(id): Path<String>,
     Body(request): Body<Send>,
 ) -> Taken {
-    tenant.enqueue(&id, sent(request, &repeat)?).await?;
+    tenant.enqueue(&id, sent(&tenant, request, &repeat).await?).await?;
     accepted(id)
 }
 

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 
 use crate::access::timestamp;
 use crate::app::Tenant;
+use crate::extract::MAX_INLINE_BODY_BYTES;
 use crate::problem::{Code, Refusal};
 
 /// An instance.
@@ -129,11 +130,24 @@ pub fn json(payload: &Payload) -> Result<Json, Refusal> {
     Json::from_text(payload.as_str().to_owned()).map_err(unreadable)
 }
 
-/// User data as the engine takes it.
+/// User data as the engine takes it. Much of it is checked on the threads that tenants share fairly.
+///
+/// # Errors
+/// `payload-too-large`, `payload-too-deep` or `payload-not-json`, with the field; `unavailable` when too much of the tenant
+/// waits to be checked.
+pub async fn payload(tenant: &Tenant, field: &str, json: &Json) -> Result<Payload, Refusal> {
+    if json.text().len() <= MAX_INLINE_BODY_BYTES {
+        return checked(field, json);
+    }
+    let (field, json) = (field.to_owned(), json.clone());
+    tenant.compute(move || checked(&field, &json)).await?
+}
+
+/// The same at once, for a caller that has seen to it that much of it does no harm.
 ///
 /// # Errors
 /// `payload-too-large`, `payload-too-deep` or `payload-not-json`, with the field.
-pub fn payload(field: &str, json: &Json) -> Result<Payload, Refusal> {
+pub fn checked(field: &str, json: &Json) -> Result<Payload, Refusal> {
     Payload::from_json(json.text()).map_err(|error| Refusal::payload(field, &error))
 }
 

@@ -12,7 +12,7 @@ use segno_actions::recurring::{
 use segno_actions::schedule::{Daylight, Gap, Overlap, ScheduleSpec};
 use segno_api::recurring::{self as wire, RecurringFields};
 
-use super::super::instances::view::payload as checked;
+use super::super::instances::view::checked;
 use super::super::partial::not_clearable;
 use crate::problem::Refusal;
 

@@ -67,9 +67,8 @@ pub async fn history(
         let found = tenant.recurring_history(id, earlier_than, rows).await;
         Ok(Chunk::of(found.map_err(|error| tenant.refused(error))?, rows))
     };
-    let show = |entry: HistoryEntry| {
-        Ok(Row::new(entry.time.to_string(), Listed::Readable(view::entry(entry))))
-    };
+    let show =
+        |entry: HistoryEntry| Ok(Row::new(entry.time.to_string(), Listed::Readable(view::entry(entry))));
     let found = paging::page(limit(page.limit)?, page.cursor, read, show).await?;
     Ok(Json(RecurringHistory { entries: found.rows, next_cursor: found.next_cursor }))
 }

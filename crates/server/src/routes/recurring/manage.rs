@@ -47,7 +47,8 @@ pub async fn create(
     repeat: RepeatSafe,
     Body(request): Body<RecurringFields>,
 ) -> Result<Response, Refusal> {
-    let mut new = fields::new(request)?;
+    // What it is called with may be large.
+    let mut new = tenant.compute(move || fields::new(request)).await??;
     new.id = repeat.uuid();
     if let Some(name) = &new.action_template.orchestration {
         tenant.check_known(name.as_str()).await?;

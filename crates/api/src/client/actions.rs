@@ -64,10 +64,10 @@ impl Client {
         self.post(&["v1", "actions", id, "run"], &serde_json::json!({})).await
     }
 
-    /// Deletes an action. Deleting what is not there is fine.
+    /// Deletes an action.
     ///
     /// # Errors
-    /// `forbidden` without a grant.
+    /// `unknown-action` when there is none, `forbidden` without a grant.
     pub async fn delete_action(&self, id: &str) -> Result<(), ClientError> {
         let call = self.request(Method::DELETE, &["v1", "actions", id], Duration::ZERO);
         self.done(call).await

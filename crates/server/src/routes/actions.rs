@@ -195,7 +195,7 @@ pub async fn delete(tenant: Tenant, Path(id): Path<String>) -> Result<StatusCode
     let deleted = tenant.actions().delete(parse_id(&id)?).await;
     match deleted.map_err(|error| tenant.refused(error))? {
         true => Ok(StatusCode::NO_CONTENT),
-        false => Err(Refusal::not_found("action", &id)),
+        false => Err(tenant.refused(ActionError::Unknown { what: "action", id })),
     }
 }
 

@@ -81,9 +81,9 @@ async fn one_that_waits_is_changed_run_now_or_cancelled() {
     let other = client.create_action(&call("echo", "{}", Some(at))).await.unwrap();
     let cancelled = client.cancel_action(&other.id).await.unwrap();
     assert_eq!(cancelled.status, ActionStatus::Failed { reason: "cancelled".to_owned() });
-    for _ in 0..2 {
-        client.delete_action(&other.id).await.unwrap();
-    }
+    client.delete_action(&other.id).await.unwrap();
+    let error = client.delete_action(&other.id).await.unwrap_err();
+    assert_eq!((error.status(), error.code()), (Some(404), Some("unknown-action")));
     assert_eq!(client.action(&other.id).await.unwrap_err().code(), Some("unknown-action"));
 }
 

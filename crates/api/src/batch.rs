@@ -204,7 +204,7 @@ pub struct Phase {
     /// When it was approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_at: Option<Timestamp>,
-    /// Who approved it.
+    /// Id of the API key with which it was approved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub approved_by: Option<String>,
     /// When its error budget was spent.
@@ -489,7 +489,7 @@ pub struct BatchRequest {
     pub key: String,
     /// What was requested.
     pub action: String,
-    /// Who requested it.
+    /// Id of the API key with which it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// What became of it.

@@ -79,7 +79,7 @@ pub struct RunbookVersion {
     pub rerun_init: bool,
     /// When it was published.
     pub created_at: Timestamp,
-    /// Name of the key or person that published it.
+    /// Id of the API key with which it was published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_by: Option<String>,
     /// The YAML document; absent in lists.

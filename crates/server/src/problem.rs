@@ -9,6 +9,7 @@ use segno_actions::hooks::HookError;
 use segno_api::problem::PROBLEM_JSON;
 use segno_api::{FieldProblem, Problem};
 use segno_runbook::drive::RunbookError;
+use segno_runbook::problem::{Problems, Severity};
 
 use crate::operation::{self, Effect};
 use crate::scope::Scope;
@@ -288,16 +289,23 @@ impl Refusal {
 
     /// An error about a runbook or a batch, told in the caller's ids.
     pub fn from_runbook(error: &RunbookError, scope: &Scope) -> Self {
-        let status = match error.kind() {
-            ErrorKind::Invalid => StatusCode::BAD_REQUEST,
-            ErrorKind::NotFound => StatusCode::NOT_FOUND,
-            ErrorKind::Conflict => StatusCode::CONFLICT,
-            kind => return Self::from_kind(kind, error),
+        let status = match (error, error.kind()) {
+            // As for every other key that was used for another request.
+            (RunbookError::KeyUsed { .. }, _) => StatusCode::UNPROCESSABLE_ENTITY,
+            (_, ErrorKind::Invalid) => StatusCode::BAD_REQUEST,
+            (_, ErrorKind::NotFound) => StatusCode::NOT_FOUND,
+            (_, ErrorKind::Conflict) => StatusCode::CONFLICT,
+            (_, kind) => return Self::from_kind(kind, error),
         };
         let mut refusal = Self::told(status, error.code(), scope.hide_prefix(&error.to_string()));
-        if let RunbookError::InvalidBatch { field, problem } = error {
-            refusal.errors.push(FieldProblem { field: (*field).to_owned(), detail: problem.clone() });
-        }
+        refusal.errors = match error {
+            RunbookError::InvalidBatch { field, problem } => {
+                vec![FieldProblem { field: (*field).to_owned(), detail: problem.clone() }]
+            }
+            RunbookError::Runbook(invalid) => listed("yaml_content", &invalid.problems),
+            RunbookError::Members(invalid) => listed("members", &invalid.problems),
+            _ => Vec::new(),
+        };
         refusal
     }
 
@@ -369,6 +377,12 @@ impl Refusal {
 fn condition<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a str> {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     causes.find_map(|error| error.downcast_ref::<ProviderError>())?.condition()
+}
+
+/// The errors of a text that a field has, each with its place.
+fn listed(field: &str, problems: &Problems) -> Vec<FieldProblem> {
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    errors.map(|problem| FieldProblem { field: field.to_owned(), detail: problem.to_string() }).collect()
 }
 
 impl std::fmt::Display for Refusal {

@@ -13,6 +13,7 @@ mod page;
 mod pools;
 mod recurring;
 mod retry;
+mod runbooks;
 mod stream;
 mod system;
 mod work;
@@ -27,6 +28,7 @@ pub use error::ClientError;
 pub use functions::Expected;
 pub use hooks::ListPayloads;
 pub use page::PageRequest;
+pub use runbooks::ListBatches;
 pub use stream::{EventStream, StreamEvent};
 
 /// Longest time until an answer begins, beyond what a call waits for by itself.

@@ -1,8 +1,8 @@
 //! Reading batches: rows of any table in pages, and why a row waits.
 
 use segno::store::{ListRecords, Record};
-use segno_actions::Listed;
 use segno_actions::functions::Scope;
+use segno_actions::{Listed, Unreadable};
 
 use super::counter;
 use super::definitions::LoadedDefinitions;
@@ -119,7 +119,11 @@ impl Runbooks {
         let request =
             ListRecords { kind: BATCH_INDEX, id_prefix: &prefix, after_id: before.as_deref(), limit };
         let page = self.store.list_records(request).await?;
-        Ok(page.iter().map(|record| listed(BatchSummary::read(record), record, &prefix)).collect())
+        let summary = |record| match listed(BatchSummary::read(record), record, &prefix) {
+            Listed::Unreadable(row) => Listed::Unreadable(Unreadable { id: batch_of_index(&row.id), ..row }),
+            readable @ Listed::Readable(_) => readable,
+        };
+        Ok(page.iter().map(summary).collect())
     }
 
     /// A batch.
@@ -243,6 +247,11 @@ impl Runbooks {
     fn loader<'a>(&'a self, place: &'a BatchPlace) -> Loader<'a> {
         Loader { store: &*self.store, place, definitions: &self.definitions }
     }
+}
+
+/// The id of a batch, of the number by which the index has its batches newest first.
+fn batch_of_index(place: &str) -> String {
+    place.parse().map_or_else(|_| place.to_owned(), |place: u64| (u64::MAX - place).to_string())
 }
 
 fn batch_row(scope: &Scope, record: &Record) -> Listed<BatchRow> {

@@ -123,9 +123,9 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(hooks::declare::put, hooks::declare::patch, hooks::declare::delete))
         .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
         .routes(routes!(hooks::payloads::replay))
-        .routes(routes!(runbooks::publish))
         .routes(routes!(batches::remove_members))
         .routes(routes!(batches::request));
+    let publish = OpenApiRouter::new().routes(routes!(runbooks::publish));
     let with_members =
         OpenApiRouter::new().routes(routes!(batches::create)).routes(routes!(batches::put_members));
     let act = OpenApiRouter::new()
@@ -163,6 +163,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     let guarded = [
         (Need::Read, Audit::EveryChange, body, read),
         (Need::Operate, Audit::EveryChange, body, operate),
+        (Need::Operate, Audit::EveryChange, body.max(runbooks::MAX_RUNBOOK_BODY_BYTES), publish),
         (Need::Operate, Audit::EveryChange, body.max(batches::MAX_MEMBERS_BODY_BYTES), with_members),
         (Need::Operate, Audit::EveryChangeAsItsBodySays, body, act),
         (Need::Work, Audit::Nothing, body, work),

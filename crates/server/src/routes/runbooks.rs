@@ -5,6 +5,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_actions::Listed;
 use segno_api::runbook::{PublishRunbook, Runbook, RunbookList, RunbookVersion, RunbookVersionList};
+use segno_runbook::limits::MAX_RUNBOOK_BYTES;
+use segno_runbook::names::NameKind;
 
 use super::paging::{Page, cursor, cut, limit, split};
 use crate::access::Caller;
@@ -12,6 +14,9 @@ use crate::app::Tenant;
 use crate::extract::{Body, Path, Query};
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
+
+/// Largest body with a runbook in bytes: a text of 1 MiB whose every character is escaped, and what is around it.
+pub const MAX_RUNBOOK_BODY_BYTES: usize = 2 * MAX_RUNBOOK_BYTES + 64 * 1024;
 
 /// Publishes a runbook. The version is active from then on: new batches follow it, and running batches with a start time
 /// move to it. Publishing the active version again changes nothing.
@@ -34,7 +39,8 @@ pub async fn publish(
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<RunbookList>, Refusal> {
     let rows = limit(page.limit)?;
-    let found = tenant.runbooks(page.cursor.as_deref(), rows + 1).await?;
+    let after = cursor(page.cursor.as_deref(), |name| NameKind::Runbook.check(name).ok().map(|()| name))?;
+    let found = tenant.runbooks(after, rows + 1).await?;
     let (found, next_cursor) = cut(found, rows, |row| match row {
         Listed::Readable(runbook) => runbook.name.clone(),
         Listed::Unreadable(row) => row.id.clone(),

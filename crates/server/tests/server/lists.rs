@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use segno::clock::SystemClock;
 use segno::{Context, Failure, Orchestration};
 use segno_api::client::Expected;
 use segno_api::instance::{Restart, StartInstance};
@@ -14,6 +15,7 @@ use segno_server::samples;
 use segno_server::settings::Authentication;
 use serde_json::{Value, json};
 
+use crate::runbooks::{MOVE, yaml};
 use crate::stand::{PATIENCE, Stand, greet, json_of, settings};
 
 const PARENT: Orchestration<(), ()> = Orchestration::new("parent");
@@ -57,6 +59,22 @@ async fn furnish(stand: &Stand) {
         let posted = http.post(stand.url("/v1/hooks/default/one")).body(name);
         assert!(posted.send().await.unwrap().status().is_success());
         stand.key(segno_api::key::Role::Viewer, "default", "default").await;
+        for text in ["", "description: new\n"] {
+            let text = format!("{}{text}", MOVE.replace("description: Move mailboxes\n", ""));
+            client
+                .publish_runbook(&yaml(&text.replace("name: move", &format!("name: {name}"))))
+                .await
+                .unwrap();
+        }
+        let members = json!([{ "Key": "a" }, { "Key": "b" }]);
+        let batch = json!({ "runbook": name, "members": members });
+        let batch = client.create_batch(&serde_json::from_value(batch).unwrap()).await.unwrap();
+        let is_stored = async {
+            while client.batch_members(batch.id, None).await.unwrap().members.len() < 2 {
+                tokio::task::yield_now().await;
+            }
+        };
+        segno::clock::timeout(&SystemClock, PATIENCE, is_stored).await.expect("members are not stored");
     }
     stand.until_dead_letters(&client, 3).await;
 }
@@ -71,13 +89,14 @@ async fn listings(stand: &Stand) -> Vec<String> {
             let id = match path.as_str() {
                 "/v1/instances/{id}/tree" => "family",
                 "/v1/instances/{id}/executions" => "again",
+                "/v1/batches/{id}/members" => "1",
                 _ => "one",
             };
             let path = path.replace("{namespace}", "default").replace("{route}", "one");
-            found.push(path.replace("{id}", id));
+            found.push(path.replace("{id}", id).replace("{name}", "one"));
         }
     }
-    assert!(found.len() >= 16, "{found:?}");
+    assert!(found.len() >= 20, "{found:?}");
     found
 }
 

@@ -31,6 +31,7 @@ mod recurring;
 mod requests;
 mod retries;
 mod revocation;
+mod runbooks;
 mod schema_fairness;
 mod sizes;
 mod stand;

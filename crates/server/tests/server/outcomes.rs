@@ -142,6 +142,10 @@ async fn rows(calm: &Stand) -> Vec<Row> {
     }
     let letters = calm.until_dead_letters(&client, 2).await;
     let (sent_again, discarded) = (&letters[0].id, &letters[1].id);
+    let runbook = "name: move\ndata_source: {type: manual, primary_key: Key}\nphases:\n  - {name: a, offset: T-0, steps: [{name: b, worker_id: Edge, function: New-X}]}\n";
+    client.publish_runbook(&crate::runbooks::yaml(runbook)).await.unwrap();
+    let batch = json!({ "runbook": "move", "members": [{ "Key": "a" }] });
+    client.create_batch(&serde_json::from_value(batch.clone()).unwrap()).await.unwrap();
     let key = json!({ "name": "x", "role": "viewer", "grants": [{ "namespace": "*", "tenant": "*" }] });
     let revoked = post("/v1/keys", key.clone()).await;
     let backfill = json!({ "start": "2026-01-01T00:00:00Z", "end": "2026-01-02T12:00:00Z" });
@@ -226,6 +230,31 @@ async fn rows(calm: &Stand) -> Vec<Row> {
         ),
         row(&post_method, "/v1/pools/{name}/pause", "/v1/pools/Edge/pause", json!({ "reason": "x" })),
         row(&post_method, "/v1/pools/{name}/resume", "/v1/pools/Edge/resume", Value::Null),
+        row(
+            &post_method,
+            "/v1/runbooks",
+            "/v1/runbooks",
+            json!({ "yaml_content": format!("{runbook}description: new\n") }),
+        ),
+        row(&post_method, "/v1/batches", "/v1/batches", batch),
+        row(
+            &post_method,
+            "/v1/batches/{id}/members",
+            "/v1/batches/1/members",
+            json!({ "members": [{ "Key": "b" }] }),
+        ),
+        row(
+            &post_method,
+            "/v1/batches/{id}/members/remove",
+            "/v1/batches/1/members/remove",
+            json!({ "keys": ["a"] }),
+        ),
+        row(
+            &post_method,
+            "/v1/batches/{id}/requests",
+            "/v1/batches/1/requests",
+            json!({ "action": "pause_batch" }),
+        ),
         row(&post_method, "/v1/keys", "/v1/keys", key),
         row(
             &post_method,

@@ -153,7 +153,8 @@ impl Stand {
         Self::begun(builder.registry(samples::registry()).functions(samples::functions), ground).await
     }
 
-    async fn begun(builder: ServerBuilder, ground: &Ground) -> Self {
+    /// The server of a builder that has its orchestrations and functions.
+    pub async fn begun(builder: ServerBuilder, ground: &Ground) -> Self {
         let mut server = builder.start(listener().await).await.unwrap();
         let admin_key = server.take_first_key().unwrap_or_default();
         Stand { server, _ground: ground.clone(), admin_key }

@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use reqwest::Method;
-use segno::store::ListRecords;
+use segno::clock::SystemClock;
+use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite};
 use segno_api::Client;
 use segno_api::client::{Expected, ListPayloads};
 use segno_api::invocation::Invoke;
@@ -25,6 +26,15 @@ const SECRET: &str = "for-the-shop-only";
 
 /// Kinds of records that a tenant has, each under ids that begin with its namespace and tenant.
 const KINDS: &[&str] = &[
+    "batch_members",
+    "batches",
+    "phase_executions",
+    "runbook_batches",
+    "runbook_counters",
+    "runbook_heads",
+    "runbook_inbox",
+    "runbook_requests",
+    "runbooks",
     "segno.action",
     "segno.action-run",
     "segno.action-dedup",
@@ -63,10 +73,15 @@ struct Names {
     key: String,
     dead_letter: String,
     recurring_name: String,
+    runbook: String,
+    batch: String,
+    member: String,
+    phase: String,
+    request: String,
 }
 
 impl Names {
-    fn texts(&self) -> [&str; 14] {
+    fn texts(&self) -> [&str; 19] {
         [
             self.namespace,
             self.tenant,
@@ -82,6 +97,11 @@ impl Names {
             &self.key,
             &self.dead_letter,
             &self.recurring_name,
+            &self.runbook,
+            &self.batch,
+            &self.member,
+            &self.phase,
+            &self.request,
         ]
     }
 
@@ -101,6 +121,7 @@ impl Names {
 /// What no tenant has. Everything is as long as its counterpart and sorts like it.
 fn absent(names: &Names) -> Names {
     let other = |text: &str| text.replace("b-", "b_");
+    let higher = |text: &str| (text.parse::<u64>().unwrap() + 1_000_000_000).to_string();
     let uuid = |text: &str| text.replace(|c: char| c.is_ascii_hexdigit(), "0");
     Names {
         namespace: "b_shop",
@@ -117,7 +138,53 @@ fn absent(names: &Names) -> Names {
         key: uuid(&names.key),
         dead_letter: uuid(&names.dead_letter),
         recurring_name: other(&names.recurring_name),
+        runbook: other(&names.runbook),
+        batch: higher(&names.batch),
+        member: higher(&names.member),
+        phase: higher(&names.phase),
+        request: other(&names.request),
     }
+}
+
+/// Runbook of a tenant, with steps of its pool.
+fn runbook(name: &str, pool: &str, description: &str) -> String {
+    format!(
+        "name: {name}\ndescription: {description}\ndata_source: {{type: manual, primary_key: Key}}\nphases:\n  \
+         - {{name: first, offset: T-0, steps: [{{name: one, worker_id: {pool}, function: New-X}}]}}\n"
+    )
+}
+
+/// Ids of batches, members and phases begin here in the other tenant, so that no other number in an answer is one of them.
+const FIRST_ROW: u64 = 7_700_000_001;
+
+/// A runbook, and a batch of it that is advanced by hand: its id, and those of its member and its phase.
+async fn furnish_batch(stand: &Stand, client: &Client) -> [String; 3] {
+    let store = stand.server.client().store();
+    let tables = ["batches", "batch_members", "phase_executions"];
+    let writes = tables.into_iter().enumerate().map(|(number, table)| RecordWrite::Put {
+        kind: "runbook_counters".to_owned(),
+        id: format!("b-shop/b-eu/{table}"),
+        expect: Expect::Absent,
+        due_at_ms: None,
+        time_to_live: None,
+        body: (FIRST_ROW + 10_000 * number as u64).to_string().into(),
+    });
+    let counters = RecordBatch { writes: writes.collect(), ..RecordBatch::default() };
+    store.commit_records(counters).await.unwrap();
+    let published = json!({ "yaml_content": runbook("b-runbook", "b-pool", SECRET) });
+    client.publish_runbook(&serde_json::from_value(published).unwrap()).await.unwrap();
+    let batch = json!({ "runbook": "b-runbook", "members": [{ "Key": SECRET }] });
+    let batch = client.create_batch(&serde_json::from_value(batch).unwrap()).await.unwrap().id;
+    let is_sealed = async {
+        while !client.batch(batch).await.unwrap().batch.is_sealed {
+            tokio::task::yield_now().await;
+        }
+    };
+    segno::clock::timeout(&SystemClock, PATIENCE, is_sealed).await.expect("members are not stored");
+    let member = client.batch_members(batch, None).await.unwrap().members[0].id;
+    let phase = client.batch(batch).await.unwrap().phases[0].id;
+    assert!(batch >= FIRST_ROW && member >= FIRST_ROW && phase >= FIRST_ROW, "{batch} {member} {phase}");
+    [batch, member, phase].map(|id| id.to_string())
 }
 
 /// A tenant with one of everything.
@@ -152,6 +219,7 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
     let letters = stand.until_dead_letters(client, 1).await;
     let keys = stand.client().keys(None).await.unwrap().keys;
     let key = keys.into_iter().find(|key| key.grants[0].tenant == "b-eu").unwrap().id;
+    let [batch, member, phase] = furnish_batch(stand, client).await;
     Names {
         namespace: "b-shop",
         tenant: "b-eu",
@@ -167,6 +235,11 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
         key,
         dead_letter: letters[0].id.clone(),
         recurring_name: "b-recurring".to_owned(),
+        runbook: "b-runbook".to_owned(),
+        batch,
+        member,
+        phase,
+        request: "seal".to_owned(),
     }
 }
 
@@ -467,6 +540,58 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
             vec![plain(path).body(json!({ "name": "walk", "role": "admin", "grants": [grant] }))]
         }
         "delete /v1/keys/{id}" => with("{id}", vec![names.key.clone()]),
+        other => requests_of_runbooks(other, path, names),
+    }
+}
+
+/// Those of runbooks and batches.
+fn requests_of_runbooks(operation: &str, path: &str, names: &Names) -> Vec<Sent> {
+    let of_batch = |path: &str| -> Vec<Sent> {
+        let path = path.replace("{member}", &names.member).replace("{key}", &names.request);
+        names.ids(&names.batch).iter().map(|id| plain(path.replace("{id}", &escaped(id)))).collect()
+    };
+    let with_body = |body: Value| of_batch(path).into_iter().map(|sent| sent.body(body.clone())).collect();
+    match operation {
+        "get /v1/runbooks" => vec![plain(path), plain(path).query(format!("cursor={}", names.runbook))],
+        "get /v1/runbooks/{name}"
+        | "get /v1/runbooks/{name}/versions"
+        | "get /v1/runbooks/{name}/versions/{version}" => {
+            let path = path.replace("{version}", "1");
+            let ids = names.ids(&names.runbook);
+            ids.iter().map(|name| plain(path.replace("{name}", &escaped(name)))).collect()
+        }
+        "post /v1/runbooks" => {
+            vec![plain(path).body(json!({ "yaml_content": runbook(&names.runbook, &names.pool, "walk") }))]
+        }
+        "get /v1/batches" => vec![
+            plain(path),
+            plain(path).query(format!("cursor={}", names.batch)),
+            plain(path).query(format!("runbook={}", names.runbook)),
+            plain(path)
+                .query(format!("runbook={}", escaped(&format!("../{}/{}", names.tenant, names.runbook)))),
+        ],
+        "post /v1/batches" => {
+            let ids = names.ids(&names.runbook);
+            let body = |name: &String| json!({ "runbook": name, "members": [{ "Key": "walk" }] });
+            ids.iter().map(|name| plain(path).body(body(name))).collect()
+        }
+        "get /v1/batches/{id}"
+        | "get /v1/batches/{id}/members"
+        | "get /v1/batches/{id}/members/{member}"
+        | "get /v1/batches/{id}/requests/{key}" => of_batch(path),
+        "get /v1/batches/{id}/explain" => {
+            let row = format!("row=phase-{}", names.phase);
+            let rows = of_batch(path).into_iter().map(|sent| sent.query(row.clone()));
+            of_batch(path).into_iter().chain(rows).collect()
+        }
+        "post /v1/batches/{id}/members" => with_body(json!({ "members": [{ "Key": "walk" }] })),
+        "post /v1/batches/{id}/members/remove" => with_body(json!({ "keys": [names.runbook] })),
+        "post /v1/batches/{id}/requests" => {
+            let skip =
+                json!({ "action": "skip_phase", "phase_execution_id": names.phase.parse::<u64>().unwrap() });
+            let cancel = json!({ "action": "cancel_batch", "reason": "walk" });
+            [skip, cancel].into_iter().flat_map::<Vec<Sent>, _>(with_body).collect()
+        }
         unknown => panic!("the walk does not know {unknown}: add it to `requests`"),
     }
 }
@@ -478,7 +603,8 @@ fn base64(text: &str) -> String {
 
 /// Operations that make things under names that the caller chooses. They come last: what they make is the caller's own.
 fn makes_something(operation: &str) -> bool {
-    let making = ["post /v1/instances", "post /v1/invocations", "put /v1/functions/{name}"];
+    let making =
+        ["post /v1/instances", "post /v1/invocations", "put /v1/functions/{name}", "post /v1/runbooks"];
     making.contains(&operation) || operation == "put /v1/hooks/{namespace}/{route}"
 }
 

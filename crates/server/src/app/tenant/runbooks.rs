@@ -30,7 +30,7 @@ const LONGEST_LOOK: Duration = Duration::from_millis(250);
 pub struct Requester {
     /// The same for a request that is repeated.
     pub key: Option<String>,
-    /// Name of the API key.
+    /// Id of the API key.
     pub by: Option<String>,
 }
 
@@ -195,9 +195,15 @@ impl Tenant {
     /// Why a row of a batch waits.
     ///
     /// # Errors
-    /// `unknown-batch`.
+    /// `unknown-batch`, `not-found` when the batch has no such row.
     pub async fn explain_row(&self, batch: u64, key: &RowKey) -> Result<wire::Explanation, Refusal> {
-        self.explain(BatchId(batch), key).await
+        let batch = BatchId(batch);
+        self.batch_row(batch).await?;
+        let row = self.resources().runbooks.row(&self.owner(), batch, key).await;
+        if row.map_err(|error| self.refused(error))?.is_none() {
+            return Err(Refusal::not_found("row", &key.to_string()));
+        }
+        self.explain(batch, key).await
     }
 
     async fn explain(&self, batch: BatchId, key: &RowKey) -> Result<wire::Explanation, Refusal> {

@@ -1,0 +1,428 @@
+//! Runbooks and batches over HTTP, with functions that the node runs itself.
+
+use std::time::Duration;
+
+use segno::clock::{self, SystemClock};
+use segno::{ActivityContext, Failure};
+use segno_actions::functions::FunctionsBuilder;
+use segno_api::Client;
+use segno_api::batch::{
+    Batch, BatchAction, BatchDetails, BatchStatus, CreateBatch, MemberStatus, PhaseStatus, PutMembers,
+    RemoveMembers, RequestState, RetryFrom, StepStatus,
+};
+use segno_api::client::ListBatches;
+use segno_api::runbook::{OverdueBehavior, PublishRunbook};
+use segno_server::Server;
+use segno_server::samples;
+use segno_server::settings::{Authentication, Settings};
+use serde_json::{Value, json};
+
+use crate::stand::{Ground, PATIENCE, Stand, settings};
+
+/// Two phases of one step each, and a step for members that leave.
+pub const MOVE: &str = r#"
+name: move
+description: Move mailboxes
+data_source: {type: manual, primary_key: Key}
+phases:
+  - name: prepare
+    offset: T-0
+    steps:
+      - {name: create, worker_id: here, function: Create, params: {Key: "{{Key}}"}, output_params: {UserId: Id}}
+  - name: cutover
+    offset: T-0
+    steps:
+      - {name: switch, worker_id: here, function: Switch, params: {User: "{{UserId}}"}}
+on_member_removed:
+  - {name: revert, worker_id: here, function: Switch, params: {User: "{{Key}}"}}
+"#;
+
+/// Fails for the key `bad` until its call is a retry of the member.
+async fn create(ctx: ActivityContext, input: Value) -> Result<Value, Failure> {
+    match input["Key"].as_str() {
+        Some("bad") if !ctx.instance_id().contains("retry") => {
+            Err(Failure::application("no licence").non_retryable())
+        }
+        key => Ok(json!({ "Id": format!("user-{}", key.unwrap_or_default()) })),
+    }
+}
+
+async fn switch(_ctx: ActivityContext, input: Value) -> Result<Value, Failure> {
+    Ok(input)
+}
+
+fn functions(functions: FunctionsBuilder) -> FunctionsBuilder {
+    samples::functions(functions).rust("create", create).rust("switch", switch)
+}
+
+/// Settings with the pool of [`MOVE`].
+fn local(mode: Authentication) -> Settings {
+    let mut settings = settings(mode);
+    let pools = json!({ "here": { "transport": "local", "functions": ["Create", "Switch"] } });
+    settings.pools = serde_json::from_value(pools).unwrap();
+    settings
+}
+
+async fn stand() -> Stand {
+    let ground = Ground::new().await;
+    let builder = Server::builder(ground.store.clone(), local(Authentication::None));
+    Stand::begun(builder.registry(samples::registry()).functions(functions), &ground).await
+}
+
+/// A runbook to publish, with the default options.
+pub fn yaml(text: &str) -> PublishRunbook {
+    PublishRunbook {
+        yaml_content: text.to_owned(),
+        overdue_behavior: OverdueBehavior::Rerun,
+        rerun_init: false,
+    }
+}
+
+/// A batch of [`MOVE`] that is advanced by hand.
+fn by_hand(keys: &[&str]) -> CreateBatch {
+    let members = keys.iter().map(|key| json!({ "Key": key }).as_object().unwrap().clone());
+    CreateBatch {
+        runbook: "move".to_owned(),
+        version: None,
+        batch_start_time: None,
+        members_csv: None,
+        members: members.collect(),
+    }
+}
+
+/// A batch of [`MOVE`] whose phases are due at once.
+fn due(keys: &[&str]) -> CreateBatch {
+    let csv = keys.iter().fold("Key\n".to_owned(), |csv, key| csv + key + "\n");
+    let start = "2026-01-01T00:00:00Z".parse().unwrap();
+    CreateBatch { batch_start_time: Some(start), members_csv: Some(csv), members: Vec::new(), ..by_hand(&[]) }
+}
+
+/// Waits until a batch is as wanted.
+async fn until(client: &Client, batch: u64, wanted: impl Fn(&BatchDetails) -> bool) -> BatchDetails {
+    let seen = async {
+        loop {
+            let batch = client.batch(batch).await.unwrap();
+            if wanted(&batch) {
+                return batch;
+            }
+            clock::sleep(&SystemClock, Duration::from_millis(5)).await;
+        }
+    };
+    match clock::timeout(&SystemClock, PATIENCE, seen).await {
+        Some(batch) => batch,
+        None => panic!("it stays as it is: {:#?}", client.batch(batch).await.unwrap()),
+    }
+}
+
+async fn ended(client: &Client, batch: u64) -> BatchDetails {
+    let is_ended =
+        |batch: &BatchDetails| !matches!(batch.batch.status, BatchStatus::Detected | BatchStatus::Active);
+    until(client, batch, is_ended).await
+}
+
+async fn sealed(client: &Client, batch: &Batch) {
+    until(client, batch.id, |batch| batch.batch.is_sealed && batch.batch.member_counts.active > 0).await;
+}
+
+/// A request that is applied; the batch after it.
+async fn apply(client: &Client, batch: u64, action: BatchAction) -> BatchDetails {
+    let request = client.request_of_batch(batch, &action).await.unwrap();
+    assert_eq!(request.state, RequestState::Applied, "{request:?}");
+    client.batch(batch).await.unwrap()
+}
+
+async fn refused(client: &Client, batch: u64, action: BatchAction, words: &str) {
+    let refused = client.request_of_batch(batch, &action).await.unwrap_err();
+    let told = (refused.status(), refused.code());
+    assert_eq!(told, (Some(409), Some("batch-request-refused")), "{action:?}: {refused}");
+    assert!(refused.to_string().contains(words), "{action:?}: {refused}");
+}
+
+#[tokio::test]
+async fn a_runbook_is_published_in_versions() {
+    let stand = stand().await;
+    let client = stand.client();
+    let first = client.publish_runbook(&yaml(MOVE)).await.unwrap();
+    assert_eq!((first.name.as_str(), first.version, first.is_active), ("move", 1, true));
+    assert_eq!(first.yaml_content.as_deref(), Some(MOVE));
+    let same = client.publish_runbook(&yaml(MOVE)).await.unwrap();
+    assert_eq!(same.version, 1, "publishing the active version again changes nothing");
+    let changed = MOVE.replace("Move mailboxes", "Move them");
+    let options = PublishRunbook { overdue_behavior: OverdueBehavior::Ignore, ..yaml(&changed) };
+    let second = client.publish_runbook(&options).await.unwrap();
+    assert_eq!((second.version, second.overdue_behavior), (2, OverdueBehavior::Ignore));
+    client.publish_runbook(&yaml(&MOVE.replace("name: move", "name: other"))).await.unwrap();
+    let names: Vec<String> =
+        client.runbooks(None).await.unwrap().runbooks.into_iter().map(|runbook| runbook.name).collect();
+    assert_eq!(names, ["move", "other"]);
+    let runbook = client.runbook("move").await.unwrap();
+    assert_eq!((runbook.active_version, runbook.description.as_deref()), (2, Some("Move them")));
+    let versions = client.runbook_versions("move", None).await.unwrap().versions;
+    let shown: Vec<_> = versions.iter().map(|row| (row.version, row.is_active)).collect();
+    assert_eq!(shown, [(1, false), (2, true)]);
+    assert!(versions.iter().all(|version| version.yaml_content.is_none()));
+    let text = client.runbook_version("move", 1).await.unwrap().yaml_content;
+    assert_eq!(text.as_deref(), Some(MOVE));
+    for unknown in [
+        client.runbook("none").await.unwrap_err(),
+        client.runbook_versions("none", None).await.unwrap_err(),
+        client.runbook_version("move", 3).await.unwrap_err(),
+    ] {
+        assert_eq!((unknown.status(), unknown.code()), (Some(404), Some("unknown-runbook")), "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_that_is_no_runbook_is_refused_with_all_its_problems() {
+    let stand = stand().await;
+    let wrong = MOVE.replacen("T-0", "T+1d", 1).replace("function: Switch", "function: \"a b\"");
+    let body = json!({ "yaml_content": wrong });
+    let answer = reqwest::Client::new().post(stand.url("/v1/runbooks")).json(&body).send().await.unwrap();
+    assert_eq!(answer.status(), 400);
+    let problem: Value = answer.json().await.unwrap();
+    assert_eq!(problem["code"], "invalid-runbook");
+    let errors = problem["errors"].as_array().unwrap();
+    assert_eq!(errors.len(), 3, "{problem}");
+    for (error, words) in errors.iter().zip(["phases[0].offset", "phases[1].steps[0]", "on_member_removed"]) {
+        assert_eq!(error["field"], "yaml_content");
+        let detail = error["detail"].as_str().unwrap();
+        assert!(detail.starts_with("line ") && detail.contains(words), "{detail}");
+        assert!(problem["detail"].as_str().unwrap().contains(detail), "{problem}");
+    }
+    assert!(stand.client().runbooks(None).await.unwrap().runbooks.is_empty());
+}
+
+#[tokio::test]
+async fn a_batch_from_a_csv_runs_to_its_end() {
+    let stand = stand().await;
+    let client = stand.client();
+    client.publish_runbook(&yaml(MOVE)).await.unwrap();
+    let batch = client.create_batch(&due(&["ada", "bad", "eve"])).await.unwrap();
+    assert_eq!((batch.id, batch.runbook_name.as_str(), batch.runbook_version), (1, "move", 1));
+    let batch = ended(&client, 1).await;
+    assert_eq!(batch.batch.status, BatchStatus::Failed, "{batch:#?}");
+    let counts = batch.batch.member_counts;
+    assert_eq!((counts.active, counts.failed), (2, 1));
+    let phases: Vec<_> = batch.phases.iter().map(|phase| (&*phase.phase_name, phase.status)).collect();
+    assert_eq!(phases, [("prepare", PhaseStatus::Failed), ("cutover", PhaseStatus::Completed)]);
+    assert_eq!(batch.phases[0].step_counts, [("failed".to_owned(), 1), ("succeeded".to_owned(), 2)].into());
+    let members = client.batch_members(1, None).await.unwrap().members;
+    let shown: Vec<_> = members.iter().map(|member| (&*member.member_key, member.status)).collect();
+    let active = MemberStatus::Active;
+    assert_eq!(shown, [("ada", active), ("bad", MemberStatus::Failed), ("eve", active)]);
+    let ada = client.batch_member(1, members[0].id).await.unwrap();
+    assert_eq!(ada.member.worker_data["UserId"], "user-ada");
+    let steps: Vec<_> = ada.steps.iter().map(|step| (&*step.step_name, step.status)).collect();
+    assert_eq!(steps, [("create", StepStatus::Succeeded), ("switch", StepStatus::Succeeded)]);
+    assert_eq!(ada.steps[1].params_json, r#"{"User":"user-ada"}"#);
+    let bad = client.batch_member(1, members[1].id).await.unwrap();
+    assert_eq!(bad.steps[0].status, StepStatus::Failed);
+    assert!(bad.steps[0].error_message.as_deref().unwrap().contains("no licence"), "{bad:?}");
+    // The failed member only is tried again, and then the batch has no failed phase.
+    let retry = BatchAction::RetryMembers { batch_member_ids: None, from: RetryFrom::Step };
+    apply(&client, 1, retry.clone()).await;
+    let completed = |batch: &BatchDetails| batch.batch.status == BatchStatus::Completed;
+    let batch = until(&client, 1, completed).await;
+    assert_eq!(batch.batch.member_counts.active, 3);
+    let pause = BatchAction::PauseBatch { reason: None };
+    refused(&client, 1, pause, "ended").await;
+    let listed = client.batches(&ListBatches::default()).await.unwrap().batches;
+    assert_eq!(listed, [batch.batch]);
+}
+
+#[tokio::test]
+async fn a_batch_of_objects_is_advanced_paused_and_cancelled_by_requests() {
+    let stand = stand().await;
+    let client = stand.client();
+    client.publish_runbook(&yaml(MOVE)).await.unwrap();
+    let batch = client.create_batch(&by_hand(&["ada", "eve"])).await.unwrap();
+    sealed(&client, &batch).await;
+    let why = client.explain_batch(batch.id, None).await.unwrap();
+    let first = client.batch(batch.id).await.unwrap().phases[0].id;
+    assert_eq!(why.released_by, Some(format!("by phase {first}")), "{why:?}");
+    let why = client.explain_batch(batch.id, Some(&format!("phase-{first}"))).await.unwrap();
+    assert!(why.released_by.as_deref().unwrap().contains("advance"), "{why:?}");
+    let advance = || BatchAction::Advance;
+    apply(&client, batch.id, advance()).await;
+    let prepared = |batch: &BatchDetails| batch.phases[0].status == PhaseStatus::Completed;
+    let shown = until(&client, batch.id, prepared).await;
+    assert_eq!(shown.phases[1].status, PhaseStatus::Pending, "each phase is advanced by itself");
+    let row = format!("phase-{}", shown.phases[1].id);
+    let why = client.explain_batch(batch.id, Some(&row)).await.unwrap();
+    assert!(why.released_by.as_deref().unwrap().contains("advance"), "{why:?}");
+    let resume = BatchAction::ResumeBatch;
+    let pause = BatchAction::PauseBatch { reason: Some("lunch".to_owned()) };
+    let paused = apply(&client, batch.id, pause).await;
+    assert_eq!(paused.batch.pause_reason.as_deref(), Some("lunch"));
+    let resumed = apply(&client, batch.id, resume).await;
+    assert_eq!(resumed.batch.paused_at, None);
+    let unknown = BatchAction::SkipPhase { phase_execution_id: 999 };
+    refused(&client, batch.id, unknown, "999").await;
+    let cancelled =
+        apply(&client, batch.id, BatchAction::CancelBatch { reason: Some("no".to_owned()) }).await;
+    assert_eq!(cancelled.batch.status, BatchStatus::Cancelled);
+    refused(&client, batch.id, advance(), "ended").await;
+}
+
+#[tokio::test]
+async fn members_leave_and_come_late() {
+    let stand = stand().await;
+    let client = stand.client();
+    client.publish_runbook(&yaml(MOVE)).await.unwrap();
+    let batch = client.create_batch(&by_hand(&["ada", "eve"])).await.unwrap();
+    sealed(&client, &batch).await;
+    apply(&client, batch.id, BatchAction::Advance).await;
+    until(&client, batch.id, |batch| batch.phases[0].status == PhaseStatus::Completed).await;
+    let late = PutMembers { members_csv: Some("Key\nzoe\n".to_owned()), members: Vec::new() };
+    let request = client.put_batch_members(batch.id, &late).await.unwrap();
+    assert_eq!((request.state, request.action.as_str()), (RequestState::Applied, "put_members"));
+    let receipt = client.batch_request(batch.id, &request.key).await.unwrap();
+    assert_eq!(receipt, request);
+    let gone = RemoveMembers { keys: vec!["ADA".to_owned()] };
+    let request = client.remove_batch_members(batch.id, &gone).await.unwrap();
+    assert_eq!(request.state, RequestState::Applied);
+    let counted = |batch: &BatchDetails| batch.batch.member_counts.removed == 1;
+    let shown = until(&client, batch.id, counted).await;
+    assert_eq!(shown.batch.member_counts.active, 2);
+    let caught_up = |batch: &BatchDetails| batch.phases[0].members_succeeded == 3;
+    until(&client, batch.id, caught_up).await;
+    for (problem, code) in [
+        (client.put_batch_members(batch.id, &PutMembers::default()).await.unwrap_err(), "invalid-request"),
+        (
+            client.remove_batch_members(batch.id, &RemoveMembers { keys: Vec::new() }).await.unwrap_err(),
+            "invalid-request",
+        ),
+    ] {
+        assert_eq!((problem.status(), problem.code()), (Some(400), Some(code)), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_with_the_same_key_is_made_once() {
+    let stand = stand().await;
+    let client = stand.client();
+    client.publish_runbook(&yaml(MOVE)).await.unwrap();
+    let http = reqwest::Client::new();
+    let post = async |path: &str, key: &str, body: Value| -> (u16, Value) {
+        let call = http.post(stand.url(path)).header("idempotency-key", key).json(&body);
+        let answer = call.send().await.unwrap();
+        (answer.status().as_u16(), answer.json().await.unwrap())
+    };
+    let body = |key: &str| json!({ "runbook": "move", "members": [{ "Key": key }] });
+    let first = post("/v1/batches", "k-1", body("ada")).await;
+    assert_eq!((first.0, &first.1["id"]), (201, &json!(1)), "{}", first.1);
+    assert_eq!(post("/v1/batches", "k-1", body("ada")).await, first);
+    let (status, problem) = post("/v1/batches", "k-1", body("eve")).await;
+    assert_eq!((status, &problem["code"]), (422, &json!("idempotency-mismatch")), "{problem}");
+    assert_eq!(client.batches(&ListBatches::default()).await.unwrap().batches.len(), 1);
+    sealed(&client, &serde_json::from_value(first.1).unwrap()).await;
+    let advance = json!({ "action": "advance" });
+    let applied = post("/v1/batches/1/requests", "k-2", advance.clone()).await;
+    assert_eq!((applied.0, &applied.1["state"]), (200, &json!("applied")), "{}", applied.1);
+    until(&client, 1, |batch| batch.phases[0].status == PhaseStatus::Completed).await;
+    assert_eq!(post("/v1/batches/1/requests", "k-2", advance).await, applied);
+    let batch = client.batch(1).await.unwrap();
+    assert_eq!(batch.phases[1].status, PhaseStatus::Pending, "it was advanced once");
+}
+
+#[tokio::test]
+async fn what_there_is_not_and_what_makes_no_sense_is_refused() {
+    let stand = stand().await;
+    let client = stand.client();
+    client.publish_runbook(&yaml(MOVE)).await.unwrap();
+    let pause = BatchAction::PauseBatch { reason: None };
+    let one = PutMembers { members_csv: Some("Key\na\n".to_owned()), members: Vec::new() };
+    for unknown in [
+        client.batch(7).await.unwrap_err(),
+        client.explain_batch(7, None).await.unwrap_err(),
+        client.batch_members(7, None).await.unwrap_err(),
+        client.batch_member(7, 1).await.unwrap_err(),
+        client.put_batch_members(7, &one).await.unwrap_err(),
+        client.remove_batch_members(7, &RemoveMembers { keys: vec!["a".to_owned()] }).await.unwrap_err(),
+        client.request_of_batch(7, &pause).await.unwrap_err(),
+    ] {
+        assert_eq!((unknown.status(), unknown.code()), (Some(404), Some("unknown-batch")), "{unknown}");
+    }
+    let nothing = CreateBatch { runbook: "none".to_owned(), ..by_hand(&["a"]) };
+    let both = CreateBatch { members_csv: Some("Key\na\n".to_owned()), ..by_hand(&["a"]) };
+    let no_column = CreateBatch { members_csv: Some("Name\na\n".to_owned()), ..by_hand(&[]) };
+    for (request, status, code) in [
+        (nothing, 404, "unknown-runbook"),
+        (CreateBatch { version: Some(9), ..by_hand(&["a"]) }, 404, "unknown-runbook"),
+        (by_hand(&[]), 400, "invalid-batch"),
+        (both, 400, "invalid-request"),
+        (no_column, 400, "invalid-members"),
+        (by_hand(&["a", "A"]), 400, "invalid-members"),
+    ] {
+        let refused = client.create_batch(&request).await.unwrap_err();
+        assert_eq!((refused.status(), refused.code()), (Some(status), Some(code)), "{refused}");
+    }
+    assert!(client.batches(&ListBatches::default()).await.unwrap().batches.is_empty());
+    let batch = client.create_batch(&by_hand(&["a"])).await.unwrap().id;
+    for row in ["step-99", "member-99", "phase-99", "init-99"] {
+        let missing = client.explain_batch(batch, Some(row)).await.unwrap_err();
+        assert_eq!((missing.status(), missing.code()), (Some(404), Some("not-found")), "{row}: {missing}");
+    }
+    let wrong = client.explain_batch(batch, Some("stair-1")).await.unwrap_err();
+    assert_eq!((wrong.status(), wrong.code()), (Some(400), Some("invalid-request")), "{wrong}");
+    let missing = client.batch_member(batch, 99).await.unwrap_err();
+    assert_eq!((missing.status(), missing.code()), (Some(404), Some("not-found")), "{missing}");
+    let missing = client.batch_request(batch, "none").await.unwrap_err();
+    assert_eq!((missing.status(), missing.code()), (Some(404), Some("not-found")), "{missing}");
+}
+
+#[tokio::test]
+async fn batches_are_listed_by_runbook_newest_first() {
+    let stand = stand().await;
+    let client = stand.client();
+    let ids = |list: Vec<Batch>| list.iter().map(|batch| batch.id).collect::<Vec<_>>();
+    for name in ["move", "other"] {
+        client.publish_runbook(&yaml(&MOVE.replace("name: move", &format!("name: {name}")))).await.unwrap();
+    }
+    for name in ["move", "other", "move"] {
+        let batch = CreateBatch { runbook: name.to_owned(), ..by_hand(&["a"]) };
+        client.create_batch(&batch).await.unwrap();
+    }
+    let all = client.batches(&ListBatches::default()).await.unwrap();
+    assert_eq!(ids(all.batches), [3, 2, 1]);
+    let mut of_move = ListBatches { runbook: Some("move".to_owned()), ..ListBatches::default() };
+    of_move.page.limit = Some(1);
+    let page = client.batches(&of_move).await.unwrap();
+    assert_eq!(ids(page.batches), [3]);
+    of_move.page.cursor = page.next_cursor;
+    let page = client.batches(&of_move).await.unwrap();
+    assert_eq!((ids(page.batches), page.next_cursor), (vec![1], None));
+}
+
+#[tokio::test]
+async fn members_have_a_limit_of_size_of_their_own() {
+    let stand = stand().await;
+    let client = stand.client();
+    client.publish_runbook(&yaml(MOVE)).await.unwrap();
+    let filler = "x".repeat(20_000);
+    let rows: String = (0..100).map(|number| format!("key-{number},{filler}\n")).collect();
+    let csv = format!("Key,Note\n{rows}");
+    let large = CreateBatch { members_csv: Some(csv.clone()), ..by_hand(&[]) };
+    // With a key, the body is read before it gets to its route.
+    let batch = client.clone().retry_for(PATIENCE).create_batch(&large).await.unwrap();
+    let is_sealed = |batch: &BatchDetails| batch.batch.is_sealed && batch.batch.member_counts.active == 100;
+    until(&client, batch.id, is_sealed).await;
+    let same = PutMembers { members_csv: Some(csv), members: Vec::new() };
+    client.put_batch_members(batch.id, &same).await.unwrap();
+    let comments = format!("# {}\n", "\"".repeat(97)).repeat(10_000);
+    client.publish_runbook(&yaml(&format!("{MOVE}{comments}"))).await.unwrap();
+    let mib = 1024 * 1024;
+    let small_door = format!(r#"{{"yaml_content":"{}"}}"#, "x".repeat(3 * mib));
+    let too_large = format!(r#"{{"runbook":"move","members_csv":"{}"}}"#, "x".repeat(24 * mib));
+    for (path, body) in [
+        ("/v1/runbooks", small_door),
+        ("/v1/batches", too_large.clone()),
+        ("/v1/batches/1/members", too_large),
+    ] {
+        let call = reqwest::Client::new().post(stand.url(path)).header("content-type", "application/json");
+        let answer = call.body(body).send().await.unwrap();
+        assert_eq!(answer.status(), 413, "{path}");
+        let problem: Value = answer.json().await.unwrap();
+        assert_eq!(problem["code"], "body-too-large", "{path}");
+    }
+}

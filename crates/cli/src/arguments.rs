@@ -49,7 +49,7 @@ pub enum Command {
     Action(ActionArguments),
     /// Call a function, or start an orchestration, on a schedule; preview schedules.
     Recurring(RecurringArguments),
-    /// Check runbooks and show what they would do.
+    /// Check, publish and show runbooks.
     Runbook(RunbookArguments),
     #[command(flatten)]
     Remote(RemoteCommand),

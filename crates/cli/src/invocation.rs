@@ -19,7 +19,8 @@ const WITHOUT_SERVER: &[(&str, &[&str])] = &[
     ("dev", &[]),
     ("serve", &[]),
     ("config", &[]),
-    ("runbook", &[]),
+    ("runbook check", &[]),
+    ("runbook plan", &[]),
     ("store", &[]),
     ("selftest", &[]),
     ("version", &[]),
@@ -42,13 +43,21 @@ pub struct Invocation {
 pub fn command(program: &'static str) -> clap::Command {
     let mut command = Arguments::command().name(program);
     // Global flags are known to every verb; those that talk to no server do not show them, and refuse them below.
-    for (verb, _) in WITHOUT_SERVER.iter().filter(|(verb, _)| !verb.contains(' ')) {
-        command = command.mut_subcommand(verb, |verb| {
-            let flags = Connection::augment_args(clap::Command::new("flags"));
-            verb.args(flags.get_arguments().map(|flag| flag.clone().hide(true)).collect::<Vec<_>>())
-        });
+    for (verbs, _) in WITHOUT_SERVER.iter().filter(|(_, known)| known.is_empty()) {
+        command = hide_flags(command, &verbs.split(' ').collect::<Vec<_>>());
     }
     command
+}
+
+/// Hides the flags of servers in the help of a verb.
+fn hide_flags(command: clap::Command, verbs: &[&str]) -> clap::Command {
+    match verbs.split_first() {
+        Some((verb, rest)) => command.mut_subcommand(verb, |command| hide_flags(command, rest)),
+        None => {
+            let flags = Connection::augment_args(clap::Command::new("flags"));
+            command.args(flags.get_arguments().map(|flag| flag.clone().hide(true)).collect::<Vec<_>>())
+        }
+    }
 }
 
 impl Invocation {

@@ -129,7 +129,7 @@ impl Program {
             Command::Keys(arguments) => keys::run(arguments, output).await,
             Command::Action(arguments) => action::run(arguments, output).await,
             Command::Recurring(arguments) => recurring::run(arguments, output).await,
-            Command::Runbook(arguments) => runbook::run(arguments, output),
+            Command::Runbook(arguments) => runbook::run(arguments, output).await,
             Command::Remote(command) => remote::run(command, output).await,
             Command::Store(arguments) => store::run(arguments, output).await,
             Command::Selftest(arguments) => selftest::run(arguments, output).await,

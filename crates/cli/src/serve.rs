@@ -29,11 +29,17 @@ const SAMPLE_VERBS: &[&str] = &[
     "recurring list",
 ];
 
+/// The pool `dev`, so that runbooks can call the samples without a worker.
+const SAMPLE_POOL: &str = r#"{ transport = "local", functions = ["echo", "greet", "slow"] }"#;
+
 /// A server to play with: the code of the program, or samples if it has none.
 pub async fn dev(arguments: DevArguments, program: Program) -> Result<(), Failure> {
     let mut layers = program.layers()?;
     let data = format!("segno:{}", arguments.data.display());
     let flag = |name: &str| Origin::Flag(name.to_owned());
+    if !program.has_code() {
+        layers.set("pools.dev", SAMPLE_POOL, flag("dev")).map_err(config::refused)?;
+    }
     layers.environment(std::env::vars()).map_err(config::refused)?;
     layers.set("store.url", &data, flag("--data")).map_err(config::refused)?;
     layers.set("auth.mode", "none", flag("dev")).map_err(config::refused)?;

@@ -105,7 +105,8 @@ fn starts_server(command: &str) -> bool {
 }
 
 /// Commands that only look, and are run again until what they look at has happened: a reader types slower than this test.
-const LOOKS: &[&str] = &["segno show", "segno recurring list", "segno hook payloads", "segno action show"];
+const LOOKS: &[&str] =
+    &["segno show", "segno batch show", "segno recurring list", "segno hook payloads", "segno action show"];
 
 /// How often such a command is run at most.
 const MAX_LOOKS: usize = 50;
@@ -333,7 +334,8 @@ fn commands_of_the_page_on_actions() {
 
 #[test]
 fn commands_of_the_page_on_runbooks() {
-    check("runbooks.md", Comparison::Exact, &[]);
+    // Times of plans are compared in `runbook.rs`.
+    check("runbooks.md", Comparison::Settled, &[]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 pub mod arguments;
 mod audit;
+mod batch;
 mod bulk;
 mod call;
 pub mod connection;
@@ -13,6 +14,7 @@ mod history;
 mod hook;
 mod invoke;
 mod list;
+mod member;
 mod pool;
 mod profiles;
 mod show;
@@ -50,6 +52,8 @@ pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure>
         RemoteCommand::Functions(arguments) => functions::run(arguments, output).await,
         RemoteCommand::Hook(arguments) => hook::run(arguments, output).await,
         RemoteCommand::Pool(arguments) => pool::run(arguments, output).await,
+        RemoteCommand::Batch(arguments) => batch::run(arguments, output).await,
+        RemoteCommand::Member(arguments) => member::run(arguments, output).await,
         RemoteCommand::Tree(arguments) => tree::run(arguments, output).await,
         RemoteCommand::Executions(arguments) => executions::run(arguments, output).await,
         RemoteCommand::Audit(arguments) => audit::run(arguments, output).await,

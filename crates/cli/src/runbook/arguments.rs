@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 use crate::moment::{self, Moment};
+use crate::output::Paging;
+use crate::remote::connection::Connection;
 
 /// What to do with runbooks.
 #[derive(Debug, Args)]
@@ -12,6 +14,9 @@ pub struct RunbookArguments {
     /// What to do.
     #[command(subcommand)]
     pub verb: RunbookVerb,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
 }
 
 /// What to do with runbooks.
@@ -28,6 +33,47 @@ pub enum RunbookVerb {
     #[command(after_help = "Examples:\n  segno runbook plan wave.yaml --data members.csv\n  \
                       segno runbook plan wave.yaml --data members.csv --now 2026-03-12T00:00:00Z --member ada@example.com")]
     Plan(Plan),
+    /// Publish a runbook: a new version, which is active at once.
+    #[command(after_help = "Examples:\n  segno runbook publish wave.yaml\n  \
+                      segno runbook publish wave.yaml --ignore-overdue")]
+    Publish(Publish),
+    /// List published runbooks by name.
+    #[command(after_help = "Example:\n  segno runbook list")]
+    List {
+        /// How many.
+        #[command(flatten)]
+        paging: Paging,
+    },
+    /// Show a published runbook and its versions, or one version.
+    #[command(after_help = "Examples:\n  segno runbook show wave-mailbox-move\n  \
+                      segno runbook show wave-mailbox-move --version 2 --yaml")]
+    Show(Show),
+}
+
+/// What to publish.
+#[derive(Debug, Args)]
+pub struct Publish {
+    /// The runbook, a YAML file; `-` reads standard input.
+    pub file: PathBuf,
+    /// Skip phases of running batches that were due before, instead of running them at once.
+    #[arg(long)]
+    pub ignore_overdue: bool,
+    /// Run the init steps again in batches that move to this version.
+    #[arg(long)]
+    pub rerun_init: bool,
+}
+
+/// Which runbook to show.
+#[derive(Debug, Args)]
+pub struct Show {
+    /// Name of the runbook.
+    pub name: String,
+    /// Show this version only.
+    #[arg(long, value_name = "NUMBER")]
+    pub version: Option<u32>,
+    /// Print the YAML text of the version, or of the active one.
+    #[arg(long)]
+    pub yaml: bool,
 }
 
 /// Which runbook to check.

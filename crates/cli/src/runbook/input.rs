@@ -124,7 +124,7 @@ impl<'f> Found<'f> {
 
 /// Reads a file or, for `-`, standard input, up to one byte more than allowed, so that the limit is
 /// reported by what checks it.
-fn read(path: &Path, max_bytes: usize) -> Result<Vec<u8>, Failure> {
+pub fn read(path: &Path, max_bytes: usize) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let limit = max_bytes as u64 + 1;
     let outcome = if path == Path::new("-") {

@@ -6,7 +6,9 @@
 //! | `bulk` | one change for many instances |
 //! | `functions` | functions, calls and workers |
 //! | `pools` | pools of workers |
+//! | `batches` | batches of runbooks and their members |
 
+mod batches;
 mod bulk;
 mod functions;
 mod instances;
@@ -14,6 +16,7 @@ mod pools;
 
 use clap::{Args, Subcommand};
 
+pub use batches::{BatchVerb, Batches, CreateBatch, MemberVerb, Members, OfPhase, OneBatch};
 pub use bulk::{Bulk, BulkVerb, Matching};
 pub use functions::{Functions, FunctionsVerb, Invoke, Workers};
 pub use instances::{
@@ -89,6 +92,10 @@ pub enum RemoteCommand {
     Hook(Hook),
     /// List, show, pause and resume pools of workers.
     Pool(Pools),
+    /// Create batches of runbooks, follow them, and advance, pause, approve, retry or cancel them.
+    Batch(Batches),
+    /// Show the members of batches.
+    Member(Members),
     /// List, resubmit and discard dead letters: messages, turns and activities that were given up.
     #[command(name = "dead-letters")]
     DeadLetters(DeadLettersArguments),

@@ -32,8 +32,10 @@ fn failure(output: &Output) -> (String, String, i32) {
 
 /// Runs a command with `-o json`, against a server if it talks to one.
 fn run(server: &Process, arguments: &[&str]) -> Output {
-    let is_local =
-        matches!(arguments, ["serve" | "config" | "runbook" | "store", ..] | ["recurring", "preview", ..]);
+    let is_local = matches!(
+        arguments,
+        ["serve" | "config" | "store", ..] | ["recurring", "preview", ..] | ["runbook", "check" | "plan", ..]
+    );
     let mut command = segno();
     command.args(arguments).args(["-o", "json"]);
     if !is_local && !arguments.contains(&"--server") {
@@ -77,6 +79,8 @@ const DOORS: &[&[&str]] = &[
     &["runbook", "check", "RUNBOOK", "--data", "FILE"],
     &["runbook", "plan", "FILE", "--data", "MEMBERS"],
     &["runbook", "plan", "RUNBOOK", "--data", "FILE"],
+    &["runbook", "publish", "FILE"],
+    &["batch", "create", "--runbook", "wave", "--members", "FILE"],
     &["store", "verify", "FILE"],
     &["store", "restore", "FILE", "segno:NEW"],
 ];
@@ -121,6 +125,59 @@ fn a_file_that_does_not_exist_is_not_found_at_every_door() {
             assert_eq!(String::from_utf8_lossy(&output.stdout), "", "{door:?}");
         }
     }
+}
+
+#[test]
+fn what_a_server_refuses_about_runbooks_and_batches_has_its_code() {
+    let directory = TempDir::new().unwrap();
+    let server = Process::dev(&directory.path().join("store"));
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/runbooks");
+    let example = |name: &str| examples.join(name).display().to_string();
+    let file = |name: &str, text: &[u8]| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let guests = example("guests.yaml");
+    let published = server.said(&["runbook", "publish", &guests, "--rerun-init", "--ignore-overdue"]);
+    assert!(published.contains("skipped") && published.contains("runs again"), "{published}");
+    let text = std::fs::read_to_string(&guests).unwrap();
+    assert_eq!(server.said(&["runbook", "show", "guests", "--yaml"]).trim(), text.trim());
+    let create = ["batch", "create", "--runbook", "guests", "--members"];
+    server.said(&[&create[..], &[&example("guests.csv"), "--start", "now+5d"]].concat());
+    let wrong = file("wrong.yaml", text.replace("T-1d", "T+1d").replace("echo", "a b").as_bytes());
+    let strange = file("strange.csv", b"Guest\n\xff\n");
+    let others = example("members.csv");
+    let with_members = |members| [&create[..], &[members]].concat();
+    for (arguments, code, exit_code, words) in [
+        (vec!["runbook", "publish", &wrong], "invalid-runbook", 2, "phases[0].offset"),
+        (vec!["runbook", "publish", &wrong], "invalid-runbook", 2, "phases[1].steps[0]"),
+        (vec!["runbook", "publish", &strange], "invalid-runbook", 2, "not UTF-8 at byte 6"),
+        (vec!["runbook", "show", "nothing"], "unknown-runbook", 6, "nothing"),
+        (vec!["runbook", "show", "guests", "--version", "9"], "unknown-runbook", 6, "version 9"),
+        (with_members(&strange), "invalid-members", 2, "not UTF-8 at byte 6"),
+        (with_members(&others), "invalid-members", 2, "Guest"),
+        (vec!["batch", "show", "9"], "unknown-batch", 6, "9"),
+        (vec!["batch", "advance", "1"], "batch-request-refused", 5, "follows its start time"),
+        (vec!["batch", "approve", "1", "cellar"], "invalid-request", 2, "its phases are invite, seat"),
+        (vec!["batch", "explain", "1", "stair-1"], "invalid-request", 2, "row"),
+        (vec!["batch", "explain", "1", "step-77"], "not-found", 6, "step 77"),
+        (vec!["member", "show", "1", "77"], "not-found", 6, "77"),
+    ] {
+        let (found, message, exit) = failure(&run(&server, &arguments));
+        assert_eq!((found.as_str(), exit), (code, exit_code), "{arguments:?}: {message}");
+        assert!(message.contains(words), "{arguments:?}: {message}");
+    }
+    let skipped = server.said(&["batch", "skip-phase", "1", "invite"]);
+    assert!(skipped.contains("applied"), "{skipped}");
+    let shown = server.said(&["batch", "show", "1"]);
+    assert!(shown.contains("skipped"), "{shown}");
+    server.said(&["batch", "pause", "1", "--reason", "lunch"]);
+    let listed = server.said(&["batch", "list", "--runbook", "guests"]);
+    assert!(listed.contains("paused"), "{listed}");
+    server.said(&["batch", "resume", "1"]);
+    server.said(&["batch", "cancel", "1"]);
+    assert!(server.said(&["batch", "show", "1"]).contains("cancelled"));
 }
 
 #[test]

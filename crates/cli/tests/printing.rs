@@ -41,6 +41,11 @@ fn every_list_has_one_shape() {
     server.said(&["hook", "create", "demo", "--function", "echo", "--verify", "none"]);
     server.said(&["hook", "test", "demo"]);
     server.said(&["action", "add", "later", "--function", "echo", "--at", "1h"]);
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/runbooks");
+    let example = |name: &str| examples.join(name).display().to_string();
+    server.said(&["runbook", "publish", &example("guests.yaml")]);
+    server.said(&["batch", "create", "--runbook", "guests", "--members", &example("guests.csv")]);
+    while server.items(&["batch", "members", "1"]).len() < 2 {}
     let recurring = server.json(&["recurring", "create", "--every", "1h", "--function", "echo"]);
     let id = recurring["recurring_id"].as_str().unwrap();
     server.said(&["recurring", "pause", id]);
@@ -49,7 +54,10 @@ fn every_list_has_one_shape() {
         (&["history", "ada"], true),
         (&["functions", "list"], true),
         (&["workers"], false),
-        (&["pool", "list"], false),
+        (&["pool", "list"], true),
+        (&["runbook", "list"], true),
+        (&["batch", "list"], true),
+        (&["batch", "members", "1"], true),
         (&["logs", "ada"], false),
         (&["hook", "list"], true),
         (&["hook", "payloads", "demo"], true),

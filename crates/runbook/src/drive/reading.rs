@@ -51,13 +51,21 @@ impl Runbooks {
         let Some(runbook) = runbook else { return self.newest_of_all(scope, before, limit).await };
         let mut found = Vec::new();
         for summary in self.batches_of(scope, runbook, before, limit).await? {
-            match summary {
-                Listed::Readable(summary) => match self.row(scope, summary.batch_id, &RowKey::Batch).await? {
-                    Some(Row::Batch(row)) => found.push(Listed::Readable(row)),
-                    // It was deleted since the index was read.
-                    _ => {}
-                },
-                Listed::Unreadable(row) => found.push(Listed::Unreadable(row)),
+            let batch = match summary {
+                Listed::Readable(summary) => summary.batch_id,
+                Listed::Unreadable(row) => {
+                    found.push(Listed::Unreadable(row));
+                    continue;
+                }
+            };
+            match self.row(scope, batch, &RowKey::Batch).await {
+                Ok(Some(Row::Batch(row))) => found.push(Listed::Readable(row)),
+                // It was deleted since the index was read.
+                Ok(_) => {}
+                Err(RunbookError::Unreadable { reason, .. }) => {
+                    found.push(Listed::Unreadable(Unreadable { id: batch.to_string(), reason }));
+                }
+                Err(error) => return Err(error),
             }
         }
         Ok(found)
@@ -203,7 +211,12 @@ impl Runbooks {
         let request =
             ListRecords { kind: table.name(), id_prefix: &folder, after_id: after.as_deref(), limit };
         let page = self.store.list_records(request).await?;
-        Ok(page.iter().map(|record| listed(decode(table, record), record, &folder)).collect())
+        let row = |record| match (table, listed(decode(table, record), record, &folder)) {
+            // Its ids are keys of members.
+            (Table::MemberKeys, row) => row,
+            (_, row) => numbered(row),
+        };
+        Ok(page.iter().map(row).collect())
     }
 
     /// Why a row waits, what will wake it, and when.
@@ -254,6 +267,16 @@ fn batch_of_index(place: &str) -> String {
     place.parse().map_or_else(|_| place.to_owned(), |place: u64| (u64::MAX - place).to_string())
 }
 
+/// A row whose id is a number, without the zeros by which records are in order.
+pub(super) fn numbered<T>(row: Listed<T>) -> Listed<T> {
+    match row {
+        Listed::Unreadable(Unreadable { id, reason }) => {
+            Listed::Unreadable(Unreadable { id: id.trim_start_matches('0').to_owned(), reason })
+        }
+        readable @ Listed::Readable(_) => readable,
+    }
+}
+
 fn batch_row(scope: &Scope, record: &Record) -> Listed<BatchRow> {
     let batch = decode(Table::Batches, record).and_then(|row| match row {
         Row::Batch(row) => Ok(row),
@@ -263,5 +286,19 @@ fn batch_row(scope: &Scope, record: &Record) -> Listed<BatchRow> {
             problem: format!("it is a row of another table: {:?}", other.key()),
         }),
     });
-    listed(batch, record, &scope.id_prefix())
+    numbered(listed(batch, record, &scope.id_prefix()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_of_the_index_that_cannot_be_read_has_the_id_of_its_batch() {
+        let scope = Scope::new("eu", "acme").unwrap();
+        let entry = BatchPlace::new(scope.clone(), BatchId(42)).index_id("wave");
+        let place = entry.strip_prefix(&index_folder(&scope, "wave")).unwrap();
+        assert_eq!(batch_of_index(place), "42");
+        assert_eq!(batch_of_index("x"), "x");
+    }
 }

@@ -16,6 +16,7 @@ use super::holder::publish_request;
 use super::place::{BATCH_INDEX, BatchPlace, HEADS, RUNBOOKS, head_id, index_folder, version_id};
 use super::post::{self, timestamp};
 use super::published::{BatchSummary, RunbookHead, RunbookRow};
+use super::reading::numbered;
 use crate::definition::Definition;
 use crate::message::OverdueBehavior;
 use crate::problem::Problems;
@@ -237,7 +238,7 @@ impl Runbooks {
         let (prefix, after) = (index_folder(scope, name), after.map(|after| version_id(scope, name, after)));
         let request = ListRecords { kind: RUNBOOKS, id_prefix: &prefix, after_id: after.as_deref(), limit };
         let page = self.store.list_records(request).await?;
-        Ok(page.iter().map(|record| listed(RunbookRow::read(record), record, &prefix)).collect())
+        Ok(page.iter().map(|record| numbered(listed(RunbookRow::read(record), record, &prefix))).collect())
     }
 
     /// Has the data source of a runbook queried.

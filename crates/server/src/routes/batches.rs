@@ -75,7 +75,7 @@ pub async fn list(tenant: Tenant, Query(query): Query<BatchQuery>) -> Result<Jso
     let found = tenant.batches(query.runbook.as_deref(), before, rows + 1).await?;
     let (found, next_cursor) = cut(found, rows, |row| match row {
         Listed::Readable(batch) => batch.id.to_string(),
-        Listed::Unreadable(row) => row.id.trim_start_matches('0').to_owned(),
+        Listed::Unreadable(row) => row.id.clone(),
     });
     let (batches, unreadable) = split(found);
     Ok(Json(BatchList { batches, unreadable, next_cursor }))
@@ -134,7 +134,7 @@ pub async fn members(
     let found = tenant.members(id, after, rows + 1).await?;
     let (found, next_cursor) = cut(found, rows, |row| match row {
         Listed::Readable(member) => member.id.to_string(),
-        Listed::Unreadable(row) => row.id.trim_start_matches('0').to_owned(),
+        Listed::Unreadable(row) => row.id.clone(),
     });
     let (members, unreadable) = split(found);
     Ok(Json(MemberList { members, unreadable, next_cursor }))

@@ -71,7 +71,7 @@ pub async fn versions(
     let found = tenant.runbook_versions(&name, after, rows + 1).await?;
     let (found, next_cursor) = cut(found, rows, |row| match row {
         Listed::Readable(version) => version.version.to_string(),
-        Listed::Unreadable(row) => row.id.trim_start_matches('0').to_owned(),
+        Listed::Unreadable(row) => row.id.clone(),
     });
     let (versions, unreadable) = split(found);
     Ok(Json(RunbookVersionList { versions, unreadable, next_cursor }))

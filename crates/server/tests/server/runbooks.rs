@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use segno::clock::{self, SystemClock};
+use segno::store::{Expect, RecordBatch, RecordWrite};
 use segno::{ActivityContext, Failure};
 use segno_actions::functions::FunctionsBuilder;
 use segno_api::Client;
@@ -424,5 +425,63 @@ async fn members_have_a_limit_of_size_of_their_own() {
         assert_eq!(answer.status(), 413, "{path}");
         let problem: Value = answer.json().await.unwrap();
         assert_eq!(problem["code"], "body-too-large", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn rows_that_cannot_be_read_are_listed_as_such_and_stop_no_page() {
+    let ground = Ground::new().await;
+    let builder = Server::builder(ground.store.clone(), local(Authentication::None));
+    let stand = Stand::begun(builder.registry(samples::registry()).functions(functions), &ground).await;
+    let client = stand.client();
+    for text in [MOVE.to_owned(), MOVE.replace("Move", "Shift"), MOVE.replace("name: move", "name: other")] {
+        client.publish_runbook(&yaml(&text)).await.unwrap();
+    }
+    for _ in 0..3 {
+        let batch = client.create_batch(&by_hand(&["a", "b", "c"])).await.unwrap();
+        sealed(&client, &batch).await;
+    }
+    let second_member = client.batch_members(1, None).await.unwrap().members[1].id;
+    let damaged = [
+        ("runbook_heads", "default/default/nobody".to_owned()),
+        ("runbooks", format!("default/default/move/{:010}", 1)),
+        ("batches", format!("default/default/{:020}", 2)),
+        ("runbook_batches", format!("default/default/move/{:020}", u64::MAX - 3)),
+        ("batch_members", format!("default/default/{:020}/{second_member:020}", 1)),
+    ];
+    let writes = damaged.into_iter().map(|(kind, id)| RecordWrite::Put {
+        kind: kind.to_owned(),
+        id,
+        expect: Expect::Anything,
+        due_at_ms: None,
+        time_to_live: None,
+        body: "junk".into(),
+    });
+    let damage = RecordBatch { writes: writes.collect(), ..RecordBatch::default() };
+    ground.store.commit_records(damage).await.unwrap();
+    let member = second_member.to_string();
+    for (path, rows, unreadable) in [
+        ("/v1/runbooks", 2, vec!["nobody"]),
+        ("/v1/runbooks/move/versions", 1, vec!["1"]),
+        ("/v1/batches", 2, vec!["2"]),
+        ("/v1/batches?runbook=move", 1, vec!["3", "2"]),
+        ("/v1/batches/1/members", 2, vec![member.as_str()]),
+    ] {
+        let (mut found, mut broken, mut cursor) = (0, Vec::new(), String::new());
+        loop {
+            let separator = if path.contains('?') { '&' } else { '?' };
+            let url = stand.url(&format!("{path}{separator}limit=1{cursor}"));
+            let answer = reqwest::get(url).await.unwrap();
+            assert_eq!(answer.status(), 200, "{path}");
+            let page: Value = answer.json().await.unwrap();
+            let ids = page["unreadable"].as_array().into_iter().flatten();
+            broken.extend(ids.map(|row| row["id"].as_str().unwrap().to_owned()));
+            let lists = page.as_object().unwrap().iter().filter(|(name, _)| *name != "unreadable");
+            found += lists.filter_map(|(_, rows)| rows.as_array()).map(Vec::len).sum::<usize>();
+            let Some(next) = page["next_cursor"].as_str() else { break };
+            cursor = format!("&cursor={next}");
+            assert!(found + broken.len() <= 3, "{path} never ends: {page}");
+        }
+        assert_eq!((found, broken), (rows, unreadable.into_iter().map(str::to_owned).collect()), "{path}");
     }
 }

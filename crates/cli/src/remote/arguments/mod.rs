@@ -16,7 +16,7 @@ mod pools;
 
 use clap::{Args, Subcommand};
 
-pub use batches::{BatchVerb, Batches, CreateBatch, MemberVerb, Members, OfPhase, OneBatch};
+pub use batches::{BatchVerb, Batches, CreateBatch, MemberVerb, Members, OfPhase};
 pub use bulk::{Bulk, BulkVerb, Matching};
 pub use functions::{Functions, FunctionsVerb, Invoke, Workers};
 pub use instances::{

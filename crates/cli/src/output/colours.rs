@@ -61,9 +61,9 @@ pub fn without_controls(text: &str) -> Cow<'_, str> {
     let mut safe = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(sign) = rest.chars().next() {
-        let ours = STATES.iter().map(|(_, colour)| *colour).chain([RESET, BOLD]);
+        let mut ours = STATES.iter().map(|(_, colour)| *colour).chain([RESET, BOLD]);
         let marked = rest.strip_prefix(MARK.as_str());
-        let code = marked.and_then(|rest| ours.filter(|code| rest.starts_with(*code)).next());
+        let code = marked.and_then(|rest| ours.find(|code| rest.starts_with(*code)));
         let length = match code {
             Some(code) => {
                 safe.push_str(code);

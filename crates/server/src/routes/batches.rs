@@ -5,14 +5,14 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_actions::Listed;
 use segno_api::batch::{
-    Batch, BatchAction, BatchDetails, BatchList, BatchRequest, CreateBatch, Explanation, MemberDetails,
-    MemberList, PutMembers, RemoveMembers, RequestState,
+    Batch, BatchAction, BatchDetails, BatchList, BatchRequest, CreateBatch, Explanation, Member,
+    MemberDetails, MemberList, PutMembers, RemoveMembers, RequestState,
 };
 use segno_runbook::rows::{InitId, MemberId, PhaseId, RowKey, StepId, WorkKey};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::paging::{Page, cursor, cut, limit, split};
+use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
 use crate::access::Caller;
 use crate::app::{Requester, Tenant};
 use crate::extract::{Body, Path, Query};
@@ -70,14 +70,17 @@ pub async fn create(
     (status = 200, body = BatchList),
 ))]
 pub async fn list(tenant: Tenant, Query(query): Query<BatchQuery>) -> Result<Json<BatchList>, Refusal> {
-    let rows = limit(query.limit)?;
-    let before = cursor(query.cursor.as_deref(), |text| text.parse().ok())?;
-    let found = tenant.batches(query.runbook.as_deref(), before, rows + 1).await?;
-    let (found, next_cursor) = cut(found, rows, |row| match row {
-        Listed::Readable(batch) => batch.id.to_string(),
-        Listed::Unreadable(row) => row.id.clone(),
-    });
-    let (batches, unreadable) = split(found);
+    let (tenant, runbook) = (&tenant, query.runbook.as_deref());
+    let read = |before: Option<String>, rows| async move {
+        let before = cursor(before.as_deref(), |text| text.parse().ok())?;
+        Ok(Chunk::of(tenant.batches(runbook, before, rows).await?, rows))
+    };
+    let show = |row: Listed<Batch>| match &row {
+        Listed::Readable(batch) => Ok(Row::new(batch.id.to_string(), row)),
+        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
+    };
+    let Found { rows: batches, unreadable, next_cursor } =
+        paging::page(limit(query.limit)?, query.cursor, read, show).await?;
     Ok(Json(BatchList { batches, unreadable, next_cursor }))
 }
 
@@ -129,14 +132,17 @@ pub async fn members(
     Path(id): Path<u64>,
     Query(page): Query<Page>,
 ) -> Result<Json<MemberList>, Refusal> {
-    let rows = limit(page.limit)?;
-    let after = cursor(page.cursor.as_deref(), |text| text.parse().ok())?;
-    let found = tenant.members(id, after, rows + 1).await?;
-    let (found, next_cursor) = cut(found, rows, |row| match row {
-        Listed::Readable(member) => member.id.to_string(),
-        Listed::Unreadable(row) => row.id.clone(),
-    });
-    let (members, unreadable) = split(found);
+    let tenant = &tenant;
+    let read = |after: Option<String>, rows| async move {
+        let after = cursor(after.as_deref(), |text| text.parse().ok())?;
+        Ok(Chunk::of(tenant.members(id, after, rows).await?, rows))
+    };
+    let show = |row: Listed<Member>| match &row {
+        Listed::Readable(member) => Ok(Row::new(member.id.to_string(), row)),
+        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
+    };
+    let Found { rows: members, unreadable, next_cursor } =
+        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
     Ok(Json(MemberList { members, unreadable, next_cursor }))
 }
 

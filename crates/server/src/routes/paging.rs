@@ -35,21 +35,6 @@ pub fn limit(asked: Option<usize>) -> Result<usize, Refusal> {
     }
 }
 
-/// A page of what was found when one more than the page was asked for, and the cursor of the next page if there is one.
-pub fn cut<T>(mut found: Vec<T>, rows: usize, cursor: impl FnOnce(&T) -> String) -> (Vec<T>, Option<String>) {
-    let more = found.len() > rows;
-    found.truncate(rows);
-    let next_cursor = found.last().filter(|_| more).map(cursor);
-    (found, next_cursor)
-}
-
-/// The rows that can be read, and those that cannot as they go over the wire.
-pub fn split<T>(rows: Vec<Listed<T>>) -> (Vec<T>, Vec<Unreadable>) {
-    let (readable, unreadable) = Listed::split(rows);
-    let unreadable = unreadable.into_iter().map(|row| Unreadable { id: row.id, reason: row.reason });
-    (readable, unreadable.collect())
-}
-
 /// What a cursor is, as its listing reads it.
 ///
 /// # Errors

@@ -8,7 +8,7 @@ use segno_api::runbook::{PublishRunbook, Runbook, RunbookList, RunbookVersion, R
 use segno_runbook::limits::MAX_RUNBOOK_BYTES;
 use segno_runbook::names::NameKind;
 
-use super::paging::{Page, cursor, cut, limit, split};
+use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
 use crate::access::Caller;
 use crate::app::Tenant;
 use crate::extract::{Body, Path, Query};
@@ -38,14 +38,17 @@ pub async fn publish(
     (status = 200, body = RunbookList),
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<RunbookList>, Refusal> {
-    let rows = limit(page.limit)?;
-    let after = cursor(page.cursor.as_deref(), |name| NameKind::Runbook.check(name).ok().map(|()| name))?;
-    let found = tenant.runbooks(after, rows + 1).await?;
-    let (found, next_cursor) = cut(found, rows, |row| match row {
-        Listed::Readable(runbook) => runbook.name.clone(),
-        Listed::Unreadable(row) => row.id.clone(),
-    });
-    let (runbooks, unreadable) = split(found);
+    let tenant = &tenant;
+    let read = |after: Option<String>, rows| async move {
+        let after = cursor(after.as_deref(), |name| NameKind::Runbook.check(name).ok().map(|()| name))?;
+        Ok(Chunk::of(tenant.runbooks(after, rows).await?, rows))
+    };
+    let show = |row: Listed<Runbook>| match &row {
+        Listed::Readable(runbook) => Ok(Row::new(runbook.name.clone(), row)),
+        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
+    };
+    let Found { rows: runbooks, unreadable, next_cursor } =
+        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
     Ok(Json(RunbookList { runbooks, unreadable, next_cursor }))
 }
 
@@ -66,14 +69,17 @@ pub async fn versions(
     Path(name): Path<String>,
     Query(page): Query<Page>,
 ) -> Result<Json<RunbookVersionList>, Refusal> {
-    let rows = limit(page.limit)?;
-    let after = cursor(page.cursor.as_deref(), |text| text.parse().ok())?;
-    let found = tenant.runbook_versions(&name, after, rows + 1).await?;
-    let (found, next_cursor) = cut(found, rows, |row| match row {
-        Listed::Readable(version) => version.version.to_string(),
-        Listed::Unreadable(row) => row.id.clone(),
-    });
-    let (versions, unreadable) = split(found);
+    let (tenant, name) = (&tenant, name.as_str());
+    let read = |after: Option<String>, rows| async move {
+        let after = cursor(after.as_deref(), |text| text.parse().ok())?;
+        Ok(Chunk::of(tenant.runbook_versions(name, after, rows).await?, rows))
+    };
+    let show = |row: Listed<RunbookVersion>| match &row {
+        Listed::Readable(version) => Ok(Row::new(version.version.to_string(), row)),
+        Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
+    };
+    let Found { rows: versions, unreadable, next_cursor } =
+        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
     Ok(Json(RunbookVersionList { versions, unreadable, next_cursor }))
 }
 

@@ -1,6 +1,5 @@
 //! User queries: one statement, read-only, within limits.
 
-#![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod support;
 

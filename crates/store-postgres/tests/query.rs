@@ -1,6 +1,5 @@
 //! User queries: one statement, read-only, within limits.
 
-
 mod support;
 
 use std::time::Duration;

@@ -485,3 +485,14 @@ async fn rows_that_cannot_be_read_are_listed_as_such_and_stop_no_page() {
         assert_eq!((found, broken), (rows, unreadable.into_iter().map(str::to_owned).collect()), "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_reason_has_a_limit() {
+    let stand = Stand::open().await;
+    let reason = Some("x".repeat(4 * 1024 + 1));
+    for action in [BatchAction::PauseBatch { reason: reason.clone() }, BatchAction::CancelBatch { reason }] {
+        let refused = stand.client().request_of_batch(1, &action).await.unwrap_err();
+        assert_eq!((refused.status(), refused.code()), (Some(400), Some("invalid-request")));
+        assert!(refused.to_string().contains("reason"), "{refused}");
+    }
+}

@@ -308,6 +308,13 @@ impl Tenant {
         requester: Requester,
     ) -> Result<BatchRequest, Refusal> {
         let batch = BatchId(batch);
+        if let BatchAction::PauseBatch { reason: Some(reason) }
+        | BatchAction::CancelBatch { reason: Some(reason) } = &action
+            && reason.len() > MAX_REASON_BYTES
+        {
+            let problem = format!("has {} bytes, the limit is {MAX_REASON_BYTES}", reason.len());
+            return Err(Refusal::field("reason", problem));
+        }
         let action: Action = rows::action(action);
         let request = RequestedAction { key: requester.key, by: requester.by, action };
         let posted = self.resources().runbooks.request(&self.owner(), batch, request).await;
@@ -355,6 +362,9 @@ impl Tenant {
         }
     }
 }
+
+/// Longest reason of a pause or cancellation in bytes.
+const MAX_REASON_BYTES: usize = 4 * 1024;
 
 /// Most init steps that are shown: those of a hundred versions.
 const MAX_INIT_STEPS: usize = 1_000;

@@ -163,6 +163,8 @@ pub async fn tree(
     Query(page): Query<Page>,
 ) -> Result<Json<Tree>, Refusal> {
     let limit = limit(page.limit)?;
+    // An id has no control characters, and not every store can look for them.
+    cursor(page.cursor.as_deref(), |id| (!id.contains(char::is_control)).then_some(()))?;
     let root = tenant.instance(&id).await?;
     if root.revision == 0 {
         // Its start is queued: it has no children.

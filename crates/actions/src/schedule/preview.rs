@@ -8,7 +8,7 @@ use super::compiled::{Following, Schedule};
 /// Most moments that are counted of those that the calendar leaves out.
 const MAX_COUNTED: usize = 1_000;
 
-/// Most steps of one search: a day that is passed is one, a moment that is found is [`STEPS_PER_MOMENT`]. Times that come once in
+/// Most steps of one search: a day that is passed is one, a moment that is found is `STEPS_PER_MOMENT`. Times that come once in
 /// decades, or of which the calendar leaves out most, would take seconds for a thousand of them.
 pub const MAX_PREVIEW_STEPS: usize = 250_000;
 

@@ -42,7 +42,7 @@ pub enum BatchVerb {
     /// Begin the init steps, or the next phase, of a batch without a start time.
     #[command(after_help = "Example:\n  segno batch advance 7")]
     Advance(OneBatch),
-    /// Pause a batch: running steps end, and no other step begins.
+    /// Pause a batch: no further step is dispatched; calls that were dispatched still run.
     #[command(after_help = "Example:\n  segno batch pause 7 --reason 'wait for the fix'")]
     Pause {
         /// The batch.

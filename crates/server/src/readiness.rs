@@ -17,7 +17,7 @@ const GOOD_FOR_MS: u64 = 1_000;
 /// A store that takes longer than this is not ready.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What the last try gave.
+/// Whether the last write was taken.
 #[derive(Default)]
 pub struct Readiness {
     last: Mutex<Option<(u64, Result<(), Refusal>)>>,
@@ -29,6 +29,12 @@ impl Readiness {
     /// # Errors
     /// `unavailable` when it takes none, `store-damaged` when it has met damage; both with the reason.
     pub async fn check(&self, store: &dyn Store, clock: &dyn Clock, node: &str) -> Result<(), Refusal> {
+        self.takes_writes(store, clock, node).await?;
+        // Known without a write, so no earlier answer stands for it.
+        undamaged(store).await
+    }
+
+    async fn takes_writes(&self, store: &dyn Store, clock: &dyn Clock, node: &str) -> Result<(), Refusal> {
         let mut last = self.last.lock().await;
         let now_ms = clock.now_ms();
         if let Some((at_ms, outcome)) = &*last
@@ -46,7 +52,7 @@ impl Readiness {
         };
         let commit = store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() });
         let outcome = match timeout(clock, PATIENCE, commit).await {
-            Some(Ok(_)) => undamaged(store).await,
+            Some(Ok(_)) => Ok(()),
             Some(Err(error)) => Err(error.into()),
             None => Err(Refusal::new(
                 Code::Unavailable,

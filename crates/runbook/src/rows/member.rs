@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::ids::{BatchId, MemberId, StepId};
 use super::status::{MemberStatus, SequenceState};
+use crate::names::folded;
 
 /// A member of a batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,5 +100,5 @@ pub struct MemberKeyRow {
 
 /// A member's key as it is compared: whatever the letter case.
 pub fn normal_key(key: &str) -> String {
-    key.to_lowercase()
+    folded(key)
 }

@@ -496,3 +496,29 @@ async fn a_reason_has_a_limit() {
         assert!(refused.to_string().contains("reason"), "{refused}");
     }
 }
+
+#[tokio::test]
+async fn members_have_one_limit_in_both_forms() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let yaml_content = "name: r\ndata_source: {type: manual, primary_key: Id}\nphases:\n  - {name: p, offset: T-0, steps: [{name: s, worker_id: w, function: f}]}\n".to_owned();
+    let publish =
+        PublishRunbook { yaml_content, overdue_behavior: OverdueBehavior::Rerun, rerun_init: false };
+    client.publish_runbook(&publish).await.unwrap();
+    let new = |members_csv: Option<String>, members: Vec<serde_json::Map<String, Value>>| CreateBatch {
+        runbook: "r".to_owned(),
+        version: None,
+        batch_start_time: None,
+        members_csv,
+        members,
+    };
+    let object = |number: usize| json!({ "Id": number.to_string() }).as_object().cloned().unwrap();
+    let objects = new(None, (0..50_001).map(object).collect());
+    let csv: String =
+        std::iter::once("Id\n".to_owned()).chain((0..50_001).map(|row| format!("{row}\n"))).collect();
+    for request in [objects, new(Some(csv), Vec::new())] {
+        let refused = client.create_batch(&request).await.unwrap_err();
+        assert_eq!(refused.status(), Some(400));
+        assert!(refused.to_string().contains("50000") || refused.to_string().contains("50001"), "{refused}");
+    }
+}

@@ -1,5 +1,6 @@
 //! Runbooks and batches of a tenant.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use segno::clock;
@@ -8,7 +9,7 @@ use segno_api::batch::{self as wire, BatchAction, BatchRequest, CreateBatch, Put
 use segno_api::runbook::{PublishRunbook, Runbook, RunbookVersion};
 use segno_runbook::definition::Definition;
 use segno_runbook::drive::{NewBatch, PublishOptions, Receipt, ReceiptState, RequestedAction, RunbookError};
-use segno_runbook::members::{CsvLimits, Rows, read_csv};
+use segno_runbook::members::{CsvLimits, InvalidMembers, read_csv};
 use segno_runbook::message::{Action, MemberEntry};
 use segno_runbook::rows::{BatchId, BatchRow, MemberId, Row, RowKey, Table};
 use segno_runbook::source::{member_entry, read_objects};
@@ -114,7 +115,7 @@ impl Tenant {
         let row = row.map_err(|error| self.refused(error))?;
         let definition = runbooks.definitions().get(&self.owner(), &row.name, row.version).await;
         let definition = definition.map_err(|error| self.refused(RunbookError::from(error)))?;
-        let members = self.entries(&definition, request.members_csv.as_deref(), request.members)?;
+        let members = self.entries(definition, request.members_csv, request.members).await?;
         let new = NewBatch {
             runbook: request.runbook,
             version: request.version,
@@ -127,26 +128,32 @@ impl Tenant {
         Ok(rows::batch(&self.batch_row(id).await?))
     }
 
-    /// Members as they are stored, checked by the rules of a runbook's data source.
-    fn entries(
+    /// Members as they are stored, checked by the rules of a runbook's data source, off the threads that serve.
+    async fn entries(
         &self,
-        definition: &Definition,
-        csv: Option<&str>,
+        definition: Arc<Definition>,
+        csv: Option<String>,
         objects: Vec<Map<String, Value>>,
     ) -> Result<Vec<MemberEntry>, Refusal> {
-        let (source, required) = (&definition.data_source, columns_needed(definition));
-        let read = match (csv, objects.is_empty()) {
-            (Some(_), false) => {
-                return Err(Refusal::field("members", "cannot be used with members_csv; send one of them"));
-            }
-            (Some(text), true) => read_csv(text.as_bytes(), source, &required, CsvLimits::MANUAL),
-            (None, true) => Ok(Rows::default()),
-            (None, false) => {
-                read_objects(objects.into_iter().map(Value::Object).collect(), source, &required)
-            }
-        };
-        let read = read.map_err(|error| self.refused(RunbookError::from(error)))?;
-        Ok(read.rows.into_iter().map(member_entry).collect())
+        if csv.is_some() && !objects.is_empty() {
+            return Err(Refusal::field("members", "cannot be used with members_csv; send one of them"));
+        }
+        let most = CsvLimits::MANUAL.max_rows;
+        if objects.len() > most {
+            return Err(Refusal::field(
+                "members",
+                format!("has {} members, the limit is {most}", objects.len()),
+            ));
+        }
+        let read = self.compute(move || {
+            let (source, required) = (&definition.data_source, columns_needed(&definition));
+            let rows = match csv {
+                Some(text) => read_csv(text.as_bytes(), source, &required, CsvLimits::MANUAL)?,
+                None => read_objects(objects.into_iter().map(Value::Object).collect(), source, &required)?,
+            };
+            Ok(rows.rows.into_iter().map(member_entry).collect())
+        });
+        read.await?.map_err(|error: InvalidMembers| self.refused(RunbookError::from(error)))
     }
 
     /// Batches before an id, newest first, of one runbook if it is named.
@@ -268,7 +275,7 @@ impl Tenant {
         let (runbooks, owner) = (&self.resources().runbooks, self.owner());
         let definition = runbooks.definitions().get(&owner, &row.runbook_name, row.runbook_version).await;
         let definition = definition.map_err(|error| self.refused(RunbookError::from(error)))?;
-        let members = self.entries(&definition, request.members_csv.as_deref(), request.members)?;
+        let members = self.entries(definition, request.members_csv, request.members).await?;
         if members.is_empty() {
             return Err(Refusal::field("members", "is empty; send at least one member"));
         }
@@ -318,7 +325,7 @@ impl Tenant {
         let action: Action = rows::action(action);
         let request = RequestedAction { key: requester.key, by: requester.by, action };
         let posted = self.resources().runbooks.request(&self.owner(), batch, request).await;
-        self.applied(batch, posted.map_err(|error| self.refused(error))?).await
+        self.all_applied(batch, vec![posted.map_err(|error| self.refused(error))?]).await
     }
 
     /// A request about a batch, and what became of it.
@@ -331,19 +338,26 @@ impl Tenant {
         found.map(rows::request).ok_or_else(|| Refusal::not_found("request", key))
     }
 
-    /// The last of several requests that were made for one, once all are applied.
+    /// The last of several requests that were made for one, once all are applied. Waits for a while only, and not
+    /// at all if too many requests of the tenant wait: they are stored and will be applied.
     async fn all_applied(&self, batch: BatchId, receipts: Vec<Receipt>) -> Result<BatchRequest, Refusal> {
+        let place = self.wait_place();
+        let wait = if place.is_ok() { APPLIED_WITHIN } else { Duration::ZERO };
+        let until_ms = self.app.clock.now_ms().saturating_add(clock::duration_ms(wait));
         let mut last = None;
         for receipt in receipts {
-            last = Some(self.applied(batch, receipt).await?);
+            last = Some(self.applied(batch, receipt, until_ms).await?);
         }
         last.ok_or_else(|| Refusal::field("members", "is empty; send at least one member"))
     }
 
-    /// Waits until a request was answered, but not for long: it is stored and will be applied.
-    async fn applied(&self, batch: BatchId, mut receipt: Receipt) -> Result<BatchRequest, Refusal> {
+    async fn applied(
+        &self,
+        batch: BatchId,
+        mut receipt: Receipt,
+        until_ms: u64,
+    ) -> Result<BatchRequest, Refusal> {
         let runbooks = &self.resources().runbooks;
-        let until_ms = self.app.clock.now_ms().saturating_add(clock::duration_ms(APPLIED_WITHIN));
         let mut pause = FIRST_LOOK;
         while receipt.state == ReceiptState::Waiting && self.app.clock.now_ms() < until_ms {
             if self.sleep(pause, until_ms).await.is_none() {

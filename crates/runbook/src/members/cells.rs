@@ -1,14 +1,15 @@
 //! Members from the cells of a query: the same rules as for comma-separated values, without lines.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::csv::{Row, Rows};
 use super::error::InvalidMembers;
+use super::keys::MemberKeys;
 use super::values::split_values;
 use crate::definition::DataSource;
-use crate::limits::{MAX_COLUMNS, MAX_MEMBER_KEY_CHARS, MAX_ROW_BYTES, MAX_SOURCE_ROWS, MAX_VALUES};
+use crate::limits::{MAX_COLUMNS, MAX_ROW_BYTES, MAX_SOURCE_ROWS, MAX_VALUES};
 use crate::names::{NameKind, folded, shown};
 use crate::problem::{Position, Problem, Problems};
 use crate::suggestion::did_you_mean;
@@ -34,7 +35,7 @@ pub fn read_cells(
     source: &DataSource,
     required: &BTreeSet<String>,
 ) -> Result<Rows, InvalidMembers> {
-    let mut reading = Reading { source, problems: Problems::default(), places: HashMap::new() };
+    let mut reading = Reading { source, problems: Problems::default(), keys: MemberKeys::new("row") };
     reading.check_columns(&columns, required);
     if cells.len() > MAX_SOURCE_ROWS {
         reading.push("", format!("there are more than {MAX_SOURCE_ROWS} rows"));
@@ -54,8 +55,7 @@ pub fn read_cells(
 struct Reading<'s> {
     source: &'s DataSource,
     problems: Problems,
-    /// Places of rows by folded key.
-    places: HashMap<String, u64>,
+    keys: MemberKeys,
 }
 
 impl Reading<'_> {
@@ -96,7 +96,11 @@ impl Reading<'_> {
         let mut key = None;
         for (name, cell) in names.iter().zip(cells) {
             if *name == self.source.primary_key {
-                key = self.key(place, &cell);
+                let text = if let Cell::Text(text) = &cell { text.as_str() } else { "" };
+                match self.keys.take(text, place) {
+                    Ok(taken) => key = Some(taken),
+                    Err(problem) => self.push(format!("row {place}, {name}"), problem),
+                }
             }
             match self.value(name, cell) {
                 Ok(value) => drop(columns.insert(name.clone(), value)),
@@ -120,26 +124,6 @@ impl Reading<'_> {
             (Cell::List(values), _) => Ok(values.into_iter().map(Value::String).collect()),
         }
     }
-
-    /// The key of a row, if it is one and no row has it yet.
-    fn key(&mut self, place: u64, cell: &Cell) -> Option<String> {
-        let key = if let Cell::Text(text) = cell { text.trim() } else { "" };
-        let problem = if key.is_empty() {
-            "the key is empty".to_owned()
-        } else if key.chars().count() > MAX_MEMBER_KEY_CHARS {
-            format!("the key is longer than {MAX_MEMBER_KEY_CHARS} characters")
-        } else if key.chars().any(char::is_control) {
-            format!("the key {:?} has a control character", shown(key))
-        } else if let Some(first) = self.places.get(&folded(key)) {
-            format!("row {first} has the key {:?} too; letter case does not matter", shown(key))
-        } else {
-            self.places.insert(folded(key), place);
-            return Some(key.to_owned());
-        };
-        let path = format!("row {place}, {}", self.source.primary_key);
-        self.push(path, problem);
-        None
-    }
 }
 
 impl Cell {
@@ -158,6 +142,7 @@ mod tests {
 
     use super::*;
     use crate::definition::{BatchTime, MultiValued, MultiValuedFormat, SourceKind};
+    use crate::limits::MAX_MEMBER_KEY_CHARS;
 
     fn source() -> DataSource {
         DataSource {
@@ -218,7 +203,7 @@ mod tests {
         assert_eq!(
             problems.lines().collect::<Vec<_>>(),
             [
-                "row 2, Id: row 1 has the key \"A\" too; letter case does not matter",
+                "row 2, Id: the key \"A\" is already on row 1; letter case does not matter",
                 "row 3, Id: the key is empty",
                 "row 4, Id: the key \"a\\u{7}b\" has a control character",
                 "row 5, Id: the key is longer than 256 characters",

@@ -1,17 +1,17 @@
 //! Members from comma-separated values. The first record has the names of the columns.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use csv::{ByteRecord, ReaderBuilder};
 use serde_json::{Map, Value};
 
 use super::batch_time::parse_batch_time;
 use super::error::InvalidMembers;
+use super::keys::MemberKeys;
 use super::values::split_values;
 use crate::definition::{BatchTime, DataSource};
 use crate::limits::{
-    MAX_COLUMNS, MAX_CSV_BYTES, MAX_CSV_ROWS, MAX_MEMBER_KEY_CHARS, MAX_ROW_BYTES, MAX_SOURCE_BYTES,
-    MAX_SOURCE_ROWS, in_mib,
+    MAX_COLUMNS, MAX_CSV_BYTES, MAX_CSV_ROWS, MAX_ROW_BYTES, MAX_SOURCE_BYTES, MAX_SOURCE_ROWS, in_mib,
 };
 use crate::names::{NameKind, folded, shown};
 use crate::problem::{Position, Problem, Problems};
@@ -109,13 +109,12 @@ struct Reading<'s> {
     source: &'s DataSource,
     batch_times: BatchTimes,
     problems: Problems,
-    /// Lines by folded key.
-    lines: HashMap<String, u64>,
+    keys: MemberKeys,
 }
 
 impl<'s> Reading<'s> {
     fn new(source: &'s DataSource, batch_times: BatchTimes) -> Self {
-        Reading { source, batch_times, problems: Problems::default(), lines: HashMap::new() }
+        Reading { source, batch_times, problems: Problems::default(), keys: MemberKeys::new("line") }
     }
 
     fn read(mut self, bytes: &[u8], required: &BTreeSet<String>, limits: CsvLimits) -> Examined {
@@ -242,7 +241,10 @@ impl<'s> Reading<'s> {
                 continue;
             };
             if *name == self.source.primary_key {
-                key = self.key(text, line);
+                match self.keys.take(text, line) {
+                    Ok(taken) => key = Some(taken),
+                    Err(problem) => self.problems.push(Problem::error(at, name.as_str(), problem)),
+                }
             }
             is_usable &= self.batch_time(name, text, at);
             let value = match self.source.multi_valued(name) {
@@ -274,30 +276,6 @@ impl<'s> Reading<'s> {
                 false
             }
         }
-    }
-
-    /// The key of a row, if it is one and no row has it yet.
-    fn key(&mut self, text: &str, line: u64) -> Option<String> {
-        let (at, key) = (Position::of_line(line), text.trim());
-        let column = &self.source.primary_key;
-        let problem = if key.is_empty() {
-            Problem::error(at, column.as_str(), "the key is empty")
-        } else if key.chars().count() > MAX_MEMBER_KEY_CHARS {
-            let problem = format!("the key is longer than {MAX_MEMBER_KEY_CHARS} characters");
-            Problem::error(at, column.as_str(), problem)
-        } else if key.chars().any(char::is_control) {
-            let problem = format!("the key {:?} has a control character", shown(key));
-            Problem::error(at, column.as_str(), problem)
-        } else if let Some(first) = self.lines.get(&folded(key)) {
-            let problem =
-                format!("the key {:?} is already on line {first}; letter case does not matter", shown(key));
-            Problem::error(at, column.as_str(), problem)
-        } else {
-            self.lines.insert(folded(key), line);
-            return Some(key.to_owned());
-        };
-        self.problems.push(problem);
-        None
     }
 }
 

@@ -6,12 +6,14 @@
 //! | `cells.rs` | rows from the values of a query |
 //! | `values.rs` | cells that hold several values |
 //! | `batch_time.rs` | when the batch of a row starts |
+//! | `keys.rs` | which texts can be keys, each once |
 //! | `error.rs` | why rows are refused |
 
 mod batch_time;
 mod cells;
 mod csv;
 mod error;
+mod keys;
 mod values;
 
 pub use self::csv::{CsvLimits, Examined, Row, Rows, examine_csv, read_csv};

@@ -123,7 +123,7 @@ async fn a_query_of_a_database_gives_rows() {
     let missing = world.rows(world.sql("none"), &["Home"]).await.unwrap_err();
     assert_eq!(missing, "the column \"Home\" is missing [invalid-members]");
     let twice = world.rows(world.sql("twice"), &[]).await.unwrap_err();
-    assert!(twice.starts_with("row 2, Id: row 1 has the key \"A\" too"), "{twice}");
+    assert!(twice.starts_with("row 2, Id: the key \"A\" is already on row 1"), "{twice}");
 }
 
 #[tokio::test]

@@ -8,14 +8,14 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use segno::client::OnConflict;
+use segno::client::{OnConflict, StartCall};
 use segno::store::{ErrorKind, QueuePlace, RecordBatch};
 use segno::{Category, Client, Code, Failure, Payload};
 
 use super::call::PoolCall;
 use super::catalogue::Pools;
 use super::reserved::Room;
-use crate::functions::{FunctionError, Functions, INVOKE, InvokeRequest, Scope, Settle};
+use crate::functions::{FunctionError, Functions, INVOKE, Invocation, InvokeRequest, Scope, Settle};
 
 /// Label of the instances of calls through a pool.
 pub const POOL_LABEL: &str = "pool";
@@ -98,12 +98,7 @@ impl RoomCalls {
         let mut invocation = self.pools.prepare(&self.functions, scope, wanted.call).await?;
         invocation.settle = Some(wanted.settle);
         let id = self.instance_id(scope, &wanted.job);
-        let (label, function) = invocation.function.label(scope);
-        let mut start = self.client.start(INVOKE, invocation).id(id.as_str()).reserved_label(label, function);
-        if let Some((label, trigger)) = self.room.trigger().label() {
-            start = start.reserved_label(label, trigger);
-        }
-        start = start.label(POOL_LABEL, pool);
+        let mut start = self.start(scope, &id, invocation).label(POOL_LABEL, pool);
         for (key, value) in wanted.labels {
             start = start.label(key, value);
         }
@@ -123,16 +118,21 @@ impl RoomCalls {
         let prepared = self.functions.prepare(scope, request).await;
         let invocation = prepared.map_err(|error| not_called(error.kind(), &error))?;
         let id = self.instance_id(scope, job);
-        let (label, function) = invocation.function.label(scope);
-        let mut start = self.client.start(INVOKE, invocation).id(id).reserved_label(label, function);
-        if let Some((label, trigger)) = self.room.trigger().label() {
-            start = start.reserved_label(label, trigger);
-        }
-        let called = start.on_conflict(OnConflict::UseExisting).result().await;
+        let called = self.start(scope, &id, invocation).on_conflict(OnConflict::UseExisting).result().await;
         called.map_err(|error| match error.failure() {
             Some(failure) => failure.clone(),
             None => not_called(error.kind(), &error),
         })
+    }
+
+    /// The start of a call, with what lists know of it.
+    fn start(&self, scope: &Scope, id: &str, invocation: Invocation) -> StartCall<Payload> {
+        let (label, function) = invocation.function.label(scope);
+        let start = self.client.start(INVOKE, invocation).id(id).reserved_label(label, function);
+        match self.room.trigger().label() {
+            Some((label, trigger)) => start.reserved_label(label, trigger),
+            None => start,
+        }
     }
 
     /// Adds to a batch that a call is cancelled. It ends as cancelled, and is settled; one that has ended stays so.

@@ -92,7 +92,7 @@ for store in embedded postgres; do
   SEGNO_TEST_STORE=$store stage "server on $store" \
     scripts/with-postgres.sh cargo nextest run --workspace -E 'package(segno-server) and kind(test)'
 done
-stage otlp cargo nextest run --workspace --features "$otlp" --test otlp
+stage otlp cargo nextest run --workspace --features "$otlp" --test cli otlp
 stage doctests cargo test --workspace --doc
 stage documentation docs
 

@@ -1,20 +1,12 @@
 //! As a service: what a server tells the service manager, its health check, the unit file and the archive of a release.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use process::{Process, segno};
+use crate::process::{Process, segno};
 use tempfile::TempDir;
 
 /// Longest wait for a message of the server.

@@ -2,24 +2,15 @@
 //! each occurrence is fired once, its function is called once, and none is lost or early.
 //!
 //! `SEGNO_RECURRING_ACTIONS=10000 SEGNO_RECURRING_BURSTS=8 SEGNO_RECURRING_EVERY_SECONDS=10 scripts/with-postgres.sh cargo
-//! nextest run --release -p segno-cli --test recurring_nodes --no-capture` is the long run.
-
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod bell;
-mod process;
+//! nextest run --release -p segno-cli --test cli recurring_nodes --no-capture` is the long run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bell::{Bell, Call, Occurrence};
+use crate::bell::{Bell, Call, Occurrence};
+use crate::process::Process;
 use jiff::Timestamp;
-use process::Process;
 use segno::clock::{self, Clock, SystemClock};
 use segno::ids::SystemIds;
 use segno::store::{

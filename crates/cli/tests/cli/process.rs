@@ -1,7 +1,5 @@
 //! A server as a process of its own.
 
-#![allow(dead_code, reason = "each file of tests uses its part")]
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};

@@ -1,16 +1,8 @@
 //! `segno action …` and `segno recurring …` against a server.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::time::Duration;
 
-use process::Process;
+use crate::process::Process;
 use segno::clock::{self, SystemClock};
 use serde_json::Value;
 use tempfile::TempDir;

@@ -1,19 +1,11 @@
 //! A server that is killed and started again on the same port: clients go on as if nothing had happened.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Duration;
 
-use process::{Process, segno};
+use crate::process::{Process, segno};
 use segno_api::instance::{OnConflict, StartInstance, Status};
 use segno_api::{Client, Json};
 use tempfile::TempDir;

@@ -1,20 +1,12 @@
 //! A server that is killed again and again under load: what it has accepted it does, once, and it never takes back a word.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use process::Process;
+use crate::process::Process;
 use segno_api::client::Expected;
 use segno_api::instance::{OnConflict, StartInstance, Status};
 use segno_api::invocation::Invoke;

@@ -1,19 +1,10 @@
 //! Spans reach a collector: the test is one, and reads what a server sends it.
 
-#![cfg(feature = "otlp")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use process::Process;
+use crate::process::Process;
 use tempfile::TempDir;
 
 /// A span, as far as it is of interest here. Ids are in hexadecimal.

@@ -1,16 +1,8 @@
 //! `segno recurring …` from outside.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::process::Output;
 
-use process::segno;
+use crate::process::segno;
 use serde_json::{Value, json};
 
 fn preview(arguments: &[&str]) -> Output {

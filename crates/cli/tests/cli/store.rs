@@ -1,7 +1,5 @@
 //! `segno store …` from outside: what it prints, what it exits with, and what is on the disk afterwards.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests; clippy knows only the tests themselves")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,20 +1,12 @@
 //! What people see: the help of every verb, and a session with a server, word for word.
 //!
-//! `UPDATE_EXPECT=1 cargo nextest run -p segno-cli --test snapshots` takes over what is printed now; read the difference
+//! `UPDATE_EXPECT=1 cargo nextest run -p segno-cli --test cli snapshots` takes over what is printed now; read the difference
 //! before you commit it.
-
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
 
 use std::fmt::Write;
 
+use crate::process::{Process, segno};
 use expect_test::expect_file;
-use process::{Process, segno};
 use tempfile::TempDir;
 
 /// The help of a verb and of all verbs below it.

@@ -3,8 +3,6 @@
 //! `SEGNO_COPIED_INSTANCES=200000 scripts/with-postgres.sh cargo nextest run --release -p segno-cli postgres --no-capture`
 //! copies a store of the size of a busy one, and says how long it took.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
-
 use std::process::Command;
 use std::time::Duration;
 

@@ -4,15 +4,7 @@
 //! are run in one shell, from top to bottom, against a server of their own. `segno dev` is that server. A line `…` in an output
 //! stands for any lines. Ids, times and durations differ from run to run and are not compared, unless the page is compared exactly.
 //!
-//! `UPDATE_EXPECT=1 cargo nextest run --workspace --test guide` writes what is printed now into the pages; read the difference.
-
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
+//! `UPDATE_EXPECT=1 cargo nextest run --workspace --test cli guide` writes what is printed now into the pages; read the difference.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,7 +12,7 @@ use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use process::{Process, segno};
+use crate::process::{Process, segno};
 use tempfile::TempDir;
 
 /// How outputs are compared.
@@ -38,7 +30,7 @@ const ADDRESS: &str = "127.0.0.1:7070";
 /// Pages with commands that others run, or that nothing here can run, and what they begin with.
 const RUN_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("install.md", "cargo install", "builds everything anew"),
-    ("install.md", "scripts/release.sh", "crates/cli/tests/service.rs"),
+    ("install.md", "scripts/release.sh", "crates/cli/tests/cli/service.rs"),
     ("install.md", "install -m", "needs root"),
     ("install.md", "systemctl", "needs systemd"),
     ("install.md", "podman", "needs a container engine"),
@@ -55,9 +47,9 @@ const RUN_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("workers.md", "python3", "crates/server/tests/server"),
     ("workers.md", "node", "crates/server/tests/server"),
     ("workers.md", "curl", "crates/server/tests/server runs the workers"),
-    ("observability.md", "segno serve", "crates/cli/tests/otlp.rs"),
-    ("operations.md", "$ segno store", "crates/cli/tests/store.rs"),
-    ("operations.md", "segno selftest", "crates/cli/tests/store.rs"),
+    ("observability.md", "segno serve", "crates/cli/tests/cli/otlp.rs"),
+    ("operations.md", "$ segno store", "crates/cli/tests/cli/store.rs"),
+    ("operations.md", "segno selftest", "crates/cli/tests/cli/store.rs"),
 ];
 
 fn guide() -> PathBuf {

@@ -1,8 +1,6 @@
 //! What an operator meets who has nothing but the binary: places where there is no store, starts that are refused, keys
 //! without a server. Every refusal has a code that scripts can tell, the place it is about, and what to do next.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests; clippy knows only the tests themselves")]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

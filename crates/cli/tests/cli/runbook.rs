@@ -1,24 +1,16 @@
 //! `segno runbook …` from outside. No server runs.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::fs;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
+use crate::process::segno;
 use expect_test::{Expect, expect};
-use process::segno;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const RUNBOOK: &str = include_str!("../../../examples/runbooks/wave-mailbox-move.yaml");
-const MEMBERS: &str = include_str!("../../../examples/runbooks/members.csv");
+const RUNBOOK: &str = include_str!("../../../../examples/runbooks/wave-mailbox-move.yaml");
+const MEMBERS: &str = include_str!("../../../../examples/runbooks/members.csv");
 
 /// A directory with these files.
 fn files(files: &[(&str, &str)]) -> TempDir {

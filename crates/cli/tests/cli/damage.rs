@@ -1,20 +1,12 @@
 //! A server on a store with a damaged block: what is whole is served, what is not says so, and its health tells.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 
-use process::Process;
+use crate::process::Process;
 use serde_json::Value;
 
 const CALLS: usize = 20;

@@ -1,17 +1,9 @@
 //! What every verb shares: formats, times, colours, lists in pages, flags at any place, and failures that programs read.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::process::{Command, Output};
 
+use crate::process::{Process, segno};
 use expect_test::expect;
-use process::{Process, segno};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -1,18 +1,10 @@
 //! Failures that the command line finds by itself: at every door the same code, the same exit code, and a page.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use process::{Process, segno};
+use crate::process::{Process, segno};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -4,15 +4,6 @@
 //! That needs the right to mount: as root, or where users may have namespaces. A test that cannot have it fails;
 //! `SEGNO_WITHOUT_MOUNTS=1` leaves these tests out.
 
-#![cfg(target_os = "linux")]
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use process::Process;
+use crate::process::Process;
 use segno::store::{ErrorKind, OrchestratorMessage, Store, StoredEvent};
 use segno_stores::StoreUrl;
 use serde_json::Value;
@@ -248,7 +239,7 @@ fn a_closed_store_is_read_on_a_read_only_file_system() {
         reads_work(&disks, &was_killed.display().to_string(), "killed");
         refused(&["compact", &store], 1, &[&store, "Read-only file system"]);
         let before = state_of(&store);
-        let listed = process::segno().args(["keys", "list", "--store", &store]).output().unwrap();
+        let listed = crate::process::segno().args(["keys", "list", "--store", &store]).output().unwrap();
         assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
         assert_eq!(state_of(&store), before, "keys were read without writing");
     });

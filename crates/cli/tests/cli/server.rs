@@ -1,19 +1,11 @@
 //! `segno dev`, `segno serve` and the verbs that talk to them, as processes.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "helpers of tests; clippy knows only the tests themselves"
-)]
-
-mod process;
-
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use process::{Process, segno};
+use crate::process::{Process, segno};
 use serde_json::Value;
 use tempfile::TempDir;
 

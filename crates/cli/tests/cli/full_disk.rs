@@ -47,7 +47,7 @@ fn in_namespace(name: &str, test: impl FnOnce()) {
     command.args(if is_root { ["--mount"].as_slice() } else { &["--mount", "--map-root-user"] });
     let output = command
         .arg(std::env::current_exe().unwrap())
-        .args(["--exact", name, "--nocapture"])
+        .args(["--exact", &format!("full_disk::{name}"), "--nocapture"])
         .env(INSIDE, "1")
         .output()
         .expect("unshare(1) of util-linux");

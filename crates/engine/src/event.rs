@@ -378,6 +378,32 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// The bytes of the user data in it that the code gets to see, and may keep.
+    pub(crate) fn payload_bytes(&self) -> usize {
+        match self {
+            EventKind::OrchestrationStarted(started) => {
+                let carried = started.carried.iter().map(|message| message.data.as_str().len());
+                started.input.as_str().len() + carried.sum::<usize>()
+            }
+            EventKind::OrchestrationCompleted { output: data }
+            | EventKind::OrchestrationContinuedAsNew { input: data, .. }
+            | EventKind::ActivityScheduled { input: data, .. }
+            | EventKind::ActivityCompleted { result: data, .. }
+            | EventKind::StepCompleted { result: data, .. }
+            | EventKind::MessageReceived { data, .. }
+            | EventKind::SubOrchestrationScheduled { input: data, .. }
+            | EventKind::SubOrchestrationCompleted { result: data, .. }
+            | EventKind::OrchestrationChained { input: data, .. }
+            | EventKind::CustomStatusUpdated { status: Some(data), .. } => data.as_str().len(),
+            EventKind::ActivityFailed { failure, .. }
+            | EventKind::StepFailed { failure, .. }
+            | EventKind::SubOrchestrationFailed { failure, .. } => {
+                failure.message.len() + failure.details.as_ref().map_or(0, |details| details.as_str().len())
+            }
+            _ => 0,
+        }
+    }
+
     /// The stored name of the kind.
     pub fn name(&self) -> &'static str {
         match self {

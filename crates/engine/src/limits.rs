@@ -39,6 +39,17 @@ pub const MAX_LABEL_VALUE_BYTES: usize = 256;
 /// Most messages and events that wait unread in one execution, over all its mailboxes and signals.
 pub const MAX_UNREAD_MESSAGES: usize = 10_000;
 
+/// Most bytes of data of the messages and events that wait unread in one execution. Further ones become dead letters.
+pub const MAX_UNREAD_BYTES: usize = 64 * 1024 * 1024;
+
+/// Most bytes of user data in the histories of the executions that a node keeps in memory between turns. Beyond, the
+/// least recently used ones leave, and are replayed at their next turn.
+pub const MAX_RESIDENT_BYTES: usize = 256 * 1024 * 1024;
+
+/// One execution counts for this many bytes at most against [`MAX_RESIDENT_BYTES`]. So a few executions stay in memory
+/// however long their histories are: a replay at every turn would cost the square of the history.
+pub const MAX_RESIDENT_EXECUTION_BYTES: usize = MAX_RESIDENT_BYTES / 4;
+
 /// Most commands (activities, timers, children, …) and steps that code may ask for at once, in answer to one event.
 pub const MAX_COMMANDS_PER_TURN: usize = 10_000;
 

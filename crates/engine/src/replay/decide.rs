@@ -5,7 +5,6 @@ use uuid::Uuid;
 use crate::event::{CarriedMessage, Channel, Event, EventKind, Output, ParentLink};
 use crate::failure::Failure;
 use crate::ids::derived_uuid;
-use crate::limits::MAX_UNREAD_MESSAGES;
 use crate::payload::Payload;
 use crate::store::{ExecutionStatus, ScheduledActivityIdentifier, TimerIdentifier};
 use crate::work_item::{ANY_ATTEMPT, ContinueAsNew, HAD_ENDED, QueuedActivity, StartOrchestration, WorkItem};
@@ -13,6 +12,7 @@ use crate::work_item::{ANY_ATTEMPT, ContinueAsNew, HAD_ENDED, QueuedActivity, St
 use super::execution::Execution;
 use super::operations::{AttemptVerdict, Call, Hold, OpenActivity, Operation};
 use super::plan::TurnPlan;
+use super::unread::Unread;
 
 impl Execution {
     /// The events that a message becomes. Stale and repeated messages become none.
@@ -150,23 +150,16 @@ impl Execution {
         if self.seen_message_ids.contains(id.as_deref()) {
             return Vec::new();
         }
-        if self.is_full() {
-            self.refuse_message(channel, name, data, id);
+        if let Some(reason) = self.waiting_messages().refusal(&data) {
+            self.plan.refused.push((WorkItem::message(channel, name, data, id), reason));
             return Vec::new();
         }
         vec![EventKind::MessageReceived { channel, name, data, id }]
     }
 
-    /// Whether as many messages wait as may: unread, held by a pause, or for the next execution.
-    fn is_full(&self) -> bool {
-        let unread = self.shared.journal().unread_messages;
-        unread + self.held_messages + self.late_messages.len() >= MAX_UNREAD_MESSAGES
-    }
-
-    fn refuse_message(&mut self, channel: Channel, name: String, data: Payload, id: Option<String>) {
-        let reason =
-            format!("{MAX_UNREAD_MESSAGES} messages wait unread in the instance, which is the limit");
-        self.plan.refused.push((WorkItem::message(channel, name, data, id), reason));
+    /// All messages that wait: unread, held by a pause, or for the next execution.
+    fn waiting_messages(&self) -> Unread {
+        self.shared.journal().unread.plus(self.held_unread).plus(self.late_unread)
     }
 
     /// Messages that come after the end by continue-as-new belong to the next execution.
@@ -194,10 +187,11 @@ impl Execution {
         if self.seen_message_ids.contains(id.as_deref()) {
             return;
         }
-        if self.is_full() {
-            self.refuse_message(channel, name, data, id);
+        if let Some(reason) = self.waiting_messages().refusal(&data) {
+            self.plan.refused.push((WorkItem::message(channel, name, data, id), reason));
         } else {
             self.seen_message_ids.remember(id.as_deref());
+            self.late_unread.add(&data);
             self.late_messages.push(CarriedMessage { channel, name, data });
         }
     }
@@ -417,6 +411,7 @@ impl Execution {
             (journal.unread(), journal.custom_status.clone(), journal.labels.clone())
         };
         carried.append(&mut self.late_messages);
+        self.late_unread = Unread::default();
         let started = &self.shared.started;
         let item = WorkItem::ContinueAsNew(Box::new(ContinueAsNew {
             execution_id: self.id().execution_id + 1,

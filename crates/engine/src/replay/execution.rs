@@ -22,6 +22,7 @@ use super::journal::{Journal, Mode, StepFuture};
 use super::operations::{Hold, OpenActivity, Operation, Operations};
 use super::plan::TurnPlan;
 use super::seen_messages::SeenMessageIds;
+use super::unread::Unread;
 
 /// The running code of an orchestration.
 pub(crate) type OrchestrationFuture = Pin<Box<dyn Future<Output = Result<Payload, Failure>> + Send>>;
@@ -71,17 +72,21 @@ pub(crate) struct Execution {
     pub(super) operations: Operations,
     pub(super) paused: bool,
     held: VecDeque<Event>,
-    /// How many of the held events are messages.
-    pub(super) held_messages: usize,
+    /// Messages among the held events.
+    pub(super) held_unread: Unread,
     pub(super) seen_message_ids: SeenMessageIds,
     pub(super) last_event_id: u64,
     last_at_ms: u64,
+    /// User data of the events so far, in bytes: as much as journal and code may hold of it.
+    payload_bytes: usize,
     /// How many events were replayed to get here.
     pub(super) replayed_events: u64,
     /// The last event, once the execution has ended.
     pub(super) ended: Option<EventKind>,
     /// Messages that came after the end by continue-as-new; the next execution gets them.
     pub(super) late_messages: Vec<CarriedMessage>,
+    /// The late messages, counted.
+    pub(super) late_unread: Unread,
     pub(super) plan: TurnPlan,
 }
 
@@ -125,13 +130,15 @@ impl Execution {
             operations: BTreeMap::new(),
             paused: false,
             held: VecDeque::new(),
-            held_messages: 0,
+            held_unread: Unread::default(),
             seen_message_ids,
             last_event_id: 0,
+            payload_bytes: 0,
             last_at_ms: 0,
             replayed_events: 0,
             ended: None,
             late_messages: Vec::new(),
+            late_unread: Unread::default(),
             plan: TurnPlan::default(),
         }
     }
@@ -141,6 +148,7 @@ impl Execution {
         for event in early {
             self.last_event_id = event.event_id;
             self.last_at_ms = event.at_ms;
+            self.payload_bytes += event.kind.payload_bytes();
             match &event.kind {
                 EventKind::MessageReceived { channel, name, data, id } => {
                     self.seen_message_ids.remember(id.as_deref());
@@ -274,6 +282,10 @@ impl Execution {
         self.shared.journal().labels.clone()
     }
 
+    pub(crate) fn payload_bytes(&self) -> usize {
+        self.payload_bytes
+    }
+
     pub(crate) fn last_event_id(&self) -> u64 {
         self.last_event_id
     }
@@ -356,6 +368,7 @@ impl Execution {
     pub(super) fn apply(&mut self, event: Event) {
         self.last_event_id = event.event_id;
         self.last_at_ms = event.at_ms;
+        self.payload_bytes += event.kind.payload_bytes();
         self.note_operation(&event);
         match event.kind {
             EventKind::OrchestrationPaused { .. } => self.paused = true,
@@ -369,7 +382,9 @@ impl Execution {
             }
             _ if event.kind.is_last() => self.end(event.kind),
             _ if self.paused => {
-                self.held_messages += usize::from(matches!(event.kind, EventKind::MessageReceived { .. }));
+                if let EventKind::MessageReceived { data, .. } = &event.kind {
+                    self.held_unread.add(data);
+                }
                 self.held.push_back(event);
             }
             _ => self.deliver(event),
@@ -384,7 +399,7 @@ impl Execution {
             }
         }
         self.advance_time(at_ms);
-        self.held_messages = 0;
+        self.held_unread = Unread::default();
         while let Some(event) = self.held.pop_front() {
             self.deliver(event);
         }

@@ -16,6 +16,8 @@ use crate::ids::SeededRandom;
 use crate::limits::{MAX_COMMANDS_PER_TURN, MAX_INSTANCE_ID_BYTES, MAX_POLLS_PER_DELIVERY, MAX_TIMER};
 use crate::payload::Payload;
 
+use super::unread::Unread;
+
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1_000;
 
 /// Names an open operation between the code's future and the journal.
@@ -128,7 +130,8 @@ pub(crate) struct Journal {
     /// Patches found in the recorded history.
     pub(crate) recorded_patches: BTreeSet<String>,
     pub(crate) next_execution: Option<NextExecution>,
-    pub(crate) unread_messages: usize,
+    /// Messages in the inboxes.
+    pub(crate) unread: Unread,
     /// What the code has asked for since the last delivery.
     asked: Asked,
     /// Steps that were taken back, perhaps while they run.
@@ -159,7 +162,7 @@ impl Journal {
             labels: BTreeMap::new(),
             recorded_patches: BTreeSet::new(),
             next_execution: None,
-            unread_messages: 0,
+            unread: Unread::default(),
             asked: Asked::default(),
             dropped_steps: Vec::new(),
             decided_patches: BTreeMap::new(),
@@ -236,7 +239,7 @@ impl Journal {
         let key = (channel, name);
         let inbox = self.inboxes.entry(key.clone()).or_default();
         if let Some(data) = inbox.unread.pop_front() {
-            self.unread_messages -= 1;
+            self.unread.remove(&data);
             // Reading what has arrived is bounded by the limit on unread messages.
             self.asked.taken -= 1;
             self.resolve(token, Ok(data));
@@ -250,7 +253,7 @@ impl Journal {
     /// Takes a message that is already there, without waiting and without a command.
     pub(crate) fn try_take(&mut self, channel: Channel, name: &str) -> Option<Payload> {
         let data = self.inboxes.get_mut(&(channel, name.to_owned()))?.unread.pop_front()?;
-        self.unread_messages -= 1;
+        self.unread.remove(&data);
         Some(data)
     }
 
@@ -403,8 +406,8 @@ impl Journal {
         if let Some(token) = inbox.waiting.pop_front() {
             self.resolve(token, Ok(data));
         } else {
+            self.unread.add(&data);
             inbox.unread.push_front(data);
-            self.unread_messages += 1;
         }
     }
 
@@ -439,8 +442,8 @@ impl Journal {
         if let Some(token) = inbox.waiting.pop_front() {
             self.resolve(token, Ok(data));
         } else {
+            self.unread.add(&data);
             inbox.unread.push_back(data);
-            self.unread_messages += 1;
         }
     }
 
@@ -492,7 +495,7 @@ impl Journal {
     /// Messages that were not read, for the next execution. Those that went to a wait which the code did not look at
     /// again came first.
     pub(crate) fn unread(&self) -> Vec<CarriedMessage> {
-        let mut carried = Vec::with_capacity(self.unread_messages);
+        let mut carried = Vec::with_capacity(self.unread.messages());
         let waits = self.slots.iter().flatten();
         let mut unseen: Vec<(Option<u64>, CarriedMessage)> = waits
             .filter_map(|slot| match (&slot.inbox, &slot.state) {

@@ -17,6 +17,7 @@ mod operations;
 mod payloads;
 mod plan;
 mod seen_messages;
+mod unread;
 
 pub(crate) use decide::status_of;
 pub(crate) use execution::{
@@ -25,3 +26,4 @@ pub(crate) use execution::{
 pub(crate) use journal::{Mode, NextExecution, Request, StepFuture, TimerAt, Token};
 pub use nondeterminism::Nondeterminism;
 pub(crate) use plan::TurnPlan;
+pub(crate) use unread::Unread;

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 use tokio::sync::oneshot;
 
+use crate::limits::{MAX_RESIDENT_BYTES, MAX_RESIDENT_EXECUTION_BYTES};
 use crate::replay::Execution;
 use crate::store::{ExecutionPosition, ResidentExecutions};
 use crate::work_item::ActivityExecute;
@@ -25,20 +26,61 @@ struct Entry {
     confirmed: oneshot::Receiver<()>,
 }
 
-/// A bounded cache of executions by instance.
+/// A cache of executions by instance, bounded in number and in bytes of user data.
 ///
 /// An execution is put in just before its turn is committed, so that it is there when the next message follows at
 /// once, and counts only after the commit has been confirmed.
 pub(super) struct Resident {
-    entries: Option<Mutex<LruCache<Arc<str>, Entry>>>,
+    entries: Option<Mutex<Entries<Entry>>>,
+}
+
+/// Entries by instance with the bytes of each, least recently used out first.
+struct Entries<E> {
+    by_instance: LruCache<Arc<str>, (E, usize)>,
+    bytes: usize,
+    max_bytes: usize,
+}
+
+impl<E> Entries<E> {
+    fn new(capacity: NonZeroUsize, max_bytes: usize) -> Self {
+        Entries { by_instance: LruCache::new(capacity), bytes: 0, max_bytes }
+    }
+
+    /// Adds an entry. Returns the entries that leave for it, itself if it alone is over the bound.
+    fn push(&mut self, instance: Arc<str>, entry: E, bytes: usize) -> Vec<E> {
+        self.bytes += bytes;
+        let mut evicted = Vec::new();
+        if let Some((_, (entry, bytes))) = self.by_instance.push(instance, (entry, bytes)) {
+            self.bytes -= bytes;
+            evicted.push(entry);
+        }
+        while self.bytes > self.max_bytes
+            && let Some((_, (entry, bytes))) = self.by_instance.pop_lru()
+        {
+            self.bytes -= bytes;
+            evicted.push(entry);
+        }
+        evicted
+    }
+
+    fn peek(&self, instance: &str) -> Option<&E> {
+        self.by_instance.peek(instance).map(|(entry, _)| entry)
+    }
+
+    fn pop(&mut self, instance: &str) -> Option<E> {
+        let (entry, bytes) = self.by_instance.pop(instance)?;
+        self.bytes -= bytes;
+        Some(entry)
+    }
 }
 
 impl Resident {
     pub(super) fn new(capacity: usize) -> Self {
-        Resident { entries: NonZeroUsize::new(capacity).map(|capacity| Mutex::new(LruCache::new(capacity))) }
+        let entries = |capacity| Mutex::new(Entries::new(capacity, MAX_RESIDENT_BYTES));
+        Resident { entries: NonZeroUsize::new(capacity).map(entries) }
     }
 
-    fn lock(entries: &Mutex<LruCache<Arc<str>, Entry>>) -> MutexGuard<'_, LruCache<Arc<str>, Entry>> {
+    fn lock(entries: &Mutex<Entries<Entry>>) -> MutexGuard<'_, Entries<Entry>> {
         entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -46,9 +88,10 @@ impl Resident {
         let (confirmation, confirmed) = oneshot::channel();
         if let Some(entries) = &self.entries {
             let instance = execution.id().instance.clone();
+            let bytes = execution.payload_bytes().min(MAX_RESIDENT_EXECUTION_BYTES);
             let entry = Entry { execution, confirmed };
             // What falls out is dropped after the lock is released: it runs destructors of user code.
-            let evicted = Self::lock(entries).push(instance, entry);
+            let evicted = Self::lock(entries).push(instance, entry, bytes);
             drop(evicted);
         }
         Confirmation(confirmation)
@@ -97,5 +140,31 @@ impl ResidentExecutions for Resident {
                 && Some(execution.started().seed) == position.incarnation
                 && execution.last_event_id() == position.last_event_id
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_bounded_in_number_and_in_bytes() {
+        let mut entries = Entries::new(NonZeroUsize::new(3).unwrap(), 100);
+        for (instance, bytes, evicted, left) in [
+            ("a", 40, vec![], 40),
+            ("b", 40, vec![], 80),
+            ("c", 10, vec![], 90),
+            ("d", 10, vec!["a"], 60),
+            ("d", 20, vec!["d"], 70),
+            ("e", 80, vec!["b", "c"], 100),
+            ("f", 101, vec!["d", "e", "f"], 0),
+            ("g", 100, vec![], 100),
+        ] {
+            assert_eq!(entries.push(instance.into(), instance, bytes), evicted, "{instance}");
+            assert_eq!(entries.bytes, left, "{instance}");
+        }
+        assert_eq!(entries.peek("g"), Some(&"g"));
+        assert_eq!((entries.pop("g"), entries.pop("g")), (Some("g"), None));
+        assert_eq!(entries.bytes, 0);
     }
 }

@@ -12,9 +12,8 @@ use super::{backoff, commit};
 use crate::clock::duration_ms;
 use crate::event::{Channel, Event, EventKind, Output, ParentLink, Started};
 use crate::failure::Failure;
-use crate::limits::MAX_UNREAD_MESSAGES;
 use crate::names::START_AT_LABEL;
-use crate::replay::{find_started, status_of};
+use crate::replay::{Unread, find_started, status_of};
 use crate::store::{
     AckOrchestrationItem, ExecutionStatus, FetchedHistory, OrchestrationItem, OrchestratorMessage,
     RecordWrite, ScheduledActivityIdentifier, StartGuard, TimerIdentifier, engine_version,
@@ -105,9 +104,8 @@ impl Turn<'_> {
 
     /// Messages that the instance could not keep are parked where they can be seen.
     fn park_refused(&self, log: EarlyLog) -> Vec<RecordWrite> {
-        let reason = format!("{MAX_UNREAD_MESSAGES} messages wait for the start, which is the limit");
         let refused = log.refused.iter();
-        refused.flat_map(|message| self.letter(&log.instance, message, reason.as_str())).collect()
+        refused.flat_map(|(message, reason)| self.letter(&log.instance, message, reason.as_str())).collect()
     }
 
     /// The start lies ahead: the instance becomes visible as pending, and the start comes back at its time.
@@ -388,29 +386,31 @@ struct EarlyLog {
     last_event_id: u64,
     at_ms: u64,
     seen: BTreeSet<String>,
-    unread: usize,
-    /// Messages beyond the limit.
-    refused: Vec<WorkItem>,
+    unread: Unread,
+    /// Messages beyond the limits, and why.
+    refused: Vec<(WorkItem, String)>,
     /// Why the instance is paused, if it is.
     paused: Option<String>,
 }
 
 impl EarlyLog {
     fn new(item: &OrchestrationItem, history: &[Event], now_ms: u64) -> Self {
-        let messages = history.iter().filter_map(|event| match &event.kind {
-            EventKind::MessageReceived { id, .. } => Some(id.clone()),
-            _ => None,
-        });
-        let messages: Vec<Option<String>> = messages.collect();
+        let (mut unread, mut seen) = (Unread::default(), BTreeSet::new());
+        for event in history {
+            if let EventKind::MessageReceived { data, id, .. } = &event.kind {
+                unread.add(data);
+                seen.extend(id.clone());
+            }
+        }
         EarlyLog {
             instance: item.instance.to_string(),
             events: Vec::new(),
             last_event_id: item.last_event_id,
             at_ms: history.last().map_or(now_ms, |event| now_ms.max(event.at_ms)),
-            unread: messages.len(),
+            unread,
             refused: Vec::new(),
             paused: paused_before(history),
-            seen: messages.into_iter().flatten().collect(),
+            seen,
         }
     }
 
@@ -457,11 +457,11 @@ impl EarlyLog {
             if repeated {
                 continue;
             }
-            if self.unread >= MAX_UNREAD_MESSAGES {
-                self.refused.push(message.clone());
+            if let Some(reason) = self.unread.refusal(data) {
+                self.refused.push((message.clone(), reason));
                 continue;
             }
-            self.unread += 1;
+            self.unread.add(data);
             self.push(EventKind::MessageReceived {
                 channel,
                 name: name.clone(),
@@ -531,5 +531,32 @@ fn ended_operation(kind: &EventKind) -> Option<u64> {
         | EventKind::SubOrchestrationFailed { source, .. }
         | EventKind::SubOrchestrationCancelRequested { source } => Some(*source),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{MAX_PAYLOAD_BYTES, MAX_UNREAD_BYTES};
+    use crate::payload::Payload;
+
+    #[test]
+    fn the_bytes_of_messages_before_the_start_are_bounded() {
+        let large = Payload::from_json(format!("\"{}\"", "x".repeat(MAX_PAYLOAD_BYTES - 2))).unwrap();
+        let message = WorkItem::message(Channel::Mailbox, "jobs".to_owned(), large, None);
+        let mut log = EarlyLog {
+            instance: "a".to_owned(),
+            events: Vec::new(),
+            last_event_id: 0,
+            at_ms: 1,
+            seen: BTreeSet::new(),
+            unread: Unread::default(),
+            refused: Vec::new(),
+            paused: None,
+        };
+        let fit = MAX_UNREAD_BYTES / MAX_PAYLOAD_BYTES;
+        log.take_messages(&vec![message; fit + 2]);
+        assert_eq!((log.events.len(), log.refused.len()), (fit, 2));
+        assert!(log.refused[0].1.contains("64 MiB"), "{}", log.refused[0].1);
     }
 }

@@ -1,0 +1,156 @@
+//! Admission control of messages: how many wait unread in an instance, and how many bytes they have.
+
+use crate::limits::{MAX_UNREAD_BYTES, MAX_UNREAD_MESSAGES};
+use crate::payload::Payload;
+
+const MIB: usize = 1024 * 1024;
+
+/// Messages that wait, counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Unread {
+    messages: usize,
+    bytes: usize,
+}
+
+impl Unread {
+    pub(crate) fn messages(self) -> usize {
+        self.messages
+    }
+
+    pub(crate) fn add(&mut self, data: &Payload) {
+        self.messages += 1;
+        self.bytes += data.as_str().len();
+    }
+
+    pub(crate) fn remove(&mut self, data: &Payload) {
+        self.messages -= 1;
+        self.bytes -= data.as_str().len();
+    }
+
+    pub(crate) fn plus(self, other: Unread) -> Unread {
+        Unread { messages: self.messages + other.messages, bytes: self.bytes + other.bytes }
+    }
+
+    /// Why one more message is refused, if it is.
+    pub(crate) fn refusal(self, data: &Payload) -> Option<String> {
+        if self.messages >= MAX_UNREAD_MESSAGES {
+            return Some(format!(
+                "{MAX_UNREAD_MESSAGES} messages wait unread in the instance, which is the limit"
+            ));
+        }
+        let bytes = data.as_str().len();
+        (self.bytes + bytes > MAX_UNREAD_BYTES).then(|| {
+            format!(
+                "{} bytes of messages wait unread in the instance and this one has {bytes}; the limit is {} MiB",
+                self.bytes,
+                MAX_UNREAD_BYTES / MIB
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::{Execution, ExecutionId, OrchestrationHandler};
+    use super::*;
+    use crate::event::{Channel, EventKind, Started};
+    use crate::limits::MAX_PAYLOAD_BYTES;
+    use crate::work_item::WorkItem;
+
+    #[test]
+    fn messages_are_refused_beyond_the_number_and_beyond_the_bytes() {
+        let ten = Payload::from_json("\"12345678\"").unwrap();
+        for (messages, bytes, refused) in [
+            (0, 0, None),
+            (MAX_UNREAD_MESSAGES - 1, 0, None),
+            (MAX_UNREAD_MESSAGES, 0, Some("10000 messages wait unread")),
+            (1, MAX_UNREAD_BYTES - 10, None),
+            (1, MAX_UNREAD_BYTES - 9, Some("67108855 bytes of messages wait unread")),
+        ] {
+            let refusal = Unread { messages, bytes }.refusal(&ten);
+            match refused {
+                None => assert_eq!(refusal, None),
+                Some(text) => assert!(refusal.is_some_and(|refusal| refusal.starts_with(text)), "{text}"),
+            }
+        }
+    }
+
+    /// An execution whose code waits for ever, with so many messages carried over.
+    fn begin(carried: &[Payload]) -> Execution {
+        let started = serde_json::json!({
+            "name": "main", "version": "1.0.0", "input": "null", "seed": 1, "engine_version": "1.0.0",
+        });
+        let mut started: Started = serde_json::from_value(started).unwrap();
+        started.carried = carried
+            .iter()
+            .map(|data| crate::event::CarriedMessage {
+                channel: Channel::Mailbox,
+                name: "jobs".to_owned(),
+                data: data.clone(),
+            })
+            .collect();
+        let handler: OrchestrationHandler = Arc::new(|_, _| Box::pin(std::future::pending()));
+        let id = ExecutionId { instance: "a".into(), execution_id: 1 };
+        Execution::begin(id, &[], started, &handler, 1)
+    }
+
+    fn send(execution: &mut Execution, channel: Channel, data: &Payload) {
+        execution.handle(WorkItem::message(channel, "jobs".to_owned(), data.clone(), None), 2);
+    }
+
+    /// Every place in which messages wait counts, and nothing else does.
+    #[test]
+    fn the_bytes_of_messages_are_bounded_wherever_they_wait() {
+        let large = Payload::from_json(format!("\"{}\"", "x".repeat(MAX_PAYLOAD_BYTES - 2))).unwrap();
+        let fit = MAX_UNREAD_BYTES / MAX_PAYLOAD_BYTES;
+        let refused = |execution: &Execution| execution.plan.refused.len();
+        for state in ["running", "carried", "paused", "resumed", "continued"] {
+            let mut execution = begin(if state == "carried" { std::slice::from_ref(&large) } else { &[] });
+            let sent = if state == "carried" { 1 } else { 0 };
+            match state {
+                "paused" | "resumed" => {
+                    execution.handle(WorkItem::PauseInstance { reason: "x".to_owned() }, 2);
+                }
+                "continued" => {
+                    let (input, version) = (Payload::null(), None);
+                    execution.ended = Some(EventKind::OrchestrationContinuedAsNew { input, version });
+                }
+                _ => {}
+            }
+            for _ in sent..fit {
+                send(&mut execution, Channel::Mailbox, &large);
+            }
+            if state == "resumed" {
+                execution.handle(WorkItem::ResumeInstance, 2);
+            }
+            assert_eq!(refused(&execution), 0, "{state}");
+            send(&mut execution, Channel::Signal, &Payload::null());
+            send(&mut execution, Channel::Mailbox, &large);
+            assert_eq!(refused(&execution), 2, "{state}: a small one does not fit either");
+            assert!(execution.plan.refused.iter().all(|(_, reason)| reason.contains("64 MiB")), "{state}");
+        }
+    }
+
+    #[test]
+    fn what_an_execution_may_hold_in_memory_is_counted() {
+        let ten = Payload::from_json("\"12345678\"").unwrap();
+        let mut execution = begin(std::slice::from_ref(&ten));
+        let input = Payload::null().as_str().len();
+        assert_eq!(execution.payload_bytes(), input + 10, "the input and what was carried over");
+        send(&mut execution, Channel::Mailbox, &ten);
+        assert_eq!(execution.payload_bytes(), input + 20);
+    }
+
+    #[test]
+    fn what_is_read_makes_room() {
+        let data = Payload::from_json("true").unwrap();
+        let mut unread = Unread::default();
+        unread.add(&data);
+        unread.add(&data);
+        assert_eq!(unread, Unread { messages: 2, bytes: 8 });
+        unread.remove(&data);
+        assert_eq!(unread.plus(unread), Unread { messages: 2, bytes: 8 });
+    }
+}

@@ -31,7 +31,7 @@ pub const SCHEMA_CHECKS_REFUSED: &str = "segno_schema_checks_refused_total";
 pub const RECURRING_DISPATCHED: &str = "segno_recurring_dispatched_total";
 /// Counter: occurrences of recurring actions whose call could not be made, or failed.
 pub const RECURRING_ERRORS: &str = "segno_recurring_errors_total";
-/// Counter with label `reason` (overlap, paused, calendar, dedup, missed): occurrences that were not run.
+/// Counter with label `reason` (overlap, paused, calendar, dedup, missed, coalesced): occurrences that were not run.
 pub const RECURRING_SKIPPED: &str = "segno_recurring_skipped_total";
 /// Gauge: recurring actions that are enabled, as of the last look at all of them.
 pub const RECURRING_ACTIVE: &str = "segno_recurring_active";
@@ -40,7 +40,7 @@ const OUTCOMES: MetricLabel = MetricLabel::new("outcome", &["completed", "failed
 const FIRED: MetricLabel = MetricLabel::new("kind", &["action", "recurring"]);
 const LANES: MetricLabel = MetricLabel::new("kind", &["action", "check", "recurring"]);
 const REASONS: MetricLabel =
-    MetricLabel::new("reason", &["overlap", "paused", "calendar", "dedup", "missed"]);
+    MetricLabel::new("reason", &["overlap", "paused", "calendar", "dedup", "missed", "coalesced"]);
 
 /// All metrics of this crate.
 pub const METRICS: &[Metric] = &[

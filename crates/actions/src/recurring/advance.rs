@@ -31,7 +31,7 @@ impl RecurringAction {
                 self.decided(*time, schedule);
             }
             Step::Skip { time, reason } => {
-                if *reason == SkipReason::Missed {
+                if matches!(reason, SkipReason::Missed | SkipReason::Coalesced) {
                     self.progress.caught_up = 0;
                 }
                 self.decided(*time, schedule);

@@ -8,7 +8,7 @@
 //! | the first of those that the calendar leaves out before it is due | `LeaveOut` all of them |
 //! | the next occurrence is not due | nothing |
 //! | it is due, and there will be no more executions | `Disable` |
-//! | it is too late, or others are due after it: by the missed policy | `Fire`, `Skip` or, of several, `SkipRange`, missed |
+//! | it is too late, or others are due after it: by the missed policy | `Fire`, `Skip` or, of several, `SkipRange`: missed, or coalesced |
 //! | another one runs | by the overlap policy: `Fire`, `Skip`, `Buffer`, or `Fire` with others cancelled |
 //! | else | `Fire` |
 //!
@@ -20,7 +20,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::ending::{ALL_EXCLUDED, ENDS_AT, MAX_EXECUTIONS, NO_NEXT, ONCE};
-use super::history::{MAX_COUNTED, SkipReason};
+use super::history::SkipReason;
 use super::model::RecurringAction;
 use super::policy::{MissedPolicy, OverlapPolicy};
 use crate::schedule::{Note, Schedule};
@@ -69,14 +69,14 @@ pub enum Step {
         /// The next one that is to be run.
         until: Timestamp,
     },
-    /// Do not run any of a stretch, because they were missed.
+    /// Do not run any of a stretch, because they were missed or coalesced.
     SkipRange {
         /// The first scheduled time.
         from: Timestamp,
+        /// The first of them that was not too late. It and those after it are coalesced, those before it were missed.
+        in_time_from: Option<Timestamp>,
         /// The first one after them.
         until: Timestamp,
-        /// How many there are; of very many, a lower bound.
-        count: u64,
     },
     /// There will be no more.
     Disable {
@@ -197,15 +197,30 @@ impl Lateness<'_> {
         following.is_some_and(|following| self.action.fires_at(following.time) <= self.moment.now)
     }
 
-    /// Leaves out what was missed: at once everything that is certain to be missed, or else one.
+    /// Leaves out what was missed or is coalesced: at once everything that is certain to be, or else one.
     fn skip(&self) -> Step {
-        let one = Step::Skip { time: self.next, reason: SkipReason::Missed };
+        let reason = if self.is_too_late(self.next) { SkipReason::Missed } else { SkipReason::Coalesced };
+        let one = Step::Skip { time: self.next, reason };
         let Some(until) = self.first_that_may_run() else { return one };
-        let missed = self.schedule.between(before(self.next), before(until));
-        match missed.take(MAX_COUNTED).count() {
+        match self.schedule.between(before(self.next), before(until)).take(2).count() {
             0 | 1 => one,
-            count => Step::SkipRange { from: self.next, until, count: count as u64 },
+            _ => {
+                let in_time_from = self.first_in_time().filter(|first| *first < until);
+                Step::SkipRange { from: self.next, in_time_from, until }
+            }
         }
+    }
+
+    /// The first occurrence that is not too late. Jitter keeps the order, so there is none before it.
+    fn first_in_time(&self) -> Option<Timestamp> {
+        let jitter = self.action.policy.jitter.map_or(Duration::ZERO, |jitter| jitter.get());
+        let longest = self.moment.missed_after.saturating_add(jitter);
+        let cut = self.moment.now.checked_sub(signed(longest)).unwrap_or(Timestamp::MIN);
+        let mut first = self.schedule.next_after(before(cut.max(self.next)))?.time;
+        while self.is_too_late(first) {
+            first = self.schedule.next_after(first)?.time;
+        }
+        Some(first)
     }
 
     /// The first occurrence that might not be missed: nothing before it can be within any bound.

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use segno_testkit::seeded::Random;
 use serde_json::json;
 
-use super::decide::{Moment, Step, decide};
+use super::decide::{Moment, Step, before, decide};
 use super::history::SkipReason;
 use super::{
     MissedPolicy, OverlapPolicy, Progress, RecurringAction, RecurringActionTemplate, RecurringPolicy,
@@ -86,8 +86,10 @@ fn steps(action: &mut RecurringAction, schedule: &Schedule, now: Timestamp) -> V
             Step::Buffer { time } => format!("buffer {}", short(time)),
             Step::Skip { time, reason } => format!("skip {} {}", short(time), reason.as_str()),
             Step::LeaveOut { from, until } => format!("leave out {}..{}", short(from), short(until)),
-            Step::SkipRange { from, until, count } => {
-                format!("skip {}..{} {count}", short(from), short(until))
+            Step::SkipRange { from, in_time_from, until } => {
+                let count = schedule.between(before(*from), before(*until)).take(1_000).count();
+                let coalesced = in_time_from.map_or(String::new(), |at| format!(" coalesced {}", short(&at)));
+                format!("skip {}..{} {count}{coalesced}", short(from), short(until))
             }
             Step::Disable { reason } => format!("disable {reason}"),
         });
@@ -112,11 +114,15 @@ fn lateness_is_judged_by_policy() {
         (100, MissedPolicy::All, 2, 390, vec!["fire 100 late", "fire 200 late", "skip 300 missed"]),
         (3_000, MissedPolicy::All, 9, 9_900, vec!["skip 3000..9000 2", "fire 9000 late"]),
         // Of several that are due, the last is fired if it is not too late, and the others are one entry.
-        (4, MissedPolicy::None, 9, 33, vec!["skip 4..32 7", "fire 32"]),
-        (1, MissedPolicy::None, 9, 15, vec!["skip 1..15 14", "fire 15"]),
-        (50, MissedPolicy::None, 9, 101, vec!["skip 50 missed", "fire 100"]),
+        (4, MissedPolicy::None, 9, 33, vec!["skip 4..32 7 coalesced 4", "fire 32"]),
+        (1, MissedPolicy::None, 9, 15, vec!["skip 1..15 14 coalesced 1", "fire 15"]),
+        (50, MissedPolicy::None, 9, 101, vec!["skip 50 coalesced", "fire 100"]),
         (4, MissedPolicy::All, 9, 13, vec!["fire 4 late", "fire 8 late", "fire 12"]),
-        (4, MissedPolicy::All, 1, 21, vec!["fire 4 late", "skip 8..20 3", "fire 20"]),
+        (4, MissedPolicy::All, 1, 21, vec!["fire 4 late", "skip 8..20 3 coalesced 8", "fire 20"]),
+        // What is too late was missed, whatever is due after it.
+        (30, MissedPolicy::None, 9, 151, vec!["skip 30..150 4 coalesced 120", "fire 150"]),
+        (30, MissedPolicy::None, 9, 150, vec!["skip 30..150 4 coalesced 90", "fire 150"]),
+        (50, MissedPolicy::Latest, 9, 101, vec!["skip 50 coalesced", "fire 100"]),
     ] {
         let (mut action, schedule) = action(every(seconds), policy(missed, limit));
         assert_eq!(steps(&mut action, &schedule, at(now)), expected, "every {seconds}, {missed:?}, at {now}");

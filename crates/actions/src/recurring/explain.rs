@@ -199,6 +199,12 @@ fn told(entry: &HistoryEntry) -> (bool, String) {
         (Decision::Skipped, Some(SkipReason::Paused)) => {
             (false, format!("it was skipped: the action was paused or disabled{detail}"))
         }
+        (Decision::Skipped, Some(SkipReason::Coalesced)) => (
+            false,
+            "it was skipped: a later occurrence was due as well when a node came to it, and of several that are \
+             due at once only the last is run, but for those that the policy \"missed\" catches up with"
+                .to_owned(),
+        ),
         (Decision::Skipped, _) => (
             false,
             "it was skipped: no node fired it in time, and the policy \"missed\" does not catch up with it"

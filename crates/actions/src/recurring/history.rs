@@ -39,8 +39,10 @@ pub enum SkipReason {
     Calendar,
     /// Its dedup key had been seen.
     Dedup,
-    /// Nobody was there, or nobody was through with what came before.
+    /// It was too late when a node came to it, and the policy for missed ones does not catch up with it.
     Missed,
+    /// A later one was due by then as well, and of several that are due at once only the last is run.
+    Coalesced,
 }
 
 impl SkipReason {
@@ -52,6 +54,7 @@ impl SkipReason {
             SkipReason::Calendar => "calendar",
             SkipReason::Dedup => "dedup",
             SkipReason::Missed => "missed",
+            SkipReason::Coalesced => "coalesced",
         }
     }
 }
@@ -130,6 +133,17 @@ impl HistoryEntry {
 
     pub(crate) fn skipped(time: Timestamp, reason: SkipReason, now: Timestamp) -> Self {
         HistoryEntry { reason: Some(reason), ..Self::new(time, Decision::Skipped, now) }
+    }
+
+    /// Of all occurrences from one up to another, for one reason.
+    pub(crate) fn stretch(
+        schedule: &Schedule,
+        (from, until): (Timestamp, Timestamp),
+        reason: SkipReason,
+        now: Timestamp,
+    ) -> Self {
+        let count = schedule.between(before(from), before(until)).take(MAX_COUNTED).count();
+        HistoryEntry { until: Some(until), count: Some(count as u64), ..Self::skipped(from, reason, now) }
     }
 
     /// Of all that the calendar leaves out from one occurrence up to another.

@@ -92,10 +92,16 @@ impl Scheduler {
                     let stretch = HistoryEntry::left_out(schedule, from, until, now);
                     plan.note_stretch(&*self.store, action, schedule, stretch).await?;
                 }
-                Step::SkipRange { from, until, count } => {
-                    let entry = HistoryEntry::skipped(from, SkipReason::Missed, now);
-                    let stretch = HistoryEntry { until: Some(until), count: Some(count), ..entry };
-                    plan.note_stretch(&*self.store, action, schedule, stretch).await?;
+                Step::SkipRange { from, in_time_from, until } => {
+                    let middle = in_time_from.unwrap_or(until);
+                    for (stretch, reason) in
+                        [((from, middle), SkipReason::Missed), ((middle, until), SkipReason::Coalesced)]
+                    {
+                        if stretch.0 < stretch.1 {
+                            let stretch = HistoryEntry::stretch(schedule, stretch, reason, now);
+                            plan.note_stretch(&*self.store, action, schedule, stretch).await?;
+                        }
+                    }
                 }
                 Step::Fire { time, note, cancels, .. } => {
                     let dispatcher = Dispatcher {

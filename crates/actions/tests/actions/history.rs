@@ -221,16 +221,40 @@ fn after_a_short_outage_one_of_many_late_occurrences_is_fired() {
         world.schedule();
         world.pass(1).await;
         let told = world.told(&action).await;
-        let missed: Vec<&HistoryEntry> =
-            told.iter().filter(|entry| entry.reason == Some(SkipReason::Missed)).collect();
-        assert_eq!(missed.len(), 1, "the others are one entry: {missed:?}");
-        assert!(missed[0].count.unwrap() >= 13, "{missed:?}");
+        let skipped: Vec<&HistoryEntry> = told.iter().filter(|entry| entry.reason.is_some()).collect();
+        assert_eq!(skipped.len(), 1, "the others are one entry: {skipped:?}");
+        assert_eq!(skipped[0].reason, Some(SkipReason::Coalesced), "none of them was too late");
+        assert!(skipped[0].count.unwrap() >= 13, "{skipped:?}");
+        let (runs, text) = explain(&world, &action, 10).await;
+        assert!(!runs && text.contains("of several that are due at once only the last is run"), "{text}");
         assert_eq!(
             world.calls.seconds().len(),
             before + 2,
             "the last of them, and the one after: {:?}",
             world.calls.seconds()
         );
+    });
+}
+
+#[test]
+fn what_was_too_late_is_told_from_what_a_later_occurrence_stands_for() {
+    segno_testkit::run(async {
+        let mut world = World::idle().await;
+        let action = world.create(every(30, "note", json!({}))).await;
+        world.pass(200).await;
+        world.schedule();
+        world.pass(1).await;
+        let told = world.told(&action).await;
+        assert_eq!(
+            short(&world, &told),
+            [
+                (30, Decision::Skipped, Some(SkipReason::Missed), Some(4)),
+                (150, Decision::Skipped, Some(SkipReason::Coalesced), Some(1)),
+                (180, Decision::Fired, None, None),
+            ]
+        );
+        assert!(explain(&world, &action, 120).await.1.contains("no node fired it in time"));
+        assert!(explain(&world, &action, 150).await.1.contains("a later occurrence was due as well"));
     });
 }
 

@@ -13,7 +13,7 @@ pub struct RecurringEntry {
     pub decided_at: Timestamp,
     /// `fired`, `skipped`, `buffered`, `refused` or `disabled`.
     pub decision: String,
-    /// Why it was skipped: `overlap`, `paused`, `calendar`, `dedup` or `missed`.
+    /// Why it was skipped: `overlap`, `paused`, `calendar`, `dedup`, `missed` or `coalesced`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// More about it, for people.

@@ -59,9 +59,15 @@ pub struct FunctionLog {
     pub text: String,
 }
 
-/// The logs of one instance.
+/// A page of the logs of one instance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FunctionLogList {
-    /// By call and attempt.
+    /// By call, and by attempt as text: 1, 10, 2.
     pub logs: Vec<FunctionLog>,
+    /// Rows of this page that cannot be read; absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
+    /// Give this as `cursor` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }

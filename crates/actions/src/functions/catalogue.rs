@@ -13,7 +13,7 @@ use super::function::Function;
 use super::http::Clients;
 use super::names::{FunctionName, Scope};
 use super::policy::StoredPolicy;
-use super::process::{self, FunctionLog, LogKey};
+use super::process::{self, FunctionLog, LogKey, LogRow};
 use super::rust::RustHandler;
 use super::schema::{InputSchema, SchemaCache};
 use super::settle::Settlers;
@@ -206,12 +206,18 @@ impl Functions {
         process::read_log(&*self.inner.store, key).await
     }
 
-    /// The logs of an instance, at most so many.
+    /// Logs of an instance after a cursor, at most so many. There are others among them of instances whose ids begin with
+    /// this one and a slash.
     ///
     /// # Errors
     /// `store` when the store cannot be read.
-    pub async fn list_logs(&self, instance: &str, limit: usize) -> Result<Vec<FunctionLog>, FunctionError> {
-        process::list_logs(&*self.inner.store, instance, limit).await
+    pub async fn list_logs(
+        &self,
+        instance: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<LogRow>, FunctionError> {
+        process::list_logs(&*self.inner.store, instance, after, limit).await
     }
 
     async fn check_stored(

@@ -64,7 +64,7 @@ pub use labels::{FUNCTION_LABEL, TRIGGER_LABEL, Trigger};
 pub use names::{CallName, FunctionName, HookName, Letters, Namespace, PoolName, Scope, Tag, Tenant};
 pub use policy::StoredPolicy;
 pub use prepare::InvokeRequest;
-pub use process::{FunctionLog, LogKey};
+pub use process::{FunctionLog, LogKey, LogRow};
 pub use push::{PushDelivery, Pushed};
 pub use reading::Fetch;
 pub use remote::{Push, RemoteSettings};

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::support::{Node, declaration, name, secret_file, within_reason};
+use crate::support::{Node, declaration, logs_of, name, secret_file, within_reason};
 
 /// A tool that is a shell script, with more settings.
 pub fn script(text: &str, settings: &str) -> String {
@@ -108,12 +108,12 @@ async fn an_exit_code_is_a_failure_with_the_end_of_the_log() {
     assert_eq!(failure.message, "\"sh\" ended with exit code 3: two");
     let details: Value = failure.details.unwrap().decode().unwrap();
     assert_eq!(details, json!({ "exit_code": 3, "signal": null, "log": "one\ntwo\n" }));
-    let logs = node.functions.list_logs(&instance, 10).await.unwrap();
+    let logs = logs_of(&node.functions, &instance).await;
     assert_eq!(logs.len(), 1);
     let key = LogKey { attempt: 1, instance: instance.clone(), call: logs[0].key.call.clone() };
     let log = node.functions.read_log(&key).await.unwrap().unwrap();
     assert_eq!((log.text.as_str(), log.total_bytes, log.is_cut), ("one\ntwo\n", 8, false));
-    let other = node.functions.list_logs("default/default/invoke:", 10).await.unwrap();
+    let other = logs_of(&node.functions, "default/default/invoke:").await;
     assert_eq!(other, []);
 }
 
@@ -124,7 +124,7 @@ async fn a_failed_tool_is_tried_again_and_each_attempt_has_its_log() {
     let node = Node::with(&script(text, settings)).await;
     let instance = node.begin("k", json!(null)).await;
     assert_eq!(node.end(&instance).await.unwrap(), json!(3));
-    let logs = node.functions.list_logs(&instance, 10).await.unwrap();
+    let logs = logs_of(&node.functions, &instance).await;
     let texts: Vec<&str> = logs.iter().map(|log| log.text.trim()).collect();
     assert_eq!(texts, ["attempt 1", "attempt 2", "attempt 3"]);
 }
@@ -215,7 +215,7 @@ async fn of_a_long_log_the_end_is_kept() {
     let before = resident_bytes();
     let instance = node.begin("k", json!(null)).await;
     assert_eq!(node.end(&instance).await.unwrap(), json!(1));
-    let log = node.functions.list_logs(&instance, 1).await.unwrap().remove(0);
+    let log = logs_of(&node.functions, &instance).await.remove(0);
     assert_eq!((log.total_bytes, log.is_cut), (50_000_011, true));
     assert!((900..=1_000).contains(&log.text.len()), "{}", log.text.len());
     assert!(log.text.starts_with("noise\n") && log.text.ends_with("last words\n"), "{}", log.text);
@@ -335,6 +335,6 @@ async fn a_tool_that_is_asked_to_end_can_clean_up() {
     // The node is done with the attempt when it has shut down.
     let Node { functions, runtime, .. } = node;
     runtime.shutdown(Duration::from_secs(60)).await;
-    let logs = functions.list_logs(&instance, 1).await.unwrap();
+    let logs = logs_of(&functions, &instance).await;
     assert_eq!(logs[0].text, "cleaned up\n");
 }

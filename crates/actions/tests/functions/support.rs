@@ -9,7 +9,8 @@ use segno::store::Store;
 use segno::store::memory::MemoryStore;
 use segno::{Client, Failure, Payload, Registry, Runtime};
 use segno_actions::functions::{
-    Function, FunctionName, Functions, FunctionsBuilder, INVOKE, InvokeRequest, Scope, invocation_id,
+    Function, FunctionLog, FunctionName, Functions, FunctionsBuilder, INVOKE, InvokeRequest, Scope,
+    invocation_id,
 };
 use serde_json::Value;
 
@@ -91,11 +92,17 @@ impl Node {
     /// Everything that is written down about an instance, as text.
     pub async fn written_about(&self, instance: &str) -> String {
         let history = self.client.history(instance).await.unwrap();
-        let logs = self.functions.list_logs(instance, 100).await.unwrap();
+        let logs = logs_of(&self.functions, instance).await;
         let listed = self.functions.list(&Scope::default(), None, 100).await.unwrap();
         let listed = segno_actions::Listed::split(listed).0;
         let declared: Vec<String> =
             listed.iter().map(|found| serde_json::to_string(&found.function).unwrap()).collect();
         format!("{history:?} {logs:?} {listed:?} {declared:?} {:?}", self.client.instance(instance).await)
     }
+}
+
+/// What the tools of an instance wrote.
+pub async fn logs_of(functions: &Functions, instance: &str) -> Vec<FunctionLog> {
+    let rows = functions.list_logs(instance, None, 100).await.unwrap();
+    rows.into_iter().filter(|row| row.is_own).map(|row| row.log.readable().unwrap()).collect()
 }

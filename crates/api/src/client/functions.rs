@@ -64,11 +64,11 @@ impl Client {
         self.done(call).await
     }
 
-    /// What the tools of an instance wrote to stderr.
+    /// A page of what the tools of an instance wrote to stderr.
     ///
     /// # Errors
     /// `not-found` when there is no such instance.
-    pub async fn logs(&self, id: &str) -> Result<FunctionLogList, ClientError> {
-        self.get(&["v1", "instances", id, "logs"]).await
+    pub async fn logs(&self, id: &str, page: impl Into<PageRequest>) -> Result<FunctionLogList, ClientError> {
+        self.get_with(&["v1", "instances", id, "logs"], &page.into()).await
     }
 }

@@ -4,7 +4,7 @@ use segno_api::function::{FunctionLog, FunctionOrigin};
 use segno_api::{Client, client::Expected};
 use serde_json::Value;
 
-use super::arguments::{Functions, FunctionsVerb, One, Workers};
+use super::arguments::{Functions, FunctionsVerb, Logs, Workers};
 use super::start::json;
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table, counted};
@@ -88,13 +88,19 @@ pub async fn workers(arguments: Workers, output: &Output) -> Result<(), Failure>
 }
 
 /// What tools wrote.
-pub async fn logs(arguments: One, output: &Output) -> Result<(), Failure> {
-    let logs = arguments.connection.client(output)?.logs(&arguments.id).await?.logs;
-    if logs.is_empty() {
-        output.hint(&format!("no tool of {} wrote to stderr", arguments.id));
+pub async fn logs(arguments: Logs, output: &Output) -> Result<(), Failure> {
+    let (client, id) = (arguments.connection.client(output)?, arguments.id.as_str());
+    let client = &client;
+    let page = arguments.paging.gather(|request| async move {
+        let page = client.logs(id, request).await?;
+        Ok(Page::of(page.logs, page.unreadable, page.next_cursor))
+    });
+    let page = page.await?;
+    if page.items.is_empty() && page.next_cursor.is_none() {
+        output.hint(&format!("no tool of {id} wrote to stderr"));
     }
-    let shown: String = logs.iter().map(shown).collect();
-    output.list_as(&Page::whole(logs), &shown)
+    let shown: String = page.items.iter().map(shown).collect();
+    output.list_as(&page, &shown)
 }
 
 fn shown(log: &FunctionLog) -> String {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use segno_api::Json;
-use segno_api::client::Expected;
-use segno_api::function::FunctionOrigin;
+use segno_api::client::{Expected, PageRequest};
+use segno_api::function::{FunctionLogList, FunctionOrigin};
 use segno_api::invocation::Invoke;
 use segno_api::key::Role;
 use segno_server::settings::Authentication;
@@ -142,7 +142,29 @@ async fn what_a_tool_wrote_is_read_through_its_instance() {
     let client = stand.client();
     let ended = client.invoke(&Invoke::new("tool", Json::null()), PATIENCE).await.unwrap();
     assert_eq!(ended.instance.unwrap().result.unwrap().text(), "7");
-    let logs = client.logs(&ended.id).await.unwrap().logs;
+    let logs = client.logs(&ended.id, None).await.unwrap().logs;
     assert_eq!((logs.len(), logs[0].attempt, logs[0].text.as_str()), (1, 1, "working\n"));
-    assert_eq!(client.logs("nobody").await.unwrap_err().status(), Some(404));
+    assert_eq!(client.logs("nobody", None).await.unwrap_err().status(), Some(404));
+}
+
+#[tokio::test]
+async fn logs_of_an_instance_are_read_page_by_page() {
+    let mut settings = settings(Authentication::None);
+    let declaration = json!({
+        "executor": "process",
+        "command": ["sh", "-c", "echo attempt $SEGNO_ATTEMPT >&2; test $SEGNO_ATTEMPT = 3 && echo 7"],
+        "retry": { "attempts": 3, "initial_delay": "1ms" },
+    });
+    settings.functions.insert("tool".parse().unwrap(), serde_json::from_value(declaration).unwrap());
+    let stand = Stand::with(settings).await;
+    let client = stand.client();
+    let ended = client.invoke(&Invoke::new("tool", Json::null()), PATIENCE).await.unwrap();
+    let page = |cursor: Option<String>| PageRequest { limit: Some(2), cursor };
+    let attempts = |list: &FunctionLogList| -> Vec<u32> { list.logs.iter().map(|log| log.attempt).collect() };
+    let first = client.logs(&ended.id, page(None)).await.unwrap();
+    assert_eq!(attempts(&first), [1, 2]);
+    let rest = client.logs(&ended.id, page(first.next_cursor)).await.unwrap();
+    assert_eq!((attempts(&rest), rest.next_cursor), (vec![3], None));
+    let broken = client.logs(&ended.id, page(Some("nowhere".to_owned()))).await.unwrap_err();
+    assert_eq!((broken.status(), broken.code()), (Some(400), Some("invalid-request")));
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::error::FunctionError;
 use super::super::limits::LOG_RETENTION;
+use crate::listed::Listed;
 
 /// Kind of the records that keep logs.
 const LOG_KIND: &str = "segno.function-log";
@@ -60,31 +61,37 @@ pub(crate) async fn read_log(store: &dyn Store, key: &LogKey) -> Result<Option<F
     store.get_record(LOG_KIND, &key.id()).await?.as_ref().map(decode).transpose()
 }
 
-/// The logs of one instance, at most so many.
+/// A row of the logs of an instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogRow {
+    /// Where the rows after it begin: its id below that of the instance.
+    pub cursor: String,
+    /// The log.
+    pub log: Listed<FunctionLog>,
+    /// Whether it is a log of the instance. Another instance may be called like it with a slash and more.
+    pub is_own: bool,
+}
+
+/// Logs below the id of an instance after a cursor, by call and by attempt as text, at most so many.
 pub(crate) async fn list_logs(
     store: &dyn Store,
     instance: &str,
+    after: Option<&str>,
     limit: usize,
-) -> Result<Vec<FunctionLog>, FunctionError> {
+) -> Result<Vec<LogRow>, FunctionError> {
     let id_prefix = format!("{instance}/");
-    let mut logs = Vec::new();
-    let mut after_id: Option<String> = None;
-    loop {
-        let request =
-            ListRecords { kind: LOG_KIND, id_prefix: &id_prefix, after_id: after_id.as_deref(), limit };
-        let page = store.list_records(request).await?;
-        for record in &page {
-            let log = decode(record)?;
-            // Another instance may be called like this one with a slash and more.
-            if log.key.instance == instance && logs.len() < limit {
-                logs.push(log);
-            }
-        }
-        match page.last() {
-            Some(last) if logs.len() < limit => after_id = Some(last.id.clone()),
-            _ => return Ok(logs),
-        }
-    }
+    let after_id = after.map(|after| format!("{id_prefix}{after}"));
+    let request = ListRecords { kind: LOG_KIND, id_prefix: &id_prefix, after_id: after_id.as_deref(), limit };
+    let rows = store.list_records(request).await?.into_iter().map(|record| {
+        let cursor = record.id.strip_prefix(&id_prefix).unwrap_or(&record.id).to_owned();
+        let log = Listed::of(decode(&record), &cursor);
+        let is_own = match &log {
+            Listed::Readable(log) => log.key.instance == instance,
+            Listed::Unreadable(_) => true,
+        };
+        LogRow { cursor, log, is_own }
+    });
+    Ok(rows.collect())
 }
 
 fn decode(record: &Record) -> Result<FunctionLog, FunctionError> {

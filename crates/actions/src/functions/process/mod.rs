@@ -23,7 +23,7 @@ use super::error::FunctionError;
 use super::limits::{MAX_ARGUMENTS, MAX_LOG_BYTES, MAX_STOP_GRACE, MAX_VARIABLES};
 use super::secret::{SettingValue, is_variable_name};
 
-pub use log::{FunctionLog, LogKey};
+pub use log::{FunctionLog, LogKey, LogRow};
 pub(crate) use log::{list_logs, read_log};
 pub(crate) use run::{Tool, run};
 

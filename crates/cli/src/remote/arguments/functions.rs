@@ -7,6 +7,19 @@ use crate::moment;
 use crate::output::Paging;
 use crate::remote::connection::Connection;
 
+/// The logs of an instance.
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// Id of the instance.
+    pub id: String,
+    /// How many.
+    #[command(flatten)]
+    pub paging: Paging,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
+}
+
 /// Which workers.
 #[derive(Debug, Args)]
 pub struct Workers {

@@ -18,7 +18,7 @@ use clap::{Args, Subcommand};
 
 pub use batches::{BatchVerb, Batches, CreateBatch, MemberVerb, Members, OfPhase};
 pub use bulk::{Bulk, BulkVerb, Matching};
-pub use functions::{Functions, FunctionsVerb, Invoke, Workers};
+pub use functions::{Functions, FunctionsVerb, Invoke, Logs, Workers};
 pub use instances::{
     Because, Delete, Filter, History, List, OnConflict, One, Restart, Send, Start, Tail, Wait,
 };
@@ -107,7 +107,7 @@ pub enum RemoteCommand {
     Workers(Workers),
     /// Print what the tools of an instance wrote to stderr.
     #[command(after_help = "Example:\n  segno logs ada")]
-    Logs(One),
+    Logs(Logs),
     /// Show the lengths of the queues.
     #[command(after_help = "Example:\n  segno queues")]
     Queues(Nothing),

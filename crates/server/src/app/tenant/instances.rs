@@ -9,7 +9,7 @@ use segno::client::{
 use segno::event::Event;
 use segno::store::{DeleteInstanceResult, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery};
 use segno::{Code, Mailbox, Payload, Signal};
-use segno_actions::functions::{CallName, FunctionLog, is_built_in};
+use segno_actions::functions::{CallName, LogRow, is_built_in};
 
 use super::Tenant;
 use crate::problem::Refusal;
@@ -188,8 +188,8 @@ impl Tenant {
     ///
     /// # Errors
     /// Those of the catalogue.
-    pub async fn logs(&self, id: &str, limit: usize) -> Result<Vec<FunctionLog>, Refusal> {
-        let logs = self.resources().functions.list_logs(&self.stored(id), limit).await;
+    pub async fn logs(&self, id: &str, after: Option<&str>, limit: usize) -> Result<Vec<LogRow>, Refusal> {
+        let logs = self.resources().functions.list_logs(&self.stored(id), after, limit).await;
         logs.map_err(|error| self.refused(error))
     }
 

@@ -1,45 +1,45 @@
 //! What the tools of an instance wrote.
 
 use axum::Json;
+use segno_actions::functions::LogRow;
 use segno_api::function::{FunctionLog, FunctionLogList};
-use serde::Deserialize;
-use utoipa::IntoParams;
 
-use super::super::paging::limit;
+use super::super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
 use crate::app::Tenant;
 use crate::extract::{Path, Query};
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
-/// How many.
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub struct Most {
-    /// At most this many.
-    #[param(minimum = 1, maximum = 1000)]
-    limit: Option<usize>,
-}
-
 /// What the tools of an instance wrote to stderr, of every attempt. It is kept for seven days.
 #[utoipa::path(get, path = "/v1/instances/{id}/logs", tag = "instances", params(
-    ("id" = String, Path, description = "Id of the instance"), ScopeParameters, Most,
+    ("id" = String, Path, description = "Id of the instance"), ScopeParameters, Page,
 ), responses(
     (status = 200, body = FunctionLogList),
 ))]
 pub async fn logs(
     tenant: Tenant,
     Path(id): Path<String>,
-    Query(query): Query<Most>,
+    Query(page): Query<Page>,
 ) -> Result<Json<FunctionLogList>, Refusal> {
-    let rows = limit(query.limit)?;
+    let rows = limit(page.limit)?;
+    // A log is listed by its call and attempt, with a slash between.
+    cursor(page.cursor.as_deref(), |text| text.contains('/').then_some(text))?;
     tenant.instance(&id).await?;
-    let logs = tenant.logs(&id, rows).await?.into_iter().map(|log| FunctionLog {
+    let (tenant, id) = (&tenant, &id);
+    let read = |after: Option<String>, rows| async move {
+        Ok(Chunk::of(tenant.logs(id, after.as_deref(), rows).await?, rows))
+    };
+    let Found { rows: logs, unreadable, next_cursor } = paging::page(rows, page.cursor, read, show).await?;
+    Ok(Json(FunctionLogList { logs, unreadable, next_cursor }))
+}
+
+fn show(row: LogRow) -> Result<Row<FunctionLog>, Refusal> {
+    let shown = row.log.map(|log| FunctionLog {
         call: log.key.call,
         attempt: log.key.attempt,
         total_bytes: log.total_bytes,
         is_cut: log.is_cut,
         text: log.text,
     });
-    Ok(Json(FunctionLogList { logs: logs.collect() }))
+    Ok(Row { matches: row.is_own, ..Row::new(row.cursor, shown) })
 }

@@ -25,7 +25,8 @@ pub struct Pool {
     /// Longest time of one attempt of calls that do not say; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<String>,
-    /// Workers that fetched for it last, in the last two minutes, or hold calls of it. A pool with none has nobody to run its calls.
+    /// Workers that fetched for it in the last two minutes, or hold calls of it, among the first 10,000 of the tenant by name. A pool
+    /// with none has nobody to run its calls.
     pub worker_count: u64,
     /// Calls of it that they have leased and not answered.
     pub in_flight: u64,

@@ -11,14 +11,14 @@ use crate::unreadable::Unreadable;
 pub struct Worker {
     /// The name that it gives itself.
     pub worker: String,
-    /// Functions that it asked for last. None for a worker of a pool: the pool has them.
+    /// Functions that it asked for by themselves. None for a worker of pools alone: the pools have them.
     pub functions: Vec<String>,
-    /// Tags that it asked for last.
+    /// Tags that it asked for, with those functions.
     pub tags: Vec<String>,
-    /// The pool that it asked for last; absent when it asked for functions by themselves.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pool: Option<String>,
-    /// Calls that it has leased from this node and not answered there.
+    /// The pools that it asked for in the last two minutes or holds calls of, by name; absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<String>,
+    /// Calls that it has leased from this node and not answered there; among the workers of a pool, those of that pool.
     pub in_flight: u64,
     /// When it last fetched or answered.
     pub last_seen_at: Timestamp,

@@ -72,11 +72,11 @@ pub async fn workers(arguments: Workers, output: &Output) -> Result<(), Failure>
         Ok(Page::of(page.workers, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
-    let mut rows = Rows::new(["worker", "pool", "functions", "tags", "in flight", "last seen", "node"]);
+    let mut rows = Rows::new(["worker", "pools", "functions", "tags", "in flight", "last seen", "node"]);
     for worker in &page.items {
         rows.add([
             worker.worker.clone(),
-            worker.pool.clone().unwrap_or_default(),
+            worker.pools.join(" "),
             worker.functions.join(" "),
             worker.tags.join(" "),
             worker.in_flight.to_string(),

@@ -72,7 +72,11 @@ struct StoredWorker {
     tags: Vec<String>,
     #[serde(default = "yes")]
     takes_untagged: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The pools that it asked for lately.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pools: Vec<String>,
+    /// The one that it asked for last, which is all that earlier versions wrote.
+    #[serde(default, skip_serializing)]
     pool: Option<String>,
     in_flight: u64,
     /// Calls of each pool that it holds; earlier versions did not write it.
@@ -91,9 +95,9 @@ fn yes() -> bool {
 
 impl StoredWorker {
     /// The pools that it works for, with the calls of each that it holds.
-    fn pools(&self) -> BTreeMap<String, u64> {
+    fn held_by_pool(&self) -> BTreeMap<String, u64> {
         let mut pools = self.in_flight_by_pool.clone().unwrap_or_default();
-        if let Some(pool) = &self.pool {
+        for pool in self.pools.iter().chain(&self.pool) {
             let held = if self.in_flight_by_pool.is_some() { 0 } else { self.in_flight };
             pools.entry(pool.clone()).or_insert(held);
         }
@@ -102,8 +106,7 @@ impl StoredWorker {
 
     /// Whether it asks for calls of a function, with the tag if there is one.
     fn takes(&self, function: &str, tag: Option<&str>) -> bool {
-        self.pool.is_none()
-            && self.functions.iter().any(|own| own == function)
+        self.functions.iter().any(|own| own == function)
             && tag.map_or(self.takes_untagged, |tag| self.tags.iter().any(|own| own == tag))
     }
 }
@@ -142,7 +145,7 @@ impl Presence {
     }
 
     /// Workers of a scope that can be read, by pool and name, as far as a node remembers any: those that fetched for the pool
-    /// last, and those that hold calls of it. `in_flight` counts the calls of that pool.
+    /// lately, and those that hold calls of it. `in_flight` counts the calls of that pool.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -154,8 +157,8 @@ impl Presence {
             (after, read) = (page.last().map(|(id, _)| id.clone()), read + page.len());
             let is_last = page.len() < PAGE;
             for stored in page.into_iter().filter_map(|(_, stored)| stored.ok()) {
-                for (pool, in_flight) in stored.pools() {
-                    let worker = Worker { in_flight, pool: Some(pool.clone()), ..shown(stored.clone()) };
+                for (pool, in_flight) in stored.held_by_pool() {
+                    let worker = Worker { in_flight, ..shown(stored.clone()) };
                     by_pool.entry(pool).or_default().push(worker);
                 }
             }
@@ -270,7 +273,7 @@ impl Presence {
     /// # Errors
     /// When the store cannot be read.
     pub async fn announced_to_pool(&self, scope: &Scope, pool: &str) -> Result<Announced, ProviderError> {
-        self.count(scope, |worker| worker.pool.as_deref() == Some(pool)).await
+        self.count(scope, |worker| worker.pools.iter().chain(&worker.pool).any(|own| own == pool)).await
     }
 
     /// How many workers of a scope are such, each name once.
@@ -318,10 +321,11 @@ impl Presence {
             functions: known.functions.clone(),
             tags: known.tags.clone(),
             takes_untagged: known.takes_untagged,
-            pool: known.pool.clone(),
+            pools: known.pools.keys().cloned().collect(),
+            pool: None,
             in_flight: known.leases.values().filter(|lease| lease.ends_at_ms > now_ms).count() as u64,
             in_flight_by_pool: Some(known.in_flight_by_pool(now_ms))
-                .filter(|pools| known.pool.is_some() || !pools.is_empty()),
+                .filter(|held| !known.pools.is_empty() || !held.is_empty()),
             seen_at_ms: known.seen_at_ms,
             node: self.node.clone(),
             leases: known
@@ -395,10 +399,10 @@ fn next_batch(writes: &mut Peekable<impl Iterator<Item = RecordWrite>>) -> Vec<R
 
 fn shown(stored: StoredWorker) -> Worker {
     Worker {
+        pools: stored.held_by_pool().into_keys().collect(),
         worker: stored.worker,
         functions: stored.functions,
         tags: stored.tags,
-        pool: stored.pool,
         in_flight: stored.in_flight,
         last_seen_at: timestamp(stored.seen_at_ms),
         node: stored.node,
@@ -501,6 +505,14 @@ mod tests {
     }
 
     #[test]
+    fn what_earlier_versions_wrote_down_can_be_read() {
+        let text = r#"{"worker":"w","functions":[],"tags":[],"takes_untagged":false,"pool":"Cloud","in_flight":2,
+            "in_flight_by_pool":{"Edge":2},"seen_at_ms":5,"node":"one"}"#;
+        let stored: StoredWorker = serde_json::from_str(text).unwrap();
+        assert_eq!(shown(stored).pools, ["Cloud", "Edge"]);
+    }
+
+    #[test]
     fn what_is_written_down_goes_into_commits_of_bounded_size() {
         let write = |bytes: usize| RecordWrite::Put {
             kind: KIND.to_owned(),
@@ -564,6 +576,14 @@ mod tests {
                 .map(|(pool, workers)| (pool.as_str(), workers.len(), workers[0].in_flight))
                 .collect();
             assert_eq!(counts, [("Cloud", 1, 2), ("Edge", 1, 1), ("Idle", 1, 0)]);
+            let listed = node.list(&scope, None, 10).await.unwrap().remove(0).1.readable().unwrap();
+            assert_eq!(
+                (listed.pools, listed.in_flight),
+                (vec!["Cloud".into(), "Edge".into(), "Idle".into()], 3)
+            );
+            for pool in ["Cloud", "Edge", "Idle"] {
+                assert_eq!(node.announced_to_pool(&scope, pool).await.unwrap().workers, 1, "{pool}");
+            }
         }
     }
 }

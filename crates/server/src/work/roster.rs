@@ -26,11 +26,14 @@ const TEXT_BYTES: usize = 24;
 /// A worker as a node knows it.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Functions that it asks for by themselves. Those of a pool are kept with the pool.
+    /// Functions that it asked for by themselves. Those of a pool are kept with the pool.
     pub(super) functions: Vec<String>,
     pub(super) tags: Vec<String>,
     pub(super) takes_untagged: bool,
-    pub(super) pool: Option<String>,
+    /// When it last asked for functions by themselves.
+    functions_at_ms: u64,
+    /// The pools that it asked for, and when it last did. One worker may serve several at once.
+    pub(super) pools: BTreeMap<String, u64>,
     pub(super) seen_at_ms: u64,
     /// By the number of the lock.
     pub(super) leases: HashMap<u64, KnownLease>,
@@ -63,6 +66,37 @@ impl Known {
         counts
     }
 
+    /// Forgets what it has not asked for since a time.
+    fn forget_asked(&mut self, before_ms: u64) {
+        self.pools.retain(|_, asked_at_ms| *asked_at_ms >= before_ms);
+        if self.functions_at_ms < before_ms {
+            (self.functions, self.tags, self.takes_untagged) = (Vec::new(), Vec::new(), false);
+        }
+    }
+
+    /// Notes a pool; returns whether it fits.
+    fn asks_for_pool(&mut self, pool: &str, now_ms: u64, room: &dyn Fn(usize) -> bool) -> bool {
+        let does_fit = self.pools.contains_key(pool) || room(text_bytes(pool));
+        if does_fit {
+            self.pools.insert(pool.to_owned(), now_ms);
+        }
+        does_fit
+    }
+
+    /// Notes functions and tags, all or none: half of them would tell of a worker that there is not. Returns whether they
+    /// fit.
+    fn asks_for_functions(&mut self, asked: Asked<'_>, now_ms: u64, room: &dyn Fn(usize) -> bool) -> bool {
+        let bytes = |functions: &[String], tags: &[String]| {
+            functions.iter().chain(tags).map(|text| text_bytes(text)).sum::<usize>()
+        };
+        let (wanted, had) = (bytes(asked.functions, asked.tags), bytes(&self.functions, &self.tags));
+        let does_fit = wanted <= had || room(wanted - had);
+        self.functions = if does_fit { asked.functions.to_vec() } else { Vec::new() };
+        self.tags = if does_fit { asked.tags.to_vec() } else { Vec::new() };
+        (self.takes_untagged, self.functions_at_ms) = (asked.untagged, now_ms);
+        does_fit
+    }
+
     fn pool_name(&mut self, pool: &str) -> Arc<str> {
         if let Some(known) = self.lease_pools.get(pool) {
             return Arc::clone(known);
@@ -73,7 +107,7 @@ impl Known {
     }
 
     fn bytes(&self, worker: &str) -> usize {
-        let texts = self.functions.iter().chain(&self.tags).chain(&self.pool);
+        let texts = self.functions.iter().chain(&self.tags).chain(self.pools.keys());
         WORKER_BYTES
             + worker.len()
             + self.leases.len() * LEASE_BYTES
@@ -135,24 +169,13 @@ impl Roster {
 
     /// A worker asks for work.
     pub(super) fn asks(&mut self, heard: Heard<'_>, asked: Asked<'_>) {
-        let functions: &[String] = if asked.pool.is_some() { &[] } else { asked.functions };
+        let forget_before_ms = heard.now_ms.saturating_sub(self.remember_ms);
         self.change(heard, |known, room| {
-            known.takes_untagged = asked.untagged;
-            let named = functions.iter().chain(asked.tags).map(|text| text_bytes(text)).sum::<usize>();
-            let wanted = named + asked.pool.map_or(0, text_bytes);
-            let had = known
-                .functions
-                .iter()
-                .chain(&known.tags)
-                .chain(&known.pool)
-                .map(|text| text_bytes(text))
-                .sum::<usize>();
-            let does_fit = wanted <= had || room(wanted - had);
-            // Half of what it asks for would tell of a worker that there is not.
-            known.functions = if does_fit { functions.to_vec() } else { Vec::new() };
-            known.tags = if does_fit { asked.tags.to_vec() } else { Vec::new() };
-            known.pool = asked.pool.filter(|_| does_fit).map(str::to_owned);
-            does_fit
+            known.forget_asked(forget_before_ms);
+            match asked.pool {
+                Some(pool) => known.asks_for_pool(pool, heard.now_ms, room),
+                None => known.asks_for_functions(asked, heard.now_ms, room),
+            }
         });
     }
 
@@ -241,6 +264,7 @@ impl Roster {
             scope.workers.retain(|_, known| {
                 known.leases.retain(|_, lease| lease.ends_at_ms > now_ms);
                 known.lease_pools.retain(|pool| Arc::strong_count(pool) > 1);
+                known.forget_asked(forget_before_ms);
                 known.seen_at_ms >= forget_before_ms || !known.leases.is_empty()
             });
             scope.bytes = scope.workers.iter().map(|(worker, known)| known.bytes(worker)).sum();
@@ -319,6 +343,27 @@ mod tests {
         let functions = ["Set-User".to_owned()];
         roster.asks(heard("n/a/", "w"), Asked { pool: Some("Cloud"), ..asked(&functions) });
         let known = roster.of("n/a/").next().unwrap().1;
-        assert_eq!((known.functions.len(), known.pool.as_deref()), (0, Some("Cloud")));
+        assert_eq!((known.functions.len(), known.pools.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_worker_is_known_by_all_that_it_asked_for_lately() {
+        let mut roster = roster(9, MAX_BYTES);
+        let functions = ["render".to_owned()];
+        let at = |now_ms| Heard { now_ms, ..heard("n/a/", "w") };
+        roster.asks(at(1_000), asked(&functions));
+        roster.asks(at(1_010), Asked { pool: Some("Cloud"), untagged: false, ..asked(&[]) });
+        roster.asks(at(1_050), Asked { pool: Some("Edge"), untagged: false, ..asked(&[]) });
+        let shown = |roster: &Roster| {
+            let known = roster.of("n/a/").next().unwrap().1;
+            (known.functions.len(), known.takes_untagged, known.pools.keys().cloned().collect::<Vec<_>>())
+        };
+        assert_eq!(shown(&roster), (1, true, vec!["Cloud".to_owned(), "Edge".to_owned()]));
+        roster.asks(at(1_105), Asked { pool: Some("Edge"), untagged: false, ..asked(&[]) });
+        assert_eq!(shown(&roster), (0, false, vec!["Cloud".to_owned(), "Edge".to_owned()]));
+        roster.forget(1_111);
+        assert_eq!(shown(&roster), (0, false, vec!["Edge".to_owned()]));
+        let (worker, known) = roster.of("n/a/").next().unwrap();
+        assert_eq!(roster.bytes, known.bytes(worker));
     }
 }

@@ -80,7 +80,7 @@ async fn a_worker_of_a_pool_gets_every_function_that_the_settings_allow() {
     let shown = client.pool("Cloud-01").await.unwrap();
     assert_eq!((shown.pool.origin, shown.pool.transport), (PoolOrigin::Settings, PoolTransport::Queue));
     assert_eq!((shown.pool.worker_count, shown.workers[0].worker.as_str()), (1, "w-1"));
-    assert_eq!(shown.workers[0].pool.as_deref(), Some("Cloud-01"));
+    assert_eq!(shown.workers[0].pools, ["Cloud-01"]);
     assert_eq!(shown.pool.in_flight, 1);
     assert!(shown.pool.last_seen_at.is_some());
 }

@@ -46,6 +46,8 @@ pub struct Headroom {
     pub calls: usize,
     /// After what time there is room again, if there is none; `None` while the pool is paused.
     pub rest: Option<Duration>,
+    /// Whether a resume makes room earlier: the pool is paused or throttled, and not only at its rate.
+    pub is_closed: bool,
 }
 
 /// The rate of a pool in numbers of the GCRA.
@@ -87,22 +89,24 @@ impl PoolState {
     /// How many calls could be handed out now, and how long to leave the pool alone if that is none.
     pub(super) fn headroom(&self, calls_per_second: Option<f64>, now_ms: u64) -> Headroom {
         if self.paused.is_some() {
-            return Headroom { calls: 0, rest: None };
+            return Headroom { calls: 0, rest: None, is_closed: true };
         }
         if let Some(until_ms) = self.throttled_until_ms.filter(|until_ms| *until_ms > now_ms) {
-            return Headroom { calls: 0, rest: Some(Duration::from_millis(until_ms - now_ms)) };
+            let rest = Some(Duration::from_millis(until_ms - now_ms));
+            return Headroom { calls: 0, rest, is_closed: true };
         }
-        let Some(rate) = calls_per_second else { return Headroom { calls: usize::MAX, rest: None } };
+        let Some(rate) = calls_per_second else {
+            return Headroom { calls: usize::MAX, rest: None, is_closed: false };
+        };
         let gcra = Gcra::new(rate, self.free_at_us, now_ms);
         let calls = gcra.calls();
-        Headroom { calls, rest: (calls == 0).then(|| gcra.delay()) }
+        Headroom { calls, rest: (calls == 0).then(|| gcra.delay()), is_closed: false }
     }
 
     /// How many of so many calls may be handed out, which takes them out of the rate.
     pub(super) fn admit(&mut self, wanted: usize, calls_per_second: Option<f64>, now_ms: u64) -> Admission {
-        let calls = self.headroom(calls_per_second, now_ms).calls.min(wanted);
-        let is_closed =
-            self.paused.is_some() || self.throttled_until_ms.is_some_and(|until_ms| until_ms > now_ms);
+        let Headroom { calls, is_closed, .. } = self.headroom(calls_per_second, now_ms);
+        let calls = calls.min(wanted);
         let Some(rate) = calls_per_second.filter(|_| !is_closed) else {
             return Admission { calls, delay: None };
         };

@@ -12,6 +12,7 @@ use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Sto
 use super::admission::{Admission, Headroom};
 use super::combine::{Combiner, Standing, Waiting};
 use super::pool::{AllowList, Pool, Transport};
+use super::resumes::{self, Resumes};
 use super::stored::{Announced, POOL_KIND, POOL_STATE_KIND, Pause, PoolState, decode, record_id, write};
 use crate::functions::limits::{MAX_ANNOUNCED_POOLS, MAX_PAUSE_REASON_BYTES, MAX_POOL_FUNCTIONS};
 use crate::functions::{CallName, FunctionError, PoolName, Scope};
@@ -73,6 +74,7 @@ pub struct Pools {
     found: Cache<Arc<FoundPool>>,
     states: Cache<PoolState>,
     combiner: Combiner,
+    resumes: Resumes,
 }
 
 impl Pools {
@@ -105,6 +107,7 @@ impl Pools {
             found,
             states,
             combiner: Combiner::default(),
+            resumes: Resumes::default(),
         })
     }
 
@@ -224,7 +227,7 @@ impl Pools {
         }
         let now_ms = self.clock.now_ms();
         let stored = Announced::new(allowed, timestamp(now_ms), worker);
-        self.commit(write(POOL_KIND, id.clone(), expect, &stored)?).await?;
+        self.commit(vec![write(POOL_KIND, id.clone(), expect, &stored)?]).await?;
         self.found.put(id, Arc::new(announced(name, stored)), now_ms);
         Ok(())
     }
@@ -255,7 +258,10 @@ impl Pools {
         if self.store.get_record(POOL_KIND, &id).await?.is_none() {
             return Err(FunctionError::UnknownPool { pool: name.to_string() });
         }
-        let writes = [POOL_KIND, POOL_STATE_KIND].map(|kind| delete(kind, &id, Expect::Anything)).to_vec();
+        let mut writes: Vec<RecordWrite> =
+            [POOL_KIND, POOL_STATE_KIND].map(|kind| delete(kind, &id, Expect::Anything)).to_vec();
+        // With its state it is not paused any more, and fetches wait for that.
+        writes.push(resumes::resumed(&id));
         self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
         self.found.remove(&id);
         self.states.remove(&id);
@@ -320,6 +326,24 @@ impl Pools {
             (state.paused, state.throttled_until_ms, state.throttles) = (None, None, 0);
         })
         .await
+    }
+
+    /// Waits until a pool that is paused or throttled may have been resumed, on whichever node, or until the time is up.
+    ///
+    /// # Errors
+    /// `store` when the store cannot be read.
+    pub async fn wait_for_resume(
+        &self,
+        scope: &Scope,
+        name: &PoolName,
+        longest: Duration,
+    ) -> Result<(), FunctionError> {
+        let id = record_id(scope, name);
+        if self.resumes.wait(&*self.store, &id, longest).await? {
+            // It was read before it was resumed.
+            self.states.remove(&id);
+        }
+        Ok(())
     }
 
     /// How many calls of a pool could be handed out now, by its state of at most a second ago.
@@ -428,7 +452,8 @@ impl Pools {
                 true => delete(POOL_STATE_KIND, &id, expect),
                 false => write(POOL_STATE_KIND, id.clone(), expect, &state)?,
             };
-            match self.commit(change).await {
+            let wake_up = resumes::wake_up(&id, &before, &state);
+            match self.commit([change].into_iter().chain(wake_up).collect()).await {
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 changed => {
                     changed?;
@@ -440,8 +465,8 @@ impl Pools {
         Err(contended(name))
     }
 
-    async fn commit(&self, write: RecordWrite) -> Result<(), FunctionError> {
-        self.store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await?;
+    async fn commit(&self, writes: Vec<RecordWrite>) -> Result<(), FunctionError> {
+        self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
         Ok(())
     }
 }

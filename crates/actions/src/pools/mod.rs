@@ -10,6 +10,7 @@
 //! | `stored.rs` | pools that workers have announced, and the state of pools: paused, throttled, how fast |
 //! | `catalogue.rs` | [`Pools`]: finding, announcing, pausing |
 //! | `admission.rs` | how many calls may be handed out now: a pure function of the state |
+//! | `resumes.rs` | waking the fetches that wait for a closed pool, on every node |
 //! | `combine.rs` | admissions of one node and pool that share a commit |
 //! | `call.rs` | a call through a pool, ready to be started |
 //! | `rooms.rs` | the door for other rooms: starting, checking and cancelling calls under reserved ids |
@@ -21,6 +22,7 @@ mod catalogue;
 mod combine;
 mod pool;
 mod reserved;
+mod resumes;
 mod rooms;
 mod stored;
 
@@ -29,5 +31,6 @@ pub use call::PoolCall;
 pub use catalogue::{FoundPool, PoolOrigin, Pools};
 pub use pool::{AllowList, Pool, Transport};
 pub use reserved::{Room, reserved_key_prefix, reserved_prefix};
+pub use resumes::POOL_RESUMED_KIND;
 pub use rooms::{CallState, POOL_LABEL, RoomCall, RoomCalls};
 pub use stored::{POOL_KIND, POOL_STATE_KIND, Pause, PoolState};

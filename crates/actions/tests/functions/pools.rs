@@ -417,3 +417,37 @@ fn nothing_is_noted_of_a_pool_that_was_forgotten() {
         assert!(world.store.list_records(states).await.unwrap().is_empty());
     });
 }
+
+#[test]
+fn a_resume_wakes_all_that_wait_for_the_pool_on_every_node_at_once() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let (name, scope) = (pool("Cloud-01"), &world.scope);
+        let far = World::pools(world.store.clone()).unwrap().clock(world.clock.clone());
+        let hour = Duration::from_secs(60 * 60);
+        for close in ["pause", "throttle"] {
+            match close {
+                "pause" => drop(world.pools.pause(scope, &name, None).await.unwrap()),
+                _ => drop(world.pools.throttled(scope, &name, Some(hour)).await.unwrap()),
+            }
+            assert!(far.headroom(scope, &name).await.unwrap().is_closed);
+            let begun_ms = world.clock.now_ms();
+            let wait = |pools: &Pools| {
+                let (pools, scope, name) = (pools.clone(), scope.clone(), name.clone());
+                async move { pools.wait_for_resume(&scope, &name, hour).await.unwrap() }
+            };
+            // The last one resumes the pool when the others wait.
+            let (pools, scope) = (world.pools.clone(), scope.clone());
+            let resume = async { drop(pools.resume(&scope, &name).await.unwrap()) };
+            segno::join(segno::join(wait(&far), wait(&far)), segno::join(wait(&world.pools), resume)).await;
+            assert_eq!(world.clock.now_ms(), begun_ms, "{close}: no time has passed");
+            let room = far.headroom(&scope, &name).await.unwrap();
+            assert!(room.calls > 0 && !room.is_closed, "{close}: what was read before is forgotten");
+        }
+        // A resume of before does not wake a fetch that waits for the next one.
+        world.pools.pause(scope, &name, None).await.unwrap();
+        let begun_ms = world.clock.now_ms();
+        far.wait_for_resume(scope, &name, Duration::from_secs(5)).await.unwrap();
+        assert_eq!(world.clock.now_ms() - begun_ms, 5_000);
+    });
+}

@@ -49,6 +49,7 @@ const KINDS: &[&str] = &[
     "segno.hook-key",
     "segno.hook-payload",
     "segno.pool",
+    "segno.pool-resumed",
     "segno.pool-state",
     "segno.recurring",
     "segno.recurring-count",

@@ -7,7 +7,7 @@ use segno::clock::{self, duration_ms};
 use segno::work::{FetchWork, LockLife, TagFilter};
 use segno_actions::Listed;
 use segno_actions::functions::{CallName, FunctionError, Invocation, PoolName, pool_tag};
-use segno_actions::pools::{FoundPool, PoolCall, PoolOrigin, PoolState, Transport};
+use segno_actions::pools::{FoundPool, Headroom, PoolCall, PoolOrigin, PoolState, Transport};
 use segno_api::pool::{self as wire, Pool, PoolDetails};
 use segno_api::work::WorkItem;
 use segno_api::worker::Worker;
@@ -19,8 +19,8 @@ use crate::problem::Refusal;
 use crate::routes::paging::{self, MAX_PAGE_BYTES};
 use crate::work::{Asked, Untold, fetch};
 
-/// How often a fetch looks whether a paused pool was resumed.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often a fetch looks at a pool that it waits for. It is woken when the pool is resumed; this is the safety net.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
 
 /// Most workers of a pool that are shown; their bytes are bounded as those of a page are.
 const MAX_SHOWN_WORKERS: usize = 1_000;
@@ -146,8 +146,7 @@ impl Tenant {
             let room = pools.headroom(&owner, &asked.pool).await.map_err(|error| self.refused(error))?;
             let now_ms = self.app.clock.now_ms();
             if room.calls == 0 {
-                let rest = room.rest.map_or(LOOK_EVERY, |rest| rest.min(LOOK_EVERY));
-                if now_ms >= until_ms || self.sleep(rest, until_ms).await.is_none() {
+                if now_ms >= until_ms || self.wait_for_room(&asked.pool, &room, until_ms).await?.is_none() {
                     return Ok(Vec::new());
                 }
                 continue;
@@ -173,6 +172,24 @@ impl Tenant {
                 return Ok(Vec::new());
             }
         }
+    }
+
+    /// Waits until a pool may have room, but not beyond a time; `None` when the server stops.
+    async fn wait_for_room(
+        &self,
+        pool: &PoolName,
+        room: &Headroom,
+        until_ms: u64,
+    ) -> Result<Option<()>, Refusal> {
+        let rest = room.rest.map_or(LOOK_EVERY, |rest| rest.min(LOOK_EVERY));
+        if !room.is_closed {
+            return Ok(self.sleep(rest, until_ms).await);
+        }
+        let left = Duration::from_millis(until_ms.saturating_sub(self.app.clock.now_ms()));
+        let owner = self.owner();
+        let resumed = self.resources().pools.wait_for_resume(&owner, pool, rest.min(left));
+        let waited = until_stopped(&self.app.stopping, resumed).await;
+        waited.transpose().map_err(|error| self.refused(error))
     }
 
     /// Those of the fetched calls that may be handed out now. The others are released, which counts as nothing.

@@ -88,8 +88,11 @@ pub struct PausePool {
 pub struct PoolDetails {
     /// The pool.
     pub pool: Pool,
-    /// Its workers that were heard of in the last two minutes, by name; at most a thousand and 4 MiB. `GET /v1/workers` lists all.
+    /// A page of its workers that were heard of in the last two minutes, by name. `worker_count` is how many there are.
     pub workers: Vec<Worker>,
+    /// Give this as `cursor` for the next page of workers; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }
 
 /// A page of pools, by name.

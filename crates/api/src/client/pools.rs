@@ -16,12 +16,12 @@ impl Client {
         self.get_with(&["v1", "pools"], &page.into()).await
     }
 
-    /// One pool with its workers.
+    /// One pool with a page of its workers.
     ///
     /// # Errors
     /// `unknown-pool` when there is none.
-    pub async fn pool(&self, name: &str) -> Result<PoolDetails, ClientError> {
-        self.get(&["v1", "pools", name]).await
+    pub async fn pool(&self, name: &str, page: impl Into<PageRequest>) -> Result<PoolDetails, ClientError> {
+        self.get_with(&["v1", "pools", name], &page.into()).await
     }
 
     /// Pauses a pool.

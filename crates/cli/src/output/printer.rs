@@ -68,11 +68,16 @@ impl Output {
                 self.warn(&format!("{} cannot be read: {}", row.id, row.reason));
             }
         }
-        if let Some(cursor) = &page.next_cursor {
+        self.more(page.next_cursor.as_deref());
+        Ok(())
+    }
+
+    /// Tells on stderr how to get the next page of a list, if there is one.
+    pub fn more(&self, next_cursor: Option<&str>) {
+        if let Some(cursor) = next_cursor {
             let more = self.command.with_cursor(cursor);
             self.note(&format!("more: {more}"), || json!({ "more": more, "next_cursor": cursor }));
         }
-        Ok(())
     }
 
     /// Prints an item of a stream, which is JSON already: one line, or one document.

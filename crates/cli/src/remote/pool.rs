@@ -1,7 +1,9 @@
 //! `segno pool …`: pools of workers.
 
+use std::sync::{Mutex, PoisonError};
+
 use segno_api::Client;
-use segno_api::pool::{PausePool, Pool, PoolOrigin, PoolTransport};
+use segno_api::pool::{PausePool, Pool, PoolDetails, PoolOrigin, PoolTransport};
 
 use super::arguments::{Pools, PoolsVerb};
 use crate::exit::Failure;
@@ -12,7 +14,7 @@ pub async fn run(arguments: Pools, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
     match arguments.verb {
         PoolsVerb::List { paging } => list(&client, &paging, output).await,
-        PoolsVerb::Show { name } => show(&client, &name, output).await,
+        PoolsVerb::Show { name, paging } => show(&client, &name, &paging, output).await,
         PoolsVerb::Pause { name, reason } => {
             let pool = client.pause_pool(&name, &PausePool { reason }).await?;
             output.print(&pool, Table::default().line(&pool.name, state(&pool, output)))
@@ -49,8 +51,17 @@ async fn list(client: &Client, paging: &Paging, output: &Output) -> Result<(), F
     output.list(&page, &rows)
 }
 
-async fn show(client: &Client, name: &str, output: &Output) -> Result<(), Failure> {
-    let details = client.pool(name).await?;
+async fn show(client: &Client, name: &str, paging: &Paging, output: &Output) -> Result<(), Failure> {
+    let shown = Mutex::new(None);
+    let workers = paging.gather(|request| async {
+        let page = client.pool(name, request).await?;
+        *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(page.pool);
+        Ok(Page::of(page.workers, Vec::new(), page.next_cursor))
+    });
+    let workers = workers.await?;
+    let shown = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let pool = shown.expect("a list is gathered by one request at least");
+    let details = PoolDetails { pool, workers: workers.items, next_cursor: workers.next_cursor };
     let pool = &details.pool;
     let mut table = Table::default()
         .line("pool", &pool.name)
@@ -78,7 +89,9 @@ async fn show(client: &Client, name: &str, output: &Output) -> Result<(), Failur
         text.push('\n');
         text.push_str(&rows.to_text(output.colours));
     }
-    output.text(&details, &text)
+    output.text(&details, &text)?;
+    output.more(details.next_cursor.as_deref());
+    Ok(())
 }
 
 /// What it does, in a few words.

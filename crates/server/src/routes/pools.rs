@@ -5,8 +5,10 @@ use axum::http::StatusCode;
 use segno_actions::Listed;
 use segno_actions::functions::{FunctionError, PoolName};
 use segno_api::pool::{PausePool, Pool, PoolDetails, PoolList};
+use segno_api::worker::Worker;
 
 use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
+use super::workers::{is_place, place};
 use crate::app::Tenant;
 use crate::extract::{OptionalBody, Path, Query};
 use crate::problem::Refusal;
@@ -33,13 +35,27 @@ pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<PoolL
     Ok(Json(PoolList { pools, unreadable, next_cursor }))
 }
 
-/// One pool with its workers.
+/// One pool with a page of its workers, by name. What other nodes know of workers may be 10 seconds old.
 #[utoipa::path(get, path = "/v1/pools/{name}", tag = "pools", params(
-    ("name" = String, Path, description = "Name of the pool"), ScopeParameters,
+    ("name" = String, Path, description = "Name of the pool"), ScopeParameters, Page,
 ), responses((status = 200, body = PoolDetails)))]
-pub async fn get(tenant: Tenant, Path(name): Path<String>) -> Result<Json<PoolDetails>, Refusal> {
+pub async fn get(
+    tenant: Tenant,
+    Path(name): Path<String>,
+    Query(page): Query<Page>,
+) -> Result<Json<PoolDetails>, Refusal> {
     let name = read(&tenant, name)?;
-    Ok(Json(tenant.pool(&name).await?))
+    cursor(page.cursor.as_deref(), |text| is_place(text).then_some(text))?;
+    let (pool, workers) = tenant.pool(&name).await?;
+    let workers = &workers;
+    let read = |after: Option<String>, rows| async move {
+        let is_after = |worker: &&Worker| after.as_deref().is_none_or(|after| place(worker).as_str() > after);
+        Ok(Chunk::of(workers.iter().filter(is_after).take(rows).cloned().collect(), rows))
+    };
+    let show = |worker: Worker| Ok(Row::new(place(&worker), Listed::Readable(worker)));
+    let Found { rows: workers, next_cursor, .. } =
+        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
+    Ok(Json(PoolDetails { pool, workers, next_cursor }))
 }
 
 /// Pauses a pool: its calls wait and are not handed out. Calls under way go on. Pausing again

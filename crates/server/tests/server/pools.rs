@@ -5,11 +5,11 @@ use std::time::Duration;
 use segno::clock::{Clock as _, SystemClock};
 use segno_api::Client;
 use segno_api::call::{CallPoolState, CallState};
-use segno_api::client::Expected;
+use segno_api::client::{Expected, PageRequest};
 use segno_api::instance::{Restart, Status};
 use segno_api::invocation::Invoke;
 use segno_api::key::Role;
-use segno_api::pool::{PausePool, PoolOrigin, PoolTransport};
+use segno_api::pool::{PausePool, PoolDetails, PoolOrigin, PoolTransport};
 use segno_api::work::{CompleteWork, FailWork, FetchWork, WorkItem};
 use segno_server::settings::{Authentication, Settings};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ async fn a_worker_of_a_pool_gets_every_function_that_the_settings_allow() {
     complete(&client, &items[0]).await;
     let ended = client.instance(&first, PATIENCE).await.unwrap();
     assert_eq!(ended.result.unwrap().text(), r#"{"complete":true}"#);
-    let shown = client.pool("Cloud-01").await.unwrap();
+    let shown = client.pool("Cloud-01", None).await.unwrap();
     assert_eq!((shown.pool.origin, shown.pool.transport), (PoolOrigin::Settings, PoolTransport::Queue));
     assert_eq!((shown.pool.worker_count, shown.workers[0].worker.as_str()), (1, "w-1"));
     assert_eq!(shown.workers[0].pools, ["Cloud-01"]);
@@ -106,9 +106,9 @@ async fn workers_announce_a_pool_of_their_tenant() {
     assert_eq!(admin.instance(&id, PATIENCE).await.unwrap().status, Status::Completed);
     let lab = stand.client_with(Role::Admin, "lab", "us").await.scope("lab", "us");
     assert!(lab.pools(None).await.unwrap().pools.is_empty());
-    assert_eq!(lab.pool("Edge").await.unwrap_err().code(), Some("unknown-pool"));
+    assert_eq!(lab.pool("Edge", None).await.unwrap_err().code(), Some("unknown-pool"));
     admin.delete_pool("Edge").await.unwrap();
-    assert_eq!(admin.pool("Edge").await.unwrap_err().code(), Some("unknown-pool"));
+    assert_eq!(admin.pool("Edge", None).await.unwrap_err().code(), Some("unknown-pool"));
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn a_paused_pool_hands_nothing_out_until_it_is_resumed() {
         let client = client.clone();
         async move { fetch(&client, "Cloud-01", 60_000).await }
     });
-    assert!(client.pool("Cloud-01").await.unwrap().pool.paused.is_some());
+    assert!(client.pool("Cloud-01", None).await.unwrap().pool.paused.is_some());
     let resumed = client.resume_pool("Cloud-01").await.unwrap();
     assert!(resumed.paused.is_none());
     let items = waiting.await.unwrap();
@@ -198,7 +198,7 @@ async fn a_throttled_worker_has_not_failed_and_its_pool_rests() {
     let id = begin(&client, "Cloud-01", "New-EntraUser").await;
     let item = fetch(&client, "Cloud-01", 60_000).await.remove(0);
     client.fail_work(&throttled(&item, Some(3_600_000))).await.unwrap();
-    let rests = client.pool("Cloud-01").await.unwrap().pool;
+    let rests = client.pool("Cloud-01", None).await.unwrap().pool;
     assert!(rests.throttled_until.is_some() && rests.in_flight == 0, "{rests:?}");
     assert!(fetch(&client, "Cloud-01", 0).await.is_empty());
     assert_eq!(client.instance(&id, Duration::ZERO).await.unwrap().status, Status::Running);
@@ -250,7 +250,7 @@ async fn a_call_says_what_its_pool_waits_for() {
         (Some("longer upgrade"), "the pool `Edge` to be resumed: it is paused (longer upgrade)"),
         (None, "the pool `Edge` to be resumed: it is paused"),
     ] {
-        let before = client.pool("Edge").await.unwrap().pool.paused;
+        let before = client.pool("Edge", None).await.unwrap().pool.paused;
         let pause = PausePool { reason: reason.map(str::to_owned) };
         let paused = client.pause_pool("Edge", &pause).await.unwrap().paused.unwrap();
         assert_eq!(paused.reason.as_deref(), reason, "a second pause says why it is one now");
@@ -279,13 +279,13 @@ async fn an_unknown_pool_is_refused_with_the_way_to_make_one() {
     let worker = FetchWork::of_pool("w", "Edge", Vec::<String>::new());
     for refused in [
         client.fetch_work(&worker).await.unwrap_err(),
-        client.pool("Edge").await.unwrap_err(),
+        client.pool("Edge", None).await.unwrap_err(),
         client.invoke(&call("Edge", "Get-Disk", json!(1)), Duration::ZERO).await.unwrap_err(),
     ] {
         let text = refused.to_string();
         assert!(text.contains("[pools.Edge]") && text.contains("\"functions\""), "{text}");
     }
-    let named = client.pool("a b").await.unwrap_err();
+    let named = client.pool("a b", None).await.unwrap_err();
     assert_eq!((named.status(), named.code()), (Some(400), Some("invalid-name")));
     assert!(named.to_string().contains("cannot be a pool name"), "{named}");
 }
@@ -305,7 +305,7 @@ async fn a_pool_with_a_rate_hands_out_no_more() {
     }
     let took = Duration::from_nanos(SystemClock.monotonic_ns() - began_ns);
     assert!(took >= Duration::from_millis(900), "two at once, and two more in the second after");
-    assert_eq!(client.pool("slow").await.unwrap().pool.calls_per_second, Some(2.0));
+    assert_eq!(client.pool("slow", None).await.unwrap().pool.calls_per_second, Some(2.0));
 }
 
 #[tokio::test]
@@ -391,4 +391,31 @@ async fn a_call_has_the_label_of_its_pool_and_a_key_stands_for_one_pool() {
     let refused = client.invoke(&keyed("b"), Duration::ZERO).await.unwrap_err();
     assert_eq!(refused.status(), Some(409), "{refused}");
     assert_eq!(client.instance(&made.id, Duration::ZERO).await.unwrap().labels["pool"], "a");
+}
+
+#[tokio::test]
+async fn workers_of_a_pool_are_listed_page_by_page_and_each_with_all_its_pools() {
+    let pools = json!({ "Cloud-01": { "functions": ["*"] }, "Edge": { "functions": ["*"] } });
+    let stand = Stand::with(with_pools(&pools)).await;
+    let client = stand.client();
+    let none: [&str; 0] = [];
+    for worker in ["a", "b", "c"] {
+        for pool in ["Cloud-01", "Edge"] {
+            let fetch = FetchWork { wait_ms: 0, ..FetchWork::of_pool(worker, pool, none) };
+            client.fetch_work(&fetch).await.unwrap();
+        }
+    }
+    let page = |cursor: Option<String>| PageRequest { limit: Some(2), cursor };
+    let first = client.pool("Cloud-01", page(None)).await.unwrap();
+    let names = |details: &PoolDetails| -> Vec<String> {
+        details.workers.iter().map(|worker| worker.worker.clone()).collect()
+    };
+    assert_eq!((first.pool.worker_count, names(&first)), (3, vec!["a".to_owned(), "b".to_owned()]));
+    let rest = client.pool("Cloud-01", page(first.next_cursor)).await.unwrap();
+    assert_eq!((names(&rest), rest.next_cursor), (vec!["c".to_owned()], None));
+    let broken = client.pool("Cloud-01", page(Some("nowhere".to_owned()))).await.unwrap_err();
+    assert_eq!((broken.status(), broken.code()), (Some(400), Some("invalid-request")));
+    let listed = client.workers(None).await.unwrap().workers;
+    assert_eq!(listed.len(), 3);
+    assert!(listed.iter().all(|worker| worker.pools == ["Cloud-01", "Edge"]), "{listed:?}");
 }

@@ -31,6 +31,9 @@ pub enum PoolsVerb {
     Show {
         /// Name of the pool.
         name: String,
+        /// How many of its workers.
+        #[command(flatten)]
+        paging: Paging,
     },
     /// Pause a pool: its calls wait until it is resumed.
     #[command(after_help = "Example:\n  segno pool pause cloud-01 --reason maintenance")]

@@ -8,7 +8,7 @@ use segno::work::{FetchWork, LockLife, TagFilter};
 use segno_actions::Listed;
 use segno_actions::functions::{CallName, FunctionError, Invocation, PoolName, pool_tag};
 use segno_actions::pools::{FoundPool, Headroom, PoolCall, PoolOrigin, PoolState, Transport};
-use segno_api::pool::{self as wire, Pool, PoolDetails};
+use segno_api::pool::{self as wire, Pool};
 use segno_api::work::WorkItem;
 use segno_api::worker::Worker;
 
@@ -16,14 +16,10 @@ use super::Tenant;
 use crate::access::timestamp;
 use crate::listen::until_stopped;
 use crate::problem::Refusal;
-use crate::routes::paging::{self, MAX_PAGE_BYTES};
 use crate::work::{Asked, Untold, fetch};
 
 /// How often a fetch looks at a pool that it waits for. It is woken when the pool is resumed; this is the safety net.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
-
-/// Most workers of a pool that are shown; their bytes are bounded as those of a page are.
-const MAX_SHOWN_WORKERS: usize = 1_000;
 
 /// What a worker of a pool asks for.
 pub struct PoolFetch {
@@ -67,28 +63,20 @@ impl Tenant {
         Ok(pools)
     }
 
-    /// One pool with its workers.
+    /// One pool, with its workers by name.
     ///
     /// # Errors
     /// `unknown-pool` when there is none.
-    pub async fn pool(&self, name: &PoolName) -> Result<PoolDetails, Refusal> {
+    pub async fn pool(&self, name: &PoolName) -> Result<(Pool, Vec<Worker>), Refusal> {
         let state = self.pool_state(name).await?;
         self.details(name, &state).await
     }
 
-    async fn details(&self, name: &PoolName, state: &PoolState) -> Result<PoolDetails, Refusal> {
+    async fn details(&self, name: &PoolName, state: &PoolState) -> Result<(Pool, Vec<Worker>), Refusal> {
         let found = self.resources().pools.find(&self.owner(), name).await;
         let found = found.map_err(|error| self.refused(error))?;
-        let mut workers = self.workers_by_pool().await?.remove(name.as_str()).unwrap_or_default();
-        let pool = shown(&found, state, &workers, self.app.clock.now_ms());
-        let mut bytes = 0;
-        let shown_workers = workers.iter().take(MAX_SHOWN_WORKERS).take_while(|worker| {
-            bytes += paging::json_bytes(worker).unwrap_or(MAX_PAGE_BYTES);
-            bytes <= MAX_PAGE_BYTES
-        });
-        let shown_workers = shown_workers.count();
-        workers.truncate(shown_workers);
-        Ok(PoolDetails { pool, workers })
+        let workers = self.workers_by_pool().await?.remove(name.as_str()).unwrap_or_default();
+        Ok((shown(&found, state, &workers, self.app.clock.now_ms()), workers))
     }
 
     /// Pauses a pool.
@@ -98,7 +86,7 @@ impl Tenant {
     pub async fn pause_pool(&self, name: &PoolName, reason: Option<String>) -> Result<Pool, Refusal> {
         let paused = self.resources().pools.pause(&self.owner(), name, reason).await;
         let state = paused.map_err(|error| self.refused(error))?;
-        Ok(self.details(name, &state).await?.pool)
+        Ok(self.details(name, &state).await?.0)
     }
 
     /// Resumes a pool.
@@ -108,7 +96,7 @@ impl Tenant {
     pub async fn resume_pool(&self, name: &PoolName) -> Result<Pool, Refusal> {
         let resumed = self.resources().pools.resume(&self.owner(), name).await;
         let state = resumed.map_err(|error| self.refused(error))?;
-        Ok(self.details(name, &state).await?.pool)
+        Ok(self.details(name, &state).await?.0)
     }
 
     /// Forgets an announced pool.

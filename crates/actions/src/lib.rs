@@ -3,6 +3,7 @@
 pub mod action;
 mod assembly;
 mod ended;
+pub mod free_text;
 pub mod functions;
 pub mod hooks;
 mod listed;

@@ -21,6 +21,7 @@ use super::remote::RemoteSettings;
 use super::rust::RustSettings;
 use super::schema::InputSchema;
 use super::secret::{SecretReference, SettingValue};
+use crate::free_text;
 
 /// A function: an executor with its settings, and defaults of calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -214,8 +215,8 @@ impl Function {
     /// # Errors
     /// As [`Function::check`].
     pub(super) fn check_settings(&self) -> Result<(), FunctionError> {
-        if self.description.as_ref().is_some_and(|text| text.len() > MAX_DESCRIPTION_BYTES) {
-            let problem = format!("it is longer than {MAX_DESCRIPTION_BYTES} bytes; shorten it");
+        let description = self.description.as_deref().unwrap_or_default();
+        if let Some(problem) = free_text::problem(description, MAX_DESCRIPTION_BYTES) {
             return Err(FunctionError::invalid("description", problem));
         }
         let limits = CallLimits {

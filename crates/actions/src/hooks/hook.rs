@@ -12,6 +12,7 @@ use super::limits::{
     MAX_INLINE_PAYLOAD_BYTES, MAX_INLINE_TEMPLATE_BYTES, MAX_KEPT_HEADERS, MAX_RETENTION,
 };
 use super::verification::Verification;
+use crate::free_text;
 use crate::functions::limits::MAX_DESCRIPTION_BYTES;
 use crate::functions::{FunctionName, HumanDuration};
 use crate::target::{OrchestrationName, Target};
@@ -155,8 +156,8 @@ impl Hook {
             let problem = "is named beside a function; name one of them";
             return Err(HookError::invalid("orchestration", problem));
         }
-        if self.description.as_ref().is_some_and(|text| text.len() > MAX_DESCRIPTION_BYTES) {
-            let problem = format!("it has more than {MAX_DESCRIPTION_BYTES} bytes");
+        let description = self.description.as_deref().unwrap_or_default();
+        if let Some(problem) = free_text::problem(description, MAX_DESCRIPTION_BYTES) {
             return Err(HookError::invalid("description", problem));
         }
         self.check_dedup()?;

@@ -14,6 +14,7 @@ use super::combine::{Combiner, Standing, Waiting};
 use super::pool::{AllowList, Pool, Transport};
 use super::resumes::{self, Resumes};
 use super::stored::{Announced, POOL_KIND, POOL_STATE_KIND, Pause, PoolState, decode, record_id, write};
+use crate::free_text;
 use crate::functions::limits::{MAX_ANNOUNCED_POOLS, MAX_PAUSE_REASON_BYTES, MAX_POOL_FUNCTIONS};
 use crate::functions::{CallName, FunctionError, PoolName, Scope};
 use crate::listed::Listed;
@@ -295,7 +296,7 @@ impl Pools {
     /// and nothing else.
     ///
     /// # Errors
-    /// `unknown-pool`, `invalid-pool` when the reason is too long.
+    /// `unknown-pool`, `invalid-pool` when the reason is too long or has control characters.
     pub async fn pause(
         &self,
         scope: &Scope,
@@ -303,8 +304,8 @@ impl Pools {
         reason: Option<String>,
     ) -> Result<PoolState, FunctionError> {
         self.find(scope, name).await?;
-        if reason.as_ref().is_some_and(|reason| reason.len() > MAX_PAUSE_REASON_BYTES) {
-            let problem = format!("is longer than {MAX_PAUSE_REASON_BYTES} bytes; shorten it");
+        let text = reason.as_deref().unwrap_or_default();
+        if let Some(problem) = free_text::problem(text, MAX_PAUSE_REASON_BYTES) {
             return Err(FunctionError::invalid_pool("reason", problem));
         }
         let at = timestamp(self.clock.now_ms());

@@ -160,6 +160,7 @@ impl RecurringActions {
         let mut action = self.drafted(scope, new, now);
         check_end(&action, now)?;
         let schedule = self.schedule_of(&action)?;
+        action.check_free_texts(None)?;
         self.check(&action, &schedule, now).await?;
         action.arm(&schedule, now);
         if !action.enabled {
@@ -212,6 +213,7 @@ impl RecurringActions {
         let now = self.now();
         let action = self.drafted(scope, new, now);
         let schedule = self.schedule_of(&action)?;
+        action.check_free_texts(None)?;
         self.check(&action, &schedule, now).await?;
         Ok(schedule)
     }

@@ -30,6 +30,7 @@ impl RecurringActions {
             let stored = self.read(scope, id).await?;
             let (mut action, now) = (stored.action.clone(), self.now());
             let schedule = self.redefine(&mut action, &change, now)?;
+            action.check_free_texts(Some(&stored.action))?;
             self.check(&action, &schedule, now).await?;
             let skipped = match (stored.action.enabled, action.enabled) {
                 // What was passed over was passed over by the schedule of then.

@@ -9,6 +9,7 @@ use segno::{RESERVED_LABEL_PREFIX, is_reserved_label};
 use super::model::RecurringAction;
 use super::named;
 use crate::action::ActionError;
+use crate::free_text;
 use crate::functions::HumanDuration;
 use crate::options::ActionOptions;
 use crate::schedule::{Schedule, ScheduleError};
@@ -101,13 +102,21 @@ impl RecurringAction {
             }
             bounded("name", name, MAX_TEXT_BYTES)?;
         }
-        for (field, text) in [("description", &self.description), ("pause_note", &self.pause_note)] {
-            if text.as_ref().is_some_and(|text| text.len() > MAX_DESCRIPTION_BYTES) {
-                let problem = format!("must have at most {MAX_DESCRIPTION_BYTES} bytes");
+        check_pairs("labels", &self.labels)
+    }
+
+    /// Checks the free texts that a change has set. Those that were stored before the rule stay as they are.
+    pub(super) fn check_free_texts(&self, before: Option<&RecurringAction>) -> Result<(), ActionError> {
+        for (field, text, stored) in [
+            ("description", &self.description, before.map(|before| &before.description)),
+            ("pause_note", &self.pause_note, before.map(|before| &before.pause_note)),
+        ] {
+            let changed = text.as_deref().filter(|_| stored != Some(text));
+            if let Some(problem) = changed.and_then(|text| free_text::problem(text, MAX_DESCRIPTION_BYTES)) {
                 return Err(ActionError::invalid(field, problem));
             }
         }
-        check_pairs("labels", &self.labels)
+        Ok(())
     }
 
     /// Refuses what is Segno's own. One that was stored with it before can still be paused.

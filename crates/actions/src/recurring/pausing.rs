@@ -53,7 +53,7 @@ impl RecurringActions {
                 action.updated_at = now;
             }
             // Whatever else is wrong with it by now: it can be paused.
-            action.check_texts()?;
+            action.check_free_texts(Some(&before))?;
             Ok(None)
         });
         let action = changed.await?;

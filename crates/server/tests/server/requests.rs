@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Method, StatusCode};
 use segno_api::Problem;
 use segno_server::settings::Authentication;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -240,4 +240,56 @@ async fn deleting_what_is_not_there_is_not_found_everywhere() {
         found += 1;
     }
     assert!(found >= 9, "{found} routes");
+}
+
+#[tokio::test]
+async fn control_characters_in_texts_for_people_are_refused_at_every_door() {
+    let mut settings = settings(Authentication::None);
+    settings.pools = serde_json::from_value(json!({ "Cloud": { "functions": ["*"] } })).unwrap();
+    let stand = Stand::with(settings).await;
+    let text = "until \u{1b}[31mnoon";
+    let every = |more: Value| {
+        let mut fields = json!({ "every": "1h", "function": "greet", "input": "Ada" });
+        fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        fields
+    };
+    let fields = serde_json::from_value(every(json!({ "description": "two\n\tlines" }))).unwrap();
+    let id = stand.client().create_recurring(&fields).await.unwrap().recurring_id;
+    for (method, path, body, field) in [
+        (Method::PUT, "/v1/functions/f", json!({ "executor": "remote", "description": text }), "description"),
+        (
+            Method::PUT,
+            "/v1/hooks/h",
+            json!({ "store_only": true, "verification": "none", "description": text }),
+            "description",
+        ),
+        (Method::POST, "/v1/recurring", every(json!({ "description": text })), "description"),
+        (Method::POST, "/v1/recurring/preview", every(json!({ "description": text })), "description"),
+        (Method::PATCH, &format!("/v1/recurring/{id}"), json!({ "description": text }), "description"),
+        (Method::POST, &format!("/v1/recurring/{id}/pause"), json!({ "note": text }), "pause_note"),
+        (Method::POST, "/v1/pools/Cloud/pause", json!({ "reason": text }), "reason"),
+        (Method::POST, "/v1/instances/a/cancel", json!({ "reason": text }), "reason"),
+        (Method::POST, "/v1/instances/a/pause", json!({ "reason": text }), "reason"),
+        (
+            Method::POST,
+            "/v1/instances/bulk",
+            json!({ "action": "cancel", "filter": { "prefix": "" }, "reason": text }),
+            "reason",
+        ),
+        (
+            Method::POST,
+            "/v1/batches/1/requests",
+            json!({ "action": "pause_batch", "reason": text }),
+            "reason",
+        ),
+    ] {
+        let (status, problem) = send(&stand, method, path, Some("application/json"), &body.to_string()).await;
+        assert_eq!(status, 400, "{path}: {}", problem.detail);
+        assert!(problem.detail.contains(field), "{path}: {}", problem.detail);
+        assert!(
+            problem.detail.contains(r"control character '\u{1b}' (character 7)"),
+            "{path}: {}",
+            problem.detail
+        );
+    }
 }

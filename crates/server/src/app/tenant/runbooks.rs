@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use segno::clock;
-use segno_actions::Listed;
+use segno_actions::{Listed, free_text};
 use segno_api::batch::{self as wire, BatchAction, BatchRequest, CreateBatch, PutMembers};
 use segno_api::runbook::{PublishRunbook, Runbook, RunbookVersion};
 use segno_runbook::definition::Definition;
@@ -317,9 +317,8 @@ impl Tenant {
         let batch = BatchId(batch);
         if let BatchAction::PauseBatch { reason: Some(reason) }
         | BatchAction::CancelBatch { reason: Some(reason) } = &action
-            && reason.len() > MAX_REASON_BYTES
+            && let Some(problem) = free_text::problem(reason, MAX_REASON_BYTES)
         {
-            let problem = format!("has {} bytes, the limit is {MAX_REASON_BYTES}", reason.len());
             return Err(Refusal::field("reason", problem));
         }
         let action: Action = rows::action(action);

@@ -7,6 +7,7 @@ use segno::client::BulkPreview;
 use segno::limits::MAX_BULK_INSTANCES;
 use segno_api::instance::{Bulk, BulkAction, BulkFilter, BulkResult};
 
+use super::steer::reason_or;
 use super::{list, view};
 use crate::app::{BulkChange, InstanceFilter, Tenant};
 use crate::extract::Body;
@@ -39,7 +40,7 @@ pub async fn bulk(tenant: Tenant, Body(request): Body<Bulk>) -> Result<Json<Bulk
     let cursor = request.cursor.as_deref().map(list::decode_cursor).transpose()?;
     let filter = InstanceFilter { cursor, limit, ..filter(request.filter)? };
     operation::extend(MAX_BULK_TIME);
-    let reason = request.reason.unwrap_or_else(|| NO_REASON.to_owned());
+    let reason = reason_or(request.reason, NO_REASON)?;
     let change = match request.action {
         BulkAction::Delete if request.dry_run && request.force => BulkChange::Count(BulkPreview::ForceDelete),
         BulkAction::Delete if request.dry_run => BulkChange::Count(BulkPreview::Delete),

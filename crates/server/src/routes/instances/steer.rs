@@ -2,6 +2,7 @@
 
 use axum::Json;
 use axum::http::StatusCode;
+use segno_actions::free_text;
 use segno_api::instance::{Accepted, Deleted, Reason, Send};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -15,6 +16,16 @@ use crate::scope::ScopeParameters;
 
 /// What is written into the history when a caller gives no reason.
 const NO_REASON: &str = "asked for through the API";
+
+/// The reason of a request, or what is written when it gives none.
+///
+/// # Errors
+/// When it has control characters. How long it is, is checked with the message that it becomes part of.
+pub(super) fn reason_or(given: Option<String>, none: &str) -> Result<String, Refusal> {
+    let reason = given.unwrap_or_else(|| none.to_owned());
+    free_text::problem(&reason, usize::MAX)
+        .map_or(Ok(reason), |problem| Err(Refusal::field("reason", problem)))
+}
 
 type Taken = Result<(StatusCode, Json<Accepted>), Refusal>;
 
@@ -72,7 +83,7 @@ pub async fn cancel(
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<Reason>,
 ) -> Taken {
-    tenant.cancel(&id, request.reason.unwrap_or_else(|| NO_REASON.to_owned())).await?;
+    tenant.cancel(&id, reason_or(request.reason, NO_REASON)?).await?;
     accepted(id)
 }
 
@@ -87,7 +98,7 @@ pub async fn pause(
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<Reason>,
 ) -> Taken {
-    tenant.pause(&id, request.reason.unwrap_or_else(|| NO_REASON.to_owned())).await?;
+    tenant.pause(&id, reason_or(request.reason, NO_REASON)?).await?;
     accepted(id)
 }
 

@@ -137,7 +137,7 @@ mod tests {
     fn what_an_execution_may_hold_in_memory_is_counted() {
         let ten = Payload::from_json("\"12345678\"").unwrap();
         let mut execution = begin(std::slice::from_ref(&ten));
-        let input = Payload::null().as_str().len();
+        let input = execution.started().input.as_str().len();
         assert_eq!(execution.payload_bytes(), input + 10, "the input and what was carried over");
         send(&mut execution, Channel::Mailbox, &ten);
         assert_eq!(execution.payload_bytes(), input + 20);

@@ -1,15 +1,16 @@
 //! Which pools there are: those of the settings, which every namespace and tenant has, and those that workers of a
 //! namespace and tenant have announced.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use segno::clock::{Clock, SystemClock, duration_ms};
+use segno::clock::{Clock, SystemClock};
 use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
 
 use super::admission::{Admission, Headroom};
+use super::cache::Cache;
 use super::combine::{Combiner, Standing, Waiting};
 use super::pool::{AllowList, Pool, Transport};
 use super::resumes::{self, Resumes};
@@ -19,12 +20,6 @@ use crate::functions::limits::{MAX_ANNOUNCED_POOLS, MAX_PAUSE_REASON_BYTES, MAX_
 use crate::functions::{CallName, FunctionError, PoolName, Scope};
 use crate::listed::Listed;
 use crate::moment::timestamp;
-
-/// For so long a pool is taken to be as it was read: dispatching thousands of calls reads it once.
-const CACHED_FOR: Duration = Duration::from_secs(1);
-
-/// Most pools that are kept in memory.
-const MAX_CACHED: usize = 1_024;
 
 /// How often a change is tried again when others change the same pool. Each try that fails is a change that went ahead.
 const MAX_TRIES: usize = 100;
@@ -469,40 +464,6 @@ impl Pools {
     async fn commit(&self, writes: Vec<RecordWrite>) -> Result<(), FunctionError> {
         self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
         Ok(())
-    }
-}
-
-/// What was read a moment ago, by record id. Shared by clones.
-struct Cache<T>(Arc<Mutex<HashMap<String, (u64, T)>>>);
-
-impl<T> Default for Cache<T> {
-    fn default() -> Self {
-        Cache(Arc::default())
-    }
-}
-
-impl<T> Clone for Cache<T> {
-    fn clone(&self) -> Self {
-        Cache(Arc::clone(&self.0))
-    }
-}
-
-impl<T: Clone> Cache<T> {
-    fn get(&self, id: &str, now_ms: u64) -> Option<T> {
-        let cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        cached.get(id).filter(|(until_ms, _)| *until_ms > now_ms).map(|(_, value)| value.clone())
-    }
-
-    fn put(&self, id: String, value: T, now_ms: u64) {
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if cached.len() >= MAX_CACHED {
-            cached.clear();
-        }
-        cached.insert(id, (now_ms.saturating_add(duration_ms(CACHED_FOR)), value));
-    }
-
-    fn remove(&self, id: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
     }
 }
 

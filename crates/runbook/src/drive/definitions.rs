@@ -56,7 +56,7 @@ impl Definitions {
         let record = self.store.get_record(RUNBOOKS, &id).await?;
         let record = record.ok_or_else(|| unusable("there is no such version".to_owned()))?;
         let row = RunbookRow::read(&record).map_err(|error| unusable(error.to_string()))?;
-        let parsed = crate::yaml::parse(row.yaml_content.as_bytes(), &self.zones)
+        let parsed = crate::yaml::parse_published(row.yaml_content.as_bytes(), &self.zones)
             .map_err(|error| unusable(error.to_string()))?;
         let definition = Arc::new(parsed.definition);
         let mut cached = self.lock();

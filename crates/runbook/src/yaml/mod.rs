@@ -33,7 +33,7 @@ use segno_actions::schedule::Zones;
 
 use crate::definition::Definition;
 use crate::problem::Problems;
-use reader::{Field, Reader};
+use reader::{Field, Origin, Reader};
 
 /// A runbook that can be used.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,18 @@ pub struct Parsed {
 /// # Errors
 /// `invalid-runbook` with all problems.
 pub fn parse(bytes: &[u8], zones: &Zones) -> Result<Parsed, InvalidRunbook> {
-    let mut reader = Reader::new(zones);
+    read(bytes, Reader::new(zones, Origin::New))
+}
+
+/// Reads a runbook that was published, perhaps before control characters in its texts were refused.
+///
+/// # Errors
+/// `invalid-runbook` with all problems.
+pub(crate) fn parse_published(bytes: &[u8], zones: &Zones) -> Result<Parsed, InvalidRunbook> {
+    read(bytes, Reader::new(zones, Origin::Published))
+}
+
+fn read(bytes: &[u8], mut reader: Reader<'_>) -> Result<Parsed, InvalidRunbook> {
     let definition = match tree::read(bytes) {
         Ok(document) => {
             document.duplicate.into_iter().for_each(|problem| reader.push(problem));
@@ -73,6 +84,34 @@ pub fn parse(bytes: &[u8], zones: &Zones) -> Result<Parsed, InvalidRunbook> {
         _ => {
             debug_assert!(problems.has_errors(), "a part without a problem was left out");
             Err(InvalidRunbook { problems, data_source: data_source.map(Box::new) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+name: move
+description: "several\n\tlines DESCRIPTION"
+data_source: {type: manual, primary_key: Id}
+phases:
+  - name: prepare
+    offset: T-1d
+    approval: {message: "ready? MESSAGE"}
+    steps: [{name: first, worker_id: cloud, function: Set-User, params: {}}]
+"#;
+
+    #[test]
+    fn control_characters_in_texts_for_people_are_refused_unless_they_are_published() {
+        let zones = Zones::bundled();
+        parse(TEXT.as_bytes(), &zones).unwrap();
+        for (word, path) in [("DESCRIPTION", "description"), ("MESSAGE", "phases[0].approval.message")] {
+            let text = TEXT.replace(word, r"\e[31m");
+            let refused = parse(text.as_bytes(), &zones).unwrap_err().to_string();
+            assert!(refused.contains(path) && refused.contains(r"control character '\u{1b}'"), "{refused}");
+            parse_published(text.as_bytes(), &zones).unwrap();
         }
     }
 }

@@ -7,7 +7,7 @@ use super::reader::{Field, Fields, Reader, percent_of};
 use super::step::StepList;
 use super::tree::Tree;
 use crate::definition::{Approval, ErrorBudget, Phase, Wave};
-use crate::limits::{MAX_DESCRIPTION_BYTES, MAX_PARALLEL, MAX_PHASES, MAX_WAVES};
+use crate::limits::{MAX_PARALLEL, MAX_PHASES, MAX_WAVES};
 use crate::names::{NameKind, shown};
 
 /// Seconds of a minute.
@@ -146,7 +146,7 @@ impl Reader<'_> {
             }
         }
         let fields: Fields<'_> = self.fields(field, &APPROVAL)?;
-        let message = fields.get("message").and_then(|field| self.text(&field, MAX_DESCRIPTION_BYTES));
+        let message = fields.get("message").and_then(|field| self.free_text(&field));
         let timeout_sec = fields.get("timeout").and_then(|field| self.seconds(&field, 1));
         Some(Approval { message, timeout_sec })
     }

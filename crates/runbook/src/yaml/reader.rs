@@ -2,6 +2,7 @@
 //! of the types that keys have.
 
 use segno::Payload;
+use segno_actions::free_text;
 use segno_actions::functions::HumanDuration;
 use segno_actions::schedule::Zones;
 use serde_json::Value;
@@ -10,6 +11,7 @@ use super::keys::ObjectKeys;
 use super::places::Places;
 use super::tree::{Entry, Node, Tree};
 use crate::definition::{DataSource, Retry};
+use crate::limits::MAX_DESCRIPTION_BYTES;
 use crate::names::{NameKind, folded, shown};
 use crate::problem::{Position, Problem, Problems};
 use crate::suggestion::did_you_mean;
@@ -20,6 +22,7 @@ pub(super) struct Reader<'z> {
     pub problems: Problems,
     pub places: Places,
     pub zones: &'z Zones,
+    pub origin: Origin,
     /// `retry` of the runbook, for steps without their own.
     pub retry: Retry,
     /// The data source, once it is read without errors.
@@ -28,6 +31,15 @@ pub(super) struct Reader<'z> {
     pub rollbacks: Vec<String>,
     /// Names that an `on_failure` has used.
     pub used_rollbacks: Vec<String>,
+}
+
+/// Where the text comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// From an author.
+    New,
+    /// It was published. A rule that is younger than it must not make its batches stop.
+    Published,
 }
 
 /// A value and what it is called, as in `phases[1].steps[0].on_failure`.
@@ -167,6 +179,17 @@ impl Reader<'_> {
         }
         if text.trim().is_empty() {
             self.push(field.error("the text is empty"));
+            return None;
+        }
+        Some(text)
+    }
+
+    /// A text for people.
+    pub fn free_text(&mut self, field: &Field<'_>) -> Option<String> {
+        let text = self.text(field, MAX_DESCRIPTION_BYTES)?;
+        let problem = free_text::problem(&text, MAX_DESCRIPTION_BYTES);
+        if let Some(problem) = problem.filter(|_| self.origin == Origin::New) {
+            self.push(field.error(format!("the text {problem}")));
             return None;
         }
         Some(text)

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::keys::RUNBOOK;
-use super::reader::{Field, Fields, Reader};
+use super::reader::{Field, Fields, Origin, Reader};
 use super::step::StepList;
 use super::tree::Tree;
 use crate::definition::{Definition, Members, OnPhaseFailure, Retry, StepDefinition};
-use crate::limits::{MAX_DESCRIPTION_BYTES, MAX_ROLLBACKS};
+use crate::limits::MAX_ROLLBACKS;
 use crate::names::{NameKind, shown};
 
 /// What `members` can be.
@@ -32,8 +32,7 @@ impl Reader<'_> {
         let name = self
             .required(&fields, "name", "wave-mailbox-move")
             .and_then(|field| self.name(&field, NameKind::Runbook));
-        let description =
-            fields.get("description").and_then(|field| self.text(&field, MAX_DESCRIPTION_BYTES));
+        let description = fields.get("description").and_then(|field| self.free_text(&field));
         // Steps take their retries and rollbacks from these two.
         if let Some(field) = fields.get("retry") {
             self.retry = self.retry_policy(field).unwrap_or_default();
@@ -110,11 +109,12 @@ impl Reader<'_> {
     }
 
     /// A reader that has read nothing.
-    pub fn new(zones: &segno_actions::schedule::Zones) -> Reader<'_> {
+    pub fn new(zones: &segno_actions::schedule::Zones, origin: Origin) -> Reader<'_> {
         Reader {
             problems: Default::default(),
             places: Default::default(),
             zones,
+            origin,
             retry: Retry::default(),
             data_source: None,
             rollbacks: Vec::new(),

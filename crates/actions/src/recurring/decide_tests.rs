@@ -135,7 +135,7 @@ fn a_thousand_years_of_seconds_are_skipped_at_once() {
     let (mut action, schedule) = action(every(1), RecurringPolicy::default());
     let now = at(1_000 * 365 * 24 * 60 * 60);
     let taken = steps(&mut action, &schedule, now);
-    assert!(taken.len() < 20 && taken[0].ends_with(" 1000"), "{taken:?}");
+    assert!(taken.len() < 20 && taken[0].contains(" 1000 coalesced "), "{taken:?}");
 }
 
 #[test]

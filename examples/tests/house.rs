@@ -48,7 +48,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("segno-testkit", &["segno"]),
     (
         "segno-bench",
-        &["segno", "segno-actions", "segno-embedded", "segno-postgres", "segno-stores", "segno-testkit"],
+        &[
+            "segno",
+            "segno-actions",
+            "segno-embedded",
+            "segno-postgres",
+            "segno-runbook",
+            "segno-stores",
+            "segno-testkit",
+        ],
     ),
     ("segno-examples", &["segno", "segno-embedded", "segno-testkit"]),
     ("segno-shop", &["segno", "segno-cli"]),

@@ -25,6 +25,8 @@ pub enum Command {
     Http(HttpArguments),
     /// Store very many recurring actions and fire those that are due in the same second.
     Recurring(RecurringArguments),
+    /// Take a batch of many members through three phases of four steps each.
+    Runbook(RunbookArguments),
 }
 
 impl Command {
@@ -36,6 +38,7 @@ impl Command {
             Command::Floor(arguments) => &mut arguments.json,
             Command::Http(arguments) => &mut arguments.json,
             Command::Recurring(arguments) => &mut arguments.json,
+            Command::Runbook(arguments) => &mut arguments.json,
         };
         *json = true;
         self
@@ -56,6 +59,34 @@ pub struct RecurringArguments {
     /// Definitions that are due in the same second.
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub due: u32,
+
+    /// Print a JSON object instead of lines of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How large a batch is.
+#[derive(Debug, Args)]
+pub struct RunbookArguments {
+    /// Store of the batch: `memory:`, `segno:DIR` or `postgres://…`. It should be empty.
+    #[arg(long, value_name = "URL", default_value = "memory:")]
+    pub store: StoreUrl,
+
+    /// Members of the batch.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub members: u32,
+
+    /// Polls of the first step of each member before it is complete.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000))]
+    pub polls: u32,
+
+    /// Seconds between polls.
+    #[arg(long, value_name = "S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub poll_every: u64,
+
+    /// Give up after so many seconds.
+    #[arg(long, value_name = "S", default_value_t = 1_800, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub give_up: u64,
 
     /// Print a JSON object instead of lines of text.
     #[arg(long)]

@@ -8,6 +8,7 @@
 //! | `floor` | the physical limit of a disk: `segno-bench floor --store segno:DIR` |
 //! | `http` | load on a server's API: `segno-bench http get --server URL` |
 //! | `recurring` | recurring actions, many of them due at once: `segno-bench recurring --store URL` |
+//! | `runbook` | a batch of many members: `segno-bench runbook --store URL` |
 //! | `nodes` | the nodes that a workload runs on, and what they cost |
 //! | `usage` | processor time and memory of this process |
 //! | `report` | what is printed, as a table or as JSON |
@@ -21,6 +22,7 @@ mod http;
 mod nodes;
 mod recurring;
 mod report;
+mod runbook;
 mod usage;
 mod workload;
 
@@ -35,7 +37,7 @@ use workload::{Bench, Workload};
 
 pub use arguments::{
     Arguments, Command, FloorArguments, HttpArguments, HttpLoad, RecurringArguments, RunArguments,
-    WorkloadName,
+    RunbookArguments, WorkloadName,
 };
 
 /// Does what was asked for and prints what was measured.
@@ -48,6 +50,7 @@ pub async fn run(command: &Command) -> anyhow::Result<()> {
         Command::Floor(arguments) => floor::run(arguments).await,
         Command::Http(arguments) => http::run(arguments).await,
         Command::Recurring(arguments) => recurring::run(arguments).await,
+        Command::Runbook(arguments) => runbook::run(arguments).await,
     }
 }
 

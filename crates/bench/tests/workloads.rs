@@ -55,6 +55,18 @@ fn every_workload_reports_all_fields_without_errors() {
 }
 
 #[test]
+fn a_batch_with_polls_and_a_late_member_does_each_step_once() {
+    let output = bench(&["runbook", "--members", "50", "--polls", "1", "--poll-every", "1", "--json"]);
+    let progress = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{progress}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["members"], &report["errors"]), (&Value::from(50), &Value::from(0)), "{report}");
+    for field in ["steps_per_s", "cpu_us_per_step", "rss_mb", "lateness_p99_ms", "late_member_ms"] {
+        assert!(report[field].as_f64().unwrap() > 0.0, "{field} of {report}");
+    }
+}
+
+#[test]
 fn a_table_is_for_people_and_progress_goes_to_stderr() {
     let output = bench(&["run", "hello", "--concurrency", "1", "--seconds", "1"]);
     let table = String::from_utf8(output.stdout).unwrap();

@@ -116,8 +116,7 @@ impl Checkpointer {
 
     fn watch_for_damage(&self) {
         // Not the core, which holds snapshots of the file.
-        let damage = Arc::clone(&self.core.damage);
-        self.base.on_damage(Box::new(move |what| damage.note(what)));
+        self.base.on_damage(self.core.damage.watch());
     }
 
     /// Reads from the file anew, if that can be opened.

@@ -21,6 +21,7 @@ use crate::keys;
 use crate::queue_row::RecordRow;
 use crate::recovery::{self, Replayed};
 use crate::snapshot::Taken;
+use crate::state::Restored;
 use crate::unfinished;
 use crate::untouched::Untouched;
 use crate::view::View;
@@ -82,7 +83,9 @@ impl ClosedStore {
     pub fn info(&self) -> Result<Info, ProviderError> {
         const OPERATION: &str = "info";
         let restored = recovery::restore(&self.view.rows, &self.view.facts, self.at_ms);
-        let depths = restored.map_err(|error| error.at(OPERATION))?.queue_depths();
+        // Figures without what is on a damaged block would not be true.
+        let restored = restored.and_then(Restored::whole).map_err(|error| error.at(OPERATION))?;
+        let depths = restored.queue_depths();
         let files = info::list_files(&self.files).map_err(|error| error.at(OPERATION))?;
         info::count(&self.view, files, self.log_bytes, depths.into()).map_err(|error| error.at(OPERATION))
     }

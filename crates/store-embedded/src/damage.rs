@@ -2,16 +2,20 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Damage that was met since the store was opened. The first finding is kept; `segno store check` lists all.
 #[derive(Debug, Default)]
-pub struct KnownDamage(Mutex<Option<String>>);
+pub struct KnownDamage {
+    first: Mutex<Option<String>>,
+    /// What of the queues could not be read when the store was opened.
+    queues: OnceLock<String>,
+}
 
 impl KnownDamage {
     /// Keeps a finding, if it is the first one.
     pub fn note(&self, what: &str) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut first = self.first.lock().unwrap_or_else(PoisonError::into_inner);
         if first.is_none() {
             tracing::error!(
                 what,
@@ -22,9 +26,25 @@ impl KnownDamage {
         }
     }
 
-    /// The first finding.
+    /// Keeps what the damage means for the queues.
+    pub fn note_queues(&self, what: String) {
+        // Set once, by opening.
+        let _ = self.queues.set(what);
+    }
+
+    /// The first finding, with what it means for the queues.
     pub fn first(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let first = self.first.lock().unwrap_or_else(PoisonError::into_inner).clone()?;
+        Some(match self.queues.get() {
+            Some(queues) => format!("{first}; {queues}"),
+            None => first,
+        })
+    }
+
+    /// Notes every read of a file that fails.
+    pub fn watch(self: &Arc<Self>) -> OnFailure {
+        let damage = Arc::clone(self);
+        Box::new(move |what| damage.note(what))
     }
 }
 

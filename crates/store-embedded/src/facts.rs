@@ -90,9 +90,11 @@ impl Counters {
 
     /// Undoes [`Self::add`].
     pub fn subtract(&mut self, row: &InstanceRow) {
-        self.executions -= row.execution_count;
-        self.events -= row.event_count;
-        self.by_status[usize::from(status_number(row.current.status))] -= 1;
+        // A row that was changed over damage may never have been counted.
+        self.executions = self.executions.saturating_sub(row.execution_count);
+        self.events = self.events.saturating_sub(row.event_count);
+        let by_status = &mut self.by_status[usize::from(status_number(row.current.status))];
+        *by_status = by_status.saturating_sub(1);
     }
 
     /// What callers see.

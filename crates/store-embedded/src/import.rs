@@ -18,7 +18,7 @@ use crate::keys::{self, Key, Table};
 use crate::queue_row::RecordRow;
 use crate::recovery;
 use crate::shared::IMPORT;
-use crate::state::State;
+use crate::state::{Restored, State};
 use crate::store::EmbeddedStore;
 use crate::tables::Tables;
 
@@ -287,7 +287,7 @@ impl crate::shared::Core {
             let tables = &shared.state.tables;
             recovery::restore(&tables.rows, &tables.facts, now_ms)
         };
-        let restored = restored.map_err(|error| error.at(IMPORT))?;
+        let restored = restored.and_then(Restored::whole).map_err(|error| error.at(IMPORT))?;
         shared.state.restart(restored);
         shared.state.answer_watches();
         shared.is_filling = false;

@@ -16,7 +16,7 @@
 //! | `log` | segments and records |
 //! | `files`, `directory` | the disk, behind a trait |
 //! | `blocks`, `full_disk` | checksums below redb; waiting for room |
-//! | `raw_rows`, `aside`, `damage` | reading past damage, and what is known of it |
+//! | `raw_rows`, `aside`, `around`, `damage`, `stranded` | reading past damage, and what is known of it |
 //! | `closed`, `check`, `agreement`, `salvage`, `readable`, `untouched`, `unfinished` | reading a store that is not open, and saving a damaged one |
 //! | `info`, `control` | what an operator asks, also from another process |
 //! | `floor` | the log alone, as the measure of the rest |
@@ -27,6 +27,7 @@
 
 mod admin;
 mod agreement;
+mod around;
 mod aside;
 #[cfg(test)]
 mod at_rest;
@@ -85,6 +86,7 @@ mod starting;
 mod state;
 mod store;
 mod stored;
+mod stranded;
 mod submitted;
 mod tables;
 mod tail;

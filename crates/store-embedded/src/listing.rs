@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::iter::Peekable;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use segno::store::{InstanceCursor, InstanceInfo, InstancePage, InstanceQuery, ListRecords, Record};
@@ -189,19 +190,34 @@ impl Tables {
         Ok(records)
     }
 
-    /// Records due at or before `due_by_ms`, by due time, then id.
+    /// Records due at or before `due_by_ms`, by due time, then id. One that cannot be read keeps no other from being found: it
+    /// is dropped from the index in memory, until the store is opened again.
     pub fn due_records(
         &self,
-        index: &RecordIndex,
+        index: &mut RecordIndex,
         due: &DueQuery<'_>,
         now_ms: u64,
     ) -> Result<Vec<Record>, RowError> {
+        let (mut records, mut lost) = (Vec::new(), Vec::new());
         let by_time = index.by_due_time(due.kind, due.id_prefix, now_ms);
-        let in_time = by_time.take_while(|(at_ms, _)| *at_ms <= due.due_by_ms);
-        let mut records = Vec::new();
-        for (_, id) in in_time.take(due.limit) {
-            records.extend(self.record(due.kind, id)?.map(|row| row.into_record(due.kind, id)));
+        for (at_ms, id) in by_time.take_while(|(at_ms, _)| *at_ms <= due.due_by_ms) {
+            if records.len() == due.limit {
+                break;
+            }
+            match self.record(due.kind, id) {
+                Ok(Some(row)) if row.due_at_ms == Some(at_ms) => {
+                    records.push(row.into_record(due.kind, id));
+                }
+                // Its row was replaced over damage, so that the entry outlived it.
+                Ok(_) => lost.push((at_ms, Arc::clone(id))),
+                Err(RowError::Corrupt(why)) => {
+                    tracing::error!(kind = due.kind, id = &**id, why, "a record is due and cannot be read");
+                    lost.push((at_ms, Arc::clone(id)));
+                }
+                Err(error) => return Err(error),
+            }
         }
+        lost.iter().for_each(|(at_ms, id)| index.forget_due(due.kind, *at_ms, id));
         Ok(records)
     }
 }

@@ -148,7 +148,7 @@ fn walk(
 }
 
 /// A key between two, seen as fractions, that is longer than both and so hardly a key of ours.
-fn middle(after: Option<&[u8]>, before: Option<&[u8]>) -> Option<Key> {
+pub fn middle(after: Option<&[u8]>, before: Option<&[u8]>) -> Option<Key> {
     let after = after.unwrap_or(&[]);
     let len = after.len().max(before.map_or(0, <[u8]>::len)) + 1;
     let digit = |key: &[u8], place: usize| u32::from(key.get(place).copied().unwrap_or(0));

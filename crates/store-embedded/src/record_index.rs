@@ -83,11 +83,27 @@ impl RecordIndex {
         self.due.get(kind)?.next_due_ms(id_prefix, now_ms)
     }
 
-    /// Kind and id of a record whose life has ended.
-    pub fn first_expired(&mut self, rows: &Rows, now_ms: u64) -> Result<Option<(String, String)>, RowError> {
+    /// Drops the end of a life whose record cannot be read or has another end.
+    pub fn forget_expiry(&mut self, expires_at_ms: u64, kind: &str, id: &str) {
+        self.expiries.remove(&keys::expiry(expires_at_ms, kind, id));
+    }
+
+    /// Drops a due time whose record cannot be read or has another due time: it would be found again and again.
+    pub fn forget_due(&mut self, kind: &str, due_at_ms: u64, id: &str) {
+        if let Some(due) = self.due.get_mut(kind) {
+            due.remove(due_at_ms, &Arc::from(id));
+        }
+    }
+
+    /// End of life, kind and id of a record whose life has ended.
+    pub fn first_expired(
+        &mut self,
+        rows: &Rows,
+        now_ms: u64,
+    ) -> Result<Option<(u64, String, String)>, RowError> {
         self.expiries.read_on(rows)?;
         let first = self.expiries.first().and_then(|key| keys::expiring_record(key));
         let expired = first.filter(|(expires_at_ms, ..)| *expires_at_ms <= now_ms);
-        Ok(expired.map(|(_, kind, id)| (kind.to_owned(), id.to_owned())))
+        Ok(expired.map(|(at_ms, kind, id)| (at_ms, kind.to_owned(), id.to_owned())))
     }
 }

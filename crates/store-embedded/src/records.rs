@@ -58,7 +58,7 @@ impl Records for EmbeddedStore {
 
 fn due(state: &mut State, query: &DueQuery<'_>, now_ms: u64) -> Result<Vec<Record>, RowError> {
     state.records.prepare(query.kind, query.id_prefix);
-    state.tables.due_records(&state.records, query, now_ms)
+    state.tables.due_records(&mut state.records, query, now_ms)
 }
 
 impl Fetched for Record {

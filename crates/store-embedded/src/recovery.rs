@@ -1,29 +1,37 @@
 //! Opening: the state of the last checkpoint, the commits that the log has beyond it, and the queues and the due index
 //! built from both.
+//!
+//! Damage does not keep a store from opening, unless it hides the facts of the checkpoint or redb's own pages: what is on a
+//! damaged block is left out of the queues, and the due index is derived from the records again.
 
+use std::ops::Bound;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use hashbrown::HashMap;
 use segno::store::LockLife;
 use segno::store::memory::orchestrator_queue::OrchestratorQueue;
 use segno::store::memory::peek_lock::Standing;
 use segno::store::memory::worker_queue::{ItemLock, WorkerQueue};
+use semver::Version;
 
 use crate::base::Base;
+use crate::damage::KnownDamage;
 use crate::error::{OpenError, RowError};
 use crate::facts::{ANCHOR, FILLING, Facts, TOKENS};
 use crate::files::Files;
 use crate::full_disk::FullDisk;
 use crate::instance_row::InstanceRow;
-use crate::keys::{self, Table};
+use crate::keys::{self, Key, Table};
 use crate::log::{self, AppendError, Log, ReadLog, Wanted};
 use crate::options::UnfinishedImport;
 use crate::overlay::Overlay;
-use crate::queue_row;
+use crate::queue_row::{self, RecordRow};
 use crate::record_index::RecordIndex;
 use crate::rows::Rows;
-use crate::state::{Restored, State};
+use crate::state::{Restored, RestoredAround, State};
 use crate::stored::Snapshot;
+use crate::stranded::Stranded;
 use crate::tables::Tables;
 use crate::tail::Tail;
 
@@ -38,6 +46,8 @@ pub struct Recovered {
     pub log: Log,
     /// Whether an import has not finished.
     pub is_filling: bool,
+    /// What was met while it was read.
+    pub damage: Arc<KnownDamage>,
 }
 
 /// Opens or makes a store.
@@ -47,13 +57,23 @@ pub fn recover(
     now_ms: u64,
     unfinished: UnfinishedImport,
 ) -> Result<Recovered, OpenError> {
-    let base = Base::open(files, full_disk)?;
-    let Replayed { tables, mut tail, read } = replay(files, Arc::new(base.snapshot()?), u64::MAX, now_ms)?;
+    let mut base = Base::open(files, full_disk)?;
+    let damage = Arc::new(KnownDamage::default());
+    base.on_damage(damage.watch());
+    let Replayed { mut tables, mut tail, read } =
+        replay(files, Arc::new(base.snapshot()?), u64::MAX, now_ms)?;
     let is_filling = tables.rows.get(&keys::meta(FILLING))?.is_some();
     if is_filling && unfinished == UnfinishedImport::Refuse {
         return Err(OpenError::Unfinished { by: None });
     }
     let restored = restore(&tables.rows, &tables.facts, now_ms)?;
+    report(&damage, &tables.rows, &restored)?;
+    if base.is_refused() {
+        // What reads has met damage, which must not keep the rest from being written.
+        base = base.again(files, full_disk)?;
+        base.on_damage(damage.watch());
+        tables.rows.rebase(base.snapshot()?);
+    }
     // Not before it is known that the store can be used: one that is refused stays as it is.
     remove_unfinished(files)?;
     let (last, anchor) = (read.last, tables.anchor()?);
@@ -69,7 +89,21 @@ pub fn recover(
         AppendError::Full(error) | AppendError::Failed(error) => OpenError::Io(error),
     })?;
     tail.grow(batch.len(), now_ms);
-    Ok(Recovered { state, tail, base, log, is_filling })
+    Ok(Recovered { state, tail, base, log, is_filling, damage })
+}
+
+/// Tells what could not be read, and which instances that may concern.
+fn report(damage: &KnownDamage, rows: &Rows, restored: &Restored) -> Result<(), RowError> {
+    restored.damage.found.iter().for_each(|what| damage.note(what));
+    if restored.damage.is_in_queues {
+        let stranded = Stranded::of(rows, restored)?;
+        stranded.report();
+        damage.note_queues(format!(
+            "a part of the queues cannot be read, and {} unended instances have nothing queued (the server's log names them)",
+            stranded.count
+        ));
+    }
+    Ok(())
 }
 
 fn remove_unfinished(files: &Arc<dyn Files>) -> Result<(), OpenError> {
@@ -113,21 +147,25 @@ pub fn replay(
 
 /// The queues and the due index that follow from the rows.
 pub fn restore(rows: &Rows, facts: &Facts, now_ms: u64) -> Result<Restored, RowError> {
-    let messages = standings(rows, Table::OrchestratorStanding)?;
-    let items = standings(rows, Table::WorkerStanding)?;
+    let mut reading = Reading { rows, damage: RestoredAround::default() };
+    let messages = reading.standings(Table::OrchestratorStanding)?;
+    let items = reading.standings(Table::WorkerStanding)?;
     let tokens = rows.get(&keys::meta(TOKENS))?;
     let tokens_reserved = tokens.and_then(|row| row.as_ref().try_into().ok()).map_or(0, u64::from_le_bytes);
     let mut orchestrations = OrchestratorQueue::after(facts.last_message_id);
-    restore_messages(&mut orchestrations, rows, &messages, now_ms)?;
+    reading.messages(&mut orchestrations, &messages, now_ms)?;
     let mut work = WorkerQueue::after(facts.last_item_id);
-    restore_items(&mut work, rows, &items, now_ms)?;
+    reading.items(&mut work, &items, now_ms)?;
+    reading.damage.is_in_queues = !reading.damage.found.is_empty();
+    let records = reading.records()?;
     Ok(Restored {
         orchestrations,
         work,
-        records: restore_records(rows)?,
+        records,
         stored_messages: messages.into_keys().map(|id| (id, LockLife::Process)).collect(),
         stored_items: items.into_iter().map(|(id, (_, lock))| (id, life(lock))).collect(),
         tokens_reserved,
+        damage: reading.damage,
     })
 }
 
@@ -138,79 +176,124 @@ fn life(lock: Option<ItemLock>) -> LockLife {
     if lock.is_some() { LockLife::Durable } else { LockLife::Process }
 }
 
-fn standings(rows: &Rows, table: Table) -> Result<Standings, RowError> {
-    let mut standings = HashMap::new();
-    for row in rows.scan(&keys::table(table))? {
-        let (key, value) = row?;
-        if let Some(id) = keys::queued_id(table, &key) {
-            standings.insert(id, queue_row::decode_standing(id, &value)?);
-        }
-    }
-    Ok(standings)
+/// Rows that are read past damage: what cannot be read is noted, and the rest is restored.
+struct Reading<'a> {
+    rows: &'a Rows,
+    damage: RestoredAround,
 }
 
-fn restore_messages(
-    queue: &mut OrchestratorQueue,
-    rows: &Rows,
-    standings: &Standings,
-    now_ms: u64,
-) -> Result<(), RowError> {
-    let mut held_back = Vec::new();
-    for row in rows.scan(&keys::table(Table::OrchestratorQueue))? {
-        let (key, value) = row?;
-        let Some(id) = keys::queued_id(Table::OrchestratorQueue, &key) else { continue };
-        let message = queue_row::decode_message(&value)?;
-        let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
-        let stored = standings.get(&id).map(|(standing, _)| *standing);
-        let standing = stored.unwrap_or(Standing { id, visible_at_ms, attempts: 0 });
-        let pin = if queue.knows(&message.instance) {
-            None
-        } else {
-            let row = rows.decoded(&keys::instance(&message.instance), InstanceRow::decode)?;
-            row.and_then(|row| row.current.pinned_version)
-        };
-        // Only a batch that was given back with a delay stands at a later time, and then its whole instance waits.
-        if stored.is_some() && standing.visible_at_ms > now_ms {
-            held_back.push((message.instance.clone(), standing.visible_at_ms));
+impl Reading<'_> {
+    /// Gives every row of a table that can be read to `each`.
+    fn each(
+        &mut self,
+        table: Table,
+        mut each: impl FnMut(&Rows, Key, Bytes) -> Result<(), RowError>,
+    ) -> Result<(), RowError> {
+        let prefix = keys::table(table);
+        for row in self.rows.around_damage(&prefix, Bound::Included(&prefix)) {
+            match row {
+                Ok((key, value)) => each(self.rows, key, value)?,
+                Err(RowError::Corrupt(what)) => self.damage.found.push(what),
+                Err(error) => return Err(error),
+            }
         }
-        queue.restore(standing, message, now_ms, |_| pin);
+        Ok(())
     }
-    for (instance, until_ms) in held_back {
-        queue.hold_back(&instance, until_ms);
+
+    fn standings(&mut self, table: Table) -> Result<Standings, RowError> {
+        let mut standings = HashMap::new();
+        self.each(table, |_, key, value| {
+            if let Some(id) = keys::queued_id(table, &key) {
+                standings.insert(id, queue_row::decode_standing(id, &value)?);
+            }
+            Ok(())
+        })?;
+        Ok(standings)
     }
-    Ok(())
+
+    fn messages(
+        &mut self,
+        queue: &mut OrchestratorQueue,
+        standings: &Standings,
+        now_ms: u64,
+    ) -> Result<(), RowError> {
+        let mut held_back = Vec::new();
+        self.each(Table::OrchestratorQueue, |rows, key, value| {
+            let Some(id) = keys::queued_id(Table::OrchestratorQueue, &key) else { return Ok(()) };
+            let message = queue_row::decode_message(&value)?;
+            let visible_at_ms = message.visible_at_ms.unwrap_or(now_ms);
+            let stored = standings.get(&id).map(|(standing, _)| *standing);
+            let standing = stored.unwrap_or(Standing { id, visible_at_ms, attempts: 0 });
+            let pin = if queue.knows(&message.instance) { None } else { pin(rows, &message.instance)? };
+            // Only a batch that was given back with a delay stands at a later time, and then its whole instance waits.
+            if stored.is_some() && standing.visible_at_ms > now_ms {
+                held_back.push((message.instance.clone(), standing.visible_at_ms));
+            }
+            queue.restore(standing, message, now_ms, |_| pin);
+            Ok(())
+        })?;
+        for (instance, until_ms) in held_back {
+            queue.hold_back(&instance, until_ms);
+        }
+        Ok(())
+    }
+
+    fn items(
+        &mut self,
+        queue: &mut WorkerQueue,
+        standings: &Standings,
+        now_ms: u64,
+    ) -> Result<(), RowError> {
+        self.each(Table::WorkerQueue, |_, key, value| {
+            let Some(id) = keys::queued_id(Table::WorkerQueue, &key) else { return Ok(()) };
+            let (message, visible_at_ms) = queue_row::decode_activity(&value)?;
+            let unfetched = (Standing { id, visible_at_ms, attempts: 0 }, None);
+            let (standing, lock) = standings.get(&id).copied().unwrap_or(unfetched);
+            match lock.filter(|lock| lock.until_ms > now_ms) {
+                Some(lock) => queue.restore_locked(standing, message, lock),
+                None => queue.restore(standing, message, now_ms),
+            }
+            Ok(())
+        })
+    }
+
+    fn records(&mut self) -> Result<RecordIndex, RowError> {
+        let mut index = RecordIndex::of(self.rows)?;
+        let before = self.damage.found.len();
+        self.each(Table::ByDue, |_, key, value| {
+            let ends_at_ms = value.as_ref().try_into().map_or(u64::MAX, u64::from_le_bytes);
+            if let Some((kind, due_at_ms, id)) = keys::due_record(&key) {
+                index.add_due(kind, due_at_ms, id, ends_at_ms);
+            }
+            Ok(())
+        })?;
+        if self.damage.found.len() > before {
+            self.derive_due(&mut index)?;
+        }
+        Ok(index)
+    }
+
+    /// Due times from the records themselves, because the index of them is damaged.
+    fn derive_due(&mut self, index: &mut RecordIndex) -> Result<(), RowError> {
+        self.each(Table::Records, |_, key, value| {
+            let (Some((kind, id)), Ok(row)) = (keys::record_name(&key), RecordRow::decode(&value)) else {
+                return Ok(());
+            };
+            if let Some(due_at_ms) = row.due_at_ms {
+                index.add_due(kind, due_at_ms, id, row.expires_at_ms.unwrap_or(u64::MAX));
+            }
+            Ok(())
+        })
+    }
 }
 
-fn restore_items(
-    queue: &mut WorkerQueue,
-    rows: &Rows,
-    standings: &Standings,
-    now_ms: u64,
-) -> Result<(), RowError> {
-    for row in rows.scan(&keys::table(Table::WorkerQueue))? {
-        let (key, value) = row?;
-        let Some(id) = keys::queued_id(Table::WorkerQueue, &key) else { continue };
-        let (message, visible_at_ms) = queue_row::decode_activity(&value)?;
-        let unfetched = (Standing { id, visible_at_ms, attempts: 0 }, None);
-        let (standing, lock) = standings.get(&id).copied().unwrap_or(unfetched);
-        match lock.filter(|lock| lock.until_ms > now_ms) {
-            Some(lock) => queue.restore_locked(standing, message, lock),
-            None => queue.restore(standing, message, now_ms),
-        }
+/// The engine version that an instance is pinned to; none if its row cannot be read, which its turn then reports.
+fn pin(rows: &Rows, instance: &str) -> Result<Option<Version>, RowError> {
+    match rows.decoded(&keys::instance(instance), InstanceRow::decode) {
+        Ok(row) => Ok(row.and_then(|row| row.current.pinned_version)),
+        Err(RowError::Corrupt(_)) => Ok(None),
+        Err(error) => Err(error),
     }
-    Ok(())
-}
-
-fn restore_records(rows: &Rows) -> Result<RecordIndex, RowError> {
-    let mut index = RecordIndex::of(rows)?;
-    for row in rows.scan(&keys::table(Table::ByDue))? {
-        let (key, value) = row?;
-        let ends_at_ms = value.as_ref().try_into().map_or(u64::MAX, u64::from_le_bytes);
-        if let Some((kind, due_at_ms, id)) = keys::due_record(&key) {
-            index.add_due(kind, due_at_ms, id, ends_at_ms);
-        }
-    }
-    Ok(index)
 }
 
 #[cfg(test)]

@@ -111,6 +111,14 @@ impl Rows {
         Scan::of(changes, &self.base, prefix, start)
     }
 
+    /// Rows whose keys start with `prefix`, in key order and past damage: each damaged range is one
+    /// [`RowError::Corrupt`], and the rows behind it follow.
+    pub fn around_damage<'a>(&'a self, prefix: &'a [u8], start: Bound<&[u8]>) -> Scan<'a> {
+        let changes = std::iter::once(&self.active).chain(self.frozen.as_deref());
+        let changes = changes.map(|layer| changes_of(layer, prefix, start)).collect();
+        Scan::over(changes, base_layer(self.base.around_damage(start, prefix)))
+    }
+
     /// Rows whose keys start with `prefix`, as they are now, for reading them when others change them already.
     pub fn later(&self, prefix: Key) -> Later {
         let active = self.active.from(Bound::Included(&prefix));
@@ -141,12 +149,26 @@ impl Later {
         let frozen = self.frozen.as_deref().map(|frozen| changes_of(frozen, prefix, start));
         Scan::of(std::iter::once(active).chain(frozen).collect(), &self.base, prefix, start)
     }
+
+    /// The rows, in key order and past damage, as of [`Rows::around_damage`].
+    pub fn around_damage(&self) -> Scan<'_> {
+        let (prefix, start) = (self.prefix.as_slice(), Bound::Included(self.prefix.as_slice()));
+        let active: Layer<'_> = Box::new(self.active.iter().cloned().map(Ok));
+        let frozen = self.frozen.as_deref().map(|frozen| changes_of(frozen, prefix, start));
+        let changes = std::iter::once(active).chain(frozen).collect();
+        Scan::over(changes, base_layer(self.base.around_damage(start, prefix)))
+    }
 }
 
 /// What a layer of changes says of the keys that start with `prefix` and lie at or behind `start`.
 fn changes_of<'a>(overlay: &'a Overlay, prefix: &'a [u8], start: Bound<&[u8]>) -> Layer<'a> {
     let changes = overlay.from(start).take_while(move |(key, _)| key.starts_with(prefix));
     Box::new(changes.map(|(key, change)| Ok((key.into_owned(), change.value().cloned()))))
+}
+
+/// What the last checkpoint wrote, as the lowest layer.
+fn base_layer<'a>(rows: impl Iterator<Item = Result<(Key, Bytes), RowError>> + 'a) -> Layer<'a> {
+    Box::new(rows.map(|row| row.map(|(key, value)| (key, Some(value)))))
 }
 
 type Layered = Result<(Key, Option<Bytes>), RowError>;
@@ -165,13 +187,15 @@ impl<'a> Scan<'a> {
         prefix: &[u8],
         start: Bound<&[u8]>,
     ) -> Result<Self, RowError> {
-        let base = base.between(start, prefix)?;
-        let base: Layer<'a> = Box::new(base.map(|row| row.map(|(key, value)| (key, Some(value)))));
+        Ok(Self::over(changes, base_layer(base.between(start, prefix)?)))
+    }
+
+    fn over(changes: Vec<Layer<'a>>, base: Layer<'a>) -> Self {
         let mut layers: Vec<_> = changes.into_iter().map(Iterator::peekable).collect();
         // Most scans are of rows that nobody has changed lately.
         layers.retain_mut(|layer| layer.peek().is_some());
         layers.push(base.peekable());
-        Ok(Scan { layers })
+        Scan { layers }
     }
 
     /// The first entry of all layers, taken out of each that has its key.

@@ -182,12 +182,12 @@ pub struct Core {
 
 impl Core {
     pub fn new(
-        recovered: (State, Tail),
+        recovered: (State, Tail, Arc<KnownDamage>),
         clock: Arc<dyn Clock>,
         limits: Limits,
         full_disk: Arc<FullDisk>,
     ) -> Self {
-        let (state, tail) = recovered;
+        let (state, tail, damage) = recovered;
         let shared = Shared {
             state,
             waiters: AllWaiters::default(),
@@ -205,7 +205,7 @@ impl Core {
             call_writer_at: None,
         };
         let room = Arc::clone(&full_disk.room);
-        let (desk, to_writer, damage) = (Desk::new(shared), Bell::default(), Arc::default());
+        let (desk, to_writer) = (Desk::new(shared), Bell::default());
         Core { clock, limits, desk, to_writer, full_disk, damage, room }
     }
 

@@ -16,6 +16,7 @@ use segno::store::{
     OrchestrationItem, QueueDepths, ResidentExecutions,
 };
 
+use crate::error::RowError;
 use crate::facts::TOKENS;
 use crate::instance_row::InstanceRow;
 use crate::keys::{self, Table};
@@ -90,9 +91,27 @@ pub struct Restored {
     pub stored_items: HashMap<u64, LockLife>,
     /// Up to where lock tokens may have been given out.
     pub tokens_reserved: u64,
+    pub damage: RestoredAround,
+}
+
+/// What could not be read when the queues were restored.
+#[derive(Debug, Default)]
+pub struct RestoredAround {
+    /// Why, once for each range.
+    pub found: Vec<String>,
+    /// Whether rows of a queue are among it, or how they stand.
+    pub is_in_queues: bool,
 }
 
 impl Restored {
+    /// These queues, if nothing of them is damaged.
+    pub fn whole(self) -> Result<Self, RowError> {
+        match self.damage.found.first() {
+            Some(what) => Err(RowError::Corrupt(what.clone())),
+            None => Ok(self),
+        }
+    }
+
     /// Queue lengths.
     pub fn queue_depths(&self) -> QueueDepths {
         queue_depths(&self.orchestrations, &self.work)
@@ -191,9 +210,20 @@ impl State {
         self.orchestrations.advance(now_ms);
         self.work.advance(now_ms);
         for _ in 0..MAX_EXPIRED_PER_SWEEP {
-            // A row that cannot be read stays for a reader to complain about.
-            let Ok(Some((kind, id))) = self.records.first_expired(&self.tables.rows, now_ms) else { break };
-            let Ok(Some(old)) = self.tables.record(&kind, &id) else { break };
+            let Ok(Some((expires_at_ms, kind, id))) =
+                self.records.first_expired(&self.tables.rows, now_ms)
+            else {
+                break;
+            };
+            let old = match self.tables.record(&kind, &id) {
+                Ok(Some(old)) if old.expires_at_ms == Some(expires_at_ms) => old,
+                // A row that cannot be read stays for a reader to report, and does not keep later ones from expiring.
+                Err(RowError::Corrupt(_)) | Ok(_) => {
+                    self.records.forget_expiry(expires_at_ms, &kind, &id);
+                    continue;
+                }
+                Err(RowError::Unreadable(_)) => break,
+            };
             self.tables.set_record((&kind, &id), Some(&old), None);
             self.records.change((&kind, &id), Some(&old), None);
         }

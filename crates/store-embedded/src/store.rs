@@ -84,10 +84,10 @@ impl EmbeddedStore {
         let (lock, marker) = lock(&files, options.unfinished_import)?;
         let full_disk = FullDisk::new(options.limits.retry_full_disk_after);
         let now_ms = options.clock.now_ms();
-        let Recovered { state, tail, base, log, is_filling } =
+        let Recovered { state, tail, base, log, is_filling, damage } =
             recover(&files, &full_disk, now_ms, options.unfinished_import)?;
         full_disk.be_patient();
-        let core = Arc::new(Core::new((state, tail), options.clock, options.limits, full_disk));
+        let core = Arc::new(Core::new((state, tail, damage), options.clock, options.limits, full_disk));
         // What is marked is not kept if the import does not finish, so nothing else is taken.
         core.lock().is_filling = is_filling || marker.is_there();
         let segments = Arc::clone(log.segments());

@@ -6,6 +6,7 @@ use std::ops::{Bound, RangeBounds};
 use bytes::Bytes;
 use smallvec::SmallVec;
 
+use crate::around::DamagedRanges;
 use crate::error::RowError;
 use crate::keys::{self, Key};
 use crate::packed;
@@ -21,12 +22,23 @@ const CHECKSUM_BYTES: usize = 4;
 #[derive(Debug)]
 pub struct Snapshot {
     rows: RawRows,
+    damaged: DamagedRanges,
 }
 
 impl Snapshot {
     /// The rows of a checkpoint.
     pub fn new(rows: RawRows) -> Self {
-        Snapshot { rows }
+        Snapshot { rows, damaged: DamagedRanges::default() }
+    }
+
+    /// The rows as redb has them.
+    pub fn rows(&self) -> &RawRows {
+        &self.rows
+    }
+
+    /// Damaged ranges that scans have met.
+    pub fn damaged_ranges(&self) -> &DamagedRanges {
+        &self.damaged
     }
 
     /// The version of the format that the rows have.

@@ -272,11 +272,15 @@ impl Tables {
     /// Makes a change of a log record again.
     pub fn replay_put(&mut self, key: Key, value: Bytes) -> Result<(), RowError> {
         if let Some(instance) = keys::instance_id(&key) {
-            let old = self.instance(instance)?;
-            self.put_instance(instance, old.as_ref(), InstanceRow::decode(&value)?);
+            match self.instance(instance) {
+                Err(RowError::Corrupt(_)) => self.put_instance_over_damage(instance, value)?,
+                old => drop(self.put_instance(instance, old?.as_ref(), InstanceRow::decode(&value)?)),
+            }
         } else if let Some((kind, id)) = keys::record_name(&key) {
-            let old = self.record(kind, id)?;
-            self.set_record((kind, id), old.as_ref(), Some(&RecordRow::decode(&value)?));
+            match self.record(kind, id) {
+                Err(RowError::Corrupt(_)) => self.put_record_over_damage((kind, id), value)?,
+                old => self.set_record((kind, id), old?.as_ref(), Some(&RecordRow::decode(&value)?)),
+            }
         } else if keys::is_malformed(&key) {
             return Err(RowError::Corrupt(format!("{} is no key of a queue", keys::describe(&key))));
         } else {
@@ -291,15 +295,42 @@ impl Tables {
         Ok(())
     }
 
+    /// Replaces a row that cannot be read by what the log has. Entries of indexes that the old row had stay: readers of
+    /// an index compare it with the row. The row was counted already, as far as that is known.
+    fn put_instance_over_damage(&mut self, instance: &str, value: Bytes) -> Result<(), RowError> {
+        let new = InstanceRow::decode(&value)?;
+        self.put(keys::instance(instance), value);
+        let overlay = self.rows.active_mut();
+        new.index_keys(instance).into_iter().for_each(|key| overlay.put(key, Bytes::new()));
+        self.recent.set(instance, Some(&Arc::new(new)));
+        Ok(())
+    }
+
+    /// The same for a record.
+    fn put_record_over_damage(&mut self, (kind, id): (&str, &str), value: Bytes) -> Result<(), RowError> {
+        let new = RecordRow::decode(&value)?;
+        self.put(keys::record(kind, id), value);
+        let overlay = self.rows.active_mut();
+        let life = Bytes::copy_from_slice(&new.expires_at_ms.unwrap_or(u64::MAX).to_le_bytes());
+        new.due_at_ms.into_iter().for_each(|at_ms| overlay.put(keys::due(kind, at_ms, id), life.clone()));
+        let expiry = |at_ms| overlay.put(keys::expiry(at_ms, kind, id), Bytes::new());
+        new.expires_at_ms.into_iter().for_each(expiry);
+        self.facts.last_record_version = self.facts.last_record_version.max(new.version);
+        Ok(())
+    }
+
     /// Removes a row that is in the log, with what follows from it.
     pub fn remove_logged(&mut self, key: Key) -> Result<(), RowError> {
         if let Some(instance) = keys::instance_id(&key) {
-            if let Some(old) = self.instance(instance)? {
-                self.delete_instance(instance, &old);
+            match self.instance(instance) {
+                Err(RowError::Corrupt(_)) => self.delete(key),
+                old => old?.into_iter().for_each(|old| self.delete_instance(instance, &old)),
             }
         } else if let Some((kind, id)) = keys::record_name(&key) {
-            let old = self.record(kind, id)?;
-            self.set_record((kind, id), old.as_ref(), None);
+            match self.record(kind, id) {
+                Err(RowError::Corrupt(_)) => self.delete(key),
+                old => self.set_record((kind, id), old?.as_ref(), None),
+            }
         } else {
             self.delete(key);
         }

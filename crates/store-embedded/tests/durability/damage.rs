@@ -43,7 +43,12 @@ pub async fn shown(contents: Contents) -> Option<String> {
             return None;
         }
     };
-    Some(script::show_all(&*store, &clock, script::end_ms()).await)
+    let mut text = script::show_all(&*store, &clock, script::end_ms()).await;
+    // What opening left out of the queues shows nowhere else.
+    if store.known_damage().await.unwrap().is_some() {
+        text.push_str("Corrupt\n");
+    }
+    Some(text)
 }
 
 /// Whether a store refused some of what was asked.

@@ -180,6 +180,13 @@ impl Contents {
         true
     }
 
+    /// Overwrites a part of a file, as another program or a failing disk may.
+    pub fn overwrite(&mut self, name: &str, part: std::ops::Range<usize>) {
+        let file = self.names.get(name).and_then(|inode| self.inodes.get_mut(inode)).unwrap();
+        let end = part.end.min(file.len());
+        file[part.start..end].fill(0xa5);
+    }
+
     pub fn files(&self) -> impl Iterator<Item = (&String, usize)> {
         self.names.iter().map(|(name, inode)| (name, self.inodes.get(inode).map_or(0, Vec::len)))
     }

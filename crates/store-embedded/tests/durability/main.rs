@@ -8,7 +8,8 @@
 //!   with the turn that follows. `leases`: locks that outlive the process.
 //! * `model`: the memory store as the oracle, with reopening at random points.
 //! * `filling`: crash images of a store that is being filled.
-//! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits.
+//! * `power_cut`: crash images, also of recovery and checkpoints. `refusal`: errors at every operation. `damage`: flipped bits. `blocks`:
+//!   every block of a small store overwritten in turn.
 //! * `missing`: log files that are gone or cut short. `read_only`: reading while nothing can be written.
 //! * `crowd`: very many callers at once, also when the disk refuses or the store is closed.
 //! * `kill`: a real process, killed. `engine`: an orchestration that continues. `size`: many finished instances.
@@ -16,6 +17,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod blocks;
 mod compacting;
 mod crowd;
 mod damage;

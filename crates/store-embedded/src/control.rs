@@ -46,6 +46,7 @@ const ITEMS: u8 = 1;
 const END: u8 = 2;
 const FAILED: u8 = 3;
 const INFO: u8 = 4;
+const DAMAGED: u8 = 5;
 
 /// A short path into a directory, whatever the length of its own: the name of a socket has 108 bytes at most.
 struct ShortPath {
@@ -156,7 +157,10 @@ async fn answer(mut asker: UnixStream, core: &Core, files: &Arc<dyn Files>) -> i
     };
     match outcome {
         Ok(()) => frame(&mut asker, END, &[]),
-        Err(error) => frame(&mut asker, FAILED, error.message().as_bytes()),
+        Err(error) => {
+            let kind = if error.kind() == ErrorKind::Corrupt { DAMAGED } else { FAILED };
+            frame(&mut asker, kind, error.message().as_bytes())
+        }
     }
 }
 
@@ -269,10 +273,12 @@ impl Control {
         }
         let mut content = vec![0; len];
         self.stream.read_exact(&mut content).map_err(away)?;
-        if kind == FAILED {
-            let text = String::from_utf8_lossy(&content).into_owned();
-            return Err(ProviderError::unavailable("control", text));
-        }
+        let text = || String::from_utf8_lossy(&content).into_owned();
+        match kind {
+            FAILED => Err(ProviderError::unavailable("control", text())),
+            DAMAGED => Err(ProviderError::new(ErrorKind::Corrupt, "control", text())),
+            _ => Ok(()),
+        }?;
         Ok((kind, content))
     }
 }

@@ -13,7 +13,7 @@ pub enum Listed<T> {
     Unreadable(Unreadable),
 }
 
-/// A record that cannot be read. It can be deleted by its id.
+/// A record that cannot be read. One that does not decode can be deleted by its id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unreadable {
     /// Its id, without namespace and tenant.
@@ -35,6 +35,14 @@ impl<T> Listed<T> {
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Listed<U> {
         match self {
             Listed::Readable(value) => Listed::Readable(change(value)),
+            Listed::Unreadable(row) => Listed::Unreadable(row),
+        }
+    }
+
+    /// The same row, read further, which may fail too.
+    pub fn and_then<U>(self, read: impl FnOnce(T) -> Listed<U>) -> Listed<U> {
+        match self {
+            Listed::Readable(value) => read(value),
             Listed::Unreadable(row) => Listed::Unreadable(row),
         }
     }

@@ -11,11 +11,12 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use segno::store::{Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
+use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
 use uuid::Uuid;
 
 use crate::action::ActionError;
 use crate::functions::Scope;
+use crate::listed::Listed;
 use crate::moment::due_ms;
 
 /// Records that are read, and entries that are written, at once.
@@ -96,14 +97,14 @@ impl Index {
         RecordWrite::Delete { kind: self.entries.to_owned(), id, expect: Expect::Anything }
     }
 
-    /// The records after a place with theirs, newest first. `place_of` tells where a record is listed that was stored before there was an index.
+    /// The records after a place with theirs, newest first; one that cannot be read hides no other. `place_of` tells where a record is listed that was stored before there was an index.
     pub(crate) async fn page(
         &self,
         store: &dyn Store,
         scope: &Scope,
         (after, limit): (Option<Place>, usize),
         place_of: fn(&Record) -> Option<Place>,
-    ) -> Result<Vec<(Place, Record)>, ActionError> {
+    ) -> Result<Vec<(Place, Listed<Record>)>, ActionError> {
         self.build(store, scope, place_of).await?;
         let prefix = scope.id_prefix();
         let (mut found, mut after) = (Vec::new(), after.map(|place| format!("{prefix}{place}")));
@@ -132,16 +133,20 @@ impl Index {
         store: &dyn Store,
         scope: &Scope,
         entries: Vec<Record>,
-    ) -> Result<Vec<(Place, Record)>, ActionError> {
+    ) -> Result<Vec<(Place, Listed<Record>)>, ActionError> {
         let prefix = scope.id_prefix();
         let reads = entries.iter().map(|entry| {
             let place = entry.id.strip_prefix(&prefix).and_then(|place| place.parse::<Place>().ok());
             let id = place.map(|place| (place, format!("{prefix}{}", place.id())));
             async move {
                 match id {
-                    Some((place, id)) => {
-                        store.get_record(self.of, &id).await.map(|record| Some((place, record?)))
-                    }
+                    Some((place, id)) => match store.get_record(self.of, &id).await {
+                        Err(error) if error.kind() == ErrorKind::Corrupt => {
+                            let reason = error.condition().unwrap_or("it is damaged");
+                            Ok(Some((place, Listed::of(Err(reason), &place.id().to_string()))))
+                        }
+                        record => record.map(|record| Some((place, Listed::Readable(record?)))),
+                    },
                     None => Ok(None),
                 }
             }
@@ -196,7 +201,12 @@ pub(crate) async fn index_once(
     entry: impl Fn(&Record, u64) -> Option<RecordWrite>,
 ) -> Result<(), ActionError> {
     let prefix = scope.id_prefix();
-    if store.get_record(built, &prefix).await?.is_some() {
+    let found = match store.get_record(built, &prefix).await {
+        // Whether it was done is on a damaged block. What the index has is listed all the same.
+        Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
+        found => found?,
+    };
+    if found.is_some() {
         return Ok(());
     }
     let (mut after, now_ms) = (None::<String>, store.now_ms().await?);
@@ -211,6 +221,10 @@ pub(crate) async fn index_once(
             Some(last) if records.len() == PAGE => after = Some(last.id.clone()),
             _ => break,
         }
+    }
+    if store.known_damage().await?.is_some() {
+        // Not all of them may have been read, so the scope is indexed again by a later listing.
+        return Ok(());
     }
     let built = RecordWrite::Put {
         kind: built.to_owned(),

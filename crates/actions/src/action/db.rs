@@ -313,7 +313,10 @@ impl ActionDb {
         limit: usize,
     ) -> Result<Vec<(Place, Listed<Action>)>, ActionError> {
         let rows = LISTING.page(&*self.store, &self.scope, (after, limit), place_of).await?;
-        Ok(rows.into_iter().map(|(place, record)| (place, self.listed(&record))).collect())
+        Ok(rows
+            .into_iter()
+            .map(|(place, row)| (place, row.and_then(|record| self.listed(&record))))
+            .collect())
     }
 
     /// A page of actions that run after a place, newest first. Reads those that run and no others.
@@ -326,7 +329,10 @@ impl ActionDb {
         limit: usize,
     ) -> Result<Vec<(Place, Listed<Action>)>, ActionError> {
         let rows = RUNNING.page(&*self.store, &self.scope, (after, limit), running_place_of).await?;
-        Ok(rows.into_iter().map(|(place, record)| (place, self.listed(&record))).collect())
+        Ok(rows
+            .into_iter()
+            .map(|(place, row)| (place, row.and_then(|record| self.listed(&record))))
+            .collect())
     }
 
     /// The action with its version.

@@ -18,7 +18,7 @@ use super::pausing::Pause;
 use super::policy::RecurringPolicy;
 use super::record::{
     COUNT_KIND, LISTING, RECURRING_HISTORY_KIND, RECURRING_KIND, StoredRecurring, count_write, decode,
-    decode_count, decode_history, history_id, history_prefix, place_of, record_id,
+    decode_count, decode_history, history_id, history_prefix, history_time, place_of, record_id,
 };
 use crate::action::ActionError;
 use crate::functions::{FunctionError, Functions, Scope};
@@ -295,10 +295,11 @@ impl RecurringActions {
     ) -> Result<Vec<(Place, Listed<RecurringAction>)>, ActionError> {
         let (rows, prefix) =
             (LISTING.page(&*self.store, scope, (after, limit), place_of).await?, scope.id_prefix());
-        let listed = rows.into_iter().map(|(place, record)| {
+        let read = |record: Record| {
             let id = record.id.strip_prefix(&prefix).unwrap_or(&record.id);
-            (place, Listed::of(decode(&record).map(|stored| stored.action), id))
-        });
+            Listed::of(decode(&record).map(|stored| stored.action), id)
+        };
+        let listed = rows.into_iter().map(|(place, row)| (place, row.and_then(read)));
         Ok(listed.collect())
     }
 
@@ -332,7 +333,8 @@ impl RecurringActions {
         Err(busy(id))
     }
 
-    /// What became of its occurrences, newest first, before a time if one is given.
+    /// What became of its occurrences, newest first, before a time if one is given. An entry that cannot be read is named by
+    /// its time.
     ///
     /// # Errors
     /// `unknown-action` when there is none.
@@ -342,7 +344,7 @@ impl RecurringActions {
         id: &str,
         earlier_than: Option<Timestamp>,
         limit: usize,
-    ) -> Result<Vec<HistoryEntry>, ActionError> {
+    ) -> Result<Vec<Listed<HistoryEntry>>, ActionError> {
         let id = self.read(scope, id).await?.action.id;
         let (prefix, after) =
             (history_prefix(scope, &id), earlier_than.map(|time| history_id(scope, &id, time)));
@@ -352,7 +354,10 @@ impl RecurringActions {
             after_id: after.as_deref(),
             limit,
         };
-        self.store.list_records(request).await?.iter().map(decode_history).collect()
+        let records = self.store.list_records(request).await?;
+        let time =
+            |record: &Record| history_time(record).map_or_else(|| record.id.clone(), |time| time.to_string());
+        Ok(records.iter().map(|record| Listed::of(decode_history(record), &time(record))).collect())
     }
 
     /// Checks an action and the call that it would make.

@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use segno::clock::duration_ms;
-use segno::store::ListRecords;
+use segno::store::{ErrorKind, ListRecords};
 
 use super::book::RecurringActions;
 use super::decide::before;
@@ -50,6 +50,26 @@ impl Explanation {
     }
 }
 
+/// What is written down about an occurrence.
+struct Written {
+    entry: Option<HistoryEntry>,
+    /// Why the entry that may be about it cannot be read.
+    unreadable: Option<String>,
+}
+
+impl Written {
+    fn unreadable(reason: &str) -> Self {
+        Written { entry: None, unreadable: Some(reason.to_owned()) }
+    }
+}
+
+/// What can be said when the entry that may be about an occurrence cannot be read.
+fn unknown(reason: &str) -> String {
+    format!(
+        "whether it ran is not known: what is written down about it, or about a stretch that it may be in, cannot be read ({reason})"
+    )
+}
+
 impl RecurringActions {
     /// Says why a recurring action did or did not run at a time.
     ///
@@ -63,7 +83,7 @@ impl RecurringActions {
     ) -> Result<Explanation, ActionError> {
         let action = self.read(scope, id).await?.action;
         let schedule = self.schedule_of(&action)?;
-        let entry = self.entry_about(&action, time).await?;
+        let Written { entry, unreadable } = self.entry_about(&action, time).await?;
         // A stretch is about the occurrences in it, not about the time between them.
         let is_about = |entry: &HistoryEntry| {
             entry.time == time || schedule.count_with_excluded(time, just_after(time), 1) > 0
@@ -75,18 +95,17 @@ impl RecurringActions {
                 let reason = text.map_or_else(|| told(&entry), |text| (false, text));
                 Explanation { entry: Some(entry), ..Explanation::new(time, reason) }
             }
-            None => self.reason(&action, &schedule, time),
+            None => match unreadable {
+                Some(reason) => Explanation::new(time, (false, unknown(&reason))),
+                None => self.reason(&action, &schedule, time),
+            },
         };
         let next = next_after(&action, &schedule, time.max(self.now()));
         Ok(Explanation { next, ..explained })
     }
 
     /// What is written down about an occurrence, by itself or in a stretch that began before it.
-    async fn entry_about(
-        &self,
-        action: &RecurringAction,
-        time: Timestamp,
-    ) -> Result<Option<HistoryEntry>, ActionError> {
+    async fn entry_about(&self, action: &RecurringAction, time: Timestamp) -> Result<Written, ActionError> {
         let scope = action.scope();
         let (prefix, after) =
             (history_prefix(&scope, &action.id), history_id(&scope, &action.id, just_after(time)));
@@ -96,11 +115,20 @@ impl RecurringActions {
             after_id: Some(&after),
             limit: 1,
         };
-        let records = self.store.list_records(request).await?;
-        let entry = records.first().map(decode_history).transpose()?;
+        let entry = match self.store.list_records(request).await {
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                return Ok(Written::unreadable(error.condition().unwrap_or("it does not decode")));
+            }
+            records => records?.first().map(decode_history).transpose(),
+        };
+        let entry = match entry {
+            Err(ActionError::Unreadable { reason, .. }) => return Ok(Written::unreadable(&reason)),
+            entry => entry?,
+        };
         // A stretch can reach into what is still to come, and the schedule may have been changed since.
         let is_open = action.next_execution_at.is_some_and(|next| next <= time);
-        Ok(entry.filter(|entry| entry.time == time || (entry.covers(time) && !is_open)))
+        let entry = entry.filter(|entry| entry.time == time || (entry.covers(time) && !is_open));
+        Ok(Written { entry, unreadable: None })
     }
 
     fn reason(&self, action: &RecurringAction, schedule: &Schedule, time: Timestamp) -> Explanation {

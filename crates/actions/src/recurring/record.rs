@@ -81,6 +81,13 @@ pub(crate) fn history_id(scope: &Scope, id: &str, time: Timestamp) -> String {
     format!("{}{:016x}", history_prefix(scope, id), u64::MAX - due_ms(time))
 }
 
+/// The time of the occurrence that an entry of a history is about, by its id.
+pub(crate) fn history_time(record: &Record) -> Option<Timestamp> {
+    let (_, time) = record.id.rsplit_once('/')?;
+    let at_ms = u64::MAX - u64::from_str_radix(time, 16).ok()?;
+    Timestamp::from_millisecond(i64::try_from(at_ms).ok()?).ok()
+}
+
 /// The id of the record that says that a dedup key was seen.
 pub(crate) fn dedup_id(scope: &Scope, key: &str) -> String {
     let hash: String = Sha256::digest(key.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();

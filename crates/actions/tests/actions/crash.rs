@@ -8,12 +8,12 @@ use std::time::Duration;
 use segno::store::Store;
 use segno::store::memory::MemoryStore;
 use segno::{Client, Payload, Runtime};
-use segno_actions::OrchestrationName;
 use segno_actions::action::{Action, ActionDb, ActionTrigger, OnRestart};
 use segno_actions::functions::{Functions, HumanDuration, Scope};
 use segno_actions::recurring::{Decision, NewRecurringAction, RecurringActionTemplate, RecurringActions};
 use segno_actions::schedule::{ScheduleSpec, Zones};
 use segno_actions::scheduler::Scheduler;
+use segno_actions::{Listed, OrchestrationName};
 use segno_testkit::clock::VirtualClock;
 use segno_testkit::faults::{self, Fault, FaultStore};
 use segno_testkit::seeded::SeededIds;
@@ -63,7 +63,8 @@ struct Outcome {
 
 async fn outcome(store: &Arc<dyn Store>, book: &RecurringActions, id: &str) -> Outcome {
     let scope = Scope::default();
-    let history = book.history(&scope, id, None, 100).await.unwrap();
+    let (history, unreadable) = Listed::split(book.history(&scope, id, None, 100).await.unwrap());
+    assert!(unreadable.is_empty(), "{unreadable:?}");
     let actions = ActionDb::new(store.clone()).list_all().await.unwrap();
     let page = Client::new(store.clone()).list(segno::store::InstanceQuery::default()).await.unwrap();
     let mut instances: Vec<String> =

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use segno::Payload;
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite};
+use segno_actions::Listed;
 use segno_actions::action::ActionStatus;
 use segno_actions::functions::{Executor, Function, FunctionName, HumanDuration, RemoteSettings};
 use segno_actions::recurring::{
@@ -37,7 +38,9 @@ impl World {
     }
 
     pub async fn told(&self, action: &RecurringAction) -> Vec<HistoryEntry> {
-        let mut entries = self.recurring().history(&self.scope(), &action.id, None, 100).await.unwrap();
+        let entries = self.recurring().history(&self.scope(), &action.id, None, 100).await.unwrap();
+        let (mut entries, unreadable) = Listed::split(entries);
+        assert!(unreadable.is_empty(), "{unreadable:?}");
         entries.reverse();
         entries
     }

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::unreadable::Unreadable;
+
 /// What became of an occurrence, or of a stretch of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct RecurringEntry {
@@ -76,6 +78,9 @@ pub struct RecurringRun {
 pub struct RecurringHistory {
     /// Newest first.
     pub entries: Vec<RecurringEntry>,
+    /// Entries that cannot be read, by their times.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// Give this as `cursor` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

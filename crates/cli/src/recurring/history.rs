@@ -16,7 +16,7 @@ pub async fn history(arguments: History, output: &Output) -> Result<(), Failure>
     let page = arguments.paging.gather(|request| async move {
         let rows = request.limit.unwrap_or(MAX_ROWS);
         let page = client.recurring_history(id, rows, request.cursor.as_deref()).await?;
-        Ok(Page::of(page.entries, Vec::new(), page.next_cursor))
+        Ok(Page::of(page.entries, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
     let mut rows = Rows::new(["time", "decision", "outcome", "ended", "instance", "detail"]);

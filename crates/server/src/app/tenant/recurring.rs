@@ -91,9 +91,9 @@ impl Tenant {
         id: &str,
         earlier_than: Option<Timestamp>,
         limit: usize,
-    ) -> Result<Vec<HistoryEntry>, ActionError> {
+    ) -> Result<Vec<Listed<HistoryEntry>>, ActionError> {
         let entries = self.resources().recurring.history(&self.owner(), id, earlier_than, limit).await?;
-        Ok(entries.into_iter().map(|entry| self.shown_entry(entry)).collect())
+        Ok(entries.into_iter().map(|entry| entry.map(|entry| self.shown_entry(entry))).collect())
     }
 
     /// Why it did or did not run at a time.

@@ -14,7 +14,7 @@ use segno_api::recurring::{
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::super::paging::{self, Chunk, Page, Row, cursor, limit};
+use super::super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
 use super::{fields, view};
 use crate::access::timestamp;
 use crate::app::{App, Tenant};
@@ -67,10 +67,13 @@ pub async fn history(
         let found = tenant.recurring_history(id, earlier_than, rows).await;
         Ok(Chunk::of(found.map_err(|error| tenant.refused(error))?, rows))
     };
-    let show =
-        |entry: HistoryEntry| Ok(Row::new(entry.time.to_string(), Listed::Readable(view::entry(entry))));
-    let found = paging::page(limit(page.limit)?, page.cursor, read, show).await?;
-    Ok(Json(RecurringHistory { entries: found.rows, next_cursor: found.next_cursor }))
+    let show = |entry: Listed<HistoryEntry>| match entry {
+        Listed::Readable(entry) => Ok(Row::new(entry.time.to_string(), Listed::Readable(view::entry(entry)))),
+        Listed::Unreadable(row) => Ok(Row::new(row.id.clone(), Listed::Unreadable(row))),
+    };
+    let Found { rows: entries, unreadable, next_cursor } =
+        paging::page(limit(page.limit)?, page.cursor, read, show).await?;
+    Ok(Json(RecurringHistory { entries, unreadable, next_cursor }))
 }
 
 /// Why it did or did not run at a time.

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use crate::Json;
 use crate::instance::Status;
+use crate::unreadable::Unreadable;
 
 /// One recorded fact.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -28,9 +29,24 @@ pub struct History {
     pub execution: u64,
     /// Its events, ascending.
     pub events: Vec<HistoryEvent>,
+    /// Events that cannot be read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadableEvents>,
     /// Give this as `after` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_after: Option<u64>,
+}
+
+/// Events that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct UnreadableEvents {
+    /// The last event before them that can be read; 0 if there is none.
+    pub after: u64,
+    /// The first event behind them that can be read; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<u64>,
+    /// Why they cannot be read.
+    pub reason: String,
 }
 
 /// One execution.
@@ -54,6 +70,9 @@ pub struct Execution {
 pub struct ExecutionList {
     /// Descending by number.
     pub executions: Vec<Execution>,
+    /// Executions whose rows cannot be read, by number.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// Give this as `cursor` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::call::CallDetails;
+use crate::unreadable::Unreadable;
 use crate::{Json, several};
 
 /// State of an instance.
@@ -156,7 +157,7 @@ pub struct Instance {
     pub completed_at: Option<Timestamp>,
     /// Raised by every commit; also its `ETag`.
     pub revision: u64,
-    /// What of its stored data cannot be read, and why; it can be deleted all the same.
+    /// What of its stored data cannot be read, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
     /// How far a call of a function is; only of one instance, not in lists.
@@ -209,6 +210,9 @@ pub struct Started {
 pub struct InstanceList {
     /// The instances.
     pub instances: Vec<Instance>,
+    /// Instances whose rows cannot be read. Whether they meet the filters is not known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// Give this as `cursor` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use segno::clock::{self, Clock};
-use segno::store::{Expect, ListRecords, ProviderError, RecordBatch, RecordWrite, Store};
+use segno::store::{ErrorKind, Expect, ListRecords, ProviderError, RecordBatch, RecordWrite, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::listen::until_stopped;
@@ -68,15 +68,22 @@ impl Incarnation {
         let mut writes = Vec::new();
         if let Some(place) = place.text() {
             let request = ListRecords { kind: KIND, id_prefix: "", after_id: None, limit: MAX_LOOKED_AT };
-            let before = store.list_records(request).await?.into_iter();
+            // One that cannot be read ends by itself, when its time is over.
+            let before = store.list_records_around_damage(request).await?.records.into_iter();
             writes.extend(before.filter(|record| record.body == place.as_bytes()).map(|record| {
                 RecordWrite::Delete { kind: KIND.to_owned(), id: record.id, expect: Expect::Anything }
             }));
         }
         let begun = Incarnation { store, clock, id, place: place.text().unwrap_or_default() };
         writes.push(begun.renewal());
-        begun.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
-        Ok(begun)
+        match begun.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+            // Its place is on a damaged block, which keeps nothing else from being served.
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                tracing::error!(%error, "this process could not show that it is alive");
+                Ok(begun)
+            }
+            written => written.map(|_| begun),
+        }
     }
 
     /// Its id.

@@ -340,7 +340,7 @@ impl Refusal {
                 let reason = condition(error).map(|condition| format!(": {condition}")).unwrap_or_default();
                 let detail = format!(
                     "what is stored cannot be read{reason}; the server's log has the reason, under the id of this \
-                     request. It can still be listed and deleted; `segno store check` finds all damage of a store"
+                     request. Other data is not affected; if the store is damaged, `segno store check` finds all damage of it"
                 );
                 let code = segno::Code::StoredDataUnreadable.as_str();
                 Self::told(StatusCode::INTERNAL_SERVER_ERROR, code, detail)

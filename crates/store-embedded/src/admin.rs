@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use segno::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
     InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, QueuedActivity, StoredEvent, SystemMetrics,
+    PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, StoredEvent, SystemMetrics,
+    UnreadableEvents,
 };
 
 use crate::instance_row::InstanceRow;
@@ -31,7 +32,10 @@ impl EmbeddedStore {
 #[async_trait]
 impl ProviderAdmin for EmbeddedStore {
     async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
-        self.core().look("query_instances", |state, _| state.tables.page(&query)).await
+        let page = self.core().look("query_instances", |state, _| state.tables.page(&query)).await?;
+        let reasons = page.unreadable.iter().map(|row| &row.reason).chain(&page.damaged);
+        reasons.for_each(|what| self.core().damage.note(what));
+        Ok(page)
     }
 
     async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
@@ -76,6 +80,29 @@ impl ProviderAdmin for EmbeddedStore {
             exists.then(|| state.tables.history_page(&query)).transpose()
         });
         page.await?.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))
+    }
+
+    async fn read_history_around_damage(
+        &self,
+        query: HistoryQuery,
+    ) -> Result<ReadableHistoryPage, ProviderError> {
+        const OPERATION: &str = "read_history_around_damage";
+        let (instance, execution_id) = (query.instance_id.as_str(), query.execution_id);
+        let page = self.core().look(OPERATION, |state, _| {
+            let Some(row) = state.tables.execution(instance, execution_id)? else { return Ok(None) };
+            let mut read = state.tables.history_around_damage(&query)?;
+            // Events have numbers without gaps, so damage behind the last one hides nothing.
+            let is_past_end = |gap: &UnreadableEvents| {
+                gap.before_event_id.is_none()
+                    && read.page.next.is_none()
+                    && gap.after_event_id >= row.last_event_id
+            };
+            read.unreadable.retain(|gap| !is_past_end(gap));
+            Ok(Some(read))
+        });
+        let read = page.await?.ok_or_else(|| unknown_execution(OPERATION, instance, execution_id))?;
+        read.unreadable.iter().for_each(|gap| self.core().damage.note(&gap.reason));
+        Ok(read)
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {

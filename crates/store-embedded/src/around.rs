@@ -36,7 +36,9 @@ impl Damaged {
     fn has(&self, from: &[u8], end: Option<&Key>) -> bool {
         let is_before_resume = match (&self.resume, &self.end) {
             (Some(resume), _) => from < resume.as_slice(),
-            (None, known_end) => known_end.is_none() || end.is_some_and(|end| Some(end) <= known_end.as_ref()),
+            (None, known_end) => {
+                known_end.is_none() || end.is_some_and(|end| Some(end) <= known_end.as_ref())
+            }
         };
         from >= self.from.as_slice() && is_before_resume
     }
@@ -91,13 +93,17 @@ impl Snapshot {
             let is_before_end = |key: &Key| end.is_none_or(|end| key < end);
             return Ok(known.resume.clone().filter(is_before_end));
         }
-        let last = self.rows().range(Bound::Excluded(from), end_of(end)).and_then(|mut rows| rows.next_back().transpose());
+        let last = self
+            .rows()
+            .range(Bound::Excluded(from), end_of(end))
+            .and_then(|mut rows| rows.next_back().transpose());
         let last = match last {
             Ok(last) => last.map(|(key, _)| Key::from_slice(key.value())),
             Err(RowError::Corrupt(_)) => None,
             Err(error) => return Err(error),
         };
-        let (mut damaged, mut readable, mut resume) = (Key::from_slice(from), last.clone().or(end.cloned()), last);
+        let (mut damaged, mut readable, mut resume) =
+            (Key::from_slice(from), last.clone().or(end.cloned()), last);
         for _ in 0..MAX_PROBES {
             let Some(probe) = middle(Some(damaged.as_slice()), readable.as_deref()) else { break };
             match self.first_stored(Bound::Included(probe.as_slice()), end) {
@@ -122,7 +128,9 @@ impl AroundDamage<'_> {
     /// A page that cannot be read: the scan resumes behind it.
     fn skip_page(&mut self, error: RowError) -> RowError {
         self.rows = None;
-        let Some(start) = self.start.take().filter(|_| matches!(error, RowError::Corrupt(_))) else { return error };
+        let Some(start) = self.start.take().filter(|_| matches!(error, RowError::Corrupt(_))) else {
+            return error;
+        };
         match self.snapshot.resume_behind(bytes_of(&start), self.end.as_ref(), &error) {
             Ok(resume) => {
                 self.start = resume.map(Bound::Included);

@@ -3,6 +3,9 @@
 //! A query walks every index that contains all its matches, and the ids of its prefix, in step; whichever comes to an
 //! end or fills the page first answers. So the cost is a small multiple of the best index's, without knowing which
 //! one that is.
+//!
+//! Damage hides nothing else. An index with damage leaves the race; when all have, the rows themselves are read in id order,
+//! which costs as much as there are instances. A row that cannot be read is listed by the id that an index has for it.
 
 use std::cmp::Reverse;
 use std::iter::Peekable;
@@ -10,7 +13,10 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use segno::store::{InstanceCursor, InstanceInfo, InstancePage, InstanceQuery, ListRecords, Record};
+use segno::store::{
+    InstanceCursor, InstanceInfo, InstancePage, InstanceQuery, ListRecords, ReadableRecords, Record,
+    UnreadableInstance,
+};
 
 use crate::error::RowError;
 use crate::instance_row::InstanceRow;
@@ -24,7 +30,32 @@ use crate::tables::Tables;
 struct Walk<'a> {
     scans: Vec<Peekable<Scan<'a>>>,
     order: Order,
-    found: Vec<InstanceInfo>,
+    found: Vec<Listed>,
+    /// Why rows are missing whose ids cannot be read; only of a last resort.
+    damaged: Option<String>,
+    /// Whether it passes over damage, because no other walk is left.
+    is_last_resort: bool,
+}
+
+/// A row of a listing.
+enum Listed {
+    Readable(Box<InstanceInfo>),
+    Unreadable(UnreadableInstance),
+}
+
+impl Listed {
+    fn place(&self) -> (Reverse<u64>, &str) {
+        match self {
+            Listed::Readable(info) => (Reverse(info.created_at_ms), &info.instance_id),
+            Listed::Unreadable(row) => (Reverse(row.created_at_ms), &row.instance_id),
+        }
+    }
+}
+
+/// What a walk found.
+struct Selected {
+    rows: Vec<Listed>,
+    damaged: Option<String>,
 }
 
 impl Walk<'_> {
@@ -47,6 +78,18 @@ impl Walk<'_> {
             }
         }
         self.scans[newest?.0].next()
+    }
+}
+
+impl Walk<'_> {
+    /// What was found, as the listing wants it.
+    fn selected(&mut self, most: usize) -> Selected {
+        let mut rows = std::mem::take(&mut self.found);
+        if self.order == Order::Id {
+            rows.sort_unstable_by(|one, other| one.place().cmp(&other.place()));
+            rows.truncate(most);
+        }
+        Selected { rows, damaged: self.damaged.take() }
     }
 }
 
@@ -92,58 +135,92 @@ impl Tables {
     /// A page of a listing.
     pub fn page(&self, query: &InstanceQuery) -> Result<InstancePage, RowError> {
         if query.limit == 0 || query.created_before_ms == Some(0) {
-            return Ok(InstancePage { instances: Vec::new(), next: None });
+            return Ok(InstancePage::default());
         }
         // One more than asked for tells whether another page follows.
-        let mut instances = self.select(query, query.limit.saturating_add(1))?;
-        let more = instances.len() > query.limit;
-        instances.truncate(query.limit);
-        let cursor = |last: &InstanceInfo| InstanceCursor {
-            created_at_ms: last.created_at_ms,
-            instance_id: last.instance_id.clone(),
-        };
-        let next = instances.last().filter(|_| more).map(cursor);
-        Ok(InstancePage { instances, next })
+        let Selected { mut rows, damaged } = self.select(query, query.limit.saturating_add(1))?;
+        let more = rows.len() > query.limit;
+        rows.truncate(query.limit);
+        let next = rows.last().filter(|_| more).map(|last| {
+            let (Reverse(created_at_ms), id) = last.place();
+            InstanceCursor { created_at_ms, instance_id: id.to_owned() }
+        });
+        let mut page = InstancePage { damaged, next, ..InstancePage::default() };
+        for row in rows {
+            match row {
+                Listed::Readable(info) => page.instances.push(*info),
+                Listed::Unreadable(row) => page.unreadable.push(row),
+            }
+        }
+        Ok(page)
     }
 
-    fn select(&self, query: &InstanceQuery, most: usize) -> Result<Vec<InstanceInfo>, RowError> {
+    fn select(&self, query: &InstanceQuery, most: usize) -> Result<Selected, RowError> {
         let with_prefix = |entry: AgeIndex<'_>| (entry.prefix(), start_of(query, entry));
         let indexes: Vec<Vec<(Key, Bound<Key>)>> = indexes_of(query)
             .into_iter()
             .map(|entries| entries.into_iter().map(with_prefix).collect())
             .collect();
         let id_prefix = query.id_prefix.as_deref().map(keys::instance);
+        let prefix = id_prefix.clone().unwrap_or_else(|| keys::instance(""));
         let mut walks = Vec::with_capacity(indexes.len() + 1);
         for entries in &indexes {
             let scans = entries.iter().map(|(prefix, start)| {
                 Ok(self.rows.scan_from(prefix, start.as_ref().map(Key::as_slice))?.peekable())
             });
-            let scans = scans.collect::<Result<Vec<_>, RowError>>()?;
+            let scans = match scans.collect::<Result<Vec<_>, RowError>>() {
+                Err(RowError::Corrupt(_)) => continue,
+                scans => scans?,
+            };
             // The entries of one index have prefixes of one length.
             let prefix_len = entries.first().map_or(0, |(prefix, _)| prefix.len());
-            walks.push(Walk { scans, order: Order::Age(prefix_len), found: Vec::new() });
+            walks.push(Walk {
+                scans,
+                order: Order::Age(prefix_len),
+                found: Vec::new(),
+                damaged: None,
+                is_last_resort: false,
+            });
         }
-        if let Some(prefix) = &id_prefix {
-            let scans = vec![self.rows.scan(prefix)?.peekable()];
-            walks.push(Walk { scans, order: Order::Id, found: Vec::new() });
-        }
+        // With damage in all indexes, the last walk that is left passes over what it cannot read.
+        let by_id = || {
+            let scans = vec![self.rows.around_damage(&prefix, Bound::Included(&prefix)).peekable()];
+            Walk { scans, order: Order::Id, found: Vec::new(), damaged: None, is_last_resort: false }
+        };
+        walks.extend(id_prefix.is_some().then(by_id));
         loop {
-            for walk in &mut walks {
-                let ended = self.step(walk, query)? == Step::End;
-                if ended || (walk.order != Order::Id && walk.found.len() == most) {
-                    return Ok(in_order(std::mem::take(&mut walk.found), walk.order, most));
+            if walks.is_empty() {
+                walks.push(by_id());
+            }
+            if let [last] = &mut walks[..] {
+                last.is_last_resort = last.order == Order::Id;
+            }
+            let mut place = 0;
+            while let Some(walk) = walks.get_mut(place) {
+                match self.step(walk, query) {
+                    Ok(Step::On) if walk.order == Order::Id || walk.found.len() < most => place += 1,
+                    Ok(_) => return Ok(walk.selected(most)),
+                    Err(RowError::Corrupt(_)) => drop(walks.remove(place)),
+                    Err(error) => return Err(error),
                 }
             }
         }
     }
 
+    /// One step of a walk. Damage of what it walks over is an error, except for a last resort.
     fn step(&self, walk: &mut Walk<'_>, query: &InstanceQuery) -> Result<Step, RowError> {
         let Some(entry) = walk.next() else { return Ok(Step::End) };
-        let (key, value) = entry?;
+        let (key, value) = match entry {
+            Err(RowError::Corrupt(why)) if walk.is_last_resort => {
+                walk.damaged.get_or_insert(why);
+                return Ok(Step::On);
+            }
+            entry => entry?,
+        };
         let found = match walk.order {
             Order::Id => match keys::instance_id(&key) {
-                Some(id) => Some((id, InstanceRow::decode(&value)?)),
-                None => None,
+                Some(id) => InstanceRow::decode(&value).map(|row| listed(row.info(id)))?,
+                None => return Ok(Step::On),
             },
             Order::Age(prefix_len) => match keys::aged(&key, prefix_len) {
                 Some((created_at_ms, _))
@@ -151,43 +228,68 @@ impl Tables {
                 {
                     return Ok(Step::End);
                 }
-                Some((_, id)) => self.instance(id)?.map(|row| (id, row)),
-                None => None,
+                Some((created_at_ms, id)) => match self.instance(id) {
+                    Ok(Some(row)) => listed(row.info(id)),
+                    Err(RowError::Corrupt(reason)) => {
+                        let instance_id = id.to_owned();
+                        Listed::Unreadable(UnreadableInstance { instance_id, created_at_ms, reason })
+                    }
+                    row => return row.map(|_| Step::On),
+                },
+                None => return Ok(Step::On),
             },
         };
-        if let Some((id, row)) = found {
-            let info = row.info(id);
-            if matches(query, &info) && is_behind_cursor(query, &info) {
-                walk.found.push(info);
-            }
+        // An entry that outlived its row, which was replaced over damage, leads to an instance that was found already.
+        let is_found = walk.found.last().is_some_and(|last| last.place() == found.place());
+        if !is_found && matches(query, &found) && is_behind_cursor(query, &found) {
+            walk.found.push(found);
         }
         Ok(Step::On)
     }
 
     /// Records of a kind by id prefix, ascending.
     pub fn list_records(&self, request: &ListRecords<'_>, now_ms: u64) -> Result<Vec<Record>, RowError> {
+        let ReadableRecords { records, damaged } = self.list_records_around_damage(request, now_ms)?;
+        match damaged.into_iter().next() {
+            Some(what) => Err(RowError::Corrupt(what)),
+            None => Ok(records),
+        }
+    }
+
+    /// The same past damage.
+    pub fn list_records_around_damage(
+        &self,
+        request: &ListRecords<'_>,
+        now_ms: u64,
+    ) -> Result<ReadableRecords, RowError> {
         let prefix = keys::record(request.kind, request.id_prefix);
         let after = request.after_id.map(|id| keys::record(request.kind, id));
         let start = match &after {
             Some(after) if *after >= prefix => Bound::Excluded(after.as_slice()),
             _ => Bound::Included(prefix.as_slice()),
         };
-        let mut records = Vec::new();
+        let mut read = ReadableRecords::default();
         if request.limit == 0 {
-            return Ok(records);
+            return Ok(read);
         }
-        for row in self.rows.scan_from(&prefix, start)? {
-            let (key, value) = row?;
+        for row in self.rows.around_damage(&prefix, start) {
+            let (key, value) = match row {
+                Err(RowError::Corrupt(what)) => {
+                    read.damaged.push(what);
+                    continue;
+                }
+                row => row?,
+            };
             let Some((kind, id)) = keys::record_name(&key) else { continue };
             let row = RecordRow::decode(&value)?;
             if row.lives(now_ms) {
-                records.push(row.into_record(kind, id));
+                read.records.push(row.into_record(kind, id));
             }
-            if records.len() == request.limit {
+            if read.records.len() == request.limit {
                 break;
             }
         }
-        Ok(records)
+        Ok(read)
     }
 
     /// Records due at or before `due_by_ms`, by due time, then id. One that cannot be read keeps no other from being found: it
@@ -258,25 +360,25 @@ fn start_of(query: &InstanceQuery, index: AgeIndex<'_>) -> Bound<Key> {
     }
 }
 
-fn place(info: &InstanceInfo) -> (Reverse<u64>, &str) {
-    (Reverse(info.created_at_ms), info.instance_id.as_str())
+fn listed(info: InstanceInfo) -> Listed {
+    Listed::Readable(Box::new(info))
 }
 
-fn is_behind_cursor(query: &InstanceQuery, info: &InstanceInfo) -> bool {
+fn is_behind_cursor(query: &InstanceQuery, row: &Listed) -> bool {
     let cursor = query.cursor.as_ref().map(|at| (Reverse(at.created_at_ms), at.instance_id.as_str()));
-    cursor.is_none_or(|cursor| place(info) > cursor)
+    cursor.is_none_or(|cursor| row.place() > cursor)
 }
 
-fn in_order(mut found: Vec<InstanceInfo>, order: Order, most: usize) -> Vec<InstanceInfo> {
-    if order == Order::Id {
-        found.sort_unstable_by(|one, other| place(one).cmp(&place(other)));
-        found.truncate(most);
-    }
-    found
-}
-
-/// Whether a row meets all criteria but the place where the page starts.
-fn matches(query: &InstanceQuery, info: &InstanceInfo) -> bool {
+/// Whether a row meets all criteria but the place where the page starts, as far as it can be read.
+fn matches(query: &InstanceQuery, row: &Listed) -> bool {
+    let info = match row {
+        Listed::Readable(info) => info,
+        Listed::Unreadable(row) => {
+            let is_in_time = query.created_before_ms.is_none_or(|before_ms| row.created_at_ms < before_ms);
+            let prefix = query.id_prefix.as_deref().unwrap_or_default();
+            return is_in_time && row.instance_id.starts_with(prefix);
+        }
+    };
     query.id_prefix.as_ref().is_none_or(|prefix| info.instance_id.starts_with(prefix.as_str()))
         && (query.statuses.is_empty() || query.statuses.contains(&info.status))
         && query

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use segno::store::memory::wishes::DueWish;
-use segno::store::{DueRecords, ListRecords, ProviderError, Record, RecordBatch, Records};
+use segno::store::{DueRecords, ListRecords, ProviderError, ReadableRecords, Record, RecordBatch, Records};
 
 use crate::error::RowError;
 use crate::listing::DueQuery;
@@ -23,6 +23,16 @@ impl Records for EmbeddedStore {
     async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError> {
         let read = |state: &mut State, now_ms| state.tables.list_records(&request, now_ms);
         self.core().look("list_records", read).await
+    }
+
+    async fn list_records_around_damage(
+        &self,
+        request: ListRecords<'_>,
+    ) -> Result<ReadableRecords, ProviderError> {
+        let read = |state: &mut State, now_ms| state.tables.list_records_around_damage(&request, now_ms);
+        let read = self.core().look("list_records", read).await?;
+        read.damaged.iter().for_each(|what| self.core().damage.note(what));
+        Ok(read)
     }
 
     async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {

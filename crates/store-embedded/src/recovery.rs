@@ -238,12 +238,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn items(
-        &mut self,
-        queue: &mut WorkerQueue,
-        standings: &Standings,
-        now_ms: u64,
-    ) -> Result<(), RowError> {
+    fn items(&mut self, queue: &mut WorkerQueue, standings: &Standings, now_ms: u64) -> Result<(), RowError> {
         self.each(Table::WorkerQueue, |_, key, value| {
             let Some(id) = keys::queued_id(Table::WorkerQueue, &key) else { return Ok(()) };
             let (message, visible_at_ms) = queue_row::decode_activity(&value)?;

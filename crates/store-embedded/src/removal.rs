@@ -1,6 +1,7 @@
 //! Deleting instances and pruning executions.
 
 use std::collections::BTreeSet;
+use std::ops::Bound;
 
 use segno::store::{
     DeleteInstanceResult, ErrorKind, ExecutionStatus, InstanceFilter, ProviderError, PruneOptions,
@@ -102,7 +103,7 @@ impl State {
         let mut trees = Vec::new();
         let most = limit_of(filter);
         let mut add = |root: &str| -> Result<bool, RowError> {
-            trees.extend(self.ended_tree(root.to_owned())?);
+            trees.extend(past_damage(self.doomed_tree(root))?.flatten());
             Ok(trees.len() < most)
         };
         if most == 0 {
@@ -118,11 +119,13 @@ impl State {
         } else {
             self.each_ended(filter, Generation::Root, &mut add)?;
         }
-        let mut doomed = Vec::new();
-        for instance in trees.iter().flatten() {
-            doomed.push(self.doomed(instance)?);
-        }
-        Ok(self.remove(doomed))
+        Ok(self.remove(trees.into_iter().flatten().collect()))
+    }
+
+    /// What there is of an instance and all its descendants, if all have ended.
+    fn doomed_tree(&self, root: &str) -> Result<Option<Vec<Doomed>>, RowError> {
+        let Some(tree) = self.ended_tree(root.to_owned())? else { return Ok(None) };
+        tree.iter().map(|instance| self.doomed(instance)).collect::<Result<_, _>>().map(Some)
     }
 
     /// The instance and all its descendants, if all have ended.
@@ -150,7 +153,8 @@ impl State {
         for generation in [Generation::Root, Generation::Child] {
             let mut count = 0;
             self.each_ended(filter, generation, &mut |id| {
-                found.extend(self.tables.instance(id)?.map(|row| (id.to_owned(), row)));
+                let row = past_damage(self.tables.instance(id))?.flatten();
+                found.extend(row.map(|row| (id.to_owned(), row)));
                 count += 1;
                 Ok(count < limit_of(filter))
             })?;
@@ -165,7 +169,7 @@ impl State {
         let before_ms = filter.completed_before_ms.unwrap_or(u64::MAX);
         let mut found = Vec::new();
         for id in filter.instance_ids.iter().flatten().collect::<BTreeSet<_>>() {
-            let row = self.tables.instance(id)?;
+            let row = past_damage(self.tables.instance(id))?.flatten();
             found.extend(row.filter(|row| row.ended_at_ms().is_some()).map(|row| (id.clone(), row)));
         }
         found.retain(|(_, row)| row.ended_at_ms().is_some_and(|ended_at_ms| ended_at_ms < before_ms));
@@ -181,8 +185,9 @@ impl State {
         each: &mut dyn FnMut(&str) -> Result<bool, RowError>,
     ) -> Result<(), RowError> {
         let before_ms = filter.completed_before_ms.unwrap_or(u64::MAX);
-        for entry in self.tables.rows.scan(&keys::ended_ones(generation))? {
-            let (key, _) = entry?;
+        let prefix = keys::ended_ones(generation);
+        for entry in self.tables.rows.around_damage(&prefix, Bound::Included(&prefix)) {
+            let Some((key, _)) = past_damage(entry)? else { continue };
             let Some((ended_at_ms, id)) = keys::ended_instance(&key) else { continue };
             if ended_at_ms >= before_ms || !each(id)? {
                 break;
@@ -208,7 +213,8 @@ impl State {
             }
         };
         for id in ids {
-            let row = self.tables.instance(&id)?.filter(|row| row.ended_at_ms().is_none());
+            let row = past_damage(self.tables.instance(&id))?.flatten();
+            let row = row.filter(|row| row.ended_at_ms().is_none());
             found.extend(row.map(|row| (id, row)));
         }
         found.sort_by_key(|(_, row)| row.created_at_ms);
@@ -237,7 +243,7 @@ impl State {
         instances.truncate(limit_of(filter));
         let mut pruned = PruneResult::default();
         for (instance, row) in &instances {
-            self.prune_row(instance, row, options, &mut pruned)?;
+            past_damage(self.prune_row(instance, row, options, &mut pruned))?;
         }
         Ok(pruned)
     }
@@ -278,6 +284,14 @@ impl State {
             self.tables.delete(key);
         }
         Ok(())
+    }
+}
+
+/// What was read, unless it is damaged: a bulk call passes over that, as over all that it cannot remove.
+fn past_damage<T>(read: Result<T, RowError>) -> Result<Option<T>, RowError> {
+    match read {
+        Err(RowError::Corrupt(_)) => Ok(None),
+        read => read.map(Some),
     }
 }
 

@@ -149,15 +149,6 @@ impl Later {
         let frozen = self.frozen.as_deref().map(|frozen| changes_of(frozen, prefix, start));
         Scan::of(std::iter::once(active).chain(frozen).collect(), &self.base, prefix, start)
     }
-
-    /// The rows, in key order and past damage, as of [`Rows::around_damage`].
-    pub fn around_damage(&self) -> Scan<'_> {
-        let (prefix, start) = (self.prefix.as_slice(), Bound::Included(self.prefix.as_slice()));
-        let active: Layer<'_> = Box::new(self.active.iter().cloned().map(Ok));
-        let frozen = self.frozen.as_deref().map(|frozen| changes_of(frozen, prefix, start));
-        let changes = std::iter::once(active).chain(frozen).collect();
-        Scan::over(changes, base_layer(self.base.around_damage(start, prefix)))
-    }
 }
 
 /// What a layer of changes says of the keys that start with `prefix` and lie at or behind `start`.

@@ -210,8 +210,7 @@ impl State {
         self.orchestrations.advance(now_ms);
         self.work.advance(now_ms);
         for _ in 0..MAX_EXPIRED_PER_SWEEP {
-            let Ok(Some((expires_at_ms, kind, id))) =
-                self.records.first_expired(&self.tables.rows, now_ms)
+            let Ok(Some((expires_at_ms, kind, id))) = self.records.first_expired(&self.tables.rows, now_ms)
             else {
                 break;
             };

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use segno::store::memory::peek_lock::Standing;
-use segno::store::{HistoryPage, HistoryQuery, OrchestratorMessage, StoredEvent, WorkerMessage};
+use segno::store::{
+    HistoryPage, HistoryQuery, OrchestratorMessage, ReadableHistoryPage, StoredEvent, UnreadableEvents,
+    WorkerMessage,
+};
 
 use crate::batch::{self, Batch, Logged};
 use crate::error::RowError;
@@ -195,6 +198,43 @@ impl Tables {
             }
         }
         Ok(HistoryPage::cut(events, query.limit))
+    }
+
+    /// The same past damage. Which events are missing follows from their numbers, which have no gaps.
+    pub fn history_around_damage(&self, query: &HistoryQuery) -> Result<ReadableHistoryPage, RowError> {
+        let (instance, execution_id) = (query.instance_id.as_str(), query.execution_id);
+        let prefix = keys::execution(Table::Events, instance, execution_id);
+        let seen = keys::events(instance, execution_id, query.after_event_id);
+        let start = match self.rows.last_up_to(&prefix, &seen) {
+            Err(RowError::Corrupt(_)) => prefix.clone(),
+            start => start?.unwrap_or(seen),
+        };
+        let (mut events, mut gaps) = (Vec::new(), Vec::new());
+        let mut last_id = query.after_event_id;
+        for row in self.rows.around_damage(&prefix, Bound::Included(&start)) {
+            match row {
+                Ok((_, value)) => queue_row::decode_events(&value, &mut events)?,
+                Err(RowError::Corrupt(reason)) => gaps.push((last_id, reason)),
+                Err(error) => return Err(error),
+            }
+            events.retain(|event: &StoredEvent| event.event_id > query.after_event_id);
+            last_id = events.last().map_or(query.after_event_id, |event| event.event_id);
+            if events.len() > query.limit {
+                break;
+            }
+        }
+        let page = HistoryPage::cut(events, query.limit);
+        let behind = |after| page.events.iter().map(|event| event.event_id).find(|id| *id > after);
+        let unreadable = gaps.into_iter().map(|(after_event_id, reason)| UnreadableEvents {
+            after_event_id,
+            before_event_id: behind(after_event_id),
+            reason,
+        });
+        // A damaged block before the first event that is wanted, or of another instance, hides nothing of the page.
+        let unreadable = unreadable
+            .filter(|gap| gap.before_event_id.is_none_or(|before| before > gap.after_event_id + 1))
+            .collect();
+        Ok(ReadableHistoryPage { page, unreadable })
     }
 
     /// Keys of all rows that start with a prefix.

@@ -64,7 +64,7 @@ impl PostgresStore {
     /// A page of instances.
     pub(crate) async fn page(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
         if query.limit == 0 {
-            return Ok(InstancePage { instances: Vec::new(), next: None });
+            return Ok(InstancePage::default());
         }
         let most = query.limit;
         let labels = self.rarest_first(&query.labels).await?;
@@ -78,7 +78,7 @@ impl PostgresStore {
             created_at_ms: last.created_at_ms,
             instance_id: last.instance_id.clone(),
         });
-        Ok(InstancePage { instances, next })
+        Ok(InstancePage { instances, next, ..InstancePage::default() })
     }
 
     async fn rows_of(&self, sql: &str, values: &Values) -> Result<Vec<Row>, ProviderError> {

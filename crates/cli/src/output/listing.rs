@@ -28,7 +28,7 @@ pub struct Page<T> {
     pub items: Vec<T>,
     /// Where the next page begins; absent on the last one.
     pub next_cursor: Option<String>,
-    /// Rows that the server cannot read; they can be deleted by their ids.
+    /// Rows that the server cannot read.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Unreadable>,
 }

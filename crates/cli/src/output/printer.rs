@@ -65,7 +65,8 @@ impl Output {
         }
         if matches!(self.format, Format::Table | Format::Jsonl) {
             for row in &page.unreadable {
-                self.warn(&format!("{} cannot be read: {}", row.id, row.reason));
+                let what = if row.id.is_empty() { "a part of the list" } else { &row.id };
+                self.warn(&format!("{what} cannot be read: {}", row.reason));
             }
         }
         self.more(page.next_cursor.as_deref());

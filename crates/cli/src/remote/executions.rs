@@ -26,7 +26,7 @@ pub async fn run(arguments: ExecutionsArguments, output: &Output) -> Result<(), 
     let (client, id) = (&client, &arguments.id);
     let page = arguments.paging.gather(|request| async move {
         let page = client.executions(id, request).await?;
-        Ok(Page::of(page.executions, Vec::new(), page.next_cursor))
+        Ok(Page::of(page.executions, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
     let mut rows = Rows::new(["execution", "status", "started", "ended", "events"]);

@@ -1,8 +1,8 @@
 //! `segno history`: the events of an instance.
 
-use segno_api::Client;
 use segno_api::client::PageRequest;
-use segno_api::history::HistoryEvent;
+use segno_api::history::{HistoryEvent, UnreadableEvents};
+use segno_api::{Client, Unreadable};
 
 use super::arguments::History;
 use crate::exit::Failure;
@@ -18,7 +18,9 @@ const MAX_EXECUTIONS: usize = 5;
 pub async fn run(arguments: History, output: &Output) -> Result<(), Failure> {
     let client = arguments.connection.client(output)?;
     let whole = all(&client, &arguments.id, arguments.execution).await?;
-    let (execution, page) = (whole.execution, Page::whole(whole.events));
+    let execution = whole.execution;
+    let unreadable = whole.unreadable.iter().map(row).collect();
+    let page = Page::of(whole.events, unreadable, None);
     let mut is_cut = false;
     let mut rows = Rows::new(["event", "at", "kind", "data"]);
     for event in &page.items {
@@ -64,12 +66,28 @@ async fn hint_of_others(client: &Client, id: &str, shown: u64, output: &Output) 
 /// Those of the server.
 pub async fn all(client: &Client, id: &str, execution: Option<u64>) -> Result<Whole, Failure> {
     let mut page = client.history(id, execution, 0).await?;
-    let mut events = page.events;
+    let (mut events, mut unreadable) = (page.events, page.unreadable);
     while let Some(after) = page.next_after {
         page = client.history(id, Some(page.execution), after).await?;
         events.append(&mut page.events);
+        unreadable.append(&mut page.unreadable);
     }
-    Ok(Whole { execution: page.execution, events })
+    Ok(Whole { execution: page.execution, events, unreadable })
+}
+
+/// Events that cannot be read, as a row of a list.
+fn row(lost: &UnreadableEvents) -> Unreadable {
+    Unreadable { id: numbers(lost), reason: lost.reason.clone() }
+}
+
+/// Which events cannot be read, for people.
+pub fn numbers(lost: &UnreadableEvents) -> String {
+    let first = lost.after + 1;
+    match lost.before.map(|before| before - 1) {
+        Some(last) if last == first => format!("event {first}"),
+        Some(last) => format!("events {first} to {last}"),
+        None => format!("all events from {first} on"),
+    }
 }
 
 /// The history of an execution.
@@ -78,6 +96,8 @@ pub struct Whole {
     pub execution: u64,
     /// Its events, ascending.
     pub events: Vec<HistoryEvent>,
+    /// Events that cannot be read.
+    pub unreadable: Vec<UnreadableEvents>,
 }
 
 /// Data in one line that fits a terminal.

@@ -24,7 +24,7 @@ pub async fn run(arguments: List, output: &Output) -> Result<(), Failure> {
     let page = arguments.paging.gather(|page| async move {
         let request = ListInstances { limit: page.limit, cursor: page.cursor, ..request.clone() };
         let page = client.instances(&request).await?;
-        Ok(Page::of(page.instances, Vec::new(), page.next_cursor))
+        Ok(Page::of(page.instances, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
     let mut rows = Rows::new(["id", "name", "kind", "status", "created", "ended"]);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use segno::clock::SystemClock;
-use segno_api::history::HistoryEvent;
+use segno_api::history::{HistoryEvent, UnreadableEvents};
 use segno_api::instance::{Failure, Instance};
 use serde::Serialize;
 
@@ -18,13 +18,17 @@ use crate::output::{Output, Table};
 struct Shown {
     instance: Instance,
     events: Vec<HistoryEvent>,
+    /// Events that cannot be read.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unreadable: Vec<UnreadableEvents>,
 }
 
 /// Does it.
 pub async fn run(arguments: One, output: &Output) -> Result<(), exit::Failure> {
     let client = arguments.connection.client(output)?;
     let instance = client.instance(&arguments.id, Duration::ZERO).await?;
-    let events = history::all(&client, &arguments.id, Some(instance.execution)).await?.events;
+    let history::Whole { events, unreadable, .. } =
+        history::all(&client, &arguments.id, Some(instance.execution)).await?;
     let now_ms = i64::try_from(SystemClock::shared().now_ms()).unwrap_or(i64::MAX);
     let drawing = timeline::draw(&events, now_ms);
     let legend = timeline::legend(&drawing);
@@ -32,8 +36,11 @@ pub async fn run(arguments: One, output: &Output) -> Result<(), exit::Failure> {
     if let Some(call) = &instance.call {
         table = call::lines(table, call, output);
     }
+    for lost in &unreadable {
+        table = table.line("unreadable", format!("{}: {}", history::numbers(lost), lost.reason));
+    }
     let text = format!("{}\n{drawing}{legend}", table.to_text(output.colours));
-    output.text(&Shown { instance, events }, &text)
+    output.text(&Shown { instance, events, unreadable }, &text)
 }
 
 /// A failure in one line, with its code, which has a page.

@@ -64,9 +64,9 @@ impl Bulk {
     /// # Errors
     /// `too-many-instances` when the limit is too high, and those of the store.
     pub async fn count(self, preview: BulkPreview) -> Result<BulkResult, Error> {
-        let (found, next) = self.found().await?;
-        let mut result = BulkResult { matched: found.len(), done: 0, next };
-        let checks = found.into_iter().map(|info| self.would_change(preview, info));
+        let Found { instances, unreadable, next } = self.found().await?;
+        let mut result = BulkResult { matched: instances.len() + unreadable.len(), done: 0, next };
+        let checks = instances.into_iter().map(|info| self.would_change(preview, info));
         let mut checks = futures_util::stream::iter(checks).buffer_unordered(CONCURRENT);
         while let Some(would_change) = checks.next().await {
             result.done += usize::from(would_change?);
@@ -140,7 +140,7 @@ impl Bulk {
     }
 
     /// The instances are read first, so that acting on them does not move the pages.
-    async fn found(&self) -> Result<(Vec<InstanceInfo>, Option<InstanceCursor>), Error> {
+    async fn found(&self) -> Result<Found, Error> {
         if self.limit > MAX_BULK_INSTANCES {
             let message = format!(
                 "{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}",
@@ -148,25 +148,29 @@ impl Bulk {
             );
             return Err(Error::new(Code::TooManyInstances, message));
         }
-        let mut found = Vec::new();
+        let mut found = Found::default();
         let mut query = self.query.clone();
         while found.len() < self.limit {
             query.limit = (self.limit - found.len()).min(MAX_PAGE_ROWS);
             let page = self.client.store.query_instances(query.clone()).await?;
-            found.extend(page.instances);
+            found.unreadable.extend(page.unreadable.into_iter().map(|row| row.instance_id));
+            found.instances.extend(page.instances);
             query.cursor = page.next;
             if query.cursor.is_none() {
                 break;
             }
         }
-        Ok((found, query.cursor))
+        Ok(Found { next: query.cursor, ..found })
     }
 
     async fn each(self, act: &Act) -> Result<BulkResult, Error> {
-        let (found, next) = self.found().await?;
-        let mut result = BulkResult { matched: found.len(), done: 0, next };
-        let mut waiting = found.into_iter().map(|info| info.instance_id);
+        let found = self.found().await?;
+        let mut result = BulkResult { matched: found.len(), done: 0, next: found.next };
+        // What cannot be read may match; what is done to it is refused.
+        let ids = found.instances.into_iter().map(|info| info.instance_id);
+        let mut waiting = ids.chain(found.unreadable);
         let mut running = FuturesUnordered::new();
+        let mut unreadable = None;
         loop {
             while running.len() < CONCURRENT
                 && let Some(id) = waiting.next()
@@ -174,12 +178,29 @@ impl Bulk {
                 running.push(act.clone().on(self.client.clone(), id));
             }
             match running.next().await {
-                None => return Ok(result),
+                // One that is damaged does not keep the others from being done; a store that is damaged for all of them does.
+                None => return unreadable.filter(|_| result.done == 0).map_or(Ok(result), Err),
                 Some(Ok(())) => result.done += 1,
+                Some(Err(error)) if error.code() == Code::StoredDataUnreadable => unreadable = Some(error),
                 Some(Err(error)) if is_passed_over(&error) => {}
                 Some(Err(error)) => return Err(error),
             }
         }
+    }
+}
+
+/// What matches a query.
+#[derive(Default)]
+struct Found {
+    instances: Vec<InstanceInfo>,
+    /// Ids of instances whose rows cannot be read.
+    unreadable: Vec<String>,
+    next: Option<InstanceCursor>,
+}
+
+impl Found {
+    fn len(&self) -> usize {
+        self.instances.len() + self.unreadable.len()
     }
 }
 

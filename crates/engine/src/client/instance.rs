@@ -6,7 +6,9 @@ use crate::event::{Event, Output};
 use crate::failure::Failure;
 use crate::names::START_AT_LABEL;
 use crate::payload::Payload;
-use crate::store::{ExecutionInfo, ExecutionStatus, InstanceCursor, InstanceInfo};
+use crate::store::{
+    ExecutionInfo, ExecutionStatus, InstanceCursor, InstanceInfo, UnreadableEvents, UnreadableInstance,
+};
 
 /// An instance as it was when it was read.
 #[derive(Debug, Clone, PartialEq)]
@@ -142,6 +144,8 @@ impl Instance {
 pub struct EventList {
     /// The events.
     pub events: Vec<Event>,
+    /// Events that cannot be read.
+    pub unreadable: Vec<UnreadableEvents>,
     /// After which event the next page starts; `None` when this is the last.
     pub next: Option<u64>,
 }
@@ -151,6 +155,8 @@ pub struct EventList {
 pub struct ExecutionList {
     /// The executions.
     pub executions: Vec<ExecutionInfo>,
+    /// Executions whose rows cannot be read, by number, and why.
+    pub unreadable: Vec<(u64, String)>,
     /// Before which execution the next page begins; `None` when this is the last.
     pub next: Option<u64>,
 }
@@ -160,6 +166,10 @@ pub struct ExecutionList {
 pub struct InstanceList {
     /// The instances.
     pub instances: Vec<Instance>,
+    /// Instances whose rows cannot be read, in the same order. They count like the others.
+    pub unreadable: Vec<UnreadableInstance>,
+    /// Why instances are missing whose ids cannot be read either.
+    pub damaged: Option<String>,
     /// Where the next page starts; `None` when this is the last.
     pub next: Option<InstanceCursor>,
 }

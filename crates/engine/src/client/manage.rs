@@ -8,8 +8,9 @@ use crate::event::Event;
 use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
 use crate::names;
 use crate::store::{
-    DeleteInstanceResult, ErrorKind, ExecutionInfo, HistoryQuery, InstanceFilter, InstanceQuery,
-    InstanceTree, PruneOptions, PruneResult, QueueDepths, QueuedActivity, StoredEvent, SystemMetrics,
+    DeleteInstanceResult, ErrorKind, ExecutionInfo, HistoryQuery, InstanceFilter, InstancePage,
+    InstanceQuery, InstanceTree, PruneOptions, PruneResult, QueueDepths, QueuedActivity, StoredEvent,
+    SystemMetrics, UnreadableEvents,
 };
 
 /// Executions that are read at once.
@@ -40,8 +41,9 @@ impl Client {
     pub async fn list(&self, mut query: InstanceQuery) -> Result<InstanceList, Error> {
         query.limit = page_rows(query.limit)?;
         let page = self.store.query_instances(query).await?;
-        let instances = page.instances.into_iter().map(Instance::from_info).collect();
-        Ok(InstanceList { instances, next: page.next })
+        let InstancePage { instances, unreadable, damaged, next } = page;
+        let instances = instances.into_iter().map(Instance::from_info).collect();
+        Ok(InstanceList { instances, unreadable, damaged, next })
     }
 
     /// The instance and all its descendants, by their ids. [`Client::tree_page`] reads a large tree in parts.
@@ -79,7 +81,31 @@ impl Client {
         query.limit = page_rows(query.limit)?;
         let instance = query.instance_id.clone();
         let page = self.store.read_history_page(query).await?;
-        Ok(EventList { events: decode(&instance, page.events)?, next: page.next })
+        let events = decode(&instance, page.events)?;
+        Ok(EventList { events, unreadable: Vec::new(), next: page.next })
+    }
+
+    /// The same for showing it: events that cannot be read are told, and do not hide the others.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such execution, `invalid-option` when the limit is too high.
+    pub async fn readable_history(&self, mut query: HistoryQuery) -> Result<EventList, Error> {
+        query.limit = page_rows(query.limit)?;
+        let read = self.store.read_history_around_damage(query).await?;
+        let (mut events, mut unreadable) = (Vec::new(), read.unreadable);
+        for stored in &read.page.events {
+            let event_id = stored.event_id;
+            match Event::from_stored(stored) {
+                Ok(event) => events.push(event),
+                Err(reason) => unreadable.push(UnreadableEvents {
+                    after_event_id: event_id.saturating_sub(1),
+                    before_event_id: Some(event_id + 1),
+                    reason: reason.to_string(),
+                }),
+            }
+        }
+        unreadable.sort_by_key(|events| events.after_event_id);
+        Ok(EventList { events, unreadable, next: read.page.next })
     }
 
     /// Numbers of the executions that are stored, ascending.
@@ -108,18 +134,28 @@ impl Client {
         let numbers = (1..=newest).rev().take(limit + 1);
         let reads = numbers.map(|number| self.store.get_execution_info(instance, number));
         let mut reads = futures_util::stream::iter(reads).buffered(CONCURRENT_READS);
-        let mut executions = Vec::new();
+        let (mut executions, mut unreadable) = (Vec::new(), Vec::new());
+        let mut number = newest;
         while let Some(read) = reads.next().await {
             match read {
                 Ok(info) => executions.push(info),
                 Err(error) if error.kind() == ErrorKind::NotFound => break,
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    let reason = error.condition().unwrap_or("its row cannot be read");
+                    unreadable.push((number, reason.to_owned()));
+                }
                 Err(error) => return Err(error.into()),
             }
+            number = number.saturating_sub(1);
         }
-        let is_more = executions.len() > limit;
-        executions.truncate(limit);
-        let next = executions.last().filter(|_| is_more).map(|last| last.execution_id);
-        Ok(ExecutionList { executions, next })
+        let is_more = executions.len() + unreadable.len() > limit;
+        // One more than asked for was read, and the page ends before it.
+        let last = newest.saturating_sub(limit as u64 - 1);
+        if is_more {
+            executions.retain(|info| info.execution_id >= last);
+            unreadable.retain(|(number, _)| *number >= last);
+        }
+        Ok(ExecutionList { executions, unreadable, next: is_more.then_some(last) })
     }
 
     /// How the activities of an instance stand in the worker queue, by execution and activity.

@@ -66,6 +66,12 @@ impl Brood {
                 ..InstanceQuery::default()
             };
             let page = client.store().query_instances(query).await?;
+            // One that cannot be read has no state to show; the tree without it would not be true.
+            if let Some(row) = page.unreadable.first() {
+                let message =
+                    format!("the row of child {:?} cannot be read: {}", row.instance_id, row.reason);
+                return Err(Error::new(Code::StoredDataUnreadable, message));
+            }
             self.ready = page.instances;
             self.ready.reverse();
             self.is_read = page.next.is_none();

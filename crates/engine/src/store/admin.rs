@@ -236,13 +236,28 @@ pub struct InstanceCursor {
     pub instance_id: String,
 }
 
-/// A page of a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A page of a listing. What is damaged hides nothing else: rows that cannot be read are named, and count like the others.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InstancePage {
     /// Rows, newest first; of equal age, ascending by id.
     pub instances: Vec<InstanceInfo>,
+    /// Rows that cannot be read, in the same order. Whether they meet all criteria is not known.
+    pub unreadable: Vec<UnreadableInstance>,
+    /// Why rows are missing whose ids cannot be read either; how many is not known.
+    pub damaged: Option<String>,
     /// Where the next page starts; `None` when this is the last, also when it is exactly full.
     pub next: Option<InstanceCursor>,
+}
+
+/// An instance whose row cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableInstance {
+    /// The instance.
+    pub instance_id: String,
+    /// When it was created, in Unix milliseconds.
+    pub created_at_ms: u64,
+    /// Why it cannot be read, without stored data and without a path or address of the machine.
+    pub reason: String,
 }
 
 /// Which part of the history of an execution to read.
@@ -265,6 +280,26 @@ pub struct HistoryPage {
     pub events: Vec<StoredEvent>,
     /// After which event the next page starts; `None` when this is the last, also when it is exactly full.
     pub next: Option<u64>,
+}
+
+/// A part of a history that may be damaged.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadableHistoryPage {
+    /// Events that can be read, ascending, and where the next page starts.
+    pub page: HistoryPage,
+    /// Events that cannot.
+    pub unreadable: Vec<UnreadableEvents>,
+}
+
+/// Events of a history that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnreadableEvents {
+    /// The last event before them that can be read; 0 when there is none.
+    pub after_event_id: u64,
+    /// The first event behind them that can be read; `None` when there is none.
+    pub before_event_id: Option<u64>,
+    /// Why they cannot be read, without stored data and without a path or address of the machine.
+    pub reason: String,
 }
 
 impl HistoryPage {
@@ -317,6 +352,19 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     /// # Errors
     /// `NotFound` when instance or execution are unknown, `Corrupt` when it cannot be read.
     async fn read_history_page(&self, query: HistoryQuery) -> Result<HistoryPage, ProviderError>;
+
+    /// The same past damage, for showing it: events that cannot be read are told, and do not hide the others. A store that
+    /// cannot read past damage answers as [`ProviderAdmin::read_history_page`] does.
+    ///
+    /// # Errors
+    /// `NotFound` when instance or execution are unknown, `Corrupt` when nothing can be told of them.
+    async fn read_history_around_damage(
+        &self,
+        query: HistoryQuery,
+    ) -> Result<ReadableHistoryPage, ProviderError> {
+        let page = self.read_history_page(query).await?;
+        Ok(ReadableHistoryPage { page, unreadable: Vec::new() })
+    }
 
     /// Highest execution id.
     ///

@@ -27,7 +27,8 @@ mod watch_until;
 pub use admin::{
     DeleteInstanceResult, ExecutionInfo, HistoryPage, HistoryQuery, InstanceCursor, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult,
-    QueueDepths, QueuePlace, QueuedActivity, QueuedWork, SystemMetrics,
+    QueueDepths, QueuePlace, QueuedActivity, QueuedWork, ReadableHistoryPage, SystemMetrics,
+    UnreadableEvents, UnreadableInstance,
 };
 pub use error::{ErrorKind, ProviderError, WriteOutcome};
 pub use execution_status::ExecutionStatus;
@@ -47,7 +48,8 @@ pub use provider::{
     Provider, ResidentExecutions, TurnLock, start_then_watch,
 };
 pub use records::{
-    DueRecords, Expect, Guards, ListRecords, Record, RecordBatch, RecordWrite, Records, folder_of,
+    DueRecords, Expect, Guards, ListRecords, ReadableRecords, Record, RecordBatch, RecordWrite, Records,
+    folder_of,
 };
 pub use transfer::{
     ContentHeader, ContentItem, ContentOrder, ExecutionContent, Export, Import, InstanceContent,

@@ -281,7 +281,9 @@ impl KeyStore {
     /// When the store is away.
     pub async fn is_empty(&self) -> Result<bool, Refusal> {
         let request = ListRecords { kind: KIND, id_prefix: "", after_id: None, limit: 1 };
-        Ok(self.store.list_records(request).await?.is_empty())
+        // One that cannot be read may be a key.
+        let read = self.store.list_records_around_damage(request).await?;
+        Ok(read.records.is_empty() && read.damaged.is_empty())
     }
 
     /// Revokes a key. It ceases to work on this node at once, on others within [`REVOKED_WITHIN`].

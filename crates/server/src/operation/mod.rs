@@ -10,6 +10,7 @@
 //! | none | `unavailable`: nothing was changed |
 //! | a write was done, or its outcome is unknown | `outcome-unknown` |
 
+pub mod damage;
 mod store;
 
 use std::future::Future;

@@ -13,11 +13,12 @@ use segno::store::{
     Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
     NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuedActivity, Record, RecordBatch, Records, Store, StoredEvent,
-    SystemMetrics, Transfer, WatchUntil, WorkerMessage, WriteOutcome,
+    PruneOptions, PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, ReadableRecords, Record,
+    RecordBatch, Records, Store, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
+    WriteOutcome,
 };
 
-use super::CURRENT;
+use super::{CURRENT, damage};
 
 /// A store that marks the current operation when it writes.
 pub struct TrackedStore {
@@ -223,6 +224,13 @@ impl ProviderAdmin for TrackedStore {
         self.inner.read_history_page(query).await
     }
 
+    async fn read_history_around_damage(
+        &self,
+        query: HistoryQuery,
+    ) -> Result<ReadableHistoryPage, ProviderError> {
+        self.inner.read_history_around_damage(query).await
+    }
+
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
         self.inner.latest_execution_id(instance).await
     }
@@ -306,7 +314,22 @@ impl Records for TrackedStore {
     }
 
     async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError> {
-        self.inner.list_records(request).await
+        // A listing shows what it can, and reports the rest; all else is done with whole data or not at all.
+        match damage::is_shown_around() {
+            true => {
+                let read = self.inner.list_records_around_damage(request).await?;
+                read.damaged.into_iter().for_each(damage::note);
+                Ok(read.records)
+            }
+            false => self.inner.list_records(request).await,
+        }
+    }
+
+    async fn list_records_around_damage(
+        &self,
+        request: ListRecords<'_>,
+    ) -> Result<ReadableRecords, ProviderError> {
+        self.inner.list_records_around_damage(request).await
     }
 
     async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {

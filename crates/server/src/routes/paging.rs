@@ -6,6 +6,7 @@ use segno_api::Unreadable;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
+use crate::operation::damage;
 use crate::problem::{Code, Refusal};
 
 /// Rows of a page when a request does not say.
@@ -79,12 +80,14 @@ pub struct Chunk<T> {
     pub rows: Vec<T>,
     /// Whether no row follows.
     pub is_last: bool,
+    /// Why rows are missing among them whose ids cannot be read.
+    pub damaged: Option<String>,
 }
 
 impl<T> Chunk<T> {
     /// What was found when so many were wanted: fewer are the last.
     pub fn of(rows: Vec<T>, wanted: usize) -> Self {
-        Chunk { is_last: rows.len() < wanted, rows }
+        Chunk { is_last: rows.len() < wanted, rows, damaged: None }
     }
 }
 
@@ -118,6 +121,16 @@ pub struct Found<W> {
     pub next_cursor: Option<String>,
 }
 
+impl<W> Found<W> {
+    /// Reports rows whose ids cannot be read, once for each reason.
+    fn add_missing(&mut self, reason: String) {
+        let missing = Unreadable { id: String::new(), reason };
+        if !self.unreadable.contains(&missing) {
+            self.unreadable.push(missing);
+        }
+    }
+}
+
 /// A page of the rows that match, at most `rows` and about [`MAX_PAGE_BYTES`] of them. Rows are read in chunks that shrink as
 /// rows grow, so a page of large rows takes the memory of one chunk more than it shows. There is a cursor if another row
 /// matches, or if the search ended at [`MAX_SCANNED`] rows or [`MAX_SCANNED_BYTES`] and there are more to look at.
@@ -138,7 +151,10 @@ where
     let mut found = Found { rows: Vec::new(), unreadable: Vec::new(), next_cursor: None };
     let (mut count, mut bytes, mut scan) = (0, 0, Scan::default());
     loop {
-        let chunk = read(after.clone(), scan.wanted(rows + 1 - count)).await?;
+        let read = damage::shown_around(read(after.clone(), scan.wanted(rows + 1 - count)));
+        let (chunk, missing) = read.await;
+        let chunk = chunk?;
+        missing.into_iter().chain(chunk.damaged).for_each(|reason| found.add_missing(reason));
         // A chunk without rows cannot be read on after its last one.
         let is_last = chunk.is_last || chunk.rows.is_empty();
         for item in chunk.rows {

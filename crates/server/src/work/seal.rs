@@ -94,6 +94,15 @@ impl LeaseSeal {
         match store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await {
             Ok(_) => return Ok(LeaseSeal { key: fresh }),
             Err(error) if error.kind() == ErrorKind::Conflict => {}
+            Err(error) if error.kind() == ErrorKind::Corrupt => {
+                // A server without the key can do all else; what was leased before is delivered again.
+                tracing::error!(
+                    %error,
+                    "the key that leases are sealed with cannot be read; a new one holds until the server is stopped, and \
+                     workers that hold older leases are refused"
+                );
+                return Ok(LeaseSeal { key: fresh });
+            }
             Err(error) => return Err(error),
         }
         let stored = store.get_record(KIND, ID).await?;

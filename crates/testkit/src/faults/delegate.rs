@@ -10,8 +10,8 @@ use segno::store::{
     Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
     InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
     NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuedActivity, Record, RecordBatch, Records, StoredEvent,
-    SystemMetrics, Transfer, WatchUntil, WorkerMessage, start_then_watch,
+    PruneOptions, PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, ReadableRecords, Record,
+    RecordBatch, Records, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage, start_then_watch,
 };
 
 use super::FaultStore;
@@ -217,6 +217,13 @@ impl ProviderAdmin for FaultStore {
         self.read("read_history_page", self.inner.read_history_page(query)).await
     }
 
+    async fn read_history_around_damage(
+        &self,
+        query: HistoryQuery,
+    ) -> Result<ReadableHistoryPage, ProviderError> {
+        self.read("read_history_around_damage", self.inner.read_history_around_damage(query)).await
+    }
+
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
         self.read("latest_execution_id", self.inner.latest_execution_id(instance)).await
     }
@@ -301,6 +308,13 @@ impl Records for FaultStore {
 
     async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError> {
         self.read("list_records", self.inner.list_records(request)).await
+    }
+
+    async fn list_records_around_damage(
+        &self,
+        request: ListRecords<'_>,
+    ) -> Result<ReadableRecords, ProviderError> {
+        self.read("list_records_around_damage", self.inner.list_records_around_damage(request)).await
     }
 
     async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {

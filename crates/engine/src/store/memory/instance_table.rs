@@ -385,7 +385,7 @@ impl InstanceTable {
     /// A page of a listing.
     pub(super) fn page(&self, query: &InstanceQuery) -> InstancePage {
         if query.limit == 0 {
-            return InstancePage { instances: Vec::new(), next: None };
+            return InstancePage::default();
         }
         let row = |id: &Arc<str>| &self.rows.get(id).expect("the indexes name rows").info;
         // One more than asked for tells whether another page follows.
@@ -397,7 +397,7 @@ impl InstanceTable {
             instance_id: last.instance_id.clone(),
         };
         let next = found.last().filter(|_| more).map(cursor);
-        InstancePage { instances: found.into_iter().cloned().collect(), next }
+        InstancePage { instances: found.into_iter().cloned().collect(), next, ..InstancePage::default() }
     }
 }
 

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use segno::client::{
-    BulkPreview, BulkResult, ExecutionList, Instance, InstanceList, TreeNode, TreePage, TreeQuery,
+    BulkPreview, BulkResult, EventList, ExecutionList, Instance, InstanceList, TreeNode, TreePage, TreeQuery,
 };
 use segno::event::Event;
-use segno::store::{DeleteInstanceResult, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery};
+use segno::store::{
+    DeleteInstanceResult, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery, UnreadableInstance,
+};
 use segno::{Code, Mailbox, Payload, Signal};
 use segno_actions::functions::{CallName, LogRow, is_built_in};
 
@@ -90,7 +92,15 @@ impl Tenant {
         let page = self.resources().client.list(self.query(filter)).await;
         let page = page.map_err(|error| self.refused(error))?;
         let instances = page.instances.into_iter().map(|found| self.shown(found));
-        Ok(InstanceList { instances: instances.collect::<Result<_, _>>()?, next: self.next(page.next) })
+        let shown = |row: UnreadableInstance| {
+            Some(UnreadableInstance { instance_id: self.shown_instance(Some(&row.instance_id))?, ..row })
+        };
+        Ok(InstanceList {
+            instances: instances.collect::<Result<_, _>>()?,
+            unreadable: page.unreadable.into_iter().filter_map(shown).collect(),
+            damaged: page.damaged,
+            next: self.next(page.next),
+        })
     }
 
     /// Waits for the end of an instance; `None` when it did not come in time.
@@ -120,15 +130,25 @@ impl Tenant {
         self.in_time(changed).map(drop)
     }
 
-    /// A page of a history, and where the next one begins. `query` has the caller's id.
+    /// A page of a history that is whole, and where the next one begins. `query` has the caller's id.
     ///
     /// # Errors
-    /// `not-found` when there is no such execution.
-    pub async fn history(&self, query: HistoryQuery) -> Result<(Vec<Event>, Option<u64>), Refusal> {
+    /// `not-found` when there is no such execution, `stored-data-unreadable` when it cannot be read.
+    pub async fn whole_events(&self, query: HistoryQuery) -> Result<(Vec<Event>, Option<u64>), Refusal> {
         let query = HistoryQuery { instance_id: self.stored(&query.instance_id), ..query };
         let page = self.resources().client.history_page(query).await;
         let page = page.map_err(|error| self.refused(error))?;
         Ok((page.events, page.next))
+    }
+
+    /// A page of a history, with what of it cannot be read, and where the next one begins. `query` has the caller's id.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such execution.
+    pub async fn history(&self, query: HistoryQuery) -> Result<EventList, Refusal> {
+        let query = HistoryQuery { instance_id: self.stored(&query.instance_id), ..query };
+        let page = self.resources().client.readable_history(query).await;
+        page.map_err(|error| self.refused(error))
     }
 
     /// The whole history of an execution.

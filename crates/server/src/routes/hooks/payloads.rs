@@ -64,7 +64,7 @@ pub async fn list(
         let after = cursor(after.as_deref(), |id| id.parse().ok())?;
         let page = tenant.payloads(name, &ListPayloads { since, until, after, limit: rows }).await;
         let page = page.map_err(|error| tenant.refused(error))?;
-        Ok(Chunk { rows: page.payloads, is_last: !page.more })
+        Ok(Chunk { rows: page.payloads, is_last: !page.more, damaged: None })
     };
     let show = |row: Listed<Payload>| match row {
         Listed::Readable(payload) => {

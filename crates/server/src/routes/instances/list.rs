@@ -1,12 +1,13 @@
 //! Listing.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use axum::Json;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use segno::limits::MAX_LABELS;
-use segno::store::InstanceCursor;
+use segno::store::{InstanceCursor, UnreadableInstance};
 use segno_actions::Listed;
 use segno_actions::functions::CallName;
 use segno_api::instance::{InstanceList, ListInstances};
@@ -43,14 +44,52 @@ pub async fn list(
     let read = |after: Option<String>, limit| async move {
         let cursor = after.as_deref().map(decode_cursor).transpose()?;
         let page = tenant.instances(InstanceFilter { cursor, limit, ..filter.clone() }).await?;
-        Ok(Chunk { rows: page.instances, is_last: page.next.is_none() })
+        let (is_last, damaged) = (page.next.is_none(), page.damaged.clone());
+        Ok(Chunk { rows: in_order(page), is_last, damaged })
     };
-    let show = |found: segno::client::Instance| {
-        let cursor = InstanceCursor { created_at_ms: found.created_at_ms, instance_id: found.id.clone() };
-        Ok(Row::new(encode_cursor(&cursor), Listed::Readable(view::instance(tenant, found)?)))
+    let show = |found: Found| {
+        let cursor = encode_cursor(&found.place());
+        Ok(Row::new(
+            cursor,
+            match found {
+                Found::Readable(found) => Listed::Readable(view::instance(tenant, *found)?),
+                Found::Unreadable(row) => {
+                    let reason = format!("its row cannot be read: {}", row.reason);
+                    Listed::Unreadable(segno_actions::Unreadable { id: row.instance_id, reason })
+                }
+            },
+        ))
     };
     let found = paging::page(rows, request.cursor, read, show).await?;
-    Ok(Json(InstanceList { instances: found.rows, next_cursor: found.next_cursor }))
+    let paging::Found { rows: instances, unreadable, next_cursor } = found;
+    Ok(Json(InstanceList { instances, unreadable, next_cursor }))
+}
+
+/// A row of the listing.
+enum Found {
+    Readable(Box<segno::client::Instance>),
+    Unreadable(UnreadableInstance),
+}
+
+impl Found {
+    fn place(&self) -> InstanceCursor {
+        let (created_at_ms, id) = match self {
+            Found::Readable(found) => (found.created_at_ms, &found.id),
+            Found::Unreadable(row) => (row.created_at_ms, &row.instance_id),
+        };
+        InstanceCursor { created_at_ms, instance_id: id.clone() }
+    }
+}
+
+/// All rows of a page, newest first; of equal age, by id.
+fn in_order(page: segno::client::InstanceList) -> Vec<Found> {
+    let readable = page.instances.into_iter().map(|found| Found::Readable(Box::new(found)));
+    let mut rows: Vec<Found> = readable.chain(page.unreadable.into_iter().map(Found::Unreadable)).collect();
+    rows.sort_by_cached_key(|row| {
+        let InstanceCursor { created_at_ms, instance_id } = row.place();
+        (Reverse(created_at_ms), instance_id)
+    });
+    rows
 }
 
 /// The name of a function, of the catalogue or of a pool.

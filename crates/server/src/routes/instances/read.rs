@@ -1,12 +1,15 @@
 //! Reading one instance.
 
+use std::cmp::Reverse;
+use std::sync::{Mutex, PoisonError};
+
 use axum::Json;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
-use segno::client::{TreeNode, TreeQuery};
+use segno::client::{EventList, TreeNode, TreeQuery};
 use segno::event::Event;
 use segno::limits::MAX_PAGE_ROWS;
-use segno::store::{ExecutionInfo, HistoryQuery};
+use segno::store::{ExecutionInfo, HistoryQuery, UnreadableEvents};
 use segno_actions::Listed;
 use segno_api::history::{Execution, ExecutionList, History};
 use segno_api::instance::{CustomStatus, Instance, Tree};
@@ -100,17 +103,23 @@ pub async fn history(
         None => tenant.instance(&id).await?.execution_id,
     };
     let (tenant, id) = (&tenant, &id);
+    let lost = &Mutex::new(Vec::new());
     let read = |after: Option<String>, limit| async move {
         let after_event_id = cursor(after.as_deref(), |after| after.parse().ok())?.unwrap_or(0);
         let query = HistoryQuery { instance_id: id.clone(), execution_id: execution, after_event_id, limit };
-        let (events, next) = tenant.history(query).await?;
-        Ok(Chunk { rows: events, is_last: next.is_none() })
+        let EventList { events, unreadable, next } = tenant.history(query).await?;
+        lost.lock().unwrap_or_else(PoisonError::into_inner).extend(unreadable);
+        Ok(Chunk { rows: events, is_last: next.is_none(), damaged: None })
     };
     let show =
         |event: Event| Ok(Row::new(event.event_id.to_string(), Listed::Readable(view::event(&event)?)));
     let found = paging::page(limit, page.after.map(|after| after.to_string()), read, show).await?;
-    let next_after = found.next_cursor.and_then(|after| after.parse().ok());
-    Ok(Json(History { execution, events: found.rows, next_after }))
+    let next_after: Option<u64> = found.next_cursor.and_then(|after| after.parse().ok());
+    let lost = std::mem::take(&mut *lost.lock().unwrap_or_else(PoisonError::into_inner));
+    // What lies behind the last event that is shown belongs to the next page.
+    let is_of_page = |lost: &UnreadableEvents| next_after.is_none_or(|next| lost.after_event_id < next);
+    let unreadable = lost.into_iter().filter(is_of_page).map(view::unreadable_events).collect();
+    Ok(Json(History { execution, events: found.rows, unreadable, next_after }))
 }
 
 /// Executions of an instance, newest first.
@@ -129,14 +138,26 @@ pub async fn executions(
     before(page.cursor.as_deref())?;
     // One whose start is queued is known, and has no execution yet.
     if tenant.instance(&id).await?.revision == 0 {
-        return Ok(Json(ExecutionList { executions: Vec::new(), next_cursor: None }));
+        let (executions, unreadable) = (Vec::new(), Vec::new());
+        return Ok(Json(ExecutionList { executions, unreadable, next_cursor: None }));
     }
     let (tenant, id) = (&tenant, &id);
     let read = |after: Option<String>, rows| async move {
         let page = tenant.execution_page(id, before(after.as_deref())?, rows).await?;
-        Ok(Chunk { rows: page.executions, is_last: page.next.is_none() })
+        let mut rows: Vec<(u64, Result<ExecutionInfo, String>)> =
+            page.executions.into_iter().map(|info| (info.execution_id, Ok(info))).collect();
+        rows.extend(page.unreadable.into_iter().map(|(number, reason)| (number, Err(reason))));
+        rows.sort_by_key(|(number, _)| Reverse(*number));
+        Ok(Chunk { rows, is_last: page.next.is_none(), damaged: None })
     };
-    let show = |info: ExecutionInfo| {
+    let show = |(number, info): (u64, Result<ExecutionInfo, String>)| {
+        let info = match info {
+            Ok(info) => info,
+            Err(reason) => {
+                let row = segno_actions::Unreadable { id: number.to_string(), reason };
+                return Ok(Row::new(number.to_string(), Listed::Unreadable(row)));
+            }
+        };
         let shown = Execution {
             execution: info.execution_id,
             status: view::status(info.status),
@@ -148,7 +169,8 @@ pub async fn executions(
         Ok(Row { unshown_bytes: info.output.map_or(0, |output| output.len()), ..row })
     };
     let found = paging::page(rows, page.cursor, read, show).await?;
-    Ok(Json(ExecutionList { executions: found.rows, next_cursor: found.next_cursor }))
+    let paging::Found { rows: executions, unreadable, next_cursor } = found;
+    Ok(Json(ExecutionList { executions, unreadable, next_cursor }))
 }
 
 /// An instance and its descendants, depth first: each before its children, those newest first.
@@ -174,7 +196,7 @@ pub async fn tree(
     let (tenant, root) = (&tenant, &id);
     let read = |after, limit| async move {
         let page = tenant.tree(TreeQuery { instance: root.clone(), after, limit }).await?;
-        Ok(Chunk { rows: page.nodes, is_last: page.next.is_none() })
+        Ok(Chunk { rows: page.nodes, is_last: page.next.is_none(), damaged: None })
     };
     let show = |node: TreeNode| {
         let unshown_bytes = node.instance.result().map_or(0, |result| result.as_str().len());

@@ -118,7 +118,7 @@ impl Follower {
             after_event_id: after,
             limit: PAGE_EVENTS,
         };
-        let (mut ready, is_last_page) = match self.tenant.history(query).await {
+        let (mut ready, is_last_page) = match self.tenant.whole_events(query).await {
             Ok((events, next)) => {
                 self.seen.1 = events.last().map_or(after, |event| event.event_id);
                 let shown = events.iter().map(|event| shown(execution, event));

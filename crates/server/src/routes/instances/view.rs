@@ -65,6 +65,15 @@ pub fn tree_node(tenant: &Tenant, TreeNode { depth, instance }: TreeNode) -> wir
     }
 }
 
+/// Events that cannot be read.
+pub fn unreadable_events(lost: segno::store::UnreadableEvents) -> segno_api::history::UnreadableEvents {
+    segno_api::history::UnreadableEvents {
+        after: lost.after_event_id,
+        before: lost.before_event_id,
+        reason: lost.reason,
+    }
+}
+
 /// What the labels of an instance say of it: its function, what made it, and the labels of its code and callers.
 pub struct MadeOf {
     /// The function that it calls.

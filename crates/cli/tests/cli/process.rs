@@ -48,13 +48,19 @@ impl Process {
     }
 
     /// The same with a command of one's own.
-    pub fn start_by(mut command: Command, arguments: &[&str]) -> Self {
+    pub fn start_by(command: Command, arguments: &[&str]) -> Self {
+        let process = Self::try_start_by(command, arguments);
+        process.unwrap_or_else(|said| panic!("{arguments:?} said only {said:?}"))
+    }
+
+    /// The same; what it said if it ends instead.
+    pub fn try_start_by(mut command: Command, arguments: &[&str]) -> Result<Self, Vec<String>> {
         let child = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         // From here on it is killed whatever happens.
         let mut process = Process { child, address: String::new(), said: Vec::new() };
         let mut lines = BufReader::new(process.child.stderr.take().unwrap()).lines();
         while process.address.is_empty() {
-            let Some(line) = lines.next() else { panic!("{arguments:?} said only {:?}", process.said) };
+            let Some(line) = lines.next() else { return Err(std::mem::take(&mut process.said)) };
             let line = line.unwrap();
             let port = ["http://127.0.0.1:", "\"address\":\"127.0.0.1:"].iter().find_map(|mark| {
                 let rest = line.split(mark).nth(1)?;
@@ -65,7 +71,7 @@ impl Process {
         }
         // The rest is read and dropped, so that the server never waits for us.
         std::thread::spawn(move || lines.for_each(drop));
-        process
+        Ok(process)
     }
 
     /// A server to play with, on a free port.
@@ -76,6 +82,12 @@ impl Process {
     /// The same with a command of one's own.
     pub fn dev_by(command: Command, data: &Path) -> Self {
         Self::start_by(command, &["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()])
+    }
+
+    /// A server to play with; what it said if it does not start.
+    pub fn try_dev(data: &Path) -> Result<Self, Vec<String>> {
+        let arguments = ["dev", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
+        Self::try_start_by(segno(), &arguments)
     }
 
     /// Runs a verb against it.

@@ -276,7 +276,7 @@ pub async fn show(store: &dyn Store) -> String {
         query(InstanceQuery { labels: [("team/x".to_owned(), "1".to_owned())].into(), ..some() }),
         query(InstanceQuery { parent_instance_id: Some("a".to_owned()), ..some() }),
     ] {
-        writeln!(text, "{}", said(store.query_instances(query).await)).unwrap();
+        writeln!(text, "{}", shown_page(store.query_instances(query).await)).unwrap();
     }
     let instances = store.list_instances().await;
     if let Err(error) = &instances {
@@ -308,6 +308,16 @@ pub async fn show(store: &dyn Store) -> String {
     writeln!(text, "{}", said(store.get_system_metrics().await)).unwrap();
     writeln!(text, "{}", shown_depths(store.get_queue_depths().await)).unwrap();
     text
+}
+
+/// A page as the recorded stores show it: they have no damage, and what is damaged says so.
+fn shown_page(page: Result<InstancePage, ProviderError>) -> String {
+    let Ok(page) = page else { return said(page) };
+    let InstancePage { instances, unreadable, damaged, next } = page;
+    if !unreadable.is_empty() || damaged.is_some() {
+        return format!("Corrupt {unreadable:?} {damaged:?}");
+    }
+    format!("InstancePage {{ instances: {instances:?}, next: {next:?} }}")
 }
 
 /// Queue lengths as the recorded stores show them: what is delayed in both queues together.

@@ -97,7 +97,8 @@ impl Index {
         RecordWrite::Delete { kind: self.entries.to_owned(), id, expect: Expect::Anything }
     }
 
-    /// The records after a place with theirs, newest first; one that cannot be read hides no other. `place_of` tells where a record is listed that was stored before there was an index.
+    /// The records after a place with theirs, newest first; one that cannot be read hides no other.
+    /// `place_of` tells where a record is listed that was stored before there was an index.
     pub(crate) async fn page(
         &self,
         store: &dyn Store,

@@ -1,8 +1,10 @@
-//! Scans that skip damage: a range that cannot be read is one error in the middle of the rows, and the scan resumes behind it.
+//! Scans that skip damage: a range that cannot be read is one error in the middle of the rows, and
+//! the scan resumes behind it.
 //!
-//! A damaged page hides its keys too, so where to resume is found by bisection of the key space between the last row that was
-//! read and the last one of the range. Each probe that meets the damage costs [another redb](crate::aside), so what was found
-//! is kept for the life of the snapshot.
+//! A damaged page hides its keys too, so where to resume is found by bisection of the key space
+//! between the last row that was read and the last one of the range. Each probe that meets the
+//! damage costs [another redb](crate::aside), so what was found is kept for the life of the
+//! snapshot.
 
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +16,8 @@ use crate::keys::{self, Key};
 use crate::readable::middle;
 use crate::stored::{MaybeRow, Snapshot};
 
-/// Most probes for the first row behind a damaged range. What they do not find counts as unreadable.
+/// Most probes for the first row behind a damaged range. What they do not find counts as
+/// unreadable.
 const MAX_PROBES: usize = 96;
 
 /// Most ranges that a snapshot remembers.
@@ -54,7 +57,8 @@ impl DamagedRanges {
     }
 }
 
-/// Rows in key order. [`RowError::Corrupt`] stands for one damaged range, and rows behind it follow; any other error is the last.
+/// Rows in key order. [`RowError::Corrupt`] stands for one damaged range, and rows behind it
+/// follow; any other error is the last.
 pub struct AroundDamage<'a> {
     snapshot: &'a Snapshot,
     rows: Option<Box<dyn Iterator<Item = MaybeRow>>>,
@@ -146,7 +150,8 @@ impl AroundDamage<'_> {
             self.start = Some(Bound::Excluded(key));
             return error;
         }
-        // Entries of an index lie behind the key of their row, so the scan goes on with the next row.
+        // Entries of an index lie behind the key of their row, so the scan goes on with the next
+        // row.
         self.rows = None;
         match self.snapshot.first_stored(Bound::Excluded(key.as_slice()), self.end.as_ref()) {
             Ok(next) => {

@@ -57,7 +57,8 @@ impl Expiries {
     pub fn read_on(&mut self, rows: &Rows) -> Result<(), RowError> {
         let Some(horizon) = self.horizon.as_ref().filter(|_| self.soon.is_empty()) else { return Ok(()) };
         let table = keys::table(Table::ByExpiry);
-        // Ends on a damaged block are left where they are: their records are over for readers all the same.
+        // Ends on a damaged block are left where they are: their records are over for readers all
+        // the same.
         let rows = rows.around_damage(&table, Bound::Excluded(horizon));
         let next = rows.filter(|row| !matches!(row, Err(RowError::Corrupt(_)))).take(ENOUGH);
         let next: BTreeSet<Key> = next.map(|row| Ok(row?.0)).collect::<Result<_, RowError>>()?;

@@ -4,8 +4,9 @@
 //! end or fills the page first answers. So the cost is a small multiple of the best index's, without knowing which
 //! one that is.
 //!
-//! Damage hides nothing else. An index with damage leaves the race; when all have, the rows themselves are read in id order,
-//! which costs as much as there are instances. A row that cannot be read is listed by the id that an index has for it.
+//! Damage hides nothing else. An index with damage leaves the race; when all have, the rows
+//! themselves are read in id order, which costs as much as there are instances. A row that cannot
+//! be read is listed by the id that an index has for it.
 
 use std::cmp::Reverse;
 use std::iter::Peekable;
@@ -239,7 +240,8 @@ impl Tables {
                 None => return Ok(Step::On),
             },
         };
-        // An entry that outlived its row, which was replaced over damage, leads to an instance that was found already.
+        // An entry that outlived its row, which was replaced over damage, leads to an instance that
+        // was found already.
         let is_found = walk.found.last().is_some_and(|last| last.place() == found.place());
         if !is_found && matches(query, &found) && is_behind_cursor(query, &found) {
             walk.found.push(found);
@@ -292,8 +294,9 @@ impl Tables {
         Ok(read)
     }
 
-    /// Records due at or before `due_by_ms`, by due time, then id. One that cannot be read keeps no other from being found: it
-    /// is dropped from the index in memory, until the store is opened again.
+    /// Records due at or before `due_by_ms`, by due time, then id. One that cannot be read keeps no
+    /// other from being found: it is dropped from the index in memory, until the store is opened
+    /// again.
     pub fn due_records(
         &self,
         index: &mut RecordIndex,

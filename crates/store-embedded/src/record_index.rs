@@ -88,7 +88,8 @@ impl RecordIndex {
         self.expiries.remove(&keys::expiry(expires_at_ms, kind, id));
     }
 
-    /// Drops a due time whose record cannot be read or has another due time: it would be found again and again.
+    /// Drops a due time whose record cannot be read or has another due time: it would be found
+    /// again and again.
     pub fn forget_due(&mut self, kind: &str, due_at_ms: u64, id: &str) {
         if let Some(due) = self.due.get_mut(kind) {
             due.remove(due_at_ms, &Arc::from(id));

@@ -1,8 +1,9 @@
 //! Opening: the state of the last checkpoint, the commits that the log has beyond it, and the queues and the due index
 //! built from both.
 //!
-//! Damage does not keep a store from opening, unless it hides the facts of the checkpoint or redb's own pages: what is on a
-//! damaged block is left out of the queues, and the due index is derived from the records again.
+//! Damage does not keep a store from opening, unless it hides the facts of the checkpoint or redb's
+//! own pages: what is on a damaged block is left out of the queues, and the due index is derived
+//! from the records again.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -225,7 +226,8 @@ impl Reading<'_> {
             let stored = standings.get(&id).map(|(standing, _)| *standing);
             let standing = stored.unwrap_or(Standing { id, visible_at_ms, attempts: 0 });
             let pin = if queue.knows(&message.instance) { None } else { pin(rows, &message.instance)? };
-            // Only a batch that was given back with a delay stands at a later time, and then its whole instance waits.
+            // Only a batch that was given back with a delay stands at a later time, and then its
+            // whole instance waits.
             if stored.is_some() && standing.visible_at_ms > now_ms {
                 held_back.push((message.instance.clone(), standing.visible_at_ms));
             }
@@ -282,7 +284,8 @@ impl Reading<'_> {
     }
 }
 
-/// The engine version that an instance is pinned to; none if its row cannot be read, which its turn then reports.
+/// The engine version that an instance is pinned to; none if its row cannot be read, which its turn
+/// then reports.
 fn pin(rows: &Rows, instance: &str) -> Result<Option<Version>, RowError> {
     match rows.decoded(&keys::instance(instance), InstanceRow::decode) {
         Ok(row) => Ok(row.and_then(|row| row.current.pinned_version)),

@@ -287,7 +287,8 @@ impl State {
     }
 }
 
-/// What was read, unless it is damaged: a bulk call passes over that, as over all that it cannot remove.
+/// What was read, unless it is damaged: a bulk call passes over that, as over all that it cannot
+/// remove.
 fn past_damage<T>(read: Result<T, RowError>) -> Result<Option<T>, RowError> {
     match read {
         Err(RowError::Corrupt(_)) => Ok(None),

@@ -216,7 +216,8 @@ impl State {
             };
             let old = match self.tables.record(&kind, &id) {
                 Ok(Some(old)) if old.expires_at_ms == Some(expires_at_ms) => old,
-                // A row that cannot be read stays for a reader to report, and does not keep later ones from expiring.
+                // A row that cannot be read stays for a reader to report, and does not keep later
+                // ones from expiring.
                 Err(RowError::Corrupt(_)) | Ok(_) => {
                     self.records.forget_expiry(expires_at_ms, &kind, &id);
                     continue;

@@ -1,7 +1,8 @@
 //! Instances that may wait in vain because a part of a queue is damaged.
 //!
-//! A damaged row of a queue does not tell whose it is. What can be told is which instances have not ended and have nothing queued:
-//! each waits for a signal or a child, or for what is on the damaged block.
+//! A damaged row of a queue does not tell whose it is. What can be told is which instances have not
+//! ended and have nothing queued: each waits for a signal or a child, or for what is on the damaged
+//! block.
 
 use segno::store::ExecutionStatus;
 

@@ -200,7 +200,8 @@ impl Tables {
         Ok(HistoryPage::cut(events, query.limit))
     }
 
-    /// The same past damage. Which events are missing follows from their numbers, which have no gaps.
+    /// The same past damage. Which events are missing follows from their numbers, which have no
+    /// gaps.
     pub fn history_around_damage(&self, query: &HistoryQuery) -> Result<ReadableHistoryPage, RowError> {
         let (instance, execution_id) = (query.instance_id.as_str(), query.execution_id);
         let prefix = keys::execution(Table::Events, instance, execution_id);
@@ -230,7 +231,8 @@ impl Tables {
             before_event_id: behind(after_event_id),
             reason,
         });
-        // A damaged block before the first event that is wanted, or of another instance, hides nothing of the page.
+        // A damaged block before the first event that is wanted, or of another instance, hides
+        // nothing of the page.
         let unreadable = unreadable
             .filter(|gap| gap.before_event_id.is_none_or(|before| before > gap.after_event_id + 1))
             .collect();
@@ -335,8 +337,9 @@ impl Tables {
         Ok(())
     }
 
-    /// Replaces a row that cannot be read by what the log has. Entries of indexes that the old row had stay: readers of
-    /// an index compare it with the row. The row was counted already, as far as that is known.
+    /// Replaces a row that cannot be read by what the log has. Entries of indexes that the old row
+    /// had stay: readers of an index compare it with the row. The row was counted already, as far
+    /// as that is known.
     fn put_instance_over_damage(&mut self, instance: &str, value: Bytes) -> Result<(), RowError> {
         let new = InstanceRow::decode(&value)?;
         self.put(keys::instance(instance), value);

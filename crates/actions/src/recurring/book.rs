@@ -333,8 +333,8 @@ impl RecurringActions {
         Err(busy(id))
     }
 
-    /// What became of its occurrences, newest first, before a time if one is given. An entry that cannot be read is named by
-    /// its time.
+    /// What became of its occurrences, newest first, before a time if one is given. An entry that
+    /// cannot be read is named by its time.
     ///
     /// # Errors
     /// `unknown-action` when there is none.

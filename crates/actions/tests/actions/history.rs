@@ -1,5 +1,7 @@
 //! What is written down about occurrences stays true, whatever happens to the action afterwards.
 
+use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite};
+use segno_actions::Listed;
 use segno_actions::recurring::{
     Backfill, BackfillOutcome, Decision, HistoryEntry, MissedPolicy, Outcome, OverlapPolicy, Pause,
     RecurringAction, SkipReason,
@@ -296,5 +298,38 @@ fn missed_all_runs_what_is_in_its_window_as_before() {
         world.schedule();
         world.pass(1).await;
         assert_eq!(world.calls.inputs().len(), 4);
+    });
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_hides_no_other_and_is_named_by_its_time() {
+    const KIND: &str = "segno.recurring-history";
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let action = world.create(every(60, "note", json!({}))).await;
+        world.pass(185).await;
+        let store = world.env.store();
+        let all = ListRecords { kind: KIND, limit: 100, ..ListRecords::default() };
+        // Newest first: the occurrence of 120 seconds is the second.
+        let entry = store.list_records(all).await.unwrap().remove(1);
+        let write = RecordWrite::Put {
+            kind: KIND.to_owned(),
+            id: entry.id,
+            expect: Expect::Version(entry.version),
+            due_at_ms: None,
+            time_to_live: None,
+            body: "no entry".into(),
+        };
+        store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await.unwrap();
+        let listed = world.recurring().history(&world.scope(), &action.id, None, 100).await.unwrap();
+        let (readable, unreadable) = Listed::split(listed);
+        let times: Vec<_> = readable.iter().map(|entry| entry.time).collect();
+        assert_eq!(times, [world.at(180), world.at(60)]);
+        assert_eq!(unreadable.len(), 1);
+        assert_eq!(unreadable[0].id, world.at(120).to_string());
+        let (runs, text) = explain(&world, &action, 120).await;
+        assert!(!runs && text.contains("whether it ran is not known"), "{text}");
+        let (runs, text) = explain(&world, &action, 180).await;
+        assert!(runs, "{text}");
     });
 }

@@ -160,10 +160,12 @@ fn what_is_not_damaged_is_served_and_what_is_says_so() {
 
 const BLOCK: usize = 4_096;
 
-/// Blocks that are damaged in turn. All of them are in the tests of the store itself; a server for each would take too long.
+/// Blocks that are damaged in turn. All of them are in the tests of the store itself; a server for
+/// each would take too long.
 const SAMPLE: usize = 12;
 
-/// What a server on a store with one overwritten block lists, shows, deletes and starts. Returns whether it starts.
+/// What a server on a store with one overwritten block lists, shows, deletes and starts. Returns
+/// whether it starts.
 fn check_around(copy: &Path, ids: &[String]) -> bool {
     let mut server = match Process::try_dev(copy) {
         Ok(server) => server,

@@ -178,7 +178,8 @@ impl Bulk {
                 running.push(act.clone().on(self.client.clone(), id));
             }
             match running.next().await {
-                // One that is damaged does not keep the others from being done; a store that is damaged for all of them does.
+                // One that is damaged does not keep the others from being done; a store that is
+                // damaged for all of them does.
                 None => return unreadable.filter(|_| result.done == 0).map_or(Ok(result), Err),
                 Some(Ok(())) => result.done += 1,
                 Some(Err(error)) if error.code() == Code::StoredDataUnreadable => unreadable = Some(error),

@@ -236,7 +236,8 @@ pub struct InstanceCursor {
     pub instance_id: String,
 }
 
-/// A page of a listing. What is damaged hides nothing else: rows that cannot be read are named, and count like the others.
+/// A page of a listing. What is damaged hides nothing else: rows that cannot be read are named, and
+/// count like the others.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InstancePage {
     /// Rows, newest first; of equal age, ascending by id.
@@ -353,11 +354,13 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     /// `NotFound` when instance or execution are unknown, `Corrupt` when it cannot be read.
     async fn read_history_page(&self, query: HistoryQuery) -> Result<HistoryPage, ProviderError>;
 
-    /// The same past damage, for showing it: events that cannot be read are told, and do not hide the others. A store that
-    /// cannot read past damage answers as [`ProviderAdmin::read_history_page`] does.
+    /// The same past damage, for showing it: events that cannot be read are told, and do not hide
+    /// the others. A store that cannot read past damage answers as
+    /// [`ProviderAdmin::read_history_page`] does.
     ///
     /// # Errors
-    /// `NotFound` when instance or execution are unknown, `Corrupt` when nothing can be told of them.
+    /// `NotFound` when instance or execution are unknown, `Corrupt` when nothing can be told of
+    /// them.
     async fn read_history_around_damage(
         &self,
         query: HistoryQuery,

@@ -125,8 +125,8 @@ pub struct ListRecords<'a> {
 pub struct ReadableRecords {
     /// The records, ascending by id.
     pub records: Vec<Record>,
-    /// Why others are missing, once for each range whose ids cannot be read either; without stored data, and without a path or
-    /// address of the machine.
+    /// Why others are missing, once for each range whose ids cannot be read either; without stored
+    /// data, and without a path or address of the machine.
     pub damaged: Vec<String>,
 }
 
@@ -154,9 +154,9 @@ pub trait Records: Send + Sync + 'static {
     /// Records of a kind by id prefix, ascending by id, a page at a time. Expired ones are left out.
     async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError>;
 
-    /// The same past damage, for showing what there is: records that cannot be read are told, and do not hide those behind them,
-    /// so a page with fewer records than `limit` is the last all the same. A store that cannot read past damage answers as
-    /// [`Records::list_records`] does.
+    /// The same past damage, for showing what there is: records that cannot be read are told, and
+    /// do not hide those behind them, so a page with fewer records than `limit` is the last all the
+    /// same. A store that cannot read past damage answers as [`Records::list_records`] does.
     async fn list_records_around_damage(
         &self,
         request: ListRecords<'_>,

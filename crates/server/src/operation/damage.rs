@@ -1,5 +1,6 @@
-//! Listings around damage: while a page of a listing is read, records that cannot be read do not hide the others, and what is
-//! missing is collected for the page to report. Rooms list records in many ways, so the request carries this, not each call.
+//! Listings around damage: while a page of a listing is read, records that cannot be read do not
+//! hide the others, and what is missing is collected for the page to report. Rooms list records in
+//! many ways, so the request carries this, not each call.
 
 use std::cell::RefCell;
 use std::future::Future;

@@ -314,7 +314,8 @@ impl Records for TrackedStore {
     }
 
     async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError> {
-        // A listing shows what it can, and reports the rest; all else is done with whole data or not at all.
+        // A listing shows what it can, and reports the rest; all else is done with whole data or
+        // not at all.
         match damage::is_shown_around() {
             true => {
                 let read = self.inner.list_records_around_damage(request).await?;

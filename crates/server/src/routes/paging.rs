@@ -301,6 +301,22 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_missing_is_reported_once_and_does_not_count() {
+        let read = |after, limit| async move {
+            damage::note("block 7 fails its checksum".to_owned());
+            let chunk = numbers(100, after, limit).await?;
+            Ok(Chunk { damaged: Some("block 9 fails its checksum".to_owned()), ..chunk })
+        };
+        let row = |number: u32| Ok(Row::new(number.to_string(), Listed::Readable(number)));
+        let found = page(40, None, read, row).await.unwrap();
+        assert_eq!((found.rows.len(), found.next_cursor.as_deref()), (40, Some("40")));
+        let missing: Vec<_> =
+            found.unreadable.iter().map(|row| (row.id.as_str(), row.reason.as_str())).collect();
+        assert_eq!(missing, [("", "block 7 fails its checksum"), ("", "block 9 fails its checksum")]);
+        assert!(!damage::is_shown_around(), "only while a page is read");
+    }
+
+    #[tokio::test]
     async fn a_search_that_looked_at_enough_says_where_to_go_on() {
         let (rows, next) = found(50_000, 3, None, |number| number == 40_000).await;
         assert!(rows.is_empty());

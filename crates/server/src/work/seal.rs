@@ -95,7 +95,8 @@ impl LeaseSeal {
             Ok(_) => return Ok(LeaseSeal { key: fresh }),
             Err(error) if error.kind() == ErrorKind::Conflict => {}
             Err(error) if error.kind() == ErrorKind::Corrupt => {
-                // A server without the key can do all else; what was leased before is delivered again.
+                // A server without the key can do all else; what was leased before is delivered
+                // again.
                 tracing::error!(
                     %error,
                     "the key that leases are sealed with cannot be read; a new one holds until the server is stopped, and \

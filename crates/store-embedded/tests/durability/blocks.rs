@@ -1,5 +1,5 @@
-//! Every block of a small store, overwritten in turn: the store opens and serves what is on the others, or reports the file that it
-//! cannot be opened by. Whatever it returns is what was stored.
+//! Every block of a small store, overwritten in turn: the store opens and serves what is on the
+//! others, or reports the file that it cannot be opened by. Whatever it returns is what was stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -95,7 +95,8 @@ impl Served {
     }
 }
 
-/// Numbers of the instances that a store lists, page by page and newest first, whether they can be read or not.
+/// Numbers of the instances that a store lists, page by page and newest first, whether they can be
+/// read or not.
 async fn listed(store: &EmbeddedStore) -> BTreeSet<u64> {
     let (mut found, mut query) = (Vec::new(), InstanceQuery { limit: 5, ..InstanceQuery::default() });
     loop {
@@ -119,7 +120,8 @@ fn corrupt(error: &ProviderError) {
     assert!(error.to_string().contains("state.redb"), "{error}");
 }
 
-/// What a store serves, each value compared with what was stored. What it does not serve is reported as damage.
+/// What a store serves, each value compared with what was stored. What it does not serve is
+/// reported as damage.
 async fn served(store: &EmbeddedStore) -> Served {
     let mut served = Served::default();
     for number in 0..ROWS {
@@ -200,7 +202,8 @@ fn a_store_opens_around_any_damaged_block_but_those_that_it_is_opened_by() {
             if missing > 0 {
                 let known = block_on(store.known_damage()).unwrap().expect("what is missing is reported");
                 assert!(known.contains("of state.redb fails its checksum"), "{known}");
-                // One block has few rows; a history needs the row of its instance too, and those are small.
+                // One block has few rows; a history needs the row of its instance too, and those
+                // are small.
                 assert!(
                     missing as u64 <= ROWS / 2 || *table == "events",
                     "block {block}: {missing} of {table} are not served"
@@ -214,12 +217,14 @@ fn a_store_opens_around_any_damaged_block_but_those_that_it_is_opened_by() {
         }
     }
     println!("{refused:?} of {} blocks refused, lost {lost:?}", len.div_ceil(BLOCK));
-    // The block of checksums, redb's header and its own tables, the root, and the block of the store's facts.
+    // The block of checksums, redb's header and its own tables, the root, and the block of the
+    // store's facts.
     assert!(refused.len() <= 8, "{refused:?}");
     for table in ["events", "records", "messages", "activities"] {
         assert!(lost.get(table).is_some_and(|lost| *lost > 0), "no block of {table} was damaged: {lost:?}");
     }
-    // An instance whose row cannot be read is listed by its id, and an index that cannot be read is not needed.
+    // An instance whose row cannot be read is listed by its id, and an index that cannot be read is
+    // not needed.
     assert_eq!(lost["instances"], 0, "{lost:?}");
     assert_eq!(lost["listed records"], lost["records"], "{lost:?}");
     // The due index is derived from the records, so a due record is lost only with its own block.

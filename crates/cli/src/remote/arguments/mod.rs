@@ -114,7 +114,8 @@ pub enum RemoteCommand {
     /// Show what the server is doing, again and again on a terminal.
     #[command(after_help = "Example:\n  segno top")]
     Top(Nothing),
-    /// Check that a server can work: exit code 0 if it is ready and its store takes writes, 4 if the store has met damage, 1 otherwise. Needs no key.
+    /// Check that a server can work: exit code 0 if it is ready and its store takes writes, 4 if
+    /// the store has met damage, 1 otherwise. Needs no key.
     #[command(after_help = "Example:\n  segno health --server http://127.0.0.1:7070")]
     Health(Nothing),
 }

@@ -130,10 +130,12 @@ impl Tenant {
         self.in_time(changed).map(drop)
     }
 
-    /// A page of a history that is whole, and where the next one begins. `query` has the caller's id.
+    /// A page of a history that is whole, and where the next one begins. `query` has the caller's
+    /// id.
     ///
     /// # Errors
-    /// `not-found` when there is no such execution, `stored-data-unreadable` when it cannot be read.
+    /// `not-found` when there is no such execution, `stored-data-unreadable` when it cannot be
+    /// read.
     pub async fn whole_events(&self, query: HistoryQuery) -> Result<(Vec<Event>, Option<u64>), Refusal> {
         let query = HistoryQuery { instance_id: self.stored(&query.instance_id), ..query };
         let page = self.resources().client.history_page(query).await;
@@ -141,7 +143,8 @@ impl Tenant {
         Ok((page.events, page.next))
     }
 
-    /// A page of a history, with what of it cannot be read, and where the next one begins. `query` has the caller's id.
+    /// A page of a history, with what of it cannot be read, and where the next one begins. `query`
+    /// has the caller's id.
     ///
     /// # Errors
     /// `not-found` when there is no such execution.

@@ -1,6 +1,6 @@
 //! Reading batches: rows of any table in pages, and why a row waits.
 
-use segno::store::{ListRecords, Record};
+use segno::store::{ErrorKind, ListRecords, Record};
 use segno_actions::functions::Scope;
 use segno_actions::{Listed, Unreadable};
 
@@ -64,6 +64,11 @@ impl Runbooks {
                 Ok(_) => {}
                 Err(RunbookError::Unreadable { reason, .. }) => {
                     found.push(Listed::Unreadable(Unreadable { id: batch.to_string(), reason }));
+                }
+                // It is on a damaged block, which hides no other batch.
+                Err(error) if error.kind() == ErrorKind::Corrupt => {
+                    let (id, reason) = (batch.to_string(), error.to_string());
+                    found.push(Listed::Unreadable(Unreadable { id, reason }));
                 }
                 Err(error) => return Err(error),
             }

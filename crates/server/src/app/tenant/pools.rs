@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use segno::clock::{self, duration_ms};
+use segno::store::ErrorKind;
 use segno::work::{FetchWork, LockLife, TagFilter};
-use segno_actions::Listed;
 use segno_actions::functions::{CallName, FunctionError, Invocation, PoolName, pool_tag};
 use segno_actions::pools::{FoundPool, Headroom, PoolCall, PoolOrigin, PoolState, Transport};
+use segno_actions::{Listed, Unreadable};
 use segno_api::pool::{self as wire, Pool};
 use segno_api::work::WorkItem;
 use segno_api::worker::Worker;
@@ -53,11 +54,19 @@ impl Tenant {
         for row in found {
             pools.push(match row {
                 Listed::Unreadable(row) => Listed::Unreadable(row),
-                Listed::Readable(found) => {
-                    let state = self.pool_state(&found.name).await?;
-                    let of_pool = workers.get(found.name.as_str()).map_or(&[][..], Vec::as_slice);
-                    Listed::Readable(shown(&found, &state, of_pool, self.app.clock.now_ms()))
-                }
+                Listed::Readable(found) => match resources.pools.state(&self.owner(), &found.name).await {
+                    // What its workers may do is on a damaged block, or does not decode.
+                    Err(error) if error.kind() == ErrorKind::Corrupt => {
+                        let (id, reason) =
+                            (found.name.as_str().to_owned(), "its state cannot be read".to_owned());
+                        Listed::Unreadable(Unreadable { id, reason })
+                    }
+                    state => {
+                        let state = state.map_err(|error| self.refused(error))?;
+                        let of_pool = workers.get(found.name.as_str()).map_or(&[][..], Vec::as_slice);
+                        Listed::Readable(shown(&found, &state, of_pool, self.app.clock.now_ms()))
+                    }
+                },
             });
         }
         Ok(pools)

@@ -145,7 +145,7 @@ impl ServerBuilder {
             None => None,
         };
         let functions = drive::register(self.functions.clock(self.clock.clone()).ids(self.ids.clone()));
-        let functions = self.settings.declare_functions(functions).build()?;
+        let functions = self.settings.declare_functions(functions).shared_by_tenant().build()?;
         let pools = Pools::new(tracked.clone(), self.settings.pools.clone())?.clock(self.clock.clone());
         let registry = functions.register(self.registry).build()?;
         let names = registry.orchestration_names();
@@ -157,6 +157,10 @@ impl ServerBuilder {
             false => None,
             true => {
                 let builder = Runtime::builder(self.store.clone()).registry(registry).options(options);
+                let builder = match self.settings.node_places() {
+                    Some(places) => builder.admission(Arc::new(places)),
+                    None => builder,
+                };
                 let builder = builder.clock(self.clock.clone()).ids(self.ids.clone()).observer(hub.clone());
                 Some(builder.start().await?)
             }

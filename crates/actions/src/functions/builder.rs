@@ -15,11 +15,31 @@ use super::catalogue::{Declared, Functions};
 use super::error::FunctionError;
 use super::function::{Executor, Function};
 use super::http::{Clients, Resolver, SystemResolver};
-use super::names::FunctionName;
+use super::invocation::Route;
+use super::names::{FunctionName, Tag};
 use super::policy::StoredPolicy;
 use super::rust::{self, RustHandler, RustSettings};
 use super::schema::SchemaCache;
 use super::settle::{Settler, Settlers};
+
+/// How nodes take the calls that they run themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum NodeSharing {
+    /// Oldest first, whatever their tenants.
+    #[default]
+    OldestFirst,
+    /// By the tags of tenants, so that each has a share.
+    ByTenant,
+}
+
+impl NodeSharing {
+    pub(super) fn route(self, tag: Option<Tag>) -> Route {
+        match self {
+            NodeSharing::OldestFirst => Route::Local { tag },
+            NodeSharing::ByTenant => Route::Node { tag },
+        }
+    }
+}
 
 /// Collects configured functions and code; errors come out of [`FunctionsBuilder::build`].
 pub struct FunctionsBuilder {
@@ -31,6 +51,7 @@ pub struct FunctionsBuilder {
     declared: BTreeMap<FunctionName, Function>,
     code: HashMap<FunctionName, RustHandler>,
     settlers: Settlers,
+    nodes: NodeSharing,
     error: Option<FunctionError>,
 }
 
@@ -46,6 +67,7 @@ impl FunctionsBuilder {
             declared: BTreeMap::new(),
             code: HashMap::new(),
             settlers: Settlers::new(),
+            nodes: NodeSharing::default(),
             error: None,
         }
     }
@@ -110,6 +132,15 @@ impl FunctionsBuilder {
         self
     }
 
+    /// Calls that nodes run themselves get the tags of their tenants ([`node_tag`](super::node_tag)). Only
+    /// a runtime whose [admission control](segno::runtime::ActivityAdmission) fetches these tags runs
+    /// them, and can share its places between tenants.
+    #[must_use]
+    pub fn shared_by_tenant(mut self) -> Self {
+        self.nodes = NodeSharing::ByTenant;
+        self
+    }
+
     /// Has calls of a kind settled in the commits that end them: see [`Settle`](super::Settle).
     #[must_use]
     pub fn settler(mut self, kind: &'static str, settler: impl Settler) -> Self {
@@ -155,6 +186,7 @@ impl FunctionsBuilder {
             policy: self.policy,
             clients,
             settlers: self.settlers,
+            nodes: self.nodes,
             schemas: SchemaCache::default(),
         }))
     }

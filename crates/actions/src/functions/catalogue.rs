@@ -8,6 +8,7 @@ use segno::clock::Clock;
 use segno::ids::IdSource;
 use segno::store::{ErrorKind, Expect, Store};
 
+use super::builder::NodeSharing;
 use super::error::FunctionError;
 use super::function::Function;
 use super::http::Clients;
@@ -58,6 +59,7 @@ pub(super) struct Inner {
     pub(super) policy: StoredPolicy,
     pub(super) clients: Clients,
     pub(super) settlers: Settlers,
+    pub(super) nodes: NodeSharing,
     /// Compiled schemas of stored functions.
     pub(super) schemas: SchemaCache,
 }

@@ -22,6 +22,12 @@ pub enum Route {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tag: Option<Tag>,
     },
+    /// The same under [`node_tag`]: to nodes that share their places fairly between tenants.
+    Node {
+        /// Only to nodes with this tag.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tag: Option<Tag>,
+    },
     /// To a worker elsewhere, under [`remote_tag`].
     Remote {
         /// Only to workers that ask for this tag.
@@ -83,6 +89,7 @@ impl Invocation {
     pub fn routing_tag(&self) -> Option<String> {
         match &self.route {
             Route::Local { tag } => tag.as_ref().map(ToString::to_string),
+            Route::Node { tag } => Some(node_tag(&self.scope(), &self.function, tag.as_ref())),
             Route::Remote { tag } => Some(remote_tag(&self.scope(), &self.function, tag.as_ref())),
             Route::Push { tag } => Some(push_tag(&self.scope(), &self.function, tag.as_ref())),
             Route::Pool { pool } => Some(pool_tag(&self.scope(), pool)),
@@ -156,6 +163,18 @@ pub fn push_tag(scope: &Scope, function: &CallName, tag: Option<&Tag>) -> String
     format!("{}{}{function}", push_prefix(tag), scope.id_prefix())
 }
 
+/// The routing tag of calls that a node runs itself, where nodes share their places between tenants:
+/// `node:{namespace}/{tenant}/{function}`, or `node#{tag}:{namespace}/{tenant}/{function}` if there
+/// is a tag. It has the form of [`push_tag`], for the same reason.
+pub fn node_tag(scope: &Scope, function: &CallName, tag: Option<&Tag>) -> String {
+    format!("{}{}{function}", node_prefix(tag), scope.id_prefix())
+}
+
+/// How [`node_tag`] begins for all functions and tenants.
+pub fn node_prefix(tag: Option<&Tag>) -> String {
+    tag.map_or_else(|| "node:".to_owned(), |tag| format!("node#{tag}:"))
+}
+
 /// The routing tag of all calls of a pool, whatever their function: `pool:{namespace}/{tenant}/{pool}`, or
 /// `pool-sha256:{hash}` of that where it would be longer than a tag may be.
 pub fn pool_tag(scope: &Scope, pool: &PoolName) -> String {
@@ -169,9 +188,10 @@ pub fn push_prefix(tag: Option<&Tag>) -> String {
     tag.map_or_else(|| "pushed:".to_owned(), |tag| format!("pushed#{tag}:"))
 }
 
-/// What the tags of a scope have behind [`push_prefix`]: `{namespace}/{tenant}/`. `None` for a tag
-/// that no [`push_tag`] has made. Neither part can contain a slash, nor a [`Tag`] a colon.
-pub fn push_scope(tag: &str) -> Option<&str> {
+/// What the tags of a scope have behind [`push_prefix`] and [`node_prefix`]: `{namespace}/{tenant}/`.
+/// `None` for a tag that neither [`push_tag`] nor [`node_tag`] has made. Neither part can contain a
+/// slash, nor a [`Tag`] a colon.
+pub fn tag_scope(tag: &str) -> Option<&str> {
     let (_, named) = tag.split_once(':')?;
     let (end, _) = named.match_indices('/').nth(1)?;
     named.get(..=end)
@@ -226,16 +246,20 @@ mod tests {
         assert_eq!(remote_tag(&scope, &function, Some(&gpu)), "remote:eu/acme/send.mail#gpu");
         assert_eq!(push_tag(&scope, &function, None), "pushed:eu/acme/send.mail");
         assert_eq!(push_tag(&scope, &function, Some(&gpu)), "pushed#gpu:eu/acme/send.mail");
+        assert_eq!(node_tag(&scope, &function, None), "node:eu/acme/send.mail");
+        assert_eq!(node_tag(&scope, &function, Some(&gpu)), "node#gpu:eu/acme/send.mail");
         for tag in [None, Some(&gpu)] {
+            assert!(node_tag(&scope, &function, tag).starts_with(&node_prefix(tag)));
+            assert_eq!(tag_scope(&node_tag(&scope, &function, tag)), Some("eu/acme/"));
             let prefix = push_prefix(tag);
             assert!(push_tag(&scope, &function, tag).starts_with(&prefix));
             for other in [None, Some(&Tag::new("gpu-2").unwrap()), Some(&Tag::new("gp").unwrap())] {
                 let is_same = tag.is_none() && other.is_none();
                 assert_eq!(push_tag(&scope, &function, other).starts_with(&prefix), is_same);
                 assert!(!shared_push_tag(other).starts_with(&prefix));
-                assert_eq!(push_scope(&shared_push_tag(other)), None);
+                assert_eq!(tag_scope(&shared_push_tag(other)), None);
             }
-            assert_eq!(push_scope(&push_tag(&scope, &function, tag)), Some("eu/acme/"));
+            assert_eq!(tag_scope(&push_tag(&scope, &function, tag)), Some("eu/acme/"));
         }
         let shared = ("push:".to_owned(), "push:#gpu".to_owned());
         assert_eq!(
@@ -319,5 +343,9 @@ mod tests {
         let read: Invocation = serde_json::from_str(&pooled).unwrap();
         assert_eq!(read.routing_tag().as_deref(), Some("pool:eu/acme/Cloud-01"));
         assert_eq!(serde_json::to_string(&read).unwrap(), pooled);
+        let on_a_node = expected.replace(r#"{"remote":{"tag":"gpu"}}"#, r#"{"node":{}}"#);
+        let read: Invocation = serde_json::from_str(&on_a_node).unwrap();
+        assert_eq!(read.routing_tag().as_deref(), Some("node:eu/acme/mail"));
+        assert_eq!(serde_json::to_string(&read).unwrap(), on_a_node);
     }
 }

@@ -165,7 +165,7 @@ pub(super) fn failure(error: &FunctionError) -> Failure {
 async fn call(ctx: &Context, invocation: Invocation) -> Result<Payload, Failure> {
     let tag = invocation.routing_tag();
     let margin = match invocation.route {
-        Route::Local { .. } => TIMEOUT_MARGIN,
+        Route::Local { .. } | Route::Node { .. } => TIMEOUT_MARGIN,
         Route::Remote { .. } | Route::Push { .. } | Route::Pool { .. } => Duration::ZERO,
     };
     let call = Call {

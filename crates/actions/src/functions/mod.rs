@@ -56,8 +56,8 @@ pub(crate) use function::CallLimits;
 pub use function::{Executor, Function, RetryPolicy};
 pub(crate) use invocation::keyed_id;
 pub use invocation::{
-    Call, Invocation, Route, invocation_id, pool_tag, push_prefix, push_scope, push_tag, remote_tag,
-    shared_push_tag, start_id,
+    Call, Invocation, Route, invocation_id, node_prefix, node_tag, pool_tag, push_prefix, push_tag,
+    remote_tag, shared_push_tag, start_id, tag_scope,
 };
 pub use invoke::{FUNCTION, INVOKE, is_built_in};
 pub use labels::{FUNCTION_LABEL, TRIGGER_LABEL, Trigger};

@@ -105,7 +105,7 @@ impl Functions {
         let route = match &function.executor {
             Executor::Remote(RemoteSettings { push: Some(_) }) => Route::Push { tag },
             Executor::Remote(RemoteSettings { push: None }) => Route::Remote { tag },
-            Executor::Rust(_) | Executor::Process(_) | Executor::Http(_) => Route::Local { tag },
+            Executor::Rust(_) | Executor::Process(_) | Executor::Http(_) => self.inner.nodes.route(tag),
         };
         let retry = request.retry.as_ref().or(function.retry.as_ref());
         let as_ms = |duration: Option<HumanDuration>| duration.map(HumanDuration::as_ms);

@@ -2,6 +2,7 @@
 //!
 //! Every loop is fetch, decide, commit. The orchestrator's middle part is the `replay` module; the worker's is user code.
 
+mod admission;
 mod backoff;
 mod batch;
 mod begin;
@@ -41,6 +42,7 @@ use crate::telemetry;
 
 pub(crate) use restart::REPLACED;
 
+pub use admission::{ActivityAdmission, ActivityPlace, AdmittedFetch};
 pub use observer::{ChangeKind, InstanceChange, Observer};
 pub use options::{OnNondeterminism, RuntimeOptions};
 pub use retention::Retention;
@@ -93,6 +95,7 @@ impl Runtime {
             clock: SystemClock::shared(),
             ids: SystemIds::shared(),
             observer: None,
+            admission: None,
         }
     }
 
@@ -135,6 +138,7 @@ pub struct RuntimeBuilder {
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     observer: Option<Arc<dyn Observer>>,
+    admission: Option<Arc<dyn ActivityAdmission>>,
 }
 
 impl RuntimeBuilder {
@@ -170,6 +174,13 @@ impl RuntimeBuilder {
     #[must_use]
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.observer = Some(observer);
+        self
+    }
+
+    /// Also runs activities that an admission control lets through.
+    #[must_use]
+    pub fn admission(mut self, admission: Arc<dyn ActivityAdmission>) -> Self {
+        self.admission = Some(admission);
         self
     }
 
@@ -223,6 +234,9 @@ impl RuntimeBuilder {
         }
         if shared.options.worker_concurrency > 0 {
             dispatchers.push(tokio::spawn(worker::run(shared.clone())));
+        }
+        if let Some(admission) = self.admission {
+            dispatchers.push(tokio::spawn(worker::run_admitted(shared.clone(), admission)));
         }
         tracing::info!(node = %node_id, store = shared.store.name(), "runtime started");
         Ok(Runtime { client, clock: self.clock, node_id, stage, dispatchers, helpers })

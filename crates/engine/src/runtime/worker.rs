@@ -13,7 +13,7 @@ use tracing::Instrument;
 
 use super::leases::LOCK_LOST;
 use super::unregistered::Verdict;
-use super::{Shared, Stage, backoff, join};
+use super::{ActivityAdmission, Shared, Stage, backoff, join};
 use crate::activity::{ActivityContext, CancellationToken, Heartbeat};
 use crate::clock::{self, duration_ms};
 use crate::failure::{self, Failure};
@@ -62,24 +62,75 @@ pub(super) async fn run(shared: Arc<Shared>) {
                 for item in items {
                     // A store that returns more than it was asked for only strains the node.
                     let permit = permits.split(1);
-                    let (shared, item) = (shared.clone(), Box::new(item));
                     shared.sessions.touch(item.message.session_id.as_deref());
-                    // Boxed for the same reason as turns are.
-                    activities.spawn(Box::pin(async move {
-                        process(&shared, item).await;
-                        drop(permit);
-                    }));
+                    spawn(&mut activities, &shared, item, permit);
                 }
             }
-            Err(error) => {
-                metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
-                tracing::warn!(%error, "could not fetch activities; trying again");
-                clock::sleep(&*shared.clock, backoff::store_retry(failed_fetches)).await;
-                failed_fetches += 1;
-            }
+            Err(error) => fetch_failed(&shared, error, &mut failed_fetches).await,
         }
     }
     while activities.join_next().await.is_some() {}
+}
+
+/// Runs activities that an admission control lets through, beside those of [`run`].
+pub(super) async fn run_admitted(shared: Arc<Shared>, admission: Arc<dyn ActivityAdmission>) {
+    let mut activities = JoinSet::new();
+    let mut failed_fetches = 0;
+    loop {
+        while activities.try_join_next().is_some() {}
+        let admitted = tokio::select! {
+            biased;
+            () = shared.reached(Stage::Draining) => break,
+            admitted = admission.admit() => admitted,
+        };
+        let request = FetchWorkItems {
+            max_items: admitted.max_items.min(MAX_FETCHED_ACTIVITIES),
+            lock_timeout: shared.options.worker_lock_timeout,
+            poll_timeout: Duration::MAX,
+            session: None,
+            tag_filter: &admitted.tags,
+            life: LockLife::Process,
+        };
+        let fetched = tokio::select! {
+            biased;
+            fetched = shared.store.fetch_work_items(request) => fetched,
+            () = admitted.changed => continue,
+            () = shared.reached(Stage::Draining) => break,
+        };
+        match fetched {
+            Ok(items) => {
+                failed_fetches = 0;
+                for item in items {
+                    let place = admission.take(item.message.tag.as_deref().unwrap_or_default());
+                    spawn(&mut activities, &shared, item, place);
+                }
+            }
+            Err(error) => fetch_failed(&shared, error, &mut failed_fetches).await,
+        }
+    }
+    while activities.join_next().await.is_some() {}
+}
+
+/// Runs an activity, which holds its place until it has ended.
+fn spawn(
+    activities: &mut JoinSet<()>,
+    shared: &Arc<Shared>,
+    item: LockedWorkItem,
+    place: impl Send + 'static,
+) {
+    let (shared, item) = (shared.clone(), Box::new(item));
+    // Boxed for the same reason as turns are.
+    activities.spawn(Box::pin(async move {
+        process(&shared, item).await;
+        drop(place);
+    }));
+}
+
+async fn fetch_failed(shared: &Shared, error: ProviderError, failed_fetches: &mut u32) {
+    metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
+    tracing::warn!(%error, "could not fetch activities; trying again");
+    clock::sleep(&*shared.clock, backoff::store_retry(*failed_fetches)).await;
+    *failed_fetches += 1;
 }
 
 /// Waits for a free slot and takes all that are free, up to a limit; `None` when the node drains.

@@ -146,6 +146,6 @@ async fn check_same(tenant: &Tenant, id: &str, invocation: &Invocation) -> Resul
 fn pool_of(route: &Route) -> Option<&PoolName> {
     match route {
         Route::Pool { pool } => Some(pool),
-        Route::Local { .. } | Route::Remote { .. } | Route::Push { .. } => None,
+        Route::Local { .. } | Route::Node { .. } | Route::Remote { .. } | Route::Push { .. } => None,
     }
 }

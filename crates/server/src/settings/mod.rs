@@ -31,11 +31,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::incarnation::Place;
 use crate::scope::Scope;
+use crate::work::NodePlaces;
 
 pub use actions::ActionSettings;
 pub use functions::StoredFunctionSettings;
 pub use hooks::HookSettings;
 pub use layers::{Effective, Layers, Origin, SettingsError};
+
+/// Functions that a node runs at once by default. One tenant alone gets two thirds of them.
+const FUNCTIONS: usize = 192;
 
 /// What a node does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -246,7 +250,7 @@ impl Default for RuntimeSettings {
         let options = RuntimeOptions::default();
         RuntimeSettings {
             orchestrations: options.orchestration_concurrency,
-            functions: options.worker_concurrency,
+            functions: FUNCTIONS,
             resident_executions: options.resident_executions,
             tags: BTreeSet::new(),
             max_deliveries: options.max_attempts,
@@ -341,6 +345,12 @@ impl Settings {
             dead_letter_prefix: Scope::prefix_of,
             ..RuntimeOptions::default()
         }
+    }
+
+    /// The places of functions that the node runs; `None` when it runs none.
+    pub(crate) fn node_places(&self) -> Option<NodePlaces> {
+        let places = self.runtime_options().worker_concurrency;
+        (places > 0).then(|| NodePlaces::new(places, &self.runtime.tags))
     }
 
     /// Where the process runs: what tells whether one that ran before can still be alive.

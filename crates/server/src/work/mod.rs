@@ -1,4 +1,4 @@
-//! Work for workers elsewhere: handed out, answered, and pushed.
+//! Work for workers elsewhere: handed out, answered, and pushed; and the places of what this node runs itself.
 //!
 //! | file | what |
 //! |---|---|
@@ -8,10 +8,12 @@
 //! | `presence` | which workers there are, told to other nodes |
 //! | `roster` | those that a node remembers, bounded for each tenant |
 //! | `push` | sending calls to the URLs of workers |
-//! | `places` | how many of them at once, and how many of one function and tenant |
+//! | `node` | which calls this node runs itself |
+//! | `places` | how many calls at once, and how many of one function and tenant |
 
 mod fetch;
 mod item;
+mod node;
 mod places;
 mod presence;
 mod push;
@@ -20,6 +22,7 @@ mod seal;
 
 pub use fetch::{Untold, fetch};
 pub use item::{call_of, item, no_call};
+pub use node::NodePlaces;
 pub use presence::{Announced, Asked, Holder, Presence};
 pub use push::Pusher;
 pub use seal::{HeldLease, LeaseSeal};

@@ -1,36 +1,44 @@
-//! Admission control for pushed calls: how many may be fetched, and which functions and scopes have
-//! enough under way.
+//! Admission control for calls that a node sends or runs: how many may be fetched, and which functions
+//! and scopes have enough under way.
 //!
-//! A fetch that is admitted can be sent whole, whatever functions its calls are of: it asks for no
+//! A fetch that is admitted can be run whole, whatever functions its calls are of: it asks for no
 //! more than the fewest places that any function and scope which it does not leave out may take.
-//! So no call is leased that has to wait, and calls are sent in the order in which they were made.
+//! So no call is leased that has to wait, and calls begin in the order in which they were made.
 //! When a function or scope that was left out has a place again, the next admission has it again.
 //!
 //! How many places one function and one scope (namespace and tenant) may take follows from how many
-//! are free (dynamic thresholds). However many workers of one scope are slow, a quarter of the places
-//! is left to the others; the more scopes want places, the closer they come to equal shares. All
-//! places are taken only when several scopes have taken theirs; a scope that comes then waits until
-//! one of their calls is answered.
+//! are free (dynamic thresholds): the more scopes want places, the closer they come to equal shares.
+//! Some places are reserved: a scope gets one of them only while it has nothing under way. So a few
+//! scopes that together take all they can get leave a place at once to as many others as places are
+//! reserved, and what becomes free goes to scopes without calls under way first.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use segno_actions::functions::push_scope;
+use futures_util::future::BoxFuture;
+use segno::limits::{MAX_EXCEPT_PREFIXES, MAX_WORKER_TAGS};
+use segno::store::{TagFilter, TagPrefixes};
+use segno_actions::functions::tag_scope;
 use tokio::sync::Notify;
 
 /// A scope may take so many times the places that are free.
 const SCOPE_WEIGHT: usize = 3;
+
+/// Most scopes that one fetch leaves out, those with the most under way: each is left out once for the
+/// calls without a tag, and once for each tag of the node.
+const MAX_LEFT_OUT_SCOPES: usize = MAX_EXCEPT_PREFIXES / (MAX_WORKER_TAGS + 1);
 
 /// How many places there are, and for whom.
 #[derive(Debug, Clone, Copy)]
 pub struct Shares {
     /// All of them.
     pub places: usize,
-    /// At most so many for one function.
-    pub of_a_function: usize,
+    /// At most so many for one function; without it as many as for its scope.
+    pub of_a_function: Option<usize>,
     /// At most so many for one scope.
     pub of_a_scope: usize,
+    /// So many of all are for scopes that have nothing under way.
+    pub reserved: usize,
 }
 
 /// The places of one loop that sends calls.
@@ -62,25 +70,41 @@ struct Taken {
 pub struct LeftOut {
     /// Routing tags of functions.
     pub tags: BTreeSet<String>,
-    /// Scopes, as [`push_scope`] has them.
+    /// Scopes, as [`tag_scope`] has them.
     pub scopes: BTreeSet<String>,
 }
 
+impl LeftOut {
+    /// The tags to fetch. A scope is left out under each prefix, because its share does not depend on
+    /// the tags of its functions.
+    pub fn filter(self, prefixes: &BTreeSet<String>) -> TagFilter {
+        let scopes = &self.scopes;
+        let except_prefixes =
+            prefixes.iter().flat_map(|prefix| scopes.iter().map(move |scope| format!("{prefix}{scope}")));
+        TagFilter::Prefixes(TagPrefixes {
+            prefixes: prefixes.clone(),
+            except_prefixes: except_prefixes.collect(),
+            except: self.tags,
+        })
+    }
+}
+
 /// What may be fetched.
-pub struct Admission<C> {
+pub struct Admission {
     /// At most so many calls.
     pub most: usize,
     /// What has enough under way.
     pub left_out: LeftOut,
     /// Done when some of that has a free place again.
-    pub changed: C,
+    pub changed: BoxFuture<'static, ()>,
 }
 
 /// How many places may be taken while so many are free.
 #[derive(Clone, Copy)]
 struct Limits {
-    free: usize,
-    function: usize,
+    /// Free and not reserved.
+    open: usize,
+    function: Option<usize>,
     scope: usize,
 }
 
@@ -88,17 +112,26 @@ impl Limits {
     /// How many more a function with so many may take at once: what it takes is free no more, so
     /// that its limit is lower then.
     fn room(&self, count: usize) -> usize {
-        (self.function - count).min(self.free.saturating_sub(count) / 2).max(1)
+        let Some(function) = self.function else { return usize::MAX };
+        function.saturating_sub(count).min(self.open.saturating_sub(count) / 2).max(1)
     }
 
     /// The same for a scope.
     fn scope_room(&self, count: usize) -> usize {
-        let weighted = self.free.saturating_mul(SCOPE_WEIGHT).saturating_sub(count);
-        (self.scope - count).min(weighted / (SCOPE_WEIGHT + 1)).max(1)
+        let weighted = self.open.saturating_mul(SCOPE_WEIGHT).saturating_sub(count);
+        self.scope.saturating_sub(count).min(weighted / (SCOPE_WEIGHT + 1)).max(1)
     }
 
     fn is_full(&self, taken: &Taken, tag: &str) -> bool {
-        taken.by_tag.get(tag).is_some_and(|count| *count >= self.function)
+        let Some(function) = self.function else { return false };
+        taken.by_tag.get(tag).is_some_and(|count| *count >= function)
+    }
+
+    /// Scopes that have enough, those with the most if there are too many to leave out.
+    fn full_scopes(&self, taken: &Taken) -> BTreeSet<String> {
+        let mut full: Vec<_> = taken.by_scope.iter().filter(|(_, count)| **count >= self.scope).collect();
+        full.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        full.into_iter().take(MAX_LEFT_OUT_SCOPES).map(|(scope, _)| scope.clone()).collect()
     }
 
     fn is_full_scope(&self, taken: &Taken, scope: &str) -> bool {
@@ -117,11 +150,12 @@ impl Places {
     }
 
     /// Waits until something may be fetched.
-    pub async fn admit(&self) -> Admission<impl Future<Output = ()>> {
+    pub async fn admit(&self) -> Admission {
         loop {
             if let Some((most, left_out)) = self.admissible() {
                 let (places, waiting) = (self.clone(), left_out.clone());
-                return Admission { most, left_out, changed: async move { places.one_of(&waiting).await } };
+                let changed = Box::pin(async move { places.one_of(&waiting).await });
+                return Admission { most, left_out, changed };
             }
             self.shared.freed.notified().await;
         }
@@ -129,32 +163,29 @@ impl Places {
 
     fn limits(&self, taken: &Taken) -> Limits {
         let free = self.shares.places.saturating_sub(taken.all);
+        let open = free.saturating_sub(self.shares.reserved);
         Limits {
-            free,
-            function: self.shares.of_a_function.min(free).max(1),
-            scope: self.shares.of_a_scope.min(free.saturating_mul(SCOPE_WEIGHT)).max(1),
+            open,
+            function: self.shares.of_a_function.map(|most| most.min(open).max(1)),
+            scope: self.shares.of_a_scope.min(open.saturating_mul(SCOPE_WEIGHT)).max(1),
         }
     }
 
     /// How many calls may be fetched, and what has enough; `None` when all places are taken.
     fn admissible(&self) -> Option<(usize, LeftOut)> {
         let taken = self.taken();
-        let limits = self.limits(&taken);
-        if limits.free == 0 {
+        if taken.all >= self.shares.places {
             return None;
         }
-        let mut left_out = LeftOut::default();
+        let limits = self.limits(&taken);
+        let mut left_out = LeftOut { scopes: limits.full_scopes(&taken), ..LeftOut::default() };
         // A function or scope that has nothing under way may be fetched too.
         let mut most = limits.room(0).min(limits.scope_room(0));
-        for (scope, count) in &taken.by_scope {
-            if limits.is_full_scope(&taken, scope) {
-                left_out.scopes.insert(scope.clone());
-            } else {
-                most = most.min(limits.scope_room(*count));
-            }
+        for (_, count) in taken.by_scope.iter().filter(|(scope, _)| !left_out.scopes.contains(*scope)) {
+            most = most.min(limits.scope_room(*count));
         }
         for (tag, count) in &taken.by_tag {
-            if push_scope(tag).is_some_and(|scope| left_out.scopes.contains(scope)) {
+            if tag_scope(tag).is_some_and(|scope| left_out.scopes.contains(scope)) {
                 continue;
             }
             if limits.is_full(&taken, tag) {
@@ -187,7 +218,7 @@ impl Places {
 
     /// Takes a place for a call with this routing tag.
     pub fn take(&self, tag: &str) -> Place {
-        let scope = push_scope(tag);
+        let scope = tag_scope(tag);
         let mut taken = self.taken();
         taken.all += 1;
         *taken.by_tag.entry(tag.to_owned()).or_default() += 1;
@@ -210,7 +241,7 @@ impl Drop for Place {
             let mut taken = self.places.taken();
             taken.all -= 1;
             count_down(&mut taken.by_tag, &self.tag);
-            if let Some(scope) = push_scope(&self.tag) {
+            if let Some(scope) = tag_scope(&self.tag) {
                 count_down(&mut taken.by_scope, scope);
             }
         }
@@ -248,7 +279,7 @@ mod tests {
 
     /// Places of which a scope may take all.
     fn places(places: usize, of_a_function: usize) -> Places {
-        Places::new(Shares { places, of_a_function, of_a_scope: places })
+        Places::new(Shares { places, of_a_function: Some(of_a_function), of_a_scope: places, reserved: 0 })
     }
 
     #[test]
@@ -280,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_scope_with_many_functions_leaves_places_to_others() {
-        let places = Places::new(Shares { places: 64, of_a_function: 16, of_a_scope: 48 });
+        let places = Places::new(Shares { places: 64, of_a_function: Some(16), of_a_scope: 48, reserved: 0 });
         let mut taken = Vec::new();
         // Fetches calls of a scope, each of another function, as long as the scope is not left out.
         let mut fill = |scope: &str| {
@@ -310,8 +341,47 @@ mod tests {
     }
 
     #[test]
+    fn scopes_that_together_take_all_they_can_get_leave_a_place_to_others() {
+        let places =
+            Places::new(Shares { places: 128, of_a_function: Some(16), of_a_scope: 48, reserved: 32 });
+        let mut taken = Vec::new();
+        // Takes calls of a scope, each of another function, as long as the scope is not left out.
+        let fill = |taken: &mut Vec<Place>, scope: &str| {
+            let mut count = 0;
+            while let Some((most, left_out)) = places.admissible()
+                && !left_out.scopes.contains(scope)
+            {
+                for _ in 0..most {
+                    taken.push(places.take(&format!("node:{scope}f{count}")));
+                    count += 1;
+                }
+            }
+            count
+        };
+        let greedy: Vec<usize> = (0..4).map(|n| fill(&mut taken, &format!("n/greedy-{n}/"))).collect();
+        assert_eq!((greedy.iter().sum::<usize>(), greedy[0]), (96, 48), "{greedy:?}");
+        for number in 0..32 {
+            assert_eq!(fill(&mut taken, &format!("n/new-{number}/")), 1, "{number}");
+        }
+        assert_eq!(places.admissible(), None);
+        // What becomes free is for those with nothing under way.
+        taken.truncate(127);
+        assert_eq!(fill(&mut taken, "n/greedy-0/"), 0);
+        assert_eq!(fill(&mut taken, "n/new-31/"), 1);
+    }
+
+    #[test]
+    fn a_scope_is_left_out_whatever_tags_its_functions_have() {
+        let left_out = LeftOut { tags: set(&["pushed:n/b/f"]), scopes: set(&["n/a/"]) };
+        let wanted = left_out.filter(&set(&["pushed:", "pushed#gpu:"]));
+        let tags = ["pushed:n/a/f", "pushed#gpu:n/a/g", "pushed:n/b/f", "pushed:n/b/g", "pushed:n/ab/f"];
+        let fetched: Vec<&str> = tags.into_iter().filter(|tag| wanted.matches(Some(tag))).collect();
+        assert_eq!(fetched, ["pushed:n/b/g", "pushed:n/ab/f"]);
+    }
+
+    #[test]
     fn a_scope_has_one_share_whatever_tags_its_functions_have() {
-        let places = Places::new(Shares { places: 8, of_a_function: 8, of_a_scope: 4 });
+        let places = Places::new(Shares { places: 8, of_a_function: Some(8), of_a_scope: 4, reserved: 0 });
         let _taken: Vec<Place> = ["pushed:n/a/f", "pushed#gpu:n/a/f", "pushed#cpu:n/a/g", "pushed:n/a/h"]
             .map(|tag| places.take(tag))
             .into();
@@ -330,7 +400,7 @@ mod tests {
         assert!(is_ready(places.one_of(&tags(&["a"]))));
         assert!(!is_ready(places.one_of(&tags(&[]))), "nothing was left out");
 
-        let places = Places::new(Shares { places: 9, of_a_function: 9, of_a_scope: 2 });
+        let places = Places::new(Shares { places: 9, of_a_function: Some(9), of_a_scope: 2, reserved: 0 });
         let (f, _g) = (places.take("pushed:n/a/f"), places.take("pushed:n/a/g"));
         let (_, left_out) = places.admissible().unwrap();
         assert!(!is_ready(places.one_of(&left_out)));

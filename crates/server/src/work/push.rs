@@ -11,9 +11,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use segno::clock::{self, Clock};
-use segno::limits::{MAX_EXCEPT_PREFIXES, MAX_WORKER_TAGS};
 use segno::store::ErrorKind;
-use segno::work::{FetchWork, LeasedActivity, LockLife, TagFilter, TagPrefixes, WorkQueue};
+use segno::work::{FetchWork, LeasedActivity, LockLife, TagFilter, WorkQueue};
 use segno::{Failure, Payload};
 use segno_actions::functions::{
     Call, Functions, PushDelivery, Pushed, Scope as FunctionScope, Tag, push_prefix, shared_push_tag,
@@ -27,7 +26,7 @@ use super::{call_of, item};
 use crate::listen::until_stopped;
 
 /// Calls that a node sends at once.
-const MAX_PUSHES: usize = 64;
+const MAX_PUSHES: usize = 128;
 
 /// Of these, calls of one function, so that a worker that is slow to answer does not delay the
 /// others.
@@ -36,8 +35,9 @@ const MAX_PUSHES_OF_A_FUNCTION: usize = 16;
 /// Of these, calls of one tenant, so that one with many slow workers does not delay the others.
 const MAX_PUSHES_OF_A_TENANT: usize = 48;
 
-// All tenants that can have enough under way while a place is free can be left out of one fetch.
-const _: () = assert!((MAX_PUSHES - 1) * (MAX_WORKER_TAGS + 1) <= MAX_EXCEPT_PREFIXES);
+/// Of these, places for tenants that have no other call under way, so that a few tenants with slow
+/// workers together do not delay the others.
+const RESERVED_PUSHES: usize = MAX_PUSHES / 4;
 
 /// How long a call is leased: what a worker that says 202 has until its first heartbeat or answer.
 const LEASE: Duration = Duration::from_secs(60);
@@ -75,15 +75,17 @@ impl Pusher {
         let shared: BTreeSet<String> = served().map(shared_push_tag).collect();
         let own = Places::new(Shares {
             places: MAX_PUSHES,
-            of_a_function: MAX_PUSHES_OF_A_FUNCTION,
+            of_a_function: Some(MAX_PUSHES_OF_A_FUNCTION),
             of_a_scope: MAX_PUSHES_OF_A_TENANT,
+            reserved: RESERVED_PUSHES,
         });
         // Calls that were made before each function had a tag of its own: nothing tells their
         // functions and tenants apart before they are fetched, and no more of them are made. They
         // have places of their own, of which they take all.
         let of_all = MAX_PUSHES_OF_A_FUNCTION;
-        let old = Places::new(Shares { places: of_all, of_a_function: of_all, of_a_scope: of_all });
-        let by_function = |left_out| TagFilter::Prefixes(wanted(&prefixes, left_out));
+        let old =
+            Places::new(Shares { places: of_all, of_a_function: None, of_a_scope: of_all, reserved: 0 });
+        let by_function = |left_out: LeftOut| left_out.filter(&prefixes);
         let together = |_| TagFilter::Tags(shared.clone());
         tokio::join!(self.send_all(own, by_function, &stopping), self.send_all(old, together, &stopping));
     }
@@ -205,33 +207,5 @@ impl Pusher {
             }
             clock::sleep(&*self.clock, STORE_PAUSE).await;
         }
-    }
-}
-
-/// The tags to fetch. A tenant is left out under each prefix, because its share does not depend on
-/// the tags of its functions.
-fn wanted(prefixes: &BTreeSet<String>, left_out: LeftOut) -> TagPrefixes {
-    let scopes = &left_out.scopes;
-    let except_prefixes =
-        prefixes.iter().flat_map(|prefix| scopes.iter().map(move |scope| format!("{prefix}{scope}")));
-    TagPrefixes {
-        prefixes: prefixes.clone(),
-        except_prefixes: except_prefixes.collect(),
-        except: left_out.tags,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tenant_is_left_out_whatever_tags_its_functions_have() {
-        let set = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<BTreeSet<String>>();
-        let left_out = LeftOut { tags: set(&["pushed:n/b/f"]), scopes: set(&["n/a/"]) };
-        let wanted = wanted(&set(&["pushed:", "pushed#gpu:"]), left_out);
-        let tags = ["pushed:n/a/f", "pushed#gpu:n/a/g", "pushed:n/b/f", "pushed:n/b/g", "pushed:n/ab/f"];
-        let fetched: Vec<&str> = tags.into_iter().filter(|tag| wanted.matches(tag)).collect();
-        assert_eq!(fetched, ["pushed:n/b/g", "pushed:n/ab/f"]);
     }
 }

@@ -9,6 +9,7 @@
 mod access;
 mod actions;
 mod built_in;
+mod call_fairness;
 mod calls;
 mod changes;
 mod connections;

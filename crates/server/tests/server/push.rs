@@ -219,9 +219,9 @@ async fn what_is_begun_once_is_not_sent_again_when_its_worker_has_accepted_it_an
 /// Calls of a slow function, of which a node sends so many at once.
 const SENT_AT_ONCE: usize = 16;
 
-/// Where the workers of the next test are called: one says nothing until it has a permit, one
+/// Where two workers are called: one says nothing until it has a permit, one
 /// answers at once.
-async fn two_workers(permits: &Arc<Semaphore>, called: mpsc::UnboundedSender<()>) -> String {
+pub async fn two_workers(permits: &Arc<Semaphore>, called: mpsc::UnboundedSender<()>) -> String {
     let permits = Arc::clone(permits);
     let slow = move || {
         let (permits, called) = (Arc::clone(&permits), called.clone());

@@ -84,7 +84,9 @@ fn made_by(instance: &Instance, invocation: &Invocation) -> wire::MadeBy {
 
 fn tag_of(route: &Route) -> Option<&Tag> {
     match route {
-        Route::Local { tag } | Route::Remote { tag } | Route::Push { tag } => tag.as_ref(),
+        Route::Local { tag } | Route::Node { tag } | Route::Remote { tag } | Route::Push { tag } => {
+            tag.as_ref()
+        }
         Route::Pool { .. } => None,
     }
 }
@@ -126,7 +128,7 @@ fn held(found: &CallFound) -> String {
             "a worker that this node does not know of, which holds it".to_owned()
         }
         (Route::Push { .. }, _) => "its worker, to whose URL it was sent".to_owned(),
-        (Route::Local { .. }, _) => "its function, which runs on a node".to_owned(),
+        (Route::Local { .. } | Route::Node { .. }, _) => "its function, which runs on a node".to_owned(),
     }
 }
 
@@ -160,7 +162,7 @@ fn ready(found: &CallFound) -> String {
             }
         },
         (Route::Push { .. }, _) => format!("a node{with_tag} that sends it to its worker"),
-        (Route::Local { .. }, _) => format!("a free node{with_tag}"),
+        (Route::Local { .. } | Route::Node { .. }, _) => format!("a free node{with_tag}"),
     }
 }
 

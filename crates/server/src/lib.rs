@@ -15,8 +15,7 @@
 //! | `incarnation` | which processes are alive |
 //! | `audit` | who changed what |
 //! | `bucket` | so many requests a second |
-//! | `streams` | how many live streams are open, and whose |
-//! | `waits` | how many long polls are open, and whose |
+//! | `open_requests` | how many live streams and long polls are open, and whose |
 //! | `events` | what happens to instances, for callers who listen |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
@@ -41,6 +40,7 @@ mod http_metrics;
 mod idempotency;
 mod incarnation;
 mod listen;
+mod open_requests;
 mod operation;
 mod preflight;
 mod problem;
@@ -52,10 +52,8 @@ pub mod samples;
 mod scope;
 mod server;
 pub mod settings;
-mod streams;
 pub mod telemetry;
 mod trace;
-mod waits;
 mod work;
 
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};

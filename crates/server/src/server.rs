@@ -30,15 +30,14 @@ use crate::events::{Hub, Relay};
 use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
 use crate::listen::{Limits, Serving, TlsError};
+use crate::open_requests::OpenRequests;
 use crate::operation::TrackedStore;
 use crate::preflight::{self, Preflight, WithoutKeys};
 use crate::routes::{self, HookRates};
 use crate::scope::Scope;
 use crate::settings::{Authentication, Role, Settings, SettingsError};
-use crate::streams::Streams;
 use crate::telemetry;
 use crate::trace::CurrentTrace;
-use crate::waits::Waits;
 use crate::work::{LeaseSeal, Presence, Pusher};
 
 /// Why a server cannot start.
@@ -157,11 +156,11 @@ impl ServerBuilder {
             false => None,
             true => {
                 let builder = Runtime::builder(self.store.clone()).registry(registry).options(options);
+                let builder = builder.clock(self.clock.clone()).ids(self.ids.clone()).observer(hub.clone());
                 let builder = match self.settings.node_places() {
                     Some(places) => builder.admission(Arc::new(places)),
                     None => builder,
                 };
-                let builder = builder.clock(self.clock.clone()).ids(self.ids.clone()).observer(hub.clone());
                 Some(builder.start().await?)
             }
         };
@@ -266,8 +265,8 @@ impl ServerBuilder {
         let app: App = Arc::new(AppState {
             audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
             idempotency: Idempotency::new(self.store, incarnation),
-            streams: Streams::new(&self.settings.server),
-            waits: Waits::new(&self.settings.server),
+            streams: OpenRequests::streams(&self.settings.server),
+            long_polls: OpenRequests::long_polls(&self.settings.server),
             clock: self.clock.clone(),
             ids: self.ids,
             node,

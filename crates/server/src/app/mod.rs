@@ -34,13 +34,12 @@ use crate::access::{Caller, KeyStore, Need};
 use crate::audit::AuditLog;
 use crate::events::Hub;
 use crate::idempotency::Idempotency;
+use crate::open_requests::OpenRequests;
 use crate::problem::Refusal;
 use crate::readiness::Readiness;
 use crate::routes::HookRates;
 use crate::settings::Settings;
-use crate::streams::Streams;
 use crate::trace::CurrentTrace;
-use crate::waits::Waits;
 use crate::work::{LeaseSeal, Presence};
 
 pub use ingress::{FoundRoute, Ingress};
@@ -79,9 +78,9 @@ pub struct AppState {
     /// Tells the trace context of the current span, if spans are exported.
     pub current_trace: Option<CurrentTrace>,
     /// Places for live streams.
-    pub streams: Arc<Streams>,
+    pub streams: Arc<OpenRequests>,
     /// Places for long polls.
-    pub waits: Arc<Waits>,
+    pub long_polls: Arc<OpenRequests>,
     /// Cancelled when the server stops: streams end and readiness is over.
     pub stopping: CancellationToken,
     /// Stored data of all tenants.

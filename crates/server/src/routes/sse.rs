@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::access::Caller;
 use crate::app::Tenant;
+use crate::open_requests::OpenPlace;
 use crate::problem::{Code, Refusal};
-use crate::streams::StreamPlace;
 
 /// A comment is sent after so long without an event, so that nothing in between takes the stream for dead.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -21,7 +21,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 pub struct Permitted {
     tenant: Tenant,
     caller: Caller,
-    place: StreamPlace,
+    place: OpenPlace,
 }
 
 /// A place for a stream.
@@ -29,7 +29,7 @@ pub struct Permitted {
 /// # Errors
 /// When there are too many.
 pub fn place(tenant: &Tenant, caller: Caller) -> Result<Permitted, Refusal> {
-    let place = tenant.stream_place(&caller)?;
+    let place = tenant.stream_place()?;
     Ok(Permitted { tenant: tenant.clone(), caller, place })
 }
 

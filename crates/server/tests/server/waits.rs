@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use segno_api::Json;
 use segno_api::instance::Send;
+use segno_api::key::Role;
 use segno_server::settings::Authentication;
+use tokio::task::JoinSet;
 
 use crate::stand::{PATIENCE, Stand, greet, settings};
 
@@ -48,4 +50,34 @@ async fn requests_that_wait_leave_connections_for_others() {
         assert_eq!(answer.await.unwrap().unwrap().status(), 200);
     }
     assert_eq!(reqwest::get(url).await.unwrap().status(), 200, "their places are free again");
+}
+
+#[tokio::test]
+async fn a_key_for_every_tenant_leaves_places_for_the_requests_of_others() {
+    let mut settings = settings(Authentication::Keys);
+    settings.server.max_connections = 16;
+    let stand = Stand::with(settings).await;
+    let (wide, narrow) =
+        (stand.key(Role::Worker, "*", "*").await, stand.key(Role::Worker, "shop", "eu").await);
+    let fetch = |key: &str, scope: String, wait_ms: u32| {
+        let request = reqwest::Client::new().post(stand.url(&format!("/v1/work/fetch?{scope}")));
+        let body = format!(r#"{{"worker":"w","functions":["none"],"wait_ms":{wait_ms}}}"#);
+        request.bearer_auth(key).header("content-type", "application/json").body(body).send()
+    };
+    // Half of the connections of a key may wait, in however many tenants.
+    let mut waiting = JoinSet::new();
+    for number in 0..8 {
+        waiting.spawn(fetch(&wide, format!("tenant=t{number}"), 60_000));
+    }
+    let refused = loop {
+        let answer = fetch(&wide, "tenant=another".to_owned(), 1).await.unwrap();
+        if answer.status() == 429 {
+            break answer;
+        }
+    };
+    let problem: serde_json::Value = refused.json().await.unwrap();
+    assert_eq!(problem["code"], "too-many-waits");
+    assert!(problem["detail"].as_str().unwrap().contains("8 requests of this key"), "{problem}");
+    let answer = fetch(&narrow, "namespace=shop&tenant=eu".to_owned(), 1).await.unwrap();
+    assert_eq!(answer.status(), 200, "another key waits as before");
 }

@@ -18,6 +18,8 @@ mod runbooks;
 mod starts;
 mod work;
 
+use std::sync::Arc;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use segno::store::ProviderError;
@@ -27,10 +29,9 @@ use segno_actions::hooks::HookError;
 
 use super::{App, Resources};
 use crate::access::{Caller, Need};
+use crate::open_requests::OpenPlace;
 use crate::problem::Refusal;
 use crate::scope::Scope;
-use crate::streams::StreamPlace;
-use crate::waits::WaitPlace;
 
 pub use calls::{CallFound, PoolCondition};
 pub use changes::{TenantChange, TenantListener};
@@ -44,6 +45,8 @@ pub use starts::{NewInstance, Restarting, Start};
 pub struct Tenant {
     app: App,
     scope: Scope,
+    /// Id of the caller's key, if the server has keys.
+    key: Option<Arc<str>>,
 }
 
 /// An error that is told in the ids of a tenant.
@@ -86,20 +89,20 @@ impl Tenant {
             .keep_finished(self.app.settings.action_options().keep_finished)
     }
 
-    /// A place for a live stream of a caller, given back when dropped.
+    /// A place for a live stream of the caller, released when dropped.
     ///
     /// # Errors
     /// `too-many-streams`, with the setting whose limit is reached.
-    pub fn stream_place(&self, caller: &Caller) -> Result<StreamPlace, Refusal> {
-        self.app.streams.place(caller, &self.scope)
+    pub fn stream_place(&self) -> Result<OpenPlace, Refusal> {
+        self.app.streams.place(self.key.as_ref(), &self.scope)
     }
 
     /// A place for a request that waits, released when dropped.
     ///
     /// # Errors
     /// `too-many-waits`.
-    pub fn wait_place(&self) -> Result<WaitPlace, Refusal> {
-        self.app.waits.place(&self.scope)
+    pub fn wait_place(&self) -> Result<OpenPlace, Refusal> {
+        self.app.long_polls.place(self.key.as_ref(), &self.scope)
     }
 
     /// Waits until a caller may no longer read this tenant, and returns the reason. Without keys that never happens.
@@ -127,7 +130,8 @@ impl FromRequestParts<App> for Tenant {
     type Rejection = Refusal;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refusal> {
-        Ok(Tenant { app: app.clone(), scope: Scope::of_request(parts).await? })
+        let key = parts.extensions.get::<Caller>().and_then(Caller::key_id).map(Arc::from);
+        Ok(Tenant { app: app.clone(), scope: Scope::of_request(parts).await?, key })
     }
 }
 

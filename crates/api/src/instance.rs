@@ -431,7 +431,7 @@ pub struct Bulk {
 /// What a bulk call did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BulkResult {
-    /// Instances that matched, up to the limit.
+    /// Instances that matched, up to the limit, or up to where the time of one request was over.
     pub matched: usize,
     /// Instances that were changed; 0 in a dry run. The others cannot be: they have ended, still run, are children, or vanished
     /// meanwhile.

@@ -7,11 +7,14 @@ use futures_util::stream::FuturesUnordered;
 
 use super::Client;
 use crate::error::{Code, Error};
-use crate::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS};
-use crate::store::{ErrorKind, InstanceCursor, InstanceInfo, InstanceQuery};
+use crate::limits::MAX_BULK_INSTANCES;
+use crate::store::{ErrorKind, InstanceCursor, InstanceInfo, InstanceQuery, UnreadableInstance};
 
 /// Instances that are acted on at once, so that their commits can share a write.
 const CONCURRENT: usize = 64;
+
+/// Instances that are read at once: their results are in memory until they are looked at.
+const PAGE_ROWS: usize = 100;
 
 /// Acts on all instances that match a query, up to a limit.
 #[must_use = "nothing happens before count, cancel, pause, resume or delete is called"]
@@ -19,6 +22,48 @@ pub struct Bulk {
     client: Client,
     query: InstanceQuery,
     limit: usize,
+    stop: Stop,
+}
+
+/// Whether it is time to begin nothing more.
+type Stop = Box<dyn Fn() -> bool + Send + Sync>;
+
+/// What has to be known of an instance.
+struct Match {
+    id: String,
+    created_at_ms: u64,
+    /// `None` if its row cannot be read: it may match, and what is done to it is refused.
+    row: Option<MatchRow>,
+}
+
+struct MatchRow {
+    has_ended: bool,
+    is_root: bool,
+}
+
+impl Match {
+    fn cursor(&self) -> InstanceCursor {
+        InstanceCursor { created_at_ms: self.created_at_ms, instance_id: self.id.clone() }
+    }
+}
+
+impl From<InstanceInfo> for Match {
+    fn from(info: InstanceInfo) -> Self {
+        Match {
+            created_at_ms: info.created_at_ms,
+            row: Some(MatchRow {
+                has_ended: info.status.is_terminal(),
+                is_root: info.parent_instance_id.is_none(),
+            }),
+            id: info.instance_id,
+        }
+    }
+}
+
+impl From<UnreadableInstance> for Match {
+    fn from(found: UnreadableInstance) -> Self {
+        Match { id: found.instance_id, created_at_ms: found.created_at_ms, row: None }
+    }
 }
 
 /// What a bulk call would do to each instance, for a count of those that it would change.
@@ -35,12 +80,12 @@ pub enum BulkPreview {
 /// What a bulk call did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BulkResult {
-    /// Instances that matched, up to the limit.
+    /// Instances that matched, up to the limit, or up to where the call stopped ([`Bulk::until`]).
     pub matched: usize,
     /// Instances that were acted on, or would be by a call that only counts. The others cannot be: they have ended, still run,
     /// are children, or vanished meanwhile.
     pub done: usize,
-    /// Where the instances begin that the limit did not let through; `None` when there were none. With this as the cursor of
+    /// Where the instances begin that the call did not come to; `None` when there are none. With this as the cursor of
     /// the next call's query, each instance is acted on and counted once.
     pub next: Option<InstanceCursor>,
 }
@@ -48,7 +93,7 @@ pub struct BulkResult {
 impl Client {
     /// Acts on all instances that match.
     pub fn bulk(&self, query: InstanceQuery) -> Bulk {
-        Bulk { client: self.clone(), query, limit: MAX_BULK_INSTANCES }
+        Bulk { client: self.clone(), query, limit: MAX_BULK_INSTANCES, stop: Box::new(|| false) }
     }
 }
 
@@ -59,52 +104,20 @@ impl Bulk {
         self
     }
 
+    /// Begins nothing more once this is true: the call ends with what it has begun, and `next` is where to go on.
+    /// At least 64 instances are acted on, so that repeated calls come to an end.
+    pub fn until(mut self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.stop = Box::new(stop);
+        self
+    }
+
     /// Only counts: how many match, and how many of them the call would change.
     ///
     /// # Errors
     /// `too-many-instances` when the limit is too high, and those of the store.
     pub async fn count(self, preview: BulkPreview) -> Result<BulkResult, Error> {
-        let Found { instances, unreadable, next } = self.found().await?;
-        let mut result = BulkResult { matched: instances.len() + unreadable.len(), done: 0, next };
-        let checks = instances.into_iter().map(|info| self.would_change(preview, info));
-        let mut checks = futures_util::stream::iter(checks).buffer_unordered(CONCURRENT);
-        while let Some(would_change) = checks.next().await {
-            result.done += usize::from(would_change?);
-        }
-        Ok(result)
-    }
-
-    /// Whether the call would change an instance, as it is now.
-    async fn would_change(&self, preview: BulkPreview, info: InstanceInfo) -> Result<bool, Error> {
-        let (has_ended, is_root) = (info.status.is_terminal(), info.parent_instance_id.is_none());
-        match preview {
-            BulkPreview::Send => Ok(!has_ended),
-            BulkPreview::ForceDelete => Ok(is_root),
-            BulkPreview::Delete if !(has_ended && is_root) => Ok(false),
-            BulkPreview::Delete => self.have_ended_below(info.instance_id).await,
-        }
-    }
-
-    /// Whether all descendants of an instance have ended.
-    async fn have_ended_below(&self, root: String) -> Result<bool, Error> {
-        let store = &self.client.store;
-        let mut above = vec![root];
-        while let Some(parent) = above.pop() {
-            let children = match store.list_children(&parent).await {
-                // It vanished meanwhile, and so did everything below it.
-                Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                children => children?,
-            };
-            for child in children {
-                match store.get_instance_info(&child).await {
-                    Ok(info) if info.status.is_terminal() => above.push(child),
-                    Ok(_) => return Ok(false),
-                    Err(error) if error.kind() == ErrorKind::NotFound => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-        }
-        Ok(true)
+        let client = self.client.clone();
+        self.each(|found| would_change(client.clone(), preview, found)).await
     }
 
     /// Cancels them.
@@ -112,7 +125,7 @@ impl Bulk {
     /// # Errors
     /// As [`Bulk::count`].
     pub async fn cancel(self, reason: &str) -> Result<BulkResult, Error> {
-        self.each(&Act::Cancel(reason.into())).await
+        self.act(Act::Cancel(reason.into())).await
     }
 
     /// Pauses them.
@@ -120,7 +133,7 @@ impl Bulk {
     /// # Errors
     /// As [`Bulk::count`].
     pub async fn pause(self, reason: &str) -> Result<BulkResult, Error> {
-        self.each(&Act::Pause(reason.into())).await
+        self.act(Act::Pause(reason.into())).await
     }
 
     /// Resumes them.
@@ -128,7 +141,7 @@ impl Bulk {
     /// # Errors
     /// As [`Bulk::count`].
     pub async fn resume(self) -> Result<BulkResult, Error> {
-        self.each(&Act::Resume).await
+        self.act(Act::Resume).await
     }
 
     /// Deletes them with their descendants; running ones and children are passed over without `force`.
@@ -136,11 +149,16 @@ impl Bulk {
     /// # Errors
     /// As [`Bulk::count`].
     pub async fn delete(self, force: bool) -> Result<BulkResult, Error> {
-        self.each(&Act::Delete { force }).await
+        self.act(Act::Delete { force }).await
+    }
+
+    async fn act(self, act: Act) -> Result<BulkResult, Error> {
+        let client = self.client.clone();
+        self.each(|found| act.clone().on(client.clone(), found.id)).await
     }
 
     /// The instances are read first, so that acting on them does not move the pages.
-    async fn found(&self) -> Result<Found, Error> {
+    async fn found(&self) -> Result<(Vec<Match>, Option<InstanceCursor>), Error> {
         if self.limit > MAX_BULK_INSTANCES {
             let message = format!(
                 "{} instances are too many for one call, the limit is {MAX_BULK_INSTANCES}",
@@ -148,61 +166,92 @@ impl Bulk {
             );
             return Err(Error::new(Code::TooManyInstances, message));
         }
-        let mut found = Found::default();
+        let mut found = Vec::new();
         let mut query = self.query.clone();
         while found.len() < self.limit {
-            query.limit = (self.limit - found.len()).min(MAX_PAGE_ROWS);
+            query.limit = (self.limit - found.len()).min(PAGE_ROWS);
             let page = self.client.store.query_instances(query.clone()).await?;
-            found.unreadable.extend(page.unreadable.into_iter().map(|row| row.instance_id));
-            found.instances.extend(page.instances);
+            let readable = page.instances.into_iter().map(Match::from);
+            let mut rows: Vec<Match> = readable.chain(page.unreadable.into_iter().map(Match::from)).collect();
+            rows.sort_by(|one, other| {
+                (other.created_at_ms, &one.id).cmp(&(one.created_at_ms, &other.id))
+            });
+            found.extend(rows);
             query.cursor = page.next;
-            if query.cursor.is_none() {
+            if query.cursor.is_none() || (self.stop)() {
                 break;
             }
         }
-        Ok(Found { next: query.cursor, ..found })
+        Ok((found, query.cursor))
     }
 
-    async fn each(self, act: &Act) -> Result<BulkResult, Error> {
-        let found = self.found().await?;
-        let mut result = BulkResult { matched: found.len(), done: 0, next: found.next };
-        // What cannot be read may match; what is done to it is refused.
-        let ids = found.instances.into_iter().map(|info| info.instance_id);
-        let mut waiting = ids.chain(found.unreadable);
+    /// Does something to each instance, and counts those that it was done to.
+    async fn each<F>(self, work: impl Fn(Match) -> F) -> Result<BulkResult, Error>
+    where
+        F: Future<Output = Result<bool, Error>>,
+    {
+        let (found, next) = self.found().await?;
+        let mut result = BulkResult { matched: 0, done: 0, next };
+        let mut waiting = found.into_iter().peekable();
+        let (mut last, mut unreadable) = (None, None);
         let mut running = FuturesUnordered::new();
-        let mut unreadable = None;
         loop {
             while running.len() < CONCURRENT
-                && let Some(id) = waiting.next()
+                && (result.matched < CONCURRENT || !(self.stop)())
+                && let Some(found) = waiting.next()
             {
-                running.push(act.clone().on(self.client.clone(), id));
+                result.matched += 1;
+                last = Some(found.cursor());
+                running.push(work(found));
             }
             match running.next().await {
-                // One that is damaged does not keep the others from being done; a store that is
-                // damaged for all of them does.
-                None => return unreadable.filter(|_| result.done == 0).map_or(Ok(result), Err),
-                Some(Ok(())) => result.done += 1,
+                None => break,
+                Some(Ok(is_done)) => result.done += usize::from(is_done),
                 Some(Err(error)) if error.code() == Code::StoredDataUnreadable => unreadable = Some(error),
                 Some(Err(error)) if is_passed_over(&error) => {}
                 Some(Err(error)) => return Err(error),
             }
         }
+        if waiting.peek().is_some() {
+            result.next = last;
+        }
+        // One that is damaged does not keep the others from being done; a store that is damaged for
+        // all of them does.
+        unreadable.filter(|_| result.done == 0).map_or(Ok(result), Err)
     }
 }
 
-/// What matches a query.
-#[derive(Default)]
-struct Found {
-    instances: Vec<InstanceInfo>,
-    /// Ids of instances whose rows cannot be read.
-    unreadable: Vec<String>,
-    next: Option<InstanceCursor>,
+/// Whether a call would change an instance, as it is now.
+async fn would_change(client: Client, preview: BulkPreview, found: Match) -> Result<bool, Error> {
+    let Some(row) = found.row else { return Ok(false) };
+    match preview {
+        BulkPreview::Send => Ok(!row.has_ended),
+        BulkPreview::ForceDelete => Ok(row.is_root),
+        BulkPreview::Delete if !(row.has_ended && row.is_root) => Ok(false),
+        BulkPreview::Delete => have_ended_below(&client, found.id).await,
+    }
 }
 
-impl Found {
-    fn len(&self) -> usize {
-        self.instances.len() + self.unreadable.len()
+/// Whether all descendants of an instance have ended.
+async fn have_ended_below(client: &Client, root: String) -> Result<bool, Error> {
+    let store = &client.store;
+    let mut above = vec![root];
+    while let Some(parent) = above.pop() {
+        let children = match store.list_children(&parent).await {
+            // It vanished meanwhile, and so did everything below it.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            children => children?,
+        };
+        for child in children {
+            match store.get_instance_info(&child).await {
+                Ok(info) if info.status.is_terminal() => above.push(child),
+                Ok(_) => return Ok(false),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
     }
+    Ok(true)
 }
 
 /// What is done to each.
@@ -215,13 +264,14 @@ enum Act {
 }
 
 impl Act {
-    async fn on(self, client: Client, id: String) -> Result<(), Error> {
+    async fn on(self, client: Client, id: String) -> Result<bool, Error> {
         match self {
-            Act::Cancel(reason) => client.cancel(&id, &*reason).await,
-            Act::Pause(reason) => client.pause(&id, &*reason).await,
-            Act::Resume => client.resume(&id).await,
-            Act::Delete { force } => client.delete(&id, force).await.map(|_| ()),
+            Act::Cancel(reason) => client.cancel(&id, &*reason).await?,
+            Act::Pause(reason) => client.pause(&id, &*reason).await?,
+            Act::Resume => client.resume(&id).await?,
+            Act::Delete { force } => drop(client.delete(&id, force).await?),
         }
+        Ok(true)
     }
 }
 

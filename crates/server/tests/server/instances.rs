@@ -1,15 +1,19 @@
 //! Instances over HTTP.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use segno::clock::SystemClock;
+use segno::clock::{Clock, SystemClock};
 use segno::{Context, Failure, Orchestration, Payload, Registry, Runtime};
 use segno_api::Json;
 use segno_api::instance::{
     Bulk, BulkAction, BulkFilter, ListInstances, OnConflict, Restart, Send, StartInstance, Status,
 };
-use segno_server::samples;
 use segno_server::settings::Authentication;
+use segno_server::{Server, samples};
+use segno_testkit::clock::VirtualClock;
+use segno_testkit::faults::{CommitPoint, Fault, FaultStore};
 use serde_json::json;
 
 use crate::stand::{Ground, PATIENCE, Stand, greet, settings};
@@ -237,6 +241,65 @@ async fn many_are_counted_first_and_then_acted_on() {
     assert_eq!(client.bulk(&request).await.unwrap_err().status(), Some(400));
     request.filter = BulkFilter::default();
     assert_eq!(client.bulk(&request).await.unwrap_err().status(), Some(400));
+}
+
+/// A store that takes 200 ms of virtual time for each message, once it is told to.
+fn slow_store(ground: &Ground, clock: &Arc<VirtualClock>) -> (Arc<FaultStore>, Arc<AtomicBool>) {
+    let is_slow = Arc::new(AtomicBool::new(false));
+    let (slow, passing) = (is_slow.clone(), clock.clone());
+    let plan = move |point: CommitPoint| {
+        if point.operation == "enqueue_for_orchestrator" && slow.load(Ordering::SeqCst) {
+            passing.advance(Duration::from_millis(200));
+        }
+        Fault::None
+    };
+    (FaultStore::new(ground.store.clone(), clock.clone(), Box::new(plan)), is_slow)
+}
+
+#[tokio::test]
+async fn a_bulk_call_that_takes_long_answers_in_time_with_where_to_go_on() {
+    let clock = VirtualClock::new();
+    let ground = Ground::on_clock(clock.clone());
+    let (store, is_slow) = slow_store(&ground, &clock);
+    let builder = Server::builder(store, settings(Authentication::None)).clock(clock.clone());
+    let builder = builder.registry(samples::registry()).functions(samples::functions);
+    let stand = Stand::begun(builder, &ground).await;
+    let client = stand.client();
+    for number in 0..200 {
+        let id = format!("many-{number}");
+        client.start(&greet(&id, r#"{"name":"Ada","wait":true}"#), None, Duration::ZERO).await.unwrap();
+        client.custom_status(&id, 0, PATIENCE).await.unwrap();
+    }
+    is_slow.store(true, Ordering::SeqCst);
+    let filter = BulkFilter { prefix: Some("many-".to_owned()), ..BulkFilter::default() };
+    let mut request = Bulk {
+        action: BulkAction::Cancel,
+        filter,
+        reason: None,
+        dry_run: false,
+        force: false,
+        limit: None,
+        cursor: None,
+    };
+    let (mut requests, mut matched, mut changed) = (0, 0, 0);
+    loop {
+        let begun_ms = clock.now_ms();
+        let done = client.bulk(&request).await.unwrap();
+        let took_ms = clock.now_ms() - begun_ms;
+        assert!(took_ms <= 35_000, "a request is answered within 35 s, this took {took_ms} ms");
+        (requests, matched, changed) = (requests + 1, matched + done.matched, changed + done.changed);
+        request.cursor = done.next_cursor;
+        if request.cursor.is_none() {
+            break;
+        }
+    }
+    assert!(requests > 1, "40 s of work do not fit into one request");
+    assert_eq!((matched, changed), (200, 200), "each is counted and cancelled once");
+    is_slow.store(false, Ordering::SeqCst);
+    for number in 0..200 {
+        let ended = client.instance(&format!("many-{number}"), PATIENCE).await.unwrap();
+        assert_eq!(ended.status, Status::Cancelled);
+    }
 }
 
 #[tokio::test]

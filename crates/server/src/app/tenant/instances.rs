@@ -6,6 +6,7 @@ use std::time::Duration;
 use segno::client::{
     BulkPreview, BulkResult, EventList, ExecutionList, Instance, InstanceList, TreeNode, TreePage, TreeQuery,
 };
+use segno::clock;
 use segno::event::Event;
 use segno::store::{
     DeleteInstanceResult, ExecutionStatus, HistoryQuery, InstanceCursor, InstanceQuery, UnreadableInstance,
@@ -15,6 +16,9 @@ use segno_actions::functions::{CallName, LogRow, is_built_in};
 
 use super::Tenant;
 use crate::problem::Refusal;
+
+/// After this time a bulk call begins nothing more, so that it is answered within the time of a request.
+const BULK_TIME: Duration = Duration::from_secs(15);
 
 /// Which instances, in the caller's ids.
 #[derive(Debug, Clone, Default)]
@@ -295,7 +299,10 @@ impl Tenant {
     pub async fn bulk(&self, filter: InstanceFilter, change: BulkChange) -> Result<BulkResult, Refusal> {
         let limit = filter.limit;
         let query = InstanceQuery { limit: 0, ..self.query(filter) };
-        let bulk = self.resources().client.bulk(query).limit(limit);
+        let clock = self.app.clock.clone();
+        let until_ms = clock.now_ms().saturating_add(clock::duration_ms(BULK_TIME));
+        let is_time_up = move || clock.now_ms() >= until_ms;
+        let bulk = self.resources().client.bulk(query).limit(limit).until(is_time_up);
         let done = match change {
             BulkChange::Count(preview) => bulk.count(preview).await,
             BulkChange::Cancel { reason } => bulk.cancel(&reason).await,

@@ -1,7 +1,5 @@
 //! One thing for many instances.
 
-use std::time::Duration;
-
 use axum::Json;
 use segno::client::BulkPreview;
 use segno::limits::MAX_BULK_INSTANCES;
@@ -11,17 +9,14 @@ use super::steer::reason_or;
 use super::{list, view};
 use crate::app::{BulkChange, InstanceFilter, Tenant};
 use crate::extract::Body;
-use crate::operation;
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
 /// What is written into histories when a caller gives no reason.
 const NO_REASON: &str = "asked for through the API, together with others";
 
-/// A bulk call may take this much longer than other operations.
-const MAX_BULK_TIME: Duration = Duration::from_secs(90);
-
-/// Cancels, pauses, resumes or deletes all instances that match, or counts them (`dry_run`).
+/// Cancels, pauses, resumes or deletes all instances that match, or counts them (`dry_run`). What does not fit into the time of
+/// a request is left for the next one, which goes on at `next_cursor`.
 #[utoipa::path(post, path = "/v1/instances/bulk", tag = "instances", params(ScopeParameters), request_body = Bulk, responses(
     (status = 200, body = BulkResult),
 ))]
@@ -39,7 +34,6 @@ pub async fn bulk(tenant: Tenant, Body(request): Body<Bulk>) -> Result<Json<Bulk
     };
     let cursor = request.cursor.as_deref().map(list::decode_cursor).transpose()?;
     let filter = InstanceFilter { cursor, limit, ..filter(request.filter)? };
-    operation::extend(MAX_BULK_TIME);
     let reason = reason_or(request.reason, NO_REASON)?;
     let change = match request.action {
         BulkAction::Delete if request.dry_run && request.force => BulkChange::Count(BulkPreview::ForceDelete),

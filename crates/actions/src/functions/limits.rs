@@ -21,6 +21,10 @@ pub const MAX_POOL_FUNCTIONS: usize = 1_000;
 /// Most pools that the workers of a namespace and tenant may announce.
 pub const MAX_ANNOUNCED_POOLS: usize = 1_000;
 
+/// Most bytes that the pools of a namespace and tenant which workers have announced take in the store, with the names
+/// of their functions.
+pub const MAX_ANNOUNCED_BYTES: usize = 1024 * 1024;
+
 /// Most calls of a pool per second.
 pub const MAX_POOL_CALLS_PER_SECOND: f64 = 10_000.0;
 

@@ -10,13 +10,15 @@ use segno::clock::{Clock, SystemClock};
 use segno::store::{ErrorKind, Expect, ListRecords, RecordBatch, RecordWrite, Store};
 
 use super::admission::{Admission, Headroom};
-use super::cache::Cache;
 use super::combine::{Combiner, Standing, Waiting};
 use super::pool::{AllowList, Pool, Transport};
+use super::recent::Recent;
 use super::resumes::{self, Resumes};
 use super::stored::{Announced, POOL_KIND, POOL_STATE_KIND, Pause, PoolState, decode, record_id, write};
 use crate::free_text;
-use crate::functions::limits::{MAX_ANNOUNCED_POOLS, MAX_PAUSE_REASON_BYTES, MAX_POOL_FUNCTIONS};
+use crate::functions::limits::{
+    MAX_ANNOUNCED_BYTES, MAX_ANNOUNCED_POOLS, MAX_PAUSE_REASON_BYTES, MAX_POOL_FUNCTIONS,
+};
 use crate::functions::{CallName, FunctionError, PoolName, Scope};
 use crate::listed::Listed;
 use crate::moment::timestamp;
@@ -67,8 +69,8 @@ pub struct Pools {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     configured: Arc<BTreeMap<PoolName, Arc<FoundPool>>>,
-    found: Cache<Arc<FoundPool>>,
-    states: Cache<PoolState>,
+    found: Recent<Arc<FoundPool>>,
+    states: Recent<PoolState>,
     combiner: Combiner,
     resumes: Resumes,
 }
@@ -95,7 +97,7 @@ impl Pools {
             (name, Arc::new(found))
         });
         let configured = Arc::new(configured.collect());
-        let (found, states) = (Cache::default(), Cache::default());
+        let (found, states) = (Recent::default(), Recent::default());
         Ok(Pools {
             store,
             clock: SystemClock::shared(),
@@ -130,7 +132,7 @@ impl Pools {
         let unknown = || FunctionError::UnknownPool { pool: name.to_string() };
         let record = self.store.get_record(POOL_KIND, &id).await?.ok_or_else(unknown)?;
         let pool = Arc::new(announced(name, decode(&record)?));
-        self.found.put(id, Arc::clone(&pool), now_ms);
+        self.found.put(id, Arc::clone(&pool), record.body.len(), now_ms);
         Ok(pool)
     }
 
@@ -207,10 +209,7 @@ impl Pools {
         let record = self.store.get_record(POOL_KIND, &id).await?;
         let (mut allowed, expect) = match &record {
             Some(record) => (decode::<Announced>(record)?.functions, Expect::Version(record.version)),
-            None => {
-                self.check_room(scope).await?;
-                (AllowList::default(), Expect::Absent)
-            }
+            None => (AllowList::default(), Expect::Absent),
         };
         allowed.extend(functions);
         if allowed.len() > MAX_POOL_FUNCTIONS {
@@ -223,21 +222,34 @@ impl Pools {
         }
         let now_ms = self.clock.now_ms();
         let stored = Announced::new(allowed, timestamp(now_ms), worker);
-        self.commit(vec![write(POOL_KIND, id.clone(), expect, &stored)?]).await?;
-        self.found.put(id, Arc::new(announced(name, stored)), now_ms);
+        let (write, bytes) = write(POOL_KIND, id.clone(), expect, &stored)?;
+        self.check_room(scope, &id, bytes).await?;
+        self.commit(vec![write]).await?;
+        self.found.put(id, Arc::new(announced(name, stored)), bytes, now_ms);
         Ok(())
     }
 
-    /// Refuses one more announced pool of a scope that has as many as it may.
-    async fn check_room(&self, scope: &Scope) -> Result<(), FunctionError> {
+    /// Refuses an announced pool of so many bytes if its scope has as many as it may, or as many bytes of them.
+    async fn check_room(&self, scope: &Scope, id: &str, bytes: usize) -> Result<(), FunctionError> {
         let (id_prefix, limit) = (scope.id_prefix(), MAX_ANNOUNCED_POOLS);
         let request = ListRecords { kind: POOL_KIND, id_prefix: &id_prefix, after_id: None, limit };
-        if self.store.list_records(request).await?.len() < MAX_ANNOUNCED_POOLS {
-            return Ok(());
+        let mut others = self.store.list_records(request).await?;
+        others.retain(|record| record.id != id);
+        if others.len() >= MAX_ANNOUNCED_POOLS {
+            let problem = format!(
+                "workers have announced {MAX_ANNOUNCED_POOLS} pools, which is the limit; delete some"
+            );
+            return Err(FunctionError::invalid_pool("pool", problem));
         }
-        let problem =
-            format!("workers have announced {MAX_ANNOUNCED_POOLS} pools, which is the limit; delete some");
-        Err(FunctionError::invalid_pool("pool", problem))
+        let all = others.iter().map(|record| record.body.len()).sum::<usize>() + bytes;
+        if all > MAX_ANNOUNCED_BYTES {
+            let problem = format!(
+                "the pools that workers have announced would take {all} bytes with their functions, the limit of a tenant \
+                 is {MAX_ANNOUNCED_BYTES}; delete pools, or declare them in the settings with functions = [\"*\"]"
+            );
+            return Err(FunctionError::invalid_pool("functions", problem));
+        }
+        Ok(())
     }
 
     /// Forgets a pool that was announced, and its state. A worker that fetches for it announces it anew.
@@ -283,7 +295,7 @@ impl Pools {
             return Ok(state);
         }
         let state = self.state(scope, name).await?;
-        self.states.put(id, state.clone(), now_ms);
+        self.states.put(id, state.clone(), state.bytes(), now_ms);
         Ok(state)
     }
 
@@ -440,20 +452,20 @@ impl Pools {
             change(&mut state);
             if state == before {
                 // A pool that turned out to be paused or throttled is left alone from now on.
-                self.states.put(id, state.clone(), self.clock.now_ms());
+                self.states.put(id, state.clone(), state.bytes(), self.clock.now_ms());
                 return Ok(state);
             }
             let expect = record.map_or(Expect::Absent, |record| Expect::Version(record.version));
             let change = match state == PoolState::default() {
                 true => delete(POOL_STATE_KIND, &id, expect),
-                false => write(POOL_STATE_KIND, id.clone(), expect, &state)?,
+                false => write(POOL_STATE_KIND, id.clone(), expect, &state)?.0,
             };
             let wake_up = resumes::wake_up(&id, &before, &state);
             match self.commit([change].into_iter().chain(wake_up).collect()).await {
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
                 changed => {
                     changed?;
-                    self.states.put(id, state.clone(), self.clock.now_ms());
+                    self.states.put(id, state.clone(), state.bytes(), self.clock.now_ms());
                     return Ok(state);
                 }
             }

@@ -9,7 +9,7 @@
 //! | `pool.rs` | a pool: transport, allow-list, rate |
 //! | `stored.rs` | pools that workers have announced, and the state of pools: paused, throttled, how fast |
 //! | `catalogue.rs` | [`Pools`]: finding, announcing, pausing |
-//! | `cache.rs` | pools as they were read a moment ago |
+//! | `recent.rs` | what of that was read a moment ago, bounded in bytes |
 //! | `admission.rs` | how many calls may be handed out now: a pure function of the state |
 //! | `resumes.rs` | waking the fetches that wait for a closed pool, on every node |
 //! | `combine.rs` | admissions of one node and pool that share a commit |
@@ -18,11 +18,11 @@
 //! | `reserved.rs` | ids that callers cannot take |
 
 mod admission;
-mod cache;
 mod call;
 mod catalogue;
 mod combine;
 mod pool;
+mod recent;
 mod reserved;
 mod resumes;
 mod rooms;

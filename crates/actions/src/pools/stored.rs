@@ -69,6 +69,14 @@ impl Default for PoolState {
     }
 }
 
+impl PoolState {
+    /// What it takes in memory beside its id, about.
+    pub(super) fn bytes(&self) -> usize {
+        let reason = self.paused.as_ref().and_then(|pause| pause.reason.as_ref());
+        size_of::<Self>() + reason.map_or(0, String::len)
+    }
+}
+
 /// Since when and why a pool is paused.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pause {
@@ -84,22 +92,25 @@ pub(super) fn record_id(scope: &Scope, pool: &PoolName) -> String {
     format!("{}{pool}", scope.id_prefix())
 }
 
+/// The write of a record, and how many bytes it stores.
 pub(super) fn write(
     kind: &str,
     id: String,
     expect: Expect,
     value: &impl Serialize,
-) -> Result<RecordWrite, FunctionError> {
+) -> Result<(RecordWrite, usize), FunctionError> {
     let body = serde_json::to_vec(value)
         .map_err(|error| FunctionError::invalid_pool("pool", format!("it has no JSON form: {error}")))?;
-    Ok(RecordWrite::Put {
+    let bytes = body.len();
+    let write = RecordWrite::Put {
         kind: kind.to_owned(),
         id,
         expect,
         due_at_ms: None,
         time_to_live: None,
         body: body.into(),
-    })
+    };
+    Ok((write, bytes))
 }
 
 pub(super) fn decode<T: DeserializeOwned>(record: &Record) -> Result<T, FunctionError> {

@@ -12,7 +12,7 @@ use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
 use segno::work::{FetchWork, LeasedActivity, LockLife, TagFilter, WorkQueue};
 use segno::{ActivityContext, Client, Epilogue, Failure, Payload, Registry};
 use segno_actions::Listed;
-use segno_actions::functions::limits::{MAX_ANNOUNCED_POOLS, MAX_POOL_FUNCTIONS};
+use segno_actions::functions::limits::{MAX_ANNOUNCED_BYTES, MAX_ANNOUNCED_POOLS, MAX_POOL_FUNCTIONS};
 use segno_actions::functions::{
     Call, CallEnd, CallName, FUNCTION_LABEL, FunctionError, Functions, HumanDuration, PoolName, Route, Scope,
     Settle, SettleError, Settler, Trigger, pool_tag,
@@ -220,6 +220,34 @@ fn workers_announce_no_more_than_is_allowed() {
         assert_eq!(error.code(), "invalid-pool");
         let other = Scope::default();
         world.pools.announce(&other, &pool("last"), "w", &many[..1]).await.unwrap();
+    });
+}
+
+#[test]
+fn workers_of_a_tenant_announce_no_more_bytes_than_is_allowed() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let scope = &world.scope;
+        // About 110 kB each.
+        let long: Vec<CallName> =
+            (0..900).map(|number| function(&format!("{}{number}", "F".repeat(115)))).collect();
+        let mut announced = 0;
+        let error = loop {
+            let name = pool(&format!("p{announced}"));
+            match world.pools.announce(scope, &name, "w", &long).await {
+                Ok(()) => announced += 1,
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(announced, MAX_ANNOUNCED_BYTES / 110_000);
+        assert_eq!(error.code(), "invalid-pool");
+        assert!(error.to_string().contains(&MAX_ANNOUNCED_BYTES.to_string()), "{error}");
+        // Pools that are there do not grow beyond it either, and what is deleted makes room.
+        world.pools.announce(scope, &pool("small"), "w", &[function("f")]).await.unwrap();
+        world.pools.announce(scope, &pool("small"), "w", &long).await.unwrap_err();
+        world.pools.forget(scope, &pool("p0")).await.unwrap();
+        world.pools.announce(scope, &pool("small"), "w", &long).await.unwrap();
+        world.pools.announce(&Scope::default(), &pool("p0"), "w", &long).await.unwrap();
     });
 }
 

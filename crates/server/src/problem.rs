@@ -89,6 +89,8 @@ codes! {
     TooManyStreams = "too-many-streams", TOO_MANY_REQUESTS, "Too many streams are open";
     /// More requests wait than allowed.
     TooManyWaits = "too-many-waits", TOO_MANY_REQUESTS, "Too many requests wait";
+    /// All connections are taken.
+    TooManyConnections = "too-many-connections", SERVICE_UNAVAILABLE, "Too many connections are open";
     /// The store is away or busy.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "The server cannot do it now";
     /// The store has met damage.
@@ -121,6 +123,7 @@ impl Refusal {
                 | Code::OutcomeUnknown
                 | Code::RateLimited
                 | Code::TooManyWaits
+                | Code::TooManyConnections
                 | Code::IdempotencyInFlight
         );
         Refusal {
@@ -397,19 +400,38 @@ impl From<ProviderError> for Refusal {
     }
 }
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
+impl Refusal {
+    fn body(&self) -> Vec<u8> {
         let problem = Problem {
             page: format!("{PAGES}{}", self.code),
             title: self.title.to_owned(),
             status: self.status.as_u16(),
             code: self.code.to_owned(),
-            detail: self.detail.into(),
+            detail: self.detail.to_string(),
             error: self.missing.map(|what| format!("{what} not found")),
-            errors: self.errors,
+            errors: self.errors.clone(),
             request_id: crate::request_id::current(),
         };
-        let body = serde_json::to_vec(&problem).unwrap_or_default();
+        serde_json::to_vec(&problem).unwrap_or_default()
+    }
+
+    /// The answer as it is sent to a peer whose request was not read, on a connection that ends with it.
+    pub fn into_http1(self) -> Vec<u8> {
+        let body = self.body();
+        let retry = self.retry_after_seconds.map(|seconds| format!("retry-after: {seconds}\r\n"));
+        let head = format!(
+            "HTTP/1.1 {}\r\ncontent-type: {PROBLEM_JSON}\r\ncontent-length: {}\r\n{}connection: close\r\n\r\n",
+            self.status,
+            body.len(),
+            retry.unwrap_or_default()
+        );
+        [head.as_bytes(), &body].concat()
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let body = self.body();
         let mut response = (self.status, [(header::CONTENT_TYPE, PROBLEM_JSON)], body).into_response();
         let headers = response.headers_mut();
         if let Some(seconds) = self.retry_after_seconds {

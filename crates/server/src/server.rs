@@ -29,7 +29,7 @@ use crate::audit::AuditLog;
 use crate::events::{Hub, Relay};
 use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
-use crate::listen::{Limits, Serving, TlsError};
+use crate::listen::{Limits, MAX_UNREAD_BYTES, Serving, TlsError};
 use crate::open_requests::OpenRequests;
 use crate::operation::TrackedStore;
 use crate::preflight::{self, Preflight, WithoutKeys};
@@ -288,6 +288,7 @@ impl ServerBuilder {
                 header_timeout: Duration::from_secs(app.settings.server.header_timeout_seconds),
                 write_timeout: Duration::from_secs(app.settings.server.write_timeout_seconds),
                 max_body_bytes: app.settings.server.max_body_bytes,
+                max_unread_bytes: MAX_UNREAD_BYTES,
             },
             clock: self.clock,
             stopping: stopping.clone(),

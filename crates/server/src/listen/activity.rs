@@ -15,13 +15,10 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::Body;
-use bytes::Bytes;
-use hyper::body::{Frame, SizeHint};
 use segno::clock::{Clock, duration_ms};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -65,8 +62,15 @@ pub struct Activity {
     arriving_since_ms: AtomicU64,
     /// What has come of those bodies, in bytes.
     arriving_bytes: AtomicUsize,
+    /// Bytes of large answers that the peer has not read.
+    unread_bytes: AtomicUsize,
+    unread_since_ms: AtomicU64,
     /// Whether nothing was left to read since the last request.
     has_caught_up: AtomicBool,
+    /// Whether a request was answered before its body had come.
+    has_unread_body: AtomicBool,
+    /// What the server waited for when the connection had to give way, as [`WaitsFor::number`].
+    displaced: AtomicU8,
 }
 
 /// What the server waits for on a connection, in the order in which connections give way to others.
@@ -74,8 +78,32 @@ pub struct Activity {
 pub enum WaitsFor {
     /// A request.
     Request,
+    /// The peer to read its answers.
+    Reader,
     /// The bodies of all its requests.
     Bodies,
+}
+
+impl WaitsFor {
+    const ALL: [WaitsFor; 3] = [WaitsFor::Request, WaitsFor::Reader, WaitsFor::Bodies];
+
+    /// Its number, from 1.
+    fn number(self) -> u8 {
+        self as u8 + 1
+    }
+}
+
+/// How a connection ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The peer does not read, so there is nothing to wait for.
+    AtOnce,
+    /// All requests that were read are answered.
+    InOrder,
+    /// It gives way to another one while no request is under way. One may be on its way.
+    WithoutRequest,
+    /// It gives way to another one before its request has come whole.
+    WithoutAnswer,
 }
 
 impl Activity {
@@ -93,7 +121,11 @@ impl Activity {
             arriving: AtomicUsize::new(0),
             arriving_since_ms: AtomicU64::new(now_ms),
             arriving_bytes: AtomicUsize::new(0),
+            unread_bytes: AtomicUsize::new(0),
+            unread_since_ms: AtomicU64::new(now_ms),
             has_caught_up: AtomicBool::new(true),
+            has_unread_body: AtomicBool::new(false),
+            displaced: AtomicU8::new(0),
         })
     }
 
@@ -111,8 +143,70 @@ impl Activity {
         if requests == 0 {
             return Some((WaitsFor::Request, self.quiet_since_ms.load(Ordering::Acquire)));
         }
-        let waits = self.arriving.load(Ordering::Acquire) >= requests;
-        waits.then(|| (WaitsFor::Bodies, self.arriving_since_ms.load(Ordering::Acquire)))
+        let arriving = self.arriving.load(Ordering::Acquire);
+        if arriving >= requests {
+            return Some((WaitsFor::Bodies, self.arriving_since_ms.load(Ordering::Acquire)));
+        }
+        let (handed_over, blocked_ms) =
+            (self.handed_over.load(Ordering::Acquire), self.blocked_since_ms.load(Ordering::Acquire));
+        let waits = arriving + handed_over >= requests && blocked_ms != NEVER;
+        waits.then_some((WaitsFor::Reader, blocked_ms))
+    }
+
+    /// Since when there are answers that the peer has not read; `None` when there are none that count.
+    pub fn unread_since_ms(&self) -> Option<u64> {
+        let has_some = self.unread_bytes.load(Ordering::Acquire) > 0;
+        has_some.then(|| self.unread_since_ms.load(Ordering::Acquire))
+    }
+
+    /// The connection has to give way to another one.
+    pub fn displace(&self, waits_for: WaitsFor) {
+        self.displaced.store(waits_for.number(), Ordering::Release);
+    }
+
+    /// How the connection ends, when it does.
+    pub fn ending(&self) -> Ending {
+        let number = self.displaced.load(Ordering::Acquire);
+        let displaced = WaitsFor::ALL.into_iter().find(|waits_for| waits_for.number() == number);
+        match displaced {
+            Some(WaitsFor::Reader) => Ending::AtOnce,
+            Some(WaitsFor::Request) => Ending::WithoutRequest,
+            Some(WaitsFor::Bodies) => Ending::WithoutAnswer,
+            None if self.blocked_since_ms.load(Ordering::Acquire) != NEVER => Ending::AtOnce,
+            None => Ending::InOrder,
+        }
+    }
+
+    /// The clock of the connection.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// A request was answered before its body had come.
+    pub fn leave_body(&self) {
+        self.has_unread_body.store(true, Ordering::Release);
+    }
+
+    /// Whether a request was answered before its body had come.
+    pub fn has_unread_body(&self) -> bool {
+        self.has_unread_body.load(Ordering::Acquire)
+    }
+
+    /// An answer is to be read by the peer.
+    pub fn add_unread(&self, bytes: usize) {
+        if self.unread_bytes.fetch_add(bytes, Ordering::AcqRel) == 0 {
+            self.unread_since_ms.store(self.clock.now_ms(), Ordering::Release);
+        }
+    }
+
+    /// An answer was read; returns how much of it still counted.
+    pub fn remove_unread(&self, bytes: usize) -> usize {
+        remove(&self.unread_bytes, bytes)
+    }
+
+    /// No answer counts any more; returns how many bytes did.
+    pub fn forget_unread(&self) -> usize {
+        self.unread_bytes.swap(0, Ordering::AcqRel)
     }
 
     /// A body is awaited.
@@ -134,10 +228,7 @@ impl Activity {
 
     /// The parts of a body are no longer kept; returns how much of that still counted.
     pub fn remove_arriving(&self, bytes: usize) -> usize {
-        let counted = self
-            .arriving_bytes
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |counted| Some(counted.saturating_sub(bytes)));
-        counted.unwrap_or_else(|counted| counted).min(bytes)
+        remove(&self.arriving_bytes, bytes)
     }
 
     /// Nothing of what has come counts any more; returns how much did.
@@ -210,6 +301,13 @@ impl Activity {
     }
 }
 
+/// Takes bytes off a count, which may have been forgotten; returns how many it still had.
+fn remove(count: &AtomicUsize, bytes: usize) -> usize {
+    let counted = count
+        .fetch_update(Ordering::AcqRel, Ordering::Acquire, |counted| Some(counted.saturating_sub(bytes)));
+    counted.unwrap_or_else(|counted| counted).min(bytes)
+}
+
 /// A request under way.
 pub struct UnderWay {
     activity: Arc<Activity>,
@@ -217,7 +315,12 @@ pub struct UnderWay {
 }
 
 impl UnderWay {
-    fn set_handed_over(&mut self, now: bool) {
+    /// The connection.
+    pub fn activity(&self) -> &Arc<Activity> {
+        &self.activity
+    }
+
+    pub(super) fn set_handed_over(&mut self, now: bool) {
         if now {
             self.activity.progress_ms.store(self.activity.clock.now_ms(), Ordering::Release);
         }
@@ -234,41 +337,6 @@ impl Drop for UnderWay {
         self.set_handed_over(false);
         self.activity.quiet_since_ms.store(self.activity.clock.now_ms(), Ordering::Release);
         self.activity.requests.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// The body of an answer, whose request is under way until it ends.
-pub struct AnswerBody {
-    inner: Body,
-    under_way: UnderWay,
-}
-
-impl AnswerBody {
-    /// The body of the answer to a request.
-    pub fn new(inner: Body, under_way: UnderWay) -> Self {
-        AnswerBody { inner, under_way }
-    }
-}
-
-impl hyper::body::Body for AnswerBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let polled = Pin::new(&mut self.inner).poll_frame(context);
-        self.under_way.set_handed_over(matches!(polled, Poll::Ready(Some(Ok(_)))));
-        polled
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.inner.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.inner.size_hint()
     }
 }
 

@@ -20,6 +20,14 @@ pub struct ArrivingBody {
     arrival: Arrival,
 }
 
+impl Drop for ArrivingBody {
+    fn drop(&mut self) {
+        if !self.inner.is_end_stream() {
+            self.arrival.activity.leave_body();
+        }
+    }
+}
+
 /// What is known of a body that arrives.
 struct Arrival {
     connections: Arc<Connections>,

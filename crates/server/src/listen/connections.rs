@@ -1,13 +1,15 @@
 //! The connections of a server: at most so many, and new ones are admitted under a flood.
 //!
 //! When all places are taken, a connection that keeps the server waiting gives way: one without a
-//! request, or else one whose requests all wait for their bodies. Of these it is the one that the
+//! request, or else one whose peer does not read its answers, or else one whose requests all wait for
+//! their bodies. Of these it is the one that the
 //! server has waited for the longest, of the address that has the most connections. Peers that open
 //! sockets and send nothing, or slowly, therefore displace each other, never a request that the
 //! server works on, and a new peer is served at once.
 //!
 //! The same holds for memory: when the parts of bodies that have come take too much, the connection
-//! whose bodies have been awaited for the longest gives way.
+//! whose bodies have been awaited for the longest gives way, and when answers that were not read take
+//! too much, the one that has had such answers for the longest.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -29,6 +31,9 @@ pub struct Connections {
     /// Most bytes of bodies that are on their way in.
     max_arriving_bytes: usize,
     arriving_bytes: AtomicUsize,
+    /// Most bytes of answers that were not read.
+    max_unread_bytes: usize,
+    unread_bytes: AtomicUsize,
     clock: Arc<dyn Clock>,
     table: Mutex<Table>,
 }
@@ -56,11 +61,27 @@ pub struct Place {
     pub displaced: CancellationToken,
 }
 
+/// Most bytes that all connections together have in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct MaxBytes {
+    /// Of bodies that are on their way in.
+    pub arriving: usize,
+    /// Of answers that were not read.
+    pub unread: usize,
+}
+
 impl Connections {
-    /// At most `max` at once, with so many bytes of bodies that are on their way in.
-    pub fn new(max: usize, max_arriving_bytes: usize, clock: Arc<dyn Clock>) -> Arc<Self> {
-        let arriving_bytes = AtomicUsize::new(0);
-        Arc::new(Connections { max, max_arriving_bytes, arriving_bytes, clock, table: Mutex::default() })
+    /// At most `max` at once, with so many bytes on their way.
+    pub fn new(max: usize, bytes: MaxBytes, clock: Arc<dyn Clock>) -> Arc<Self> {
+        Arc::new(Connections {
+            max,
+            max_arriving_bytes: bytes.arriving,
+            arriving_bytes: AtomicUsize::new(0),
+            max_unread_bytes: bytes.unread,
+            unread_bytes: AtomicUsize::new(0),
+            clock,
+            table: Mutex::default(),
+        })
     }
 
     /// A place for a connection from an address. Waits only while the server works on a request of
@@ -88,15 +109,31 @@ impl Connections {
     /// Ends the connection that keeps the server waiting for the longest; for when the process runs
     /// out of something.
     pub fn displace_one(&self) -> bool {
-        self.displace(|_| true)
+        self.displace(Activity::waits_since_ms)
     }
 
     /// A part of a body has come.
     pub fn add_arriving(&self, bytes: usize) {
         let before = self.arriving_bytes.fetch_add(bytes, Ordering::AcqRel);
         if before + bytes > self.max_arriving_bytes {
-            self.displace(|waits_for| waits_for == WaitsFor::Bodies);
+            self.displace(|activity| {
+                activity.waits_since_ms().filter(|(waits_for, _)| *waits_for == WaitsFor::Bodies)
+            });
         }
+    }
+
+    /// An answer is to be read by its peer.
+    pub fn add_unread(&self, bytes: usize) {
+        let mut unread = self.unread_bytes.fetch_add(bytes, Ordering::AcqRel) + bytes;
+        let reader = |activity: &Activity| Some((WaitsFor::Reader, activity.unread_since_ms()?));
+        while unread > self.max_unread_bytes && self.displace(reader) {
+            unread = self.unread_bytes.load(Ordering::Acquire);
+        }
+    }
+
+    /// An answer was read, or will not be.
+    pub fn remove_unread(&self, bytes: usize) {
+        self.unread_bytes.fetch_sub(bytes, Ordering::AcqRel);
     }
 
     /// Parts of bodies are no longer kept.
@@ -104,10 +141,12 @@ impl Connections {
         self.arriving_bytes.fetch_sub(bytes, Ordering::AcqRel);
     }
 
-    fn displace(&self, may_give_way: impl Fn(WaitsFor) -> bool) -> bool {
-        let Some(displaced) = self.lock().displace_one(may_give_way) else { return false };
+    /// Ends the connection that has kept the server waiting for the longest, by what tells since when.
+    fn displace(&self, waits: impl Fn(&Activity) -> Option<(WaitsFor, u64)>) -> bool {
+        let Some(displaced) = self.lock().displace_one(waits) else { return false };
         // It is let go of at once, though its connection may take a moment to end.
         self.remove_arriving(displaced.activity.forget_arriving());
+        self.remove_unread(displaced.activity.forget_unread());
         true
     }
 
@@ -117,14 +156,15 @@ impl Connections {
 }
 
 impl Table {
-    fn displace_one(&mut self, may_give_way: impl Fn(WaitsFor) -> bool) -> Option<Open> {
+    fn displace_one(&mut self, waits: impl Fn(&Activity) -> Option<(WaitsFor, u64)>) -> Option<Open> {
         let waiting = self.open.iter().filter_map(|(id, open)| {
-            let (waits_for, since_ms) = open.activity.waits_since_ms()?;
+            let (waits_for, since_ms) = waits(&open.activity)?;
             let crowd = self.by_address.get(&open.address).copied().unwrap_or_default();
-            may_give_way(waits_for).then_some((waits_for, std::cmp::Reverse(crowd), since_ms, *id))
+            Some((waits_for, std::cmp::Reverse(crowd), since_ms, *id))
         });
-        let (.., id) = waiting.min()?;
+        let (waits_for, .., id) = waiting.min()?;
         let open = self.remove(id)?;
+        open.activity.displace(waits_for);
         metrics::counter!(crate::telemetry::CONNECTIONS_DISPLACED).increment(1);
         open.displaced.cancel();
         Some(open)
@@ -154,10 +194,12 @@ mod tests {
 
     use super::*;
 
+    const NO_LIMIT: MaxBytes = MaxBytes { arriving: usize::MAX, unread: usize::MAX };
+
     #[tokio::test]
     async fn the_longest_quiet_connection_of_the_largest_crowd_gives_way() {
         let clock = VirtualClock::new();
-        let connections = Connections::new(4, usize::MAX, clock.clone());
+        let connections = Connections::new(4, NO_LIMIT, clock.clone());
         let (few, many): (IpAddr, IpAddr) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         let mut places = Vec::new();
         for address in [few, many, many, many] {
@@ -175,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_with_a_request_keeps_its_place() {
         let clock = VirtualClock::new();
-        let connections = Connections::new(1, usize::MAX, clock.clone());
+        let connections = Connections::new(1, NO_LIMIT, clock.clone());
         let address: IpAddr = [10, 0, 0, 1].into();
         let place = connections.admit(address).await;
         let under_way = place.activity.begin();
@@ -187,7 +229,7 @@ mod tests {
     #[tokio::test]
     async fn a_connection_whose_bodies_are_awaited_gives_way_after_the_quiet_ones() {
         let clock = VirtualClock::new();
-        let connections = Connections::new(4, usize::MAX, clock.clone());
+        let connections = Connections::new(4, NO_LIMIT, clock.clone());
         let address: IpAddr = [10, 0, 0, 1].into();
         let mut places = Vec::new();
         for _ in 0..4 {
@@ -220,7 +262,7 @@ mod tests {
     #[tokio::test]
     async fn bodies_that_take_too_much_memory_give_way_and_no_others() {
         let clock = VirtualClock::new();
-        let connections = Connections::new(10, 100, clock.clone());
+        let connections = Connections::new(10, MaxBytes { arriving: 100, ..NO_LIMIT }, clock.clone());
         let (few, many): (IpAddr, IpAddr) = ([10, 0, 0, 1].into(), [10, 0, 0, 2].into());
         let mut places = Vec::new();
         for address in [few, many, many, many] {
@@ -246,5 +288,34 @@ mod tests {
         // What has given way counts once, also when its body ends later.
         connections.remove_arriving(places[1].1.activity.remove_arriving(30));
         assert_eq!(connections.arriving_bytes.load(Ordering::Relaxed), 71);
+    }
+
+    #[tokio::test]
+    async fn answers_that_take_too_much_memory_give_way_to_the_next() {
+        let clock = VirtualClock::new();
+        let connections = Connections::new(10, MaxBytes { unread: 100, ..NO_LIMIT }, clock.clone());
+        let address: IpAddr = [10, 0, 0, 1].into();
+        let mut places = Vec::new();
+        for _ in 0..4 {
+            let place = connections.admit(address).await;
+            places.push((place.activity.begin(), place));
+        }
+        let answers = |place: &Place, bytes: usize| {
+            place.activity.add_unread(bytes);
+            connections.add_unread(bytes);
+        };
+        for (_, place) in &places[1..] {
+            answers(place, 30);
+            clock.advance(Duration::from_secs(1));
+        }
+        let displaced = |places: &[(_, Place)]| -> Vec<bool> {
+            places.iter().map(|(_, place)| place.displaced.is_cancelled()).collect()
+        };
+        assert_eq!(displaced(&places), [false, false, false, false]);
+        answers(&places[0].1, 60);
+        assert_eq!(displaced(&places), [false, true, true, false], "those that had theirs for the longest");
+        assert_eq!(connections.unread_bytes.load(Ordering::Relaxed), 90);
+        connections.remove_unread(places[1].1.activity.remove_unread(30));
+        assert_eq!(connections.unread_bytes.load(Ordering::Relaxed), 90, "it counts once");
     }
 }

@@ -4,11 +4,21 @@
 //! A connection has its turn like any other: after each request that was sent before the answer to
 //! the one before it (pipelining) the others come first, and a peer that does not read its answers
 //! gets no more than [`MAX_UNSENT_BYTES`] of them worked out in advance.
+//!
+//! | file | what |
+//! |---|---|
+//! | `connections` | which connections there are, and which gives way when there are too many |
+//! | `activity` | what a connection is doing, and since when it keeps the server waiting |
+//! | `arrival`, `answer` | bodies on their way in and out, and the memory that they take |
+//! | `linger` | a connection that the server ends while its peer still sends |
+//! | `descriptors` | open files |
 
 mod activity;
+mod answer;
 mod arrival;
 mod connections;
 mod descriptors;
+mod linger;
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -29,13 +39,16 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use segno::clock::{self, Clock};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use activity::{Activity, AnswerBody, Overdue, Patience, WatchedStream};
+use activity::{Activity, Overdue, Patience, WatchedStream};
+use answer::AnswerBody;
 use arrival::ArrivingBody;
-use connections::{Connections, Place};
+use connections::{Connections, MaxBytes, Place};
+use linger::{LingeringStream, MAX_LINGERING};
 
 /// Largest head of a request in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -67,6 +80,9 @@ const MAX_ARRIVING_BYTES: usize = 256 * 1024 * 1024;
 /// So many bodies of the largest size may be on their way in at once.
 const MIN_ARRIVING_BODIES: usize = 16;
 
+/// Most bytes of answers that their peers have not read, of all connections.
+pub const MAX_UNREAD_BYTES: usize = 256 * 1024 * 1024;
+
 /// After an accept that failed (too many open files), so long until the next.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -82,6 +98,9 @@ pub struct Limits {
     pub write_timeout: Duration,
     /// Largest body of a request.
     pub max_body_bytes: usize,
+    /// Most bytes of answers that were not read, of all connections. Beyond it, the connection gives way
+    /// that has had such answers for the longest.
+    pub max_unread_bytes: usize,
 }
 
 impl Limits {
@@ -142,7 +161,10 @@ impl Serving {
     /// Accepts and serves connections until the end; resolves when the last connection is done.
     pub async fn run(self, listener: TcpListener) {
         let max = descriptors::connections_within_limit(self.limits.max_connections);
-        let connections = Connections::new(max, self.limits.max_arriving_bytes(), self.clock.clone());
+        let bytes =
+            MaxBytes { arriving: self.limits.max_arriving_bytes(), unread: self.limits.max_unread_bytes };
+        let connections = Connections::new(max, bytes, self.clock.clone());
+        let lingering = Arc::new(Semaphore::new(MAX_LINGERING));
         let builder = self.builder();
         let tasks = TaskTracker::new();
         loop {
@@ -153,6 +175,7 @@ impl Serving {
             };
             let (stream, place) = accepted;
             prepare(&stream);
+            let stream = LingeringStream::new(stream, place.activity.clone(), lingering.clone());
             let connection = Connection {
                 builder: builder.clone(),
                 router: self.router.clone(),
@@ -204,7 +227,7 @@ struct Connection {
 
 impl Connection {
     /// Serves a connection to its end, after a TLS handshake if there are certificates.
-    async fn run(self, stream: TcpStream, tls: Option<TlsAcceptor>, activity: &Arc<Activity>) {
+    async fn run(self, stream: LingeringStream, tls: Option<TlsAcceptor>, activity: &Arc<Activity>) {
         let Some(tls) = tls else { return self.serve(stream, activity).await };
         match activity::within(activity, self.patience, tls.accept(stream)).await {
             Ok(Ok(stream)) => self.serve(stream, activity).await,
@@ -225,11 +248,12 @@ impl Connection {
             let (is_pipelined, under_way) = (noted.is_pipelined(), noted.begin());
             let arriving = |body| ArrivingBody::new(body, connections.clone(), noted.clone());
             let answer = service.call(request.map(arriving));
+            let connections = connections.clone();
             async move {
                 if is_pipelined {
                     tokio::task::yield_now().await;
                 }
-                Ok::<_, Infallible>(answer.await?.map(|body| AnswerBody::new(body, under_way)))
+                Ok::<_, Infallible>(answer.await?.map(|body| AnswerBody::new(body, under_way, connections)))
             }
         });
         let stream = TokioIo::new(WatchedStream::new(stream, activity.clone()));
@@ -317,7 +341,51 @@ pub async fn until_stopped<T>(stopping: &CancellationToken, work: impl Future<Ou
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
+
+    /// Bytes of an answer.
+    const ANSWER: usize = 8 * 1024 * 1024;
+
+    #[tokio::test]
+    async fn answers_that_are_not_read_take_no_more_memory_than_allowed() {
+        let listener = bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let stopping = CancellationToken::new();
+        let serving = Serving {
+            router: Router::new().fallback(async || vec![b'x'; ANSWER]),
+            tls: None,
+            limits: Limits {
+                max_connections: 100,
+                header_timeout: Duration::from_secs(60),
+                write_timeout: Duration::from_secs(60),
+                max_body_bytes: 1024,
+                max_unread_bytes: 3 * ANSWER,
+            },
+            clock: segno::clock::SystemClock::shared(),
+            stopping: stopping.clone(),
+        };
+        let served = tokio::spawn(serving.run(listener));
+        let mut peers = Vec::new();
+        for _ in 0..6 {
+            let mut peer = TcpStream::connect(address).await.unwrap();
+            peer.write_all(b"GET / HTTP/1.1\r\nhost: here\r\nconnection: close\r\n\r\n").await.unwrap();
+            // The answer is under way once its first byte has come.
+            assert_eq!(peer.read_u8().await.unwrap(), b'H');
+            peers.push(peer);
+        }
+        let mut read = Vec::new();
+        for mut peer in peers {
+            let mut bytes = Vec::new();
+            // A reset is an end too.
+            let _ = peer.read_to_end(&mut bytes).await;
+            read.push(bytes.len() >= ANSWER);
+        }
+        assert_eq!(read, [false, false, false, true, true, true], "the oldest unread answers gave way");
+        stopping.cancel();
+        served.await.unwrap();
+    }
 
     #[tokio::test]
     async fn the_system_keeps_few_answers_for_a_peer_that_does_not_read() {

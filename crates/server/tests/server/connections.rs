@@ -154,7 +154,42 @@ async fn requests_are_served_while_slow_bodies_take_every_place() {
     };
     assert!(answered.starts_with("HTTP/1.1 200"));
     let ended = segno::clock::timeout(&SystemClock, PATIENCE, closed(slow.remove(0))).await;
-    assert_eq!(ended.expect("the slowest one gave way"), b"");
+    let ended = String::from_utf8(ended.expect("the slowest one gave way")).unwrap();
+    assert!(ended.starts_with("HTTP/1.1 503") && ended.contains("too-many-connections"), "{ended}");
+}
+
+#[tokio::test]
+async fn a_peer_that_sends_a_large_body_reads_why_it_was_refused() {
+    let still = Still::new(|settings| settings.auth.mode = Authentication::Keys).await;
+    for (method, path, status) in [("POST", "/v1/instances", 401), ("PUT", "/nowhere", 404)] {
+        let body = vec![b'x'; 20 * 1024 * 1024];
+        let head =
+            format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+        let mut stream = still.connect().await;
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let sent = segno::clock::timeout(&SystemClock, PATIENCE, stream.write_all(&body)).await;
+        sent.expect("the server reads on").unwrap();
+        let answer = String::from_utf8(closed(stream).await).unwrap();
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_sends_for_ever_after_a_refusal_is_cut_off() {
+    let still = Still::new(|settings| settings.auth.mode = Authentication::Keys).await;
+    let mut stream = still.connect().await;
+    let head = b"POST /v1/instances HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head).await.unwrap();
+    let chunk = [b"10000\r\n", &[b'x'; 0x10000][..], b"\r\n"].concat();
+    let sending = async {
+        let mut sent = 0_usize;
+        while stream.write_all(&chunk).await.is_ok() {
+            sent += chunk.len();
+        }
+        sent
+    };
+    let sent = segno::clock::timeout(&SystemClock, PATIENCE, sending).await.expect("it may send for ever");
+    assert!(sent > 32 * 1024 * 1024, "{sent} bytes were taken");
 }
 
 #[tokio::test]

@@ -100,6 +100,7 @@ mod tests {
         for number in 0..=MAX_VALUES {
             recent.put(number.to_string(), number, 1, 0);
         }
-        assert_eq!((recent.lock().values.len(), recent.lock().bytes), (1, 1));
+        let kept = recent.lock();
+        assert_eq!((kept.values.len(), kept.bytes), (1, 1));
     }
 }

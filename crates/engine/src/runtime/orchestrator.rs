@@ -7,7 +7,8 @@ use tokio::task::JoinSet;
 
 use super::{Shared, Stage, backoff, turn};
 use crate::clock;
-use crate::store::{FetchOrchestrationItems, ResidentExecutions};
+use crate::poll_gate::{self, MAX_FREE_BYTES};
+use crate::store::{FetchOrchestrationItems, FetchedHistory, OrchestrationItem, ResidentExecutions};
 use crate::telemetry;
 
 /// Most instances locked by one fetch.
@@ -44,7 +45,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
                     let (shared, item) = (shared.clone(), Box::new(item));
                     // Boxed, because spawning moves a future several times and wants more of an allocator for a large one.
                     turns.spawn(Box::pin(async move {
-                        turn::process(&shared, item).await;
+                        let is_about_much = bytes_of(&item) > MAX_FREE_BYTES;
+                        poll_gate::gated(|| is_about_much, turn::process(&shared, item)).await;
                         drop(permit);
                     }));
                 }
@@ -58,4 +60,14 @@ pub(super) async fn run(shared: Arc<Shared>) {
         }
     }
     while turns.join_next().await.is_some() {}
+}
+
+/// Bytes that a turn has to read.
+fn bytes_of(item: &OrchestrationItem) -> usize {
+    let messages: usize = item.messages.iter().map(|message| message.body.len()).sum();
+    let history: usize = match &item.history {
+        FetchedHistory::Events(events) => events.iter().map(|event| event.data.len()).sum(),
+        FetchedHistory::Resident | FetchedHistory::Unreadable(_) => 0,
+    };
+    messages + history
 }

@@ -1,4 +1,4 @@
-//! What happens to instances, as it happens.
+//! What happens to instances and batches, as it happens.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
+use crate::batch::BatchStatus;
 use crate::instance::{Kind, Status};
 use crate::several;
 
@@ -58,6 +59,78 @@ pub struct Change {
     pub labels: BTreeMap<String, String>,
 }
 
+/// What one commit changed in a batch: the new states of its rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BatchChange {
+    /// Id of the batch.
+    pub batch: u64,
+    /// Name of its runbook.
+    pub runbook: String,
+    /// State of the batch.
+    pub status: BatchStatus,
+    /// When a node committed it.
+    pub at: Timestamp,
+    /// Rows with another state than before: the batch, phases, init steps, members, steps. At most 50; the others are counted
+    /// in `left_out`.
+    #[serde(default)]
+    pub rows: Vec<RowChange>,
+    /// How many further rows have changed, by kind and new state, as in `{"step":{"pending":950}}`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub left_out: BTreeMap<RowKind, BTreeMap<String, u64>>,
+}
+
+/// The data of an event: `change` has the first form, `batch` the second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(untagged)]
+pub enum FollowedChange {
+    /// Of an instance.
+    Instance(Change),
+    /// Of a batch of a runbook.
+    Batch(BatchChange),
+}
+
+/// Which row of a batch a change is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RowKind {
+    /// The batch.
+    Batch,
+    /// A phase.
+    Phase,
+    /// An init step.
+    Init,
+    /// A member.
+    Member,
+    /// A step of a member.
+    Step,
+    /// The rollback of a step; `id` is that of the step.
+    Rollback,
+    /// The rollback of an init step; `id` is that of the init step.
+    InitRollback,
+    /// Removal steps of a member; `id` is that of the member.
+    Removal,
+}
+
+/// The new state of a row of a batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RowChange {
+    /// Which kind of row.
+    pub kind: RowKind,
+    /// Its id.
+    pub id: u64,
+    /// Its state, as in the row: `succeeded`, `polling`.
+    pub status: String,
+    /// What keeps it from going on: `paused`, `approval` or `budget`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<String>,
+    /// The phase of a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<u64>,
+    /// The member of a step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub member: Option<u64>,
+}
+
 /// Which changes to follow. All that is given must hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -80,4 +153,8 @@ pub struct FollowChanges {
     #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
     #[param(pattern = "^[^=]+=")]
     pub label: Vec<String>,
+    /// Only changes of this batch of a runbook, and none of instances. Without it, changes of batches are shown unless a filter
+    /// of instances is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batch: Option<u64>,
 }

@@ -18,7 +18,7 @@ use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
-use segno_runbook::drive::{self, Driver, DriverOptions, Runbooks, Services, Silent};
+use segno_runbook::drive::{self, Driver, DriverOptions, Runbooks, Services};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::KeyStore;
 use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
-use crate::events::{Hub, Relay};
+use crate::events::{BatchAnnouncer, Hub, Relay};
 use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
 use crate::listen::{Limits, MAX_UNREAD_BYTES, Serving, TlsError};
@@ -226,7 +226,7 @@ impl ServerBuilder {
                 clock: self.clock.clone(),
                 calls: RoomCalls::new(Room::RUNBOOK, &functions, pools.clone(), client),
                 definitions: runbooks.definitions().clone(),
-                announcer: Arc::new(Silent),
+                announcer: Arc::new(BatchAnnouncer(hub.clone())),
                 options: DriverOptions::default(),
             };
             let driver = Driver::new(services, node.clone());

@@ -5,13 +5,14 @@ use segno_api::batch::{
     Batch, BatchAction, BatchDetails, BatchStatus, CreateBatch, Explanation, MemberStatus, Phase,
     PhaseStatus, RequestState, RetryFrom,
 };
+use segno_api::change::{BatchChange, RowChange, RowKind};
 use segno_api::client::ListBatches;
 use segno_runbook::limits::MAX_CSV_BYTES;
 use segno_runbook::members::INVALID_MEMBERS;
 
 use super::arguments::{self, BatchVerb, Batches, OfPhase};
 use crate::exit::Failure;
-use crate::output::{Output, Page, Paging, Rows, Table};
+use crate::output::{Output, Page, Paging, Rows, Table, count};
 use crate::runbook::read;
 
 /// Does what was asked.
@@ -237,6 +238,39 @@ fn phase_state(phase: &Phase) -> &'static str {
         PhaseStatus::Superseded => "superseded",
     }
 }
+
+/// The rows that a commit changed, in one line.
+pub fn changed_rows(change: &BatchChange) -> String {
+    let mut shown: Vec<String> = change.rows.iter().take(SHOWN_ROWS).map(changed_row).collect();
+    let more = change.rows.len().saturating_sub(SHOWN_ROWS) as u64;
+    let left_out: u64 = change.left_out.values().flat_map(|counts| counts.values()).sum();
+    if more + left_out > 0 {
+        shown.push(format!("and {} more", count(more + left_out)));
+    }
+    shown.join(", ")
+}
+
+fn changed_row(row: &RowChange) -> String {
+    let kind = match row.kind {
+        RowKind::Batch => "batch",
+        RowKind::Phase => "phase",
+        RowKind::Init => "init",
+        RowKind::Member => "member",
+        RowKind::Step => "step",
+        RowKind::Rollback => "rollback of step",
+        RowKind::InitRollback => "rollback of init",
+        RowKind::Removal => "removal of member",
+    };
+    let status = row.status.replace('_', " ");
+    match (&row.held, row.kind) {
+        (held, RowKind::Batch) => held.clone().unwrap_or(status),
+        (Some(held), _) => format!("{kind}-{} waits for {held}", row.id),
+        (None, _) => format!("{kind}-{} {status}", row.id),
+    }
+}
+
+/// Rows of a change that are shown in one line.
+const SHOWN_ROWS: usize = 4;
 
 /// The state of a member.
 pub fn member_state(status: MemberStatus) -> &'static str {

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use segno::clock::{self, SystemClock};
-use segno_api::change::{Change, FollowChanges};
+use segno_api::change::{BatchChange, Change, FollowChanges};
 use segno_api::client::EventStream;
 use segno_api::history::HistoryEvent;
 use segno_api::{Client, ClientError, Problem};
 use serde::Deserialize;
 
 use super::arguments::Tail;
+use super::batch;
 use super::history::shortened;
 use crate::code;
 use crate::exit::Failure;
@@ -42,7 +43,7 @@ pub async fn run(arguments: Tail, output: &Output) -> Result<(), Failure> {
     let client = connection.client(output)?;
     let source = match id {
         Some(id) => Source::Instance(id),
-        None => Source::All(FollowChanges { prefix, status, orchestration, function, label }),
+        None => Source::All(FollowChanges { prefix, status, orchestration, function, label, batch: None }),
     };
     let mut last = None;
     let mut pause = FIRST_PAUSE;
@@ -126,6 +127,11 @@ fn line(data: &str, output: &Output) -> String {
         let name = name.as_str().unwrap_or_default();
         let what = change.function.or(change.orchestration).unwrap_or_default();
         return format!("{}  {name:<16}  {what:<20}  {}\n", output.exact_time(change.at), change.id);
+    }
+    if let Ok(change) = serde_json::from_str::<BatchChange>(data) {
+        let batch = format!("batch {}", change.batch);
+        let (at, rows) = (output.exact_time(change.at), batch::changed_rows(&change));
+        return format!("{at}  {batch:<16}  {:<20}  {rows}\n", change.runbook);
     }
     match serde_json::from_str::<HistoryEvent>(data) {
         Ok(event) => {

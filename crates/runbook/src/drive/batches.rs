@@ -296,7 +296,7 @@ impl Creator<'_> {
         }
         let mut writes: Vec<RecordWrite> = Vec::new();
         writes.extend(rows.batch().map(|batch| BatchSummary::write(place, batch)));
-        for row in rows.take_changes() {
+        for row in rows.take_changes().rows {
             writes.push(row_write(place, &row)?);
         }
         Ok(writes)

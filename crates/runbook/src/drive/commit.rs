@@ -4,6 +4,7 @@
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use segno::store::{Expect, RecordBatch, RecordWrite};
 
+use super::announcer::Committed;
 use super::calls::Sending;
 use super::error::DriveError;
 use super::holder::Held;
@@ -13,7 +14,7 @@ use super::place::BatchPlace;
 use super::published::BatchSummary;
 use super::wakeups::due_ms;
 use crate::message::{CallReport, CallSeen, Message, Outcome, WorkReference};
-use crate::rows::{Row, RowKey};
+use crate::rows::{Changes, Row, RowKey};
 use crate::step::{Dispatch, Effect, LookAfter};
 
 /// Calls that are prepared or looked after at the same time.
@@ -45,10 +46,12 @@ impl Held {
         let has_consumed = part.has_consumed();
         let Part { mut commit, effects, .. } = part;
         let after = self.add_calls(effects, &mut commit).await?;
-        for row in self.rows.take_changes() {
-            self.wakeups.note(&row);
-            commit.writes.push(row_write(&self.place, &row)?);
+        let Changes { rows, states } = self.rows.take_changes();
+        for row in &rows {
+            self.wakeups.note(row);
+            commit.writes.push(row_write(&self.place, row)?);
         }
+        drop(rows);
         if commit.writes.is_empty() && commit.orchestrator_items.is_empty() {
             self.after_commit(after).await?;
             return Ok(if has_consumed { Progress::Made } else { Progress::Stuck });
@@ -62,6 +65,11 @@ impl Held {
         self.indexed = self.rows.batch().map(|batch| batch.status);
         if self.rows.loaded() > KEPT_ROWS {
             self.rows.forget_unchanged();
+        }
+        if !states.is_empty() {
+            let status = self.indexed;
+            let committed = Committed { runbook: &self.runbook, status, states: &states };
+            self.services.announcer.committed(&self.place, &committed);
         }
         self.after_commit(after).await?;
         Ok(Progress::Made)

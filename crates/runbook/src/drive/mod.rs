@@ -45,7 +45,7 @@ mod runbooks;
 mod settler;
 mod wakeups;
 
-pub use announcer::{Announcer, Silent};
+pub use announcer::{Announcer, Committed, Silent};
 pub use batches::{MAX_BATCH_MEMBERS, NewBatch, RequestedAction};
 pub use definitions::Definitions;
 pub use error::{DriveError, RunbookError};

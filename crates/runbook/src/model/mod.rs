@@ -174,7 +174,7 @@ impl Model {
     /// Makes everything since the last commit durable, and starts and cancels calls.
     pub fn commit(&mut self) {
         let Some(mut rows) = self.rows.take() else { return };
-        for row in rows.take_changes() {
+        for row in rows.take_changes().rows {
             self.put(row);
         }
         rows.forget_unchanged();

@@ -17,6 +17,7 @@ use super::numbering::Place;
 use super::phase::PhaseRow;
 use super::removal::RemovalRow;
 use super::rollback::{Origin, RollbackRow};
+use super::state::{RowState, Stateful};
 use super::status::MemberStatus;
 use super::step::StepRow;
 use super::work::Work;
@@ -83,8 +84,19 @@ impl Ids {
 struct Entry<R> {
     row: Option<R>,
     is_changed: bool,
+    /// The state of the row that is stored; none if the row is new.
+    stored: Option<RowState>,
     /// The input in which it was saved for undo.
     saved_in: u64,
+}
+
+/// The rows that a commit writes.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// The rows.
+    pub rows: Vec<Row>,
+    /// The states of those whose state is another one than before.
+    pub states: Vec<RowState>,
 }
 
 /// Rows of one table.
@@ -98,7 +110,7 @@ struct Loaded<K, R> {
     undo: Vec<(K, Option<Entry<R>>)>,
 }
 
-impl<K: Ord + Clone, R: Clone> Loaded<K, R> {
+impl<K: Ord + Clone, R: Clone + Stateful> Loaded<K, R> {
     fn new(is_complete: bool) -> Self {
         Loaded { entries: BTreeMap::new(), is_complete, input: 1, undo: Vec::new() }
     }
@@ -118,7 +130,8 @@ impl<K: Ord + Clone, R: Clone> Loaded<K, R> {
     }
 
     fn load(&mut self, key: K, row: Option<R>) {
-        self.entries.entry(key).or_insert(Entry { row, is_changed: false, saved_in: 0 });
+        let stored = row.as_ref().and_then(Stateful::state);
+        self.entries.entry(key).or_insert(Entry { row, is_changed: false, stored, saved_in: 0 });
     }
 
     fn knows(&self, key: &K) -> bool {
@@ -145,7 +158,8 @@ impl<K: Ord + Clone, R: Clone> Loaded<K, R> {
 
     fn put(&mut self, key: K, row: R) {
         let saved_in = self.input;
-        let entry = Entry { row: Some(row), is_changed: true, saved_in };
+        let stored = self.entries.get(&key).and_then(|before| before.stored);
+        let entry = Entry { row: Some(row), is_changed: true, stored, saved_in };
         let before = self.entries.insert(key.clone(), entry);
         if before.as_ref().is_none_or(|before| before.saved_in != saved_in) {
             self.undo.push((key, before));
@@ -156,10 +170,15 @@ impl<K: Ord + Clone, R: Clone> Loaded<K, R> {
         self.entries.values().filter_map(|entry| entry.row.as_ref())
     }
 
-    fn take_changes(&mut self, changes: &mut Vec<Row>, wrap: impl Fn(R) -> Row) {
+    fn take_changes(&mut self, changes: &mut Changes, wrap: impl Fn(R) -> Row) {
         for entry in self.entries.values_mut().filter(|entry| entry.is_changed) {
             entry.is_changed = false;
-            changes.extend(entry.row.clone().map(&wrap));
+            let state = entry.row.as_ref().and_then(Stateful::state);
+            if state != entry.stored {
+                entry.stored = state;
+                changes.states.extend(state);
+            }
+            changes.rows.extend(entry.row.clone().map(&wrap));
         }
     }
 
@@ -283,8 +302,8 @@ impl Rows {
     }
 
     /// The rows that were changed since the last call, for the commit of the part.
-    pub fn take_changes(&mut self) -> Vec<Row> {
-        let mut changes = Vec::new();
+    pub fn take_changes(&mut self) -> Changes {
+        let mut changes = Changes::default();
         self.batch.take_changes(&mut changes, Row::Batch);
         self.phases.take_changes(&mut changes, Row::Phase);
         self.inits.take_changes(&mut changes, Row::Init);

@@ -15,6 +15,7 @@
 //! | `batch.rs`, `member.rs`, `phase.rs`, `step.rs`, `init.rs`, `rollback.rs`, `removal.rs` | one table each |
 //! | `work.rs` | the columns that steps of all kinds share |
 //! | `status.rs`, `ids.rs`, `numbering.rs` | states; ids; their arithmetic |
+//! | `state.rs` | the state of a row as it is announced |
 //! | `key.rs` | keys of rows, and rows of any table |
 //! | `loaded.rs` | the rows that a part of work has in memory, with undo |
 //!
@@ -31,6 +32,7 @@ mod numbering;
 mod phase;
 mod removal;
 mod rollback;
+mod state;
 mod status;
 mod step;
 mod work;
@@ -39,12 +41,13 @@ pub use batch::{BatchRow, ListCursor, MemberCounts, RetryCursor, RetryFrom};
 pub use ids::{BatchId, InitId, MemberId, PhaseId, RunbookId, StepId};
 pub use init::InitRow;
 pub use key::{Row, RowKey, Table, WorkKey};
-pub use loaded::{Ids, Missing, Rows, Want};
+pub use loaded::{Changes, Ids, Missing, Rows, Want};
 pub use member::{MemberKeyRow, MemberRow, normal_key};
 pub use numbering::{BLOCK_ORDINALS, Blocks, Ordinal, Place, block_end, block_ids};
 pub use phase::{Group, PhaseEnding, PhaseReason, PhaseRow, ReleaseCursor, StepCounts};
 pub use removal::RemovalRow;
 pub use rollback::{Origin, RollbackRow};
+pub use state::{PhaseHeld, RowState};
 pub use status::{BatchStatus, MemberStatus, PhaseStatus, SequenceState, WorkStatus};
 pub use step::StepRow;
 pub use work::{CallState, Work};

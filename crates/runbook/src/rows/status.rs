@@ -21,6 +21,18 @@ pub enum BatchStatus {
 }
 
 impl BatchStatus {
+    /// The value of the column.
+    pub fn name(self) -> &'static str {
+        match self {
+            BatchStatus::Detected => "detected",
+            BatchStatus::InitDispatched => "init_dispatched",
+            BatchStatus::Active => "active",
+            BatchStatus::Completed => "completed",
+            BatchStatus::Failed => "failed",
+            BatchStatus::Cancelled => "cancelled",
+        }
+    }
+
     /// Whether the batch has ended.
     pub fn is_terminal(self) -> bool {
         matches!(self, BatchStatus::Completed | BatchStatus::Failed | BatchStatus::Cancelled)
@@ -39,6 +51,18 @@ pub enum MemberStatus {
     Failed,
     /// Cancelled by a person; takes no further part until it is resumed. Addition.
     Cancelled,
+}
+
+impl MemberStatus {
+    /// The value of the column.
+    pub fn name(self) -> &'static str {
+        match self {
+            MemberStatus::Active => "active",
+            MemberStatus::Removed => "removed",
+            MemberStatus::Failed => "failed",
+            MemberStatus::Cancelled => "cancelled",
+        }
+    }
 }
 
 /// `phase_executions.status`.
@@ -60,6 +84,18 @@ pub enum PhaseStatus {
 }
 
 impl PhaseStatus {
+    /// The value of the column.
+    pub fn name(self) -> &'static str {
+        match self {
+            PhaseStatus::Pending => "pending",
+            PhaseStatus::Dispatched => "dispatched",
+            PhaseStatus::Completed => "completed",
+            PhaseStatus::Failed => "failed",
+            PhaseStatus::Skipped => "skipped",
+            PhaseStatus::Superseded => "superseded",
+        }
+    }
+
     /// Whether the phase has ended.
     pub fn is_terminal(self) -> bool {
         !matches!(self, PhaseStatus::Pending | PhaseStatus::Dispatched)
@@ -91,6 +127,21 @@ pub enum WorkStatus {
 }
 
 impl WorkStatus {
+    /// The value of the column.
+    pub fn name(self) -> &'static str {
+        match self {
+            WorkStatus::Pending => "pending",
+            WorkStatus::Dispatched => "dispatched",
+            WorkStatus::Succeeded => "succeeded",
+            WorkStatus::Failed => "failed",
+            WorkStatus::Polling => "polling",
+            WorkStatus::PollTimeout => "poll_timeout",
+            WorkStatus::RolledBack => "rolled_back",
+            WorkStatus::Cancelled => "cancelled",
+            WorkStatus::Skipped => "skipped",
+        }
+    }
+
     /// Whether it has ended.
     pub fn is_terminal(self) -> bool {
         !self.is_open()
@@ -130,5 +181,30 @@ impl SequenceState {
     /// Whether it has yet to end.
     pub fn is_open(self) -> bool {
         matches!(self, SequenceState::Waiting | SequenceState::Running)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stored(status: impl Serialize) -> String {
+        serde_json::to_value(status).unwrap().as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn names_are_those_that_are_stored() {
+        for status in [BatchStatus::Detected, BatchStatus::InitDispatched, BatchStatus::Active, BatchStatus::Completed, BatchStatus::Failed, BatchStatus::Cancelled] {
+            assert_eq!(status.name(), stored(status));
+        }
+        for status in [MemberStatus::Active, MemberStatus::Removed, MemberStatus::Failed, MemberStatus::Cancelled] {
+            assert_eq!(status.name(), stored(status));
+        }
+        for status in [PhaseStatus::Pending, PhaseStatus::Dispatched, PhaseStatus::Completed, PhaseStatus::Failed, PhaseStatus::Skipped, PhaseStatus::Superseded] {
+            assert_eq!(status.name(), stored(status));
+        }
+        for status in [WorkStatus::Pending, WorkStatus::Dispatched, WorkStatus::Succeeded, WorkStatus::Failed, WorkStatus::Polling, WorkStatus::PollTimeout, WorkStatus::RolledBack, WorkStatus::Cancelled, WorkStatus::Skipped] {
+            assert_eq!(status.name(), stored(status));
+        }
     }
 }

@@ -47,7 +47,7 @@ pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
     BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Requester, Restarting,
-    Sent, Start, Tenant, TenantChange, TenantListener,
+    Sent, Start, Tenant, TenantChange, TenantListener, batch_status,
 };
 
 /// What every route needs. Cheap to clone.

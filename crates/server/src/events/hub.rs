@@ -1,4 +1,4 @@
-//! Hears from the runtime what it has committed, keeps the last changes, and has listeners. Costs one look at a flag for
+//! Hears from the runtime and from the drivers of batches what they have committed, keeps the last changes, and has listeners. Costs one look at a flag for
 //! each change while nobody listens.
 
 use std::collections::BTreeMap;
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::batches::ObservedBatch;
 use super::ring::{Position, Ring};
 use crate::listen::until_stopped;
 
@@ -36,18 +37,35 @@ const HEARD_AT_ONCE: usize = 256;
 /// How long changes are kept after the last listener has gone, so that one who comes back misses nothing.
 const LINGER: Duration = Duration::from_secs(60);
 
-/// A change as the node knows it that made it. Stored, when nodes tell each other.
+/// A change as the node knows it that made it. Stored, when nodes relay changes to each other.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Observed {
+#[serde(untagged)]
+pub(super) enum Observed {
+    Instance(ObservedInstance),
+    Batch(ObservedBatch),
+}
+
+/// A change of an instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct ObservedInstance {
     instance: String,
     execution: u64,
     kind: ChangeKind,
     at_ms: u64,
 }
 
-/// A change with what is needed to say whom it concerns.
+/// A change with what is needed to show it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Known {
+pub enum Known {
+    /// Of an instance.
+    Instance(KnownInstance),
+    /// Of a batch of a runbook.
+    Batch(ObservedBatch),
+}
+
+/// A change of an instance with what is needed to say whom it concerns.
+#[derive(Debug, PartialEq, Eq)]
+pub struct KnownInstance {
     /// The instance, by its stored id.
     pub instance: String,
     /// The execution.
@@ -201,11 +219,15 @@ impl Hub {
 
     /// What a change concerns; `None` when the instance is gone.
     async fn look_up(&self, change: Observed) -> Result<Option<Known>, ProviderError> {
+        let change = match change {
+            Observed::Instance(change) => change,
+            Observed::Batch(batch) => return Ok(Some(Known::Batch(batch))),
+        };
         let info = match self.store.get_instance_info(&change.instance).await {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             info => info?,
         };
-        let Observed { instance, execution, kind, at_ms } = change;
+        let ObservedInstance { instance, execution, kind, at_ms } = change;
         let status = match kind {
             ChangeKind::Started | ChangeKind::Resumed => ExecutionStatus::Running,
             ChangeKind::Paused => ExecutionStatus::Paused,
@@ -216,7 +238,8 @@ impl Hub {
             ChangeKind::StatusChanged => info.status,
         };
         let (orchestration, labels) = (info.orchestration_name.as_deref().map(str::to_owned), info.labels);
-        Ok(Some(Known { instance, execution, kind, at_ms, status, orchestration, labels }))
+        let known = KnownInstance { instance, execution, kind, at_ms, status, orchestration, labels };
+        Ok(Some(Known::Instance(known)))
     }
 
     fn new_epoch(&self) -> String {
@@ -232,18 +255,14 @@ impl Hub {
     }
 }
 
-impl Observer for Hub {
-    fn committed(&self, change: InstanceChange<'_>) {
+impl Hub {
+    /// Takes a change of this node, which is made only if a listener here or elsewhere wants it.
+    fn observe(&self, change: impl FnOnce(u64) -> Option<Observed>) {
         let (listened, wanted) = (self.listened.load(Ordering::Acquire), self.wanted.load(Ordering::Acquire));
         if !listened && !wanted {
             return;
         }
-        let observed = Observed {
-            instance: change.instance.to_owned(),
-            execution: change.execution_id,
-            kind: change.kind,
-            at_ms: self.clock.now_ms(),
-        };
+        let Some(observed) = change(self.clock.now_ms()) else { return };
         if wanted {
             let mut outgoing = self.outgoing();
             if outgoing.changes.len() < MAX_OUTGOING {
@@ -255,6 +274,21 @@ impl Observer for Hub {
         if listened {
             self.keep(observed);
         }
+    }
+
+    /// Takes what a commit has changed in a batch.
+    pub(super) fn batch_committed(&self, change: impl FnOnce(u64) -> Option<ObservedBatch>) {
+        self.observe(|at_ms| change(at_ms).map(Observed::Batch));
+    }
+}
+
+impl Observer for Hub {
+    fn committed(&self, change: InstanceChange<'_>) {
+        self.observe(|at_ms| {
+            let InstanceChange { instance, execution_id: execution, kind } = change;
+            let instance = instance.to_owned();
+            Some(Observed::Instance(ObservedInstance { instance, execution, kind, at_ms }))
+        });
     }
 }
 

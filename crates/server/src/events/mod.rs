@@ -1,15 +1,18 @@
-//! What happens to instances, for callers who listen. See `docs/adr/0021-event-stream.md`.
+//! What happens to instances and batches, for callers who listen. See `docs/adr/0021-event-stream.md`.
 //!
 //! | file | what |
 //! |---|---|
 //! | `ring` | the last changes, each with its place; pure |
+//! | `batches` | what a commit changed in a batch of a runbook, summarized |
 //! | `hub` | hears from the runtime, keeps the ring, and has listeners |
 //! | `relay` | what nodes on one store tell each other while somebody listens |
 
+mod batches;
 mod hub;
 mod relay;
 mod ring;
 
-pub use hub::{Heard, Hub, Known, Listener};
+pub use batches::{BatchAnnouncer, Held, ObservedBatch, ObservedRow, RowKind};
+pub use hub::{Heard, Hub, Known, KnownInstance, Listener};
 pub use relay::Relay;
 pub use ring::Position;

@@ -1,4 +1,4 @@
-//! What happens to all instances of a tenant, as server-sent events.
+//! What happens to all instances and batches of a tenant, as server-sent events.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::convert::Infallible;
@@ -11,30 +11,31 @@ use axum::response::sse::Event as SseEvent;
 use futures_util::stream::{self, Stream};
 use segno::runtime::ChangeKind;
 use segno::store::ExecutionStatus;
-use segno_api::change::{self as wire, Change, FollowChanges};
+use segno_api::change::{self as wire, BatchChange, Change, FollowChanges, FollowedChange, RowChange, RowKind};
 use tokio_util::sync::CancellationToken;
 
 use super::instances::{list, view};
 use super::sse;
 use crate::access::{Caller, timestamp};
-use crate::app::{App, Tenant, TenantChange, TenantListener};
-use crate::events::{Known, Position};
+use crate::app::{App, Tenant, TenantChange, TenantListener, batch_status};
+use crate::events::{self, Held, Known, KnownInstance, ObservedBatch, ObservedRow, Position};
 use crate::extract::Query;
 use crate::listen::until_stopped;
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
-/// What happens to instances, as it happens: from now on, or from the event after `Last-Event-ID` if the server still has
+/// What happens to instances and batches of runbooks, as it happens: from now on, or from the event after `Last-Event-ID` if the server still has
 /// it.
 ///
 /// The first event is `listening`: what is committed after it will be shown. The others are `change`, with a change as
-/// data. After an event `lagged` some are missing; list the instances to see how they stand. Nodes keep the last
+/// data, and `batch`, with what one commit changed in a batch (`BatchChange`): up to 50 rows, the others as counts. After an
+/// event `lagged` some are missing; list the instances or get the batch to see how they stand. Nodes keep the last
 /// 10,000 changes, for a minute after the last listener has gone. Changes on other nodes of a cluster arrive within a second,
 /// those of the first two seconds of the first listener may be missing.
 #[utoipa::path(get, path = "/v1/events", tag = "instances", params(ScopeParameters, FollowChanges,
     ("last-event-id" = Option<String>, Header, description = "Id of the last event that was seen"),
 ), responses(
-    (status = 200, content_type = "text/event-stream", body = Change),
+    (status = 200, content_type = "text/event-stream", body = FollowedChange),
 ))]
 pub async fn events(
     State(app): State<App>,
@@ -44,7 +45,17 @@ pub async fn events(
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let after = sse::last_event(&headers, |text| text.parse::<Position>().ok())?;
+    let is_of_instances = is_of_instances(&request);
+    if request.batch.is_some() && is_of_instances {
+        let problem = "cannot be used with prefix, status, orchestration, function or label";
+        return Err(Refusal::field("batch", problem));
+    }
     let filter = Filter {
+        batches: match request.batch {
+            Some(batch) => Batches::Only(batch),
+            None if is_of_instances => Batches::None,
+            None => Batches::All,
+        },
         prefix: request.prefix.unwrap_or_default(),
         statuses: request.status.into_iter().map(view::engine_status).collect(),
         orchestration: request.orchestration,
@@ -59,8 +70,29 @@ pub async fn events(
     Ok(sse::answer(permitted, follower.stream()))
 }
 
+/// Whether a filter is about instances, which batches never match.
+fn is_of_instances(request: &FollowChanges) -> bool {
+    let FollowChanges { prefix, status, orchestration, function, label, batch: _ } = request;
+    prefix.as_ref().is_some_and(|prefix| !prefix.is_empty())
+        || !status.is_empty()
+        || orchestration.is_some()
+        || function.is_some()
+        || !label.is_empty()
+}
+
+/// Which changes of batches.
+enum Batches {
+    /// Those of all batches, beside those of instances.
+    All,
+    /// Those of one batch, and no instances.
+    Only(u64),
+    /// None: instances only.
+    None,
+}
+
 /// Which changes.
 struct Filter {
+    batches: Batches,
     prefix: String,
     statuses: BTreeSet<ExecutionStatus>,
     orchestration: Option<String>,
@@ -69,7 +101,18 @@ struct Filter {
 }
 
 impl Filter {
-    fn lets_through(&self, tenant: &Tenant, id: &str, change: &Known) -> bool {
+    fn lets_through(&self, tenant: &Tenant, change: &TenantChange) -> bool {
+        match (&*change.known, &self.batches) {
+            (Known::Instance(known), Batches::All | Batches::None) => {
+                self.lets_instance_through(tenant, &change.id, known)
+            }
+            (Known::Batch(_), Batches::All) => true,
+            (Known::Batch(known), Batches::Only(wanted)) => known.batch == *wanted,
+            (Known::Instance(_), Batches::Only(_)) | (Known::Batch(_), Batches::None) => false,
+        }
+    }
+
+    fn lets_instance_through(&self, tenant: &Tenant, id: &str, change: &KnownInstance) -> bool {
         let function = || tenant.function_of(&change.labels);
         id.starts_with(&self.prefix)
             && (self.statuses.is_empty() || self.statuses.contains(&change.status))
@@ -106,23 +149,35 @@ impl Follower {
         match heard {
             Err(place) => {
                 let lagged = SseEvent::default().id(place.to_string()).event("lagged");
-                let lagged =
-                    lagged.data(r#"{"detail":"changes are missing here; list the instances again"}"#);
+                let lagged = lagged.data(
+                    r#"{"detail":"changes are missing here; list the instances or get the batch again"}"#,
+                );
                 Ok([lagged].into())
             }
             Ok(changes) => {
                 let wanted = changes
                     .into_iter()
-                    .filter(|change| self.filter.lets_through(&self.tenant, &change.id, &change.known));
+                    .filter(|change| self.filter.lets_through(&self.tenant, change));
                 wanted.map(|change| event(&self.tenant, change)).collect()
             }
         }
     }
 }
 
-fn event(tenant: &Tenant, TenantChange { place, id, known }: TenantChange) -> Result<SseEvent, Refusal> {
+fn event(tenant: &Tenant, change: TenantChange) -> Result<SseEvent, Refusal> {
+    let TenantChange { place, id, known } = change;
+    let event = SseEvent::default().id(place.to_string());
+    match &*known {
+        Known::Instance(known) => {
+            sse::with_data(event.event("change"), &instance_change(tenant, id, known))
+        }
+        Known::Batch(known) => sse::with_data(event.event("batch"), &batch_change(known)),
+    }
+}
+
+fn instance_change(tenant: &Tenant, id: String, known: &KnownInstance) -> Change {
     let view::MadeOf { function, kind: made_by, labels } = view::made_of(tenant, &known.labels);
-    let change = Change {
+    Change {
         id,
         change: kind(known.kind),
         at: timestamp(known.at_ms),
@@ -132,8 +187,46 @@ fn event(tenant: &Tenant, TenantChange { place, id, known }: TenantChange) -> Re
         function,
         kind: made_by,
         labels,
+    }
+}
+
+fn batch_change(known: &ObservedBatch) -> BatchChange {
+    let row = |row: &ObservedRow| RowChange {
+        kind: row_kind(row.kind),
+        id: row.id,
+        status: row.status.clone(),
+        held: row.held.map(|held| {
+            let held = match held {
+                Held::Paused => "paused",
+                Held::Approval => "approval",
+                Held::Budget => "budget",
+            };
+            held.to_owned()
+        }),
+        phase: row.phase,
+        member: row.member,
     };
-    sse::with_data(SseEvent::default().id(place.to_string()).event("change"), &change)
+    BatchChange {
+        batch: known.batch,
+        runbook: known.runbook.clone(),
+        status: batch_status(known.batch_status),
+        at: timestamp(known.at_ms),
+        rows: known.rows.iter().map(row).collect(),
+        left_out: known.left_out.iter().map(|(kind, counts)| (row_kind(*kind), counts.clone())).collect(),
+    }
+}
+
+fn row_kind(kind: events::RowKind) -> RowKind {
+    match kind {
+        events::RowKind::Batch => RowKind::Batch,
+        events::RowKind::Phase => RowKind::Phase,
+        events::RowKind::Init => RowKind::Init,
+        events::RowKind::Member => RowKind::Member,
+        events::RowKind::Step => RowKind::Step,
+        events::RowKind::Rollback => RowKind::Rollback,
+        events::RowKind::InitRollback => RowKind::InitRollback,
+        events::RowKind::Removal => RowKind::Removal,
+    }
 }
 
 fn kind(kind: ChangeKind) -> wire::ChangeKind {

@@ -71,6 +71,7 @@ async fn a_filter_lets_through_what_matches_all_of_it() {
         orchestration: Some("greet".to_owned()),
         function: None,
         label: vec!["team=eu".to_owned()],
+        batch: None,
     };
     let mut stream = listen(&client, &ended("b")).await;
     let mut of_nobody = listen(&client, &FollowChanges { label: vec!["team=us".to_owned()], ..all() }).await;

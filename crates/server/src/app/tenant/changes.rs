@@ -1,4 +1,4 @@
-//! What happens to instances of a tenant, as it happens.
+//! What happens to instances and batches of a tenant, as it happens.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ pub struct TenantListener {
     listener: Listener,
 }
 
-/// A change, with the caller's id of the instance.
+/// A change of something that the tenant has.
 pub struct TenantChange {
     /// Its place.
     pub place: Position,
-    /// The instance.
+    /// The instance, by the caller's id; empty for a batch.
     pub id: String,
     /// What happened.
     pub known: Arc<Known>,
@@ -40,7 +40,12 @@ impl TenantListener {
             Heard::Lagged(place) => Err(place),
             Heard::Changes(changes) => {
                 let ours = changes.into_iter().filter_map(|(place, known)| {
-                    let id = self.tenant.shown_instance(Some(&known.instance))?;
+                    let id = match &*known {
+                        Known::Instance(change) => self.tenant.shown_instance(Some(&change.instance))?,
+                        Known::Batch(change) => {
+                            (change.scope == self.tenant.owner().id_prefix()).then(String::new)?
+                        }
+                    };
                     Some(TenantChange { place, id, known })
                 });
                 Ok(ours.collect())

@@ -37,6 +37,7 @@ pub use calls::{CallFound, PoolCondition};
 pub use changes::{TenantChange, TenantListener};
 pub use instances::{BulkChange, InstanceFilter, Sent};
 pub use pools::PoolFetch;
+pub use runbook_rows::batch_status;
 pub use runbooks::Requester;
 pub use starts::{NewInstance, Restarting, Start};
 

@@ -49,20 +49,25 @@ pub fn version(row: RunbookRow) -> wire_runbook::RunbookVersion {
     }
 }
 
+/// The state of a batch.
+pub fn batch_status(status: BatchStatus) -> wire::BatchStatus {
+    match status {
+        BatchStatus::Detected => wire::BatchStatus::Detected,
+        BatchStatus::InitDispatched => wire::BatchStatus::InitDispatched,
+        BatchStatus::Active => wire::BatchStatus::Active,
+        BatchStatus::Completed => wire::BatchStatus::Completed,
+        BatchStatus::Failed => wire::BatchStatus::Failed,
+        BatchStatus::Cancelled => wire::BatchStatus::Cancelled,
+    }
+}
+
 pub fn batch(row: &BatchRow) -> wire::Batch {
     wire::Batch {
         id: row.id.0,
         runbook_name: row.runbook_name.clone(),
         runbook_version: row.runbook_version,
         batch_start_time: row.batch_start_time,
-        status: match row.status {
-            BatchStatus::Detected => wire::BatchStatus::Detected,
-            BatchStatus::InitDispatched => wire::BatchStatus::InitDispatched,
-            BatchStatus::Active => wire::BatchStatus::Active,
-            BatchStatus::Completed => wire::BatchStatus::Completed,
-            BatchStatus::Failed => wire::BatchStatus::Failed,
-            BatchStatus::Cancelled => wire::BatchStatus::Cancelled,
-        },
+        status: batch_status(row.status),
         detected_at: row.detected_at,
         init_dispatched_at: row.init_dispatched_at,
         completed_at: row.completed_at,

@@ -14,7 +14,9 @@
 //! | [`message`] | messages of the bus, jobs and results of workers, requests |
 //! | [`drive`] | running batches: leases, messages, commits; publishing runbooks and creating batches |
 //! | [`step`](mod@step) | the one pure function that decides: rows and an input in, changed rows and effects out |
+//! | [`report`] | members and steps of a batch as CSV |
 //! | [`bus`] | the message bus: topics, subscriptions, peek-lock delivery, dead letters |
+//! | [`telemetry`] | metrics |
 //! | [`problem`] | problems of a text, each with its place |
 //! | [`names`], [`limits`] | which names are allowed; every limit |
 
@@ -30,9 +32,11 @@ mod model;
 pub mod names;
 pub mod plan;
 pub mod problem;
+pub mod report;
 pub mod rows;
 pub mod source;
 pub mod step;
 mod suggestion;
+pub mod telemetry;
 pub mod template;
 pub mod yaml;

@@ -93,7 +93,8 @@ pub const METRICS: &[Metric] = &[
 
 /// Everything that a node measures.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
-    METRICS.iter().chain(segno::telemetry::METRICS).chain(segno_actions::telemetry::METRICS)
+    let rooms = segno_actions::telemetry::METRICS.iter().chain(segno_runbook::telemetry::METRICS);
+    METRICS.iter().chain(segno::telemetry::METRICS).chain(rooms)
 }
 
 /// A recorder whose histograms have buckets: quantiles, which are its default, cannot be added up over nodes.

@@ -3,6 +3,7 @@
 mod actions;
 mod audit;
 mod dead_letters;
+mod download;
 mod error;
 mod functions;
 mod hooks;
@@ -24,6 +25,7 @@ use reqwest::{Method, RequestBuilder, Url};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub use download::Download;
 pub use error::ClientError;
 pub use functions::Expected;
 pub use hooks::ListPayloads;

@@ -1,8 +1,11 @@
 //! Runbooks and batches.
 
+use std::time::Duration;
+
+use reqwest::Method;
 use serde::Serialize;
 
-use super::{Client, ClientError, PageRequest};
+use super::{Client, ClientError, Download, PageRequest};
 use crate::batch::{
     Batch, BatchAction, BatchDetails, BatchList, BatchRequest, CreateBatch, Explanation, MemberDetails,
     MemberList, PutMembers, RemoveMembers,
@@ -121,6 +124,15 @@ impl Client {
     /// `unknown-batch`, `not-found`.
     pub async fn batch_member(&self, batch: u64, member: u64) -> Result<MemberDetails, ClientError> {
         self.get(&["v1", "batches", &batch.to_string(), "members", &member.to_string()]).await
+    }
+
+    /// The report of a batch: CSV with one line for each member and step, in the order of members.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `too-many-streams`.
+    pub async fn batch_report(&self, batch: u64) -> Result<Download, ClientError> {
+        let path = ["v1", "batches", &batch.to_string(), "report"];
+        self.download(self.request(Method::GET, &path, Duration::ZERO)).await
     }
 
     /// Adds members to a batch, or updates them.

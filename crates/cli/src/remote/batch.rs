@@ -11,6 +11,7 @@ use segno_runbook::limits::MAX_CSV_BYTES;
 use segno_runbook::members::INVALID_MEMBERS;
 
 use super::arguments::{self, BatchVerb, Batches, OfPhase};
+use super::{batch_report, batch_watch};
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table, count};
 use crate::runbook::read;
@@ -23,6 +24,10 @@ pub async fn run(arguments: Batches, output: &Output) -> Result<(), Failure> {
         BatchVerb::List { runbook, paging } => return list(client, runbook, &paging, output).await,
         BatchVerb::Show(batch) => return show(&client.batch(batch.id).await?, output),
         BatchVerb::Explain { batch, row } => return explain(client, batch.id, row.as_deref(), output).await,
+        BatchVerb::Watch { batch, limit } => {
+            return batch_watch::run(client, batch.id, usize::from(limit), output).await;
+        }
+        BatchVerb::Report(batch) => return batch_report::run(client, batch.id, output).await,
         BatchVerb::Members { batch, paging } => return members(client, batch.id, &paging, output).await,
         BatchVerb::Advance(batch) => (batch.id, BatchAction::Advance),
         BatchVerb::Pause { batch, reason } => (batch.id, BatchAction::PauseBatch { reason }),
@@ -210,7 +215,7 @@ async fn request(client: &Client, batch: u64, action: &BatchAction, output: &Out
 }
 
 /// The state of a batch in a few words.
-fn state(batch: &Batch) -> &'static str {
+pub fn state(batch: &Batch) -> &'static str {
     let has_ended =
         matches!(batch.status, BatchStatus::Completed | BatchStatus::Failed | BatchStatus::Cancelled);
     match batch.status {
@@ -224,7 +229,8 @@ fn state(batch: &Batch) -> &'static str {
     }
 }
 
-fn phase_state(phase: &Phase) -> &'static str {
+/// The state of a phase in a few words.
+pub fn phase_state(phase: &Phase) -> &'static str {
     match phase.status {
         PhaseStatus::Pending if phase.approval_requested_at.is_some() && phase.approved_at.is_none() => {
             "waits for approval"

@@ -3,11 +3,15 @@
 pub mod arguments;
 mod audit;
 mod batch;
+mod batch_matrix;
+mod batch_report;
+mod batch_watch;
 mod bulk;
 mod call;
 pub mod connection;
 mod dead_letters;
 mod executions;
+mod following;
 mod functions;
 mod health;
 mod history;

@@ -8,6 +8,7 @@
 )]
 
 mod actions;
+mod batch;
 mod bell;
 mod damage;
 mod failures;

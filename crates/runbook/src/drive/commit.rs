@@ -1,6 +1,8 @@
 //! The commit of a part: rows, consumed messages, started and cancelled calls, under the lease, all
 //! or nothing.
 
+use std::time::Duration;
+
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use segno::store::{Expect, RecordBatch, RecordWrite};
 
@@ -16,6 +18,7 @@ use super::wakeups::due_ms;
 use crate::message::{CallReport, CallSeen, Message, Outcome, WorkReference};
 use crate::rows::{Changes, Row, RowKey};
 use crate::step::{Dispatch, Effect, LookAfter};
+use crate::telemetry;
 
 /// Calls that are prepared or looked after at the same time.
 const CALLS_AT_ONCE: usize = 64;
@@ -44,7 +47,7 @@ impl Held {
     /// Commits a part. Nothing is committed if nothing has changed.
     pub(super) async fn commit(&mut self, part: Part, now_ms: u64) -> Result<Progress, DriveError> {
         let has_consumed = part.has_consumed();
-        let Part { mut commit, effects, .. } = part;
+        let Part { mut commit, effects, late_ms, .. } = part;
         let after = self.add_calls(effects, &mut commit).await?;
         let Changes { rows, states } = self.rows.take_changes();
         for row in &rows {
@@ -66,6 +69,11 @@ impl Held {
         if self.rows.loaded() > KEPT_ROWS {
             self.rows.forget_unchanged();
         }
+        for late_ms in late_ms {
+            metrics::histogram!(telemetry::LATENESS_SECONDS).record(Duration::from_millis(late_ms));
+        }
+        telemetry::count_states(&states);
+        self.dispatched.drain(..).for_each(|job_id| telemetry::count_dispatch(&job_id));
         if !states.is_empty() {
             let status = self.indexed;
             let committed = Committed { runbook: &self.runbook, status, states: &states };
@@ -115,7 +123,8 @@ impl Held {
                     let (batch, pool) = (self.place.id(), &job.worker_id);
                     tracing::debug!(%batch, job = %job.job_id, %pool, "the pool takes no jobs yet");
                 }
-                Prepared::Job(_, Sending::Added) | Prepared::Cancelled => {}
+                Prepared::Job(job, Sending::Added) => self.dispatched.push(job.job_id),
+                Prepared::Cancelled => {}
                 Prepared::After(effect) => after.push(effect),
             }
         }
@@ -163,6 +172,7 @@ impl Held {
                 Effect::Dispatch(_) | Effect::CancelJob(_) => {}
             }
         }
+        metrics::counter!(telemetry::CALL_CHECKS).increment(looks.len() as u64);
         let (calls, scope) = (&self.calls, &self.place.scope);
         let seen = stream::iter(looks).map(|job: LookAfter| async move {
             let seen = calls.look_after(scope, &job).await?;

@@ -26,6 +26,7 @@ use crate::message::{Action, Message, Request};
 use crate::rows::{BatchStatus, PhaseRow, Rows, Want};
 use crate::step::limits::{DISPATCH_TIMEOUT_SEC, ROWS_PER_PART};
 use crate::step::{Context, StepTemplates};
+use crate::telemetry::{self, Share};
 
 /// How long a quiet batch is kept, because messages often come in bursts.
 const KEEP_QUIET: Duration = Duration::from_secs(2);
@@ -98,6 +99,8 @@ pub(super) struct Held {
     /// Messages that this holder made: reports about calls, a newer version.
     pub(super) own: VecDeque<Message>,
     pub(super) wakeups: Wakeups,
+    /// Jobs whose starts are part of the next commit, for the metric.
+    pub(super) dispatched: Vec<String>,
     pub(super) rows_per_part: u32,
     /// State of the batch in the index.
     pub(super) indexed: Option<BatchStatus>,
@@ -136,6 +139,7 @@ impl Held {
             known: LoadedDefinitions::new(),
             own: VecDeque::new(),
             wakeups: Wakeups::unknown(),
+            dispatched: Vec::new(),
             ahead_ms,
         };
         held.check_version().await?;
@@ -144,6 +148,8 @@ impl Held {
 
     /// Drives the batch until it is quiet or the node stops, then releases it.
     pub(super) async fn run(mut self, mut stop: watch::Receiver<bool>) -> Result<(), DriveError> {
+        let _held = Share::new(telemetry::BATCHES_HELD, 1);
+        let mut depth = Share::new(telemetry::INBOX_DEPTH, 0);
         let mut quiet_since_ms = None;
         let mut wait = Duration::ZERO;
         loop {
@@ -152,6 +158,7 @@ impl Held {
                 () = stopped(&mut stop) => return self.hand_over().await,
                 messages = inbox::read(&*self.services.store, &self.place, wait) => messages?,
             };
+            depth.set(messages.len());
             let progress = self.part(messages).await?;
             if progress == Progress::Made {
                 (quiet_since_ms, wait) = (None, Duration::ZERO);

@@ -15,6 +15,7 @@
 //! | `load.rs`, `counter.rs` | reading rows, drawing ids |
 //! | `part.rs`, `commit.rs` | one part: inputs are folded and committed |
 //! | `holder.rs`, `wakeups.rs`, `node.rs` | one batch; when its rows are due; all batches of a node |
+//! | `report.rs` | reading a batch as a report, in parts |
 //! | `calls.rs`, `announcer.rs` | where jobs and events go |
 //! | `error.rs` | errors |
 //!
@@ -41,6 +42,7 @@ mod post;
 mod published;
 mod reading;
 mod receipt;
+mod report;
 mod runbooks;
 mod settler;
 mod wakeups;
@@ -55,6 +57,7 @@ pub use node::Driver;
 pub use place::{BATCH_INDEX, BatchPlace, COUNTERS, CREATION_KEYS, HEADS, INBOX, LEASES, RECEIPTS, RUNBOOKS};
 pub use published::{BatchSummary, RunbookHead, RunbookRow};
 pub use receipt::{Receipt, ReceiptState};
+pub use report::Report;
 pub use runbooks::{PublishOptions, Published, Runbooks};
 pub use settler::{ResultSettler, SETTLE_KIND, register};
 

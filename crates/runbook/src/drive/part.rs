@@ -11,6 +11,7 @@ use super::receipt::Receipt;
 use crate::message::{Action, Message, Request};
 use crate::step::limits::ROWS_PER_PART;
 use crate::step::{Effect, Effects, Input, Verdict, next_part, step, wants};
+use crate::telemetry;
 
 /// Most rows that the messages of a part may touch, as an estimate, unless the first alone touches
 /// more.
@@ -66,6 +67,8 @@ pub(super) struct Part {
     bytes: usize,
     /// Inputs without a record that were applied.
     reports: usize,
+    /// How late due rows were taken up, in milliseconds.
+    pub(super) late_ms: Vec<u64>,
 }
 
 impl Part {
@@ -112,7 +115,8 @@ impl Held {
         let own = self.own.drain(..).map(|message| Source::inside(Input::Message(message)));
         sources.extend(own);
         let due = self.wakeups.due(&*self.services.store, &self.place, &self.rows, now_ms).await?;
-        sources.extend(due.into_iter().map(|key| Source::inside(Input::Due(key))));
+        part.late_ms = due.iter().map(|(_, at_ms)| now_ms.saturating_sub(*at_ms)).collect();
+        sources.extend(due.into_iter().map(|(key, _)| Source::inside(Input::Due(key))));
         if self.has_cursor_work(now_ms).await? {
             sources.push(Source::inside(Input::Continue));
         }
@@ -131,6 +135,7 @@ impl Held {
                 Err(problem) => {
                     let batch = self.place.id();
                     tracing::warn!(%batch, %id, bytes, %problem, "a message cannot be read; it is deleted");
+                    metrics::counter!(telemetry::DEAD_LETTERS).increment(1);
                     part.commit.writes.push(inbox::delete(id));
                     continue;
                 }

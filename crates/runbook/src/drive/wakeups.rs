@@ -36,23 +36,21 @@ impl Wakeups {
         }
     }
 
-    /// Rows that are due, in the order of their tables.
+    /// Rows that are due, each with the time, in the order of their tables.
     pub(super) async fn due(
         &mut self,
         store: &dyn Store,
         place: &BatchPlace,
         rows: &Rows,
         now_ms: u64,
-    ) -> Result<Vec<RowKey>, DriveError> {
-        let mut keys: Vec<RowKey> =
-            in_memory(rows).filter(|(_, at_ms)| *at_ms <= now_ms).map(|(key, _)| key).collect();
+    ) -> Result<Vec<(RowKey, u64)>, DriveError> {
+        let mut keys: Vec<(RowKey, u64)> = in_memory(rows).filter(|(_, at_ms)| *at_ms <= now_ms).collect();
         if self.stored_ms > now_ms {
             return Ok(keys);
         }
         let before = keys.len();
         for table in STORED {
-            let found = read(store, place, table, now_ms, DUE_ROWS).await?;
-            keys.extend(found.into_iter().map(|(key, _)| key));
+            keys.extend(read(store, place, table, now_ms, DUE_ROWS).await?);
         }
         if keys.len() == before {
             self.stored_ms = next_stored(store, place).await?;

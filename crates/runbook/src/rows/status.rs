@@ -194,16 +194,42 @@ mod tests {
 
     #[test]
     fn names_are_those_that_are_stored() {
-        for status in [BatchStatus::Detected, BatchStatus::InitDispatched, BatchStatus::Active, BatchStatus::Completed, BatchStatus::Failed, BatchStatus::Cancelled] {
+        for status in [
+            BatchStatus::Detected,
+            BatchStatus::InitDispatched,
+            BatchStatus::Active,
+            BatchStatus::Completed,
+            BatchStatus::Failed,
+            BatchStatus::Cancelled,
+        ] {
             assert_eq!(status.name(), stored(status));
         }
-        for status in [MemberStatus::Active, MemberStatus::Removed, MemberStatus::Failed, MemberStatus::Cancelled] {
+        for status in
+            [MemberStatus::Active, MemberStatus::Removed, MemberStatus::Failed, MemberStatus::Cancelled]
+        {
             assert_eq!(status.name(), stored(status));
         }
-        for status in [PhaseStatus::Pending, PhaseStatus::Dispatched, PhaseStatus::Completed, PhaseStatus::Failed, PhaseStatus::Skipped, PhaseStatus::Superseded] {
+        for status in [
+            PhaseStatus::Pending,
+            PhaseStatus::Dispatched,
+            PhaseStatus::Completed,
+            PhaseStatus::Failed,
+            PhaseStatus::Skipped,
+            PhaseStatus::Superseded,
+        ] {
             assert_eq!(status.name(), stored(status));
         }
-        for status in [WorkStatus::Pending, WorkStatus::Dispatched, WorkStatus::Succeeded, WorkStatus::Failed, WorkStatus::Polling, WorkStatus::PollTimeout, WorkStatus::RolledBack, WorkStatus::Cancelled, WorkStatus::Skipped] {
+        for status in [
+            WorkStatus::Pending,
+            WorkStatus::Dispatched,
+            WorkStatus::Succeeded,
+            WorkStatus::Failed,
+            WorkStatus::Polling,
+            WorkStatus::PollTimeout,
+            WorkStatus::RolledBack,
+            WorkStatus::Cancelled,
+            WorkStatus::Skipped,
+        ] {
             assert_eq!(status.name(), stored(status));
         }
     }

@@ -179,7 +179,8 @@ mod tests {
         assert_eq!(batch.rows.len(), MAX_ROWS);
         assert_eq!(batch.rows[0].held, Some(Held::Approval));
         assert_eq!(batch.left_out[&RowKind::Step]["pending"], 951);
-        let stored = serde_json::to_string(&ObservedBatch { rows: batch.rows[..2].to_vec(), ..batch }).unwrap();
+        let stored =
+            serde_json::to_string(&ObservedBatch { rows: batch.rows[..2].to_vec(), ..batch }).unwrap();
         let golden = concat!(
             r#"{"scope":"eu/acme/","batch":42,"runbook":"wave","batch_status":"active","at_ms":5,"rows":["#,
             r#"{"kind":"phase","id":7,"status":"pending","held":"approval"},"#,

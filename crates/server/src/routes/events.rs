@@ -11,7 +11,9 @@ use axum::response::sse::Event as SseEvent;
 use futures_util::stream::{self, Stream};
 use segno::runtime::ChangeKind;
 use segno::store::ExecutionStatus;
-use segno_api::change::{self as wire, BatchChange, Change, FollowChanges, FollowedChange, RowChange, RowKind};
+use segno_api::change::{
+    self as wire, BatchChange, Change, FollowChanges, FollowedChange, RowChange, RowKind,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::instances::{list, view};
@@ -155,9 +157,8 @@ impl Follower {
                 Ok([lagged].into())
             }
             Ok(changes) => {
-                let wanted = changes
-                    .into_iter()
-                    .filter(|change| self.filter.lets_through(&self.tenant, change));
+                let wanted =
+                    changes.into_iter().filter(|change| self.filter.lets_through(&self.tenant, change));
                 wanted.map(|change| event(&self.tenant, change)).collect()
             }
         }
@@ -168,9 +169,7 @@ fn event(tenant: &Tenant, change: TenantChange) -> Result<SseEvent, Refusal> {
     let TenantChange { place, id, known } = change;
     let event = SseEvent::default().id(place.to_string());
     match &*known {
-        Known::Instance(known) => {
-            sse::with_data(event.event("change"), &instance_change(tenant, id, known))
-        }
+        Known::Instance(known) => sse::with_data(event.event("change"), &instance_change(tenant, id, known)),
         Known::Batch(known) => sse::with_data(event.event("batch"), &batch_change(known)),
     }
 }

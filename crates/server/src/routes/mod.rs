@@ -2,6 +2,7 @@
 
 mod actions;
 mod audit;
+mod batch_report;
 mod batches;
 mod dead_letters;
 mod events;
@@ -93,6 +94,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(batches::list))
         .routes(routes!(batches::get))
         .routes(routes!(batches::explain))
+        .routes(routes!(batch_report::report))
         .routes(routes!(batches::members))
         .routes(routes!(batches::member))
         .routes(routes!(batches::get_request))

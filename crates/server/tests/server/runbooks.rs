@@ -52,19 +52,21 @@ async fn switch(_ctx: ActivityContext, input: Value) -> Result<Value, Failure> {
     Ok(input)
 }
 
-fn functions(functions: FunctionsBuilder) -> FunctionsBuilder {
+/// The functions of [`MOVE`].
+pub fn functions(functions: FunctionsBuilder) -> FunctionsBuilder {
     samples::functions(functions).rust("create", create).rust("switch", switch)
 }
 
 /// Settings with the pool of [`MOVE`].
-fn local(mode: Authentication) -> Settings {
+pub fn local(mode: Authentication) -> Settings {
     let mut settings = settings(mode);
     let pools = json!({ "here": { "transport": "local", "functions": ["Create", "Switch"] } });
     settings.pools = serde_json::from_value(pools).unwrap();
     settings
 }
 
-async fn stand() -> Stand {
+/// A server with the functions of [`MOVE`].
+pub async fn stand() -> Stand {
     let ground = Ground::new().await;
     let builder = Server::builder(ground.store.clone(), local(Authentication::None));
     Stand::begun(builder.registry(samples::registry()).functions(functions), &ground).await
@@ -80,7 +82,7 @@ pub fn yaml(text: &str) -> PublishRunbook {
 }
 
 /// A batch of [`MOVE`] that is advanced by hand.
-fn by_hand(keys: &[&str]) -> CreateBatch {
+pub fn by_hand(keys: &[&str]) -> CreateBatch {
     let members = keys.iter().map(|key| json!({ "Key": key }).as_object().unwrap().clone());
     CreateBatch {
         runbook: "move".to_owned(),
@@ -92,14 +94,14 @@ fn by_hand(keys: &[&str]) -> CreateBatch {
 }
 
 /// A batch of [`MOVE`] whose phases are due at once.
-fn due(keys: &[&str]) -> CreateBatch {
+pub fn due(keys: &[&str]) -> CreateBatch {
     let csv = keys.iter().fold("Key\n".to_owned(), |csv, key| csv + key + "\n");
     let start = "2026-01-01T00:00:00Z".parse().unwrap();
     CreateBatch { batch_start_time: Some(start), members_csv: Some(csv), members: Vec::new(), ..by_hand(&[]) }
 }
 
 /// Waits until a batch is as wanted.
-async fn until(client: &Client, batch: u64, wanted: impl Fn(&BatchDetails) -> bool) -> BatchDetails {
+pub async fn until(client: &Client, batch: u64, wanted: impl Fn(&BatchDetails) -> bool) -> BatchDetails {
     let seen = async {
         loop {
             let batch = client.batch(batch).await.unwrap();
@@ -115,18 +117,20 @@ async fn until(client: &Client, batch: u64, wanted: impl Fn(&BatchDetails) -> bo
     }
 }
 
-async fn ended(client: &Client, batch: u64) -> BatchDetails {
+/// Waits for the end of a batch.
+pub async fn ended(client: &Client, batch: u64) -> BatchDetails {
     let is_ended =
         |batch: &BatchDetails| !matches!(batch.batch.status, BatchStatus::Detected | BatchStatus::Active);
     until(client, batch, is_ended).await
 }
 
-async fn sealed(client: &Client, batch: &Batch) {
+/// Waits until a batch has its members.
+pub async fn sealed(client: &Client, batch: &Batch) {
     until(client, batch.id, |batch| batch.batch.is_sealed && batch.batch.member_counts.active > 0).await;
 }
 
 /// A request that is applied; the batch after it.
-async fn apply(client: &Client, batch: u64, action: BatchAction) -> BatchDetails {
+pub async fn apply(client: &Client, batch: u64, action: BatchAction) -> BatchDetails {
     let request = client.request_of_batch(batch, &action).await.unwrap();
     assert_eq!(request.state, RequestState::Applied, "{request:?}");
     client.batch(batch).await.unwrap()

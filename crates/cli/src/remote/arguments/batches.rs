@@ -98,6 +98,22 @@ pub enum BatchVerb {
         /// A row: `phase-108`, `member-501`, `step-1042` or `init-7`.
         row: Option<String>,
     },
+    /// Follow a batch until it ends: counts, an estimate of the end, and members × steps.
+    #[command(
+        after_help = "On a terminal the display is redrawn; otherwise there is a line for each change. The exit code is 0 if \
+                      the batch completes and 8 if it fails or is cancelled.\n\nExample:\n  segno batch watch 7 --limit 50"
+    )]
+    Watch {
+        /// The batch.
+        #[command(flatten)]
+        batch: OneBatch,
+        /// Members that are shown, 0 to 200.
+        #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u16).range(0..=200))]
+        limit: u16,
+    },
+    /// Print the members and steps of a batch as CSV.
+    #[command(after_help = "Example:\n  segno batch report 7 > batch-7.csv")]
+    Report(OneBatch),
     /// List the members of a batch.
     #[command(after_help = "Example:\n  segno batch members 7")]
     Members {

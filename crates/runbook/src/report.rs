@@ -1,0 +1,133 @@
+//! The report of a batch as CSV (RFC 4180): one line for each member and step. Cells of text that a
+//! spreadsheet would take for a formula are prefixed with an apostrophe.
+
+use jiff::Timestamp;
+
+use crate::rows::{MemberRow, StepRow};
+
+/// The first line.
+pub const REPORT_HEADER: &str = "member_key,member_id,member_status,phase,step,step_id,status,attempts,polls,\
+                                 started_at,ended_at,error\r\n";
+
+/// What begins a formula in spreadsheets, also after white space that they drop.
+const FORMULA_STARTS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
+
+/// The line of a member that has no step.
+pub fn member_line(text: &mut String, member: &MemberRow) {
+    member_cells(text, member);
+    text.push_str(",,,,,,,,,\r\n");
+}
+
+/// The line of a step of a member.
+pub fn step_line(text: &mut String, member: &MemberRow, phase: &str, step: &StepRow) {
+    let work = &step.work;
+    // A step has a job from its first attempt on.
+    let attempts = if work.job_id.is_some() { work.retry_count.saturating_add(1) } else { 0 };
+    member_cells(text, member);
+    for cell in [&guarded(phase), &guarded(&work.step_name), &step.id.to_string()] {
+        text.push(',');
+        text.push_str(cell);
+    }
+    let numbers = format!(",{},{attempts},{}", work.status.name(), work.poll_count);
+    text.push_str(&numbers);
+    for time in [work.dispatched_at, work.completed_at] {
+        text.push(',');
+        text.push_str(&shown(time));
+    }
+    text.push(',');
+    text.push_str(&guarded(work.error_message.as_deref().unwrap_or_default()));
+    text.push_str("\r\n");
+}
+
+/// The line of a step, or of a member, that is stored and cannot be read.
+pub fn unreadable_line(text: &mut String, member: Option<&MemberRow>, id: &str, reason: &str) {
+    match member {
+        Some(member) => {
+            member_cells(text, member);
+            text.push_str(&format!(",,,{},unreadable", guarded(id)));
+        }
+        None => text.push_str(&format!(",{},unreadable,,,,", guarded(id))),
+    }
+    text.push_str(&format!(",,,,,{}\r\n", guarded(reason)));
+}
+
+fn member_cells(text: &mut String, member: &MemberRow) {
+    text.push_str(&guarded(&member.member_key));
+    text.push_str(&format!(",{},{}", member.id, member.status.name()));
+}
+
+fn shown(time: Option<Timestamp>) -> String {
+    time.map(|time| time.to_string()).unwrap_or_default()
+}
+
+/// A cell of text: quoted if it has to be, and never a formula.
+fn guarded(text: &str) -> String {
+    let is_formula = text.trim_start_matches(' ').starts_with(FORMULA_STARTS);
+    let cell = if is_formula { format!("'{text}") } else { text.to_owned() };
+    let needs_quotes = cell.contains([',', '"', '\n', '\r']) || cell.starts_with(' ') || cell.ends_with(' ');
+    if needs_quotes { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_and_never_formulas() {
+        for (text, cell) in [
+            ("ada", "ada"),
+            ("", ""),
+            ("a,b", "\"a,b\""),
+            ("say \"hi\"", "\"say \"\"hi\"\"\""),
+            ("two\nlines", "\"two\nlines\""),
+            (" padded", "\" padded\""),
+            ("=1+1", "'=1+1"),
+            ("+49 30", "'+49 30"),
+            ("-5", "'-5"),
+            ("@SUM(A1)", "'@SUM(A1)"),
+            ("\t=1", "'\t=1"),
+            ("  =1", "'  =1"),
+            ("=HYPERLINK(\"http://x\",\"y\")", "\"'=HYPERLINK(\"\"http://x\"\",\"\"y\"\")\""),
+            ("a=b", "a=b"),
+        ] {
+            assert_eq!(guarded(text), cell, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn all_lines_have_as_many_cells_as_the_header() {
+        let member = crate::rows::MemberRow {
+            id: crate::rows::MemberId(5),
+            batch_id: crate::rows::BatchId(1),
+            member_key: "ada".to_owned(),
+            status: crate::rows::MemberStatus::Active,
+            added_at: Timestamp::UNIX_EPOCH,
+            removed_at: None,
+            add_dispatched_at: None,
+            remove_dispatched_at: None,
+            ordinal: 0,
+            data: serde_json::Map::new(),
+            worker_data: serde_json::Map::new(),
+            failed_at: None,
+            first_seen_at: Timestamp::UNIX_EPOCH,
+            last_seen_at: None,
+            is_current: true,
+            rollback_of: None,
+            rollback_runs: 0,
+            removal_state: None,
+            removal_runs: 0,
+            removal_steps: 0,
+            is_returning: false,
+        };
+        let mut text = String::new();
+        member_line(&mut text, &member);
+        unreadable_line(&mut text, Some(&member), "7", "damaged");
+        unreadable_line(&mut text, None, "8", "damaged");
+        let cells = REPORT_HEADER.matches(',').count();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "ada,5,active,,,,,,,,,");
+        assert_eq!(lines[1], "ada,5,active,,,7,unreadable,,,,,damaged");
+        assert_eq!(lines[2], ",8,unreadable,,,,,,,,,damaged");
+        assert!(lines.iter().all(|line| line.matches(',').count() == cells), "{text}");
+    }
+}

@@ -1,0 +1,113 @@
+//! Names of metrics, in one place. `docs/guide/observability.md` describes each.
+
+use segno::telemetry::{Metric, MetricLabel, SECONDS};
+
+use crate::rows::RowState;
+
+/// Counter with labels `kind` (step, init, rollback, removal) and `status`: steps that got into a state.
+pub const STEPS: &str = "segno_runbook_steps_total";
+/// Counter with label `kind` (attempt, poll): jobs dispatched.
+pub const DISPATCHES: &str = "segno_runbook_dispatches_total";
+/// Counter with label `outcome` (completed, failed, cancelled): batches that ended.
+pub const BATCHES_ENDED: &str = "segno_runbook_batches_ended_total";
+/// Histogram: seconds from the time a row was due to the commit that took it up.
+pub const LATENESS_SECONDS: &str = "segno_runbook_lateness_seconds";
+/// Counter: calls that were looked after because their results had not arrived.
+pub const CALL_CHECKS: &str = "segno_runbook_call_checks_total";
+/// Counter: messages of batches that could not be read and were deleted.
+pub const DEAD_LETTERS: &str = "segno_runbook_dead_letters_total";
+/// Gauge: messages that waited for batches of this node at the last look, up to 1,000 each.
+pub const INBOX_DEPTH: &str = "segno_runbook_inbox_depth";
+/// Gauge: batches that this node holds.
+pub const BATCHES_HELD: &str = "segno_runbook_batches_held";
+
+const STATES: MetricLabel = MetricLabel::new(
+    "status",
+    &[
+        "pending",
+        "dispatched",
+        "succeeded",
+        "failed",
+        "polling",
+        "poll_timeout",
+        "rolled_back",
+        "cancelled",
+        "skipped",
+    ],
+);
+const KINDS: MetricLabel = MetricLabel::new("kind", &["step", "init", "rollback", "removal"]);
+const JOBS: MetricLabel = MetricLabel::new("kind", &["attempt", "poll"]);
+const OUTCOMES: MetricLabel = MetricLabel::new("outcome", &["completed", "failed", "cancelled"]);
+
+/// All metrics of this crate.
+pub const METRICS: &[Metric] = &[
+    Metric::counter(STEPS, &[KINDS, STATES], "Steps of batches that got into a state."),
+    Metric::counter(DISPATCHES, &[JOBS], "Jobs of batches dispatched."),
+    Metric::counter(BATCHES_ENDED, &[OUTCOMES], "Batches that ended."),
+    Metric::histogram(
+        LATENESS_SECONDS,
+        SECONDS,
+        "Seconds from the time a row of a batch was due to the commit that took it up.",
+    ),
+    Metric::counter(CALL_CHECKS, &[], "Calls looked after because their results had not arrived."),
+    Metric::counter(DEAD_LETTERS, &[], "Messages of batches that could not be read and were deleted."),
+    Metric::gauge(INBOX_DEPTH, &[], "Messages that waited for batches of this node at the last look."),
+    Metric::gauge(BATCHES_HELD, &[], "Batches that this node holds."),
+];
+
+/// Counts what a commit changed.
+pub(crate) fn count_states(states: &[RowState]) {
+    for state in states {
+        let (kind, status) = match *state {
+            RowState::Step { status, .. } => ("step", status),
+            RowState::Init { status, .. } => ("init", status),
+            RowState::Rollback { status, .. } => ("rollback", status),
+            RowState::Removal { status, .. } => ("removal", status),
+            RowState::Batch { status, .. } => {
+                if status.is_terminal() {
+                    metrics::counter!(BATCHES_ENDED, "outcome" => status.name()).increment(1);
+                }
+                continue;
+            }
+            RowState::Phase { .. } | RowState::Member { .. } => continue,
+        };
+        metrics::counter!(STEPS, "kind" => kind, "status" => status.name()).increment(1);
+    }
+}
+
+/// Counts a job that was dispatched.
+pub(crate) fn count_dispatch(job_id: &str) {
+    let is_poll = job_id.rsplit_once("-poll-").is_some_and(|(_, number)| number.parse::<u32>().is_ok());
+    metrics::counter!(DISPATCHES, "kind" => if is_poll { "poll" } else { "attempt" }).increment(1);
+}
+
+/// A share of a gauge, which goes when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    gauge: &'static str,
+    value: usize,
+}
+
+impl Share {
+    /// A share with a value.
+    pub(crate) fn new(gauge: &'static str, value: usize) -> Self {
+        let mut share = Share { gauge, value: 0 };
+        share.set(value);
+        share
+    }
+
+    /// Changes the value.
+    #[expect(clippy::cast_precision_loss, reason = "gauges are doubles, and counts here are small")]
+    pub(crate) fn set(&mut self, value: usize) {
+        if value != self.value {
+            metrics::gauge!(self.gauge).increment(value as f64 - self.value as f64);
+            self.value = value;
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}

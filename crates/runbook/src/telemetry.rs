@@ -21,6 +21,11 @@ pub const INBOX_DEPTH: &str = "segno_runbook_inbox_depth";
 /// Gauge: batches that this node holds.
 pub const BATCHES_HELD: &str = "segno_runbook_batches_held";
 
+/// Gauge: rows that wait without a wake-up, by the last audit; zero when all is well.
+pub const UNATTENDED_ROWS: &str = "segno_runbook_unattended_rows";
+/// Counter: batches that were deleted with all their rows.
+pub const BATCHES_DELETED: &str = "segno_runbook_batches_deleted_total";
+
 const STATES: MetricLabel = MetricLabel::new(
     "status",
     &[
@@ -53,6 +58,12 @@ pub const METRICS: &[Metric] = &[
     Metric::counter(DEAD_LETTERS, &[], "Messages of batches that could not be read and were deleted."),
     Metric::gauge(INBOX_DEPTH, &[], "Messages that waited for batches of this node at the last look."),
     Metric::gauge(BATCHES_HELD, &[], "Batches that this node holds."),
+    Metric::gauge(
+        UNATTENDED_ROWS,
+        &[],
+        "Rows that wait without a wake-up, by the last audit; zero when all is well.",
+    ),
+    Metric::counter(BATCHES_DELETED, &[], "Batches that were deleted with all their rows."),
 ];
 
 /// Counts what a commit changed.

@@ -18,7 +18,7 @@ use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
-use segno_runbook::drive::{self, Driver, DriverOptions, Runbooks, Services};
+use segno_runbook::drive::{self, Driver, Runbooks, Services, Upkeep};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -227,8 +227,10 @@ impl ServerBuilder {
                 calls: RoomCalls::new(Room::RUNBOOK, &functions, pools.clone(), client),
                 definitions: runbooks.definitions().clone(),
                 announcer: Arc::new(BatchAnnouncer(hub.clone())),
-                options: DriverOptions::default(),
+                options: self.settings.for_batches(),
             };
+            let upkeep = Upkeep::new(services.clone());
+            background.push(tokio::spawn(upkeep.run(stopping.clone().cancelled_owned())));
             let driver = Driver::new(services, node.clone());
             background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
             let scheduler = Scheduler::builder(self.store.clone(), functions.clone())

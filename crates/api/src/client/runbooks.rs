@@ -126,6 +126,15 @@ impl Client {
         self.get(&["v1", "batches", &batch.to_string(), "members", &member.to_string()]).await
     }
 
+    /// Deletes a batch that has ended.
+    ///
+    /// # Errors
+    /// `unknown-batch`, `batch-request-refused` when it has not ended.
+    pub async fn delete_batch(&self, batch: u64) -> Result<(), ClientError> {
+        let path = ["v1", "batches", &batch.to_string()];
+        self.done(self.request(Method::DELETE, &path, Duration::ZERO)).await
+    }
+
     /// The report of a batch: CSV with one line for each member and step, in the order of members.
     ///
     /// # Errors

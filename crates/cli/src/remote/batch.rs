@@ -9,6 +9,7 @@ use segno_api::change::{BatchChange, RowChange, RowKind};
 use segno_api::client::ListBatches;
 use segno_runbook::limits::MAX_CSV_BYTES;
 use segno_runbook::members::INVALID_MEMBERS;
+use serde_json::json;
 
 use super::arguments::{self, BatchVerb, Batches, OfPhase};
 use super::{batch_report, batch_watch};
@@ -27,6 +28,7 @@ pub async fn run(arguments: Batches, output: &Output) -> Result<(), Failure> {
         BatchVerb::Watch { batch, limit } => {
             return batch_watch::run(client, batch.id, usize::from(limit), output).await;
         }
+        BatchVerb::Delete(batch) => return delete(client, batch.id, output).await,
         BatchVerb::Report(batch) => return batch_report::run(client, batch.id, output).await,
         BatchVerb::Members { batch, paging } => return members(client, batch.id, &paging, output).await,
         BatchVerb::Advance(batch) => (batch.id, BatchAction::Advance),
@@ -146,6 +148,11 @@ fn show(details: &BatchDetails, output: &Output) -> Result<(), Failure> {
     }
     let text = format!("{}\n{}", table.to_text(output.colours), rows.to_text(output.colours));
     output.text(details, &text)
+}
+
+async fn delete(client: &Client, batch: u64, output: &Output) -> Result<(), Failure> {
+    client.delete_batch(batch).await?;
+    output.print(&json!({ "deleted": batch }), Table::default().line(format!("batch {batch}"), "deleted"))
 }
 
 async fn explain(client: &Client, batch: u64, row: Option<&str>, output: &Output) -> Result<(), Failure> {

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
@@ -49,28 +50,32 @@ fn watch_follows_a_batch_through_a_restart_of_the_server() {
     let mut command = segno();
     command.args(["batch", "watch", "1", "--server", &server.address]);
     let mut watch = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
+    let (sender, shown) = std::sync::mpsc::channel();
+    let reader =
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(sender.send(line))));
     // It follows once it shows a change.
-    let mut seen = String::new();
-    for verb in ["pause", "resume"].iter().cycle() {
-        server.said(&["batch", verb, "1"]);
-        seen = lines.next().unwrap().unwrap();
-        if !seen.is_empty() {
-            break;
+    let mut verbs = ["pause", "resume"].iter().cycle();
+    let seen = loop {
+        server.said(&["batch", verbs.next().unwrap(), "1"]);
+        if let Ok(line) = shown.recv_timeout(Duration::from_millis(100)) {
+            break line;
         }
-    }
+    };
     assert!(seen.contains("paused") || seen.contains("detected"), "{seen}");
     server.kill();
     let listen = server.address.strip_prefix("http://").unwrap();
     let data = directory.path().to_str().unwrap();
     let server = Process::start(&["dev", "--listen", listen, "--data", data]);
     server.run(&["batch", "resume", "1"]);
-    server.said(&["batch", "skip-phase", "1", "invite"]);
-    server.said(&["batch", "skip-phase", "1", "seat"]);
-    let rest: Vec<String> = lines.map(Result::unwrap).collect();
+    for phase in 0..2 {
+        server.said(&["batch", "advance", "1"]);
+        while server.json(&["batch", "show", "1"])["phases"][phase]["status"] != "completed" {}
+    }
     let ended = watch.wait_with_output().unwrap();
+    reader.join().unwrap();
     let err = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(0), "{rest:?} {err}");
+    assert_eq!(ended.status.code(), Some(0), "{err}");
     assert!(err.contains("batch 1 completed"), "{err}");
 }
 
@@ -88,4 +93,11 @@ fn a_report_is_csv_on_stdout() {
     let refused = server.run(&["batch", "report", "1", "-o", "json"]);
     assert_eq!(refused.status.code(), Some(2));
     assert_eq!(server.run(&["batch", "report", "9"]).status.code(), Some(6));
+    // The batch is deleted with its report, but not before its end.
+    create(&server, &[]);
+    let refused = server.run(&["batch", "delete", "2"]);
+    assert_eq!(refused.status.code(), Some(5));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("segno batch cancel 2"));
+    assert!(server.said(&["batch", "delete", "1"]).contains("deleted"));
+    assert_eq!(server.run(&["batch", "report", "1"]).status.code(), Some(6));
 }

@@ -4,10 +4,12 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
+use segno::clock::duration_ms;
 use segno::store::{Expect, RecordBatch, RecordWrite};
 
 use super::announcer::Committed;
 use super::calls::Sending;
+use super::ended_calls;
 use super::error::DriveError;
 use super::holder::Held;
 use super::lease::lost_or;
@@ -47,7 +49,7 @@ impl Held {
     /// Commits a part. Nothing is committed if nothing has changed.
     pub(super) async fn commit(&mut self, part: Part, now_ms: u64) -> Result<Progress, DriveError> {
         let has_consumed = part.has_consumed();
-        let Part { mut commit, effects, late_ms, .. } = part;
+        let Part { mut commit, effects, ended, late_ms, .. } = part;
         let after = self.add_calls(effects, &mut commit).await?;
         let Changes { rows, states } = self.rows.take_changes();
         for row in &rows {
@@ -60,6 +62,10 @@ impl Held {
             return Ok(if has_consumed { Progress::Made } else { Progress::Stuck });
         }
         self.add_index_entry(&mut commit);
+        if let Some(keep) = self.services.options.keep_invocations.filter(|_| !ended.is_empty()) {
+            let due_at_ms = now_ms.saturating_add(duration_ms(keep));
+            commit.writes.push(ended_calls::write(&self.place, self.lease.version(), ended, due_at_ms));
+        }
         self.fit_parts(&commit);
         let lease = commit.writes.len();
         commit.writes.push(self.lease.renewal(now_ms));

@@ -68,6 +68,11 @@ pub enum RunbookError {
     /// There is no such batch.
     #[error("there is no batch {0}; list the batches to find its id [unknown-batch]")]
     UnknownBatch(BatchId),
+    /// A batch that has not ended cannot be deleted.
+    #[error(
+        "batch {0} has not ended; wait for its end, or cancel it with `segno batch cancel {0}` [batch-request-refused]"
+    )]
+    BatchNotEnded(BatchId),
     /// A batch cannot be created so, or a request has a value that cannot be used.
     #[error("{field}: {problem} [invalid-batch]")]
     InvalidBatch {
@@ -103,6 +108,7 @@ impl RunbookError {
             RunbookError::Members(error) => error.code(),
             RunbookError::UnknownRunbook { .. } => "unknown-runbook",
             RunbookError::UnknownBatch(_) => "unknown-batch",
+            RunbookError::BatchNotEnded(_) => "batch-request-refused",
             RunbookError::InvalidBatch { .. } => "invalid-batch",
             RunbookError::KeyUsed { .. } => "idempotency-mismatch",
             RunbookError::Unreadable { .. } => "stored-data-unreadable",
@@ -117,7 +123,7 @@ impl RunbookError {
                 ErrorKind::Invalid
             }
             RunbookError::UnknownRunbook { .. } | RunbookError::UnknownBatch(_) => ErrorKind::NotFound,
-            RunbookError::KeyUsed { .. } => ErrorKind::Conflict,
+            RunbookError::KeyUsed { .. } | RunbookError::BatchNotEnded(_) => ErrorKind::Conflict,
             RunbookError::Unreadable { .. } => ErrorKind::Corrupt,
             RunbookError::Store(error) => error.kind(),
         }

@@ -43,12 +43,25 @@ pub struct DriverOptions {
     pub rows_per_part: u32,
     /// After how long the batches of a node that died are taken by others.
     pub lease: Duration,
+    /// How long batches that have ended are kept; for ever without it.
+    pub retention: Option<Duration>,
+    /// How long the calls of ended steps are kept; as long as other instances without it.
+    pub keep_invocations: Option<Duration>,
 }
+
+/// How long the calls of ended steps are kept, unless set otherwise.
+pub const KEEP_INVOCATIONS: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Default for DriverOptions {
     fn default() -> Self {
         let dispatch_timeout = Duration::from_secs(DISPATCH_TIMEOUT_SEC);
-        DriverOptions { dispatch_timeout, rows_per_part: ROWS_PER_PART, lease: lease::LEASE }
+        DriverOptions {
+            dispatch_timeout,
+            rows_per_part: ROWS_PER_PART,
+            lease: lease::LEASE,
+            retention: None,
+            keep_invocations: Some(KEEP_INVOCATIONS),
+        }
     }
 }
 

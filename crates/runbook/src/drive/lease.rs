@@ -81,6 +81,11 @@ impl Lease {
         self.until_ms = now_ms.saturating_add(duration_ms(self.holder.lease));
     }
 
+    /// The fencing token: every commit of the batch has another one.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// How long until it has to be renewed.
     pub(super) fn time_to_renewal(&self, now_ms: u64) -> Duration {
         let left_ms = self.until_ms.saturating_sub(now_ms);
@@ -148,7 +153,7 @@ pub(super) fn lost_or(error: ProviderError) -> DriveError {
 }
 
 /// A record that cannot be read is free: its version still fences.
-fn is_held(record: &Record, now_ms: u64) -> bool {
+pub(super) fn is_held(record: &Record, now_ms: u64) -> bool {
     let body = serde_json::from_slice::<Body>(&record.body).unwrap_or_default();
     body.node.is_some() && body.until_ms.is_some_and(|until_ms| until_ms > now_ms)
 }

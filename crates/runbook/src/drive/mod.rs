@@ -17,6 +17,7 @@
 //! | `holder.rs`, `wakeups.rs`, `node.rs` | one batch; when its rows are due; all batches of a node |
 //! | `report.rs` | reading a batch as a report, in parts |
 //! | `calls.rs`, `announcer.rs` | where jobs and events go |
+//! | `upkeep.rs` | what one node at a time does besides: `deletion.rs`, `expiry.rs` delete batches, `ended_calls.rs` calls of ended steps; `audit.rs` proves that nothing waits without a wake-up |
 //! | `error.rs` | errors |
 //!
 //! **Invariants.** Only the holder of a batch writes its rows, each commit on condition of the
@@ -25,12 +26,16 @@
 //! due.
 
 mod announcer;
+mod audit;
 mod batches;
 mod calls;
 mod commit;
 mod counter;
 mod definitions;
+mod deletion;
+mod ended_calls;
 mod error;
+mod expiry;
 mod holder;
 mod inbox;
 mod lease;
@@ -45,13 +50,16 @@ mod receipt;
 mod report;
 mod runbooks;
 mod settler;
+mod upkeep;
 mod wakeups;
 
 pub use announcer::{Announcer, Committed, Silent};
 pub use batches::{MAX_BATCH_MEMBERS, NewBatch, RequestedAction};
 pub use definitions::Definitions;
+pub use deletion::{BatchDeletion, DELETIONS};
+pub use ended_calls::ENDED_CALLS;
 pub use error::{DriveError, RunbookError};
-pub use holder::{DriverOptions, Services};
+pub use holder::{DriverOptions, KEEP_INVOCATIONS, Services};
 pub use inbox::{BYTES_PER_PART, MESSAGES_PER_PART};
 pub use node::Driver;
 pub use place::{BATCH_INDEX, BatchPlace, COUNTERS, CREATION_KEYS, HEADS, INBOX, LEASES, RECEIPTS, RUNBOOKS};
@@ -60,6 +68,7 @@ pub use receipt::{Receipt, ReceiptState};
 pub use report::Report;
 pub use runbooks::{PublishOptions, Published, Runbooks};
 pub use settler::{ResultSettler, SETTLE_KIND, register};
+pub use upkeep::{UPKEEP, Upkeep};
 
 #[cfg(test)]
 mod tests;

@@ -157,7 +157,9 @@ impl Driver {
         let due_at_ms = match (&place, &receipt) {
             (Some(place), Some(receipt)) => {
                 let message = store.get_record(INBOX, &request_id(place, &receipt.key)).await?;
-                message.map(|_| now_ms.saturating_add(clock::duration_ms(REMIND_AFTER)))
+                // A batch without a lease record was deleted: no node will ever apply the message.
+                let is_gone = store.get_record(LEASES, &place.id()).await?.is_none();
+                message.filter(|_| !is_gone).map(|_| now_ms.saturating_add(clock::duration_ms(REMIND_AFTER)))
             }
             _ => None,
         };

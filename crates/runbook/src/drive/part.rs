@@ -8,7 +8,7 @@ use super::holder::{Held, context};
 use super::inbox::{self, BYTES_PER_PART, Waiting};
 use super::post::timestamp;
 use super::receipt::Receipt;
-use crate::message::{Action, Message, Request};
+use crate::message::{Action, CallReport, CallSeen, Message, Request};
 use crate::step::limits::ROWS_PER_PART;
 use crate::step::{Effect, Effects, Input, Verdict, next_part, step, wants};
 use crate::telemetry;
@@ -67,6 +67,8 @@ pub(super) struct Part {
     bytes: usize,
     /// Inputs without a record that were applied.
     reports: usize,
+    /// Jobs whose calls have ended.
+    pub(super) ended: Vec<String>,
     /// How late due rows were taken up, in milliseconds.
     pub(super) late_ms: Vec<u64>,
 }
@@ -203,6 +205,9 @@ impl Held {
             Verdict::Applied | Verdict::Again => {}
         }
         let Input::Message(message) = input else { return part.effects(effects) };
+        if effects.verdict != Verdict::Again {
+            part.ended.extend(ended_job(&message).map(str::to_owned));
+        }
         match record {
             Some(record) if effects.verdict != Verdict::Again => {
                 let posted_at = timestamp(record.posted_at_ms);
@@ -251,6 +256,15 @@ impl Part {
             }
         }
         self.effects.extend(effects.list);
+    }
+}
+
+/// The job whose call has ended, if a message is about that.
+fn ended_job(message: &Message) -> Option<&str> {
+    match message {
+        Message::Result(result) => Some(&result.job_id),
+        Message::Call(CallReport { job_id, seen: CallSeen::Ended { .. }, .. }) => Some(job_id),
+        _ => None,
     }
 }
 

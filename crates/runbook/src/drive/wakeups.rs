@@ -92,7 +92,7 @@ fn milliseconds(at: jiff::Timestamp) -> u64 {
 }
 
 /// The wake-ups of rows that are always loaded.
-fn in_memory(rows: &Rows) -> impl Iterator<Item = (RowKey, u64)> {
+pub(super) fn in_memory(rows: &Rows) -> impl Iterator<Item = (RowKey, u64)> {
     let batch = rows.batch().and_then(|batch| Some((RowKey::Batch, batch.due_at()?)));
     let phases = rows.phases().filter_map(|phase| Some((RowKey::Phase(phase.id), phase.wakes_at()?)));
     let inits = rows.inits().filter_map(|init| Some((WorkKey::Init(init.id).into(), init.due_at()?)));

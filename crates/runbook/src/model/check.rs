@@ -181,7 +181,7 @@ impl Model {
     /// Every row that has yet to end has a wake-up, or names what releases it: a row that has yet to end itself.
     fn check_releasers(&mut self) {
         let keys: Vec<RowKey> =
-            self.store.iter().filter(|(_, row)| waits(row)).map(|(key, _)| key.clone()).collect();
+            self.store.iter().filter(|(_, row)| row.waits()).map(|(key, _)| key.clone()).collect();
         let mut rows = self.open();
         for key in keys {
             let found = loop {
@@ -200,25 +200,11 @@ impl Model {
                     );
                 }
                 Some(Releaser::Row(other)) => {
-                    assert!(waits(&self.store[&other]), "{key} waits for {other}, which has ended");
+                    assert!(self.store[&other].waits(), "{key} waits for {other}, which has ended");
                 }
                 Some(_) | None => {}
             }
         }
-    }
-}
-
-/// Whether a row has yet to end.
-fn waits(row: &Row) -> bool {
-    match row {
-        Row::Batch(row) => !row.status.is_terminal(),
-        Row::Phase(row) => !row.status.is_terminal(),
-        Row::Member(row) => row.is_leaving() || row.is_returning,
-        Row::MemberKey(_) => false,
-        Row::Step(row) => row.work.status.is_open(),
-        Row::Init(row) => row.work.status.is_open() || row.rolls_back(),
-        Row::Rollback(row) => row.work.status.is_open(),
-        Row::Removal(row) => row.work.status.is_open(),
     }
 }
 

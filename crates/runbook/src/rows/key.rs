@@ -50,7 +50,7 @@ impl Table {
     ];
 
     /// The kind of its records.
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Table::Batches => "batches",
             Table::BatchMembers => "batch_members",

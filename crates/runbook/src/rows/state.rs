@@ -4,6 +4,7 @@
 use super::batch::BatchRow;
 use super::ids::{InitId, MemberId, PhaseId, StepId};
 use super::init::InitRow;
+use super::key::Row;
 use super::member::{MemberKeyRow, MemberRow};
 use super::phase::PhaseRow;
 use super::removal::RemovalRow;
@@ -84,6 +85,22 @@ pub enum PhaseHeld {
     Approval,
     /// Its error budget is spent.
     Budget,
+}
+
+impl Row {
+    /// Whether it has yet to end: it needs a wake-up, or something that releases it.
+    pub fn waits(&self) -> bool {
+        match self {
+            Row::Batch(row) => !row.status.is_terminal(),
+            Row::Phase(row) => !row.status.is_terminal(),
+            Row::Member(row) => row.is_leaving() || row.is_returning,
+            Row::MemberKey(_) => false,
+            Row::Step(row) => row.work.status.is_open(),
+            Row::Init(row) => row.work.status.is_open() || row.rolls_back(),
+            Row::Rollback(row) => row.work.status.is_open(),
+            Row::Removal(row) => row.work.status.is_open(),
+        }
+    }
 }
 
 /// A row that has a state to announce.

@@ -2,6 +2,7 @@
 
 mod actions;
 mod audit;
+mod batch_delete;
 mod batch_report;
 mod batches;
 mod dead_letters;
@@ -126,7 +127,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
         .routes(routes!(hooks::payloads::replay))
         .routes(routes!(batches::remove_members))
-        .routes(routes!(batches::request));
+        .routes(routes!(batches::request))
+        .routes(routes!(batch_delete::delete));
     let publish = OpenApiRouter::new().routes(routes!(runbooks::publish));
     let with_members =
         OpenApiRouter::new().routes(routes!(batches::create)).routes(routes!(batches::put_members));

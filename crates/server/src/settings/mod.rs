@@ -15,6 +15,7 @@ mod functions;
 mod hooks;
 mod layers;
 mod pools;
+mod runbooks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -37,6 +38,7 @@ pub use actions::ActionSettings;
 pub use functions::StoredFunctionSettings;
 pub use hooks::HookSettings;
 pub use layers::{Effective, Layers, Origin, SettingsError};
+pub use runbooks::RunbookSettings;
 
 /// Functions that a node runs at once by default. One tenant alone gets two thirds of them.
 const FUNCTIONS: usize = 192;
@@ -92,6 +94,8 @@ pub struct Settings {
     pub actions: ActionSettings,
     /// Webhooks.
     pub hooks: HookSettings,
+    /// Runbooks.
+    pub runbooks: RunbookSettings,
     /// Where traces go.
     pub telemetry: TelemetrySettings,
     /// Functions of the configuration, which every namespace and tenant sees.
@@ -277,6 +281,7 @@ impl Settings {
         self.check_pools()?;
         self.check_actions()?;
         self.check_hooks()?;
+        self.check_runbooks()?;
         self.telemetry.check()?;
         let server = &self.server;
         if server.roles.is_empty() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use segno_api::batch::{BatchAction, BatchStatus};
+use segno_api::batch::{BatchAction, BatchStatus, CreateBatch};
 use segno_api::change::{BatchChange, FollowChanges, RowKind};
 use segno_api::client::{EventStream, StreamEvent};
 use segno_api::key::Role;
@@ -119,16 +119,17 @@ async fn a_tenant_hears_nothing_of_batches_of_another() {
     let stand = Stand::begun(builder.functions(functions), &ground).await;
     let eu = stand.client_with(Role::Operator, "shop", "eu").await.scope("shop", "eu");
     let lab = stand.client_with(Role::Operator, "lab", "x").await.scope("lab", "x");
-    for client in [&eu, &lab] {
-        client.publish_runbook(&yaml(MOVE)).await.unwrap();
-    }
+    eu.publish_runbook(&yaml(MOVE)).await.unwrap();
+    lab.publish_runbook(&yaml(&MOVE.replace("name: move", "name: theirs"))).await.unwrap();
     let mut stream = listen(&eu, &of_batch(1)).await;
-    lab.create_batch(&due(&["theirs"])).await.unwrap();
+    // Ids of batches are those of the tenant, so the other one has the same.
+    let theirs = CreateBatch { runbook: "theirs".to_owned(), ..due(&["theirs"]) };
+    lab.create_batch(&theirs).await.unwrap();
     ended(&lab, 1).await;
     let ours = eu.create_batch(&by_hand(&["ours"])).await.unwrap();
     sealed(&eu, &ours).await;
     let (_, change) = next_change(&mut stream).await;
-    assert_eq!(change.status, BatchStatus::Detected, "theirs has the same id and is over: {change:?}");
+    assert_eq!((change.batch, change.runbook.as_str()), (1, "move"), "{change:?}");
 }
 
 #[tokio::test]
@@ -163,6 +164,26 @@ async fn changes_of_batches_are_relayed_between_nodes() {
         () = work => unreachable!("it has no end"),
     };
     assert_eq!(change.runbook, "move");
+}
+
+#[tokio::test]
+async fn a_batch_is_deleted_after_its_end() {
+    let stand = stand().await;
+    let client = stand.client();
+    client.publish_runbook(&yaml(MOVE)).await.unwrap();
+    let open = client.create_batch(&by_hand(&["ada"])).await.unwrap();
+    let refused = client.delete_batch(open.id).await.unwrap_err();
+    assert_eq!((refused.status(), refused.code()), (Some(409), Some("batch-request-refused")), "{refused}");
+    apply(&client, open.id, BatchAction::CancelBatch { reason: None }).await;
+    client.delete_batch(open.id).await.unwrap();
+    for unknown in [
+        client.batch(open.id).await.unwrap_err(),
+        client.delete_batch(open.id).await.unwrap_err(),
+        client.request_of_batch(open.id, &BatchAction::Advance).await.unwrap_err(),
+    ] {
+        assert_eq!((unknown.status(), unknown.code()), (Some(404), Some("unknown-batch")), "{unknown}");
+    }
+    assert!(client.batches(&Default::default()).await.unwrap().batches.is_empty());
 }
 
 async fn report(client: &segno_api::Client, batch: u64) -> String {

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use segno::clock::{Clock, SystemClock};
+use segno_api::batch::BatchAction;
 use segno_api::client::Expected;
 use segno_api::work::FetchWork;
 use segno_server::settings::{Authentication, Role, Settings};
@@ -146,6 +147,8 @@ async fn rows(calm: &Stand) -> Vec<Row> {
     client.publish_runbook(&crate::runbooks::yaml(runbook)).await.unwrap();
     let batch = json!({ "runbook": "move", "members": [{ "Key": "a" }] });
     client.create_batch(&serde_json::from_value(batch.clone()).unwrap()).await.unwrap();
+    let ended = client.create_batch(&serde_json::from_value(batch.clone()).unwrap()).await.unwrap().id;
+    client.request_of_batch(ended, &BatchAction::CancelBatch { reason: None }).await.unwrap();
     let key = json!({ "name": "x", "role": "viewer", "grants": [{ "namespace": "*", "tenant": "*" }] });
     let revoked = post("/v1/keys", key.clone()).await;
     let backfill = json!({ "start": "2026-01-01T00:00:00Z", "end": "2026-01-02T12:00:00Z" });
@@ -286,6 +289,7 @@ async fn rows(calm: &Stand) -> Vec<Row> {
     rows.push(row(delete, "/v1/hooks/{namespace}/{route}", "/v1/hooks/default/inbox", Value::Null));
     rows.push(row(delete, "/v1/functions/{name}", "/v1/functions/render", Value::Null));
     rows.push(row(delete, "/v1/pools/{name}", "/v1/pools/Edge", Value::Null));
+    rows.push(row(delete, "/v1/batches/{id}", &format!("/v1/batches/{ended}"), Value::Null));
     rows.push(row(delete, "/v1/actions/{id}", &format!("/v1/actions/{second}"), Value::Null));
     rows.push(row(delete, "/v1/recurring/{id}", &format!("/v1/recurring/{recurring}"), Value::Null));
     rows.push(row(delete, "/v1/dead-letters/{id}", &format!("/v1/dead-letters/{discarded}"), Value::Null));

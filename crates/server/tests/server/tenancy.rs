@@ -577,6 +577,7 @@ fn requests_of_runbooks(operation: &str, path: &str, names: &Names) -> Vec<Sent>
             ids.iter().map(|name| plain(path).body(body(name))).collect()
         }
         "get /v1/batches/{id}"
+        | "delete /v1/batches/{id}"
         | "get /v1/batches/{id}/report"
         | "get /v1/batches/{id}/members"
         | "get /v1/batches/{id}/members/{member}"

@@ -111,6 +111,9 @@ pub enum BatchVerb {
         #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u16).range(0..=200))]
         limit: u16,
     },
+    /// Delete a batch that has ended, with its members and steps.
+    #[command(after_help = "Example:\n  segno batch delete 7")]
+    Delete(OneBatch),
     /// Print the members and steps of a batch as CSV.
     #[command(after_help = "Example:\n  segno batch report 7 > batch-7.csv")]
     Report(OneBatch),

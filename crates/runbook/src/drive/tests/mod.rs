@@ -8,4 +8,5 @@ mod fencing;
 mod release;
 mod scenario;
 mod stores;
+mod upkeep;
 mod world;

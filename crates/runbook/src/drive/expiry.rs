@@ -1,0 +1,69 @@
+//! Batches that ended longer ago than they are kept are deleted, by a cursor over all batches.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use segno::store::{ListRecords, ProviderError};
+use serde::{Deserialize, Serialize};
+
+use super::deletion::{self, has_ended};
+use super::holder::Services;
+use super::load::decode;
+use super::place::BatchPlace;
+use super::post::timestamp;
+use super::upkeep::Next;
+use crate::rows::{Row, Table};
+
+/// Id of the cursor.
+pub(super) const ID: &str = "expiry";
+
+/// Batches that are looked at in one part.
+const BATCHES_PER_PART: usize = 100;
+
+/// Between two parts of a sweep.
+const PART_PAUSE: Duration = Duration::from_secs(1);
+
+/// Between two sweeps.
+const SWEEP_PAUSE: Duration = Duration::from_secs(60);
+
+/// Between two looks at the setting, which has no effect while everything is kept.
+const IDLE_PAUSE: Duration = Duration::from_secs(60 * 60);
+
+/// Where the next part begins.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct Cursor {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    after: Option<String>,
+}
+
+/// Looks at some batches, and deletes those that have expired.
+pub(super) async fn part(services: &Services, cursor: Cursor) -> Result<Next<Cursor>, ProviderError> {
+    let Some(retention) = services.options.retention else {
+        return Ok(Next { cursor, after: IDLE_PAUSE });
+    };
+    let store = &*services.store;
+    let now = timestamp(store.now_ms().await?);
+    let kept = SignedDuration::try_from(retention).unwrap_or(SignedDuration::MAX);
+    let kind = Table::Batches.name();
+    let request =
+        ListRecords { kind, id_prefix: "", after_id: cursor.after.as_deref(), limit: BATCHES_PER_PART };
+    let page = store.list_records(request).await?;
+    for record in &page {
+        let (Some(place), Ok(Row::Batch(batch))) =
+            (BatchPlace::of_lease(&record.id), decode(Table::Batches, record))
+        else {
+            continue;
+        };
+        let is_expired = batch.completed_at.is_some_and(|ended| now.duration_since(ended) >= kept);
+        if !has_ended(&batch) || !is_expired {
+            continue;
+        }
+        // One that a node holds is deleted by the next sweep.
+        if let Err(error) = deletion::begin(store, &place).await {
+            tracing::warn!(batch = %place.id(), %error, "an expired batch cannot be deleted");
+        }
+    }
+    let is_last = page.len() < BATCHES_PER_PART;
+    let after = if is_last { None } else { page.last().map(|record| record.id.clone()) };
+    Ok(Next { cursor: Cursor { after }, after: if is_last { SWEEP_PAUSE } else { PART_PAUSE } })
+}

@@ -1,0 +1,74 @@
+//! Runbooks: what is kept of batches.
+
+use std::time::Duration;
+
+use segno_runbook::drive::{DriverOptions, KEEP_INVOCATIONS};
+use serde::{Deserialize, Serialize};
+
+use super::{Settings, SettingsError};
+
+const SECONDS_PER_HOUR: u64 = 60 * 60;
+
+/// Longest time that can be set: ten years.
+const MAX_HOURS: u64 = 10 * 366 * 24;
+
+/// Runbooks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RunbookSettings {
+    /// Batches that ended longer ago than this are deleted.
+    pub retention_hours: Option<u64>,
+    /// How long the calls of ended steps are kept.
+    pub keep_invocations_hours: u64,
+}
+
+impl Default for RunbookSettings {
+    fn default() -> Self {
+        let keep_invocations_hours = KEEP_INVOCATIONS.as_secs() / SECONDS_PER_HOUR;
+        RunbookSettings { retention_hours: None, keep_invocations_hours }
+    }
+}
+
+impl Settings {
+    /// What drivers of batches are told.
+    pub fn for_batches(&self) -> DriverOptions {
+        let hours = |hours: u64| Duration::from_secs(hours.saturating_mul(SECONDS_PER_HOUR));
+        DriverOptions {
+            retention: self.runbooks.retention_hours.map(hours),
+            keep_invocations: Some(hours(self.runbooks.keep_invocations_hours)),
+            ..DriverOptions::default()
+        }
+    }
+
+    pub(super) fn check_runbooks(&self) -> Result<(), SettingsError> {
+        let runbooks = &self.runbooks;
+        for (name, hours) in [
+            ("runbooks.retention_hours", runbooks.retention_hours.unwrap_or(1)),
+            ("runbooks.keep_invocations_hours", runbooks.keep_invocations_hours),
+        ] {
+            if !(1..=MAX_HOURS).contains(&hours) {
+                return Err(SettingsError::value(name, format!("must be from 1 to {MAX_HOURS}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hours_that_cannot_be_are_refused_by_name() {
+        let of = |runbooks| Settings { runbooks, ..Settings::default() };
+        assert!(of(RunbookSettings::default()).check_runbooks().is_ok());
+        for (runbooks, name) in [
+            (RunbookSettings { retention_hours: Some(0), ..RunbookSettings::default() }, "retention_hours"),
+            (RunbookSettings { keep_invocations_hours: 0, ..RunbookSettings::default() }, "keep_invocations"),
+            (RunbookSettings { retention_hours: Some(u64::MAX), ..RunbookSettings::default() }, "87840"),
+        ] {
+            let error = of(runbooks).check_runbooks().unwrap_err().to_string();
+            assert!(error.contains(name), "{error}");
+        }
+    }
+}

@@ -4,7 +4,8 @@ use segno::telemetry::{Metric, MetricLabel, SECONDS};
 
 use crate::rows::RowState;
 
-/// Counter with labels `kind` (step, init, rollback, removal) and `status`: steps that got into a state.
+/// Counter with labels `kind` (step, init, rollback, removal) and `status`: steps that got into a
+/// state.
 pub const STEPS: &str = "segno_runbook_steps_total";
 /// Counter with label `kind` (attempt, poll): jobs dispatched.
 pub const DISPATCHES: &str = "segno_runbook_dispatches_total";

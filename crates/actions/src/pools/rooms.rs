@@ -109,6 +109,25 @@ impl RoomCalls {
         Ok(id)
     }
 
+    /// Adds the start of a call of a function of the catalogue to a batch, and returns its instance. A job that was started before
+    /// stays as it is.
+    ///
+    /// # Errors
+    /// Those of [`Functions::prepare`].
+    pub async fn add_call(
+        &self,
+        batch: &mut RecordBatch,
+        scope: &Scope,
+        (job, settle): (&str, Settle),
+        request: InvokeRequest,
+    ) -> Result<String, FunctionError> {
+        let mut invocation = self.functions.prepare(scope, request).await?;
+        invocation.settle = Some(settle);
+        let id = self.instance_id(scope, job);
+        batch.orchestrator_items.push(self.start(scope, &id, invocation).message().await.map_err(invalid)?);
+        Ok(id)
+    }
+
     /// Calls a function of the catalogue and waits for its result. A job that was called before is not called again: its
     /// result is returned, or waited for.
     ///

@@ -2,8 +2,8 @@
 
 use segno_api::Client;
 use segno_api::batch::{
-    Batch, BatchAction, BatchDetails, BatchStatus, CreateBatch, Explanation, MemberStatus, Phase,
-    PhaseStatus, RequestState, RetryFrom,
+    Batch, BatchAction, BatchDetails, BatchStatus, CreateBatch, Explanation, MemberStatus, NoticeState,
+    Phase, PhaseStatus, RequestState, RetryFrom,
 };
 use segno_api::change::{BatchChange, RowChange, RowKind};
 use segno_api::client::ListBatches;
@@ -146,8 +146,31 @@ fn show(details: &BatchDetails, output: &Output) -> Result<(), Failure> {
             phase_state(phase).to_owned(),
         ]);
     }
-    let text = format!("{}\n{}", table.to_text(output.colours), rows.to_text(output.colours));
+    let mut text = format!("{}\n{}", table.to_text(output.colours), rows.to_text(output.colours));
+    if !details.notices.is_empty() {
+        text = format!("{text}\n{}", notices(details, output).to_text(output.colours));
+    }
     output.text(details, &text)
+}
+
+fn notices(details: &BatchDetails, output: &Output) -> Rows {
+    let mut rows = Rows::new(["notice", "phase", "function", "made", "state", "error"]);
+    for notice in &details.notices {
+        let state = match notice.state {
+            NoticeState::Sending => "sending",
+            NoticeState::Delivered => "delivered",
+            NoticeState::Failed => "failed",
+        };
+        rows.add([
+            notice.event.replace('_', " "),
+            notice.phase_name.clone(),
+            notice.function_name.clone(),
+            output.time(notice.created_at),
+            state.to_owned(),
+            notice.error_message.clone().unwrap_or_default(),
+        ]);
+    }
+    rows
 }
 
 async fn delete(client: &Client, batch: u64, output: &Output) -> Result<(), Failure> {

@@ -152,7 +152,8 @@ impl Matrix {
         matrix
     }
 
-    /// Applies a change. Returns whether the matrix is up to date with it; otherwise it has to be read again.
+    /// Applies a change. Returns whether the matrix is up to date with it; otherwise it has to be
+    /// read again.
     pub fn apply(&mut self, change: &RowChange) -> bool {
         match change.kind {
             RowKind::Step => match self.places.get(&change.id) {

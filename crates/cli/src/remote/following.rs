@@ -84,8 +84,8 @@ impl Following {
         }
     }
 
-    /// Opens the stream again. A server that answered before may restart, however long that takes; that it does not answer is
-    /// reported, because silence looks like rest.
+    /// Opens the stream again. A server that answered before may restart, however long that takes;
+    /// that it does not answer is reported, because silence looks like rest.
     async fn reopened(&self, output: &Output) -> Result<EventStream, Failure> {
         let last = self.last.as_deref();
         match self.source.open(&self.client, last).await {

@@ -4,10 +4,12 @@
 //! positive. Times and lengths are in seconds, as the columns of the tables are.
 
 mod flow;
+mod notify;
 mod source;
 mod step;
 
 pub use flow::{Approval, Blackout, ErrorBudget, Members, OnPhaseFailure, Phase, Wave};
+pub use notify::{NoticeEvent, Notify};
 pub use source::{BatchTime, DataSource, MultiValued, MultiValuedFormat, SourceKind};
 pub use step::{Poll, Retry, StepDefinition};
 
@@ -36,4 +38,6 @@ pub struct Definition {
     pub on_phase_failure: OnPhaseFailure,
     /// Windows in which no step is dispatched.
     pub blackout: Vec<Blackout>,
+    /// What is called when people have to know something.
+    pub notify: Option<Notify>,
 }

@@ -1,10 +1,10 @@
-//! The audit: a slow sweep over all rows that proves that nothing waits without a wake-up. It finds no
-//! work and changes nothing. What it finds is a defect: it is logged and counted, and the count must be
-//! zero.
+//! The audit: a slow sweep over all rows that proves that nothing waits without a wake-up. It finds
+//! no work and changes nothing. What it finds is a defect: it is logged and counted, and the count
+//! must be zero.
 //!
-//! A part reads some records from where the part before has ended; batches that have ended are passed
-//! over as a whole. Rows change while they are read, so a suspect is looked at again, from the store,
-//! before it counts.
+//! A part reads some records from where the part before has ended; batches that have ended are
+//! passed over as a whole. Rows change while they are read, so a suspect is looked at again, from
+//! the store, before it counts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -41,12 +41,16 @@ const PART_PAUSE: Duration = Duration::from_secs(10);
 /// Between two sweeps.
 const SWEEP_PAUSE: Duration = Duration::from_secs(10 * 60);
 
-/// How often a suspect is looked at before it counts, and how long after the look before. Together they are
-/// longer than a node needs to take a batch that is due.
+/// How often a suspect is looked at before it counts, and how long after the look before. Together
+/// they are longer than a node needs to take a batch that is due.
 const LOOKS: usize = 3;
 const LOOK_PAUSE: Duration = Duration::from_secs(2);
 
-/// Defects of one part that are logged one by one.
+/// Batches with suspects that one part looks at again; together that takes less than the claim of a
+/// part.
+const SUSPECTED_PER_PART: usize = 4;
+
+/// Defects of one batch and part that are logged one by one.
 const MAX_LOGGED: usize = 10;
 
 /// Loads after which a row is passed over.
@@ -126,7 +130,8 @@ fn gauge(count: u64) -> f64 {
     count as f64
 }
 
-/// Checks the rows of a page. Returns how many are defects, and where to go on if not after the page.
+/// Checks the rows of a page. Returns how many are defects, and where to go on if not after the
+/// page.
 async fn check(
     services: &Services,
     table: Table,
@@ -142,22 +147,23 @@ async fn check(
             batches.entry(place.id()).or_default().push(record);
         }
     }
-    let (mut found, mut end) = (0, None);
-    let is_whole = batches.len() <= BATCHES_PER_PART;
+    let (mut found, mut end, mut suspected) = (0, None, 0);
+    let mut is_whole = batches.len() <= BATCHES_PER_PART;
     for (id, records) in batches.into_iter().take(BATCHES_PER_PART) {
+        if suspected == SUSPECTED_PER_PART {
+            is_whole = false;
+            break;
+        }
         let Some(place) = BatchPlace::of_lease(&id) else { continue };
         end = records.last().map(|record| record.id.clone());
         let audit = Audit { services, place };
         match audit.defects(table, &records).await {
-            Ok(Checked::Ended) => {
-                // The rest of an ended batch is passed over: no id in its folder is higher.
-                end = Some(format!("{id}/~"));
-            }
-            Ok(Checked::Defects(defects)) => {
-                for defect in defects.iter().take(MAX_LOGGED) {
-                    let (row, problem) = (&defect.row, &defect.problem);
-                    tracing::error!(batch = %id, %row, %problem, "a row waits without a wake-up; this is a defect");
-                }
+            // The rest of an ended batch is passed over: no id in its folder is higher.
+            Ok(Checked::Ended) if table != Table::Batches => end = Some(format!("{id}/~")),
+            Ok(Checked::Ended | Checked::Sound) => {}
+            Ok(Checked::Suspected(defects)) => {
+                log(&id, &defects);
+                suspected += 1;
                 found += defects.len() as u64;
             }
             Err(DriveError::Store(error)) => return Err(error),
@@ -165,16 +171,23 @@ async fn check(
             Err(error) => tracing::debug!(batch = %id, %error, "a batch cannot be audited"),
         }
     }
-    let goes_on_there =
-        !is_whole || (table != Table::Batches && end.as_ref().is_some_and(|end| end.ends_with('~')));
+    let goes_on_there = !is_whole || end.as_ref().is_some_and(|end| end.ends_with('~'));
     Ok((found, end.filter(|_| goes_on_there)))
+}
+
+fn log(batch: &str, defects: &[Defect]) {
+    for Defect { row, problem } in defects.iter().take(MAX_LOGGED) {
+        tracing::error!(batch, %row, %problem, "a row waits without a wake-up; this is a defect");
+    }
 }
 
 enum Checked {
     /// The batch has ended: nothing of it waits.
     Ended,
-    /// What waits without a wake-up.
-    Defects(Vec<Defect>),
+    /// Everything that waits has a wake-up.
+    Sound,
+    /// Rows were looked at again; these wait without a wake-up.
+    Suspected(Vec<Defect>),
 }
 
 /// Rows and definitions that were read for a look.
@@ -204,37 +217,38 @@ impl Audit<'_> {
                 suspects.push(key);
             }
         }
-        let mut defects = Vec::new();
-        for row in suspects {
-            if let Some(problem) = self.lasting_problem(&row).await? {
-                defects.push(Defect { row, problem });
-            }
+        if suspects.is_empty() {
+            return Ok(Checked::Sound);
         }
-        Ok(Checked::Defects(defects))
+        Ok(Checked::Suspected(self.lasting(suspects).await?))
     }
 
     async fn seen(&self) -> Result<Seen, DriveError> {
         Ok(Seen { rows: self.loader().begin().await?, known: LoadedDefinitions::new() })
     }
 
-    /// The problem of a row that is still there after a while, with all rows read again.
-    async fn lasting_problem(&self, key: &RowKey) -> Result<Option<String>, DriveError> {
+    /// The suspects whose problems are still there after a while, with all rows read again.
+    async fn lasting(&self, suspects: Vec<RowKey>) -> Result<Vec<Defect>, DriveError> {
         let store = &*self.services.store;
-        let mut last = None;
+        let mut defects: Vec<Defect> =
+            suspects.into_iter().map(|row| Defect { row, problem: String::new() }).collect();
         for _ in 0..LOOKS {
             clock::sleep(&*self.services.clock, LOOK_PAUSE).await;
-            let record = store.get_record(key.table().name(), &self.place.row_id(key)).await?;
-            let Some(record) = record else { return Ok(None) };
-            let row = decode(key.table(), &record)?;
-            last = match row.waits() {
-                true => self.problem(&mut self.seen().await?, key, &row, record.due_at_ms).await?,
-                false => None,
-            };
-            if last.is_none() {
-                break;
+            let mut seen = self.seen().await?;
+            let mut still = Vec::new();
+            for Defect { row: key, .. } in defects {
+                let record = store.get_record(key.table().name(), &self.place.row_id(&key)).await?;
+                let Some(record) = record else { continue };
+                let row = decode(key.table(), &record)?;
+                let problem = match row.waits() {
+                    true => self.problem(&mut seen, &key, &row, record.due_at_ms).await?,
+                    false => None,
+                };
+                still.extend(problem.map(|problem| Defect { row: key, problem }));
             }
+            defects = still;
         }
-        Ok(last)
+        Ok(defects)
     }
 
     /// What is wrong with a row that waits.

@@ -50,6 +50,7 @@ impl Held {
     pub(super) async fn commit(&mut self, part: Part, now_ms: u64) -> Result<Progress, DriveError> {
         let has_consumed = part.has_consumed();
         let Part { mut commit, effects, ended, late_ms, .. } = part;
+        self.add_notices(&effects, &mut commit).await?;
         let after = self.add_calls(effects, &mut commit).await?;
         let Changes { rows, states } = self.rows.take_changes();
         for row in &rows {
@@ -87,6 +88,18 @@ impl Held {
         }
         self.after_commit(after).await?;
         Ok(Progress::Made)
+    }
+
+    /// Adds what people have to know.
+    async fn add_notices(&self, effects: &[Effect], commit: &mut RecordBatch) -> Result<(), DriveError> {
+        let notices = effects.iter().filter_map(|effect| match effect {
+            Effect::Notify(notice) => Some(notice),
+            _ => None,
+        });
+        for (number, notice) in notices.enumerate() {
+            self.add_notice(notice, number, commit).await?;
+        }
+        Ok(())
     }
 
     /// Adds the starts and cancellations of calls, in the order of the effects. Returns the other

@@ -13,6 +13,7 @@ use super::holder::Services;
 use super::inbox;
 use super::lease;
 use super::load::decode;
+use super::notices::NOTICES;
 use super::place::{BATCH_INDEX, BatchPlace, INBOX, LEASES, RECEIPTS};
 use super::runbooks::Runbooks;
 use super::upkeep::put;
@@ -29,7 +30,7 @@ const ROWS_PER_COMMIT: usize = 500;
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// Kinds of records below the folder of a batch.
-const KINDS: [&str; 9] = [
+const KINDS: [&str; 10] = [
     Table::PhaseExecutions.name(),
     Table::InitExecutions.name(),
     Table::BatchMembers.name(),
@@ -39,6 +40,7 @@ const KINDS: [&str; 9] = [
     Table::RemovalExecutions.name(),
     INBOX,
     RECEIPTS,
+    NOTICES,
 ];
 
 /// What became of the beginning of a deletion.

@@ -15,6 +15,7 @@
 //! | `load.rs`, `counter.rs` | reading rows, drawing ids |
 //! | `part.rs`, `commit.rs` | one part: inputs are folded and committed |
 //! | `holder.rs`, `wakeups.rs`, `node.rs` | one batch; when its rows are due; all batches of a node |
+//! | `notices.rs` | notices for people, as calls of a function |
 //! | `report.rs` | reading a batch as a report, in parts |
 //! | `calls.rs`, `announcer.rs` | where jobs and events go |
 //! | `upkeep.rs` | what one node at a time does besides: `deletion.rs`, `expiry.rs` delete batches, `ended_calls.rs` calls of ended steps; `audit.rs` proves that nothing waits without a wake-up |
@@ -41,6 +42,7 @@ mod inbox;
 mod lease;
 mod load;
 mod node;
+mod notices;
 mod part;
 mod place;
 mod post;
@@ -62,6 +64,7 @@ pub use error::{DriveError, RunbookError};
 pub use holder::{DriverOptions, KEEP_INVOCATIONS, Services};
 pub use inbox::{BYTES_PER_PART, MESSAGES_PER_PART};
 pub use node::Driver;
+pub use notices::{NOTICE_SETTLE_KIND, NOTICES, NoticeRow, NoticeSettler, NoticeState};
 pub use place::{BATCH_INDEX, BatchPlace, COUNTERS, CREATION_KEYS, HEADS, INBOX, LEASES, RECEIPTS, RUNBOOKS};
 pub use published::{BatchSummary, RunbookHead, RunbookRow};
 pub use receipt::{Receipt, ReceiptState};

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::inbox;
+use super::notices::{NOTICE_SETTLE_KIND, NoticeSettler};
 use super::place::BatchPlace;
 use crate::message::{CallResult, Outcome, WorkReference};
 use crate::rows::BatchId;
@@ -26,7 +27,7 @@ struct OfBatch {
 /// Registers what batches need with the functions of a node.
 #[must_use]
 pub fn register(functions: FunctionsBuilder) -> FunctionsBuilder {
-    functions.settler(SETTLE_KIND, ResultSettler)
+    functions.settler(SETTLE_KIND, ResultSettler).settler(NOTICE_SETTLE_KIND, NoticeSettler)
 }
 
 /// What a call is made for.

@@ -55,8 +55,8 @@ impl Upkeep {
     }
 }
 
-/// Does something for every due record of a kind. The record is claimed first: it is due again after
-/// a while unless it was deleted.
+/// Does something for every due record of a kind. The record is claimed first: it is due again
+/// after a while unless it was deleted.
 async fn each_due<F>(services: &Services, kind: &str, each: impl Fn(Record) -> F)
 where
     F: Future<Output = Result<(), ProviderError>>,

@@ -1,5 +1,5 @@
-//! The state of a row as it is announced: small, with the ids that place it, so that two of them are
-//! compared to find out whether a commit changed what listeners and metrics follow.
+//! The state of a row as it is announced: small, with the ids that place it, so that two of them
+//! are compared to find out whether a commit changed what listeners and metrics follow.
 
 use super::batch::BatchRow;
 use super::ids::{InitId, MemberId, PhaseId, StepId};

@@ -21,6 +21,7 @@ pub(super) const RUNBOOK: ObjectKeys = ObjectKeys {
         "members",
         "on_phase_failure",
         "blackout",
+        "notify",
         "init",
         "phases",
         "on_member_removed",
@@ -79,6 +80,9 @@ pub(super) const WAVE: ObjectKeys = ObjectKeys { object: "wave", keys: &["percen
 /// `approval`.
 pub(super) const APPROVAL: ObjectKeys = ObjectKeys { object: "approval", keys: &["message", "timeout"] };
 
+/// `notify`.
+pub(super) const NOTIFY: ObjectKeys = ObjectKeys { object: "notify", keys: &["function", "on"] };
+
 /// An item of `blackout`.
 pub(super) const BLACKOUT: ObjectKeys =
     ObjectKeys { object: "blackout", keys: &["days", "from", "to", "timezone"] };
@@ -105,6 +109,7 @@ pub const OBJECTS: &[&ObjectKeys] = &[
     &WAVE,
     &APPROVAL,
     &BLACKOUT,
+    &NOTIFY,
     &STEP,
     &POLL,
     &RETRY,

@@ -5,7 +5,7 @@
 //! | `tree.rs` | the document as a tree with places, read under budgets |
 //! | `keys.rs` | every key of the format |
 //! | `reader.rs` | maps with known keys and values of all types, with a report of problems |
-//! | `runbook.rs`, `source.rs`, `phase.rs`, `step.rs`, `blackout.rs` | the parts of a runbook |
+//! | `runbook.rs`, `source.rs`, `phase.rs`, `step.rs`, `blackout.rs`, `notify.rs` | the parts of a runbook |
 //! | `variables.rs` | variables that nothing provides |
 //! | `places.rs` | where the parts of a definition stand in the document |
 //! | `error.rs` | why a runbook is refused |
@@ -16,6 +16,7 @@
 mod blackout;
 mod error;
 mod keys;
+mod notify;
 mod phase;
 mod places;
 mod reader;

@@ -46,6 +46,7 @@ impl Reader<'_> {
             .get("on_phase_failure")
             .map_or(Some(OnPhaseFailure::default()), |f| self.choice(&f, &ON_PHASE_FAILURE));
         let blackout = fields.get("blackout").map(|field| self.blackouts(&field)).unwrap_or_default();
+        let notify = fields.get("notify").and_then(|field| self.notify(field));
         let init = self.optional_steps(&fields, "init", StepList::Init);
         let phases =
             self.required(&fields, "phases", "[{name: prepare, …}]").map(|field| self.phases(&field));
@@ -62,6 +63,7 @@ impl Reader<'_> {
             members: members?,
             on_phase_failure: on_phase_failure?,
             blackout,
+            notify,
         })
     }
 

@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::hub::Hub;
 
-/// Rows of a commit that are shown one by one. The others are counted, so that the ring stays small.
+/// Rows of a commit that are shown one by one. The others are counted, so that the ring stays
+/// small.
 pub const MAX_ROWS: usize = 50;
 
 /// What a commit changed in a batch. Stored, when nodes relay changes to each other.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use segno_api::batch::{BatchAction, BatchStatus, CreateBatch};
+use segno_api::batch::{BatchAction, BatchDetails, BatchStatus, CreateBatch, NoticeState};
 use segno_api::change::{BatchChange, FollowChanges, RowKind};
 use segno_api::client::{EventStream, StreamEvent};
 use segno_api::key::Role;
@@ -186,6 +186,23 @@ async fn a_batch_is_deleted_after_its_end() {
     assert!(client.batches(&Default::default()).await.unwrap().batches.is_empty());
 }
 
+#[tokio::test]
+async fn a_batch_shows_the_notices_that_its_runbook_sends() {
+    let stand = stand().await;
+    let client = stand.client();
+    let telling = format!("{MOVE}notify: {{function: switch, on: [phase_failed]}}\n");
+    client.publish_runbook(&yaml(&telling)).await.unwrap();
+    client.create_batch(&due(&["ada", "bad"])).await.unwrap();
+    ended(&client, 1).await;
+    let delivered = |batch: &BatchDetails| batch.notices.iter().any(|notice| notice.ended_at.is_some());
+    let batch = crate::runbooks::until(&client, 1, delivered).await;
+    let [notice] = &batch.notices[..] else { panic!("{:?}", batch.notices) };
+    assert_eq!((notice.event.as_str(), notice.phase_name.as_str()), ("phase_failed", "prepare"));
+    assert_eq!((notice.function_name.as_str(), notice.state), ("switch", NoticeState::Delivered));
+    let call = client.instance(&notice.instance, PATIENCE).await.unwrap();
+    assert_eq!(call.function.as_deref(), Some("switch"));
+}
+
 async fn report(client: &segno_api::Client, batch: u64) -> String {
     let mut download = client.batch_report(batch).await.unwrap();
     let mut bytes = Vec::new();
@@ -226,7 +243,7 @@ async fn a_report_of_many_members_is_sent_in_parts_and_has_all_of_them() {
     let keys: Vec<String> = (0..1_100).map(|number| format!("m{number:04}")).collect();
     let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
     let batch = client.create_batch(&by_hand(&keys)).await.unwrap();
-    let all = |batch: &segno_api::batch::BatchDetails| batch.batch.member_counts.active == 1_100;
+    let all = |batch: &BatchDetails| batch.batch.member_counts.active == 1_100;
     crate::runbooks::until(&client, batch.id, all).await;
     let text = report(&client, batch.id).await;
     let found: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split(',').next()).collect();

@@ -5,6 +5,8 @@ mod cost;
 mod crash;
 mod facade;
 mod fencing;
+mod metrics;
+mod notices;
 mod release;
 mod scenario;
 mod stores;

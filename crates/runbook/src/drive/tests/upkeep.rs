@@ -1,5 +1,5 @@
-//! The audit finds what waits without a wake-up, and nothing else; batches and calls that are not kept
-//! are deleted.
+//! The audit finds what waits without a wake-up, and nothing else; batches and calls that are not
+//! kept are deleted.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -101,6 +101,7 @@ pub(super) fn definition(rng: &mut Rng, spice: Spice) -> Definition {
             _ => OnPhaseFailure::Continue,
         },
         blackout: blackouts(rng, spice),
+        notify: None,
     }
 }
 

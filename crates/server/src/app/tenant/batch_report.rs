@@ -12,7 +12,8 @@ use segno_runbook::rows::BatchId;
 use super::Tenant;
 use crate::problem::{Code, Refusal};
 
-/// How long the deletion of a batch waits for its node, which keeps it for some seconds after its end.
+/// How long the deletion of a batch waits for its node, which keeps it for some seconds after its
+/// end.
 const RELEASED_WITHIN: Duration = Duration::from_secs(10);
 /// How often it looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -37,8 +38,8 @@ impl Tenant {
         }
     }
 
-    /// The report of a batch as CSV, read in parts while it is sent. An error in between breaks the answer off, so that half
-    /// a report does not look like a whole one.
+    /// The report of a batch as CSV, read in parts while it is sent. An error in between breaks the
+    /// answer off, so that half a report does not look like a whole one.
     ///
     /// # Errors
     /// `unknown-batch`.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use segno_api::batch::{self as wire, BatchAction};
 use segno_api::runbook as wire_runbook;
-use segno_runbook::drive::{Receipt, ReceiptState, RunbookHead, RunbookRow};
+use segno_runbook::drive::{NoticeRow, NoticeState, Receipt, ReceiptState, RunbookHead, RunbookRow};
 use segno_runbook::message::{Action, OverdueBehavior};
 use segno_runbook::rows::{
     BatchRow, BatchStatus, InitId, InitRow, MemberId, MemberRow, MemberStatus, PhaseId, PhaseRow,
@@ -191,6 +191,24 @@ fn work(id: u64, work: Work) -> wire::Step {
         poll_count: work.poll_count,
         retry_count: work.retry_count,
         rollback_state: None,
+    }
+}
+
+pub fn notice(row: NoticeRow) -> wire::Notice {
+    wire::Notice {
+        event: name(row.event).unwrap_or_default(),
+        phase_execution_id: row.phase_execution_id.0,
+        phase_name: row.phase_name,
+        function_name: row.function_name,
+        instance: format!("runbook:{}", row.job_id),
+        state: match row.state {
+            NoticeState::Sending => wire::NoticeState::Sending,
+            NoticeState::Delivered => wire::NoticeState::Delivered,
+            NoticeState::Failed => wire::NoticeState::Failed,
+        },
+        error_message: row.error_message,
+        created_at: row.created_at,
+        ended_at: row.ended_at,
     }
 }
 

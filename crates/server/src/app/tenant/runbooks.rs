@@ -191,7 +191,9 @@ impl Tenant {
             Listed::Readable(Row::Init(row)) => Some(rows::init(row)),
             _ => None,
         });
+        let notices = runbooks.notices(&owner, id, MAX_NOTICES).await.map_err(|error| self.refused(error))?;
         Ok(wire::BatchDetails {
+            notices: Listed::split(notices).0.into_iter().map(rows::notice).collect(),
             batch: rows::batch(&row),
             phases: phases.into_iter().map(rows::phase).collect(),
             init: init.collect(),
@@ -378,6 +380,9 @@ impl Tenant {
 
 /// Longest reason of a pause or cancellation in bytes.
 const MAX_REASON_BYTES: usize = 4 * 1024;
+
+/// Most notices that are shown.
+const MAX_NOTICES: usize = 100;
 
 /// Most init steps that are shown: those of a hundred versions.
 const MAX_INIT_STEPS: usize = 1_000;

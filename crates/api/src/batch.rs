@@ -141,7 +141,7 @@ pub struct BatchDetails {
     /// Its init steps, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub init: Vec<Step>,
-    /// Notices that were sent to people, oldest first; at most 100.
+    /// Notices that were sent to people, oldest first; the last 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
     /// Why it waits, what will wake it, and when.

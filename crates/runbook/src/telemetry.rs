@@ -67,6 +67,11 @@ pub const METRICS: &[Metric] = &[
     Metric::counter(BATCHES_DELETED, &[], "Batches that were deleted with all their rows."),
 ];
 
+/// Shows gauges of a node that has no batch yet: zero is not the same as unknown.
+pub(crate) fn show(gauges: &[&'static str]) {
+    gauges.iter().for_each(|gauge| metrics::gauge!(*gauge).increment(0.0));
+}
+
 /// Counts what a commit changed.
 pub(crate) fn count_states(states: &[RowState]) {
     for state in states {

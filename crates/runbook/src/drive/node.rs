@@ -17,6 +17,7 @@ use super::inbox::request_id;
 use super::lease;
 use super::place::{BatchPlace, INBOX, LEASES, RECEIPTS};
 use super::receipt::{KEEP_ANSWERED, REMIND_AFTER, Receipt};
+use crate::telemetry;
 
 /// Most batches that a node holds at once. A batch is held while calls of it are open.
 const MAX_HELD: usize = 4_096;
@@ -52,6 +53,7 @@ impl Driver {
     /// Drives batches until told to stop, and then hands them over. Stopping at any moment is safe:
     /// what was not committed was not done.
     pub async fn run(self, stop: impl Future<Output = ()>) {
+        telemetry::show(&[telemetry::BATCHES_HELD, telemetry::INBOX_DEPTH]);
         let stopping = watch::Sender::new(false);
         let mut batches = JoinSet::new();
         let work = async { tokio::join!(self.watch_leases(&mut batches, &stopping), self.watch_receipts()) };

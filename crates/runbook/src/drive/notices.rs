@@ -113,8 +113,8 @@ impl Held {
         };
         let now = timestamp(self.now_ms());
         let mut row = NoticeRow {
-            // The lease has another version in every commit, so no two notices have one id.
-            job_id: format!("notify-{}-{number}", self.lease.version()),
+            // The lease has a higher version in every commit: ids are unique, and in order.
+            job_id: format!("notify-{:020}-{number:04}", self.lease.version()),
             batch_id: self.place.batch,
             event,
             phase_execution_id: phase,

@@ -12,6 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::holder::Services;
 use super::{audit, deletion, ended_calls, expiry};
+use crate::telemetry;
 
 /// Kind of the records with the cursors of work that one node at a time does.
 pub const UPKEEP: &str = "runbook_upkeep";
@@ -38,6 +39,7 @@ impl Upkeep {
 
     /// Runs until told to stop. Stopping at any moment is safe.
     pub async fn run(self, stop: impl Future<Output = ()>) {
+        telemetry::show(&[telemetry::UNATTENDED_ROWS]);
         let services = &*self.services;
         let work = async {
             tokio::join!(

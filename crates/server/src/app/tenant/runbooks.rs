@@ -191,9 +191,11 @@ impl Tenant {
             Listed::Readable(Row::Init(row)) => Some(rows::init(row)),
             _ => None,
         });
-        let notices = runbooks.notices(&owner, id, MAX_NOTICES).await.map_err(|error| self.refused(error))?;
+        let notices = runbooks.notices(&owner, id, MAX_NOTICES_READ).await;
+        let notices = Listed::split(notices.map_err(|error| self.refused(error))?).0;
+        let older = notices.len().saturating_sub(MAX_NOTICES);
         Ok(wire::BatchDetails {
-            notices: Listed::split(notices).0.into_iter().map(rows::notice).collect(),
+            notices: notices.into_iter().skip(older).map(rows::notice).collect(),
             batch: rows::batch(&row),
             phases: phases.into_iter().map(rows::phase).collect(),
             init: init.collect(),
@@ -381,8 +383,9 @@ impl Tenant {
 /// Longest reason of a pause or cancellation in bytes.
 const MAX_REASON_BYTES: usize = 4 * 1024;
 
-/// Most notices that are shown.
+/// Most notices that are shown: the newest of those that are read.
 const MAX_NOTICES: usize = 100;
+const MAX_NOTICES_READ: usize = 1_000;
 
 /// Most init steps that are shown: those of a hundred versions.
 const MAX_INIT_STEPS: usize = 1_000;

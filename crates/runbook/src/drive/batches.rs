@@ -221,12 +221,12 @@ impl Runbooks {
 }
 
 /// A batch that is being created.
-struct Creator<'a> {
-    runbooks: &'a Runbooks,
-    scope: &'a Scope,
-    new: &'a NewBatch,
-    row: &'a RunbookRow,
-    definition: Arc<Definition>,
+pub(super) struct Creator<'a> {
+    pub(super) runbooks: &'a Runbooks,
+    pub(super) scope: &'a Scope,
+    pub(super) new: &'a NewBatch,
+    pub(super) row: &'a RunbookRow,
+    pub(super) definition: Arc<Definition>,
 }
 
 impl Creator<'_> {
@@ -265,7 +265,7 @@ impl Creator<'_> {
     }
 
     /// The rows of the batch before it has members.
-    async fn rows(&self, place: &BatchPlace) -> Result<Vec<RecordWrite>, RunbookError> {
+    pub(super) async fn rows(&self, place: &BatchPlace) -> Result<Vec<RecordWrite>, RunbookError> {
         let Runbooks { store, definitions } = self.runbooks;
         let loader = Loader { store: &**store, place, definitions };
         let mut known = LoadedDefinitions::from([(self.row.version, Arc::clone(&self.definition))]);
@@ -332,13 +332,18 @@ impl Creator<'_> {
 }
 
 /// What happens to listed members.
-enum Members {
+pub(super) enum Members {
     Put,
     Remove,
 }
 
 /// Messages with members, each of a bounded size.
-fn member_requests(key: &str, by: Option<&str>, members: Vec<MemberEntry>, what: &Members) -> Vec<Request> {
+pub(super) fn member_requests(
+    key: &str,
+    by: Option<&str>,
+    members: Vec<MemberEntry>,
+    what: &Members,
+) -> Vec<Request> {
     let mut lists: Vec<Vec<MemberEntry>> = Vec::new();
     let mut bytes = 0;
     for entry in members {

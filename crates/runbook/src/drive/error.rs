@@ -5,6 +5,7 @@ use segno_actions::functions::FunctionError;
 
 use crate::members::InvalidMembers;
 use crate::rows::{BatchId, Want};
+use crate::source::SourceError;
 use crate::yaml::InvalidRunbook;
 
 /// Why a batch could not be driven further. Nothing is lost: the lease expires, and the batch is
@@ -87,6 +88,34 @@ pub enum RunbookError {
         /// The key.
         key: String,
     },
+    /// The query of a data source failed.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The data source is manual.
+    #[error(
+        "the data source of runbook {name:?} is manual, and nothing is queried; create batches by hand, or publish a \
+         version with a data source of another type [source-not-queried]"
+    )]
+    NotQueried {
+        /// The runbook.
+        name: String,
+    },
+    /// The removal that was decided about is not the one that waits for approval.
+    #[error(
+        "no removal {set} of runbook {name:?} waits for approval; {} [removal-not-pending]",
+        pending.map_or_else(
+            || "nothing has to be decided".to_owned(),
+            |pending| format!("look at removal {pending}, which does"),
+        )
+    )]
+    RemovalNotPending {
+        /// The runbook.
+        name: String,
+        /// What was decided about.
+        set: u64,
+        /// What waits instead.
+        pending: Option<u64>,
+    },
     /// Something stored cannot be read.
     #[error("{what} cannot be read: {reason} [stored-data-unreadable]")]
     Unreadable {
@@ -111,6 +140,9 @@ impl RunbookError {
             RunbookError::BatchNotEnded(_) => "batch-request-refused",
             RunbookError::InvalidBatch { .. } => "invalid-batch",
             RunbookError::KeyUsed { .. } => "idempotency-mismatch",
+            RunbookError::Source(error) => error.code(),
+            RunbookError::NotQueried { .. } => "source-not-queried",
+            RunbookError::RemovalNotPending { .. } => "removal-not-pending",
             RunbookError::Unreadable { .. } => "stored-data-unreadable",
             RunbookError::Store(_) => "store",
         }
@@ -123,7 +155,11 @@ impl RunbookError {
                 ErrorKind::Invalid
             }
             RunbookError::UnknownRunbook { .. } | RunbookError::UnknownBatch(_) => ErrorKind::NotFound,
-            RunbookError::KeyUsed { .. } | RunbookError::BatchNotEnded(_) => ErrorKind::Conflict,
+            RunbookError::KeyUsed { .. }
+            | RunbookError::BatchNotEnded(_)
+            | RunbookError::NotQueried { .. }
+            | RunbookError::RemovalNotPending { .. } => ErrorKind::Conflict,
+            RunbookError::Source(error) => error.kind(),
             RunbookError::Unreadable { .. } => ErrorKind::Corrupt,
             RunbookError::Store(error) => error.kind(),
         }

@@ -17,6 +17,7 @@
 //! | `holder.rs`, `wakeups.rs`, `node.rs` | one batch; when its rows are due; all batches of a node |
 //! | `notices.rs` | notices for people, as calls of a function |
 //! | `report.rs` | reading a batch as a report, in parts |
+//! | `query/` | queries of data sources: when they run, and the members that they bring |
 //! | `calls.rs`, `announcer.rs` | where jobs and events go |
 //! | `upkeep.rs` | what one node at a time does besides: `deletion.rs`, `expiry.rs` delete batches, `ended_calls.rs` calls of ended steps; `audit.rs` proves that nothing waits without a wake-up |
 //! | `error.rs` | errors |
@@ -47,6 +48,7 @@ mod part;
 mod place;
 mod post;
 mod published;
+mod query;
 mod reading;
 mod receipt;
 mod report;
@@ -65,8 +67,16 @@ pub use holder::{DriverOptions, KEEP_INVOCATIONS, Services};
 pub use inbox::{BYTES_PER_PART, MESSAGES_PER_PART};
 pub use node::Driver;
 pub use notices::{NOTICE_SETTLE_KIND, NOTICES, NoticeRow, NoticeSettler, NoticeState};
-pub use place::{BATCH_INDEX, BatchPlace, COUNTERS, CREATION_KEYS, HEADS, INBOX, LEASES, RECEIPTS, RUNBOOKS};
+pub use place::{
+    BATCH_INDEX, BatchPlace, COUNTERS, CREATION_KEYS, HEADS, INBOX, LEASES, QUERIES, RECEIPTS, RUNBOOKS,
+    SOURCE_BATCHES, SOURCE_MEMBERS,
+};
 pub use published::{BatchSummary, RunbookHead, RunbookRow};
+pub use query::{
+    HeldMember, MAX_HELD_SAMPLES, MAX_PREVIEW_GROUPS, MAX_PREVIEW_SAMPLES, PendingRemoval, Preview,
+    PreviewChanges, PreviewGroup, PreviewSample, Previewer, Querier, QueryCounts, QueryFailure, QueryRow,
+    QueryServices, RemovalDecision,
+};
 pub use receipt::{Receipt, ReceiptState};
 pub use report::Report;
 pub use runbooks::{PublishOptions, Published, Runbooks};

@@ -28,6 +28,15 @@ pub const BATCH_INDEX: &str = "runbook_batches";
 /// Kind of the keys under which batches were created.
 pub const CREATION_KEYS: &str = "runbook_creations";
 
+/// Kind of the records of queries: when a runbook's data source is queried, by which node, and what came of it.
+pub const QUERIES: &str = "runbook_queries";
+
+/// Kind of the members that queries have brought, by runbook and key.
+pub const SOURCE_MEMBERS: &str = "runbook_source_members";
+
+/// Kind of the batches that queries have created, by runbook and start.
+pub const SOURCE_BATCHES: &str = "runbook_source_batches";
+
 /// A batch of a scope.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct BatchPlace {

@@ -57,9 +57,6 @@ pub struct RunbookHead {
     pub rerun_init: bool,
     /// Whether its data source is queried.
     pub is_automation_enabled: bool,
-    /// Why the last query failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_error: Option<String>,
     /// When it was published first.
     pub created_at: Timestamp,
     /// When it was changed last.
@@ -166,7 +163,6 @@ mod tests {
             overdue_behavior: OverdueBehavior::Ignore,
             rerun_init: true,
             is_automation_enabled: false,
-            last_error: None,
             created_at: at,
             updated_at: at,
         };

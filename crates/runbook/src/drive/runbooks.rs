@@ -1,5 +1,6 @@
-//! Publishing runbooks and their switches: the door for servers, over a store and scoped by
-//! namespace and tenant. Batches are in `batches.rs`, reading is in `reading.rs`.
+//! Publishing runbooks: the door for servers, over a store and scoped by
+//! namespace and tenant. Batches are in `batches.rs`,
+//! reading is in `reading.rs`, the switch of the data source's query in `query/control.rs`.
 
 use std::sync::Arc;
 
@@ -44,9 +45,9 @@ pub struct PublishOptions {
 }
 
 /// Something stored, with the version of its record.
-struct Stored<T> {
-    value: T,
-    version: u64,
+pub(super) struct Stored<T> {
+    pub(super) value: T,
+    pub(super) version: u64,
 }
 
 /// What a new version replaces.
@@ -143,7 +144,6 @@ impl Runbooks {
             overdue_behavior: row.overdue_behavior,
             rerun_init: row.rerun_init,
             is_automation_enabled: head.as_ref().is_some_and(|head| head.is_automation_enabled),
-            last_error: head.as_ref().and_then(|head| head.last_error.clone()),
             created_at: head.as_ref().map_or(row.created_at, |head| head.created_at),
             updated_at: row.created_at,
         };
@@ -241,43 +241,6 @@ impl Runbooks {
         Ok(page.iter().map(|record| numbered(listed(RunbookRow::read(record), record, &prefix))).collect())
     }
 
-    /// Has the data source of a runbook queried.
-    ///
-    /// # Errors
-    /// `unknown-runbook`, `stored-data-unreadable`, `store`.
-    pub async fn enable_automation(&self, scope: &Scope, name: &str) -> Result<RunbookHead, RunbookError> {
-        self.change_head(scope, name, |head| head.is_automation_enabled = true).await
-    }
-
-    /// No longer has the data source of a runbook queried. Its batches go on.
-    ///
-    /// # Errors
-    /// `unknown-runbook`, `stored-data-unreadable`, `store`.
-    pub async fn disable_automation(&self, scope: &Scope, name: &str) -> Result<RunbookHead, RunbookError> {
-        self.change_head(scope, name, |head| head.is_automation_enabled = false).await
-    }
-
-    async fn change_head(
-        &self,
-        scope: &Scope,
-        name: &str,
-        change: impl Fn(&mut RunbookHead),
-    ) -> Result<RunbookHead, RunbookError> {
-        loop {
-            let found = self.find_head(scope, name).await?.ok_or_else(|| unknown(name, None))?;
-            let Stored { value: before, version } = found;
-            let mut head = before.clone();
-            change(&mut head);
-            if head == before {
-                return Ok(head);
-            }
-            head.updated_at = timestamp(self.store.now_ms().await?);
-            if self.commit(vec![head.write(scope, Expect::Version(version))]).await? {
-                return Ok(head);
-            }
-        }
-    }
-
     /// The active version of a runbook, if it was published before.
     async fn find_before(&self, scope: &Scope, name: &str) -> Result<Before, RunbookError> {
         let head = self.find_head(scope, name).await?;
@@ -288,7 +251,7 @@ impl Runbooks {
         Ok(Before { head, active })
     }
 
-    async fn find_head(
+    pub(super) async fn find_head(
         &self,
         scope: &Scope,
         name: &str,
@@ -334,11 +297,11 @@ fn is_same(row: &RunbookRow, yaml: &str, options: &PublishOptions) -> bool {
         && row.rerun_init == options.rerun_init
 }
 
-fn unknown(name: &str, version: Option<u32>) -> RunbookError {
+pub(super) fn unknown(name: &str, version: Option<u32>) -> RunbookError {
     RunbookError::UnknownRunbook { name: name.to_owned(), version }
 }
 
-fn unreadable(kind: &str, record: &Record, error: &serde_json::Error) -> RunbookError {
+pub(super) fn unreadable(kind: &str, record: &Record, error: &serde_json::Error) -> RunbookError {
     RunbookError::Unreadable { what: format!("record {} of {kind}", record.id), reason: error.to_string() }
 }
 

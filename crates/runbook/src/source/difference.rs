@@ -1,80 +1,219 @@
-//! What a query changes in a batch: its rows, sorted by key, merged with the sorted keys that the batch knows. Only differences
-//! become messages, so a query that finds nothing new writes nothing into the batch.
+//! What a query changes: its rows, sorted by key, merged with the members that earlier queries brought. Pure.
+//!
+//! | the member was | the row | its batch is open | its batch has ended |
+//! |---|---|---|---|
+//! | unknown | is there | new | new |
+//! | current | is the same | nothing | nothing |
+//! | current | has other data | changed | nothing |
+//! | current | has another batch time | missing, then new | new |
+//! | current | has no batch time that can be read | nothing | nothing |
+//! | current | is gone | missing | forgotten |
+//! | gone | is there, by batch time | new | new |
+//! | gone | is there, `immediate` | changed: it returns | new |
+//! | gone | is gone | nothing | forgotten |
+//!
+//! Only differences become messages, so a query that finds nothing new writes nothing into batches.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::grouping::{PlacedRow, RowStart};
 use crate::members::Row;
 use crate::message::MemberEntry;
-use crate::rows::{MemberKeyRow, normal_key};
+use crate::rows::{BatchId, normal_key};
 
 /// Bytes of a digest that are kept: enough that two rows of a member never have the same by chance.
 const DIGEST_BYTES: usize = 16;
 
-/// What a query changes in a batch.
+/// A member that an earlier query brought.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownMember {
+    /// Its key, in the form in which keys are compared.
+    pub key: String,
+    /// The batch that it was sent to.
+    pub batch_id: BatchId,
+    /// Start of the batch, as the source had it.
+    pub start: Timestamp,
+    /// Digest of its data.
+    pub digest: String,
+    /// Whether it is a member; not since it was removed.
+    pub is_current: bool,
+    /// The query has no row for it, and its removal waits for approval since this run.
+    pub held: Option<u64>,
+}
+
+/// Whether a batch still takes members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BatchState {
+    /// It does.
+    Open,
+    /// It has ended or is about to.
+    Ended,
+}
+
+/// A member of an open batch that the query no longer has there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MissingMember {
+    /// The member.
+    pub member: KnownMember,
+    /// The batch in which the query has it instead.
+    pub moves_to: Option<(Timestamp, MemberEntry)>,
+}
+
+/// What a query changes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Difference {
-    /// Members that are new, have returned, or have other data than before.
-    pub put: Vec<MemberEntry>,
-    /// Keys of members that the source no longer has.
-    pub removed: Vec<String>,
-    /// Members that the source had before.
-    pub known: usize,
+    /// Members that are to be added, by the start of their batch.
+    pub new: BTreeMap<Timestamp, Vec<MemberEntry>>,
+    /// Members with other data, and such that have returned, by batch and its start.
+    pub changed: BTreeMap<(BatchId, Timestamp), Vec<MemberEntry>>,
+    /// Members that the query no longer has, by batch.
+    pub missing: BTreeMap<BatchId, Vec<MissingMember>>,
+    /// Keys that no longer have to be remembered.
+    pub forgotten: Vec<String>,
+    /// Members of open batches, by batch.
+    pub known: BTreeMap<BatchId, usize>,
+    /// Batches that have rows.
+    pub batches: BTreeSet<BatchId>,
+}
+
+/// Which removals people have decided about, by the run that asked for approval: all up to these runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Decisions {
+    /// The members may be removed, unless they stay by the other decision.
+    pub approved: u64,
+    /// The members stay.
+    pub rejected: u64,
+}
+
+/// Missing members by what becomes of them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Removals {
+    /// They are removed, by batch.
+    pub removed: BTreeMap<BatchId, Vec<MissingMember>>,
+    /// They stay until people have decided.
+    pub held: BTreeMap<BatchId, Vec<MissingMember>>,
 }
 
 impl Difference {
-    /// Whether the query changes nothing.
-    pub fn is_empty(&self) -> bool {
-        self.put.is_empty() && self.removed.is_empty()
-    }
-
-    /// Whether more members would be removed than one query may remove: a share of those known, rounded up, so that a
-    /// small batch can lose a member.
-    pub fn removes_more_than(&self, percent: u8) -> bool {
-        self.removed.len() > (self.known * usize::from(percent)).div_ceil(100)
+    /// Takes the missing members and decides which of them may go. At most a percentage of the members of a batch, and of all
+    /// members together, are removed without approval; it is rounded up, so that a small batch can lose a member.
+    pub fn take_removals(&mut self, percent: u8, decisions: Decisions) -> Removals {
+        let mut removals = Removals::default();
+        let mut undecided: BTreeMap<BatchId, Vec<MissingMember>> = BTreeMap::new();
+        for (batch, missing) in std::mem::take(&mut self.missing) {
+            for member in missing {
+                match member.member.held {
+                    Some(run) if run <= decisions.rejected => {}
+                    Some(run) if run <= decisions.approved => {
+                        removals.removed.entry(batch).or_default().push(member);
+                    }
+                    _ => undecided.entry(batch).or_default().push(member),
+                }
+            }
+        }
+        let all: usize = undecided.values().map(Vec::len).sum();
+        let too_many_of_all = all > allowed(self.known.values().sum(), percent);
+        for (batch, missing) in undecided {
+            let known = self.known.get(&batch).copied().unwrap_or_default();
+            if too_many_of_all || missing.len() > allowed(known, percent) {
+                removals.held.insert(batch, missing);
+            } else {
+                removals.removed.entry(batch).or_default().extend(missing);
+            }
+        }
+        removals
     }
 }
 
-/// Merges the rows of a query with the keys of a batch, which come in order.
+/// How many of so many members one query may remove.
+fn allowed(known: usize, percent: u8) -> usize {
+    (known * usize::from(percent)).div_ceil(100)
+}
+
+/// Merges the rows of a query with the members of earlier ones, which come in the order of their keys.
 #[derive(Debug)]
 pub struct Merge {
-    rows: Peekable<IntoIter<(String, Row)>>,
+    rows: Peekable<IntoIter<(String, PlacedRow)>>,
+    /// Start of the batch of new rows without a time of their own.
+    now: Timestamp,
     difference: Difference,
 }
 
 impl Merge {
     /// Begins with the rows, in any order. Their keys are unique, whatever their letter case.
-    pub fn new(rows: Vec<Row>) -> Self {
-        let mut rows: Vec<(String, Row)> = rows.into_iter().map(|row| (normal_key(&row.key), row)).collect();
+    pub fn new(rows: Vec<PlacedRow>, now: Timestamp) -> Self {
+        let mut rows: Vec<(String, PlacedRow)> =
+            rows.into_iter().map(|placed| (normal_key(&placed.row.key), placed)).collect();
         rows.sort_by(|(one, _), (other, _)| one.cmp(other));
-        Merge { rows: rows.into_iter().peekable(), difference: Difference::default() }
+        Merge { rows: rows.into_iter().peekable(), now, difference: Difference::default() }
     }
 
-    /// Takes the next key that the batch knows. Keys come in the order of their bytes.
-    pub fn known(&mut self, known: &MemberKeyRow) {
-        while let Some((_, row)) = self.rows.next_if(|(key, _)| *key < known.key) {
-            self.difference.put.push(member_entry(row));
+    /// Takes the next member that is known. Keys come in the order of their bytes.
+    pub fn known(&mut self, known: KnownMember, state: BatchState) {
+        while let Some((_, placed)) = self.rows.next_if(|(key, _)| *key < known.key) {
+            self.add(placed);
         }
-        self.difference.known += usize::from(known.is_current);
+        if known.is_current && state == BatchState::Open {
+            *self.difference.known.entry(known.batch_id).or_default() += 1;
+        }
         match self.rows.next_if(|(key, _)| *key == known.key) {
-            Some((_, row)) => {
-                let entry = member_entry(row);
-                if !known.is_current || known.digest != entry.digest {
-                    self.difference.put.push(entry);
-                }
-            }
-            None if known.is_current => self.difference.removed.push(known.key.clone()),
+            Some((_, placed)) => self.present(known, placed, state),
+            None if known.is_current && state == BatchState::Open => self.missing(known, None),
+            None if state == BatchState::Ended => self.difference.forgotten.push(known.key),
             None => {}
         }
     }
 
     /// Ends with the rows that are after the last known key.
     pub fn finish(mut self) -> Difference {
-        self.difference.put.extend(self.rows.map(|(_, row)| member_entry(row)));
+        while let Some((_, placed)) = self.rows.next() {
+            self.add(placed);
+        }
         self.difference
+    }
+
+    fn add(&mut self, placed: PlacedRow) {
+        let start = match placed.start {
+            RowStart::At(start) => start,
+            RowStart::Now => self.now,
+            RowStart::Unreadable => return,
+        };
+        self.difference.new.entry(start).or_default().push(member_entry(placed.row));
+    }
+
+    fn missing(&mut self, member: KnownMember, moves_to: Option<(Timestamp, MemberEntry)>) {
+        let missing = self.difference.missing.entry(member.batch_id).or_default();
+        missing.push(MissingMember { member, moves_to });
+    }
+
+    fn present(&mut self, known: KnownMember, placed: PlacedRow, state: BatchState) {
+        let is_open = state == BatchState::Open;
+        match placed.start {
+            RowStart::Unreadable => {}
+            RowStart::At(start) if !known.is_current => {
+                self.add(PlacedRow { start: RowStart::At(start), ..placed });
+            }
+            RowStart::At(start) if start != known.start && is_open => {
+                let entry = member_entry(placed.row);
+                self.missing(known, Some((start, entry)));
+            }
+            RowStart::At(start) if start != known.start => self.add(placed),
+            RowStart::Now if !known.is_current && !is_open => self.add(placed),
+            RowStart::At(_) | RowStart::Now => {
+                self.difference.batches.insert(known.batch_id);
+                let entry = member_entry(placed.row);
+                let is_same = known.is_current && known.digest == entry.digest && known.held.is_none();
+                if is_open && !is_same {
+                    self.difference.changed.entry((known.batch_id, known.start)).or_default().push(entry);
+                }
+            }
+        }
     }
 }
 
@@ -107,50 +246,106 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rows::MemberId;
+
+    const ONE: BatchId = BatchId(1);
+    const TWO: BatchId = BatchId(2);
+
+    fn at(hour: i64) -> Timestamp {
+        Timestamp::from_second(hour * 3600).unwrap()
+    }
 
     fn row(key: &str, value: &str) -> Row {
         let columns = Map::from_iter([("Upn".to_owned(), json!(value))]);
         Row { line: 1, key: key.to_owned(), columns }
     }
 
-    fn known(key: &str, value: &str) -> MemberKeyRow {
+    fn placed(key: &str, value: &str, start: RowStart) -> PlacedRow {
+        PlacedRow { row: row(key, value), start }
+    }
+
+    /// A member of a batch that starts at the hour of its id.
+    fn known(key: &str, value: &str, batch_id: BatchId) -> KnownMember {
         let digest = digest(key, &row(key, value).columns);
-        MemberKeyRow { key: normal_key(key), batch_member_id: MemberId(1), digest, is_current: true }
+        let start = at(i64::try_from(batch_id.0).unwrap());
+        KnownMember { key: normal_key(key), batch_id, start, digest, is_current: true, held: None }
     }
 
-    fn gone(key: &str) -> MemberKeyRow {
-        MemberKeyRow { is_current: false, ..known(key, "old") }
+    fn gone(key: &str, batch: BatchId) -> KnownMember {
+        KnownMember { is_current: false, ..known(key, "old", batch) }
     }
 
-    fn difference(rows: &[Row], keys: &[MemberKeyRow]) -> Difference {
-        let mut merge = Merge::new(rows.to_vec());
-        keys.iter().for_each(|key| merge.known(key));
+    /// Batch 1 is open, batch 2 has ended, now is hour 9.
+    fn difference(rows: &[PlacedRow], members: &[KnownMember]) -> Difference {
+        let mut merge = Merge::new(rows.to_vec(), at(9));
+        for member in members {
+            let state = if member.batch_id == ONE { BatchState::Open } else { BatchState::Ended };
+            merge.known(member.clone(), state);
+        }
         merge.finish()
     }
 
-    fn keys(entries: &[MemberEntry]) -> Vec<&str> {
-        entries.iter().map(|entry| entry.key.as_str()).collect()
+    /// What became of one known member and its row: the lists that have it.
+    fn told(row: Option<PlacedRow>, member: Option<KnownMember>) -> String {
+        let found = difference(row.as_slice(), member.as_slice());
+        let mut told = Vec::new();
+        for (start, entries) in &found.new {
+            told.extend(entries.iter().map(|_| format!("new {}", start.as_second() / 3600)));
+        }
+        told.extend(found.changed.values().flatten().map(|_| "changed".to_owned()));
+        for missing in found.missing.values().flatten() {
+            told.push(match &missing.moves_to {
+                Some((start, _)) => format!("moves to {}", start.as_second() / 3600),
+                None => "missing".to_owned(),
+            });
+        }
+        told.extend(found.forgotten.iter().map(|_| "forgotten".to_owned()));
+        told.join(", ")
     }
 
     #[test]
-    fn only_differences_are_found() {
-        let keys_of_batch = [known("B", "1"), gone("c"), known("d", "1"), gone("e"), known("f", "1")];
-        let rows = [row("f", "2"), row("a", "1"), row("B", "1"), row("C", "1"), row("g", "1")];
-        let found = difference(&rows, &keys_of_batch);
-        assert_eq!(keys(&found.put), ["a", "C", "f", "g"], "new, returned, changed, new");
-        assert_eq!(found.removed, ["d"]);
-        assert_eq!(found.known, 3);
-        assert!(!found.is_empty());
-        assert!(difference(&rows[2..3], &keys_of_batch[..1]).is_empty());
-        assert_eq!(difference(&[], &keys_of_batch).removed, ["b", "d", "f"]);
-        assert_eq!(keys(&difference(&[row("b", "1")], &[]).put), ["b"]);
+    fn members_are_told_apart_by_what_was_known_of_them() {
+        let (one, two, nine) = (RowStart::At(at(1)), RowStart::At(at(2)), RowStart::At(at(9)));
+        let (now, none) = (RowStart::Now, RowStart::Unreadable);
+        let held = KnownMember { held: Some(3), ..known("a", "1", ONE) };
+        for (row, member, expected) in [
+            (Some(placed("a", "1", nine)), None, "new 9"),
+            (Some(placed("a", "1", now)), None, "new 9"),
+            (Some(placed("a", "1", none)), None, ""),
+            (Some(placed("a", "1", one)), Some(known("a", "1", ONE)), ""),
+            (Some(placed("a", "1", now)), Some(known("a", "1", ONE)), ""),
+            (Some(placed("a", "2", one)), Some(known("a", "1", ONE)), "changed"),
+            (Some(placed("a", "1", one)), Some(held), "changed"),
+            (Some(placed("A", "1", one)), Some(known("a", "1", ONE)), "changed"),
+            (Some(placed("a", "1", nine)), Some(known("a", "1", ONE)), "moves to 9"),
+            (Some(placed("a", "2", none)), Some(known("a", "1", ONE)), ""),
+            (None, Some(known("a", "1", ONE)), "missing"),
+            (Some(placed("a", "1", one)), Some(gone("a", ONE)), "new 1"),
+            (Some(placed("a", "1", now)), Some(gone("a", ONE)), "changed"),
+            (None, Some(gone("a", ONE)), ""),
+            (Some(placed("a", "2", two)), Some(known("a", "1", TWO)), ""),
+            (Some(placed("a", "2", now)), Some(known("a", "1", TWO)), ""),
+            (Some(placed("a", "1", nine)), Some(known("a", "1", TWO)), "new 9"),
+            (None, Some(known("a", "1", TWO)), "forgotten"),
+            (Some(placed("a", "1", two)), Some(gone("a", TWO)), "new 2"),
+            (Some(placed("a", "1", now)), Some(gone("a", TWO)), "new 9"),
+            (None, Some(gone("a", TWO)), "forgotten"),
+        ] {
+            assert_eq!(told(row.clone(), member.clone()), expected, "{row:?} {member:?}");
+        }
     }
 
     #[test]
-    fn a_key_in_another_letter_case_is_the_same_member_with_other_data() {
-        let found = difference(&[row("ANNA", "1")], &[known("anna", "1")]);
-        assert_eq!((keys(&found.put), found.removed.len()), (vec!["ANNA"], 0));
+    fn rows_and_known_members_are_merged_by_key() {
+        let one = RowStart::At(at(1));
+        let rows: Vec<PlacedRow> = ["f", "a", "B", "g"].map(|key| placed(key, "1", one)).into();
+        let members = [known("b", "0", ONE), known("d", "1", ONE), known("f", "1", ONE)];
+        let found = difference(&rows, &members);
+        let keys =
+            |entries: &[MemberEntry]| entries.iter().map(|entry| entry.key.clone()).collect::<Vec<_>>();
+        assert_eq!(keys(&found.new[&at(1)]), ["a", "g"]);
+        assert_eq!(keys(&found.changed[&(ONE, at(1))]), ["B"]);
+        assert_eq!(found.missing[&ONE].iter().map(|one| one.member.key.as_str()).collect::<Vec<_>>(), ["d"]);
+        assert_eq!((found.known[&ONE], found.batches.len()), (3, 1));
     }
 
     #[test]
@@ -163,7 +358,7 @@ mod tests {
             of(json!({"a": ["b"]})),
             of(json!({"a": "b", "c": ""})),
         ];
-        let different: std::collections::BTreeSet<&String> = all.iter().collect();
+        let different: BTreeSet<&String> = all.iter().collect();
         assert_eq!(different.len(), all.len());
         assert_eq!(of(json!({"a": "1", "b": "2"})), of(json!({"b": "2", "a": "1"})));
         assert_eq!(
@@ -173,19 +368,65 @@ mod tests {
         );
     }
 
+    /// Members of batches that are missing: how many are removed and how many are held.
+    fn removals(
+        batches: &[(usize, usize)],
+        percent: u8,
+        decisions: Decisions,
+        held: Option<u64>,
+    ) -> (usize, usize) {
+        let mut difference = Difference::default();
+        for (batch, (count, missing)) in (1..).map(BatchId).zip(batches) {
+            difference.known.insert(batch, *count);
+            let member = |number| KnownMember { held, ..known(&format!("k{number}"), "1", batch) };
+            let missing =
+                (0..*missing).map(|number| MissingMember { member: member(number), moves_to: None });
+            difference.missing.insert(batch, missing.collect());
+        }
+        let removals = difference.take_removals(percent, decisions);
+        let count = |map: &BTreeMap<BatchId, Vec<MissingMember>>| map.values().map(Vec::len).sum();
+        (count(&removals.removed), count(&removals.held))
+    }
+
     #[test]
     fn removals_are_limited_by_a_share_that_is_rounded_up() {
-        for (known, removed, percent, is_more) in [
-            (100, 20, 20, false),
-            (100, 21, 20, true),
-            (3, 1, 20, false),
-            (3, 2, 20, true),
-            (3, 1, 0, true),
-            (3, 3, 100, false),
+        for (batches, percent, expected) in [
+            (vec![(100, 20)], 20, (20, 0)),
+            (vec![(100, 21)], 20, (0, 21)),
+            (vec![(3, 1)], 20, (1, 0)),
+            (vec![(3, 2)], 20, (0, 2)),
+            (vec![(3, 1)], 0, (0, 1)),
+            (vec![(3, 3)], 100, (3, 0)),
+            // One batch loses too many, the other one does not wait for it.
+            (vec![(100, 10), (10, 5)], 20, (10, 5)),
+            // Each batch loses little, all together lose everything.
+            (vec![(1, 1); 100], 20, (0, 100)),
         ] {
-            let removed = vec![String::new(); removed];
-            let difference = Difference { put: Vec::new(), removed, known };
-            assert_eq!(difference.removes_more_than(percent), is_more, "{known} {percent}");
+            assert_eq!(
+                removals(&batches, percent, Decisions::default(), None),
+                expected,
+                "{batches:?} {percent}"
+            );
+        }
+    }
+
+    #[test]
+    fn decisions_are_about_the_members_that_were_shown() {
+        let batches = [(10, 10)];
+        for (approved, rejected, held, expected) in [
+            (0, 0, Some(7), (0, 10)),
+            (7, 0, Some(7), (10, 0)),
+            // Members that went missing after the approval.
+            (7, 0, Some(8), (0, 10)),
+            (7, 0, None, (0, 10)),
+            // Members that stay.
+            (0, 7, Some(7), (0, 0)),
+            (9, 7, Some(7), (0, 0)),
+            (7, 7, Some(7), (0, 0)),
+            (9, 7, Some(8), (10, 0)),
+        ] {
+            let decisions = Decisions { approved, rejected };
+            assert_eq!(removals(&batches, 20, decisions, held), expected, "{decisions:?} {held:?}");
         }
     }
 }

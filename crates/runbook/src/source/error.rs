@@ -32,7 +32,7 @@ impl SourceError {
         SourceError::Failed { kind, message: failure.message.clone(), is_retryable: failure.retryable }
     }
 
-    pub(super) fn wrong(kind: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn wrong(kind: &'static str, message: impl Into<String>) -> Self {
         SourceError::Failed { kind, message: message.into(), is_retryable: false }
     }
 

@@ -1,35 +1,75 @@
-//! Which rows belong to which batch.
+//! Which batch a row of a query belongs to.
 
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::definition::DataSource;
-use crate::members::{BatchStart, Row};
+use crate::definition::{BatchTime, DataSource};
+use crate::members::{Row, parse_batch_time};
 use crate::names::MEMBER_KEY;
 use crate::problem::{Position, Problem, Problems};
 
-/// Rows by the start of their batch.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Grouped {
-    /// The batches, earliest first, with their rows in the order of the source.
-    pub batches: BTreeMap<Timestamp, Vec<Row>>,
-    /// Rows that belong to no batch because their batch time is none. The others are not held up by them.
-    pub skipped: Problems,
+/// The start of the batch that a row belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowStart {
+    /// Its column has this time.
+    At(Timestamp),
+    /// `immediate`: the batch that it is in, else the one that starts now.
+    Now,
+    /// Its column has no time.
+    Unreadable,
 }
 
-/// Groups rows by the start of their batch. Rows of a manual source belong to none and are left out.
-pub fn group_by_start(rows: Vec<Row>, source: &DataSource, now: Timestamp) -> Grouped {
-    let mut grouped = Grouped::default();
-    for row in rows {
-        match BatchStart::of_row(&row, source, now) {
-            Ok(BatchStart::At(start)) => grouped.batches.entry(start).or_default().push(row),
-            Ok(BatchStart::ByHand) => {}
-            Err(problem) => {
-                let path = format!("{MEMBER_KEY} {:?}", row.key);
-                grouped.skipped.push(Problem::warning(Position::of_line(row.line), path, problem));
-            }
+/// A row and its batch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlacedRow {
+    /// The row.
+    pub row: Row,
+    /// Start of its batch.
+    pub start: RowStart,
+}
+
+/// All rows of a query.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PlacedRows {
+    /// The rows, in the order of the source.
+    pub rows: Vec<PlacedRow>,
+    /// Rows whose batch time is none. The others are not held up by them.
+    pub unreadable: Problems,
+}
+
+impl PlacedRows {
+    /// Number of rows for each batch, earliest first. Rows of `immediate` are those of `now`.
+    pub fn groups(&self, now: Timestamp) -> BTreeMap<Timestamp, usize> {
+        let mut groups = BTreeMap::new();
+        for placed in &self.rows {
+            let start = match placed.start {
+                RowStart::At(start) => start,
+                RowStart::Now => now,
+                RowStart::Unreadable => continue,
+            };
+            *groups.entry(start).or_default() += 1;
         }
+        groups
     }
-    grouped
+}
+
+/// Finds the batch of each row. A manual source has no rows.
+pub fn place_rows(rows: Vec<Row>, source: &DataSource) -> PlacedRows {
+    let mut placed = PlacedRows::default();
+    for row in rows {
+        let start = match &source.batch_time {
+            BatchTime::Immediate | BatchTime::Manual => RowStart::Now,
+            BatchTime::Column(column) => {
+                let text = row.columns.get(column).and_then(|value| value.as_str()).unwrap_or_default();
+                parse_batch_time(text).map(RowStart::At).unwrap_or_else(|problem| {
+                    let path = format!("{MEMBER_KEY} {:?}, {column}", row.key);
+                    placed.unreadable.push(Problem::warning(Position::of_line(row.line), path, problem));
+                    RowStart::Unreadable
+                })
+            }
+        };
+        placed.rows.push(PlacedRow { row, start });
+    }
+    placed
 }

@@ -6,7 +6,7 @@
 //! | `sql.rs` | the interface to databases |
 //! | `json.rs` | rows from JSON objects |
 //! | `grouping.rs` | which rows belong to which batch; pure |
-//! | `difference.rs` | what a query changes in a batch; pure |
+//! | `difference.rs` | what a query changes in batches; pure |
 //! | `error.rs` | why a query has no rows |
 
 mod difference;
@@ -16,9 +16,11 @@ mod json;
 mod query;
 mod sql;
 
-pub use difference::{Difference, Merge, digest, member_entry};
+pub use difference::{
+    BatchState, Decisions, Difference, KnownMember, Merge, MissingMember, Removals, digest, member_entry,
+};
 pub use error::{SOURCE_FAILED, SourceError};
-pub use grouping::{Grouped, group_by_start};
+pub use grouping::{PlacedRow, PlacedRows, RowStart, place_rows};
 pub use json::read_objects;
 pub use query::{Query, Sources};
 pub use sql::{SqlLimits, SqlReader, SqlRows};

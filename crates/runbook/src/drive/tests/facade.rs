@@ -20,7 +20,11 @@ fn versions_are_immutable_and_publishing_activates() {
         let publish = async |yaml: &str, options: &PublishOptions| {
             runbooks.publish(scope, yaml.as_bytes(), options.clone()).await.unwrap()
         };
-        let (first, second) = (small_runbook(&[&["one"]]), small_runbook(&[&["one", "two"]]));
+        let queried = |phases: &[&[&str]]| {
+            let source = "type: function, function: list, batch_time: immediate";
+            small_runbook(phases).replace("type: manual", source)
+        };
+        let (first, second) = (queried(&[&["one"]]), queried(&[&["one", "two"]]));
         let one = publish(&first, &options).await;
         assert_eq!((one.row.version, one.row.is_active, one.is_new), (1, true, true));
         assert!(!publish(&first, &options).await.is_new, "the active version again is nothing new");

@@ -7,6 +7,7 @@ mod facade;
 mod fencing;
 mod metrics;
 mod notices;
+mod query;
 mod release;
 mod scenario;
 mod stores;

@@ -1,0 +1,193 @@
+//! What a query returns, and what a run would change. Nothing is written into batches.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use segno::clock::{self, Clock};
+use segno::store::ListRecords;
+use segno_actions::functions::Scope;
+use serde_json::{Map, Value};
+
+use super::apply::BatchStates;
+use super::known::SourceMember;
+use super::row::QueryRow;
+use crate::definition::{Definition, SourceKind};
+use crate::drive::error::RunbookError;
+use crate::drive::place::{SOURCE_MEMBERS, index_folder};
+use crate::drive::runbooks::Runbooks;
+use crate::members::{Rows, immediate_start};
+use crate::source::{Merge, PlacedRow, PlacedRows, Query, RowStart, SourceError, Sources, place_rows};
+use crate::template::columns_needed;
+
+/// Most rows of a preview.
+pub const MAX_PREVIEW_SAMPLES: usize = 100;
+
+/// Most batches of a preview.
+pub const MAX_PREVIEW_GROUPS: usize = 100;
+
+/// Longest time of a query for a preview, for which a caller waits.
+const PREVIEW_TIMEOUT: Duration = Duration::from_secs(25);
+
+/// Known members that are read at once.
+const PAGE: usize = 1_000;
+
+/// What a query returns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Preview {
+    /// Names of the columns, in their order.
+    pub columns: Vec<String>,
+    /// Rows in all.
+    pub rows: usize,
+    /// Batches in all.
+    pub batches: usize,
+    /// The first batches, earliest first.
+    pub groups: Vec<PreviewGroup>,
+    /// The first rows, in the order of the source.
+    pub samples: Vec<PreviewSample>,
+    /// Rows without a batch in all.
+    pub skipped: usize,
+    /// Why the first of them have none.
+    pub problems: Vec<String>,
+    /// What a run would change now.
+    pub changes: PreviewChanges,
+}
+
+/// A batch of a preview.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PreviewGroup {
+    /// Its start.
+    pub start: Timestamp,
+    /// Rows that belong to it.
+    pub rows: usize,
+}
+
+/// A row of a preview.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreviewSample {
+    /// Key of the member.
+    pub key: String,
+    /// Start of its batch; none if its batch time cannot be read.
+    pub start: Option<Timestamp>,
+    /// Its columns.
+    pub data: Map<String, Value>,
+}
+
+/// What a run would change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PreviewChanges {
+    /// Members that would be added, or would return.
+    pub added: usize,
+    /// Members whose data would change.
+    pub changed: usize,
+    /// Members that would be removed.
+    pub removed: usize,
+    /// Members whose removal would wait for approval.
+    pub held: usize,
+}
+
+/// Makes previews of queries.
+#[derive(Clone)]
+pub struct Previewer {
+    /// Runbooks and batches.
+    pub runbooks: Runbooks,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// How sources are reached.
+    pub sources: Sources,
+}
+
+impl Previewer {
+    /// Runs the query of a runbook, published or not. The key tells this preview from others: a function is called under it.
+    ///
+    /// # Errors
+    /// `source-not-queried` for a manual data source, `source-failed`, `invalid-members`, `stored-data-unreadable`, `store`.
+    pub async fn preview(
+        &self,
+        scope: &Scope,
+        definition: &Definition,
+        key: &str,
+    ) -> Result<Preview, RunbookError> {
+        let source = &definition.data_source;
+        if source.kind == SourceKind::Manual {
+            return Err(RunbookError::NotQueried { name: definition.name.clone() });
+        }
+        self.sources.check(scope, source)?;
+        let required = columns_needed(definition);
+        let key = format!("preview-{key}");
+        let query = Query { scope, source, required: &required, key: &key };
+        let rows = clock::timeout(&*self.clock, PREVIEW_TIMEOUT, self.sources.rows(query)).await;
+        let too_slow = || SourceError::Failed {
+            kind: source.kind.name(),
+            message: format!("it took longer than a preview may, {} s", PREVIEW_TIMEOUT.as_secs()),
+            is_retryable: true,
+        };
+        let Rows { columns, rows } = rows.ok_or_else(too_slow)??;
+        let now = immediate_start(self.runbooks.now().await?);
+        let count = rows.len();
+        let placed = place_rows(rows, source);
+        let groups = placed.groups(now);
+        let shown = groups.iter().take(MAX_PREVIEW_GROUPS);
+        Ok(Preview {
+            columns,
+            rows: count,
+            batches: groups.len(),
+            groups: shown.map(|(start, rows)| PreviewGroup { start: *start, rows: *rows }).collect(),
+            samples: samples(&placed, now),
+            skipped: placed.unreadable.warnings(),
+            problems: placed.unreadable.iter().map(ToString::to_string).collect(),
+            changes: self.changes(scope, definition, (placed.rows, now)).await?,
+        })
+    }
+
+    async fn changes(
+        &self,
+        scope: &Scope,
+        definition: &Definition,
+        (rows, now): (Vec<PlacedRow>, Timestamp),
+    ) -> Result<PreviewChanges, RunbookError> {
+        let (name, runbooks) = (&definition.name, &self.runbooks);
+        let folder = index_folder(scope, name);
+        let mut merge = Merge::new(rows, now);
+        let mut states = BatchStates::default();
+        let mut after: Option<String> = None;
+        loop {
+            let after_id = after.as_deref();
+            let request = ListRecords { kind: SOURCE_MEMBERS, id_prefix: &folder, after_id, limit: PAGE };
+            let page = runbooks.store.list_records(request).await?;
+            for record in &page {
+                let (key, member) = SourceMember::read(scope, name, record)?;
+                let state = states.of(runbooks, scope, member.batch_id).await?;
+                merge.known(member.into_known(key), state);
+            }
+            if page.len() < PAGE {
+                break;
+            }
+            after = page.last().map(|record| record.id.clone());
+        }
+        let mut difference = merge.finish();
+        let row: QueryRow = runbooks.query(scope, name).await?;
+        let percent = definition.data_source.max_removed_percent;
+        let removals = difference.take_removals(percent, row.decisions());
+        let moved = removals.removed.values().flatten().filter(|missing| missing.moves_to.is_some()).count();
+        Ok(PreviewChanges {
+            added: difference.new.values().map(Vec::len).sum::<usize>() + moved,
+            changed: difference.changed.values().map(Vec::len).sum(),
+            removed: removals.removed.values().map(Vec::len).sum(),
+            held: removals.held.values().map(Vec::len).sum(),
+        })
+    }
+}
+
+fn samples(placed: &PlacedRows, now: Timestamp) -> Vec<PreviewSample> {
+    let sample = |placed: &PlacedRow| PreviewSample {
+        key: placed.row.key.clone(),
+        start: match placed.start {
+            RowStart::At(start) => Some(start),
+            RowStart::Now => Some(now),
+            RowStart::Unreadable => None,
+        },
+        data: placed.row.columns.clone(),
+    };
+    placed.rows.iter().take(MAX_PREVIEW_SAMPLES).map(sample).collect()
+}

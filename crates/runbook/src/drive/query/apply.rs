@@ -162,6 +162,9 @@ impl Applier<'_> {
                 let state = self.states.of(self.runbooks, &self.claim.scope, batch).await?;
                 if state == BatchState::Ended {
                     self.counts.skipped += count;
+                    if is_creating {
+                        self.claim.row.creating = None;
+                    }
                     return Ok(());
                 }
                 let sent = if is_creating { Sent::First } else { Sent::Late };

@@ -25,6 +25,7 @@
 
 pub mod action;
 pub mod audit;
+pub mod automation;
 pub mod batch;
 pub mod call;
 pub mod change;

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::automation::Automation;
 use crate::unreadable::Unreadable;
 
 /// A runbook that is to be published.
@@ -47,6 +48,9 @@ pub struct Runbook {
     pub created_at: Timestamp,
     /// When it was changed last.
     pub updated_at: Timestamp,
+    /// The query of its data source.
+    #[serde(default)]
+    pub automation: Automation,
 }
 
 /// Runbooks by name.

@@ -52,6 +52,7 @@ pub mod samples;
 mod scope;
 mod server;
 pub mod settings;
+mod sql;
 pub mod telemetry;
 mod trace;
 mod work;

@@ -10,6 +10,7 @@ use segno_api::problem::PROBLEM_JSON;
 use segno_api::{FieldProblem, Problem};
 use segno_runbook::drive::RunbookError;
 use segno_runbook::problem::{Problems, Severity};
+use segno_runbook::source::SourceError;
 
 use crate::operation::{self, Effect};
 use crate::scope::Scope;
@@ -295,6 +296,8 @@ impl Refusal {
         let status = match (error, error.kind()) {
             // As for every other key that was used for another request.
             (RunbookError::KeyUsed { .. }, _) => StatusCode::UNPROCESSABLE_ENTITY,
+            // The fault of another system, not of this one or its store.
+            (RunbookError::Source(SourceError::Failed { .. }), _) => StatusCode::BAD_GATEWAY,
             (_, ErrorKind::Invalid) => StatusCode::BAD_REQUEST,
             (_, ErrorKind::NotFound) => StatusCode::NOT_FOUND,
             (_, ErrorKind::Conflict) => StatusCode::CONFLICT,
@@ -306,7 +309,9 @@ impl Refusal {
                 vec![FieldProblem { field: (*field).to_owned(), detail: problem.clone() }]
             }
             RunbookError::Runbook(invalid) => listed("yaml_content", &invalid.problems),
-            RunbookError::Members(invalid) => listed("members", &invalid.problems),
+            RunbookError::Members(invalid) | RunbookError::Source(SourceError::Members(invalid)) => {
+                listed("members", &invalid.problems)
+            }
             _ => Vec::new(),
         };
         refusal

@@ -18,7 +18,8 @@ use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
-use segno_runbook::drive::{self, Driver, Runbooks, Services, Upkeep};
+use segno_runbook::drive::{self, Driver, Previewer, Querier, QueryServices, Runbooks, Services, Upkeep};
+use segno_runbook::source::Sources;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,7 @@ use crate::preflight::{self, Preflight, WithoutKeys};
 use crate::routes::{self, HookRates};
 use crate::scope::Scope;
 use crate::settings::{Authentication, Role, Settings, SettingsError};
+use crate::sql::PostgresReader;
 use crate::telemetry;
 use crate::trace::CurrentTrace;
 use crate::work::{LeaseSeal, Presence, Pusher};
@@ -231,6 +233,18 @@ impl ServerBuilder {
             };
             let upkeep = Upkeep::new(services.clone());
             background.push(tokio::spawn(upkeep.run(stopping.clone().cancelled_owned())));
+            let (clock, lease) = (self.clock.clone(), services.options.lease);
+            let queried = Runbooks::new(self.store.clone(), zones.clone());
+            let sources = Sources::new(
+                functions.clone(),
+                services.calls.clone(),
+                clock.clone(),
+                Arc::new(PostgresReader),
+                self.settings.runbooks.csv_directory.clone(),
+            );
+            let querier =
+                Querier::new(QueryServices { runbooks: queried, clock, sources, lease }, node.clone());
+            background.push(tokio::spawn(querier.run(stopping.clone().cancelled_owned())));
             let driver = Driver::new(services, node.clone());
             background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
             let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
@@ -250,6 +264,16 @@ impl ServerBuilder {
         background.push(tokio::spawn(incarnation.clone().keep(stopping.clone())));
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
         let client = Client::builder(tracked.clone()).ids(self.ids.clone()).build();
+        let calls = RoomCalls::new(Room::RUNBOOK, &functions, pools.clone(), client.clone());
+        let csv_directory = self.settings.runbooks.csv_directory.clone();
+        let sources = Sources::new(
+            functions.clone(),
+            calls,
+            self.clock.clone(),
+            Arc::new(PostgresReader),
+            csv_directory,
+        );
+        let previewer = Previewer { runbooks: runbooks.clone(), clock: self.clock.clone(), sources };
         let resources = ResourceParts {
             store: tracked,
             client: client.clone(),
@@ -258,6 +282,7 @@ impl ServerBuilder {
             hooks,
             recurring,
             runbooks,
+            previewer,
             work,
             seal,
             presence,

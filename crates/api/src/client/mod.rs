@@ -2,6 +2,7 @@
 
 mod actions;
 mod audit;
+mod automation;
 mod dead_letters;
 mod download;
 mod error;

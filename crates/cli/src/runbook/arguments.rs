@@ -48,6 +48,47 @@ pub enum RunbookVerb {
     #[command(after_help = "Examples:\n  segno runbook show wave-mailbox-move\n  \
                       segno runbook show wave-mailbox-move --version 2 --yaml")]
     Show(Show),
+    /// Query the data source of a runbook now and then every interval: its rows become members of batches.
+    #[command(after_help = "Example:\n  segno runbook enable wave-mailbox-move")]
+    Enable {
+        /// Name of the runbook.
+        name: String,
+    },
+    /// Stop querying the data source of a runbook. Its batches go on.
+    #[command(after_help = "Example:\n  segno runbook disable wave-mailbox-move")]
+    Disable {
+        /// Name of the runbook.
+        name: String,
+    },
+    /// Run the query of a runbook and show its rows, their batches, and what would change. Changes nothing.
+    #[command(
+        after_help = "Examples:\n  segno runbook preview wave-mailbox-move\n  segno runbook preview wave.yaml"
+    )]
+    Preview(Preview),
+    /// Approve the removal of members that the query no longer has, if they are more than `max_removed_percent`.
+    #[command(after_help = "Example:\n  segno runbook approve-removal wave-mailbox-move --set 12")]
+    ApproveRemoval(Removal),
+    /// Keep members that the query no longer has, until it has had them again.
+    #[command(after_help = "Example:\n  segno runbook reject-removal wave-mailbox-move --set 12")]
+    RejectRemoval(Removal),
+}
+
+/// Which query to preview.
+#[derive(Debug, Args)]
+pub struct Preview {
+    /// Name of a published runbook, or a YAML file; `-` reads standard input.
+    #[arg(value_name = "NAME|FILE")]
+    pub runbook: String,
+}
+
+/// Which removal is decided about.
+#[derive(Debug, Args)]
+pub struct Removal {
+    /// Name of the runbook.
+    pub name: String,
+    /// The members that were shown, by the number that `segno runbook show` prints.
+    #[arg(long, value_name = "NUMBER")]
+    pub set: u64,
 }
 
 /// What to publish.

@@ -1,11 +1,13 @@
 //! `segno runbook publish|list|show`: runbooks on a server.
 
 use segno_api::Client;
+use segno_api::automation::Automation;
 use segno_api::runbook::{OverdueBehavior, PublishRunbook, RunbookVersion};
 use segno_runbook::limits::MAX_RUNBOOK_BYTES;
 use segno_runbook::yaml::INVALID_RUNBOOK;
 
 use super::arguments::{Publish, Show};
+use super::automation;
 use super::input::read;
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table};
@@ -35,12 +37,13 @@ pub async fn list(client: &Client, paging: &Paging, output: &Output) -> Result<(
         Ok(Page::of(page.runbooks, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
-    let mut rows = Rows::new(["runbook", "version", "published", "description"]);
+    let mut rows = Rows::new(["runbook", "version", "published", "automation", "description"]);
     for runbook in &page.items {
         rows.add([
             runbook.name.clone(),
             runbook.active_version.to_string(),
             output.time(runbook.updated_at),
+            state(&runbook.automation).to_owned(),
             runbook.description.clone().unwrap_or_default(),
         ]);
     }
@@ -70,6 +73,7 @@ pub async fn show(client: &Client, arguments: Show, output: &Output) -> Result<(
     let table = table
         .line("active version", runbook.active_version.to_string())
         .line("first published", output.time(runbook.created_at));
+    let table = automation::lines(table, &runbook.name, &runbook.automation, output);
     let mut rows = Rows::new(["version", "published", "overdue phases", "init", "active"]);
     for version in &versions.versions {
         rows.add([
@@ -86,6 +90,16 @@ pub async fn show(client: &Client, arguments: Show, output: &Output) -> Result<(
         output.hint("there are more versions; show one of them with --version");
     }
     Ok(())
+}
+
+/// The query of a runbook in a word or two.
+fn state(automation: &Automation) -> &'static str {
+    match automation {
+        Automation { last_error: Some(_), enabled: true, .. } => "failing",
+        Automation { pending_removal: Some(pending), .. } if !pending.approved => "approval wanted",
+        Automation { enabled: true, .. } => "enabled",
+        Automation { enabled: false, .. } => "disabled",
+    }
 }
 
 fn facts(version: &RunbookVersion, output: &Output) -> Table {

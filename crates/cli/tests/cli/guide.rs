@@ -97,8 +97,14 @@ fn starts_server(command: &str) -> bool {
 }
 
 /// Commands that only look, and are run again until what they look at has happened: a reader types slower than this test.
-const LOOKS: &[&str] =
-    &["segno show", "segno batch show", "segno recurring list", "segno hook payloads", "segno action show"];
+const LOOKS: &[&str] = &[
+    "segno show",
+    "segno batch show",
+    "segno runbook show",
+    "segno recurring list",
+    "segno hook payloads",
+    "segno action show",
+];
 
 /// How often such a command is run at most.
 const MAX_LOOKS: usize = 50;

@@ -399,3 +399,17 @@ fn a_runbook_is_read_from_standard_input() {
     assert!(output.status.success());
     assert!(String::from_utf8_lossy(&output.stdout).contains("-: runbook \"wave-mailbox-move\""));
 }
+
+#[test]
+fn a_file_that_is_no_runbook_is_not_sent_for_a_preview() {
+    let directory = files(&[("wave.yaml", &RUNBOOK.replace("offset: T-5d", "offset: T+5d"))]);
+    for (arguments, code, words) in [
+        (["preview", "wave.yaml"], 2, "phases[0].offset"),
+        (["preview", "none/such.yaml"], 6, "none/such.yaml"),
+    ] {
+        let output = run(directory.path(), &arguments);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert!(told.contains(words), "{told}");
+    }
+}

@@ -27,7 +27,7 @@ use segno_actions::functions::Functions;
 use segno_actions::hooks::Hooks;
 use segno_actions::pools::Pools;
 use segno_actions::recurring::RecurringActions;
-use segno_runbook::drive::Runbooks;
+use segno_runbook::drive::{Previewer, Runbooks};
 use tokio_util::sync::CancellationToken;
 
 use crate::access::{Caller, KeyStore, Need};
@@ -96,6 +96,7 @@ pub struct Resources {
     hooks: Hooks,
     recurring: RecurringActions,
     runbooks: Runbooks,
+    previewer: Previewer,
     work: WorkQueue,
     seal: LeaseSeal,
     presence: Arc<Presence>,
@@ -120,6 +121,8 @@ pub struct ResourceParts {
     pub recurring: RecurringActions,
     /// Runbooks and their batches.
     pub runbooks: Runbooks,
+    /// Previews of their queries.
+    pub previewer: Previewer,
     /// Work for workers elsewhere.
     pub work: WorkQueue,
     /// Leases as text.
@@ -142,6 +145,7 @@ impl From<ResourceParts> for Resources {
             hooks,
             recurring,
             runbooks,
+            previewer,
             work,
             seal,
             presence,
@@ -157,6 +161,7 @@ impl From<ResourceParts> for Resources {
             hooks,
             recurring,
             runbooks,
+            previewer,
             work,
             seal,
             presence,

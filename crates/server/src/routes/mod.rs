@@ -2,6 +2,7 @@
 
 mod actions;
 mod audit;
+mod automation;
 mod batch_delete;
 mod batch_report;
 mod batches;
@@ -92,6 +93,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(runbooks::get))
         .routes(routes!(runbooks::versions))
         .routes(routes!(runbooks::version))
+        .routes(routes!(automation::get))
         .routes(routes!(batches::list))
         .routes(routes!(batches::get))
         .routes(routes!(batches::explain))
@@ -126,10 +128,14 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(hooks::declare::put, hooks::declare::patch, hooks::declare::delete))
         .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
         .routes(routes!(hooks::payloads::replay))
+        .routes(routes!(automation::set))
+        .routes(routes!(automation::approve_removal))
+        .routes(routes!(automation::reject_removal))
         .routes(routes!(batches::remove_members))
         .routes(routes!(batches::request))
         .routes(routes!(batch_delete::delete));
-    let publish = OpenApiRouter::new().routes(routes!(runbooks::publish));
+    let publish =
+        OpenApiRouter::new().routes(routes!(runbooks::publish)).routes(routes!(automation::preview));
     let with_members =
         OpenApiRouter::new().routes(routes!(batches::create)).routes(routes!(batches::put_members));
     let act = OpenApiRouter::new()

@@ -6,6 +6,7 @@
 //! | `functions` | functions, and what stored ones may do |
 //! | `hooks` | webhooks |
 //! | `pools` | pools of workers |
+//! | `runbooks` | data sources of runbooks |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
 //!
 //! `docs/guide/server.md` lists every setting.
@@ -104,6 +105,8 @@ pub struct Settings {
     /// Pools of workers, which every namespace and tenant has.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pools: BTreeMap<PoolName, Pool>,
+    /// Data sources of runbooks.
+    pub runbooks: RunbookSettings,
     /// What functions may do that came in through the API.
     pub stored_functions: StoredFunctionSettings,
 }
@@ -279,9 +282,9 @@ impl Settings {
         self.store_url()?;
         self.check_functions()?;
         self.check_pools()?;
+        self.check_runbooks()?;
         self.check_actions()?;
         self.check_hooks()?;
-        self.check_runbooks()?;
         self.telemetry.check()?;
         let server = &self.server;
         if server.roles.is_empty() {

@@ -1,5 +1,6 @@
-//! Runbooks: what is kept of batches.
+//! Runbooks: where their CSV files are, and what is kept of batches.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use segno_runbook::drive::{DriverOptions, KEEP_INVOCATIONS};
@@ -16,6 +17,8 @@ const MAX_HOURS: u64 = 10 * 366 * 24;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunbookSettings {
+    /// CSV files of tenants are below `<this>/<namespace>/<tenant>/`; without it, no files are read.
+    pub csv_directory: Option<PathBuf>,
     /// Batches that ended longer ago than this are deleted.
     pub retention_hours: Option<u64>,
     /// How long the calls of ended steps are kept.
@@ -25,7 +28,7 @@ pub struct RunbookSettings {
 impl Default for RunbookSettings {
     fn default() -> Self {
         let keep_invocations_hours = KEEP_INVOCATIONS.as_secs() / SECONDS_PER_HOUR;
-        RunbookSettings { retention_hours: None, keep_invocations_hours }
+        RunbookSettings { csv_directory: None, retention_hours: None, keep_invocations_hours }
     }
 }
 
@@ -40,8 +43,12 @@ impl Settings {
         }
     }
 
+    /// Checks what types cannot.
     pub(super) fn check_runbooks(&self) -> Result<(), SettingsError> {
         let runbooks = &self.runbooks;
+        if runbooks.csv_directory.as_ref().is_some_and(|directory| !directory.is_absolute()) {
+            return Err(SettingsError::value("runbooks.csv_directory", "must be an absolute path"));
+        }
         for (name, hours) in [
             ("runbooks.retention_hours", runbooks.retention_hours.unwrap_or(1)),
             ("runbooks.keep_invocations_hours", runbooks.keep_invocations_hours),
@@ -70,5 +77,16 @@ mod tests {
             let error = of(runbooks).check_runbooks().unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
         }
+    }
+
+    #[test]
+    fn the_directory_of_csv_files_is_an_absolute_path() {
+        let settings = |directory: &str| Settings {
+            runbooks: RunbookSettings { csv_directory: Some(directory.into()), ..RunbookSettings::default() },
+            ..Settings::default()
+        };
+        settings("/srv/members").check().unwrap();
+        let error = settings("members").check().unwrap_err().to_string();
+        assert!(error.contains("runbooks.csv_directory"), "{error}");
     }
 }

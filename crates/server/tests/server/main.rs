@@ -8,6 +8,7 @@
 
 mod access;
 mod actions;
+mod automation;
 mod batch_live;
 mod built_in;
 mod call_fairness;

@@ -149,6 +149,11 @@ async fn rows(calm: &Stand) -> Vec<Row> {
     client.create_batch(&serde_json::from_value(batch.clone()).unwrap()).await.unwrap();
     let ended = client.create_batch(&serde_json::from_value(batch.clone()).unwrap()).await.unwrap().id;
     client.request_of_batch(ended, &BatchAction::CancelBatch { reason: None }).await.unwrap();
+    let queried = runbook
+        .replace("name: move", "name: queried")
+        .replace("type: manual", "type: function, function: echo, batch_time: immediate");
+    client.publish_runbook(&crate::runbooks::yaml(&queried)).await.unwrap();
+    calm.hold_removal("queried", 3).await;
     let key = json!({ "name": "x", "role": "viewer", "grants": [{ "namespace": "*", "tenant": "*" }] });
     let revoked = post("/v1/keys", key.clone()).await;
     let backfill = json!({ "start": "2026-01-01T00:00:00Z", "end": "2026-01-02T12:00:00Z" });
@@ -239,6 +244,24 @@ async fn rows(calm: &Stand) -> Vec<Row> {
             "/v1/runbooks",
             json!({ "yaml_content": format!("{runbook}description: new\n") }),
         ),
+        row(
+            &post_method,
+            "/v1/runbooks/{name}/removal/approve",
+            "/v1/runbooks/queried/removal/approve",
+            json!({ "set": 3 }),
+        ),
+        row(
+            &post_method,
+            "/v1/runbooks/{name}/removal/reject",
+            "/v1/runbooks/queried/removal/reject",
+            json!({ "set": 3 }),
+        ),
+        row(
+            &put,
+            "/v1/runbooks/{name}/automation",
+            "/v1/runbooks/queried/automation",
+            json!({ "enabled": true }),
+        ),
         row(&post_method, "/v1/batches", "/v1/batches", batch),
         row(
             &post_method,
@@ -304,7 +327,8 @@ async fn documented(calm: &Stand) -> BTreeSet<(String, String)> {
     let mut writes = BTreeSet::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
-            let leaves_nothing = ["/v1/recurring/preview", "/v1/work/fetch"].contains(&path.as_str());
+            let leaves_nothing = ["/v1/recurring/preview", "/v1/runbooks/{name}/preview", "/v1/work/fetch"]
+                .contains(&path.as_str());
             if ["post", "put", "patch", "delete"].contains(&method.as_str()) && !leaves_nothing {
                 writes.insert((method.to_uppercase(), path.clone()));
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use segno::RegistryBuilder;
 use segno::clock::{Clock, SystemClock};
 use segno::store::memory::MemoryStore;
-use segno::store::{OrchestratorMessage, Store};
+use segno::store::{Expect, OrchestratorMessage, RecordBatch, RecordWrite, Store};
 use segno_api::Json;
 use segno_api::dead_letter::{DeadLetter, ListDeadLetters};
 use segno_api::instance::{OnConflict, StartInstance};
@@ -183,6 +183,23 @@ impl Stand {
     pub async fn send_junk(&self, instance: &str, junk: &str) {
         let message = OrchestratorMessage::new(instance, format!("\u{ff}{junk}"));
         self.server.client().store().enqueue_for_orchestrator(message, None).await.unwrap();
+    }
+
+    /// Has a removal of a runbook's members wait for approval.
+    pub async fn hold_removal(&self, runbook: &str, set: u64) {
+        let removal = serde_json::json!({
+            "set": set, "count": 1, "of": 1, "batches": 1, "sample": [], "at": "2026-01-01T00:00:00Z",
+        });
+        let write = RecordWrite::Put {
+            kind: "runbook_queries".to_owned(),
+            id: format!("default/default/{runbook}"),
+            expect: Expect::Absent,
+            due_at_ms: None,
+            time_to_live: None,
+            body: serde_json::json!({ "name": runbook, "pending_removal": removal }).to_string().into(),
+        };
+        let commit = RecordBatch { writes: vec![write], ..RecordBatch::default() };
+        self.server.client().store().commit_records(commit).await.unwrap();
     }
 
     /// Waits until there are so many dead letters, newest first.

@@ -33,7 +33,10 @@ const KINDS: &[&str] = &[
     "runbook_counters",
     "runbook_heads",
     "runbook_inbox",
+    "runbook_queries",
     "runbook_requests",
+    "runbook_source_batches",
+    "runbook_source_members",
     "runbooks",
     "segno.action",
     "segno.action-run",
@@ -174,6 +177,22 @@ async fn furnish_batch(stand: &Stand, client: &Client) -> [String; 3] {
     store.commit_records(counters).await.unwrap();
     let published = json!({ "yaml_content": runbook("b-runbook", "b-pool", SECRET) });
     client.publish_runbook(&serde_json::from_value(published).unwrap()).await.unwrap();
+    let held = json!({
+        "name": "b-runbook",
+        "pending_removal": {
+            "set": 1, "count": 1, "of": 1, "batches": 1, "at": "2026-01-01T00:00:00Z",
+            "sample": [{ "batch_id": FIRST_ROW, "key": SECRET }],
+        },
+    });
+    let writes = vec![RecordWrite::Put {
+        kind: "runbook_queries".to_owned(),
+        id: "b-shop/b-eu/b-runbook".to_owned(),
+        expect: Expect::Absent,
+        due_at_ms: None,
+        time_to_live: None,
+        body: held.to_string().into(),
+    }];
+    store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.unwrap();
     let batch = json!({ "runbook": "b-runbook", "members": [{ "Key": SECRET }] });
     let batch = client.create_batch(&serde_json::from_value(batch).unwrap()).await.unwrap().id;
     let is_sealed = async {
@@ -552,9 +571,24 @@ fn requests_of_runbooks(operation: &str, path: &str, names: &Names) -> Vec<Sent>
         names.ids(&names.batch).iter().map(|id| plain(path.replace("{id}", &escaped(id)))).collect()
     };
     let with_body = |body: Value| of_batch(path).into_iter().map(|sent| sent.body(body.clone())).collect();
+    let of_runbook = |body: Value| -> Vec<Sent> {
+        let ids = names.ids(&names.runbook);
+        let sent = |name: &String| plain(path.replace("{name}", &escaped(name))).body(body.clone());
+        ids.iter().map(sent).collect()
+    };
     match operation {
         "get /v1/runbooks" => vec![plain(path), plain(path).query(format!("cursor={}", names.runbook))],
+        "put /v1/runbooks/{name}/automation" => of_runbook(json!({ "enabled": true })),
+        "post /v1/runbooks/{name}/removal/approve" | "post /v1/runbooks/{name}/removal/reject" => {
+            of_runbook(json!({ "set": 1 }))
+        }
+        "post /v1/runbooks/{name}/preview" => {
+            let text = runbook(&names.runbook, &names.pool, "walk");
+            let previews = [json!({}), json!({ "yaml_content": text })];
+            previews.into_iter().flat_map::<Vec<Sent>, _>(of_runbook).collect()
+        }
         "get /v1/runbooks/{name}"
+        | "get /v1/runbooks/{name}/automation"
         | "get /v1/runbooks/{name}/versions"
         | "get /v1/runbooks/{name}/versions/{version}" => {
             let path = path.replace("{version}", "1");

@@ -4,6 +4,7 @@
 //! another tenant is not there. One file per resource.
 
 mod audit;
+mod automation;
 mod batch_report;
 mod calls;
 mod changes;

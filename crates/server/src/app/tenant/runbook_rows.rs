@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use segno_api::automation::Automation;
 use segno_api::batch::{self as wire, BatchAction};
 use segno_api::runbook as wire_runbook;
 use segno_runbook::drive::{NoticeRow, NoticeState, Receipt, ReceiptState, RunbookHead, RunbookRow};
@@ -21,13 +22,14 @@ pub fn stored_overdue(overdue: wire_runbook::OverdueBehavior) -> OverdueBehavior
     }
 }
 
-pub fn runbook(head: RunbookHead) -> wire_runbook::Runbook {
+pub fn runbook(head: RunbookHead, automation: Automation) -> wire_runbook::Runbook {
     wire_runbook::Runbook {
         name: head.name,
         description: head.description,
         active_version: head.active_version,
         created_at: head.created_at,
         updated_at: head.updated_at,
+        automation,
     }
 }
 

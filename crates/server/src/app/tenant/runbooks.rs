@@ -64,7 +64,7 @@ impl Tenant {
     pub async fn runbooks(&self, after: Option<&str>, limit: usize) -> Result<Vec<Listed<Runbook>>, Refusal> {
         let found = self.resources().runbooks.list(&self.owner(), after, limit).await;
         let found = found.map_err(|error| self.refused(error))?;
-        Ok(found.into_iter().map(|row| row.map(rows::runbook)).collect())
+        self.with_automations(found).await
     }
 
     /// A runbook.
@@ -73,7 +73,7 @@ impl Tenant {
     /// `unknown-runbook`.
     pub async fn runbook(&self, name: &str) -> Result<Runbook, Refusal> {
         let head = self.resources().runbooks.head(&self.owner(), name).await;
-        head.map(rows::runbook).map_err(|error| self.refused(error))
+        self.with_automation(head.map_err(|error| self.refused(error))?).await
     }
 
     /// Versions of a runbook after one.

@@ -6,7 +6,7 @@
 //! | `functions` | functions, and what stored ones may do |
 //! | `hooks` | webhooks |
 //! | `pools` | pools of workers |
-//! | `runbooks` | data sources of runbooks |
+//! | `runbooks` | runbooks: CSV files, what is kept of batches |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
 //!
 //! `docs/guide/server.md` lists every setting.
@@ -105,8 +105,6 @@ pub struct Settings {
     /// Pools of workers, which every namespace and tenant has.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pools: BTreeMap<PoolName, Pool>,
-    /// Data sources of runbooks.
-    pub runbooks: RunbookSettings,
     /// What functions may do that came in through the API.
     pub stored_functions: StoredFunctionSettings,
 }

@@ -20,7 +20,6 @@ pub mod limits;
 mod metric;
 mod names;
 mod payload;
-pub mod poll_gate;
 pub mod published;
 mod registry;
 mod replay;

@@ -13,7 +13,6 @@ use bytes::BytesMut;
 use http_body_util::{BodyExt as _, LengthLimitError};
 use segno::Payload;
 use segno::clock::{self, Clock};
-use segno::poll_gate::MAX_FREE_BYTES;
 use segno_actions::functions::compute;
 use segno_api::several;
 use serde::de::DeserializeOwned;
@@ -31,7 +30,7 @@ const MIN_BODY_BYTES_PER_SECOND: u64 = 1_024;
 const BODY_GRACE: Duration = Duration::from_secs(5);
 
 /// A body of more bytes is not parsed by the threads that serve: a few hundred of them would hold up all requests.
-pub const MAX_INLINE_BODY_BYTES: usize = MAX_FREE_BYTES;
+pub const MAX_INLINE_BODY_BYTES: usize = 64 * 1024;
 
 /// A JSON body.
 pub struct Body<T>(pub T);
@@ -109,9 +108,6 @@ pub async fn read(request: Request, app: &App) -> Result<Bytes, Refusal> {
     let longest = Duration::from_secs(app.settings.server.body_timeout_seconds);
     let bytes = read_in_time(request, &*app.clock, longest).await?;
     operation::arrived();
-    if bytes.len() > MAX_INLINE_BODY_BYTES {
-        operation::expect_much().await;
-    }
     Ok(bytes)
 }
 

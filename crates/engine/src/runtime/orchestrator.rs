@@ -7,8 +7,7 @@ use tokio::task::JoinSet;
 
 use super::{Shared, Stage, backoff, turn};
 use crate::clock;
-use crate::poll_gate::{self, MAX_FREE_BYTES};
-use crate::store::{FetchOrchestrationItems, FetchedHistory, OrchestrationItem, ResidentExecutions};
+use crate::store::{FetchOrchestrationItems, ResidentExecutions};
 use crate::telemetry;
 
 /// Most instances locked by one fetch.
@@ -45,8 +44,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
                     let (shared, item) = (shared.clone(), Box::new(item));
                     // Boxed, because spawning moves a future several times and wants more of an allocator for a large one.
                     turns.spawn(Box::pin(async move {
-                        let is_about_much = bytes_of(&item) > MAX_FREE_BYTES;
-                        poll_gate::gated(|| is_about_much, turn::process(&shared, item)).await;
+                        turn::process(&shared, item).await;
                         drop(permit);
                     }));
                 }
@@ -60,14 +58,4 @@ pub(super) async fn run(shared: Arc<Shared>) {
         }
     }
     while turns.join_next().await.is_some() {}
-}
-
-/// Bytes that a turn has to read.
-fn bytes_of(item: &OrchestrationItem) -> usize {
-    let messages: usize = item.messages.iter().map(|message| message.body.len()).sum();
-    let history: usize = match &item.history {
-        FetchedHistory::Events(events) => events.iter().map(|event| event.data.len()).sum(),
-        FetchedHistory::Resident | FetchedHistory::Unreadable(_) => 0,
-    };
-    messages + history
 }

@@ -18,7 +18,6 @@ use crate::activity::{ActivityContext, CancellationToken, Heartbeat};
 use crate::clock::{self, duration_ms};
 use crate::failure::{self, Failure};
 use crate::payload::Payload;
-use crate::poll_gate::{self, MAX_FREE_BYTES};
 use crate::registry::ActivityHandler;
 use crate::store::{
     AckWorkItem, ErrorKind, Expect, FetchWorkItems, LockLife, LockToken, LockedWorkItem, ProviderError,
@@ -122,8 +121,7 @@ fn spawn(
     let (shared, item) = (shared.clone(), Box::new(item));
     // Boxed for the same reason as turns are.
     activities.spawn(Box::pin(async move {
-        let is_about_much = item.message.body.len() > MAX_FREE_BYTES;
-        poll_gate::gated(|| is_about_much, process(&shared, item)).await;
+        process(&shared, item).await;
         drop(place);
     }));
 }

@@ -15,12 +15,11 @@ mod store;
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::http::Method;
 use segno::clock::{Clock, duration_ms};
-use segno::poll_gate;
 use tokio::sync::Notify;
 
 pub use store::TrackedStore;
@@ -42,8 +41,6 @@ pub struct Operation {
     earlier: Notify,
     /// Writes that were done, are under way, or have an unknown outcome.
     writes: AtomicUsize,
-    /// Whether its request or answer has many bytes, so that its polls are gated.
-    is_about_much: AtomicBool,
 }
 
 /// How far an operation that failed may have got.
@@ -77,8 +74,7 @@ impl Operation {
     pub fn new(kind: Kind, clock: Arc<dyn Clock>, arrival: Duration) -> Arc<Self> {
         let deadline_ms = clock.now_ms().saturating_add(duration_ms(arrival + LIMIT));
         let (deadline_ms, writes) = (AtomicU64::new(deadline_ms), AtomicUsize::new(0));
-        let is_about_much = AtomicBool::new(false);
-        Arc::new(Operation { clock, kind, deadline_ms, earlier: Notify::new(), writes, is_about_much })
+        Arc::new(Operation { clock, kind, deadline_ms, earlier: Notify::new(), writes })
     }
 
     /// Runs a future as this operation; `None` when its deadline has passed before its end.
@@ -96,10 +92,9 @@ impl Operation {
                 }
             }
         };
-        let work = CURRENT.scope(Arc::clone(self), work);
         tokio::select! {
             biased;
-            done = poll_gate::gated(|| self.is_about_much.load(Ordering::Relaxed), work) => Some(done),
+            done = CURRENT.scope(Arc::clone(self), work) => Some(done),
             () = overdue => None,
         }
     }
@@ -132,15 +127,6 @@ pub fn arrived() {
 /// much to do.
 pub fn extend(by: Duration) {
     let _outside = CURRENT.try_with(|operation| operation.extend(by));
-}
-
-/// The current operation has much data to work on. What follows is done in turn with other such operations, so that it holds up
-/// no small ones.
-pub async fn expect_much() {
-    let was_known = CURRENT.try_with(|operation| operation.is_about_much.swap(true, Ordering::Relaxed));
-    if was_known.is_ok_and(|known| !known) {
-        tokio::task::yield_now().await;
-    }
 }
 
 /// How far the current operation may have got.

@@ -1,13 +1,12 @@
 //! Pages of listings, bounded in rows and in bytes.
 
 use segno::limits::MAX_PAGE_ROWS;
-use segno::poll_gate::MAX_FREE_BYTES;
 use segno_actions::Listed;
 use segno_api::Unreadable;
 use serde::{Deserialize, Serialize};
 use utoipa::IntoParams;
 
-use crate::operation::{self, damage};
+use crate::operation::damage;
 use crate::problem::{Code, Refusal};
 
 /// Rows of a page when a request does not say.
@@ -162,9 +161,6 @@ where
             let row = show(item)?;
             let row_bytes = bytes_of(&row.shown)?;
             scan.saw(row_bytes + row.unshown_bytes);
-            if scan.bytes > MAX_FREE_BYTES {
-                operation::expect_much().await;
-            }
             if row.matches && (count == rows || (count > 0 && bytes + row_bytes > MAX_PAGE_BYTES)) {
                 return Ok(Found { next_cursor: after, ..found });
             }

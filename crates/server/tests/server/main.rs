@@ -24,7 +24,6 @@ mod hostile_json;
 mod idempotency;
 mod instances;
 mod invocations;
-mod large_bodies;
 mod lists;
 mod load;
 mod metrics;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use segno::poll_gate::MAX_FREE_BYTES;
 use segno::work::{FetchWork, Heartbeat, LeasedActivity};
 use segno::{Failure, Payload};
 use segno_actions::Listed;
@@ -14,7 +13,6 @@ use segno_api::worker::Worker;
 
 use super::Tenant;
 use crate::access::timestamp;
-use crate::operation;
 use crate::problem::Refusal;
 use crate::work::{Asked, HeldLease, Untold, call_of, fetch, item, no_call};
 
@@ -56,10 +54,6 @@ impl Tenant {
     ) -> Vec<WorkItem> {
         // One of the next fetches gets the others.
         drop(fetched.split_off(fitting(fetched.items())));
-        let bytes: usize = fetched.items().iter().map(|leased| leased.activity.input.as_str().len()).sum();
-        if bytes > MAX_FREE_BYTES {
-            operation::expect_much().await;
-        }
         let mut items = Vec::with_capacity(fetched.items().len());
         for leased in fetched.items() {
             items.extend(self.hand_out(worker, pool, leased).await);

@@ -7,9 +7,8 @@ use axum::Json;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
 use segno::client::{EventList, TreeNode, TreeQuery};
-use segno::event::{Event, Output};
+use segno::event::Event;
 use segno::limits::MAX_PAGE_ROWS;
-use segno::poll_gate::MAX_FREE_BYTES;
 use segno::store::{ExecutionInfo, HistoryQuery, UnreadableEvents};
 use segno_actions::Listed;
 use segno_api::history::{Execution, ExecutionList, History};
@@ -22,7 +21,6 @@ use super::{call, view};
 use crate::access::timestamp;
 use crate::app::Tenant;
 use crate::extract::{Path, Query, wait_of};
-use crate::operation;
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
@@ -56,9 +54,6 @@ pub async fn get(
             Some(ended) => ended,
             None => tenant.instance(&id).await?,
         };
-    }
-    if matches!(&found.output, Some(Output::Completed(result)) if result.as_str().len() > MAX_FREE_BYTES) {
-        operation::expect_much().await;
     }
     let call = tenant.call_of_instance(&mut found).await?;
     let call = call.map(|call| call::details(&found, call)).transpose()?;

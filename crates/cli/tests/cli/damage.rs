@@ -105,7 +105,8 @@ fn serve_damaged(directory: &Path, ids: &[String]) -> Option<usize> {
             continue;
         }
         let is_marked = shown["unreadable"].as_str().is_some_and(|why| why.contains("fails its checksum"));
-        assert_eq!(is_marked, !whole.contains(id), "{shown}");
+        // A call whose history ends where the damage begins is marked too: its end is looked for there.
+        assert!(is_marked || whole.contains(id), "{shown}");
         marked += usize::from(is_marked);
     }
     let health = server.run(&["health", "-o", "json"]);

@@ -219,7 +219,7 @@ fn a_store_opens_around_any_damaged_block_but_those_that_it_is_opened_by() {
     println!("{refused:?} of {} blocks refused, lost {lost:?}", len.div_ceil(BLOCK));
     // The block of checksums, redb's header and its own tables, the root, and the block of the
     // store's facts.
-    assert!(refused.len() <= 8, "{refused:?}");
+    assert!(refused.len() <= 10, "{refused:?}");
     for table in ["events", "records", "messages", "activities"] {
         assert!(lost.get(table).is_some_and(|lost| *lost > 0), "no block of {table} was damaged: {lost:?}");
     }

@@ -73,7 +73,8 @@ impl Problem {
         Problem { severity: Severity::Error, line, column, path, problem, advice: None }
     }
 
-    pub(crate) fn warning(at: Position, path: impl Into<String>, problem: impl Into<String>) -> Self {
+    /// A warning about a place.
+    pub fn warning(at: Position, path: impl Into<String>, problem: impl Into<String>) -> Self {
         Problem { severity: Severity::Warning, ..Problem::error(at, path, problem) }
     }
 

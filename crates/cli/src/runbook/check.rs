@@ -28,7 +28,7 @@ pub fn run(arguments: &Check, output: &Output) -> Result<(), Failure> {
         let named: Vec<String> = arguments.columns.iter().map(|name| name.trim().to_owned()).collect();
         let columns = match &members {
             // Columns that are missing are errors of the file that should have them.
-            Some(members) => members.has_columns.then_some(members.rows.columns.as_slice()),
+            Some(members) => members.is_usable.then_some(members.rows.columns.as_slice()),
             None => Some(named.as_slice()).filter(|columns| !columns.is_empty()),
         };
         found.add(file, INVALID_RUNBOOK, parsed.check_variables(columns));

@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Failure> {
     let mut rows = None;
     if let Some(members) = members {
         found.add_of_members(data, members.problems);
-        rows = members.has_columns.then_some(members.rows.rows);
+        rows = members.is_usable.then_some(members.rows.rows);
     }
     let Some((parsed, rows)) = runbook.as_ref().zip(rows) else {
         return without_plan(now, &found, output);

@@ -22,6 +22,7 @@ use super::receipt::Receipt;
 use super::runbooks::Runbooks;
 use crate::definition::Definition;
 use crate::limits::{MAX_COLUMNS, MAX_MEMBER_KEY_CHARS, MAX_ROW_BYTES, MAX_SOURCE_ROWS};
+use crate::members::check_start;
 use crate::message::{Action, MemberEntry, Message, Request};
 use crate::rows::{BatchId, Rows, Table, normal_key};
 use crate::step::limits::{DISPATCH_TIMEOUT_SEC, MEMBERS_PER_MESSAGE, ROWS_PER_PART};
@@ -97,6 +98,9 @@ impl Runbooks {
         if members.is_empty() {
             return Err(RunbookError::invalid("members", "is empty; a batch needs at least one member"));
         }
+        if let Some(start) = new.batch_start_time {
+            self.check_start(start).await?;
+        }
         let row = self.version(scope, &new.runbook, new.version).await?;
         let definition = self.definitions.get(scope, &row.name, row.version).await?;
         let mut messages = member_requests("members", new.by.as_deref(), members, &Members::Put);
@@ -162,8 +166,19 @@ impl Runbooks {
             _ => None,
         };
         if let Some(advice) = own_door {
-            let problem = format!("{:?} cannot be requested; {advice}", action.name());
+            let problem = format!("{:?} cannot be requested; {advice}", action.name().replace('-', "_"));
             return Err(RunbookError::invalid("action", problem));
+        }
+        match &action {
+            Action::Reschedule { batch_start_time } => self.check_start(*batch_start_time).await?,
+            Action::RetryMembers { batch_member_ids: Some(ids), .. } if ids.len() > MEMBERS_PER_MESSAGE => {
+                let problem = format!(
+                    "has {} members, the limit is {MEMBERS_PER_MESSAGE}; leave it out to retry all that failed",
+                    ids.len()
+                );
+                return Err(RunbookError::invalid("batch_member_ids", problem));
+            }
+            _ => {}
         }
         let key = match key {
             Some(key) => key,
@@ -171,6 +186,11 @@ impl Runbooks {
         };
         let receipts = self.post_all(scope, batch, vec![Request { key, by, action }]).await?;
         receipts.into_iter().next().ok_or(RunbookError::UnknownBatch(batch))
+    }
+
+    async fn check_start(&self, start: Timestamp) -> Result<(), RunbookError> {
+        let wrong = |problem| RunbookError::invalid("batch_start_time", problem);
+        check_start(start, self.now().await?).map_err(wrong)
     }
 
     /// What became of a request; `None` if there was none with the key, or long ago.

@@ -3,7 +3,7 @@
 use segno::Payload;
 use segno::store::{ErrorKind, RecordBatch};
 use segno_actions::functions::{CallName, FunctionError, PoolName, Scope};
-use segno_actions::pools::{CallState, PoolCall, RoomCall, RoomCalls};
+use segno_actions::pools::{CallState, PoolCall, RoomCall, RoomCalls, Transport};
 
 use super::settler;
 use crate::message::CallSeen;
@@ -67,9 +67,8 @@ impl Calls {
             CallState::Leased { .. } => CallSeen::Leased,
             CallState::Waiting => CallSeen::Waiting,
             CallState::Ended(ended) => CallSeen::Ended { outcome: settler::outcome(&ended) },
-            // A pool that no worker has announced yet may still be announced, until the dispatch
-            // time-out.
-            CallState::Missing if !self.has_pool(scope, &job.worker_id).await? => CallSeen::Waiting,
+            // A pool that is unknown or paused may still take the job, until the dispatch time-out.
+            CallState::Missing if !self.takes_jobs(scope, &job.worker_id).await? => CallSeen::Unsent,
             CallState::Missing => CallSeen::Missing,
         })
     }
@@ -80,10 +79,16 @@ impl Calls {
         self.room.pools().throttled(scope, &pool, None).await.map(drop)
     }
 
-    async fn has_pool(&self, scope: &Scope, worker_id: &str) -> Result<bool, FunctionError> {
+    /// Whether a pool takes jobs: it is known and, if nodes run its calls, not paused. Calls of other
+    /// pools wait in their queue.
+    pub(super) async fn takes_jobs(&self, scope: &Scope, worker_id: &str) -> Result<bool, FunctionError> {
         let Ok(pool) = PoolName::new(worker_id) else { return Ok(true) };
-        match self.room.pools().find(scope, &pool).await {
+        let pools = self.room.pools();
+        match pools.find(scope, &pool).await {
             Err(FunctionError::UnknownPool { .. }) => Ok(false),
+            Ok(found) if found.pool.transport == Transport::Local => {
+                Ok(pools.recent_state(scope, &pool).await?.paused.is_none())
+            }
             found => found.map(|_| true),
         }
     }

@@ -141,6 +141,9 @@ impl Held {
                 Prepared::Job(job, Sending::Later) => {
                     let (batch, pool) = (self.place.id(), &job.worker_id);
                     tracing::debug!(%batch, job = %job.job_id, %pool, "the pool takes no jobs yet");
+                    // Should this node die before, the job is found not to be sent when it is
+                    // looked after.
+                    self.own.push_back(report(job.job_id, CallSeen::Unsent)?);
                 }
                 Prepared::Job(job, Sending::Added) => self.dispatched.push(job.job_id),
                 Prepared::Cancelled => {}
@@ -191,6 +194,11 @@ impl Held {
                 Effect::Dispatch(_) | Effect::CancelJob(_) => {}
             }
         }
+        self.look_after(looks).await
+    }
+
+    /// Looks after calls. What is found becomes inputs of the next part.
+    pub(super) async fn look_after(&mut self, looks: Vec<LookAfter>) -> Result<(), DriveError> {
         metrics::counter!(telemetry::CALL_CHECKS).increment(looks.len() as u64);
         let (calls, scope) = (&self.calls, &self.place.scope);
         let seen = stream::iter(looks).map(|job: LookAfter| async move {

@@ -21,6 +21,7 @@ use super::part::Progress;
 use super::place::{BatchPlace, HEADS, head_id};
 use super::post::timestamp;
 use super::published::RunbookHead;
+use super::unsent::Unsent;
 use super::wakeups::Wakeups;
 use crate::message::{Action, Message, Request};
 use crate::rows::{BatchStatus, PhaseRow, Rows, Want};
@@ -117,6 +118,8 @@ pub(super) struct Held {
     pub(super) rows_per_part: u32,
     /// State of the batch in the index.
     pub(super) indexed: Option<BatchStatus>,
+    /// Jobs that could not be sent to their pools.
+    pub(super) unsent: Unsent,
     /// Newest version that the batch was told of.
     offered_version: u32,
     /// How far the store's clock is ahead of this node's, in milliseconds.
@@ -129,12 +132,11 @@ impl Held {
         services: Arc<Services>,
         place: BatchPlace,
         record: &Record,
-        node: &str,
+        holder: Holder,
     ) -> Result<Option<Self>, DriveError> {
         let store = &*services.store;
         let now_ms = store.now_ms().await?;
         let ahead_ms = difference(now_ms, services.clock.now_ms());
-        let holder = Holder { node: node.to_owned(), lease: services.options.lease };
         let Some(lease) = Lease::acquire(store, record, holder, now_ms).await? else { return Ok(None) };
         let loader = Loader { store, place: &place, definitions: &services.definitions };
         let rows = loader.begin().await?;
@@ -143,6 +145,7 @@ impl Held {
             calls: Calls::new(services.calls.clone()),
             runbook: batch.map(|batch| batch.runbook_name.clone()).unwrap_or_default(),
             indexed: batch.map(|batch| batch.status),
+            unsent: Unsent::default(),
             offered_version: 0,
             rows_per_part: services.options.rows_per_part,
             services,
@@ -166,6 +169,10 @@ impl Held {
         let mut quiet_since_ms = None;
         let mut wait = Duration::ZERO;
         loop {
+            self.look_at_pools().await?;
+            if !self.own.is_empty() {
+                wait = Duration::ZERO;
+            }
             let messages = tokio::select! {
                 biased;
                 () = stopped(&mut stop) => return self.hand_over().await,
@@ -257,7 +264,8 @@ impl Held {
         let to_due = Duration::from_millis(due_ms.saturating_sub(now_ms));
         let is_at_rest = self.has_open_calls() && self.rows.loaded() == 0;
         let to_quiet = if is_at_rest { Duration::MAX } else { KEEP_QUIET };
-        let wait = self.lease.time_to_renewal(now_ms).min(to_due).min(to_quiet);
+        let to_pools = self.time_to_pools(now_ms);
+        let wait = self.lease.time_to_renewal(now_ms).min(to_due).min(to_quiet).min(to_pools);
         wait.max(Duration::from_millis(1))
     }
 

@@ -105,10 +105,24 @@ pub(super) async fn read(
 
 /// Whether a message waits.
 pub(super) async fn has_messages(store: &dyn Store, place: &BatchPlace) -> Result<bool, ProviderError> {
+    Ok(first(store, place).await?.is_some())
+}
+
+/// When the first message that waits was posted, in Unix milliseconds.
+pub(super) async fn oldest_ms(store: &dyn Store, place: &BatchPlace) -> Result<Option<u64>, ProviderError> {
+    Ok(first(store, place).await?.map(|record| {
+        let due_ms = record.due_at_ms.unwrap_or_default();
+        // Requests are due far earlier than they were posted, so that they come first.
+        let is_request = due_ms < REQUESTS_FIRST_MS;
+        due_ms.saturating_add(if is_request { REQUESTS_FIRST_MS } else { duration_ms(CLOCK_SKEW) })
+    }))
+}
+
+async fn first(store: &dyn Store, place: &BatchPlace) -> Result<Option<Record>, ProviderError> {
     let folder = place.folder();
     let request =
         DueRecords { kind: INBOX, id_prefix: &folder, now_ms: None, limit: 1, poll_timeout: Duration::ZERO };
-    Ok(!store.due_records(request).await?.is_empty())
+    Ok(store.due_records(request).await?.into_iter().next())
 }
 
 /// Removes a message.

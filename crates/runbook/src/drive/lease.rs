@@ -25,6 +25,9 @@ struct Body {
     /// When the lease ends, in Unix milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until_ms: Option<u64>,
+    /// Id of the process, fresh at every start; none if the driver has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    process: Option<String>,
 }
 
 /// A lease that this node has.
@@ -41,6 +44,8 @@ pub(super) struct Lease {
 pub(super) struct Holder {
     /// Name of the node.
     pub(super) node: String,
+    /// Id of the process.
+    pub(super) process: Option<String>,
     /// How long a lease lasts.
     pub(super) lease: Duration,
 }
@@ -53,7 +58,7 @@ impl Lease {
         holder: Holder,
         now_ms: u64,
     ) -> Result<Option<Self>, ProviderError> {
-        if is_held(record, now_ms) {
+        if Tenure::of(record, now_ms).is_some() {
             return Ok(None);
         }
         let mut lease = Lease { id: record.id.clone(), holder, version: record.version, until_ms: 0 };
@@ -71,7 +76,8 @@ impl Lease {
     /// the batch.
     pub(super) fn renewal(&self, now_ms: u64) -> RecordWrite {
         let until_ms = now_ms.saturating_add(duration_ms(self.holder.lease));
-        let body = Body { node: Some(self.holder.node.clone()), until_ms: Some(until_ms) };
+        let Holder { node, process, .. } = &self.holder;
+        let body = Body { node: Some(node.clone()), until_ms: Some(until_ms), process: process.clone() };
         write(&self.id, &body, Some(until_ms), Expect::Version(self.version))
     }
 
@@ -123,7 +129,7 @@ pub(super) async fn look(store: &dyn Store, place: &BatchPlace, now_ms: u64) -> 
     Ok(match store.get_record(LEASES, &id).await? {
         None => Look::Absent,
         Some(record) if record.due_at_ms.is_some_and(|due_at_ms| due_at_ms <= now_ms) => Look::Attended,
-        Some(record) if is_held(&record, now_ms) => Look::Attended,
+        Some(record) if Tenure::of(&record, now_ms).is_some() => Look::Attended,
         Some(record) => {
             let expect = Expect::Version(record.version);
             Look::Wake(write(&id, &Body::default(), Some(now_ms), expect))
@@ -152,10 +158,40 @@ pub(super) fn lost_or(error: ProviderError) -> DriveError {
     if error.kind() == ErrorKind::Conflict { DriveError::LeaseLost } else { error.into() }
 }
 
-/// A record that cannot be read is free: its version still fences.
+/// Whether a node holds the batch of a lease record.
 pub(super) fn is_held(record: &Record, now_ms: u64) -> bool {
-    let body = serde_json::from_slice::<Body>(&record.body).unwrap_or_default();
-    body.node.is_some() && body.until_ms.is_some_and(|until_ms| until_ms > now_ms)
+    Tenure::of(record, now_ms).is_some()
+}
+
+/// Which node holds a batch, and until when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tenure {
+    /// Name of the node.
+    pub(super) node: String,
+    /// Id of its process, if it has one.
+    pub(super) process: Option<String>,
+    /// The end of the lease, in Unix milliseconds.
+    pub(super) until_ms: u64,
+}
+
+impl Tenure {
+    /// The tenure of a lease record; none if the batch is free. A record that cannot be read is
+    /// free: its version still fences.
+    pub(super) fn of(record: &Record, now_ms: u64) -> Option<Self> {
+        let body = serde_json::from_slice::<Body>(&record.body).unwrap_or_default();
+        let until_ms = body.until_ms.filter(|until_ms| *until_ms > now_ms)?;
+        Some(Tenure { node: body.node?, process: body.process, until_ms })
+    }
+}
+
+/// Ends the lease of a process that is gone: the batch is free, and due at once. Nothing happens if
+/// the lease has changed since it was read.
+pub(super) async fn end(store: &dyn Store, record: &Record, now_ms: u64) -> Result<(), ProviderError> {
+    let expect = Expect::Version(record.version);
+    match commit(store, write(&record.id, &Body::default(), Some(now_ms), expect)).await {
+        Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
+        other => other.map(drop),
+    }
 }
 
 fn write(id: &str, body: &Body, due_at_ms: Option<u64>, expect: Expect) -> RecordWrite {
@@ -165,7 +201,7 @@ fn write(id: &str, body: &Body, due_at_ms: Option<u64>, expect: Expect) -> Recor
         expect,
         due_at_ms,
         time_to_live: None,
-        body: serde_json::to_vec(body).expect("a lease has two plain fields").into(),
+        body: serde_json::to_vec(body).expect("a lease has plain fields").into(),
     }
 }
 

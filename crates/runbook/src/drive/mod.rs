@@ -11,14 +11,15 @@
 //! | `place.rs` | kinds and ids of records |
 //! | `inbox.rs`, `receipt.rs`, `post.rs` | messages that wait, what became of them, and how they wake a node |
 //! | `settler.rs` | the result of a call, written in the commit that ends it |
-//! | `lease.rs` | which node holds a batch; the fencing token |
+//! | `lease.rs`, `processes.rs` | which node holds a batch, the fencing token; which processes are alive |
+//! | `attendance.rs` | whether the holder of a batch is late, for explanations |
 //! | `load.rs`, `counter.rs` | reading rows, drawing ids |
 //! | `part.rs`, `commit.rs` | one part: inputs are folded and committed |
 //! | `holder.rs`, `wakeups.rs`, `node.rs` | one batch; when its rows are due; all batches of a node |
 //! | `notices.rs` | notices for people, as calls of a function |
 //! | `report.rs` | reading a batch as a report, in parts |
 //! | `query/` | queries of data sources: when they run, and the members that they bring |
-//! | `calls.rs`, `announcer.rs` | where jobs and events go |
+//! | `calls.rs`, `unsent.rs`, `announcer.rs` | where jobs go, and those that no pool takes yet; where events go |
 //! | `upkeep.rs` | what one node at a time does besides: `deletion.rs`, `expiry.rs` delete batches, `ended_calls.rs` calls of ended steps; `audit.rs` proves that nothing waits without a wake-up |
 //! | `error.rs` | errors |
 //!
@@ -28,6 +29,7 @@
 //! due.
 
 mod announcer;
+mod attendance;
 mod audit;
 mod batches;
 mod calls;
@@ -47,6 +49,7 @@ mod notices;
 mod part;
 mod place;
 mod post;
+mod processes;
 mod published;
 mod query;
 mod reading;
@@ -54,6 +57,7 @@ mod receipt;
 mod report;
 mod runbooks;
 mod settler;
+mod unsent;
 mod upkeep;
 mod wakeups;
 
@@ -71,6 +75,7 @@ pub use place::{
     BATCH_INDEX, BatchPlace, COUNTERS, CREATION_KEYS, HEADS, INBOX, LEASES, QUERIES, RECEIPTS, RUNBOOKS,
     SOURCE_BATCHES, SOURCE_MEMBERS,
 };
+pub use processes::Processes;
 pub use published::{BatchSummary, RunbookHead, RunbookRow};
 pub use query::{
     HeldMember, MAX_HELD_SAMPLES, MAX_PREVIEW_GROUPS, MAX_PREVIEW_SAMPLES, PendingRemoval, Preview,

@@ -1,11 +1,12 @@
 //! The batches of a node: waits for batches that have to be looked after, and drives those that it
 //! can get.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use segno::clock;
 use segno::store::{DueRecords, ErrorKind, Expect, ProviderError, Record, RecordBatch, RecordWrite};
 use tokio::sync::watch;
@@ -14,8 +15,9 @@ use tokio::task::JoinSet;
 use super::error::DriveError;
 use super::holder::{Held, Services};
 use super::inbox::request_id;
-use super::lease;
+use super::lease::{self, Holder, Tenure};
 use super::place::{BatchPlace, INBOX, LEASES, RECEIPTS};
+use super::processes::Processes;
 use super::receipt::{KEEP_ANSWERED, REMIND_AFTER, Receipt};
 use crate::telemetry;
 
@@ -37,17 +39,32 @@ const SHORT_PAUSE: Duration = Duration::from_millis(50);
 /// How long batches may take to be handed over when the node stops.
 const HAND_OVER: Duration = Duration::from_secs(10);
 
+/// Most leases that a start looks at, to find those of processes that are gone.
+const MAX_LOOKED_AT: usize = 10_000;
+
+/// Leases that are ended at the same time.
+const ENDED_AT_ONCE: usize = 64;
+
 /// Drives batches. Leases of a node that dies expire, and other nodes take its batches.
 pub struct Driver {
     services: Arc<Services>,
     node: String,
+    processes: Option<Arc<dyn Processes>>,
     held: Arc<Mutex<HashSet<BatchPlace>>>,
 }
 
 impl Driver {
     /// A driver for a node, whose name appears in leases.
     pub fn new(services: Services, node: impl Into<String>) -> Self {
-        Driver { services: Arc::new(services), node: node.into(), held: Arc::default() }
+        Driver { services: Arc::new(services), node: node.into(), processes: None, held: Arc::default() }
+    }
+
+    /// Which processes are alive. Leases of those that are gone are void when this driver starts;
+    /// without it, they last until their end.
+    #[must_use]
+    pub fn processes(mut self, processes: Arc<dyn Processes>) -> Self {
+        self.processes = Some(processes);
+        self
     }
 
     /// Drives batches until told to stop, and then hands them over. Stopping at any moment is safe:
@@ -56,7 +73,10 @@ impl Driver {
         telemetry::show(&[telemetry::BATCHES_HELD, telemetry::INBOX_DEPTH]);
         let stopping = watch::Sender::new(false);
         let mut batches = JoinSet::new();
-        let work = async { tokio::join!(self.watch_leases(&mut batches, &stopping), self.watch_receipts()) };
+        let work = async {
+            self.end_void_leases().await;
+            tokio::join!(self.watch_leases(&mut batches, &stopping), self.watch_receipts())
+        };
         tokio::select! {
             biased;
             () = stop => {}
@@ -68,6 +88,52 @@ impl Driver {
             tracing::warn!(
                 "batches could not be handed over in time; other nodes take them when leases expire"
             );
+        }
+    }
+
+    /// Ends the leases of processes that are gone. An embedded store lets in one process at a time, so
+    /// after a crash its batches go on at once. What is missed here expires.
+    async fn end_void_leases(&self) {
+        let Some(processes) = &self.processes else { return };
+        if let Err(error) = self.try_end_void_leases(&**processes).await {
+            tracing::warn!(%error, "leases of processes that are gone cannot be ended; they expire");
+        }
+    }
+
+    async fn try_end_void_leases(&self, processes: &dyn Processes) -> Result<(), ProviderError> {
+        let store = &*self.services.store;
+        let now_ms = store.now_ms().await?;
+        // A lease that is held is due at its end.
+        let until_ms = now_ms.saturating_add(clock::duration_ms(self.services.options.lease));
+        let request = DueRecords {
+            kind: LEASES,
+            id_prefix: "",
+            now_ms: Some(until_ms),
+            limit: MAX_LOOKED_AT,
+            poll_timeout: Duration::ZERO,
+        };
+        let (mut alive, mut void) = (HashMap::<String, bool>::new(), Vec::new());
+        for record in store.due_records(request).await? {
+            let tenure = Tenure::of(&record, now_ms);
+            let Some(process) = tenure.and_then(|tenure| tenure.process) else { continue };
+            let is_alive = match alive.get(&process) {
+                Some(is_alive) => *is_alive,
+                None => *alive.entry(process.clone()).or_insert(processes.is_alive(&process).await?),
+            };
+            if !is_alive {
+                void.push(record);
+            }
+        }
+        let ends =
+            stream::iter(void).map(|record: Record| async move { lease::end(store, &record, now_ms).await });
+        ends.buffer_unordered(ENDED_AT_ONCE).try_collect().await
+    }
+
+    fn holder(&self) -> Holder {
+        Holder {
+            node: self.node.clone(),
+            process: self.processes.as_ref().map(|processes| processes.id().to_owned()),
+            lease: self.services.options.lease,
         }
     }
 
@@ -104,11 +170,11 @@ impl Driver {
                 return false;
             }
         }
-        let (services, node, record) = (Arc::clone(&self.services), self.node.clone(), record.clone());
+        let (services, holder, record) = (Arc::clone(&self.services), self.holder(), record.clone());
         let (held, stop) = (Arc::clone(&self.held), stopping.subscribe());
         batches.spawn(async move {
             let clock = Arc::clone(&services.clock);
-            let driven = drive(services, &place, &record, (&node, stop)).await;
+            let driven = drive(services, &place, &record, (holder, stop)).await;
             match driven {
                 Ok(()) => {}
                 Err(DriveError::LeaseLost) => {
@@ -185,9 +251,9 @@ async fn drive(
     services: Arc<Services>,
     place: &BatchPlace,
     record: &Record,
-    (node, stop): (&str, watch::Receiver<bool>),
+    (holder, stop): (Holder, watch::Receiver<bool>),
 ) -> Result<(), DriveError> {
-    match Held::acquire(services, place.clone(), record, node).await? {
+    match Held::acquire(services, place.clone(), record, holder).await? {
         Some(held) => held.run(stop).await,
         None => Ok(()),
     }

@@ -201,7 +201,9 @@ impl Held {
         let batch = self.place.id();
         match &effects.verdict {
             Verdict::Ignored(reason) => tracing::debug!(%batch, ?reason, "an input was ignored"),
-            Verdict::Refused(reason) => tracing::info!(%batch, %reason, "a request was refused"),
+            Verdict::Refused(reason) | Verdict::NotFound(reason) => {
+                tracing::info!(%batch, %reason, "a request was refused");
+            }
             Verdict::Applied | Verdict::Again => {}
         }
         let Input::Message(message) = input else { return part.effects(effects) };
@@ -279,5 +281,6 @@ fn rows_of(message: &Message, rows_of_member: usize) -> usize {
         },
         Message::Event(_) => rows_of_member,
         Message::Result(_) | Message::Call(_) => ROWS_OF_RESULT,
+        Message::Pool(_) => 1,
     }
 }

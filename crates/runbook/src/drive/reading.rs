@@ -4,6 +4,7 @@ use segno::store::{ErrorKind, ListRecords, Record};
 use segno_actions::functions::Scope;
 use segno_actions::{Listed, Unreadable};
 
+use super::attendance::add_delay;
 use super::counter;
 use super::definitions::LoadedDefinitions;
 use super::error::{DriveError, RunbookError};
@@ -252,7 +253,10 @@ impl Runbooks {
                 dispatch_timeout_sec: DISPATCH_TIMEOUT_SEC,
             };
             match explain(&mut rows, key, &context) {
-                Ok(explanation) => return Ok(explanation),
+                Ok(explanation) => {
+                    let now_ms = u64::try_from(now.as_millisecond()).unwrap_or_default();
+                    return Ok(add_delay(&*self.store, &place, explanation, now_ms).await?);
+                }
                 Err(missing) => {
                     last.clone_from(&missing.0);
                     loader.load(&mut rows, &mut known, &runbook, missing.0).await?;

@@ -53,6 +53,9 @@ pub struct Receipt {
     /// Why it was refused or changed nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Whether it was refused because the batch has no row that it names.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_not_found: bool,
     /// When it was posted.
     pub posted_at: Timestamp,
     /// When it was applied or refused.
@@ -77,6 +80,7 @@ impl Receipt {
             digest: digest(&body),
             state: ReceiptState::Waiting,
             reason: None,
+            is_not_found: false,
             posted_at,
             answered_at: None,
         })
@@ -84,9 +88,12 @@ impl Receipt {
 
     /// The same with the verdict about the request.
     pub(super) fn answered(mut self, verdict: &Verdict, now: Timestamp) -> Self {
+        self.is_not_found = matches!(verdict, Verdict::NotFound(_));
         (self.state, self.reason) = match verdict {
             Verdict::Applied | Verdict::Again => (ReceiptState::Applied, None),
-            Verdict::Refused(reason) => (ReceiptState::Refused, Some(reason.clone())),
+            Verdict::Refused(reason) | Verdict::NotFound(reason) => {
+                (ReceiptState::Refused, Some(reason.clone()))
+            }
             Verdict::Ignored(reason) => (ReceiptState::Ignored, Some(sentence(*reason).to_owned())),
         };
         self.answered_at = Some(now);

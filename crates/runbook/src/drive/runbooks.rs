@@ -22,6 +22,7 @@ use crate::definition::Definition;
 use crate::message::OverdueBehavior;
 use crate::problem::Problems;
 use crate::rows::RunbookId;
+use crate::yaml::Parsed;
 
 /// Entries of the index that are read at once.
 const PAGE: usize = 500;
@@ -89,6 +90,21 @@ impl Runbooks {
         options: PublishOptions,
     ) -> Result<Published, RunbookError> {
         let parsed = crate::yaml::parse(yaml, self.definitions.zones())?;
+        self.publish_parsed(scope, yaml, parsed, options).await
+    }
+
+    /// The same, of a text that was parsed with the [time zones](Definitions::zones) of these
+    /// runbooks: parsing a large one takes a while, and servers do it elsewhere.
+    ///
+    /// # Errors
+    /// `store`.
+    pub async fn publish_parsed(
+        &self,
+        scope: &Scope,
+        yaml: &[u8],
+        parsed: Parsed,
+        options: PublishOptions,
+    ) -> Result<Published, RunbookError> {
         let yaml_content = String::from_utf8_lossy(yaml).into_owned();
         let (definition, warnings) = (parsed.definition, parsed.warnings);
         let mut id = None;

@@ -1,8 +1,8 @@
 //! When the batch of a row starts.
 
-use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 use super::csv::Row;
 use crate::definition::{BatchTime, DataSource};
@@ -29,10 +29,32 @@ impl BatchStart {
             BatchTime::Immediate => Ok(BatchStart::At(immediate_start(now))),
             BatchTime::Column(column) => {
                 let text = row.columns.get(column).and_then(|value| value.as_str()).unwrap_or_default();
-                parse_batch_time(text).map(BatchStart::At)
+                let start = parse_batch_time(text)?;
+                check_start(start, now).map(|()| BatchStart::At(start))
             }
         }
     }
+}
+
+/// No batch starts before: earlier times are defaults of programs, such as 0001-01-01 and 1970-01-01.
+pub const EARLIEST_START: Timestamp = Timestamp::constant(946_684_800, 0);
+
+/// No batch starts later than so long from now: a hundred years of 366 days.
+const LATEST_START_HOURS: i64 = 100 * 366 * 24;
+
+/// Checks that a batch can start at a time.
+///
+/// # Errors
+/// The time and what is allowed.
+pub fn check_start(start: Timestamp, now: Timestamp) -> Result<(), String> {
+    let latest = now.saturating_add(SignedDuration::from_hours(LATEST_START_HOURS)).unwrap_or(Timestamp::MAX);
+    if start < EARLIEST_START {
+        return Err(too_early(start));
+    }
+    if start > latest {
+        return Err(format!("{start} is more than a hundred years from now"));
+    }
+    Ok(())
 }
 
 /// The start of a batch of `batch_time: immediate`: now, floored to five minutes.
@@ -47,13 +69,15 @@ pub fn immediate_start(now: Timestamp) -> Timestamp {
 /// The text and what to write instead.
 pub fn parse_batch_time(text: &str) -> Result<Timestamp, String> {
     let text = text.trim();
-    if let Ok(time) = text.parse::<Timestamp>() {
-        return Ok(time);
-    }
-    let local = text.parse::<DateTime>().ok().and_then(|time| TimeZone::UTC.to_timestamp(time).ok());
-    local.ok_or_else(|| {
+    let in_utc = || text.parse::<DateTime>().ok().and_then(|time| TimeZone::UTC.to_timestamp(time).ok());
+    let time = text.parse::<Timestamp>().ok().or_else(in_utc).ok_or_else(|| {
         format!("{:?} is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15", shown(text))
-    })
+    })?;
+    if time < EARLIEST_START { Err(too_early(time)) } else { Ok(time) }
+}
+
+fn too_early(start: Timestamp) -> String {
+    format!("{start} is before {EARLIEST_START}, the earliest start of a batch")
 }
 
 #[cfg(test)]
@@ -74,6 +98,22 @@ mod tests {
         }
         for text in ["", "soon", "3/15/2026", "2026-02-30", "2026-03-15T25:00"] {
             assert!(parse_batch_time(text).unwrap_err().contains("is not a time; write"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_batch_starts_in_this_century_or_the_next() {
+        let now = "2026-03-15T00:00:00Z".parse().unwrap();
+        for (start, words) in [
+            ("0001-01-01T00:00:00Z", "before 2000-01-01T00:00:00Z"),
+            ("1999-12-31T23:59:59Z", "before 2000-01-01T00:00:00Z"),
+            ("2126-06-01T00:00:00Z", "a hundred years"),
+        ] {
+            let refused = check_start(start.parse().unwrap(), now).unwrap_err();
+            assert!(refused.starts_with(start) && refused.contains(words), "{refused}");
+        }
+        for start in ["2000-01-01T00:00:00Z", "2125-12-31T00:00:00Z"] {
+            assert_eq!(check_start(start.parse().unwrap(), now), Ok(()));
         }
     }
 

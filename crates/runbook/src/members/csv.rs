@@ -92,8 +92,8 @@ pub fn examine_csv(
 pub struct Examined {
     /// The rows without a problem.
     pub rows: Rows,
-    /// Whether all columns are there that are needed, so that the rows can be used.
-    pub has_columns: bool,
+    /// Whether the rows can be used: all columns are there that are needed, and all rows were read.
+    pub is_usable: bool,
     /// What is wrong, by line.
     pub problems: Problems,
 }
@@ -119,12 +119,12 @@ impl<'s> Reading<'s> {
 
     fn read(mut self, bytes: &[u8], required: &BTreeSet<String>, limits: CsvLimits) -> Examined {
         let mut rows = Rows::default();
-        let has_columns = self.fill(&mut rows, bytes, required, limits);
+        let is_usable = self.fill(&mut rows, bytes, required, limits);
         self.problems.sort();
-        Examined { rows, has_columns, problems: self.problems }
+        Examined { rows, is_usable, problems: self.problems }
     }
 
-    /// Reads rows up to the end or to a limit. Whether the columns are those that are needed.
+    /// Reads rows up to the end or to a limit. Whether all were read, with the columns that are needed.
     fn fill(
         &mut self,
         rows: &mut Rows,
@@ -160,9 +160,11 @@ impl<'s> Reading<'s> {
                     return false;
                 }
             } else if rows.rows.len() == limits.max_rows {
-                let problem = format!("there are more than {} rows", limits.max_rows);
-                self.problems.push(Problem::error(Position::of_line(line), "", problem));
-                return has_columns;
+                let problem = format!("there are more than {} rows, which is the limit", limits.max_rows);
+                let problem = Problem::error(Position::of_line(line), "", problem);
+                self.problems.push(problem.advice("split them into several texts"));
+                // A part of the rows must not pass for all of them.
+                return false;
             } else if let Some(row) = self.row(&record, line, &rows.columns) {
                 rows.rows.push(row);
             }

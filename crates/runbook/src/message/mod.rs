@@ -37,8 +37,18 @@ pub enum Message {
     Result(CallResult),
     /// A call was looked after.
     Call(CallReport),
+    /// A pool takes jobs that could not be sent to it before.
+    Pool(PoolReport),
     /// Requested by a person, a source or a publisher.
     Request(Request),
+}
+
+/// A pool that takes jobs again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PoolReport {
+    /// The pool.
+    pub worker_id: String,
 }
 
 /// The end of a call.

@@ -80,6 +80,8 @@ pub enum CallSeen {
     Leased,
     /// It waits for a worker, or the transport cannot tell.
     Waiting,
+    /// It was not sent: its pool is unknown or paused.
+    Unsent,
 }
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ impl Model {
         let effects = effects.expect("an input needs a bounded number of loads");
         match &effects.verdict {
             Verdict::Ignored(reason) => *self.ignored.entry(name_of(*reason)).or_default() += 1,
-            Verdict::Refused(reason) => self.refusals.push(reason.clone()),
+            Verdict::Refused(reason) | Verdict::NotFound(reason) => self.refusals.push(reason.clone()),
             Verdict::Applied | Verdict::Again => {}
         }
         self.uncommitted.extend(effects.list.iter().cloned());

@@ -1,5 +1,7 @@
 //! `batches`: a group of members with one start time, and the counters and cursors of the batch.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -77,6 +79,9 @@ pub struct BatchRow {
     /// How far a message with a list of members has got. Addition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list_cursor: Option<ListCursor>,
+    /// Pools that jobs could not be sent to, because they were unknown or paused. Addition.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unsent_pools: BTreeSet<String>,
     /// Parts of cursor work done so far; releasing and preparing take turns by it. Addition.
     #[serde(default, skip_serializing_if = "is_zero_u64")]
     pub parts: u64,

@@ -258,6 +258,7 @@ fn a_batch() {
         rollback_runs: 0,
         retry_cursor: None,
         list_cursor: None,
+        unsent_pools: std::collections::BTreeSet::new(),
         parts: 0,
     };
     check(

@@ -1,5 +1,7 @@
 //! The values of the `status` columns, to the letter of the seed, with the additions that `mod.rs` lists.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 /// `batches.status`.
@@ -124,6 +126,18 @@ pub enum WorkStatus {
     Cancelled,
     /// Left out by a person; the member goes on with the next step. Addition.
     Skipped,
+}
+
+impl fmt::Display for WorkStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Display for MemberStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
 }
 
 impl WorkStatus {

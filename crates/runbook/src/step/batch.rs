@@ -49,6 +49,7 @@ impl Turn<'_> {
             rollback_runs: 0,
             retry_cursor: None,
             list_cursor: None,
+            unsent_pools: std::collections::BTreeSet::new(),
             parts: 0,
         });
         self.create_phases(&definition, *runbook_version)?;

@@ -3,7 +3,7 @@
 
 use super::effect::{IgnoredReason, Verdict};
 use super::turn::{Step, Turn};
-use crate::message::{CallReport, CallSeen, Outcome};
+use crate::message::{CallReport, CallSeen, Outcome, PoolReport};
 use crate::rows::WorkKey;
 
 impl Turn<'_> {
@@ -22,8 +22,28 @@ impl Turn<'_> {
                 }
             }
             CallSeen::Waiting => self.see_no_lease(key)?,
+            CallSeen::Unsent => self.see_unsent(key)?,
         }
         Ok(Verdict::Applied)
+    }
+
+    /// A job was not sent. Its time without a lease counts; the pool is kept in mind, so that the
+    /// job goes out as soon as the pool takes it.
+    fn see_unsent(&mut self, key: WorkKey) -> Step<()> {
+        let pool = self.rows.work(key)?.map(|work| work.worker_id.clone());
+        if let Some(pool) = pool.filter(|pool| !self.batch().unsent_pools.contains(pool)) {
+            self.batch_mut().unsent_pools.insert(pool);
+        }
+        self.see_no_lease(key)
+    }
+
+    /// A pool takes jobs again; the calls of the pool are looked after next.
+    pub(super) fn take_pool_report(&mut self, report: &PoolReport) -> Verdict {
+        if !self.batch().unsent_pools.contains(&report.worker_id) {
+            return Verdict::Ignored(IgnoredReason::Duplicate);
+        }
+        self.batch_mut().unsent_pools.remove(&report.worker_id);
+        Verdict::Applied
     }
 
     fn see_no_lease(&mut self, key: WorkKey) -> Step<()> {

@@ -170,6 +170,8 @@ pub enum Verdict {
     Ignored(IgnoredReason),
     /// A request that cannot be fulfilled, with the reason for its sender.
     Refused(String),
+    /// A request about a row that the batch does not have.
+    NotFound(String),
     /// Part of it was applied. Keep the message and apply it again after the commit.
     Again,
 }

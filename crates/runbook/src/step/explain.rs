@@ -21,8 +21,12 @@ pub enum Releaser {
     Row(RowKey),
     /// Cursor work in a row, which goes on by itself.
     Cursor(RowKey),
-    /// A request of a person or a source, by its name.
+    /// A request of a person or a source, by its name in the API.
     Request(&'static str),
+    /// The creator of the batch, which sends its members.
+    Creator,
+    /// A node that drives batches.
+    Node,
     /// Nothing. A defect.
     Nothing,
 }
@@ -32,8 +36,10 @@ impl fmt::Display for Releaser {
         match self {
             Releaser::Time(at) => write!(f, "at {at}"),
             Releaser::Row(key) => write!(f, "by {key}"),
-            Releaser::Cursor(key) => write!(f, "by the cursor of {key}"),
+            Releaser::Cursor(key) => write!(f, "by itself: work on {key} goes on"),
             Releaser::Request(action) => write!(f, "by the request `{action}`"),
+            Releaser::Creator => f.write_str("by its creator, which sends the members"),
+            Releaser::Node => f.write_str("by a node with the role `orchestrator`"),
             Releaser::Nothing => f.write_str("by nothing: this is a defect"),
         }
     }
@@ -95,12 +101,22 @@ impl Turn<'_> {
     }
 
     fn batch_releaser(&self) -> Step<Found> {
+        let (releaser, why) = self.open_batch_releaser()?;
+        let why =
+            if self.batch().is_cancelling() { format!("the batch is being cancelled; {why}") } else { why };
+        Ok((releaser, why))
+    }
+
+    fn open_batch_releaser(&self) -> Step<Found> {
         let batch = self.batch();
         if batch.status.is_terminal() {
             return rests("the batch has ended");
         }
         if !batch.is_sealed && !batch.is_cancelling() {
-            return waits(Releaser::Request("seal"), "its members are still being created");
+            return waits(Releaser::Creator, "its members are still being stored");
+        }
+        if batch.paused_at.is_some() && batch.ending.is_none() {
+            return waits(Releaser::Request("resume_batch"), self.why_paused());
         }
         if self.find_part()?.is_some() {
             return waits(Releaser::Cursor(RowKey::Batch), "work over many members goes on");
@@ -128,6 +144,19 @@ impl Turn<'_> {
             return waits(Releaser::Row(RowKey::Batch), why);
         }
         waits(Releaser::Nothing, LOST)
+    }
+
+    /// Why a paused batch waits, and what still runs in it.
+    fn why_paused(&self) -> String {
+        let batch = self.batch();
+        let reason = batch.pause_reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}"));
+        let steps: u32 = self.rows.phases().map(|phase| phase.step_counts.dispatched).sum();
+        let inits = self.rows.inits().filter(|init| init.work.is_called()).count();
+        match steps as usize + inits {
+            0 => format!("the batch is paused{reason}"),
+            1 => format!("the batch is paused{reason}; 1 step that was dispatched still runs"),
+            many => format!("the batch is paused{reason}; {many} steps that were dispatched still run"),
+        }
     }
 
     fn phase_releaser(&self, id: PhaseId) -> Step<Found> {
@@ -159,7 +188,7 @@ impl Turn<'_> {
             return waits(Releaser::Row(RowKey::Batch), "init has not ended");
         }
         if batch.paused_at.is_some() {
-            return waits(Releaser::Request("resume-batch"), "the batch is paused");
+            return waits(Releaser::Request("resume_batch"), "the batch is paused");
         }
         if let Some(before) = self.rows.phases().find(|other| {
             other.id != id
@@ -174,7 +203,7 @@ impl Turn<'_> {
             return waits(Releaser::Request("advance"), "a manual batch is advanced by people");
         }
         if phase.approval_requested_at.is_some() && phase.approved_at.is_none() {
-            return waits(Releaser::Request("approve-phase"), "it waits for an approval");
+            return waits(Releaser::Request("approve_phase"), "it waits for an approval");
         }
         waits(Releaser::Nothing, LOST)
     }
@@ -183,7 +212,7 @@ impl Turn<'_> {
         let phase = self.phase(id);
         let counts = phase.step_counts;
         if phase.places_taken > 0 {
-            let why = format!("{} of its steps are at work", phase.places_taken);
+            let why = format!("{} of its steps have not ended", phase.places_taken);
             return waits(Releaser::Row(RowKey::Phase(id)), why);
         }
         if phase.rolling_back() > 0 {
@@ -191,10 +220,10 @@ impl Turn<'_> {
             return waits(Releaser::Row(RowKey::Phase(id)), why);
         }
         if phase.stopped_at.is_some() {
-            return waits(Releaser::Request("resume-phase"), "its error budget is spent");
+            return waits(Releaser::Request("resume_phase"), "its error budget is spent");
         }
         if phase.wave_at.is_some() && self.batch().paused_at.is_some() {
-            return waits(Releaser::Request("resume-batch"), "the batch is paused");
+            return waits(Releaser::Request("resume_batch"), "the batch is paused");
         }
         if phase.release_cursor.is_some() {
             return self.cursor_releaser(id);
@@ -220,10 +249,10 @@ impl Turn<'_> {
         let batch = self.batch();
         let phase = self.phase(id);
         if phase.stopped_at.is_some() {
-            return waits(Releaser::Request("resume-phase"), "the error budget of the phase is spent");
+            return waits(Releaser::Request("resume_phase"), "the error budget of the phase is spent");
         }
         if batch.paused_at.is_some() {
-            return waits(Releaser::Request("resume-batch"), "the batch is paused");
+            return waits(Releaser::Request("resume_batch"), "the batch is paused");
         }
         if batch.blackout_until.is_some() {
             return waits(Releaser::Row(RowKey::Batch), "a blackout holds steps back");
@@ -267,12 +296,12 @@ impl Turn<'_> {
     fn work_releaser(&self, key: WorkKey) -> Step<Found> {
         let Some(work) = self.rows.work(key)? else { return rests("there is no such row") };
         if work.status.is_terminal() {
-            return rests(format!("it has ended as {:?}", work.status));
+            return rests(format!("it has ended: {}", work.status));
         }
         if let Some(at) = work.due_at() {
             let why = match (work.status, work.is_called()) {
                 (WorkStatus::Pending, _) => "its next attempt is due then",
-                (_, true) => "its job is with the workers; the call is looked after then",
+                (_, true) => "it is dispatched and has not ended; its call is looked after then",
                 _ => "it is still in progress and polled then",
             };
             return waits(Releaser::Time(at), why);
@@ -313,7 +342,7 @@ impl Turn<'_> {
             return waits(Releaser::Row(WorkKey::Init(open.id).into()), "the step before it has not ended");
         }
         if batch.paused_at.is_some() {
-            return waits(Releaser::Request("resume-batch"), "the batch is paused");
+            return waits(Releaser::Request("resume_batch"), "the batch is paused");
         }
         if batch.blackout_until.is_some() {
             return waits(Releaser::Row(RowKey::Batch), "a blackout holds steps back");

@@ -32,6 +32,11 @@ impl Turn<'_> {
         if let Some(refused) = self.refuse_members() {
             return Ok(refused);
         }
+        let is_going_on =
+            self.batch().list_cursor.as_ref().is_some_and(|cursor| cursor.message == request.key);
+        if !is_going_on && let Some(refused) = self.refuse_removal(keys)? {
+            return Ok(refused);
+        }
         let rows = self.rows_of_member();
         let listed = self.take_list(request, keys, rows, |turn, key| turn.remove_member_key(key))?;
         Ok(verdict(&listed))
@@ -52,6 +57,25 @@ impl Turn<'_> {
             Ok(())
         })?;
         Ok(verdict(&listed))
+    }
+
+    /// Refuses a removal of members that the batch never had, or that have all left.
+    fn refuse_removal(&self, keys: &[String]) -> Step<Option<Verdict>> {
+        let batch = self.batch().id;
+        let mut changes = false;
+        for key in keys {
+            let Some(found) = self.rows.member_key(&normal_key(key))? else {
+                let key = crate::names::shown(key);
+                return Ok(Some(Verdict::NotFound(format!(
+                    "batch {batch} has no member with the key {key:?}"
+                ))));
+            };
+            let member = self.rows.member(found.batch_member_id)?;
+            changes |= found.is_current
+                || member.is_some_and(|member| member.status != MemberStatus::Removed || member.is_returning);
+        }
+        let have_left = "all these members have left the batch already".to_owned();
+        Ok((!changes).then_some(Verdict::Refused(have_left)))
     }
 
     fn refuse_members(&self) -> Option<Verdict> {

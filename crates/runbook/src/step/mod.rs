@@ -56,7 +56,8 @@
 //! | `progress.rs` | which step of a member is next |
 //! | `rollback.rs`, `removal.rs` | steps that undo a failed step; steps for a member that has left |
 //! | `members.rs`, `revive.rs` | members that come, change, leave; members that take part again |
-//! | `batch.rs`, `version.rs`, `request.rs`, `event.rs` | creation and end; a new version; requests; messages of the bus |
+//! | `batch.rs`, `version.rs`, `event.rs` | creation and end; a new version; messages of the bus |
+//! | `request.rs`, `refusal.rs` | requests; why one is refused |
 //! | `explain.rs` | why a row waits, what will wake it, when |
 //! | `template.rs`, `limits.rs` | placeholders; limits |
 
@@ -74,6 +75,7 @@ pub mod limits;
 mod members;
 mod phase;
 mod progress;
+mod refusal;
 mod removal;
 mod request;
 mod result;

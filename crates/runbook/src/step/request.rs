@@ -1,6 +1,7 @@
 //! Requests of people. One that cannot be fulfilled is refused with a reason and changes nothing.
 
 use super::effect::{Event, Verdict};
+use super::refusal::{CANCELLING, refused};
 use super::revive::Again;
 use super::rollback::{has_failed_init_rollback, has_failed_rollback};
 use super::turn::{Step, Turn};
@@ -9,10 +10,6 @@ use crate::rows::{
     BatchStatus, InitId, MemberId, MemberStatus, Origin, PhaseEnding, PhaseId, PhaseReason, PhaseStatus,
     RetryCursor, RetryFrom, SequenceState, StepId, WorkKey, WorkStatus, earlier,
 };
-
-fn refused(reason: impl Into<String>) -> Step<Verdict> {
-    Ok(Verdict::Refused(reason.into()))
-}
 
 impl Turn<'_> {
     pub(super) fn take_request(&mut self, request: &Request) -> Step<Verdict> {
@@ -25,9 +22,7 @@ impl Turn<'_> {
             Action::ApprovePhase { phase_execution_id } => {
                 self.approve(*phase_execution_id, request.by.clone())
             }
-            Action::RejectPhase { phase_execution_id } => {
-                self.give_up_phase(*phase_execution_id, PhaseStatus::Failed, PhaseReason::Rejected)
-            }
+            Action::RejectPhase { phase_execution_id } => self.reject(*phase_execution_id),
             Action::PauseBatch { reason } => self.pause_batch(reason.clone()),
             Action::ResumeBatch => self.resume_batch(),
             Action::ResumePhase { phase_execution_id } => self.resume_phase(*phase_execution_id),
@@ -58,7 +53,7 @@ impl Turn<'_> {
 
     fn seal(&mut self) -> Step<Verdict> {
         if self.batch().is_sealed {
-            return refused("the batch is sealed already");
+            return refused("all its first members are stored already");
         }
         self.batch_mut().is_sealed = true;
         Ok(Verdict::Applied)
@@ -101,12 +96,15 @@ impl Turn<'_> {
 
     fn approve(&mut self, id: PhaseId, by: Option<String>) -> Step<Verdict> {
         let now = self.now();
-        let Some(phase) = self.rows.phase(id) else { return refused(format!("there is no phase {id}")) };
+        let Some(phase) = self.rows.phase(id) else { return self.no_phase(id) };
         if phase.status != PhaseStatus::Pending || phase.ending.is_some() {
             return refused(format!("phase {:?} does not wait for an approval", phase.phase_name));
         }
         if phase.approved_at.is_some() {
             return refused(format!("phase {:?} is approved already", phase.phase_name));
+        }
+        if let Some(reason) = self.refuse_decision(id)? {
+            return refused(reason);
         }
         let phase = self.phase_mut(id);
         phase.approved_at = Some(now);
@@ -114,9 +112,19 @@ impl Turn<'_> {
         Ok(Verdict::Applied)
     }
 
+    fn reject(&mut self, id: PhaseId) -> Step<Verdict> {
+        if self.rows.phase(id).is_none() {
+            return self.no_phase(id);
+        }
+        match self.refuse_decision(id)? {
+            Some(reason) => refused(reason),
+            None => self.give_up_phase(id, PhaseStatus::Failed, PhaseReason::Rejected),
+        }
+    }
+
     /// Cancels, skips or rejects a phase.
     fn give_up_phase(&mut self, id: PhaseId, status: PhaseStatus, reason: PhaseReason) -> Step<Verdict> {
-        let Some(phase) = self.rows.phase(id) else { return refused(format!("there is no phase {id}")) };
+        let Some(phase) = self.rows.phase(id) else { return self.no_phase(id) };
         let may_have_begun = reason != PhaseReason::Rejected;
         let is_open = match phase.status {
             PhaseStatus::Pending => true,
@@ -125,7 +133,8 @@ impl Turn<'_> {
         };
         if !is_open || phase.ending.is_some() {
             let name = &phase.phase_name;
-            return refused(format!("phase {name:?} has begun or ended, it is too late for that"));
+            let what = if may_have_begun { "has ended" } else { "has begun or ended" };
+            return refused(format!("phase {name:?} {what}; it is too late for that"));
         }
         self.end_early(id, PhaseEnding { status, reason });
         Ok(Verdict::Applied)
@@ -135,6 +144,9 @@ impl Turn<'_> {
         let batch = self.batch();
         if batch.status.is_terminal() {
             return refused("the batch has ended");
+        }
+        if batch.is_cancelling() {
+            return refused(CANCELLING);
         }
         if batch.paused_at.is_some() {
             return refused("the batch is paused already");
@@ -155,7 +167,10 @@ impl Turn<'_> {
     }
 
     fn resume_phase(&mut self, id: PhaseId) -> Step<Verdict> {
-        let Some(phase) = self.rows.phase(id) else { return refused(format!("there is no phase {id}")) };
+        let Some(phase) = self.rows.phase(id) else { return self.no_phase(id) };
+        if phase.status.is_terminal() || phase.ending.is_some() {
+            return refused(format!("phase {:?} has ended; it is too late for that", phase.phase_name));
+        }
         if phase.stopped_at.is_none() {
             return refused(format!("phase {:?} was not stopped by its error budget", phase.phase_name));
         }
@@ -165,32 +180,10 @@ impl Turn<'_> {
         Ok(Verdict::Applied)
     }
 
-    /// Refuses what would put a member to work while a sequence of it is at work, or after the batch was cancelled.
-    fn refuse_revival(&self, id: MemberId) -> Step<Option<String>> {
-        let batch = self.batch();
-        if batch.status == BatchStatus::Cancelled || batch.is_cancelling() {
-            return Ok(Some("the batch was cancelled".to_owned()));
-        }
-        if batch.ending.is_some() || self.has_failed_init() {
-            return Ok(Some("init has failed; retry init instead".to_owned()));
-        }
-        if batch.ordinal(id).is_none() || self.member(id)?.is_none() {
-            return Ok(Some(format!("there is no member {id}")));
-        }
-        if self.member(id)?.is_some_and(|member| member.rollback_of.is_some()) {
-            return Ok(Some("its rollback is at work; wait for its end".to_owned()));
-        }
-        if self.is_leaving(id)? {
-            return Ok(Some("its removal steps are at work; wait for their end".to_owned()));
-        }
-        Ok(None)
-    }
-
-    fn has_failed_init(&self) -> bool {
-        self.rows.inits().any(|init| init.work.status.is_failure())
-    }
-
     fn resume_member(&mut self, id: MemberId) -> Step<Verdict> {
+        if !self.has_member(id)? {
+            return self.no_member(id);
+        }
         if let Some(reason) = self.refuse_revival(id)? {
             return refused(reason);
         }
@@ -221,6 +214,11 @@ impl Turn<'_> {
         batch.ending = Some(BatchStatus::Cancelled);
         batch.error_message = reason.or(batch.error_message.take());
         batch.retry_cursor = None;
+        // A pause holds nothing back any more.
+        if batch.paused_at.take().is_some() {
+            batch.pause_reason = None;
+            self.announce(Event::Paused { since: None });
+        }
         let open: Vec<InitId> =
             self.rows.inits().filter(|init| init.work.status.is_open()).map(|init| init.id).collect();
         for id in open {
@@ -230,14 +228,20 @@ impl Turn<'_> {
     }
 
     fn cancel_member(&mut self, id: MemberId) -> Step<Verdict> {
-        let Some(ordinal) = self.batch().ordinal(id) else {
-            return refused(format!("there is no member {id}"));
+        let ordinal = self.batch().ordinal(id);
+        let status = match ordinal {
+            Some(_) => self.member(id)?.map(|member| member.status),
+            None => None,
         };
+        let (Some(ordinal), Some(status)) = (ordinal, status) else { return self.no_member(id) };
         if self.batch().status.is_terminal() {
             return refused("the batch has ended");
         }
-        if self.member(id)?.is_none_or(|member| member.status != MemberStatus::Active) {
-            return refused("the member takes no part");
+        if self.batch().is_cancelling() {
+            return refused(CANCELLING);
+        }
+        if status != MemberStatus::Active {
+            return refused(format!("member {id} takes no part: it is {status}"));
         }
         self.set_member_status(id, MemberStatus::Cancelled)?;
         self.cancel_open_steps(ordinal)?;
@@ -245,29 +249,24 @@ impl Turn<'_> {
     }
 
     fn cancel_step(&mut self, id: StepId) -> Step<Verdict> {
-        let Some(member) = self.open_step_member(id)? else {
-            return refused(format!("step {id} does not exist or has ended"));
-        };
-        self.cancel_member(member)
-    }
-
-    fn open_step_member(&self, id: StepId) -> Step<Option<MemberId>> {
-        if self.rows.locate(id).is_none() {
-            return Ok(None);
+        if !self.has_step(id)? {
+            return self.no_step(id);
         }
-        let step = self.rows.step(id)?.filter(|step| step.work.status.is_open());
-        Ok(step.map(|step| step.batch_member_id))
+        let Some(step) = self.rows.step(id)? else { return self.no_step(id) };
+        match step.work.status {
+            status if status.is_open() => self.cancel_member(step.batch_member_id),
+            status => refused(format!("step {id} has ended: {status}")),
+        }
     }
 
     /// Leaves out a step that is open or has failed. The member goes on with the next.
     fn skip_step(&mut self, id: StepId) -> Step<Verdict> {
-        let Some((phase, place)) = self.rows.locate(id) else {
-            return refused(format!("there is no step {id}"));
-        };
+        let Some((phase, place)) = self.rows.locate(id) else { return self.no_step(id) };
         let (phase, ordinal) = (phase.id, place.ordinal);
-        let Some(mut step) = self.rows.step(id)?.cloned() else {
-            return refused(format!("there is no step {id}"));
-        };
+        let Some(mut step) = self.rows.step(id)?.cloned() else { return self.no_step(id) };
+        if self.batch().is_cancelling() {
+            return refused(CANCELLING);
+        }
         if step.work.status.is_open() {
             if self.first_open(phase, ordinal)? != Some(place.index) {
                 return refused("an earlier step of the member is open; skip that one first");
@@ -277,7 +276,7 @@ impl Turn<'_> {
             return Ok(Verdict::Applied);
         }
         if !matches!(step.work.status, WorkStatus::Failed | WorkStatus::PollTimeout) {
-            return refused(format!("step {id} has ended as {:?}", step.work.status));
+            return refused(format!("step {id} has ended: {}", step.work.status));
         }
         if let Some(reason) = self.refuse_revival(step.batch_member_id)? {
             return refused(reason);
@@ -320,6 +319,12 @@ impl Turn<'_> {
             return refused("failed members are being retried already");
         }
         let is_going_on = batch.list_cursor.as_ref().is_some_and(|cursor| cursor.message == request.key);
+        if let (Some(ids), false) = (ids, is_going_on)
+            && let Some(verdict) = self.refuse_retry(ids)?
+        {
+            return Ok(verdict);
+        }
+        let batch = self.batch();
         if batch.member_counts.failed == 0 && !is_going_on {
             return refused("no member has failed");
         }
@@ -340,26 +345,26 @@ impl Turn<'_> {
             return refused("no init step has failed, or the batch has not ended yet");
         }
         if batch.rollback_of.is_some() {
-            return refused("its rollback is at work; wait for its end");
+            return refused("its rollback has not ended; wait for its end");
         }
         self.retry_init()?;
         Ok(Verdict::Applied)
     }
 
     fn request_retry_rollback(&mut self, id: StepId) -> Step<Verdict> {
-        if self.rows.locate(id).is_none() {
-            return refused(format!("there is no step {id}"));
+        if !self.has_step(id)? {
+            return self.no_step(id);
         }
-        let Some(step) = self.rows.step(id)? else { return refused(format!("there is no step {id}")) };
+        let Some(step) = self.rows.step(id)? else { return self.no_step(id) };
         if !has_failed_rollback(step) {
             return refused(format!("step {id} has no failed rollback"));
         }
         let member = step.batch_member_id;
-        let Some(mut row) = self.rows.member(member)?.cloned() else {
-            return refused(format!("there is no member {member}"));
-        };
+        let Some(mut row) = self.rows.member(member)?.cloned() else { return self.no_member(member) };
         if row.rollback_of.is_some() || row.is_leaving() || row.status == MemberStatus::Active {
-            return refused("another sequence of the member is at work, or it takes part again");
+            return refused(
+                "another rollback or removal of the member has not ended, or it takes part again",
+            );
         }
         row.rollback_of = Some(id);
         row.rollback_runs += 1;
@@ -370,11 +375,14 @@ impl Turn<'_> {
     }
 
     fn request_retry_init_rollback(&mut self, id: InitId) -> Step<Verdict> {
-        if !self.rows.init(id).is_some_and(has_failed_init_rollback) {
+        let Some(init) = self.rows.init(id) else {
+            return Ok(Verdict::NotFound(format!("batch {} has no init step {id}", self.batch().id)));
+        };
+        if !has_failed_init_rollback(init) {
             return refused(format!("init step {id} has no failed rollback"));
         }
         if self.batch().rollback_of.is_some() {
-            return refused("another rollback of the batch is at work");
+            return refused("another rollback of the batch has not ended");
         }
         let batch = self.batch_mut();
         batch.rollback_of = Some(id);
@@ -385,8 +393,8 @@ impl Turn<'_> {
     }
 
     fn request_retry_removal(&mut self, id: MemberId) -> Step<Verdict> {
-        if self.batch().ordinal(id).is_none() {
-            return refused(format!("there is no member {id}"));
+        if !self.has_member(id)? {
+            return self.no_member(id);
         }
         let state = self.member(id)?.and_then(|member| member.removal_state);
         if state != Some(SequenceState::Failed) {
@@ -404,6 +412,12 @@ impl Turn<'_> {
         }
         if batch.status.is_terminal() || batch.ending.is_some() {
             return refused("the batch has ended");
+        }
+        if batch.batch_start_time == Some(batch_start_time) {
+            return refused(format!("the batch starts at {batch_start_time} already"));
+        }
+        if !self.rows.phases().any(|phase| phase.status == PhaseStatus::Pending) {
+            return refused("all its phases have begun or ended; there is nothing to move");
         }
         self.batch_mut().batch_start_time = Some(batch_start_time);
         for id in self.phase_ids() {

@@ -46,6 +46,7 @@ impl<'a> Turn<'a> {
             Input::Message(Message::Event(event)) => self.take_event(event)?,
             Input::Message(Message::Result(result)) => self.take_result(result)?,
             Input::Message(Message::Call(report)) => self.take_report(report)?,
+            Input::Message(Message::Pool(report)) => self.take_pool_report(report),
             Input::Message(Message::Request(request)) => self.take_request(request)?,
             Input::Due(RowKey::Work(key)) => self.take_due(*key)?,
             // Phases and batches that are due are found out about by settling.

@@ -35,9 +35,11 @@ impl List<'_> {
             }
             Input::Message(Message::Call(report)) => {
                 let completed = matches!(report.seen, CallSeen::Ended { outcome: Outcome::Completed { .. } });
-                let is_ended = matches!(report.seen, CallSeen::Ended { .. } | CallSeen::Waiting);
+                let is_ended =
+                    matches!(report.seen, CallSeen::Ended { .. } | CallSeen::Waiting | CallSeen::Unsent);
                 self.reference(report.work, completed || !is_ended);
             }
+            Input::Message(Message::Pool(_)) => {}
             Input::Message(Message::Event(event)) => self.event(event),
             Input::Message(Message::Request(request)) => self.action(&request.action),
             Input::Due(RowKey::Work(WorkKey::Step(id))) => self.step(*id),

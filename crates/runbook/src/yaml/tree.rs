@@ -168,7 +168,10 @@ fn syntax_problem(error: &Error) -> Problem {
         ),
         Error::Budget { breach, .. } => (exceeded(breach), None),
         Error::AliasReplayLimitExceeded { .. } => (exceeded(&BudgetBreach::Nodes { nodes: 0 }), None),
-        Error::AliasReplayStackDepthExceeded { .. } => (exceeded(&BudgetBreach::Depth { depth: 0 }), None),
+        Error::AliasReplayStackDepthExceeded { .. } => (
+            format!("its aliases and merge keys stand for each other over more than {MAX_YAML_DEPTH} levels"),
+            Some("write the keys where they are used"),
+        ),
         Error::RecursiveReferencesRequireWeakTypes { .. } => {
             ("an alias stands for a value that contains the alias".to_owned(), None)
         }
@@ -181,11 +184,17 @@ fn syntax_problem(error: &Error) -> Problem {
         Error::AliasError { error, .. } => return syntax_problem(error),
         other => {
             let message = serde_saphyr::DefaultMessageFormatter.format_message(other).into_owned();
+            if message.contains(TOO_DEEP) {
+                return Problem::error(at, "", exceeded(&BudgetBreach::Depth { depth: 0 }));
+            }
             (format!("the YAML cannot be read: {}", printable(&message)), None)
         }
     };
     Problem::error(at, "", problem).maybe_advice(advice.map(str::to_owned))
 }
+
+/// What the parser reports of lists that are nested deeper than it can go.
+const TOO_DEEP: &str = "recursion limit";
 
 /// The text without control characters, which it may repeat from the document.
 fn printable(text: &str) -> String {

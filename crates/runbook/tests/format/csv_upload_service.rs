@@ -310,7 +310,7 @@ fn rows_are_examined_with_their_batch_times() {
     let source = definition(&with("{type: manual, primary_key: Id}", keys)).data_source;
     let examine = |text: &str| examine_csv(text.as_bytes(), &source, &BTreeSet::new(), CsvLimits::MANUAL);
     let examined = examine("Id,Wave\n1,2026-03-20\n2,next week\n2,\n3,2026-03-21T06:00:00Z\n");
-    assert!(examined.has_columns);
+    assert!(examined.is_usable);
     let used: Vec<&str> = examined.rows.rows.iter().map(|row| row.key.as_str()).collect();
     assert_eq!(used, ["1", "3"]);
     expect![[r#"
@@ -319,7 +319,7 @@ fn rows_are_examined_with_their_batch_times() {
         error: line 4: Wave: "" is not a time; write 2026-03-15T06:00:00Z, 2026-03-15 06:00 or 2026-03-15
     "#]].assert_eq(&listed(&examined.problems));
     let examined = examine("Id\n1\n1\n");
-    assert!(!examined.has_columns);
+    assert!(!examined.is_usable);
     expect![[r#"
         error: line 1: the column "Wave" is missing
         error: line 3: Id: the key "1" is already on line 2; letter case does not matter

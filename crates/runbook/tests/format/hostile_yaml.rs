@@ -112,6 +112,13 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
+fn merge_keys_that_follow_each_other_are_refused_as_such() {
+    let mut chain = "a0: &a0 {x: 1}\n".to_owned();
+    (1..60).for_each(|level| chain.push_str(&format!("a{level}: &a{level} {{<<: *a{}}}\n", level - 1)));
+    check(chain, expect![[""]]);
+}
+
+#[test]
 fn too_many_values_are_refused() {
     check(
         format!("[{}]", "1,".repeat(200_000)),

@@ -120,6 +120,32 @@ fn a_job_for_a_pool_that_is_announced_later_is_sent_then() {
 }
 
 #[test]
+fn jobs_of_a_paused_pool_go_out_within_a_second_of_its_resumption() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        let (here, pools) = (PoolName::new("here").unwrap(), pools(world.store.clone()));
+        let pools = pools.clock(world.clock.clone());
+        pools.pause(&world.scope, &here, None).await.unwrap();
+        let mut process = world.process(world.store.clone(), "node-1").await;
+        let batch = one_step(&world, "here").await;
+        world.pass(60).await;
+        assert!(world.instances().await.is_empty(), "there is nothing that runs it");
+        assert_eq!(world.batch(batch).await.unsent_pools.len(), 1, "the next holder knows of it");
+        // Another node takes the batch.
+        process.kill_driver();
+        let second = world.process(world.store.clone(), "node-2").await;
+        world.pass(120).await;
+        let resumed_at_ms = i64::try_from(world.clock.now_ms()).unwrap();
+        pools.resume(&world.scope, &here).await.unwrap();
+        let ended = world.until_ended(batch).await;
+        assert_eq!((ended.status, ended.unsent_pools.len()), (BatchStatus::Completed, 0));
+        let waited_ms = ended.completed_at.unwrap().as_millisecond() - resumed_at_ms;
+        assert!(waited_ms <= 1_500, "{waited_ms} ms");
+        drop((process, second));
+    });
+}
+
+#[test]
 fn a_node_that_stops_hands_its_batches_over_at_once() {
     segno_testkit::run(async {
         let world = slow_world(600);

@@ -9,6 +9,7 @@ mod metrics;
 mod notices;
 mod query;
 mod release;
+mod restart;
 mod scenario;
 mod stores;
 mod upkeep;

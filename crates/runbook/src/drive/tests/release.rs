@@ -27,7 +27,7 @@ async fn quiet_batch(world: &World) -> BatchId {
 }
 
 fn holder(node: &str) -> Holder {
-    Holder { node: node.to_owned(), lease: lease::LEASE }
+    Holder { node: node.to_owned(), process: None, lease: lease::LEASE }
 }
 
 fn delayed_at(number: u64) -> Plan {

@@ -20,8 +20,8 @@ use tokio::task::JoinHandle;
 
 use crate::drive::post::timestamp;
 use crate::drive::{
-    Driver, DriverOptions, NewBatch, PublishOptions, Receipt, RequestedAction, Runbooks, Services, Silent,
-    register,
+    Driver, DriverOptions, NewBatch, Processes, PublishOptions, Receipt, RequestedAction, Runbooks, Services,
+    Silent, register,
 };
 use crate::message::{Action, MemberEntry};
 use crate::rows::{BatchId, BatchRow, MemberRow, PhaseRow, Row, RowKey, StepRow, Table};
@@ -146,6 +146,16 @@ impl World {
 
     /// Starts a process on a store, which may be one with faults.
     pub async fn process(&self, store: Arc<dyn Store>, node: &str) -> Process {
+        self.process_of(store, node, None).await
+    }
+
+    /// The same, in a world that knows which processes are alive.
+    pub async fn process_of(
+        &self,
+        store: Arc<dyn Store>,
+        node: &str,
+        processes: Option<Arc<dyn Processes>>,
+    ) -> Process {
         let functions = self.functions(store.clone());
         let registry = functions.register(Registry::builder()).build().unwrap();
         let runtime = Runtime::builder(store.clone())
@@ -157,6 +167,10 @@ impl World {
             .await
             .unwrap();
         let driver = Driver::new(self.services(store, functions), node);
+        let driver = match processes {
+            Some(processes) => driver.processes(processes),
+            None => driver,
+        };
         let driver = tokio::spawn(driver.run(std::future::pending()));
         Process { _runtime: runtime, driver }
     }

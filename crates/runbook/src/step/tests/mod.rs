@@ -4,4 +4,5 @@ mod defects;
 mod progress;
 mod property;
 mod random;
+mod refusals;
 mod scenario;

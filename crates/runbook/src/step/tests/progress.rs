@@ -136,5 +136,5 @@ fn a_step_that_is_held_back_names_the_request_that_releases_it() {
     model.request(Action::PauseBatch { reason: None });
     run(&mut model);
     let explanation = model.explain(&then);
-    assert_eq!(explanation.releaser, Some(Releaser::Request("resume-batch")), "{explanation:?}");
+    assert_eq!(explanation.releaser, Some(Releaser::Request("resume_batch")), "{explanation:?}");
 }

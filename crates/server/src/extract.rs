@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use axum::RequestExt as _;
 use axum::body::Bytes;
+use axum::extract::path::ErrorKind;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, Request};
 use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
@@ -188,7 +190,10 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
         let reason = error.into_inner().to_string();
         match path.as_str() {
             "." | "?" => Refusal::new(Code::InvalidRequest, format!("the body is wrong: {reason}")),
-            _ => Refusal::field(path, reason),
+            _ => {
+                let reason = reason_for(&reason, || value_at(bytes, &path));
+                Refusal::field(path, reason)
+            }
         }
     })?;
     deserializer.end().map_err(|error| {
@@ -230,7 +235,14 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
             let reason = error.into_inner().to_string();
             match path.as_str() {
                 "." | "?" => Refusal::new(Code::InvalidRequest, format!("the query is wrong: {reason}")),
-                _ => Refusal::field(path, reason),
+                _ => {
+                    let given = || {
+                        let mut pairs = form_urlencoded::parse(own.as_bytes());
+                        pairs.find(|(name, _)| *name == path).map(|(_, value)| value.into_owned())
+                    };
+                    let reason = reason_for(&reason, given);
+                    Refusal::field(path, reason)
+                }
             }
         })
     }
@@ -241,10 +253,59 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Refusal> {
         let path = AxumPath::<T>::from_request_parts(parts, state).await;
-        path.map(|AxumPath(value)| Path(value)).map_err(|rejection| {
-            Refusal::new(Code::InvalidRequest, format!("the path is wrong: {}", rejection.body_text()))
-        })
+        path.map(|AxumPath(value)| Path(value)).map_err(wrong_path)
     }
+}
+
+/// A path parameter that cannot be read.
+fn wrong_path(rejection: PathRejection) -> Refusal {
+    let text = rejection.body_text();
+    let PathRejection::FailedToDeserializePathParams(error) = rejection else {
+        return Refusal::new(Code::InvalidRequest, format!("the path is wrong: {text}"));
+    };
+    let (name, value, expected) = match error.into_kind() {
+        ErrorKind::ParseErrorAtKey { key, value, expected_type } => (Some(key), value, expected_type),
+        ErrorKind::ParseErrorAtIndex { value, expected_type, .. }
+        | ErrorKind::ParseError { value, expected_type } => (None, value, expected_type),
+        _ => return Refusal::new(Code::InvalidRequest, format!("the path is wrong: {text}")),
+    };
+    let expected = if is_whole(expected) { "a whole number" } else { expected };
+    let problem = format!("{value:?} is not {expected}");
+    match name {
+        Some(name) => Refusal::field(name, problem),
+        None => Refusal::new(Code::InvalidRequest, format!("the path is wrong: {problem}")),
+    }
+}
+
+fn is_whole(name: &str) -> bool {
+    matches!(name, "u8" | "u16" | "u32" | "u64" | "usize" | "i32" | "i64")
+}
+
+/// The reason of a parser in words for callers: times are told with their value and form, numbers by what they are.
+fn reason_for(reason: &str, given: impl FnOnce() -> Option<String>) -> String {
+    if reason.starts_with(TIME_PARSER) {
+        let given = given().map_or_else(|| "it".to_owned(), |given| format!("{given:?}"));
+        return format!("{given} is not a time; write RFC 3339, as in 2026-03-27T09:00:00Z");
+    }
+    match reason.split_once("expected ") {
+        Some((before, after)) if is_whole(after.split(' ').next().unwrap_or_default()) => {
+            let rest = after.split_once(' ').map_or_else(String::new, |(_, rest)| format!(" {rest}"));
+            format!("{before}expected a whole number{rest}")
+        }
+        _ => reason.to_owned(),
+    }
+}
+
+/// How reasons of the parser of times begin.
+const TIME_PARSER: &str = "failed to parse";
+
+/// The text at a path of a body, as `serde_path_to_error` writes it, if it is one: `a.b[0]`.
+fn value_at(bytes: &[u8], path: &str) -> Option<String> {
+    let body: serde_json::Value = serde_json::from_slice(bytes).ok()?;
+    let pointer: String = path
+        .split(['.', '['])
+        .fold(String::new(), |pointer, part| pointer + "/" + part.trim_end_matches(']'));
+    body.pointer(&pointer)?.as_str().map(str::to_owned)
 }
 
 /// How long a caller wants to wait, at most.

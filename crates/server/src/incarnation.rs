@@ -7,8 +7,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use segno::clock::{self, Clock};
 use segno::store::{ErrorKind, Expect, ListRecords, ProviderError, RecordBatch, RecordWrite, Store};
+use segno_runbook::drive::Processes;
 use tokio_util::sync::CancellationToken;
 
 use crate::listen::until_stopped;
@@ -118,6 +120,17 @@ impl Incarnation {
             time_to_live: Some(LIFE),
             body: self.place.clone().into(),
         }
+    }
+}
+
+#[async_trait]
+impl Processes for Incarnation {
+    fn id(&self) -> &str {
+        Incarnation::id(self)
+    }
+
+    async fn is_alive(&self, id: &str) -> Result<bool, ProviderError> {
+        Incarnation::is_alive(self, id).await
     }
 }
 

@@ -9,8 +9,10 @@ use segno_actions::hooks::HookError;
 use segno_api::problem::PROBLEM_JSON;
 use segno_api::{FieldProblem, Problem};
 use segno_runbook::drive::RunbookError;
+use segno_runbook::members::InvalidMembers;
 use segno_runbook::problem::{Problems, Severity};
 use segno_runbook::source::SourceError;
+use segno_runbook::yaml::InvalidRunbook;
 
 use crate::operation::{self, Effect};
 use crate::scope::Scope;
@@ -314,6 +316,11 @@ impl Refusal {
             }
             _ => Vec::new(),
         };
+        if let RunbookError::Runbook(InvalidRunbook { problems, .. })
+        | RunbookError::Members(InvalidMembers { problems }) = error
+        {
+            refusal.detail = summary(problems).into();
+        }
         refusal
     }
 
@@ -385,6 +392,17 @@ impl Refusal {
 fn condition<'a>(error: &'a (dyn std::error::Error + 'static)) -> Option<&'a str> {
     let mut causes = std::iter::successors(Some(error), |error| error.source());
     causes.find_map(|error| error.downcast_ref::<ProviderError>())?.condition()
+}
+
+/// The first error of a text, and how many there are: `errors` lists them.
+fn summary(problems: &Problems) -> String {
+    let mut errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    let first = errors.next().map(ToString::to_string).unwrap_or_default();
+    match (problems.errors(), errors.count() + 1) {
+        (0 | 1, _) => first,
+        (all, listed) if all > listed => format!("{all} errors, of which {listed} are listed: {first}"),
+        (all, _) => format!("{all} errors: {first}"),
+    }
 }
 
 /// The errors of a text that a field has, each with its place.

@@ -214,6 +214,12 @@ impl ServerBuilder {
             };
             background.push(tokio::spawn(pusher.run(stopping.clone())));
         }
+        let incarnation = self.ids.new_uuid().to_string();
+        let place = self.settings.place();
+        let incarnation =
+            Incarnation::begin(self.store.clone(), self.clock.clone(), incarnation, place).await;
+        let incarnation = Arc::new(incarnation.map_err(|error| ServerError::Store(error.to_string()))?);
+        background.push(tokio::spawn(incarnation.clone().keep(stopping.clone())));
         let zones = Arc::new(Zones::newest());
         let recurring = RecurringActions::new(tracked.clone(), functions.clone(), zones.clone())
             .clock(self.clock.clone())
@@ -245,7 +251,7 @@ impl ServerBuilder {
             let querier =
                 Querier::new(QueryServices { runbooks: queried, clock, sources, lease }, node.clone());
             background.push(tokio::spawn(querier.run(stopping.clone().cancelled_owned())));
-            let driver = Driver::new(services, node.clone());
+            let driver = Driver::new(services, node.clone()).processes(incarnation.clone());
             background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
             let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
                 .clock(self.clock.clone())
@@ -256,12 +262,6 @@ impl ServerBuilder {
                 .build()?;
             background.push(tokio::spawn(scheduler.run(stopping.clone().cancelled_owned())));
         }
-        let incarnation = self.ids.new_uuid().to_string();
-        let place = self.settings.place();
-        let incarnation =
-            Incarnation::begin(self.store.clone(), self.clock.clone(), incarnation, place).await;
-        let incarnation = Arc::new(incarnation.map_err(|error| ServerError::Store(error.to_string()))?);
-        background.push(tokio::spawn(incarnation.clone().keep(stopping.clone())));
         let audit_retention = Duration::from_secs(u64::from(self.settings.auth.audit_days) * 24 * 60 * 60);
         let client = Client::builder(tracked.clone()).ids(self.ids.clone()).build();
         let calls = RoomCalls::new(Room::RUNBOOK, &functions, pools.clone(), client.clone());

@@ -23,6 +23,7 @@ pub struct Bulk {
     query: InstanceQuery,
     limit: usize,
     stop: Stop,
+    passed_over: Option<PassedOver>,
 }
 
 /// Whether it is time to begin nothing more.
@@ -66,6 +67,9 @@ impl From<UnreadableInstance> for Match {
     }
 }
 
+/// Tells by its id whether an instance is passed over.
+type PassedOver = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// What a bulk call would do to each instance, for a count of those that it would change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BulkPreview {
@@ -93,7 +97,13 @@ pub struct BulkResult {
 impl Client {
     /// Acts on all instances that match.
     pub fn bulk(&self, query: InstanceQuery) -> Bulk {
-        Bulk { client: self.clone(), query, limit: MAX_BULK_INSTANCES, stop: Box::new(|| false) }
+        Bulk {
+            client: self.clone(),
+            query,
+            limit: MAX_BULK_INSTANCES,
+            stop: Box::new(|| false),
+            passed_over: None,
+        }
     }
 }
 
@@ -109,6 +119,16 @@ impl Bulk {
     pub fn until(mut self, stop: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         self.stop = Box::new(stop);
         self
+    }
+
+    /// Passes over instances with certain ids: they match, and are not acted on.
+    pub fn passing_over(mut self, is_passed_over: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
+        self.passed_over = Some(Arc::new(is_passed_over));
+        self
+    }
+
+    fn passes_over(&self, id: &str) -> bool {
+        self.passed_over.as_ref().is_some_and(|is_passed_over| is_passed_over(id))
     }
 
     /// Only counts: how many match, and how many of them the call would change.
@@ -202,7 +222,9 @@ impl Bulk {
             {
                 result.matched += 1;
                 last = Some(found.cursor());
-                running.push(work(found));
+                if !self.passes_over(&found.id) {
+                    running.push(work(found));
+                }
             }
             match running.next().await {
                 None => break,

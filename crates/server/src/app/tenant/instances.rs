@@ -15,6 +15,7 @@ use segno::{Code, Mailbox, Payload, Signal};
 use segno_actions::functions::{CallName, LogRow, is_built_in};
 
 use super::Tenant;
+use super::reserved::{Steering, check_steerable, is_reserved};
 use crate::problem::Refusal;
 
 /// After this time a bulk call begins nothing more, so that it is answered within the time of a request.
@@ -260,8 +261,9 @@ impl Tenant {
     /// Cancels an instance.
     ///
     /// # Errors
-    /// `instance-ended` when there is nothing left to cancel, and those of the engine.
+    /// `reserved-id` for a call of a batch, `instance-ended` when there is nothing left to cancel, and those of the engine.
     pub async fn cancel(&self, id: &str, reason: String) -> Result<(), Refusal> {
+        check_steerable(id, Steering::Cancel)?;
         let cancelled = self.resources().client.cancel(&self.stored(id), reason).await;
         cancelled.map_err(|error| self.refused(error))
     }
@@ -271,6 +273,7 @@ impl Tenant {
     /// # Errors
     /// Those of the engine.
     pub async fn pause(&self, id: &str, reason: String) -> Result<(), Refusal> {
+        check_steerable(id, Steering::Pause)?;
         let paused = self.resources().client.pause(&self.stored(id), reason).await;
         paused.map_err(|error| self.refused(error))
     }
@@ -280,14 +283,16 @@ impl Tenant {
     /// # Errors
     /// Those of the engine.
     pub async fn resume(&self, id: &str) -> Result<(), Refusal> {
+        check_steerable(id, Steering::Resume)?;
         self.resources().client.resume(&self.stored(id)).await.map_err(|error| self.refused(error))
     }
 
     /// Deletes an instance with its children.
     ///
     /// # Errors
-    /// `instance-running` when it has not ended and is not forced.
+    /// `reserved-id` for a call of a batch, `instance-running` when it has not ended and is not forced.
     pub async fn delete(&self, id: &str, force: bool) -> Result<DeleteInstanceResult, Refusal> {
+        check_steerable(id, Steering::Delete)?;
         let deleted = self.resources().client.delete(&self.stored(id), force).await;
         deleted.map_err(|error| self.refused(error))
     }
@@ -302,7 +307,11 @@ impl Tenant {
         let clock = self.app.clock.clone();
         let until_ms = clock.now_ms().saturating_add(clock::duration_ms(BULK_TIME));
         let is_time_up = move || clock.now_ms() >= until_ms;
-        let bulk = self.resources().client.bulk(query).limit(limit).until(is_time_up);
+        let scope = self.scope.clone();
+        // Batches decide about their calls.
+        let is_reserved = move |id: &str| scope.shown(id).is_some_and(is_reserved);
+        let bulk = self.resources().client.bulk(query).limit(limit);
+        let bulk = bulk.until(is_time_up).passing_over(is_reserved);
         let done = match change {
             BulkChange::Count(preview) => bulk.count(preview).await,
             BulkChange::Cancel { reason } => bulk.cancel(&reason).await,

@@ -15,6 +15,8 @@ mod instances;
 mod known;
 mod pools;
 mod recurring;
+mod reserved;
+mod runbook_pools;
 mod runbook_rows;
 mod runbooks;
 mod starts;

@@ -206,7 +206,7 @@ impl Tenant {
         until_stopped(&self.app.stopping, clock::sleep(&*self.app.clock, rest.min(left))).await
     }
 
-    async fn pool_state(&self, name: &PoolName) -> Result<PoolState, Refusal> {
+    pub(super) async fn pool_state(&self, name: &PoolName) -> Result<PoolState, Refusal> {
         self.resources().pools.state(&self.owner(), name).await.map_err(|error| self.refused(error))
     }
 

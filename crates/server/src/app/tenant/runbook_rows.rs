@@ -15,6 +15,8 @@ use segno_runbook::step::Explanation;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::problem::Code;
+
 pub fn stored_overdue(overdue: wire_runbook::OverdueBehavior) -> OverdueBehavior {
     match overdue {
         wire_runbook::OverdueBehavior::Rerun => OverdueBehavior::Rerun,
@@ -75,6 +77,7 @@ pub fn batch(row: &BatchRow) -> wire::Batch {
         completed_at: row.completed_at,
         error_message: row.error_message.clone(),
         paused_at: row.paused_at,
+        ending: row.ending.map(batch_status),
         pause_reason: row.pause_reason.clone(),
         is_sealed: row.is_sealed,
         member_counts: wire::MemberCounts {
@@ -83,6 +86,17 @@ pub fn batch(row: &BatchRow) -> wire::Batch {
             failed: row.member_counts.failed,
             cancelled: row.member_counts.cancelled,
         },
+    }
+}
+
+fn batch_status(status: BatchStatus) -> wire::BatchStatus {
+    match status {
+        BatchStatus::Detected => wire::BatchStatus::Detected,
+        BatchStatus::InitDispatched => wire::BatchStatus::InitDispatched,
+        BatchStatus::Active => wire::BatchStatus::Active,
+        BatchStatus::Completed => wire::BatchStatus::Completed,
+        BatchStatus::Failed => wire::BatchStatus::Failed,
+        BatchStatus::Cancelled => wire::BatchStatus::Cancelled,
     }
 }
 
@@ -223,7 +237,12 @@ pub fn explanation(explanation: Explanation) -> wire::Explanation {
 }
 
 pub fn request(receipt: Receipt) -> wire::BatchRequest {
+    let code = match receipt.state {
+        ReceiptState::Refused => Some(refusal_code(&receipt).as_str().to_owned()),
+        _ => None,
+    };
     wire::BatchRequest {
+        code,
         key: receipt.key,
         action: receipt.action.replace('-', "_"),
         by: receipt.by,
@@ -239,11 +258,16 @@ pub fn request(receipt: Receipt) -> wire::BatchRequest {
     }
 }
 
+/// The code of a request that was refused.
+pub fn refusal_code(receipt: &Receipt) -> Code {
+    if receipt.is_not_found { Code::NotFound } else { Code::BatchRequestRefused }
+}
+
 pub fn action(action: BatchAction) -> Action {
     match action {
-        BatchAction::Advance => Action::Advance,
+        BatchAction::Advance {} => Action::Advance,
         BatchAction::PauseBatch { reason } => Action::PauseBatch { reason },
-        BatchAction::ResumeBatch => Action::ResumeBatch,
+        BatchAction::ResumeBatch {} => Action::ResumeBatch,
         BatchAction::CancelBatch { reason } => Action::CancelBatch { reason },
         BatchAction::Reschedule { batch_start_time } => Action::Reschedule { batch_start_time },
         BatchAction::RetryMembers { batch_member_ids, from } => Action::RetryMembers {
@@ -253,7 +277,7 @@ pub fn action(action: BatchAction) -> Action {
                 wire::RetryFrom::Phase => RetryFrom::Phase,
             },
         },
-        BatchAction::RetryInit => Action::RetryInit,
+        BatchAction::RetryInit {} => Action::RetryInit,
         BatchAction::ApprovePhase { phase_execution_id: id } => {
             Action::ApprovePhase { phase_execution_id: PhaseId(id) }
         }

@@ -14,6 +14,7 @@ use segno_runbook::message::{Action, MemberEntry};
 use segno_runbook::rows::{BatchId, BatchRow, MemberId, Row, RowKey, Table};
 use segno_runbook::source::{member_entry, read_objects};
 use segno_runbook::template::columns_needed;
+use segno_runbook::yaml::parse;
 use serde_json::{Map, Value};
 
 use super::{Rejected, Tenant, runbook_rows as rows};
@@ -50,10 +51,16 @@ impl Tenant {
             rerun_init: request.rerun_init,
             by,
         };
-        let yaml = request.yaml_content.as_bytes();
-        let published = self.resources().runbooks.publish(&self.owner(), yaml, options).await;
+        let runbooks = &self.resources().runbooks;
+        let (yaml, zones) =
+            (Arc::<str>::from(request.yaml_content), Arc::clone(runbooks.definitions().zones()));
+        let text = Arc::clone(&yaml);
+        let parsed = self.compute(move || parse(text.as_bytes(), &zones)).await?;
+        let parsed = parsed.map_err(|error| self.refused(RunbookError::from(error)))?;
+        let of_pools = self.pool_warnings(&parsed).await?;
+        let published = runbooks.publish_parsed(&self.owner(), yaml.as_bytes(), parsed, options).await;
         let published = published.map_err(|error| self.refused(error))?;
-        let warnings = published.warnings.iter().map(ToString::to_string).collect();
+        let warnings = published.warnings.iter().map(ToString::to_string).chain(of_pools).collect();
         Ok(RunbookVersion { warnings, ..rows::version(published.row) })
     }
 
@@ -219,7 +226,8 @@ impl Tenant {
 
     async fn explain(&self, batch: BatchId, key: &RowKey) -> Result<wire::Explanation, Refusal> {
         let explained = self.resources().runbooks.explain(&self.owner(), batch, key).await;
-        explained.map(rows::explanation).map_err(|error| self.refused(error))
+        let explained = explained.map(rows::explanation).map_err(|error| self.refused(error))?;
+        self.explain_pools(batch, key, explained).await
     }
 
     /// Members of a batch after one.
@@ -372,8 +380,8 @@ impl Tenant {
         }
         match receipt.state {
             ReceiptState::Refused => {
-                let reason = receipt.reason.unwrap_or_default();
-                Err(Refusal::new(crate::problem::Code::BatchRequestRefused, reason))
+                let code = rows::refusal_code(&receipt);
+                Err(Refusal::new(code, receipt.reason.unwrap_or_default()))
             }
             _ => Ok(rows::request(receipt)),
         }
@@ -388,7 +396,7 @@ const MAX_NOTICES: usize = 100;
 const MAX_NOTICES_READ: usize = 1_000;
 
 /// Most init steps that are shown: those of a hundred versions.
-const MAX_INIT_STEPS: usize = 1_000;
+pub(super) const MAX_INIT_STEPS: usize = 1_000;
 
 impl Rejected for RunbookError {
     fn refusal(&self, scope: &Scope) -> Refusal {

@@ -11,11 +11,12 @@ use segno::{Orchestration, Payload};
 use segno_actions::functions::{
     FunctionError, INVOKE, Invocation, InvokeRequest, Route, TRIGGER_LABEL, invocation_id, is_built_in,
 };
-use segno_actions::pools::{PoolCall, Room, reserved_key_prefix, reserved_prefix};
+use segno_actions::pools::{PoolCall, reserved_key_prefix, reserved_prefix};
 use uuid::Uuid;
 
 use super::Tenant;
-use crate::problem::{Code, Refusal};
+use super::reserved::{Steering, check_steerable};
+use crate::problem::Refusal;
 use crate::trace::TraceContext;
 
 /// An instance to be started.
@@ -127,13 +128,7 @@ impl Tenant {
     /// What the last start of an instance began with, as a new start may. A call of a function is checked as a new one is, and
     /// made as the function is declared now: of its recorded input only the function and its input count.
     pub(super) async fn started_anew(&self, id: &str) -> Result<Arc<Started>, Refusal> {
-        if let Some(room) = Room::of(id) {
-            let detail = format!(
-                "{id:?} is a call of a {room}, which decides by itself what is called again; retry it there",
-                room = room.as_str()
-            );
-            return Err(Refusal::new(Code::ReservedId, detail));
-        }
+        check_steerable(id, Steering::Restart)?;
         let started = self.resources().client.started_with(&self.stored(id)).await;
         let started = started.map_err(|error| self.refused(error))?;
         if started.name != INVOKE.name() {

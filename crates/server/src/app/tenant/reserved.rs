@@ -1,0 +1,81 @@
+//! Instances that are calls of rooms: the room decides about them, and a change of another would confuse it.
+
+use segno_actions::pools::Room;
+
+use crate::problem::{Code, Refusal};
+
+/// How an instance is steered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steering {
+    /// It is cancelled.
+    Cancel,
+    /// It is paused.
+    Pause,
+    /// It is resumed.
+    Resume,
+    /// It is restarted, or started again under another id.
+    Restart,
+    /// It is deleted.
+    Delete,
+}
+
+/// Whether an instance, without its namespace and tenant, is the call of a room.
+pub fn is_reserved(id: &str) -> bool {
+    Room::of(id).is_some()
+}
+
+/// Refuses to steer the call of a room.
+///
+/// # Errors
+/// `reserved-id` with the request to make instead.
+pub fn check_steerable(id: &str, steering: Steering) -> Result<(), Refusal> {
+    if !is_reserved(id) {
+        return Ok(());
+    }
+    let job = id.split_once(':').map_or("", |(_, job)| job);
+    let advice = advice(job, steering);
+    let detail = format!("{id:?} is a call of a batch, which decides about its calls by itself; {advice}");
+    Err(Refusal::new(Code::ReservedId, detail))
+}
+
+/// What to do instead, for a call with the id of a job: `step-1042-retry-1`, `init-7`, `rollback-…`, `removed-…`.
+fn advice(job: &str, steering: Steering) -> String {
+    let mut words = job.split('-');
+    let (kind, id) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let request = match (steering, kind) {
+        (Steering::Cancel, "step") => format!("`cancel_step` with step_execution_id {id}"),
+        (Steering::Cancel, _) => "`cancel_batch`".to_owned(),
+        (Steering::Pause, _) => "`pause_batch`".to_owned(),
+        (Steering::Resume, _) => "`resume_batch`".to_owned(),
+        (Steering::Restart, "init") => "`retry_init`".to_owned(),
+        (Steering::Restart, "rollback") => "`retry_rollback`".to_owned(),
+        (Steering::Restart, "removed") => format!("`retry_removal` with batch_member_id {id}"),
+        (Steering::Restart, _) => "`retry_members`".to_owned(),
+        (Steering::Delete, _) => return "it is kept as long as its batch may look after it".to_owned(),
+    };
+    format!("request {request} by POST /v1/batches/{{id}}/requests")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_refusal_names_the_request_of_the_batch() {
+        for (id, steering, words) in [
+            ("runbook:step-1042-retry-1", Steering::Cancel, "`cancel_step` with step_execution_id 1042"),
+            ("runbook:init-7", Steering::Cancel, "`cancel_batch`"),
+            ("runbook:init-7", Steering::Restart, "`retry_init`"),
+            ("runbook:step-1", Steering::Restart, "`retry_members`"),
+            ("runbook:removed-501-0", Steering::Restart, "`retry_removal` with batch_member_id 501"),
+            ("runbook-sha256:00ff", Steering::Restart, "`retry_members`"),
+            ("runbook:step-1", Steering::Pause, "`pause_batch`"),
+            ("runbook:step-1", Steering::Delete, "is kept"),
+        ] {
+            let refused = check_steerable(id, steering).unwrap_err();
+            assert_eq!(refused.code(), "reserved-id");
+            assert!(refused.detail().contains(words), "{refused}");
+        }
+        assert!(check_steerable("runbooks:1", Steering::Delete).is_ok());
+    }
+}

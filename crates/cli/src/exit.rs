@@ -86,6 +86,11 @@ impl Failure {
         Failure::Answered { status: BAD_REQUEST, code, text }
     }
 
+    /// Refuses what a server would not find, either.
+    pub fn not_found(text: String) -> Self {
+        Failure::Answered { status: NOT_FOUND, code: "not-found", text }
+    }
+
     /// A file that cannot be read.
     pub fn of_file(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
         let place = path.display().to_string();
@@ -177,6 +182,9 @@ impl Failure {
 
 /// The status of a request that is wrong.
 const BAD_REQUEST: u16 = 400;
+
+/// The status of a request about something that does not exist.
+const NOT_FOUND: u16 = 404;
 
 /// The code of what a server answered, or of the lack of an answer.
 fn code_of_answer(error: &ClientError) -> &str {

@@ -36,6 +36,7 @@ const SENTENCES: &[Sentence] = &[
         "pass the API key with SEGNO_KEY, --key or a profile",
     ),
     sentence("; GET /docs lists them", "; the server may be of another version than this program"),
+    sentence("by POST /v1/batches/{id}/requests", "with `{program} batch` or `{program} member`"),
     sentence("take next_cursor of the page before", "take next_cursor of the list before"),
     sentence("as in [{\"env\": \"NAME\"}]", "as in --secret env:NAME"),
     sentence("or use function and input", "or use --function and --input"),
@@ -85,7 +86,11 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("retry.attempts", &["attempts"]),
     ("timeout", &["attempt-timeout"]),
     ("key", &["call-key"]),
+    ("batch_start_time", &["start"]),
 ];
+
+/// Codes of problems whose `errors` are a list for people: the detail has the first one only.
+const LISTED: &[&str] = &["invalid-members", "invalid-runbook"];
 
 /// The words of one command.
 #[derive(Debug, Clone, Default)]
@@ -139,6 +144,11 @@ impl Wording {
     }
 
     fn problem(&self, problem: &Problem) -> String {
+        if LISTED.contains(&&*problem.code) && problem.errors.len() > 1 {
+            let lines: Vec<&str> = problem.errors.iter().map(|wrong| wrong.detail.as_str()).collect();
+            let counted = problem.detail.split_once(": ").map_or("", |(counted, _)| counted);
+            return format!("{counted}\n{}", lines.join("\n"));
+        }
         let mut text = inner(&problem.detail).map_or(&*problem.detail, |(text, _)| text).to_owned();
         for wrong in &problem.errors {
             if let Some(rest) = text.strip_prefix(&format!("{}: ", wrong.field))

@@ -1,9 +1,11 @@
 //! `segno batch …`: batches of runbooks.
 
+use std::path::Path;
+
 use segno_api::Client;
 use segno_api::batch::{
-    Batch, BatchAction, BatchDetails, BatchStatus, CreateBatch, Explanation, MemberStatus, NoticeState,
-    Phase, PhaseStatus, RequestState, RetryFrom,
+    Batch, BatchAction, BatchDetails, BatchRequest, BatchStatus, CreateBatch, Explanation, NoticeState,
+    Phase, PhaseStatus, PutMembers, RemoveMembers, RequestState, Step,
 };
 use segno_api::change::{BatchChange, RowChange, RowKind};
 use segno_api::client::ListBatches;
@@ -11,7 +13,7 @@ use segno_runbook::limits::MAX_CSV_BYTES;
 use segno_runbook::members::INVALID_MEMBERS;
 use serde_json::json;
 
-use super::arguments::{self, BatchVerb, Batches, OfPhase};
+use super::arguments::{self, BatchVerb, Batches, OfPhase, RequestVerb};
 use super::{batch_report, batch_watch};
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table, count};
@@ -20,46 +22,88 @@ use crate::runbook::read;
 /// Does what was asked.
 pub async fn run(arguments: Batches, output: &Output) -> Result<(), Failure> {
     let client = &arguments.connection.client(output)?;
-    let (batch, action) = match arguments.verb {
-        BatchVerb::Create(arguments) => return create(client, arguments, output).await,
-        BatchVerb::List { runbook, paging } => return list(client, runbook, &paging, output).await,
-        BatchVerb::Show(batch) => return show(&client.batch(batch.id).await?, output),
-        BatchVerb::Explain { batch, row } => return explain(client, batch.id, row.as_deref(), output).await,
+    match arguments.verb {
+        BatchVerb::Create(arguments) => create(client, arguments, output).await,
+        BatchVerb::List { runbook, paging } => list(client, runbook, &paging, output).await,
+        BatchVerb::Show(batch) => show(&client.batch(batch.id).await?, output),
+        BatchVerb::Explain { batch, row } => explain(client, batch.id, row.as_deref(), output).await,
         BatchVerb::Watch { batch, limit } => {
-            return batch_watch::run(client, batch.id, usize::from(limit), output).await;
+            batch_watch::run(client, batch.id, usize::from(limit), output).await
         }
-        BatchVerb::Delete(batch) => return delete(client, batch.id, output).await,
-        BatchVerb::Report(batch) => return batch_report::run(client, batch.id, output).await,
-        BatchVerb::Members { batch, paging } => return members(client, batch.id, &paging, output).await,
-        BatchVerb::Advance(batch) => (batch.id, BatchAction::Advance),
-        BatchVerb::Pause { batch, reason } => (batch.id, BatchAction::PauseBatch { reason }),
-        BatchVerb::Resume(batch) => (batch.id, BatchAction::ResumeBatch),
-        BatchVerb::Cancel { batch, reason } => (batch.id, BatchAction::CancelBatch { reason }),
-        BatchVerb::Retry { batch, members, from_phase } => {
-            let from = if from_phase { RetryFrom::Phase } else { RetryFrom::Step };
+        BatchVerb::Delete(batch) => delete(client, batch.id, output).await,
+        BatchVerb::Report(batch) => batch_report::run(client, batch.id, output).await,
+        BatchVerb::Members { batch, paging } => members(client, batch.id, &paging, output).await,
+        BatchVerb::AddMembers { batch, file } => {
+            let members = PutMembers { members_csv: Some(csv(&file)?), members: Vec::new() };
+            shown(batch.id, &client.put_batch_members(batch.id, &members).await?, output)
+        }
+        BatchVerb::RemoveMembers { batch, keys } => {
+            shown(batch.id, &client.remove_batch_members(batch.id, &RemoveMembers { keys }).await?, output)
+        }
+        BatchVerb::Request(verb) => {
+            let (batch, action) = action(client, verb, output).await?;
+            request(client, batch, &action, output).await
+        }
+    }
+}
+
+/// The batch and the request that a verb is about.
+async fn action(client: &Client, verb: RequestVerb, output: &Output) -> Result<(u64, BatchAction), Failure> {
+    let phase = async |of: &OfPhase| id_of(client, of).await;
+    Ok(match verb {
+        RequestVerb::Advance(batch) => (batch.id, BatchAction::Advance {}),
+        RequestVerb::Pause { batch, reason } => (batch.id, BatchAction::PauseBatch { reason }),
+        RequestVerb::Resume(batch) => (batch.id, BatchAction::ResumeBatch {}),
+        RequestVerb::Cancel { batch, reason } => (batch.id, BatchAction::CancelBatch { reason }),
+        RequestVerb::Retry { batch, members, origin } => {
             let batch_member_ids = (!members.is_empty()).then_some(members);
-            (batch.id, BatchAction::RetryMembers { batch_member_ids, from })
+            (batch.id, BatchAction::RetryMembers { batch_member_ids, from: origin.retry_from() })
         }
-        BatchVerb::Approve(phase) => {
-            (phase.id, BatchAction::ApprovePhase { phase_execution_id: id_of(client, &phase).await? })
+        RequestVerb::RetryInit(batch) => (batch.id, BatchAction::RetryInit {}),
+        RequestVerb::RetryRollback { batch, row } => (batch.id, retry_rollback(&row)?),
+        RequestVerb::Reschedule { batch, start } => {
+            (batch.id, BatchAction::Reschedule { batch_start_time: output.moment(start)? })
         }
-        BatchVerb::Reject(phase) => {
-            (phase.id, BatchAction::RejectPhase { phase_execution_id: id_of(client, &phase).await? })
+        RequestVerb::Approve(of) => {
+            (of.id, BatchAction::ApprovePhase { phase_execution_id: phase(&of).await? })
         }
-        BatchVerb::SkipPhase(phase) => {
-            (phase.id, BatchAction::SkipPhase { phase_execution_id: id_of(client, &phase).await? })
+        RequestVerb::Reject(of) => {
+            (of.id, BatchAction::RejectPhase { phase_execution_id: phase(&of).await? })
         }
-    };
-    request(client, batch, &action, output).await
+        RequestVerb::SkipPhase(of) => {
+            (of.id, BatchAction::SkipPhase { phase_execution_id: phase(&of).await? })
+        }
+        RequestVerb::CancelPhase(of) => {
+            (of.id, BatchAction::CancelPhase { phase_execution_id: phase(&of).await? })
+        }
+        RequestVerb::ResumePhase(of) => {
+            (of.id, BatchAction::ResumePhase { phase_execution_id: phase(&of).await? })
+        }
+        RequestVerb::SkipStep(of) => (of.id, BatchAction::SkipStep { step_execution_id: of.step }),
+        RequestVerb::CancelStep(of) => (of.id, BatchAction::CancelStep { step_execution_id: of.step }),
+    })
+}
+
+/// The request that retries the rollback of a step or an init step.
+fn retry_rollback(row: &str) -> Result<BatchAction, Failure> {
+    let id = |prefix: &str| row.strip_prefix(prefix).and_then(|id| id.parse().ok());
+    match (id("step-"), id("init-")) {
+        (Some(step_execution_id), _) => Ok(BatchAction::RetryRollback { step_execution_id }),
+        (_, Some(init_execution_id)) => Ok(BatchAction::RetryInitRollback { init_execution_id }),
+        _ => Err(Failure::Refused(format!("{row:?} is no step; write step-1042 or init-7"))),
+    }
+}
+
+/// The text of a CSV file with members.
+fn csv(file: &Path) -> Result<String, Failure> {
+    String::from_utf8(read(file, MAX_CSV_BYTES)?).map_err(|error| {
+        let (file, place) = (file.display(), error.utf8_error().valid_up_to());
+        Failure::invalid(INVALID_MEMBERS, format!("{file} is not UTF-8 at byte {place}; save it as UTF-8"))
+    })
 }
 
 async fn create(client: &Client, arguments: arguments::CreateBatch, output: &Output) -> Result<(), Failure> {
-    let bytes = read(&arguments.members, MAX_CSV_BYTES)?;
-    let file = arguments.members.display();
-    let csv = String::from_utf8(bytes).map_err(|error| {
-        let place = error.utf8_error().valid_up_to();
-        Failure::invalid(INVALID_MEMBERS, format!("{file} is not UTF-8 at byte {place}; save it as UTF-8"))
-    })?;
+    let csv = csv(&arguments.members)?;
     let new = CreateBatch {
         runbook: arguments.runbook,
         version: arguments.version,
@@ -98,12 +142,18 @@ async fn list(
             batch.runbook_name.clone(),
             batch.runbook_version.to_string(),
             output.time_or_none(batch.batch_start_time),
-            batch.member_counts.active.to_string(),
+            taking_part(batch).to_string(),
             batch.member_counts.failed.to_string(),
-            state(batch).to_owned(),
+            state(batch),
         ]);
     }
     output.list(&page, &rows)
+}
+
+/// Members of a batch that have not left it.
+fn taking_part(batch: &Batch) -> u32 {
+    let counts = batch.member_counts;
+    counts.active.saturating_add(counts.failed).saturating_add(counts.cancelled)
 }
 
 fn show(details: &BatchDetails, output: &Output) -> Result<(), Failure> {
@@ -143,14 +193,36 @@ fn show(details: &BatchDetails, output: &Output) -> Result<(), Failure> {
             phase.id.to_string(),
             output.time_or_none(phase.due_at),
             steps.collect::<Vec<_>>().join(", "),
-            phase_state(phase).to_owned(),
+            phase_state(phase),
         ]);
     }
-    let mut text = format!("{}\n{}", table.to_text(output.colours), rows.to_text(output.colours));
+    let mut text = table.to_text(output.colours);
+    if !details.init.is_empty() {
+        text = format!("{text}\n{}", init_rows(details).to_text(output.colours));
+    }
+    text = format!("{text}\n{}", rows.to_text(output.colours));
     if !details.notices.is_empty() {
         text = format!("{text}\n{}", notices(details, output).to_text(output.colours));
     }
     output.text(details, &text)
+}
+
+/// The init steps of a batch.
+fn init_rows(details: &BatchDetails) -> Rows {
+    let mut rows = Rows::new(["init", "id", "pool", "function", "retries", "polls", "state", "error"]);
+    for step in &details.init {
+        rows.add([
+            step.step_name.clone(),
+            step.id.to_string(),
+            step.worker_id.clone(),
+            step.function_name.clone(),
+            step.retry_count.to_string(),
+            step.poll_count.to_string(),
+            step_state(step),
+            step.error_message.clone().unwrap_or_default(),
+        ]);
+    }
+    rows
 }
 
 fn notices(details: &BatchDetails, output: &Output) -> Rows {
@@ -205,29 +277,40 @@ async fn members(client: &Client, batch: u64, paging: &Paging, output: &Output) 
             member.member_key.clone(),
             member.id.to_string(),
             output.time(member.added_at),
-            member_state(member.status).to_owned(),
+            member.status.to_string(),
         ]);
     }
     output.list(&page, &rows)
 }
 
-/// The id of a phase that is given by its name or its id. Of several with the name, it is that of
-/// the newest version.
+/// The id of a phase that is given by its name or its id. Letter case does not matter, as in runbooks.
+/// Of several with the name, it is that of the newest version.
 async fn id_of(client: &Client, of: &OfPhase) -> Result<u64, Failure> {
     let phases = client.batch(of.id).await?.phases;
-    let named = phases.iter().filter(|phase| phase.phase_name == of.phase);
+    let wanted = of.phase.to_lowercase();
+    let named = phases.iter().filter(|phase| phase.phase_name.to_lowercase() == wanted);
     if let Some(phase) = named.max_by_key(|phase| phase.runbook_version) {
         return Ok(phase.id);
     }
     let names: Vec<&str> = phases.iter().map(|phase| phase.phase_name.as_str()).collect();
     of.phase.parse().map_err(|_| {
         let (id, phase) = (of.id, &of.phase);
-        Failure::Refused(format!("batch {id} has no phase {phase:?}; its phases are {}", names.join(", ")))
+        let text = format!("batch {id} has no phase {phase:?}; its phases are {}", names.join(", "));
+        Failure::not_found(text)
     })
 }
 
-async fn request(client: &Client, batch: u64, action: &BatchAction, output: &Output) -> Result<(), Failure> {
-    let request = client.request_of_batch(batch, action).await?;
+/// Requests something of a batch, and shows what became of it.
+pub async fn request(
+    client: &Client,
+    batch: u64,
+    action: &BatchAction,
+    output: &Output,
+) -> Result<(), Failure> {
+    shown(batch, &client.request_of_batch(batch, action).await?, output)
+}
+
+fn shown(batch: u64, request: &BatchRequest, output: &Output) -> Result<(), Failure> {
     let state = match request.state {
         RequestState::Waiting => "stored; it will be applied",
         RequestState::Applied => "applied",
@@ -236,42 +319,33 @@ async fn request(client: &Client, batch: u64, action: &BatchAction, output: &Out
     };
     let mut table = Table::default()
         .line("batch", batch.to_string())
-        .line("request", request.action.replace('_', " "))
+        .line("request", &request.action)
         .line("state", state);
     if let Some(reason) = &request.reason {
         table = table.line("reason", reason);
     }
-    output.print(&request, table)
+    output.print(request, table)
 }
 
-/// The state of a batch in a few words.
-pub fn state(batch: &Batch) -> &'static str {
-    let has_ended =
-        matches!(batch.status, BatchStatus::Completed | BatchStatus::Failed | BatchStatus::Cancelled);
-    match batch.status {
-        _ if batch.paused_at.is_some() && !has_ended => "paused",
-        BatchStatus::Detected => "created",
-        BatchStatus::InitDispatched => "init",
-        BatchStatus::Active => "active",
-        BatchStatus::Completed => "completed",
-        BatchStatus::Failed => "failed",
-        BatchStatus::Cancelled => "cancelled",
+/// The state of a batch, in the words of the API; `paused` and `cancelling` while it is so.
+pub fn state(batch: &Batch) -> String {
+    match (batch.ending, batch.paused_at) {
+        (Some(BatchStatus::Cancelled), _) => "cancelling".to_owned(),
+        (None, Some(_)) => "paused".to_owned(),
+        _ => batch.status.to_string(),
     }
 }
 
-/// The state of a phase in a few words.
-pub fn phase_state(phase: &Phase) -> &'static str {
+/// The state of a phase, in the words of the API, and what it waits for if that is a person.
+pub fn phase_state(phase: &Phase) -> String {
     match phase.status {
         PhaseStatus::Pending if phase.approval_requested_at.is_some() && phase.approved_at.is_none() => {
-            "waits for approval"
+            "pending: waits for approval".to_owned()
         }
-        PhaseStatus::Pending => "pending",
-        PhaseStatus::Dispatched if phase.stopped_at.is_some() => "stopped",
-        PhaseStatus::Dispatched => "running",
-        PhaseStatus::Completed => "completed",
-        PhaseStatus::Failed => "failed",
-        PhaseStatus::Skipped => "skipped",
-        PhaseStatus::Superseded => "superseded",
+        PhaseStatus::Dispatched if phase.stopped_at.is_some() => {
+            "dispatched: stopped by its error budget".to_owned()
+        }
+        status => status.to_string(),
     }
 }
 
@@ -308,12 +382,10 @@ fn changed_row(row: &RowChange) -> String {
 /// Rows of a change that are shown in one line.
 const SHOWN_ROWS: usize = 4;
 
-/// The state of a member.
-pub fn member_state(status: MemberStatus) -> &'static str {
-    match status {
-        MemberStatus::Active => "active",
-        MemberStatus::Removed => "removed",
-        MemberStatus::Failed => "failed",
-        MemberStatus::Cancelled => "cancelled",
+/// The state of a step, in the words of the API, and how far its rollback is.
+pub fn step_state(step: &Step) -> String {
+    match step.rollback_state.as_deref() {
+        None | Some("succeeded") => step.status.to_string(),
+        Some(rollback) => format!("{}: rollback {rollback}", step.status),
     }
 }

@@ -8,7 +8,6 @@ use jiff::{SignedDuration, Timestamp};
 use segno_api::batch::{BatchDetails, BatchStatus, MemberDetails, Phase, PhaseStatus, StepStatus};
 use segno_api::change::{RowChange, RowKind};
 
-use super::batch::member_state;
 
 /// The signs of steps, for people.
 pub const LEGEND: &str = ". pending  > running  ~ polling  + succeeded  x failed  t timed out  r rolled back  c cancelled  - skipped";
@@ -146,7 +145,7 @@ impl Matrix {
                 steps.insert(place, sign(step.status));
                 matrix.places.insert(step.id, (row, place));
             }
-            let (key, state) = (shortened(&details.member.member_key), member_state(details.member.status));
+            let (key, state) = (shortened(&details.member.member_key), details.member.status.to_string());
             matrix.members.push(Line { id: details.member.id, key, state, steps });
         }
         matrix

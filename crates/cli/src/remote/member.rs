@@ -1,23 +1,43 @@
 //! `segno member …`: members of batches.
 
-use segno_api::batch::StepStatus;
+use segno_api::Client;
+use segno_api::batch::BatchAction;
 
-use super::arguments::{MemberVerb, Members};
-use super::batch::member_state;
+use super::arguments::{MemberVerb, Members, OneMember};
+use super::batch::{request, step_state};
 use crate::exit::Failure;
 use crate::output::{Output, Rows, Table};
 
 /// Does what was asked.
 pub async fn run(arguments: Members, output: &Output) -> Result<(), Failure> {
-    let client = arguments.connection.client(output)?;
-    let MemberVerb::Show { batch, member } = arguments.verb;
-    let details = client.batch_member(batch, member).await?;
+    let client = &arguments.connection.client(output)?;
+    let (batch, action) = match arguments.verb {
+        MemberVerb::Show(member) => return show(client, &member, output).await,
+        MemberVerb::Retry { member: OneMember { batch, member }, origin } => {
+            let batch_member_ids = Some(vec![member]);
+            (batch, BatchAction::RetryMembers { batch_member_ids, from: origin.retry_from() })
+        }
+        MemberVerb::Cancel(OneMember { batch, member: batch_member_id }) => {
+            (batch, BatchAction::CancelMember { batch_member_id })
+        }
+        MemberVerb::Resume(OneMember { batch, member: batch_member_id }) => {
+            (batch, BatchAction::ResumeMember { batch_member_id })
+        }
+        MemberVerb::RetryRemoval(OneMember { batch, member: batch_member_id }) => {
+            (batch, BatchAction::RetryRemoval { batch_member_id })
+        }
+    };
+    request(client, batch, &action, output).await
+}
+
+async fn show(client: &Client, of: &OneMember, output: &Output) -> Result<(), Failure> {
+    let details = client.batch_member(of.batch, of.member).await?;
     let member = &details.member;
     let mut table = Table::default()
         .line("member", &member.member_key)
         .line("id", member.id.to_string())
         .line("batch", member.batch_id.to_string())
-        .line("state", member_state(member.status))
+        .line("state", member.status.to_string())
         .line("added", output.time(member.added_at));
     for (name, value) in member.data.iter().chain(&member.worker_data) {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -32,7 +52,7 @@ pub async fn run(arguments: Members, output: &Output) -> Result<(), Failure> {
             step.params_json.clone(),
             step.retry_count.to_string(),
             step.poll_count.to_string(),
-            step_state(step.status).to_owned(),
+            step_state(step),
             step.error_message.clone().unwrap_or_default(),
         ]);
     }
@@ -42,18 +62,4 @@ pub async fn run(arguments: Members, output: &Output) -> Result<(), Failure> {
         text.push_str(&rows.to_text(output.colours));
     }
     output.text(&details, &text)
-}
-
-fn step_state(status: StepStatus) -> &'static str {
-    match status {
-        StepStatus::Pending => "pending",
-        StepStatus::Dispatched => "running",
-        StepStatus::Succeeded => "succeeded",
-        StepStatus::Failed => "failed",
-        StepStatus::Polling => "polling",
-        StepStatus::PollTimeout => "poll timed out",
-        StepStatus::RolledBack => "rolled back",
-        StepStatus::Cancelled => "cancelled",
-        StepStatus::Skipped => "skipped",
-    }
 }

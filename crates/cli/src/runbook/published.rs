@@ -24,10 +24,13 @@ pub async fn publish(client: &Client, arguments: &Publish, output: &Output) -> R
         if arguments.ignore_overdue { OverdueBehavior::Ignore } else { OverdueBehavior::Rerun };
     let request = PublishRunbook { yaml_content, overdue_behavior, rerun_init: arguments.rerun_init };
     let published = client.publish_runbook(&request).await?;
-    for warning in &published.warnings {
-        output.warn(warning);
+    let mut text = facts(&published, output).to_text(output.colours);
+    if !published.warnings.is_empty() {
+        let mut rows = Rows::new(["warning"]);
+        published.warnings.iter().for_each(|warning| rows.add([warning.clone()]));
+        text = format!("{text}\n{}", rows.to_text(output.colours));
     }
-    output.print(&published, facts(&published, output))
+    output.text(&published, &text)
 }
 
 /// Lists runbooks.

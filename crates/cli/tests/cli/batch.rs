@@ -1,103 +1,158 @@
-//! `segno batch watch` and `segno batch report`.
+//! `segno batch …` and `segno member …` against a server: what the verbs do, print and exit with.
 
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::Stdio;
-use std::time::Duration;
+use std::fs;
+use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::process::{Process, segno};
+use crate::process::Process;
 
-fn example(name: &str) -> String {
-    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/runbooks");
-    examples.join(name).display().to_string()
+/// Init and a phase of functions that the server has, and a phase of a pool that nothing has declared.
+const STEER: &str = r#"
+name: steer
+data_source: {type: manual, primary_key: Key}
+init:
+  - {name: open, worker_id: dev, function: greet, params: {name: all}}
+phases:
+  - name: Prepare
+    offset: T-0
+    steps:
+      - {name: hello, worker_id: dev, function: greet, params: {name: "{{Key}}"}}
+  - name: Cutover
+    offset: T-0
+    steps:
+      - {name: move, worker_id: nowhere, function: Move}
+"#;
+
+/// A batch that is not as wanted after so many looks stays as it is.
+const MOST_LOOKS: usize = 500;
+
+/// A server and a directory for files.
+struct Stand {
+    server: Process,
+    directory: TempDir,
 }
 
-/// A batch of guests, with other arguments of `create`.
-fn create(server: &Process, arguments: &[&str]) {
-    server.said(&["runbook", "publish", &example("guests.yaml")]);
-    let members = example("guests.csv");
-    server.said(&[&["batch", "create", "--runbook", "guests", "--members", &members], arguments].concat());
-}
-
-#[test]
-fn watch_ends_with_the_batch_and_its_exit_code_is_the_outcome() {
-    let directory = TempDir::new().unwrap();
-    let server = Process::dev(directory.path());
-    create(&server, &["--start", "now"]);
-    let watched = server.run(&["batch", "watch", "1"]);
-    let (out, err) = (String::from_utf8_lossy(&watched.stdout), String::from_utf8_lossy(&watched.stderr));
-    assert_eq!(watched.status.code(), Some(0), "{out}{err}");
-    assert!(err.contains("batch 1 completed: 6 of 6 steps have ended (100%)"), "{err}");
-    // What has ended is told at once.
-    assert_eq!(server.run(&["batch", "watch", "1"]).status.code(), Some(0));
-    create(&server, &[]);
-    server.said(&["batch", "cancel", "2", "--reason", "rain"]);
-    let cancelled = server.run(&["batch", "watch", "2"]);
-    let err = String::from_utf8_lossy(&cancelled.stderr).into_owned();
-    assert_eq!(cancelled.status.code(), Some(8), "{err}");
-    assert!(err.contains("batch 2 is cancelled: rain"), "{err}");
-    assert_eq!(server.run(&["batch", "watch", "9"]).status.code(), Some(6));
-}
-
-#[test]
-fn watch_follows_a_batch_through_a_restart_of_the_server() {
-    let directory = TempDir::new().unwrap();
-    let mut server = Process::dev(directory.path());
-    create(&server, &[]);
-    while server.items(&["batch", "members", "1"]).len() < 2 {}
-    let mut command = segno();
-    command.args(["batch", "watch", "1", "--server", &server.address]);
-    let mut watch = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-    let (sender, shown) = std::sync::mpsc::channel();
-    let reader =
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| drop(sender.send(line))));
-    // It follows once it shows a change.
-    let mut verbs = ["pause", "resume"].iter().cycle();
-    let seen = loop {
-        server.said(&["batch", verbs.next().unwrap(), "1"]);
-        if let Ok(line) = shown.recv_timeout(Duration::from_millis(100)) {
-            break line;
-        }
-    };
-    assert!(seen.contains("paused") || seen.contains("detected"), "{seen}");
-    server.kill();
-    let listen = server.address.strip_prefix("http://").unwrap();
-    let data = directory.path().to_str().unwrap();
-    let server = Process::start(&["dev", "--listen", listen, "--data", data]);
-    server.run(&["batch", "resume", "1"]);
-    for phase in 0..2 {
-        server.said(&["batch", "advance", "1"]);
-        while server.json(&["batch", "show", "1"])["phases"][phase]["status"] != "completed" {}
+impl Stand {
+    fn new() -> Self {
+        let directory = TempDir::new().unwrap();
+        Stand { server: Process::dev(&directory.path().join("data")), directory }
     }
-    let ended = watch.wait_with_output().unwrap();
-    reader.join().unwrap();
-    let err = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(0), "{err}");
-    assert!(err.contains("batch 1 completed"), "{err}");
+
+    fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.directory.path().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Runs a verb that fails, and returns what it told.
+    fn fails(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.server.run(arguments);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {told}");
+        told
+    }
+
+    /// Runs a request that is applied.
+    fn applies(&self, arguments: &[&str], request: &str) {
+        let said = self.server.said(arguments);
+        assert!(said.contains("applied") && said.contains(request), "{arguments:?}: {said}");
+    }
+
+    fn until(&self, wanted: impl Fn(&Value) -> bool) -> Value {
+        let mut last = Value::Null;
+        for _ in 0..MOST_LOOKS {
+            last = self.server.json(&["batch", "show", "1"]);
+            if wanted(&last) {
+                return last;
+            }
+        }
+        panic!("it stays as it is: {last:#}")
+    }
+
+    /// A batch of [`STEER`] whose init has ended.
+    fn batch(&self) {
+        let (runbook, members) = (self.file("steer.yaml", STEER), self.file("m.csv", "Key\nAda\nGrace\n"));
+        let said = self.server.said(&["runbook", "publish", path(&runbook)]);
+        assert!(said.contains("WARNING"), "{said}");
+        assert!(said.contains("phases[1].steps[0].worker_id: no pool \"nowhere\" is known"), "{said}");
+        self.server.said(&["batch", "create", "--runbook", "steer", "--members", path(&members)]);
+        self.until(|batch| batch["is_sealed"] == true);
+        self.applies(&["batch", "advance", "1"], "advance");
+        self.until(|batch| batch["status"] == "active");
+    }
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
 }
 
 #[test]
-fn a_report_is_csv_on_stdout() {
-    let directory = TempDir::new().unwrap();
-    let server = Process::dev(directory.path());
-    create(&server, &["--start", "now"]);
-    assert_eq!(server.run(&["batch", "watch", "1"]).status.code(), Some(0));
-    let report = server.said(&["batch", "report", "1"]);
-    let lines: Vec<&str> = report.lines().collect();
-    assert_eq!(lines.len(), 1 + 6, "{report}");
-    assert!(lines[0].starts_with("member_key,member_id,member_status,phase,step,"), "{report}");
-    assert!(lines[1].starts_with("Ada,1,active,invite,greet,1,succeeded,1,0,"), "{report}");
-    let refused = server.run(&["batch", "report", "1", "-o", "json"]);
-    assert_eq!(refused.status.code(), Some(2));
-    assert_eq!(server.run(&["batch", "report", "9"]).status.code(), Some(6));
-    // The batch is deleted with its report, but not before its end.
-    create(&server, &[]);
-    let refused = server.run(&["batch", "delete", "2"]);
-    assert_eq!(refused.status.code(), Some(5));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("segno batch cancel 2"));
-    assert!(server.said(&["batch", "delete", "1"]).contains("deleted"));
-    assert_eq!(server.run(&["batch", "report", "1"]).status.code(), Some(6));
+fn batches_phases_members_and_steps_are_steered() {
+    let stand = Stand::new();
+    stand.batch();
+    let server = &stand.server;
+    let said = server.said(&["batch", "show", "1"]);
+    assert!(said.contains("INIT  ID  POOL  FUNCTION") && said.contains("open  1   dev   greet"), "{said}");
+    assert!(stand.fails(&["batch", "skip-phase", "1", "nothing"], 6).contains("Prepare, Cutover"));
+    stand.fails(&["batch", "skip-phase", "1", "99"], 6);
+    stand.applies(&["batch", "skip-phase", "1", "PREPARE"], "skip_phase");
+    stand.applies(&["batch", "advance", "1"], "advance");
+    let batch = stand.until(|batch| batch["phases"][1]["step_counts"]["dispatched"] == 2);
+    let why = batch["explanation"]["why"].as_str().unwrap();
+    assert!(
+        why.ends_with("waits for a worker: pool \"nowhere\" is not declared, and no worker has announced it")
+    );
+    let said = server.said(&["member", "show", "1", "2"]);
+    assert!(said.contains("dispatched"), "{said}");
+    let late = stand.file("late.csv", "Key\nZoe\n");
+    stand.applies(&["batch", "add-members", "1", path(&late)], "put_members");
+    stand.applies(&["batch", "remove-members", "1", "ada"], "remove_members");
+    let step = server.json(&["member", "show", "1", "2"])["steps"][0]["id"].to_string();
+    stand.applies(&["batch", "cancel-step", "1", &step], "cancel_step");
+    stand.fails(&["member", "cancel", "1", "2"], 5);
+    let list = server.said(&["batch", "list"]);
+    assert!(list.contains("2        0       active"), "one is cancelled, one has left: {list}");
+    stand.applies(&["member", "resume", "1", "2"], "resume_member");
+    stand.applies(&["batch", "pause", "1", "--reason", "lunch"], "pause_batch");
+    let said = server.said(&["batch", "show", "1"]);
+    assert!(said.contains("paused\n") && said.contains("the batch is paused: lunch"), "{said}");
+    stand.applies(&["batch", "cancel", "1"], "cancel_batch");
+    stand.until(|batch| batch["status"] == "cancelled");
+}
+
+#[test]
+fn requests_that_apply_to_nothing_fail_with_the_code_of_their_reason() {
+    let stand = Stand::new();
+    stand.batch();
+    for (arguments, code) in [
+        (&["batch", "retry", "1"][..], 5),
+        (&["batch", "retry", "1", "--member", "1"], 5),
+        (&["batch", "retry-init", "1"], 5),
+        (&["batch", "retry-rollback", "1", "step-99"], 6),
+        (&["batch", "retry-rollback", "1", "init-99"], 6),
+        (&["batch", "retry-rollback", "1", "phase-1"], 2),
+        (&["batch", "reschedule", "1", "--start", "now+2d"], 5),
+        (&["batch", "reschedule", "1", "--start", "0001-01-01T00:00:00Z"], 2),
+        (&["batch", "remove-members", "1", "nobody"], 6),
+        (&["batch", "resume", "1"], 5),
+        (&["batch", "approve", "1", "prepare"], 5),
+        (&["batch", "reject", "1", "prepare"], 5),
+        (&["batch", "resume-phase", "1", "prepare"], 5),
+        (&["batch", "skip-step", "1", "99"], 6),
+        (&["batch", "cancel-step", "1", "99"], 6),
+        (&["member", "retry", "1", "99"], 6),
+        (&["member", "resume", "1", "1"], 5),
+        (&["member", "retry-removal", "1", "1"], 5),
+        (&["batch", "show", "9"], 6),
+    ] {
+        stand.fails(arguments, code);
+    }
+    let told = stand.fails(&["batch", "show", "first"], 2);
+    assert!(told.contains("'first'") && told.contains("ids are whole numbers"), "{told}");
+    let wrong = stand.file("wrong.csv", "Key\nAda\nADA\nAda,2\n");
+    let told = stand.fails(&["batch", "create", "--runbook", "steer", "--members", path(&wrong)], 2);
+    assert!(told.contains("2 errors\nline 3: ") && told.contains("\nline 4: "), "{told}");
+    assert_eq!(told.matches("line 3: ").count(), 1, "{told}");
 }

@@ -9,6 +9,7 @@
 
 mod actions;
 mod batch;
+mod batch_watch;
 mod bell;
 mod damage;
 mod failures;

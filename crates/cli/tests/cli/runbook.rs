@@ -12,10 +12,11 @@ use tempfile::TempDir;
 const RUNBOOK: &str = include_str!("../../../../examples/runbooks/wave-mailbox-move.yaml");
 const MEMBERS: &str = include_str!("../../../../examples/runbooks/members.csv");
 
-/// A directory with these files.
-fn files(files: &[(&str, &str)]) -> TempDir {
+/// A directory with the runbook and members of the example, and these files.
+fn files(more: &[(&str, &str)]) -> TempDir {
     let directory = TempDir::new().unwrap();
-    files.iter().for_each(|(name, text)| fs::write(directory.path().join(name), text).unwrap());
+    let write = |(name, text): &(&str, &str)| fs::write(directory.path().join(name), text).unwrap();
+    [("wave.yaml", RUNBOOK), ("members.csv", MEMBERS)].iter().chain(more).for_each(write);
     directory
 }
 
@@ -36,7 +37,7 @@ fn check(directory: &TempDir, arguments: &[&str], expected: Expect) {
 
 #[test]
 fn a_runbook_without_problems_is_summarized() {
-    let directory = files(&[("wave.yaml", RUNBOOK), ("members.csv", MEMBERS)]);
+    let directory = files(&[]);
     check(
         &directory,
         &["check", "wave.yaml"],
@@ -75,7 +76,7 @@ fn all_problems_are_listed_and_the_exit_code_is_2() {
         .replace("on_failure: undo-user", "on_failure: undo-usr\n        onFailure: x")
         .replace("offset: T-5d", "offset: T+5d")
         .replace("type: sql", "type: sqll");
-    let directory = files(&[("wave.yaml", &wrong), ("members.csv", MEMBERS)]);
+    let directory = files(&[("wave.yaml", &wrong)]);
     check(
         &directory,
         &["check", "wave.yaml"],
@@ -107,7 +108,7 @@ fn all_problems_are_listed_and_the_exit_code_is_2() {
 #[test]
 fn problems_of_the_data_are_listed_with_their_file() {
     let rows = "SourceId,Upn,TargetUpn,Aliases,WaveTime\n1,a,b,,2026-03-20\n1,c,d,,2026-03-20\n2,e\n";
-    let directory = files(&[("wave.yaml", RUNBOOK), ("rows.csv", rows), ("few.csv", "SourceId,upn\n1,a\n")]);
+    let directory = files(&[("rows.csv", rows), ("few.csv", "SourceId,upn\n1,a\n")]);
     check(
         &directory,
         &["check", "wave.yaml", "--data", "rows.csv"],
@@ -154,13 +155,7 @@ fn no_problem_hides_another() {
     let rows = "SourceId,Upn,TargetUpn,WaveTime\n1,a,b,next week\n1,c,d,2026-03-20\n2,e\n";
     let wrong = RUNBOOK.replace("on_failure: undo-user", "on_failure: undo-usr");
     let named = RUNBOOK.replace("undo-user", "undo-user-0-run");
-    let directory = files(&[
-        ("wave.yaml", RUNBOOK),
-        ("wrong.yaml", &wrong),
-        ("named.yaml", &named),
-        ("rows.csv", rows),
-        ("members.csv", MEMBERS),
-    ]);
+    let directory = files(&[("wrong.yaml", &wrong), ("named.yaml", &named), ("rows.csv", rows)]);
     check(
         &directory,
         &["check", "wave.yaml", "--data", "rows.csv"],
@@ -226,7 +221,7 @@ fn no_problem_hides_another() {
 #[test]
 fn a_plan_for_programs_has_its_problems_as_such() {
     let rows = MEMBERS.replace("2026-03-27T06:00:00Z", "next week");
-    let directory = files(&[("wave.yaml", RUNBOOK), ("rows.csv", &rows), ("few.csv", "SourceId\n1\n")]);
+    let directory = files(&[("rows.csv", &rows), ("few.csv", "SourceId\n1\n")]);
     for (data, batches, errors) in [("rows.csv", 1, 1), ("few.csv", 0, 4)] {
         let output = run(directory.path(), &["plan", "wave.yaml", "--data", data, "-o", "json"]);
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -246,7 +241,7 @@ fn a_plan_for_programs_has_its_problems_as_such() {
 
 #[test]
 fn a_plan_shows_batches_phases_and_calls() {
-    let directory = files(&[("wave.yaml", RUNBOOK), ("members.csv", MEMBERS)]);
+    let directory = files(&[]);
     let plan = ["plan", "wave.yaml", "--data", "members.csv", "--now", "2026-03-16T00:00:00Z"];
     check(
         &directory,
@@ -325,9 +320,25 @@ fn a_plan_shows_batches_phases_and_calls() {
 }
 
 #[test]
+fn a_plan_of_more_rows_than_allowed_is_refused() {
+    let mut rows = MEMBERS.lines().next().unwrap().to_owned() + "\n";
+    (0..50_001).for_each(|key| rows.push_str(&format!("{key},a,b,,2026-03-20\n")));
+    let directory = files(&[("rows.csv", &rows)]);
+    check(
+        &directory,
+        &["plan", "wave.yaml", "--data", "rows.csv"],
+        expect![[r#"
+            ! rows.csv:50002: error: there are more than 50000 rows, which is the limit; split them into several texts
+            ! segno: rows.csv has 1 error [invalid-members]
+            = 2
+        "#]],
+    );
+}
+
+#[test]
 fn a_plan_with_rows_that_cannot_be_used_fails_after_it_is_shown() {
     let rows = MEMBERS.replace("2026-03-27T06:00:00Z", "next week");
-    let directory = files(&[("wave.yaml", RUNBOOK), ("members.csv", &rows)]);
+    let directory = files(&[("members.csv", &rows)]);
     let plan =
         ["plan", "wave.yaml", "--data", "members.csv", "--now", "2026-03-16T00:00:00Z", "--limit", "0"];
     check(
@@ -356,7 +367,7 @@ fn a_plan_with_rows_that_cannot_be_used_fails_after_it_is_shown() {
 
 #[test]
 fn reports_for_programs_are_json() {
-    let directory = files(&[("wave.yaml", RUNBOOK), ("members.csv", MEMBERS)]);
+    let directory = files(&[]);
     let json = |arguments: &[&str]| -> Value {
         let output = run(directory.path(), &[arguments, &["--output", "json"]].concat());
         serde_json::from_slice(&output.stdout).unwrap()

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use segno_api::batch::RetryFrom;
 
 use crate::moment::{self, Moment};
 use crate::output::Paging;
@@ -39,56 +40,28 @@ pub enum BatchVerb {
     /// Show a batch, its phases, and why it waits.
     #[command(after_help = "Example:\n  segno batch show 7")]
     Show(OneBatch),
-    /// Begin the init steps, or the next phase, of a batch without a start time.
-    #[command(after_help = "Example:\n  segno batch advance 7")]
-    Advance(OneBatch),
-    /// Pause a batch: no further step is dispatched; calls that were dispatched still run.
-    #[command(after_help = "Example:\n  segno batch pause 7 --reason 'wait for the fix'")]
-    Pause {
+    /// Add the members of a CSV file to a batch, update those that exist, and take back those that had left.
+    #[command(name = "add-members", after_help = "Example:\n  segno batch add-members 7 late.csv")]
+    AddMembers {
         /// The batch.
         #[command(flatten)]
         batch: OneBatch,
-        /// Why, for people.
-        #[arg(long)]
-        reason: Option<String>,
+        /// A CSV file with the members; its first line has the names of the columns. `-` reads standard input.
+        file: PathBuf,
     },
-    /// Resume a paused batch.
-    #[command(after_help = "Example:\n  segno batch resume 7")]
-    Resume(OneBatch),
-    /// Cancel a batch with its open steps.
-    #[command(after_help = "Example:\n  segno batch cancel 7 --reason 'no longer needed'")]
-    Cancel {
-        /// The batch.
-        #[command(flatten)]
-        batch: OneBatch,
-        /// Why, for people.
-        #[arg(long)]
-        reason: Option<String>,
-    },
-    /// Retry the failed members of a batch from the step that failed.
+    /// Remove members from a batch: their open steps are cancelled, then the removal steps of the runbook run.
     #[command(
-        after_help = "Examples:\n  segno batch retry 7\n  segno batch retry 7 --member 501 --from-phase"
+        name = "remove-members",
+        after_help = "Example:\n  segno batch remove-members 7 ada@example.com grace@example.com"
     )]
-    Retry {
+    RemoveMembers {
         /// The batch.
         #[command(flatten)]
         batch: OneBatch,
-        /// Only this member, by its id; may be repeated.
-        #[arg(long = "member", value_name = "ID")]
-        members: Vec<u64>,
-        /// Retry from the first step of the phase in which they failed.
-        #[arg(long)]
-        from_phase: bool,
+        /// Keys of the members; letter case does not matter.
+        #[arg(required = true)]
+        keys: Vec<String>,
     },
-    /// Approve a phase.
-    #[command(after_help = "Example:\n  segno batch approve 7 cutover")]
-    Approve(OfPhase),
-    /// Reject a phase: the phase fails without having begun.
-    #[command(after_help = "Example:\n  segno batch reject 7 cutover")]
-    Reject(OfPhase),
-    /// Skip a phase.
-    #[command(name = "skip-phase", after_help = "Example:\n  segno batch skip-phase 7 prepare")]
-    SkipPhase(OfPhase),
     /// Explain why a batch, or a row of a batch, waits, and what will wake it.
     #[command(after_help = "Examples:\n  segno batch explain 7\n  segno batch explain 7 step-1042")]
     Explain {
@@ -127,12 +100,132 @@ pub enum BatchVerb {
         #[command(flatten)]
         paging: Paging,
     },
+    /// A request about a batch.
+    #[command(flatten)]
+    Request(RequestVerb),
+}
+
+/// A request about a batch, which the node applies that holds it.
+#[derive(Debug, Subcommand)]
+pub enum RequestVerb {
+    /// Begin the init steps, or the next phase, of a batch without a start time.
+    #[command(after_help = "Example:\n  segno batch advance 7")]
+    Advance(OneBatch),
+    /// Pause a batch: no further step is dispatched; calls that were dispatched still run.
+    #[command(after_help = "Example:\n  segno batch pause 7 --reason 'wait for the fix'")]
+    Pause {
+        /// The batch.
+        #[command(flatten)]
+        batch: OneBatch,
+        /// Why, for people.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Resume a paused batch.
+    #[command(after_help = "Example:\n  segno batch resume 7")]
+    Resume(OneBatch),
+    /// Cancel a batch with its open steps.
+    #[command(after_help = "Example:\n  segno batch cancel 7 --reason 'no longer needed'")]
+    Cancel {
+        /// The batch.
+        #[command(flatten)]
+        batch: OneBatch,
+        /// Why, for people.
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Retry the failed members of a batch from the step that failed.
+    #[command(
+        after_help = "Examples:\n  segno batch retry 7\n  segno batch retry 7 --member 501 --from-phase"
+    )]
+    Retry {
+        /// The batch.
+        #[command(flatten)]
+        batch: OneBatch,
+        /// Only this member, by its id; may be repeated.
+        #[arg(long = "member", value_name = "ID", value_parser = id)]
+        members: Vec<u64>,
+        /// From where.
+        #[command(flatten)]
+        origin: RetryOrigin,
+    },
+    /// Retry the init step that failed the batch.
+    #[command(name = "retry-init", after_help = "Example:\n  segno batch retry-init 7")]
+    RetryInit(OneBatch),
+    /// Retry a failed rollback from the step of it that failed.
+    #[command(
+        name = "retry-rollback",
+        after_help = "Examples:\n  segno batch retry-rollback 7 step-1042\n  segno batch retry-rollback 7 init-3"
+    )]
+    RetryRollback {
+        /// The batch.
+        #[command(flatten)]
+        batch: OneBatch,
+        /// The step that is rolled back: `step-1042` or `init-7`.
+        row: String,
+    },
+    /// Move the start of a batch; phases that have not begun move with it.
+    #[command(after_help = "Example:\n  segno batch reschedule 7 --start now+2d")]
+    Reschedule {
+        /// The batch.
+        #[command(flatten)]
+        batch: OneBatch,
+        #[arg(
+            long,
+            value_name = "TIME",
+            value_parser = moment::anytime,
+            help = moment::anytime_help!("The new reference time of the phases")
+        )]
+        start: Moment,
+    },
+    /// Approve a phase.
+    #[command(after_help = "Example:\n  segno batch approve 7 cutover")]
+    Approve(OfPhase),
+    /// Reject a phase: the phase fails without having begun.
+    #[command(after_help = "Example:\n  segno batch reject 7 cutover")]
+    Reject(OfPhase),
+    /// Skip a phase.
+    #[command(name = "skip-phase", after_help = "Example:\n  segno batch skip-phase 7 prepare")]
+    SkipPhase(OfPhase),
+    /// Cancel a phase: its open steps are cancelled, and the phase fails.
+    #[command(name = "cancel-phase", after_help = "Example:\n  segno batch cancel-phase 7 prepare")]
+    CancelPhase(OfPhase),
+    /// Resume a phase whose error budget was spent, with a fresh budget.
+    #[command(name = "resume-phase", after_help = "Example:\n  segno batch resume-phase 7 prepare")]
+    ResumePhase(OfPhase),
+    /// Skip a step, also one that has failed; the member goes on with the next.
+    #[command(name = "skip-step", after_help = "Example:\n  segno batch skip-step 7 1042")]
+    SkipStep(OfStep),
+    /// Cancel an open step, and its member with it.
+    #[command(name = "cancel-step", after_help = "Example:\n  segno batch cancel-step 7 1042")]
+    CancelStep(OfStep),
+}
+
+/// The id of a batch, member or step.
+fn id(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "ids are whole numbers; the verbs list, members and show print them".to_owned())
+}
+
+/// From where members are retried.
+#[derive(Debug, Args)]
+pub struct RetryOrigin {
+    /// Retry from the first step of the phase in which they failed.
+    #[arg(long)]
+    from_phase: bool,
+}
+
+impl RetryOrigin {
+    /// As the API names it.
+    pub fn retry_from(&self) -> RetryFrom {
+        if self.from_phase { RetryFrom::Phase } else { RetryFrom::Step }
+    }
 }
 
 /// A batch.
 #[derive(Debug, Args)]
 pub struct OneBatch {
     /// Id of the batch.
+    #[arg(value_parser = id)]
     pub id: u64,
 }
 
@@ -140,9 +233,21 @@ pub struct OneBatch {
 #[derive(Debug, Args)]
 pub struct OfPhase {
     /// Id of the batch.
+    #[arg(value_parser = id)]
     pub id: u64,
     /// Name of the phase, or the id of its execution.
     pub phase: String,
+}
+
+/// A step of a batch.
+#[derive(Debug, Args)]
+pub struct OfStep {
+    /// Id of the batch.
+    #[arg(value_parser = id)]
+    pub id: u64,
+    /// Id of the step; `segno member show` lists them.
+    #[arg(value_parser = id)]
+    pub step: u64,
 }
 
 /// A batch to create.
@@ -182,10 +287,35 @@ pub struct Members {
 pub enum MemberVerb {
     /// Show a member and its steps in all phases.
     #[command(after_help = "Example:\n  segno member show 7 501")]
-    Show {
-        /// Id of the batch.
-        batch: u64,
-        /// Id of the member; `segno batch members` lists them.
-        member: u64,
+    Show(OneMember),
+    /// Retry a failed member from the step that failed.
+    #[command(after_help = "Examples:\n  segno member retry 7 501\n  segno member retry 7 501 --from-phase")]
+    Retry {
+        /// The member.
+        #[command(flatten)]
+        member: OneMember,
+        /// From where.
+        #[command(flatten)]
+        origin: RetryOrigin,
     },
+    /// Cancel a member with its open steps.
+    #[command(after_help = "Example:\n  segno member cancel 7 501")]
+    Cancel(OneMember),
+    /// Resume a member that was cancelled or has failed.
+    #[command(after_help = "Example:\n  segno member resume 7 501")]
+    Resume(OneMember),
+    /// Retry the failed removal steps of a member that has left.
+    #[command(name = "retry-removal", after_help = "Example:\n  segno member retry-removal 7 501")]
+    RetryRemoval(OneMember),
+}
+
+/// A member of a batch.
+#[derive(Debug, Args)]
+pub struct OneMember {
+    /// Id of the batch.
+    #[arg(value_parser = id)]
+    pub batch: u64,
+    /// Id of the member; `segno batch members` lists them.
+    #[arg(value_parser = id)]
+    pub member: u64,
 }

@@ -16,7 +16,7 @@ mod pools;
 
 use clap::{Args, Subcommand};
 
-pub use batches::{BatchVerb, Batches, CreateBatch, MemberVerb, Members, OfPhase};
+pub use batches::{BatchVerb, Batches, CreateBatch, MemberVerb, Members, OfPhase, OneMember, RequestVerb};
 pub use bulk::{Bulk, BulkVerb, Matching};
 pub use functions::{Functions, FunctionsVerb, Invoke, Logs, Workers};
 pub use instances::{

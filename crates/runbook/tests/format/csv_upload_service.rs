@@ -263,8 +263,8 @@ fn too_many_rows_are_refused() {
         rows(MAX_CSV_ROWS + 1),
         &[],
         expect![[r#"
-        error: line 50002: there are more than 50000 rows
-    "#]],
+            error: line 50002: there are more than 50000 rows, which is the limit; split them into several texts
+        "#]],
     );
 }
 

@@ -189,7 +189,14 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
         let path = error.path().to_string();
         let reason = error.into_inner().to_string();
         match path.as_str() {
-            "." | "?" => Refusal::new(Code::InvalidRequest, format!("the body is wrong: {reason}")),
+            // Of a body with several forms, the place is not known.
+            "." | "?" => match culprit(bytes, &reason) {
+                Some((field, given)) => Refusal::field(field, reason_for(&reason, || Some(given))),
+                None => {
+                    let reason = reason_for(&reason, || None);
+                    Refusal::new(Code::InvalidRequest, format!("the body is wrong: {reason}"))
+                }
+            },
             _ => {
                 let reason = reason_for(&reason, || value_at(bytes, &path));
                 Refusal::field(path, reason)
@@ -294,6 +301,19 @@ fn reason_for(reason: &str, given: impl FnOnce() -> Option<String>) -> String {
         }
         _ => reason.to_owned(),
     }
+}
+
+/// The field of a body that a reason is about, and its value: a time that is none, or an id that is no number.
+fn culprit(bytes: &[u8], reason: &str) -> Option<(String, String)> {
+    let body: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes).ok()?;
+    let is_time = reason.starts_with(TIME_PARSER);
+    let is_wrong = |name: &str, value: &serde_json::Value| {
+        let is_no_time = || value.as_str().is_none_or(|text| text.parse::<jiff::Timestamp>().is_err());
+        (is_time && (name.ends_with("_time") || name.ends_with("_at")) && is_no_time())
+            || (!is_time && reason.contains("expected u64") && name.ends_with("_id") && !value.is_u64())
+    };
+    let (name, value) = body.iter().find(|(name, value)| is_wrong(name, value))?;
+    Some((name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
 }
 
 /// How reasons of the parser of times begin.

@@ -168,10 +168,7 @@ fn syntax_problem(error: &Error) -> Problem {
         ),
         Error::Budget { breach, .. } => (exceeded(breach), None),
         Error::AliasReplayLimitExceeded { .. } => (exceeded(&BudgetBreach::Nodes { nodes: 0 }), None),
-        Error::AliasReplayStackDepthExceeded { .. } => (
-            format!("its aliases and merge keys stand for each other over more than {MAX_YAML_DEPTH} levels"),
-            Some("write the keys where they are used"),
-        ),
+        Error::AliasReplayStackDepthExceeded { .. } => (exceeded(&BudgetBreach::Depth { depth: 0 }), None),
         Error::RecursiveReferencesRequireWeakTypes { .. } => {
             ("an alias stands for a value that contains the alias".to_owned(), None)
         }
@@ -204,7 +201,9 @@ fn printable(text: &str) -> String {
 
 fn exceeded(breach: &BudgetBreach) -> String {
     match breach {
-        BudgetBreach::Depth { .. } => format!("it is nested deeper than {MAX_YAML_DEPTH} levels"),
+        BudgetBreach::Depth { .. } => {
+            format!("it is nested deeper than {MAX_YAML_DEPTH} levels, aliases and merge keys expanded")
+        }
         BudgetBreach::Aliases { .. } => format!("it has more than {MAX_YAML_ALIASES} aliases"),
         BudgetBreach::Anchors { .. } => format!("it has more than {MAX_YAML_ANCHORS} anchors"),
         BudgetBreach::MergeKeys { .. } => format!("it has more than {MAX_YAML_ALIASES} merge keys"),

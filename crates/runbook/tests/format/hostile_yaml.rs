@@ -91,13 +91,13 @@ fn deep_nesting_is_refused() {
     check(
         "[".repeat(depth),
         expect![[r#"
-            error: line 1, column 256: it is nested deeper than 32 levels
+            error: line 1, column 256: it is nested deeper than 32 levels, aliases and merge keys expanded
         "#]],
     );
     check(
         format!("{}1", "- ".repeat(depth)),
         expect![[r#"
-        error: line 1, column 65: it is nested deeper than 32 levels
+        error: line 1, column 65: it is nested deeper than 32 levels, aliases and merge keys expanded
     "#]],
     );
     let nested = |levels: usize| format!("{}1{}", "[".repeat(levels), "]".repeat(levels));
@@ -106,7 +106,7 @@ fn deep_nesting_is_refused() {
     check(
         step_with(&format!("params: {{a: {}}}", nested(MAX_YAML_DEPTH - 5))),
         expect![[r#"
-        error: line 7, column 95: it is nested deeper than 32 levels
+        error: line 7, column 95: it is nested deeper than 32 levels, aliases and merge keys expanded
     "#]],
     );
 }
@@ -118,7 +118,7 @@ fn merge_keys_that_follow_each_other_are_refused_as_such() {
     check(
         chain,
         expect![[r#"
-        error: line 1, column 9: it is nested deeper than 32 levels
+        error: line 1, column 9: it is nested deeper than 32 levels, aliases and merge keys expanded
     "#]],
     );
 }

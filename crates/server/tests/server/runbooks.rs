@@ -431,6 +431,12 @@ async fn wrong_times_ids_and_fields_are_told_with_their_form() {
         ("/v1/batches", create("0001-01-01T00:00:00Z"), "invalid-batch", "is before 2000-01-01"),
         ("/v1/batches", create("2999-01-01T00:00:00Z"), "invalid-batch", "a hundred years from now"),
         (&requests, move_to("0001-01-01T00:00:00Z"), "invalid-batch", "is before 2000-01-01"),
+        (
+            &requests,
+            move_to("soon"),
+            "invalid-request",
+            "batch_start_time: \"soon\" is not a time; write RFC 3339",
+        ),
         (&requests, json!({ "action": "advance", "phase": 1 }), "invalid-request", "unknown field `phase`"),
         (&requests, json!({ "action": "resume_batch", "x": 1 }), "invalid-request", "unknown field `x`"),
         (&requests, json!({ "action": "retry_init", "x": 1 }), "invalid-request", "unknown field `x`"),
@@ -438,7 +444,7 @@ async fn wrong_times_ids_and_fields_are_told_with_their_form() {
             &requests,
             json!({ "action": "skip_step", "step_execution_id": "a" }),
             "invalid-request",
-            "a whole number",
+            "step_execution_id: invalid type: string \"a\", expected a whole number",
         ),
         (
             "/v1/batches/first/requests",

@@ -126,7 +126,7 @@ pub struct Matrix {
 struct Line {
     id: u64,
     key: String,
-    state: &'static str,
+    state: String,
     steps: HashMap<(u64, u32), char>,
 }
 
@@ -183,7 +183,7 @@ impl Matrix {
             };
             let mut cells = vec![line.key.clone()];
             cells.extend(self.phases.iter().map(of_phase));
-            cells.push(line.state.to_owned());
+            cells.push(line.state.clone());
             cells
         };
         let mut headings = vec!["MEMBER".to_owned()];

@@ -86,7 +86,7 @@ impl Querier {
     async fn next(&self) -> Result<Option<Claim>, DriveError> {
         let mut refused = None;
         for record in self.due().await? {
-            let holder = Holder { node: self.node.clone(), lease: self.services.lease };
+            let holder = Holder { node: self.node.clone(), process: None, lease: self.services.lease };
             let store: Arc<dyn Store> = Arc::clone(&self.services.runbooks.store);
             match Claim::take(store, &record, holder).await {
                 Ok(None) => {}

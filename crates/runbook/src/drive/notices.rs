@@ -157,7 +157,7 @@ impl Held {
         commit: &mut RecordBatch,
     ) -> Result<(), FunctionError> {
         let invalid = |problem: String| FunctionError::InvalidInvocation { field: "notify", problem };
-        let input = Payload::from_json(&input.to_string()).map_err(|error| invalid(error.to_string()))?;
+        let input = Payload::from_json(input.to_string()).map_err(|error| invalid(error.to_string()))?;
         let request = InvokeRequest::new(FunctionName::new(row.function_name.as_str())?, input);
         let settle = Settle::new(NOTICE_SETTLE_KIND, row.job_id.as_str()).with(row)?;
         self.services

@@ -110,9 +110,10 @@ impl Watch<'_> {
                 format!("{}  {}\n", self.output.exact_time(change.at), changed_rows(&change))
             })?;
         }
-        let matrix = &mut self.matrix;
-        let is_current = change.rows.iter().fold(true, |is_current, row| matrix.apply(row) && is_current);
-        self.is_stale |= !is_current || !change.left_out.is_empty();
+        self.is_stale |= !change.left_out.is_empty();
+        for row in &change.rows {
+            self.is_stale |= !self.matrix.apply(row);
+        }
         Ok(has_ended(change.status))
     }
 

@@ -89,17 +89,6 @@ pub fn batch(row: &BatchRow) -> wire::Batch {
     }
 }
 
-fn batch_status(status: BatchStatus) -> wire::BatchStatus {
-    match status {
-        BatchStatus::Detected => wire::BatchStatus::Detected,
-        BatchStatus::InitDispatched => wire::BatchStatus::InitDispatched,
-        BatchStatus::Active => wire::BatchStatus::Active,
-        BatchStatus::Completed => wire::BatchStatus::Completed,
-        BatchStatus::Failed => wire::BatchStatus::Failed,
-        BatchStatus::Cancelled => wire::BatchStatus::Cancelled,
-    }
-}
-
 pub fn phase(row: PhaseRow) -> wire::Phase {
     wire::Phase {
         id: row.id.0,

@@ -98,7 +98,7 @@ async fn a_listener_of_a_batch_resumes_and_hears_nothing_else() {
     // What happens while it is away, also to another batch and to instances.
     client.create_batch(&due(&["eve"])).await.unwrap();
     ended(&client, 2).await;
-    apply(&client, first.id, BatchAction::ResumeBatch).await;
+    apply(&client, first.id, BatchAction::ResumeBatch {}).await;
     let mut stream = client.changes(&of_batch(first.id), Some(&id)).await.unwrap();
     assert_eq!(next(&mut stream).await.name, "listening");
     let (_, resumed) = next_change(&mut stream).await;
@@ -179,7 +179,7 @@ async fn a_batch_is_deleted_after_its_end() {
     for unknown in [
         client.batch(open.id).await.unwrap_err(),
         client.delete_batch(open.id).await.unwrap_err(),
-        client.request_of_batch(open.id, &BatchAction::Advance).await.unwrap_err(),
+        client.request_of_batch(open.id, &BatchAction::Advance {}).await.unwrap_err(),
     ] {
         assert_eq!((unknown.status(), unknown.code()), (Some(404), Some("unknown-batch")), "{unknown}");
     }

@@ -14,7 +14,7 @@ use segno_server::schedule::Zones;
 use super::arguments::{Preview, Removal};
 use super::input::read;
 use crate::exit::Failure;
-use crate::output::{Output, Rows, Table};
+use crate::output::{Output, Rows, Table, counted as row_count};
 
 /// Members of a pending removal that are named on one line.
 const NAMED: usize = 3;
@@ -27,7 +27,10 @@ pub async fn switch(
     output: &Output,
 ) -> Result<(), Failure> {
     let automation = client.set_automation(name, switch).await?;
-    print(name, &automation, output)
+    let table = Table::default()
+        .line("runbook", name)
+        .line("automation", if automation.enabled { "enabled" } else { "disabled" });
+    output.print(&automation, table)
 }
 
 /// Approves a removal that was shown.
@@ -126,18 +129,22 @@ pub fn lines(mut table: Table, name: &str, automation: &Automation, output: &Out
 }
 
 fn found(result: &QueryResult) -> String {
-    let rows = format!("{} rows of {} batches", result.rows, result.batches);
+    let rows = format!("{} in {}", row_count(result.rows, "row"), batches(result.batches));
+    let created = format!("{} created", batches(result.created));
     let changes = [
-        (result.created, "batches created"),
         (result.added, "added"),
         (result.changed, "changed"),
         (result.removed, "removed"),
         (result.skipped, "rows skipped"),
     ];
-    match changes.iter().any(|(count, _)| *count > 0) {
-        true => format!("{rows}; {}", counted(&changes)),
-        false => rows,
-    }
+    let created = (result.created > 0).then_some(created);
+    let changed = changes.iter().any(|(count, _)| *count > 0).then(|| counted(&changes));
+    let told: Vec<String> = created.into_iter().chain(changed).collect();
+    if told.is_empty() { rows } else { format!("{rows}; {}", told.join(", ")) }
+}
+
+fn batches(count: u64) -> String {
+    format!("{count} {}", if count == 1 { "batch" } else { "batches" })
 }
 
 /// Counts that are not zero, in words.

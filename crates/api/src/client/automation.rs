@@ -19,7 +19,8 @@ impl Client {
     /// Switches the query of a runbook on or off.
     ///
     /// # Errors
-    /// `unknown-runbook`, `source-not-queried`, `source-failed` when the tenant may not use what the source names.
+    /// `unknown-runbook`, `source-not-queried`, `source-failed` when the tenant may not use what
+    /// the source names.
     pub async fn set_automation(
         &self,
         runbook: &str,
@@ -56,7 +57,8 @@ impl Client {
     /// Runs the query of a runbook, published or not, and changes nothing.
     ///
     /// # Errors
-    /// `unknown-runbook`, `invalid-runbook`, `source-not-queried`, `source-failed`, `invalid-members`.
+    /// `unknown-runbook`, `invalid-runbook`, `source-not-queried`, `source-failed`,
+    /// `invalid-members`.
     pub async fn preview_runbook(
         &self,
         runbook: &str,

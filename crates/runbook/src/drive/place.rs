@@ -28,7 +28,8 @@ pub const BATCH_INDEX: &str = "runbook_batches";
 /// Kind of the keys under which batches were created.
 pub const CREATION_KEYS: &str = "runbook_creations";
 
-/// Kind of the records of queries: when a runbook's data source is queried, by which node, and what came of it.
+/// Kind of the records of queries: when a runbook's data source is queried, by which node, and what
+/// came of it.
 pub const QUERIES: &str = "runbook_queries";
 
 /// Kind of the members that queries have brought, by runbook and key.

@@ -1,4 +1,5 @@
-//! What a query changes: its rows, sorted by key, merged with the members that earlier queries brought. Pure.
+//! What a query changes: its rows, sorted by key, merged with the members that earlier queries
+//! brought. Pure.
 //!
 //! | the member was | the row | its batch is open | its batch has ended |
 //! |---|---|---|---|
@@ -82,7 +83,8 @@ pub struct Difference {
     pub batches: BTreeSet<BatchId>,
 }
 
-/// Which removals people have decided about, by the run that asked for approval: all up to these runs.
+/// Which removals people have decided about, by the run that asked for approval: all up to these
+/// runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Decisions {
     /// The members may be removed, unless they stay by the other decision.
@@ -101,8 +103,9 @@ pub struct Removals {
 }
 
 impl Difference {
-    /// Takes the missing members and decides which of them may go. At most a percentage of the members of a batch, and of all
-    /// members together, are removed without approval; it is rounded up, so that a small batch can lose a member.
+    /// Takes the missing members and decides which of them may go. At most a percentage of the
+    /// members of a batch, and of all members together, are removed without approval; it is rounded
+    /// up, so that a small batch can lose a member.
     pub fn take_removals(&mut self, percent: u8, decisions: Decisions) -> Removals {
         let mut removals = Removals::default();
         let mut undecided: BTreeMap<BatchId, Vec<MissingMember>> = BTreeMap::new();
@@ -136,7 +139,8 @@ fn allowed(known: usize, percent: u8) -> usize {
     (known * usize::from(percent)).div_ceil(100)
 }
 
-/// Merges the rows of a query with the members of earlier ones, which come in the order of their keys.
+/// Merges the rows of a query with the members of earlier ones, which come in the order of their
+/// keys.
 #[derive(Debug)]
 pub struct Merge {
     rows: Peekable<IntoIter<(String, PlacedRow)>>,
@@ -226,7 +230,8 @@ pub fn member_entry(row: Row) -> MemberEntry {
 /// Digest of a member's data, by which the next query finds out whether it has changed.
 pub fn digest(key: &str, columns: &Map<String, Value>) -> String {
     let mut hash = Sha256::new();
-    // Lengths in front keep texts apart. All values are texts or lists of texts, and columns are sorted.
+    // Lengths in front keep texts apart. All values are texts or lists of texts, and columns are
+    // sorted.
     let mut text = |text: &str| {
         hash.update((text.len() as u64).to_be_bytes());
         hash.update(text.as_bytes());

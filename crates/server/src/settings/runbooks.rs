@@ -17,7 +17,8 @@ const MAX_HOURS: u64 = 10 * 366 * 24;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunbookSettings {
-    /// CSV files of tenants are below `<this>/<namespace>/<tenant>/`; without it, no files are read.
+    /// CSV files of tenants are below `<this>/<namespace>/<tenant>/`; without it, no files are
+    /// read.
     pub csv_directory: Option<PathBuf>,
     /// Batches that ended longer ago than this are deleted.
     pub retention_hours: Option<u64>,

@@ -1,4 +1,5 @@
-//! Members from queries, over HTTP: files, web servers, functions and databases that the node really reads.
+//! Members from queries, over HTTP: files, web servers, functions and databases that the node
+//! really reads.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};

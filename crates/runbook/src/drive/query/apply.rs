@@ -1,5 +1,5 @@
-//! What a query changes, sent to batches in parts. Each part is one commit: a message, the members that it is about, and the
-//! lease of the run.
+//! What a query changes, sent to batches in parts. Each part is one commit: a message, the members
+//! that it is about, and the lease of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,7 +1,9 @@
-//! Which node runs a query. The version of the record is the fencing token: every commit of a run expects it.
+//! Which node runs a query. The version of the record is the fencing token: every commit of a run
+//! expects it.
 //!
-//! People change the same record: they switch the query on and off, and decide about removals. A run whose commit fails
-//! reads the record again. If the lease is still its own, it takes over what people have written and goes on.
+//! People change the same record: they switch the query on and off, and decide about removals. A
+//! run whose commit fails reads the record again. If the lease is still its own, it takes over what
+//! people have written and goes on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -120,8 +122,8 @@ impl Claim {
         ProviderError::unavailable("commit_query", message).into()
     }
 
-    /// Ends the run: the record is as the row, without the lease. Returns whether it was stored; if not, the row of this
-    /// claim has what people have written meanwhile.
+    /// Ends the run: the record is as the row, without the lease. Returns whether it was stored; if
+    /// not, the row of this claim has what people have written meanwhile.
     pub(super) async fn release(&mut self, mut row: QueryRow) -> Result<bool, DriveError> {
         (row.node, row.until_ms) = (None, None);
         let writes = vec![row.write(&self.scope, Expect::Version(self.version))];

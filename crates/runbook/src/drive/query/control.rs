@@ -24,7 +24,8 @@ impl Runbooks {
     /// Has the data source of a runbook queried, at once and then every interval.
     ///
     /// # Errors
-    /// `unknown-runbook`, `source-not-queried` for a manual data source, `stored-data-unreadable`, `store`.
+    /// `unknown-runbook`, `source-not-queried` for a manual data source, `stored-data-unreadable`,
+    /// `store`.
     pub async fn enable_automation(&self, scope: &Scope, name: &str) -> Result<RunbookHead, RunbookError> {
         loop {
             let Stored { value: mut head, version } =
@@ -66,7 +67,8 @@ impl Runbooks {
             if !row.is_running(now_ms) {
                 (row.node, row.until_ms, row.next_run_at) = (None, None, None);
             }
-            // A run that is at it sees the new version of its record, and looks at the switch again.
+            // A run that is at it sees the new version of its record, and looks at the switch
+            // again.
             let writes = vec![head.write(scope, Expect::Version(version)), row.write(scope, expect)];
             if self.commit(writes).await? {
                 return Ok(head);
@@ -82,11 +84,12 @@ impl Runbooks {
         Ok(self.find_query(scope, name).await?.0)
     }
 
-    /// Decides about the members whose removal waits for approval: exactly those that were shown under the name of the set.
-    /// The next run, which is made at once, does what was decided.
+    /// Decides about the members whose removal waits for approval: exactly those that were shown
+    /// under the name of the set. The next run, which is made at once, does what was decided.
     ///
     /// # Errors
-    /// `unknown-runbook`, `removal-not-pending` when the set is another one now, `stored-data-unreadable`, `store`.
+    /// `unknown-runbook`, `removal-not-pending` when the set is another one now,
+    /// `stored-data-unreadable`, `store`.
     pub async fn decide_removal(
         &self,
         scope: &Scope,

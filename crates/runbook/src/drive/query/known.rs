@@ -56,7 +56,8 @@ pub(super) fn forget(scope: &Scope, runbook: &str, key: &str) -> RecordWrite {
     RecordWrite::Delete { kind: SOURCE_MEMBERS.to_owned(), id, expect: Expect::Anything }
 }
 
-/// The batch that a query has created for a start. There is one, also if it was rescheduled or has ended since.
+/// The batch that a query has created for a start. There is one, also if it was rescheduled or has
+/// ended since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SourceBatch {
     pub(super) batch_id: BatchId,

@@ -1,9 +1,10 @@
 //! Queries of data sources: every interval the rows of a runbook's query become members of batches.
 //!
-//! The record of a runbook's query is due at the next run. A node that takes it has a lease, whose record's version is the
-//! fencing token, runs the query, and sends what has changed to the batches in parts. Each part is one commit: the message in
-//! the batch's inbox, the members that it is about ([`SOURCE_MEMBERS`](super::SOURCE_MEMBERS)), and the lease. So a run that is cut
-//! off at any point is run again, and finds what is left to do by the difference between rows and members.
+//! The record of a runbook's query is due at the next run. A node that takes it has a lease, whose
+//! record's version is the fencing token, runs the query, and sends what has changed to the batches
+//! in parts. Each part is one commit: the message in the batch's inbox, the members that it is
+//! about ([`SOURCE_MEMBERS`](super::SOURCE_MEMBERS)), and the lease. So a run that is cut off at
+//! any point is run again, and finds what is left to do by the difference between rows and members.
 //!
 //! | file | what |
 //! |---|---|
@@ -16,8 +17,8 @@
 //! | `preview.rs` | what a query returns and would change |
 //! | `node.rs` | the queries of a node |
 //!
-//! **Invariant.** What is known of a member changes in the commit of the message about it. So the difference is computed with
-//! what was sent, whether its batch has applied it yet or not.
+//! **Invariant.** What is known of a member changes in the commit of the message about it. So the
+//! difference is computed with what was sent, whether its batch has applied it yet or not.
 
 mod apply;
 mod claim;

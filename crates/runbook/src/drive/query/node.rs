@@ -54,8 +54,8 @@ impl Querier {
         Querier { services: Arc::new(services), node: node.into() }
     }
 
-    /// Runs queries until told to stop. Stopping at any moment is safe: a run that was cut off is made again once its lease
-    /// has expired.
+    /// Runs queries until told to stop. Stopping at any moment is safe: a run that was cut off is
+    /// made again once its lease has expired.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let mut running = JoinSet::new();
         tokio::select! {

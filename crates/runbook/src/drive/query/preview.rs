@@ -98,10 +98,12 @@ pub struct Previewer {
 }
 
 impl Previewer {
-    /// Runs the query of a runbook, published or not. The key tells this preview from others: a function is called under it.
+    /// Runs the query of a runbook, published or not. The key tells this preview from others: a
+    /// function is called under it.
     ///
     /// # Errors
-    /// `source-not-queried` for a manual data source, `source-failed`, `invalid-members`, `stored-data-unreadable`, `store`.
+    /// `source-not-queried` for a manual data source, `source-failed`, `invalid-members`,
+    /// `stored-data-unreadable`, `store`.
     pub async fn preview(
         &self,
         scope: &Scope,

@@ -29,7 +29,8 @@ use crate::template::columns_needed;
 /// Known members that are read at once.
 const PAGE: usize = 1_000;
 
-/// Runs of one query that may be cut off in a row. A query that ends its node is not run again at once.
+/// Runs of one query that may be cut off in a row. A query that ends its node is not run again at
+/// once.
 const MAX_ATTEMPTS: u32 = 5;
 
 /// Why a run has no result.
@@ -215,7 +216,8 @@ async fn query(
     }
     let (scope, name) = (claim.scope.clone(), claim.row.name.clone());
     let due = claim.row.next_run_at.map_or(0, Timestamp::as_millisecond);
-    // The same whenever this run is made again: a function is called once for each time that the query is due.
+    // The same whenever this run is made again: a function is called once for each time that the
+    // query is due.
     let key = format!("query-{name}-{due}");
     let required = columns_needed(&active.definition);
     let query = Query { scope: &scope, source, required: &required, key: &key };

@@ -101,7 +101,8 @@ impl Tenant {
     /// Runs a query and changes nothing.
     ///
     /// # Errors
-    /// `unknown-runbook`, `invalid-runbook`, `source-not-queried`, `source-failed`, `invalid-members`.
+    /// `unknown-runbook`, `invalid-runbook`, `source-not-queried`, `source-failed`,
+    /// `invalid-members`.
     pub async fn preview_runbook(
         &self,
         name: &str,

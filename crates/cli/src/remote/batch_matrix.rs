@@ -8,7 +8,6 @@ use jiff::{SignedDuration, Timestamp};
 use segno_api::batch::{BatchDetails, BatchStatus, MemberDetails, Phase, PhaseStatus, StepStatus};
 use segno_api::change::{RowChange, RowKind};
 
-
 /// The signs of steps, for people.
 pub const LEGEND: &str = ". pending  > running  ~ polling  + succeeded  x failed  t timed out  r rolled back  c cancelled  - skipped";
 

@@ -193,9 +193,7 @@ impl Bulk {
             let page = self.client.store.query_instances(query.clone()).await?;
             let readable = page.instances.into_iter().map(Match::from);
             let mut rows: Vec<Match> = readable.chain(page.unreadable.into_iter().map(Match::from)).collect();
-            rows.sort_by(|one, other| {
-                (other.created_at_ms, &one.id).cmp(&(one.created_at_ms, &other.id))
-            });
+            rows.sort_by(|one, other| (other.created_at_ms, &one.id).cmp(&(one.created_at_ms, &other.id)));
             found.extend(rows);
             query.cursor = page.next;
             if query.cursor.is_none() || (self.stop)() {

@@ -62,7 +62,7 @@ fn watch_follows_a_batch_through_a_restart_of_the_server() {
             break line;
         }
     };
-    assert!(seen.contains("paused") || seen.contains("detected"), "{seen}");
+    assert!(["paused", "active"].iter().any(|state| seen.contains(state)), "{seen}");
     server.kill();
     let listen = server.address.strip_prefix("http://").unwrap();
     let data = directory.path().to_str().unwrap();

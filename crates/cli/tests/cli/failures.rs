@@ -151,7 +151,7 @@ fn what_a_server_refuses_about_runbooks_and_batches_has_its_code() {
         (with_members(&others), "invalid-members", 2, "Guest"),
         (vec!["batch", "show", "9"], "unknown-batch", 6, "9"),
         (vec!["batch", "advance", "1"], "batch-request-refused", 5, "follows its start time"),
-        (vec!["batch", "approve", "1", "cellar"], "invalid-arguments", 2, "its phases are invite, seat"),
+        (vec!["batch", "approve", "1", "cellar"], "not-found", 6, "its phases are invite, seat"),
         (vec!["batch", "explain", "1", "stair-1"], "invalid-request", 2, "row"),
         (vec!["batch", "explain", "1", "step-77"], "not-found", 6, "step 77"),
         (vec!["member", "show", "1", "77"], "not-found", 6, "77"),

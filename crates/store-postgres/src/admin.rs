@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use segno::store::{
     DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
     InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, LockToken, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork, StoredEvent,
-    SystemMetrics,
+    PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork, ReadableHistoryPage,
+    StoredEvent, SystemMetrics,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -171,6 +171,14 @@ impl ProviderAdmin for PostgresStore {
             return Err(unknown_execution(OPERATION, instance, execution_id));
         }
         Ok(HistoryPage::cut(events, query.limit))
+    }
+
+    async fn read_history_around_damage(
+        &self,
+        query: HistoryQuery,
+    ) -> Result<ReadableHistoryPage, ProviderError> {
+        let page = self.read_history_page(query).await?;
+        Ok(ReadableHistoryPage { page, unreadable: Vec::new() })
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use async_trait::async_trait;
 use segno::clock::{deadline_ms, sleep_until};
 use segno::store::{
-    DueRecords, ErrorKind, ListRecords, ProviderError, Record, RecordBatch, RecordWrite, Records, folder_of,
+    DueRecords, ErrorKind, ListRecords, ProviderError, ReadableRecords, Record, RecordBatch, RecordWrite,
+    Records, folder_of,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -151,6 +152,13 @@ impl Records for PostgresStore {
             (&most as _, Type::INT8),
         ];
         self.core().rows("list_records", &sql, &parameters).await?.iter().map(record).collect()
+    }
+
+    async fn list_records_around_damage(
+        &self,
+        request: ListRecords<'_>,
+    ) -> Result<ReadableRecords, ProviderError> {
+        Ok(ReadableRecords { records: self.list_records(request).await?, damaged: Vec::new() })
     }
 
     async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {

@@ -364,10 +364,7 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     async fn read_history_around_damage(
         &self,
         query: HistoryQuery,
-    ) -> Result<ReadableHistoryPage, ProviderError> {
-        let page = self.read_history_page(query).await?;
-        Ok(ReadableHistoryPage { page, unreadable: Vec::new() })
-    }
+    ) -> Result<ReadableHistoryPage, ProviderError>;
 
     /// Highest execution id.
     ///

@@ -156,13 +156,11 @@ pub trait Records: Send + Sync + 'static {
 
     /// The same past damage, for showing what there is: records that cannot be read are told, and
     /// do not hide those behind them, so a page with fewer records than `limit` is the last all the
-    /// same. A store that cannot read past damage answers as [`Records::list_records`] does.
+    /// same. A store that does not read past damage answers as [`Records::list_records`] does.
     async fn list_records_around_damage(
         &self,
         request: ListRecords<'_>,
-    ) -> Result<ReadableRecords, ProviderError> {
-        Ok(ReadableRecords { records: self.list_records(request).await?, damaged: Vec::new() })
-    }
+    ) -> Result<ReadableRecords, ProviderError>;
 
     /// Due records of a kind by id prefix, ordered by due time, then id. Touches due rows only. Expired ones are left out.
     ///

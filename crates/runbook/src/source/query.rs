@@ -273,10 +273,11 @@ async fn read_file(own: &Path, path: &Path) -> Result<Vec<u8>, SourceError> {
     if !real.starts_with(tokio::fs::canonicalize(own).await.map_err(unreadable)?) {
         return Err(outside(own, path));
     }
-    let file = tokio::fs::File::open(&real).await.map_err(unreadable)?;
-    if !file.metadata().await.map_err(unreadable)?.is_file() {
+    // Opening a pipe waits for its writer, and would hold a thread.
+    if !tokio::fs::metadata(&real).await.map_err(unreadable)?.is_file() {
         return Err(SourceError::wrong("csv", format!("{} is not a file", path.display())));
     }
+    let file = tokio::fs::File::open(&real).await.map_err(unreadable)?;
     let mut bytes = Vec::new();
     // One byte more than allowed shows that there is more.
     let most = MAX_SOURCE_BYTES as u64 + 1;

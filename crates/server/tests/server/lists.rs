@@ -47,7 +47,9 @@ async fn furnish(stand: &Stand) {
             .put_function(name, &json_of(&json!({ "executor": "remote" })), Expected::Absent)
             .await
             .unwrap();
-        client.fetch_work(&FetchWork::of_pool(name, name, ["echo"])).await.unwrap();
+        for worker in [name, "another"] {
+            client.fetch_work(&FetchWork::of_pool(worker, name, ["echo"])).await.unwrap();
+        }
         let action = json!({ "tool_name": "echo", "next_tick_at": "2999-01-01T00:00:00Z" });
         client.create_action(&serde_json::from_value(action).unwrap()).await.unwrap();
         let recurring = json!({ "name": name, "cron_expr": "0 0 1 1 *", "function": "echo" });
@@ -75,6 +77,9 @@ async fn furnish(stand: &Stand) {
             }
         };
         segno::clock::timeout(&SystemClock, PATIENCE, is_stored).await.expect("members are not stored");
+    }
+    for attempt in 1..=3 {
+        stand.keep_log("one", attempt).await;
     }
     stand.until_dead_letters(&client, 3).await;
 }

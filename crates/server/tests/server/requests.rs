@@ -18,7 +18,11 @@ async fn send(
     content_type: Option<&str>,
     body: &str,
 ) -> (StatusCode, Problem) {
+    let is_new = method == Method::PUT;
     let mut call = reqwest::Client::new().request(method, stand.url(path)).body(body.to_owned());
+    if is_new {
+        call = call.header("if-none-match", "*");
+    }
     if let Some(content_type) = content_type {
         call = call.header("content-type", content_type);
     }
@@ -234,7 +238,8 @@ async fn deleting_what_is_not_there_is_not_found_everywhere() {
     {
         let named =
             path.replace("{namespace}", "default").replace("{route}", "nothing").replace("{name}", "nothing");
-        let named = named.replace("{id}", "0198c0de-0000-7000-8000-000000000000");
+        let id = if path.starts_with("/v1/batches") { "77" } else { "0198c0de-0000-7000-8000-000000000000" };
+        let named = named.replace("{id}", id);
         let answer = http.delete(stand.url(&named)).bearer_auth(&stand.admin_key).send().await.unwrap();
         assert_eq!(answer.status().as_u16(), 404, "DELETE {named}: {}", answer.text().await.unwrap());
         found += 1;
@@ -259,13 +264,13 @@ async fn control_characters_in_texts_for_people_are_refused_at_every_door() {
         (Method::PUT, "/v1/functions/f", json!({ "executor": "remote", "description": text }), "description"),
         (
             Method::PUT,
-            "/v1/hooks/h",
+            "/v1/hooks/default/h",
             json!({ "store_only": true, "verification": "none", "description": text }),
             "description",
         ),
         (Method::POST, "/v1/recurring", every(json!({ "description": text })), "description"),
         (Method::POST, "/v1/recurring/preview", every(json!({ "description": text })), "description"),
-        (Method::PATCH, &format!("/v1/recurring/{id}"), json!({ "description": text }), "description"),
+        (Method::PUT, &format!("/v1/recurring/{id}"), json!({ "description": text }), "description"),
         (Method::POST, &format!("/v1/recurring/{id}/pause"), json!({ "note": text }), "pause_note"),
         (Method::POST, "/v1/pools/Cloud/pause", json!({ "reason": text }), "reason"),
         (Method::POST, "/v1/instances/a/cancel", json!({ "reason": text }), "reason"),

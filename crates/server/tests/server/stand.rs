@@ -185,18 +185,31 @@ impl Stand {
         self.server.client().store().enqueue_for_orchestrator(message, None).await.unwrap();
     }
 
+    /// Keeps the log of one attempt of a call of an instance.
+    pub async fn keep_log(&self, instance: &str, attempt: u32) {
+        let instance = format!("default/default/{instance}");
+        let key = serde_json::json!({ "instance": instance, "call": "call", "attempt": attempt });
+        let log = serde_json::json!({ "key": key, "total_bytes": 2, "is_cut": false, "text": "ow" });
+        self.put_record("segno.function-log", format!("{instance}/call/{attempt}"), &log).await;
+    }
+
     /// Has a removal of a runbook's members wait for approval.
     pub async fn hold_removal(&self, runbook: &str, set: u64) {
         let removal = serde_json::json!({
             "set": set, "count": 1, "of": 1, "batches": 1, "sample": [], "at": "2026-01-01T00:00:00Z",
         });
+        let query = serde_json::json!({ "name": runbook, "pending_removal": removal });
+        self.put_record("runbook_queries", format!("default/default/{runbook}"), &query).await;
+    }
+
+    async fn put_record(&self, kind: &str, id: String, body: &serde_json::Value) {
         let write = RecordWrite::Put {
-            kind: "runbook_queries".to_owned(),
-            id: format!("default/default/{runbook}"),
+            kind: kind.to_owned(),
+            id,
             expect: Expect::Absent,
             due_at_ms: None,
             time_to_live: None,
-            body: serde_json::json!({ "name": runbook, "pending_removal": removal }).to_string().into(),
+            body: body.to_string().into(),
         };
         let commit = RecordBatch { writes: vec![write], ..RecordBatch::default() };
         self.server.client().store().commit_records(commit).await.unwrap();

@@ -104,7 +104,7 @@ async fn listed(store: &EmbeddedStore) -> BTreeSet<u64> {
         let readable = page.instances.iter().map(|info| (info.created_at_ms, info.instance_id.clone()));
         let unreadable = page.unreadable.iter().map(|row| (row.created_at_ms, row.instance_id.clone()));
         let mut rows: Vec<_> = readable.chain(unreadable).collect();
-        rows.sort_by(|one, other| other.0.cmp(&one.0));
+        rows.sort_by_key(|row| std::cmp::Reverse(row.0));
         assert!(rows.len() <= 5, "{} rows", rows.len());
         found.extend(rows);
         query.cursor = page.next;

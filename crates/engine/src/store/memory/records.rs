@@ -6,7 +6,7 @@ use async_trait::async_trait;
 
 use super::MemoryStore;
 use super::wishes::DueWish;
-use crate::store::{DueRecords, ListRecords, ProviderError, Record, RecordBatch, Records};
+use crate::store::{DueRecords, ListRecords, ProviderError, ReadableRecords, Record, RecordBatch, Records};
 
 #[async_trait]
 impl Records for MemoryStore {
@@ -16,6 +16,13 @@ impl Records for MemoryStore {
 
     async fn list_records(&self, request: ListRecords<'_>) -> Result<Vec<Record>, ProviderError> {
         Ok(self.look(|state, now_ms| state.records.list(&request, now_ms)))
+    }
+
+    async fn list_records_around_damage(
+        &self,
+        request: ListRecords<'_>,
+    ) -> Result<ReadableRecords, ProviderError> {
+        Ok(ReadableRecords { records: self.list_records(request).await?, damaged: Vec::new() })
     }
 
     async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {

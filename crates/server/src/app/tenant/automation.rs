@@ -1,6 +1,7 @@
 //! Queries of a tenant's runbooks: the switch, decisions about removals, previews.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use segno_actions::Listed;
@@ -11,16 +12,39 @@ use segno_api::automation::{
 use segno_api::runbook::Runbook;
 use segno_runbook::definition::Definition;
 use segno_runbook::drive::{Preview, QueryRow, RemovalDecision, RunbookError, RunbookHead};
-use tokio::sync::Semaphore;
 
 use super::{Tenant, runbook_rows as rows};
 use crate::problem::{Code, Refusal};
 
-/// Most previews that a node makes at once: each may take 256 MiB.
-const MAX_PREVIEWS: usize = 2;
+/// Most previews that a node makes at once, one for each tenant: each may take 256 MiB.
+const MAX_PREVIEWS: usize = 4;
 
-/// Places for them.
-static PREVIEWS: Semaphore = Semaphore::const_new(MAX_PREVIEWS);
+/// Whose previews are being made.
+static PREVIEWS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// A preview that is being made, until it is dropped.
+struct PreviewPlace(String);
+
+impl PreviewPlace {
+    fn take(scope: String) -> Result<Self, Refusal> {
+        let mut previews = PREVIEWS.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = |detail: String| Err(Refusal::new(Code::Unavailable, detail));
+        if previews.contains(&scope) {
+            return refused("a preview of this tenant is being made; try again when it ends".to_owned());
+        }
+        if previews.len() >= MAX_PREVIEWS {
+            return refused(format!("{MAX_PREVIEWS} previews are being made already; try again in a minute"));
+        }
+        previews.insert(scope.clone());
+        Ok(PreviewPlace(scope))
+    }
+}
+
+impl Drop for PreviewPlace {
+    fn drop(&mut self) {
+        PREVIEWS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+    }
+}
 
 /// Queries that are read at once for a list.
 const READ_AT_ONCE: usize = 16;
@@ -112,10 +136,7 @@ impl Tenant {
             Some(text) => self.unpublished(name, text).await?,
             None => self.active_definition(name).await?,
         };
-        let Ok(_place) = PREVIEWS.try_acquire() else {
-            let detail = format!("{MAX_PREVIEWS} previews are being made already; try again in a minute");
-            return Err(Refusal::new(Code::Unavailable, detail));
-        };
+        let _place = PreviewPlace::take(self.owner().id_prefix())?;
         let key = self.app.ids.new_uuid().to_string();
         let made = self.resources().previewer.preview(&self.owner(), &definition, &key).await;
         Ok(preview(made.map_err(|error| self.refused(error))?))

@@ -1,5 +1,7 @@
 //! What the tools of an instance wrote.
 
+use std::num::NonZeroU32;
+
 use axum::Json;
 use segno_actions::functions::LogRow;
 use segno_api::function::{FunctionLog, FunctionLogList};
@@ -22,8 +24,7 @@ pub async fn logs(
     Query(page): Query<Page>,
 ) -> Result<Json<FunctionLogList>, Refusal> {
     let rows = limit(page.limit)?;
-    // A log is listed by its call and attempt, with a slash between.
-    cursor(page.cursor.as_deref(), |text| text.contains('/').then_some(text))?;
+    cursor(page.cursor.as_deref(), call_and_attempt)?;
     tenant.instance(&id).await?;
     let (tenant, id) = (&tenant, &id);
     let read = |after: Option<String>, rows| async move {
@@ -31,6 +32,12 @@ pub async fn logs(
     };
     let Found { rows: logs, unreadable, next_cursor } = paging::page(rows, page.cursor, read, show).await?;
     Ok(Json(FunctionLogList { logs, unreadable, next_cursor }))
+}
+
+/// A log is listed by its call and attempt, with a slash between.
+fn call_and_attempt(text: &str) -> Option<(&str, NonZeroU32)> {
+    let (call, attempt) = text.rsplit_once('/')?;
+    Some((call, attempt.parse().ok()?))
 }
 
 fn show(row: LogRow) -> Result<Row<FunctionLog>, Refusal> {

@@ -1,4 +1,5 @@
-//! Instances that are calls of rooms: the room decides about them, and a change of another would confuse it.
+//! Instances that are calls of batches: the batch decides about them. Calls of data sources, previews and notices
+//! are no part of a batch, and are steered like those of others.
 
 use segno_actions::pools::Room;
 
@@ -19,12 +20,16 @@ pub enum Steering {
     Delete,
 }
 
-/// Whether an instance, without its namespace and tenant, is the call of a room.
+/// What ids of jobs begin with that are no jobs of batches.
+const FREE_JOBS: [&str; 3] = ["query-", "preview-", "notify-"];
+
+/// Whether an instance, without its namespace and tenant, is the call of a batch. That of a job whose id was hashed is taken for one.
 pub fn is_reserved(id: &str) -> bool {
-    Room::of(id).is_some()
+    let job = id.split_once(':').map_or("", |(_, job)| job);
+    Room::of(id).is_some() && !FREE_JOBS.iter().any(|prefix| job.starts_with(prefix))
 }
 
-/// Refuses to steer the call of a room.
+/// Refuses to steer the call of a batch.
 ///
 /// # Errors
 /// `reserved-id` with the request to make instead.
@@ -76,6 +81,13 @@ mod tests {
             assert_eq!(refused.code(), "reserved-id");
             assert!(refused.detail().contains(words), "{refused}");
         }
-        assert!(check_steerable("runbooks:1", Steering::Delete).is_ok());
+        for id in [
+            "runbooks:1",
+            "runbook:query-guests-1",
+            "runbook:preview-7",
+            "runbook:notify-00000000000000000007-0000",
+        ] {
+            assert!(check_steerable(id, Steering::Delete).is_ok(), "{id}");
+        }
     }
 }

@@ -120,6 +120,22 @@ fn serve_damaged(directory: &Path, ids: &[String]) -> Option<usize> {
     Some(marked)
 }
 
+/// Fills a store with calls and closes it. Returns their ids.
+fn stopped_store(data: &Path) -> Vec<String> {
+    let mut server = Process::dev(data);
+    for number in 0..CALLS {
+        let key = format!("k{number:03}");
+        server.said(&["invoke", "echo", "--call-key", &key, "--input", &input(number)]);
+    }
+    let found = server.items(&["list", "--limit", "100"]);
+    let ids: Vec<String> = found.iter().map(|found| found["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), CALLS);
+    // It makes a last checkpoint.
+    server.signal("TERM");
+    server.child.wait().unwrap();
+    ids
+}
+
 /// A copy of a store with another state.
 fn copy_with(data: &Path, copy: &Path, state: &[u8]) -> PathBuf {
     fs::create_dir(copy).unwrap();
@@ -134,17 +150,7 @@ fn copy_with(data: &Path, copy: &Path, state: &[u8]) -> PathBuf {
 fn what_is_not_damaged_is_served_and_what_is_says_so() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
-    let mut server = Process::dev(&data);
-    for number in 0..CALLS {
-        let key = format!("k{number:03}");
-        server.said(&["invoke", "echo", "--call-key", &key, "--input", &input(number)]);
-    }
-    let found = server.items(&["list", "--limit", "100"]);
-    let ids: Vec<String> = found.iter().map(|found| found["id"].as_str().unwrap().to_owned()).collect();
-    assert_eq!(ids.len(), CALLS);
-    // It makes a last checkpoint.
-    server.signal("TERM");
-    server.child.wait().unwrap();
+    let ids = stopped_store(&data);
     let bytes = fs::read(data.join("state.redb")).unwrap();
     let (mut met, mut marked) = (0, 0);
     for (number, place) in stretches(&bytes, &text(CALLS / 2)).into_iter().enumerate() {
@@ -222,15 +228,7 @@ fn check_around(copy: &Path, ids: &[String]) -> bool {
 fn a_server_starts_around_an_overwritten_block_or_names_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
-    let mut server = Process::dev(&data);
-    for number in 0..CALLS {
-        let key = format!("k{number:03}");
-        server.said(&["invoke", "echo", "--call-key", &key, "--input", &input(number)]);
-    }
-    let found = server.items(&["list", "--limit", "100"]);
-    let ids: Vec<String> = found.iter().map(|found| found["id"].as_str().unwrap().to_owned()).collect();
-    server.signal("TERM");
-    server.child.wait().unwrap();
+    let ids = stopped_store(&data);
     let bytes = fs::read(data.join("state.redb")).unwrap();
     let used: Vec<usize> = (0..bytes.len() / BLOCK)
         .filter(|block| bytes[block * BLOCK..][..BLOCK].iter().any(|byte| *byte != 0))

@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use segno::clock::{self, duration_ms};
 use segno::store::{DueRecords, ErrorKind, Expect, ProviderError, Record, RecordBatch, RecordWrite};
 use serde::Serialize;
@@ -132,7 +133,7 @@ where
     let store = &*services.store;
     if store.get_record(UPKEEP, id).await?.is_none() {
         let now_ms = store.now_ms().await?;
-        let first = put(UPKEEP, id, Expect::Absent, now_ms, Vec::new());
+        let first = put(UPKEEP, id, Expect::Absent, now_ms, Bytes::new());
         store.commit_records(RecordBatch { writes: vec![first], ..RecordBatch::default() }).await?;
     }
     let Some(record) = due(services, UPKEEP, id).await?.pop() else { return Ok(()) };
@@ -157,14 +158,7 @@ async fn claim(services: &Services, record: Record) -> Result<Option<Record>, Pr
     let store = &*services.store;
     let due_at_ms = store.now_ms().await?.saturating_add(duration_ms(CLAIM));
     let expect = Expect::Version(record.version);
-    let write = RecordWrite::Put {
-        kind: record.kind.clone(),
-        id: record.id.clone(),
-        expect,
-        due_at_ms: Some(due_at_ms),
-        time_to_live: None,
-        body: record.body.clone(),
-    };
+    let write = put(&record.kind, &record.id, expect, due_at_ms, record.body.clone());
     match store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await {
         Ok(versions) => Ok(Some(Record { version: versions.first().copied().unwrap_or_default(), ..record })),
         Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
@@ -172,7 +166,13 @@ async fn claim(services: &Services, record: Record) -> Result<Option<Record>, Pr
     }
 }
 
-pub(super) fn put(kind: &str, id: &str, expect: Expect, due_at_ms: u64, body: Vec<u8>) -> RecordWrite {
+pub(super) fn put(
+    kind: &str,
+    id: &str,
+    expect: Expect,
+    due_at_ms: u64,
+    body: impl Into<Bytes>,
+) -> RecordWrite {
     RecordWrite::Put {
         kind: kind.to_owned(),
         id: id.to_owned(),

@@ -24,8 +24,8 @@ const MAX_RUNNING: usize = 4;
 /// Most of them that are of one tenant, so that slow queries of one leave places to others.
 const MAX_RUNNING_OF_TENANT: usize = 2;
 
-/// Due queries that are read at once.
-const PAGE: usize = 200;
+/// Due queries that are read at once: more than a tenant has overdue, so that those of others are among them.
+const PAGE: usize = 1_000;
 
 /// Longest wait for a query that is due.
 const WAIT: Duration = Duration::from_secs(30);

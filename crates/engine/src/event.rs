@@ -378,7 +378,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// The bytes of the user data in it that the code gets to see, and may keep.
+    /// The bytes of user data in it.
     pub(crate) fn payload_bytes(&self) -> usize {
         match self {
             EventKind::OrchestrationStarted(started) => {
@@ -395,7 +395,8 @@ impl EventKind {
             | EventKind::SubOrchestrationCompleted { result: data, .. }
             | EventKind::OrchestrationChained { input: data, .. }
             | EventKind::CustomStatusUpdated { status: Some(data), .. } => data.as_str().len(),
-            EventKind::ActivityFailed { failure, .. }
+            EventKind::ActivityAttemptFailed { failure, .. }
+            | EventKind::ActivityFailed { failure, .. }
             | EventKind::StepFailed { failure, .. }
             | EventKind::SubOrchestrationFailed { failure, .. } => {
                 failure.message.len() + failure.details.as_ref().map_or(0, |details| details.as_str().len())

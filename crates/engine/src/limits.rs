@@ -24,6 +24,10 @@ pub const MAX_FAILURE_MESSAGE_BYTES: usize = 64 * 1024;
 /// Most events that one execution may record. Long loops use continue-as-new, which starts a fresh history.
 pub const MAX_EVENTS_PER_EXECUTION: u64 = 51_200;
 
+/// Most bytes of user data in the history of one execution: inputs, results, messages, statuses and failures. It is read
+/// as a whole at every replay. Loops over large data use continue-as-new, or keep the data elsewhere and pass references.
+pub const MAX_HISTORY_BYTES: usize = 128 * 1024 * 1024;
+
 /// Longest instance id in bytes.
 pub const MAX_INSTANCE_ID_BYTES: usize = 512;
 

@@ -13,7 +13,7 @@ use crate::epilogue::{self, InstanceEnd, MakeEpilogue, Settler};
 use crate::event::{CarriedMessage, Event, EventKind, Started};
 use crate::failure::Failure;
 use crate::ids::derived_uuid;
-use crate::limits::MAX_EVENTS_PER_EXECUTION;
+use crate::limits::{MAX_EVENTS_PER_EXECUTION, MAX_HISTORY_BYTES};
 use crate::payload::Payload;
 use crate::work_item::{ActivityExecute, WorkItem};
 
@@ -211,7 +211,7 @@ impl Execution {
         if self.ended.is_some() || self.paused {
             return;
         }
-        self.enforce_event_limit(now_ms);
+        self.enforce_history_limits(now_ms);
         if self.ended.is_some() {
             return;
         }
@@ -233,15 +233,24 @@ impl Execution {
     }
 
     /// Fails the execution when its history has become too long.
-    pub(crate) fn enforce_event_limit(&mut self, now_ms: u64) {
-        if self.ended.is_none() && !self.paused && self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
-            let message = format!(
-                "the execution has {} events, the limit is {MAX_EVENTS_PER_EXECUTION}; \
-                 use ctx.continue_as_new to go on with a fresh history",
-                self.last_event_id
-            );
-            self.fail(Failure::configuration("too-many-events", message), now_ms);
+    pub(crate) fn enforce_history_limits(&mut self, now_ms: u64) {
+        if self.ended.is_some() || self.paused {
+            return;
         }
+        let (code, excess) = if self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
+            let excess = format!("{} events, the limit is {MAX_EVENTS_PER_EXECUTION}", self.last_event_id);
+            ("too-many-events", excess)
+        } else if self.payload_bytes > MAX_HISTORY_BYTES {
+            let limit = MAX_HISTORY_BYTES / (1024 * 1024);
+            let excess =
+                format!("{} bytes of data in its history, the limit is {limit} MiB", self.payload_bytes);
+            ("history-too-large", excess)
+        } else {
+            return;
+        };
+        let message =
+            format!("the execution has {excess}; use ctx.continue_as_new to go on with a fresh history");
+        self.fail(Failure::configuration(code, message), now_ms);
     }
 
     /// Whether there are steps that nobody has run yet.

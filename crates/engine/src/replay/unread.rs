@@ -56,7 +56,7 @@ mod tests {
     use super::super::{Execution, ExecutionId, OrchestrationHandler};
     use super::*;
     use crate::event::{Channel, EventKind, Started};
-    use crate::limits::MAX_PAYLOAD_BYTES;
+    use crate::limits::{MAX_HISTORY_BYTES, MAX_PAYLOAD_BYTES};
     use crate::work_item::WorkItem;
 
     #[test]
@@ -141,6 +141,23 @@ mod tests {
         assert_eq!(execution.payload_bytes(), input + 10, "the input and what was carried over");
         send(&mut execution, Channel::Mailbox, &ten);
         assert_eq!(execution.payload_bytes(), input + 20);
+    }
+
+    /// 51,200 messages of 2 MiB would be a history of 100 GB, which no node could read.
+    #[test]
+    fn an_execution_fails_when_its_history_is_too_large() {
+        let large = Payload::from_json(format!("\"{}\"", "x".repeat(MAX_PAYLOAD_BYTES - 2))).unwrap();
+        let most = MAX_HISTORY_BYTES / MAX_PAYLOAD_BYTES;
+        for (messages, fails) in [(most - 1, false), (most, true)] {
+            let mut execution = begin(&vec![large.clone(); messages]);
+            execution.enforce_history_limits(3);
+            assert_eq!(execution.has_ended(), fails, "{messages} messages and the input");
+            let Some(EventKind::OrchestrationFailed { failure }) = &execution.ended else { continue };
+            assert!(
+                failure.has_code("history-too-large") && failure.message.contains("128 MiB"),
+                "{failure}"
+            );
+        }
     }
 
     #[test]

@@ -72,7 +72,7 @@ impl Turn<'_> {
                 Some(Ok(step)) => {
                     stops.remove(&step.step);
                     execution.finish_step(step, self.now_ms());
-                    execution.enforce_event_limit(self.now_ms());
+                    execution.enforce_history_limits(self.now_ms());
                     // Losers of races hold nobody up.
                     for dropped in execution.take_dropped_steps() {
                         stops.remove(&dropped).iter().for_each(AbortHandle::abort);

@@ -340,7 +340,7 @@ impl<'a> Turn<'a> {
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
             }
             execution.handle(message, now_ms);
-            execution.enforce_event_limit(now_ms);
+            execution.enforce_history_limits(now_ms);
         }
         let Batch { records, lock, .. } = batch;
         Extras { lock, records, orchestrator_items: replies, cancelled_timers: Vec::new() }

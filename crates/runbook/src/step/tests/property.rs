@@ -1,7 +1,7 @@
 //! Properties of random runbooks under random messages: duplicated, reordered, dropped, redelivered, with crashes
 //! at any commit. After every commit, [`crate::model`] checks the invariants; here, that every member ends.
 //!
-//! 4,000 sequences run in the tests, in less than 20 s of one core. `SEGNO_RUNBOOK_SEQUENCES=1000000 cargo nextest run
+//! 10,000 sequences run in the tests, in less than 60 s of one core. `SEGNO_RUNBOOK_SEQUENCES=1000000 cargo nextest run
 //! --workspace -E 'package(segno-runbook) and test(property)'` runs more. A failure prints its seed;
 //! `SEGNO_RUNBOOK_SEED=<seed>` runs that one alone and checks the invariants after every commit.
 
@@ -16,7 +16,7 @@ use crate::rows::{Row, RowKey, earlier};
 use crate::step::Input;
 
 /// Sequences of all tests here, unless the environment has another number.
-const SEQUENCES: u64 = 4_000;
+const SEQUENCES: u64 = 10_000;
 
 /// Moments after which a batch that has not ended hangs.
 const MAX_MOMENTS: usize = 5_000;

@@ -13,7 +13,7 @@ use segno::{Activity, ActivityContext, Category, Context, Failure, Orchestration
 use super::catalogue::{Functions, Inner, Origin};
 use super::error::FunctionError;
 use super::function::{Executor, Function};
-use super::http::{self, HttpCall};
+use super::http::{self, HttpCall, Subject};
 use super::invocation::{Call, Invocation, Route, check_instance};
 use super::names::{FunctionName, Scope};
 use super::process::{self, Tool};
@@ -96,8 +96,8 @@ impl Functions {
             }
             Executor::Http(settings) => {
                 let (clients, clock) = (&inner.clients, &*inner.clock);
-                let idempotency_key = ctx.idempotency_key();
-                let request = HttpCall { settings, clients, idempotency_key, timeout, clock };
+                let (idempotency_key, subject) = (ctx.idempotency_key(), Subject::Function);
+                let request = HttpCall { settings, clients, idempotency_key, timeout, clock, subject };
                 let cancellation = ctx.cancellation_token();
                 tokio::select! {
                     biased;

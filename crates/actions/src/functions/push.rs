@@ -7,7 +7,7 @@ use segno::{Category, Failure, Payload};
 
 use super::catalogue::Functions;
 use super::function::Executor;
-use super::http::{self, HttpCall};
+use super::http::{self, HttpCall, Subject};
 use super::invoke::failure;
 use super::names::{CallName, Scope};
 
@@ -57,6 +57,7 @@ impl Functions {
             idempotency_key: delivery.idempotency_key,
             timeout: Some(delivery.timeout),
             clock: &*self.inner.clock,
+            subject: Subject::Function,
         };
         let answer = http::run(call, delivery.body).await?;
         Ok(if answer.status == StatusCode::ACCEPTED { Pushed::Accepted } else { Pushed::Done(answer.body) })

@@ -8,7 +8,7 @@ use segno::{Category, Failure};
 
 use super::catalogue::Functions;
 use super::error::FunctionError;
-use super::http::{Document, HttpCall, HttpSettings, Method, fetch};
+use super::http::{Document, HttpCall, HttpSettings, Method, Subject, fetch};
 use super::limits::MAX_REDIRECTS;
 use super::names::Scope;
 use super::secret::{Secret, SecretReference, SettingValue};
@@ -56,6 +56,7 @@ impl Functions {
             idempotency_key: document.idempotency_key,
             timeout: Some(document.timeout),
             clock: &*self.inner.clock,
+            subject: Subject::Document,
         })
         .await
     }

@@ -16,6 +16,7 @@ use segno::{ActivityContext, Client, Failure, Registry, Runtime};
 use segno_actions::functions::{Functions, Scope, Secret, SecretReference, SettingValue, StoredPolicy};
 use segno_actions::pools::{Pools, Room, RoomCalls};
 use segno_runbook::definition::{BatchTime, DataSource, SourceKind};
+use segno_runbook::limits::SOURCE_TIMEOUT;
 use segno_runbook::source::{Query, SourceError, Sources, SqlLimits, SqlReader, SqlRows};
 use serde_json::{Value, json};
 use server::Server;
@@ -95,7 +96,13 @@ impl World {
         self.sources.check(&self.scope, &source).map_err(|error| error.to_string())?;
         let required: BTreeSet<String> = required.iter().map(|name| (*name).to_owned()).collect();
         let key = format!("query-{:?}", source.kind).chars().take(100).collect::<String>();
-        let query = Query { scope: &self.scope, source: &source, required: &required, key: &key };
+        let query = Query {
+            scope: &self.scope,
+            source: &source,
+            required: &required,
+            key: &key,
+            timeout: SOURCE_TIMEOUT,
+        };
         let rows = self.sources.rows(query).await.map_err(|error| error.to_string())?;
         Ok(rows.rows.into_iter().map(|row| json!([row.key, row.columns])).collect())
     }
@@ -120,7 +127,7 @@ async fn a_query_of_a_database_gives_rows() {
     let rows = world.rows(world.sql("all"), &["Upn"]).await.unwrap();
     assert_eq!(rows, [json!(["a", {"Id": "a", "Upn": "x"}]), json!(["b", {"Id": "b", "Upn": null}])]);
     assert_eq!(world.rows(world.sql("none"), &["Upn"]).await.unwrap(), Vec::<Value>::new());
-    let missing = world.rows(world.sql("none"), &["Home"]).await.unwrap_err();
+    let missing = world.rows(world.sql("none"), &["Home", "Id"]).await.unwrap_err();
     assert_eq!(missing, "the column \"Home\" is missing [invalid-members]");
     let twice = world.rows(world.sql("twice"), &[]).await.unwrap_err();
     assert!(twice.starts_with("row 2, Id: the key \"A\" is already on row 1"), "{twice}");
@@ -161,6 +168,9 @@ async fn a_file_of_values_gives_rows() {
     let at = |name: &str| SourceKind::Csv { location: world.own(name).display().to_string() };
     let rows = world.rows(at("members.csv"), &[]).await.unwrap();
     assert_eq!(rows, [json!(["a", {"Id": "a", "Upn": "x"}])]);
+    std::fs::write(world.own("other.csv"), "Upn\nx\n").unwrap();
+    let missing = world.rows(at("other.csv"), &["Id", "Upn"]).await.unwrap_err();
+    assert_eq!(missing.matches("the column \"Id\" is missing").count(), 1, "{missing}");
     let error = world.rows(at("none.csv"), &[]).await.unwrap_err();
     assert!(error.starts_with("the csv source failed: ") && error.contains("none.csv"), "{error}");
 }
@@ -217,6 +227,10 @@ async fn private_addresses_are_not_queried_unless_stored_functions_may_call_them
     let world = World::new(false).await;
     let error = world.rows(http("http://127.0.0.1:1/".to_owned(), None, None), &[]).await.unwrap_err();
     assert!(error.contains("is not a public address"), "{error}");
+    assert!(
+        error.contains("stored_functions.private_addresses") && !error.contains("allow_hosts"),
+        "{error}"
+    );
 }
 
 #[tokio::test]

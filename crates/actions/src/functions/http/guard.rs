@@ -47,10 +47,29 @@ const fn v6(start: [u16; 2], bits: u8) -> Ipv6Net {
 
 /// Why an address is not called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{host} is not called: {reason}")]
+#[error("{host} is not called: {reason}{}", if *.is_private { PRIVATE_ADVICE } else { "" })]
 pub struct Refusal {
     host: String,
     reason: String,
+    /// The address is refused because it is not public.
+    is_private: bool,
+}
+
+/// What the author of a function can do about an address that is not public.
+const PRIVATE_ADVICE: &str = "; list the host in allow_hosts if this is meant";
+
+impl Refusal {
+    /// The refusal with advice for a document that a tenant reads: it has no `allow_hosts`.
+    pub(super) fn of_document(&self) -> String {
+        let Refusal { host, reason, is_private } = self;
+        let advice = match is_private {
+            true => {
+                "; use a public address, or have the operator of the node set stored_functions.private_addresses"
+            }
+            false => "",
+        };
+        format!("{host} is not called: {reason}{advice}")
+    }
 }
 
 /// What a function may call besides public addresses.
@@ -96,7 +115,8 @@ impl Guard {
     /// # Errors
     /// The refusal.
     pub fn check_url(&self, url: &Url) -> Result<(), Refusal> {
-        let refuse = |host: String, reason: &str| Err(Refusal { host, reason: reason.to_owned() });
+        let refuse =
+            |host: String, reason: &str| Err(Refusal { host, reason: reason.to_owned(), is_private: false });
         if !matches!(url.scheme(), "http" | "https") {
             return refuse(url.as_str().chars().take(80).collect(), "only http and https are called");
         }
@@ -120,6 +140,7 @@ impl Guard {
             return Err(Refusal {
                 host: host.to_owned(),
                 reason: "the name stands for no address".to_owned(),
+                is_private: false,
             });
         }
         addresses.iter().try_for_each(|address| self.check_address(host, *address))
@@ -133,9 +154,8 @@ impl Guard {
         if allowed {
             return Ok(());
         }
-        let reason =
-            format!("{address} is not a public address; list the host in allow_hosts if this is meant");
-        Err(Refusal { host: host.to_owned(), reason })
+        let reason = format!("{address} is not a public address");
+        Err(Refusal { host: host.to_owned(), reason, is_private: true })
     }
 }
 

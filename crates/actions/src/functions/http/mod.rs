@@ -29,7 +29,7 @@ pub use run::Document;
 pub use sign::sign;
 
 pub(crate) use clients::Clients;
-pub(crate) use run::{HttpCall, fetch, run};
+pub(crate) use run::{HttpCall, Subject, fetch, run};
 
 /// Headers that calls set themselves, or that would change where a request ends.
 const OWN_HEADERS: [&str; 9] = [

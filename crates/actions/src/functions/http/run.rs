@@ -30,6 +30,16 @@ pub(crate) struct HttpCall<'a> {
     pub(crate) idempotency_key: &'a str,
     pub(crate) timeout: Option<Duration>,
     pub(crate) clock: &'a dyn Clock,
+    pub(crate) subject: Subject,
+}
+
+/// What a call is for: errors advise of settings that its author has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A function, with the settings of its declaration.
+    Function,
+    /// A document that a tenant has read, such as the rows of a data source.
+    Document,
 }
 
 /// An answer that is a success.
@@ -151,7 +161,7 @@ impl Exchange<'_> {
     }
 
     async fn send(&self, guard: &Guard, hop: &Hop) -> Result<Response, Failure> {
-        guard.check_url(&hop.url).map_err(|refusal| refused(&refusal))?;
+        guard.check_url(&hop.url).map_err(|refusal| self.refused(&refusal))?;
         let client = self.call.clients.get(guard).map_err(|error| self.unreachable(hop, error))?;
         let mut request = Request::new(hop.method.clone(), hop.url.clone());
         let headers = request.headers_mut();
@@ -177,8 +187,11 @@ impl Exchange<'_> {
         let limit = self.call.settings.response_limit;
         let (body, is_whole) = self.read(hop, &mut response, limit).await?;
         if !is_whole {
-            let message =
-                format!("{} answered with more than {limit} bytes; raise response_limit", shown(hop));
+            let advice = match self.call.subject {
+                Subject::Function => "raise response_limit",
+                Subject::Document => "have it return less",
+            };
+            let message = format!("{} answered with more than {limit} bytes; {advice}", shown(hop));
             return Err(Failure::application(message).non_retryable().code("output-too-large"));
         }
         Ok((body, is_json))
@@ -235,6 +248,14 @@ impl Exchange<'_> {
         if again { failure } else { failure.non_retryable() }
     }
 
+    fn refused(&self, refusal: &Refusal) -> Failure {
+        let message = match self.call.subject {
+            Subject::Function => refusal.to_string(),
+            Subject::Document => refusal.of_document(),
+        };
+        Failure::new(Category::Configuration, message).code("address-refused")
+    }
+
     /// A connection that could not be made or broke off, or one that the guard refused.
     fn unreachable(&self, hop: &Hop, error: reqwest::Error) -> Failure {
         let error = error.without_url();
@@ -242,7 +263,7 @@ impl Exchange<'_> {
         let mut source = error.source();
         while let Some(cause) = source {
             if let Some(refusal) = cause.downcast_ref::<Refusal>() {
-                return refused(refusal);
+                return self.refused(refusal);
             }
             message = format!("{message}: {cause}");
             source = cause.source();
@@ -303,10 +324,6 @@ fn retry_after_s(response: &Response) -> Option<u64> {
 
 fn plain(text: &str) -> Result<HeaderValue, Failure> {
     HeaderValue::from_str(text).map_err(|error| Failure::application(error.to_string()).non_retryable())
-}
-
-fn refused(refusal: &Refusal) -> Failure {
-    Failure::new(Category::Configuration, refusal.to_string()).code("address-refused")
 }
 
 fn misconfigured(error: FunctionError) -> Failure {

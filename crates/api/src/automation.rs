@@ -35,6 +35,9 @@ pub struct Automation {
     /// Members whose removal waits for approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_removal: Option<PendingRemoval>,
+    /// What was decided last about members whose removal waited for approval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_decision: Option<RemovalDecided>,
 }
 
 /// Why a run failed.
@@ -85,6 +88,22 @@ pub struct PendingRemoval {
     pub at: Timestamp,
     /// Whether the removal is approved, and made by the next run.
     pub approved: bool,
+}
+
+/// A decision about members whose removal waited for approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RemovalDecided {
+    /// `set` of the removal.
+    pub set: u64,
+    /// Whether the removal was approved; otherwise the members stay.
+    pub approved: bool,
+    /// Members that it was about.
+    pub count: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Id of the API key that decided; absent on a server without keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// A member whose removal waits for approval.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::resume_unwind;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use segno::RegistryBuilder;
 use segno_server::settings::{Layers, Origin, SettingsError};
@@ -14,6 +15,9 @@ use crate::invocation::{self, Invocation};
 use crate::output::{Format, Output};
 use crate::wording::Wording;
 use crate::{action, config, keys, output, recurring, remote, runbook, selftest, serve, store, version};
+
+/// How long threads that still work may take once everything else has ended.
+const LAST_THREADS: Duration = Duration::from_secs(5);
 
 /// Adds functions.
 type AddFunctions = Box<dyn FnOnce(FunctionsBuilder) -> FunctionsBuilder + Send>;
@@ -89,7 +93,11 @@ impl Program {
                 return ExitCode::FAILURE;
             }
         };
-        runtime.block_on(self.run())
+        let code = runtime.block_on(self.run());
+        // A thread that hangs, as one that reads a file of a server that is away, does not keep the
+        // process from ending.
+        runtime.shutdown_timeout(LAST_THREADS);
+        code
     }
 
     async fn run(self) -> ExitCode {

@@ -101,6 +101,7 @@ async fn run(
     let mut traces = Traces::start(&settings.telemetry)?;
     log::set_up(traces.layer.take())?;
     let mut signals = Signals::new()?;
+    stop_at_second_signal()?;
     let metrics = telemetry::install();
     let metrics =
         metrics.map_err(|error| Failure::Serving(format!("metrics cannot be collected: {error}")))?;
@@ -134,17 +135,31 @@ async fn run(
     signals.next().await;
     notify::tell(notify::State::Stopping);
     tracing::info!("stopping; a second signal stops at once");
-    let shutdown = async {
-        server.shutdown().await;
-        traces.finish().await;
+    server.shutdown().await;
+    traces.finish().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Ends the process at the second signal, whatever the server is busy with: on a thread with a runtime
+/// of its own, so that work which blocks all threads of the server does not delay it, and neither does
+/// the end of the server.
+fn stop_at_second_signal() -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::Serving(format!("signals cannot be heard: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let mut signals = {
+        let _entered = runtime.enter();
+        Signals::new()?
     };
-    tokio::select! {
-        () = shutdown => tracing::info!("stopped"),
-        () = signals.next() => {
-            tracing::warn!("stopped at once; other nodes, or the next start, take over what ran");
-            exit(STOPPED_AT_ONCE)
-        }
-    }
+    let watch = move || {
+        runtime.block_on(async {
+            signals.next().await;
+            signals.next().await;
+        });
+        tracing::warn!("stopped at once; other nodes, or the next start, take over what ran");
+        exit(STOPPED_AT_ONCE)
+    };
+    std::thread::Builder::new().name("signals".to_owned()).spawn(watch).map_err(failed)?;
     Ok(())
 }
 

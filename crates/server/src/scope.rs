@@ -121,7 +121,21 @@ impl Scope {
 
     /// A text with the stored ids in it as the caller knows them.
     pub fn hide_prefix(&self, text: &str) -> String {
-        text.replace(&self.prefix, "")
+        let mut shown = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(&self.prefix) {
+            let (before, found) = rest.split_at(at);
+            shown.push_str(before);
+            // Behind a slash or a name it is part of a path, such as that of a file, and no id.
+            let is_inside =
+                shown.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.'));
+            if is_inside {
+                shown.push_str(&self.prefix);
+            }
+            rest = &found[self.prefix.len()..];
+        }
+        shown.push_str(rest);
+        shown
     }
 
     /// The same scope as functions know it.
@@ -265,5 +279,8 @@ mod tests {
         assert_eq!(scope.shown("shop/eu/a/b"), Some("a/b"));
         assert_eq!(scope.shown("shop/us/a"), None);
         assert_eq!(scope.hide_prefix("instance \"shop/eu/a\" is away"), "instance \"a\" is away");
+        assert_eq!(scope.hide_prefix("shop/eu/shop/eu/a, shop/eu/b"), "shop/eu/a, b");
+        let path = "/srv/shop/eu/members.csv: it is away; files of this tenant are below /srv/shop/eu/";
+        assert_eq!(scope.hide_prefix(path), path);
     }
 }

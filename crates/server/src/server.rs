@@ -248,8 +248,9 @@ impl ServerBuilder {
                 Arc::new(PostgresReader),
                 self.settings.runbooks.csv_directory.clone(),
             );
-            let querier =
-                Querier::new(QueryServices { runbooks: queried, clock, sources, lease }, node.clone());
+            let keep_invocations = services.options.keep_invocations;
+            let queries = QueryServices { runbooks: queried, clock, sources, lease, keep_invocations };
+            let querier = Querier::new(queries, node.clone());
             background.push(tokio::spawn(querier.run(stopping.clone().cancelled_owned())));
             let driver = Driver::new(services, node.clone()).processes(incarnation.clone());
             background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
@@ -273,7 +274,8 @@ impl ServerBuilder {
             Arc::new(PostgresReader),
             csv_directory,
         );
-        let previewer = Previewer { runbooks: runbooks.clone(), clock: self.clock.clone(), sources };
+        let keep_invocations = self.settings.for_batches().keep_invocations;
+        let previewer = Previewer { runbooks: runbooks.clone(), sources, keep_invocations };
         let resources = ResourceParts {
             store: tracked,
             client: client.clone(),

@@ -10,7 +10,7 @@ use segno::clock::{SystemClock, timeout};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::JoinHandle;
 use tokio_postgres::config::Host;
-use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
+use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::OpenError;
@@ -49,6 +49,25 @@ impl Drop for Connection {
     fn drop(&mut self) {
         // A statement under way is given up; whoever waits for it is told so.
         self.driver.abort();
+    }
+}
+
+/// Cancels the statement of a connection.
+pub(crate) struct Canceller {
+    token: CancelToken,
+    tls: Option<MakeRustlsConnect>,
+}
+
+impl Canceller {
+    /// Requests it. The database does not tell whether there was anything to cancel.
+    pub(crate) async fn cancel(self) {
+        let requested = match self.tls {
+            Some(tls) => self.token.cancel_query(tls).await,
+            None => self.token.cancel_query(NoTls).await,
+        };
+        if let Err(error) = requested {
+            tracing::debug!(%error, "a query cannot be cancelled; it ends by its time limit");
+        }
     }
 }
 
@@ -101,6 +120,11 @@ impl Connector {
             }
         }
         Err(of_all(errors))
+    }
+
+    /// Cancels the statement that a connection runs, also after the connection was dropped.
+    pub(crate) fn canceller(&self, connection: &Connection) -> Canceller {
+        Canceller { token: connection.client.cancel_token(), tls: self.tls.clone() }
     }
 
     async fn connect_to(

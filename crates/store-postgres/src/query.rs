@@ -11,15 +11,19 @@ use std::time::Duration;
 use futures_util::TryStreamExt;
 use segno::clock::{SystemClock, timeout};
 use segno::store::ErrorKind;
+use tokio::runtime::Handle;
 use tokio_postgres::config::TargetSessionAttrs;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use crate::connection::Connector;
+use crate::connection::{Canceller, Connector};
 use crate::error::{OpenError, describe};
 use crate::options::PostgresOptions;
 
 /// Rows that are fetched at a time.
 const ROWS_PER_FETCH: usize = 1_000;
+
+/// Longest time for the request that cancels a query.
+const CANCEL_WITHIN: Duration = Duration::from_secs(5);
 
 /// How much a query may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,11 +99,31 @@ pub async fn query(url: &str, query: &str, limits: QueryLimits) -> Result<QueryR
         server.target_session_attrs(TargetSessionAttrs::Any);
     }
     let work = async {
-        let connection = Connector::for_statements(&options)?.connect(None).await?;
-        read(connection.client(), query, limits).await
+        let connector = Connector::for_statements(&options)?;
+        let connection = connector.connect(None).await?;
+        let mut under_way = UnderWay { cancel: Some(connector.canceller(&connection)) };
+        let rows = read(connection.client(), query, limits).await;
+        under_way.cancel = None;
+        rows
     };
-    // The connection ends with the future, and the database gives the query up.
     timeout(&SystemClock, limits.timeout, work).await.unwrap_or(Err(QueryError::TooSlow(limits.timeout)))
+}
+
+/// A query that is cancelled if it is dropped before its end. A database does not look whether its
+/// client is still there while a query runs.
+struct UnderWay {
+    cancel: Option<Canceller>,
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        if let (Some(cancel), Ok(runtime)) = (self.cancel.take(), Handle::try_current()) {
+            runtime.spawn(async move {
+                // What cannot be cancelled ends by its own statement_timeout.
+                timeout(&SystemClock, CANCEL_WITHIN, cancel.cancel()).await;
+            });
+        }
+    }
 }
 
 async fn read(client: &Client, query: &str, limits: QueryLimits) -> Result<QueryRows, QueryError> {

@@ -4,6 +4,7 @@ mod support;
 
 use std::time::Duration;
 
+use segno::clock::{SystemClock, timeout};
 use segno_postgres::{QueryError, QueryLimits, QueryRows, query};
 use support::{Schema, url};
 
@@ -86,4 +87,31 @@ async fn a_database_that_is_away_is_named_and_its_password_is_not() {
     let error = query("postgres://u:geheim@127.0.0.1:1/d", "SELECT 1", LIMITS).await.unwrap_err();
     assert_eq!(error.kind(), segno::store::ErrorKind::Unavailable);
     assert!(!error.to_string().contains("geheim"), "{error}");
+}
+
+#[tokio::test]
+async fn a_query_that_is_dropped_is_cancelled_in_the_database() {
+    let schema = Schema::take().await;
+    let name = format!("dropped in {}", schema.name);
+    let text = format!("SELECT pg_sleep(15), '{name}'");
+    let running = format!(
+        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%{name}%' AND pid <> pg_backend_pid()"
+    );
+    let until = async |wanted: i64| {
+        let is_so = async {
+            loop {
+                let count: i64 = schema.client.query_one(&running, &[]).await.unwrap().get(0);
+                if count == wanted {
+                    return;
+                }
+                segno::clock::sleep(&SystemClock, Duration::from_millis(20)).await;
+            }
+        };
+        timeout(&SystemClock, Duration::from_secs(10), is_so).await.expect("it is not so")
+    };
+    let address = url();
+    let asked = tokio::spawn(async move { query(&address, &text, LIMITS).await });
+    until(1).await;
+    asked.abort();
+    until(0).await;
 }

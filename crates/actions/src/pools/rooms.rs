@@ -170,6 +170,19 @@ impl RoomCalls {
         Ok(())
     }
 
+    /// Cancels a call whose result is no longer waited for. One that was never made, or has ended, stays so.
+    ///
+    /// # Errors
+    /// `invalid-invocation` when the reason is too long, `store`.
+    pub async fn cancel(&self, scope: &Scope, job: &str, reason: &str) -> Result<(), FunctionError> {
+        match self.client.cancel(&self.instance_id(scope, job), reason).await {
+            Err(error) if !matches!(error.code(), Code::NotFound | Code::InstanceEnded) => {
+                Err(invalid(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// How a call is doing.
     ///
     /// # Errors

@@ -7,6 +7,9 @@ use reqwest::Method;
 use super::{Client, ClientError};
 use crate::automation::{Automation, DecideRemoval, PreviewRunbook, RunbookPreview, SetAutomation};
 
+/// How long a preview may wait for a place and take, longer than other answers.
+const PREVIEW_WAIT: Duration = Duration::from_secs(60);
+
 impl Client {
     /// The query of a runbook: when it runs, and what came of it.
     ///
@@ -64,6 +67,7 @@ impl Client {
         runbook: &str,
         preview: &PreviewRunbook,
     ) -> Result<RunbookPreview, ClientError> {
-        self.post(&["v1", "runbooks", runbook, "preview"], preview).await
+        let path = ["v1", "runbooks", runbook, "preview"];
+        self.read(self.request(Method::POST, &path, PREVIEW_WAIT).json(preview)).await
     }
 }

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use segno_api::Client;
 use segno_api::automation::{
-    Automation, DecideRemoval, PendingRemoval, PreviewRunbook, QueryResult, RunbookPreview, SetAutomation,
+    Automation, DecideRemoval, PendingRemoval, PreviewRunbook, QueryResult, RemovalDecided, RunbookPreview,
+    SetAutomation,
 };
 use segno_runbook::limits::MAX_RUNBOOK_BYTES;
 use segno_runbook::names::NameKind;
@@ -125,21 +126,28 @@ pub fn lines(mut table: Table, name: &str, automation: &Automation, output: &Out
         };
         table = table.line("removal", next);
     }
+    if let Some(decided) = &automation.last_decision {
+        table = table.line("last decision", decision(decided, output));
+    }
     table
+}
+
+/// Who decided what about a removal, and when.
+fn decision(decided: &RemovalDecided, output: &Output) -> String {
+    let verdict = if decided.approved { "approved" } else { "rejected" };
+    let by = decided.by.as_deref().map(|key| format!(" by key {key}")).unwrap_or_default();
+    let members = row_count(decided.count, "member");
+    format!("removal {} of {members} {verdict}{by} at {}", decided.set, output.time(decided.at))
 }
 
 fn found(result: &QueryResult) -> String {
     let rows = format!("{} in {}", row_count(result.rows, "row"), batches(result.batches));
     let created = format!("{} created", batches(result.created));
-    let changes = [
-        (result.added, "added"),
-        (result.changed, "changed"),
-        (result.removed, "removed"),
-        (result.skipped, "rows skipped"),
-    ];
+    let changes = [(result.added, "added"), (result.changed, "changed"), (result.removed, "removed")];
     let created = (result.created > 0).then_some(created);
     let changed = changes.iter().any(|(count, _)| *count > 0).then(|| counted(&changes));
-    let told: Vec<String> = created.into_iter().chain(changed).collect();
+    let skipped = (result.skipped > 0).then(|| format!("{} skipped", row_count(result.skipped, "row")));
+    let told: Vec<String> = created.into_iter().chain(changed).chain(skipped).collect();
     if told.is_empty() { rows } else { format!("{rows}; {}", told.join(", ")) }
 }
 

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use crate::process::{Process, segno};
+use segno::clock::{Clock, SystemClock, deadline_ms};
 use tempfile::TempDir;
 
 /// Longest wait for a message of the server.
@@ -38,6 +39,62 @@ fn a_server_tells_the_service_manager_that_it_is_ready_and_that_it_stops() {
     assert!(server.child.wait().unwrap().success());
     let output = server.run(&["health"]);
     assert_eq!(output.status.code(), Some(1), "a server that is gone is not healthy");
+}
+
+/// A server with a thread that hangs: a query reads its secret from a pipe that has no writer.
+fn with_a_thread_that_hangs(directory: &Path) -> Process {
+    let own = directory.join("default/default");
+    std::fs::create_dir_all(&own).unwrap();
+    let pipe = own.join("db");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let text = format!(
+        "name: hangs\ndata_source: {{type: sql, connection: {{file: {}}}, query: SELECT 1, primary_key: Key, \
+         batch_time: immediate}}\nphases: [{{name: a, offset: T-0, steps: [{{name: b, worker_id: dev, function: echo}}]}}]\n",
+        pipe.display()
+    );
+    let runbook = directory.join("hangs.yaml");
+    std::fs::write(&runbook, text).unwrap();
+    let secrets = format!("stored_functions.secret_directory={}", directory.display());
+    let data = directory.join("data");
+    let data = data.to_str().unwrap();
+    let server = Process::start(&["dev", "--listen", "127.0.0.1:0", "--data", data, "--set", &secrets]);
+    server.said(&["runbook", "publish", runbook.to_str().unwrap()]);
+    server.said(&["runbook", "enable", "hangs"]);
+    let until_ms = deadline_ms(&SystemClock, PATIENCE);
+    while server.json(&["runbook", "show", "hangs"])["automation"]["running"] != true {
+        assert!(SystemClock.now_ms() < until_ms, "the query does not run");
+    }
+    server
+}
+
+/// The exit code of a server that ends within a while.
+fn code(server: &mut Process, within: Duration) -> Option<i32> {
+    let until_ms = deadline_ms(&SystemClock, within);
+    loop {
+        if let Some(status) = server.child.try_wait().unwrap() {
+            return status.code();
+        }
+        assert!(SystemClock.now_ms() < until_ms, "it has not ended within {within:?}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_thread_that_hangs_keeps_no_server_from_ending() {
+    let directory = TempDir::new().unwrap();
+    let mut server = with_a_thread_that_hangs(directory.path());
+    server.signal("TERM");
+    assert_eq!(code(&mut server, PATIENCE), Some(0));
+}
+
+#[test]
+fn a_second_signal_ends_a_server_at_once() {
+    let directory = TempDir::new().unwrap();
+    let mut server = with_a_thread_that_hangs(directory.path());
+    server.said(&["start", "greet", "--id", "ada", "--input", r#"{"name":"Ada"}"#]);
+    server.signal("TERM");
+    server.signal("INT");
+    assert_eq!(code(&mut server, Duration::from_secs(4)), Some(130));
 }
 
 #[test]

@@ -67,6 +67,11 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
+    /// Whether the rows are the result of a call.
+    pub fn is_called(&self) -> bool {
+        matches!(self, SourceKind::Function { .. })
+    }
+
     /// Name of the type, as in the runbook.
     pub fn name(&self) -> &'static str {
         match self {

@@ -78,9 +78,9 @@ pub use place::{
 pub use processes::Processes;
 pub use published::{BatchSummary, RunbookHead, RunbookRow};
 pub use query::{
-    HeldMember, MAX_HELD_SAMPLES, MAX_PREVIEW_GROUPS, MAX_PREVIEW_SAMPLES, PendingRemoval, Preview,
-    PreviewChanges, PreviewGroup, PreviewSample, Previewer, Querier, QueryCounts, QueryFailure, QueryRow,
-    QueryServices, RemovalDecision,
+    DecidedRemoval, HeldMember, MAX_HELD_SAMPLES, MAX_PREVIEW_GROUPS, MAX_PREVIEW_SAMPLES, PendingRemoval,
+    Preview, PreviewChanges, PreviewGroup, PreviewSample, Previewer, Querier, QueryCounts, QueryFailure,
+    QueryRow, QueryServices, RemovalDecision,
 };
 pub use receipt::{Receipt, ReceiptState};
 pub use report::Report;

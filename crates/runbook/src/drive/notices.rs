@@ -6,6 +6,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use segno::clock::duration_ms;
 use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite};
 use segno::{Epilogue, Payload};
 use segno_actions::Listed;
@@ -15,6 +16,7 @@ use segno_actions::functions::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::ended_calls;
 use super::error::{DriveError, RunbookError};
 use super::holder::Held;
 use super::place::BatchPlace;
@@ -138,7 +140,12 @@ impl Held {
             "details": details(notice),
         });
         match self.start_notice(&row, &input, commit).await {
-            Ok(()) => {}
+            Ok(()) => {
+                if let Some(keep) = self.services.options.keep_invocations {
+                    let due_at_ms = self.now_ms().saturating_add(duration_ms(keep));
+                    commit.writes.push(ended_calls::write_job(scope, &row.job_id, due_at_ms));
+                }
+            }
             Err(error) if error.kind() == ErrorKind::Unavailable => return Err(error.into()),
             Err(error) => {
                 let batch = self.place.id();

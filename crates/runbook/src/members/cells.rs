@@ -77,7 +77,8 @@ impl Reading<'_> {
                 self.push(format!("column {name:?}"), problem);
             }
         }
-        for name in std::iter::once(&self.source.primary_key).chain(required) {
+        let others = required.iter().filter(|name| **name != self.source.primary_key);
+        for name in std::iter::once(&self.source.primary_key).chain(others) {
             if !columns.contains(name) {
                 let problem = Problem::error(Position::NONE, "", format!("the column {name:?} is missing"));
                 let advice = did_you_mean(name, columns.iter().map(String::as_str));

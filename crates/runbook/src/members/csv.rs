@@ -211,7 +211,8 @@ impl<'s> Reading<'s> {
             }
             columns.push(name.to_owned());
         }
-        for name in std::iter::once(&self.source.primary_key).chain(required) {
+        let others = required.iter().filter(|name| **name != self.source.primary_key);
+        for name in std::iter::once(&self.source.primary_key).chain(others) {
             if !columns.contains(name) {
                 let problem = Problem::error(at, "", format!("the column {name:?} is missing"));
                 self.problems.push(problem.maybe_advice(missing_advice(name, &columns)));

@@ -73,6 +73,10 @@ pub struct Difference {
     pub new: BTreeMap<Timestamp, Vec<MemberEntry>>,
     /// Members with other data, and such that have returned, by batch and its start.
     pub changed: BTreeMap<(BatchId, Timestamp), Vec<MemberEntry>>,
+    /// How many of those have returned: they are added, in the words of counts.
+    pub returned: usize,
+    /// How many of those have the same data, and only their removal waits no longer.
+    pub kept: usize,
     /// Members that the query no longer has, by batch.
     pub missing: BTreeMap<BatchId, Vec<MissingMember>>,
     /// Keys that no longer have to be remembered.
@@ -103,6 +107,11 @@ pub struct Removals {
 }
 
 impl Difference {
+    /// How many members have other data.
+    pub fn changed_data(&self) -> usize {
+        self.changed.values().map(Vec::len).sum::<usize>() - self.returned - self.kept
+    }
+
     /// Takes the missing members and decides which of them may go. At most a percentage of the
     /// members of a batch, and of all members together, are removed without approval; it is rounded
     /// up, so that a small batch can lose a member.
@@ -212,8 +221,10 @@ impl Merge {
             RowStart::At(_) | RowStart::Now => {
                 self.difference.batches.insert(known.batch_id);
                 let entry = member_entry(placed.row);
-                let is_same = known.is_current && known.digest == entry.digest && known.held.is_none();
-                if is_open && !is_same {
+                let has_same_data = known.is_current && known.digest == entry.digest;
+                if is_open && !(has_same_data && known.held.is_none()) {
+                    self.difference.returned += usize::from(!known.is_current);
+                    self.difference.kept += usize::from(has_same_data);
                     self.difference.changed.entry((known.batch_id, known.start)).or_default().push(entry);
                 }
             }
@@ -296,7 +307,12 @@ mod tests {
         for (start, entries) in &found.new {
             told.extend(entries.iter().map(|_| format!("new {}", start.as_second() / 3600)));
         }
-        told.extend(found.changed.values().flatten().map(|_| "changed".to_owned()));
+        let counted = match (found.returned, found.kept, found.changed_data()) {
+            (1, 0, 0) => "returned",
+            (0, 1, 0) => "kept",
+            _ => "changed",
+        };
+        told.extend(found.changed.values().flatten().map(|_| counted.to_owned()));
         for missing in found.missing.values().flatten() {
             told.push(match &missing.moves_to {
                 Some((start, _)) => format!("moves to {}", start.as_second() / 3600),
@@ -319,13 +335,14 @@ mod tests {
             (Some(placed("a", "1", one)), Some(known("a", "1", ONE)), ""),
             (Some(placed("a", "1", now)), Some(known("a", "1", ONE)), ""),
             (Some(placed("a", "2", one)), Some(known("a", "1", ONE)), "changed"),
-            (Some(placed("a", "1", one)), Some(held), "changed"),
+            (Some(placed("a", "1", one)), Some(held.clone()), "kept"),
+            (Some(placed("a", "2", one)), Some(held), "changed"),
             (Some(placed("A", "1", one)), Some(known("a", "1", ONE)), "changed"),
             (Some(placed("a", "1", nine)), Some(known("a", "1", ONE)), "moves to 9"),
             (Some(placed("a", "2", none)), Some(known("a", "1", ONE)), ""),
             (None, Some(known("a", "1", ONE)), "missing"),
             (Some(placed("a", "1", one)), Some(gone("a", ONE)), "new 1"),
-            (Some(placed("a", "1", now)), Some(gone("a", ONE)), "changed"),
+            (Some(placed("a", "1", now)), Some(gone("a", ONE)), "returned"),
             (None, Some(gone("a", ONE)), ""),
             (Some(placed("a", "2", two)), Some(known("a", "1", TWO)), ""),
             (Some(placed("a", "2", now)), Some(known("a", "1", TWO)), ""),

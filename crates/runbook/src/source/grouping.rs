@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::definition::{BatchTime, DataSource};
 use crate::members::{Row, parse_batch_time};
-use crate::names::MEMBER_KEY;
+use crate::names::shown;
 use crate::problem::{Position, Problem, Problems};
 
 /// The start of the batch that a row belongs to.
@@ -63,7 +63,7 @@ pub fn place_rows(rows: Vec<Row>, source: &DataSource) -> PlacedRows {
             BatchTime::Column(column) => {
                 let text = row.columns.get(column).and_then(|value| value.as_str()).unwrap_or_default();
                 parse_batch_time(text).map(RowStart::At).unwrap_or_else(|problem| {
-                    let path = format!("{MEMBER_KEY} {:?}, {column}", row.key);
+                    let path = format!("member {:?}, {column}", shown(&row.key));
                     placed.unreadable.push(Problem::warning(Position::of_line(row.line), path, problem));
                     RowStart::Unreadable
                 })

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use segno::Payload;
 use segno::clock::{self, Clock};
@@ -16,7 +17,7 @@ use super::error::SourceError;
 use super::json::read_objects;
 use super::sql::{SqlLimits, SqlReader};
 use crate::definition::{DataSource, SourceKind};
-use crate::limits::{MAX_SOURCE_BYTES, MAX_SOURCE_PAGES, MAX_SOURCE_ROWS, SOURCE_TIMEOUT};
+use crate::limits::{MAX_SOURCE_BYTES, MAX_SOURCE_PAGES, MAX_SOURCE_ROWS};
 use crate::members::{Cell, CsvLimits, Rows, read_cells, read_csv};
 
 /// A query that is to be run.
@@ -30,6 +31,8 @@ pub struct Query<'q> {
     pub required: &'q BTreeSet<String>,
     /// The same for every attempt of this query.
     pub key: &'q str,
+    /// Longest time in all.
+    pub timeout: Duration,
 }
 
 /// Runs queries. Cheap to clone.
@@ -55,7 +58,7 @@ impl Sources {
         Sources { functions, calls, clock, sql, csv_directory }
     }
 
-    /// Checks what can be checked without a query, for whoever publishes: secrets and files that the tenant may read.
+    /// Checks what can be checked without a query, for the publisher: secrets and files that the tenant may read.
     ///
     /// # Errors
     /// `source-failed` with the reason.
@@ -85,12 +88,27 @@ impl Sources {
     /// `source-failed` when the source does not answer, refuses, or answers with too much; `invalid-members` when rows
     /// cannot be members.
     pub async fn rows(&self, query: Query<'_>) -> Result<Rows, SourceError> {
-        let kind = query.source.kind.name();
-        let rows = clock::timeout(&*self.clock, SOURCE_TIMEOUT, self.read(query)).await;
-        rows.unwrap_or_else(|| {
-            let message = format!("it took longer than the limit of {} s", SOURCE_TIMEOUT.as_secs());
-            Err(SourceError::Failed { kind, message, is_retryable: true })
+        if let Some(rows) = clock::timeout(&*self.clock, query.timeout, self.read(query)).await {
+            return rows;
+        }
+        self.cancel(query).await;
+        Err(SourceError::Failed {
+            kind: query.source.kind.name(),
+            message: format!("it took longer than the limit of {} s", query.timeout.as_secs()),
+            is_retryable: true,
         })
+    }
+
+    /// Cancels what goes on after the future of [`Sources::rows`] was dropped: the call of a function.
+    /// Connections to databases and servers end with the future.
+    pub async fn cancel(&self, query: Query<'_>) {
+        if !query.source.kind.is_called() {
+            return;
+        }
+        let cancelled = self.calls.cancel(query.scope, query.key, "its query no longer waits for it").await;
+        if let Err(error) = cancelled {
+            tracing::warn!(job = query.key, %error, "the call of a data source cannot be cancelled");
+        }
     }
 
     async fn read(&self, query: Query<'_>) -> Result<Rows, SourceError> {
@@ -105,7 +123,7 @@ impl Sources {
                 let url = self.functions.read_secret(query.scope, field, connection).await;
                 let url = url.map_err(|failure| SourceError::failure("sql", &failure))?;
                 let limits = SqlLimits {
-                    timeout: SOURCE_TIMEOUT,
+                    timeout: query.timeout,
                     max_rows: MAX_SOURCE_ROWS,
                     max_bytes: MAX_SOURCE_BYTES,
                 };
@@ -157,7 +175,7 @@ impl Sources {
             url,
             headers,
             limit_bytes,
-            timeout: SOURCE_TIMEOUT,
+            timeout: query.timeout,
             idempotency_key: query.key,
         };
         self.functions.fetch(fetch).await.map_err(|failure| SourceError::failure(kind, &failure))

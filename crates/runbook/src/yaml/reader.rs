@@ -186,10 +186,27 @@ impl Reader<'_> {
 
     /// A text for people.
     pub fn free_text(&mut self, field: &Field<'_>) -> Option<String> {
-        let text = self.text(field, MAX_DESCRIPTION_BYTES)?;
-        let problem = free_text::problem(&text, MAX_DESCRIPTION_BYTES);
+        self.lines(field, MAX_DESCRIPTION_BYTES)
+    }
+
+    /// A text for machines, such as a query: several lines, no other control characters.
+    pub fn lines(&mut self, field: &Field<'_>, max_bytes: usize) -> Option<String> {
+        let text = self.text(field, max_bytes)?;
+        let problem = free_text::problem(&text, max_bytes);
         if let Some(problem) = problem.filter(|_| self.origin == Origin::New) {
             self.push(field.error(format!("the text {problem}")));
+            return None;
+        }
+        Some(text)
+    }
+
+    /// The same on one line, such as a path.
+    pub fn line(&mut self, field: &Field<'_>, max_bytes: usize) -> Option<String> {
+        let text = self.text(field, max_bytes)?;
+        let found = text.chars().enumerate().find(|(_, c)| c.is_control());
+        if let Some((before, c)) = found.filter(|_| self.origin == Origin::New) {
+            let problem = format!("the text has the control character {c:?} (character {})", before + 1);
+            self.push(field.error(problem).advice("remove it: the text is one line"));
             return None;
         }
         Some(text)

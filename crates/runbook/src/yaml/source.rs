@@ -108,12 +108,12 @@ impl Reader<'_> {
                     self.required(fields, "connection", "MIGRATION_DB").and_then(|field| self.secret(field));
                 let query = self
                     .required(fields, "query", "SELECT …")
-                    .and_then(|field| self.text(&field, MAX_QUERY_BYTES));
+                    .and_then(|field| self.lines(&field, MAX_QUERY_BYTES));
                 Some(SourceKind::Sql { connection: connection?, query: query? })
             }
             "csv" => {
                 let field = self.required(fields, "location", "/srv/members.csv")?;
-                let location = self.text(&field, MAX_URL_BYTES)?;
+                let location = self.line(&field, MAX_URL_BYTES)?;
                 if !location.starts_with('/') && !is_url(&location) {
                     let problem = format!("{:?} is neither an absolute path nor a URL", shown(&location));
                     let advice = "write a path that begins with /, or a URL that begins with https://";
@@ -138,7 +138,7 @@ impl Reader<'_> {
 
     fn http(&mut self, fields: &Fields<'_>) -> Option<SourceKind> {
         let url = self.required(fields, "url", "https://…").and_then(|field| {
-            let url = self.text(&field, MAX_URL_BYTES)?;
+            let url = self.line(&field, MAX_URL_BYTES)?;
             if !is_url(&url) {
                 let problem = field.error(format!("{:?} is not a URL", shown(&url)));
                 self.push(problem.advice("write one that begins with https:// or http://"));
@@ -167,7 +167,7 @@ impl Reader<'_> {
             }
             let value = match &value.node.tree {
                 Tree::Map(_) => self.secret(value).map(SettingValue::Secret),
-                _ => self.text(&value, MAX_URL_BYTES).map(SettingValue::Text),
+                _ => self.line(&value, MAX_URL_BYTES).map(SettingValue::Text),
             };
             headers.extend(value.map(|value| (entry.key.clone(), value)));
         }
@@ -176,7 +176,7 @@ impl Reader<'_> {
 
     fn json_pointer(&mut self, fields: &Fields<'_>, key: &str) -> Option<String> {
         let field = fields.get(key)?;
-        let pointer = self.text(&field, MAX_URL_BYTES)?;
+        let pointer = self.line(&field, MAX_URL_BYTES)?;
         if !pointer.starts_with('/') {
             let problem = field.error(format!("{:?} is not a JSON pointer", shown(&pointer)));
             self.push(problem.advice("write it as /data/items"));
@@ -193,7 +193,7 @@ impl Reader<'_> {
             let fields = self.fields(field, &SECRET)?;
             match (fields.get("env"), fields.get("file")) {
                 (Some(env), None) => SecretReference::Env(self.text(&env, MAX_URL_BYTES)?),
-                (None, Some(file)) => SecretReference::File(self.text(&file, MAX_URL_BYTES)?.into()),
+                (None, Some(file)) => SecretReference::File(self.line(&file, MAX_URL_BYTES)?.into()),
                 _ => {
                     self.push(at.error("expected exactly one of env and file").advice(advice));
                     return None;

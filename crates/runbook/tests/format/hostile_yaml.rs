@@ -298,3 +298,25 @@ fn no_text_makes_the_parser_panic() {
         }
     }
 }
+
+#[test]
+fn control_characters_in_data_sources_are_refused() {
+    let source = |keys: &str| {
+        format!(
+            "name: x\ndata_source: {{{keys}, primary_key: Id, batch_time: immediate}}\nphases: [{{name: a, offset: T-0, \
+             steps: [{{name: b, worker_id: w, function: f}}]}}]\n"
+        )
+    };
+    for keys in [
+        r#"type: csv, location: "/srv/a\u001b[2J.csv""#,
+        r#"type: csv, location: "/srv/a\nb.csv""#,
+        r#"type: sql, connection: DB, query: "SELECT 1\u0007""#,
+        r#"type: sql, connection: {file: "/srv/a\u0007"}, query: SELECT"#,
+        r#"type: http, url: "https://example.org/\u009b""#,
+        r#"type: http, url: "https://example.org/", headers: {x: "a\u0001"}"#,
+    ] {
+        let found = problems(source(keys));
+        assert!(found.contains("has the control character"), "{keys}: {found}");
+    }
+    assert_eq!(problems(source(r#"type: sql, connection: DB, query: "SELECT 1,\n\t2""#)), "");
+}

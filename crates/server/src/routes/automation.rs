@@ -1,9 +1,10 @@
 //! Queries of runbooks' data sources: the switch, decisions about removals, previews.
 
-use axum::Json;
+use axum::{Extension, Json};
 use segno_api::automation::{Automation, DecideRemoval, PreviewRunbook, RunbookPreview, SetAutomation};
 use segno_runbook::drive::RemovalDecision;
 
+use crate::access::Caller;
 use crate::app::Tenant;
 use crate::extract::{Body, OptionalBody, Path};
 use crate::problem::Refusal;
@@ -18,7 +19,8 @@ pub async fn get(tenant: Tenant, Path(name): Path<String>) -> Result<Json<Automa
 }
 
 /// Switches the query of a runbook on or off; it is off at first. Switched on, it runs at once and then every `interval`.
-/// Batches go on when it is switched off.
+/// Switched off, a run that reads its rows is cancelled and changes nothing; one that has begun to send them to batches
+/// completes. Batches go on.
 #[utoipa::path(put, path = "/v1/runbooks/{name}/automation", tag = "runbooks", params(
     ("name" = String, Path, description = "Name of the runbook"), ScopeParameters,
 ), request_body = SetAutomation, responses((status = 200, body = Automation)))]
@@ -40,10 +42,12 @@ pub async fn set(
 ), request_body = DecideRemoval, responses((status = 200, body = Automation)))]
 pub async fn approve_removal(
     tenant: Tenant,
+    Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     Body(decided): Body<DecideRemoval>,
 ) -> Result<Json<Automation>, Refusal> {
-    Ok(Json(tenant.decide_removal(&name, decided.set, RemovalDecision::Approve).await?))
+    let decision = (RemovalDecision::Approve, caller.key_id());
+    Ok(Json(tenant.decide_removal(&name, decided.set, decision).await?))
 }
 
 /// Keeps members that the query no longer has: those of the set that was shown. They stay until the query has had them again.
@@ -52,10 +56,12 @@ pub async fn approve_removal(
 ), request_body = DecideRemoval, responses((status = 200, body = Automation)))]
 pub async fn reject_removal(
     tenant: Tenant,
+    Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     Body(decided): Body<DecideRemoval>,
 ) -> Result<Json<Automation>, Refusal> {
-    Ok(Json(tenant.decide_removal(&name, decided.set, RemovalDecision::Reject).await?))
+    let decision = (RemovalDecision::Reject, caller.key_id());
+    Ok(Json(tenant.decide_removal(&name, decided.set, decision).await?))
 }
 
 /// Runs the query of a runbook and shows its rows, their batches, and what a run would change. Batches are not changed; a

@@ -137,7 +137,9 @@ async fn a_query_that_fails_is_shown_until_it_succeeds() {
     let failed = run(&client).await;
     let error = failed.last_error.unwrap();
     assert_eq!(error.code, "source-failed");
-    assert!(error.message.contains("members.csv"), "{}", error.message);
+    assert!(error.message.contains(&path), "{}", error.message);
+    let refused = client.preview_runbook("queried", &PreviewRunbook::default()).await.unwrap_err();
+    assert!(refused.to_string().contains(&path), "the path is whole: {refused}");
     assert_eq!(failed.last_result.unwrap().rows, 1, "what the last success found stays");
     write_csv(&directory, &["ada", "bob"]);
     assert_eq!(run(&client).await.last_error, None);
@@ -198,7 +200,7 @@ async fn what_cannot_be_queried_is_refused_with_the_reason() {
             runbook(&format!("type: csv, location: {}", foreign.display())),
             502,
             "source-failed",
-            "files of this tenant are below",
+            &format!("files of this tenant are below {}", directory.path().join("default/default").display()),
         ),
         (
             runbook("type: sql, connection: {file: /etc/passwd}, query: SELECT"),

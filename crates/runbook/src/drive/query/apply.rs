@@ -84,8 +84,9 @@ impl Applier<'_> {
                 difference.new.entry(start).or_default().push(entry);
             }
         }
+        self.counts.changed += difference.changed_data() as u64;
+        self.counts.added += difference.returned as u64;
         for ((batch, start), entries) in difference.changed {
-            self.counts.changed += entries.len() as u64;
             self.put(batch, start, entries, &Sent::ToMembers).await?;
         }
         let unfinished = self.claim.row.creating.filter(|start| !difference.new.contains_key(start));

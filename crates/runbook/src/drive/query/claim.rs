@@ -154,6 +154,7 @@ impl Claim {
         }
         self.version = record.version;
         self.row.pending_removal = stored.pending_removal;
+        self.row.last_decision = stored.last_decision;
         self.row.approved_run = stored.approved_run;
         self.row.rejected_run = stored.rejected_run;
         Ok(())

@@ -2,8 +2,9 @@
 
 use segno::store::Expect;
 use segno_actions::functions::Scope;
+use serde::{Deserialize, Serialize};
 
-use super::row::QueryRow;
+use super::row::{DecidedRemoval, QueryRow};
 use crate::definition::SourceKind;
 use crate::drive::error::RunbookError;
 use crate::drive::place::{QUERIES, head_id};
@@ -12,7 +13,8 @@ use crate::drive::published::RunbookHead;
 use crate::drive::runbooks::{Runbooks, Stored, unknown, unreadable};
 
 /// What people decide about members whose removal waits for approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RemovalDecision {
     /// They are removed, unless the query has them again.
     Approve,
@@ -95,7 +97,7 @@ impl Runbooks {
         scope: &Scope,
         name: &str,
         set: u64,
-        decision: RemovalDecision,
+        (decision, by): (RemovalDecision, Option<&str>),
     ) -> Result<QueryRow, RunbookError> {
         let head = self.head(scope, name).await?;
         loop {
@@ -105,6 +107,7 @@ impl Runbooks {
                 let pending = row.pending_removal.map(|pending| pending.set);
                 return Err(RunbookError::RemovalNotPending { name: name.to_owned(), set, pending });
             };
+            let count = pending.count;
             match decision {
                 RemovalDecision::Approve if pending.is_approved => return Ok(row),
                 RemovalDecision::Approve => {
@@ -116,8 +119,11 @@ impl Runbooks {
                     row.rejected_run = set;
                 }
             }
+            let now_ms = self.store.now_ms().await?;
+            let (at, by) = (timestamp(now_ms), by.map(str::to_owned));
+            row.last_decision = Some(DecidedRemoval { set, decision, count, at, by });
             if head.is_automation_enabled {
-                row.make_due(self.store.now_ms().await?);
+                row.make_due(now_ms);
             }
             if self.commit(vec![row.write(scope, expect)]).await? {
                 return Ok(row);

@@ -15,6 +15,8 @@
 //! | `apply.rs` | the difference, sent to batches in parts |
 //! | `control.rs` | the switch, decisions about removals, what is shown |
 //! | `preview.rs` | what a query returns and would change |
+//! | `due.rs` | queries that are due, of all tenants |
+//! | `turns.rs` | whose query runs next; pure |
 //! | `node.rs` | the queries of a node |
 //!
 //! **Invariant.** What is known of a member changes in the commit of the message about it. So the
@@ -23,15 +25,19 @@
 mod apply;
 mod claim;
 mod control;
+mod due;
 mod known;
 mod node;
 mod preview;
 mod row;
 mod run;
+mod turns;
 
 pub use control::RemovalDecision;
 pub use node::{Querier, QueryServices};
 pub use preview::{
     MAX_PREVIEW_GROUPS, MAX_PREVIEW_SAMPLES, Preview, PreviewChanges, PreviewGroup, PreviewSample, Previewer,
 };
-pub use row::{HeldMember, MAX_HELD_SAMPLES, PendingRemoval, QueryCounts, QueryFailure, QueryRow};
+pub use row::{
+    DecidedRemoval, HeldMember, MAX_HELD_SAMPLES, PendingRemoval, QueryCounts, QueryFailure, QueryRow,
+};

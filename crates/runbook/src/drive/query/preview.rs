@@ -1,23 +1,25 @@
 //! What a query returns, and what a run would change. Nothing is written into batches.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use segno::clock::{self, Clock};
-use segno::store::ListRecords;
+use segno::clock::duration_ms;
+use segno::store::{ListRecords, RecordBatch};
 use segno_actions::functions::Scope;
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 
 use super::apply::BatchStates;
 use super::known::SourceMember;
 use super::row::QueryRow;
-use crate::definition::{Definition, SourceKind};
+use crate::definition::{DataSource, Definition, SourceKind};
+use crate::drive::ended_calls;
 use crate::drive::error::RunbookError;
 use crate::drive::place::{SOURCE_MEMBERS, index_folder};
 use crate::drive::runbooks::Runbooks;
 use crate::members::{Rows, immediate_start};
-use crate::source::{Merge, PlacedRow, PlacedRows, Query, RowStart, SourceError, Sources, place_rows};
+use crate::source::{Merge, PlacedRow, PlacedRows, Query, RowStart, Sources, place_rows};
 use crate::template::columns_needed;
 
 /// Most rows of a preview.
@@ -91,10 +93,36 @@ pub struct PreviewChanges {
 pub struct Previewer {
     /// Runbooks and batches.
     pub runbooks: Runbooks,
-    /// The time.
-    pub clock: Arc<dyn Clock>,
     /// How sources are reached.
     pub sources: Sources,
+    /// How long the calls of functions that are data sources are kept; as long as other instances
+    /// without it.
+    pub keep_invocations: Option<Duration>,
+}
+
+/// The call of a preview. It is cancelled if the preview is dropped before its end: its caller has
+/// gone away.
+struct PreviewCall {
+    sources: Sources,
+    scope: Scope,
+    source: DataSource,
+    key: String,
+    is_over: bool,
+}
+
+impl Drop for PreviewCall {
+    fn drop(&mut self) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        if self.is_over || !self.source.kind.is_called() {
+            return;
+        }
+        let (sources, scope, source) = (self.sources.clone(), self.scope.clone(), self.source.clone());
+        let (key, required) = (std::mem::take(&mut self.key), BTreeSet::new());
+        runtime.spawn(async move {
+            let (scope, source, timeout) = (&scope, &source, PREVIEW_TIMEOUT);
+            sources.cancel(Query { scope, source, required: &required, key: &key, timeout }).await;
+        });
+    }
 }
 
 impl Previewer {
@@ -115,16 +143,7 @@ impl Previewer {
             return Err(RunbookError::NotQueried { name: definition.name.clone() });
         }
         self.sources.check(scope, source)?;
-        let required = columns_needed(definition);
-        let key = format!("preview-{key}");
-        let query = Query { scope, source, required: &required, key: &key };
-        let rows = clock::timeout(&*self.clock, PREVIEW_TIMEOUT, self.sources.rows(query)).await;
-        let too_slow = || SourceError::Failed {
-            kind: source.kind.name(),
-            message: format!("it took longer than a preview may, {} s", PREVIEW_TIMEOUT.as_secs()),
-            is_retryable: true,
-        };
-        let Rows { columns, rows } = rows.ok_or_else(too_slow)??;
+        let Rows { columns, rows } = self.rows(scope, definition, format!("preview-{key}")).await?;
         let now = immediate_start(self.runbooks.now().await?);
         let count = rows.len();
         let placed = place_rows(rows, source);
@@ -140,6 +159,28 @@ impl Previewer {
             problems: placed.unreadable.iter().map(ToString::to_string).collect(),
             changes: self.changes(scope, definition, (placed.rows, now)).await?,
         })
+    }
+
+    async fn rows(&self, scope: &Scope, definition: &Definition, key: String) -> Result<Rows, RunbookError> {
+        let source = &definition.data_source;
+        if let Some(keep) = self.keep_invocations.filter(|_| source.kind.is_called()) {
+            let due_at_ms = self.runbooks.store.now_ms().await?.saturating_add(duration_ms(keep));
+            let writes = vec![ended_calls::write_job(scope, &key, due_at_ms)];
+            let batch = RecordBatch { writes, ..RecordBatch::default() };
+            self.runbooks.store.commit_records(batch).await?;
+        }
+        let required = columns_needed(definition);
+        let mut call = PreviewCall {
+            sources: self.sources.clone(),
+            scope: scope.clone(),
+            source: source.clone(),
+            key: key.clone(),
+            is_over: false,
+        };
+        let query = Query { scope, source, required: &required, key: &key, timeout: PREVIEW_TIMEOUT };
+        let rows = self.sources.rows(query).await;
+        call.is_over = true;
+        Ok(rows?)
     }
 
     async fn changes(
@@ -173,8 +214,8 @@ impl Previewer {
         let removals = difference.take_removals(percent, row.decisions());
         let moved = removals.removed.values().flatten().filter(|missing| missing.moves_to.is_some()).count();
         Ok(PreviewChanges {
-            added: difference.new.values().map(Vec::len).sum::<usize>() + moved,
-            changed: difference.changed.values().map(Vec::len).sum(),
+            added: difference.new.values().map(Vec::len).sum::<usize>() + moved + difference.returned,
+            changed: difference.changed_data(),
             removed: removals.removed.values().map(Vec::len).sum(),
             held: removals.held.values().map(Vec::len).sum(),
         })

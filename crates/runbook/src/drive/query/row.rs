@@ -5,6 +5,7 @@ use segno::store::{Expect, Record, RecordWrite};
 use segno_actions::functions::Scope;
 use serde::{Deserialize, Serialize};
 
+use super::control::RemovalDecision;
 use crate::drive::place::{QUERIES, head_id};
 use crate::drive::post::timestamp;
 use crate::rows::BatchId;
@@ -49,6 +50,9 @@ pub struct QueryRow {
     /// Members whose removal waits for approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pending_removal: Option<PendingRemoval>,
+    /// What was decided last about members whose removal waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_decision: Option<DecidedRemoval>,
     /// Removals of members that were held up to this run are approved.
     #[serde(default)]
     pub approved_run: u64,
@@ -118,6 +122,22 @@ pub struct PendingRemoval {
     /// Whether people have approved the removal, which the next run makes.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_approved: bool,
+}
+
+/// A decision about members whose removal waited for approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DecidedRemoval {
+    /// Names the members.
+    pub set: u64,
+    /// What was decided.
+    pub decision: RemovalDecision,
+    /// How many members there were.
+    pub count: u64,
+    /// When.
+    pub at: Timestamp,
+    /// Id of the API key that decided; none on a server without keys.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
 }
 
 /// A member whose removal waits for approval.
@@ -203,10 +223,17 @@ mod tests {
                 at,
                 is_approved: false,
             }),
+            last_decision: Some(DecidedRemoval {
+                set: 2,
+                decision: RemovalDecision::Reject,
+                count: 4,
+                at,
+                by: Some("k1".to_owned()),
+            }),
             approved_run: 2,
             rejected_run: 1,
         };
-        let stored = r#"{"name":"wave","node":"n1","until_ms":7,"run":3,"attempts":1,"next_run_at":"2026-02-10T14:00:00Z","creating":"2026-02-10T14:00:00Z","last_run_at":"2026-02-10T14:00:00Z","counts":{"rows":5,"batches":2,"created":1,"added":3,"changed":0,"removed":0,"skipped":0},"last_error":{"code":"source-failed","message":"it is away","at":"2026-02-10T14:00:00Z"},"pending_removal":{"set":3,"count":9,"of":12,"batches":1,"sample":[{"batch_id":42,"key":"ada"}],"at":"2026-02-10T14:00:00Z"},"approved_run":2,"rejected_run":1}"#;
+        let stored = r#"{"name":"wave","node":"n1","until_ms":7,"run":3,"attempts":1,"next_run_at":"2026-02-10T14:00:00Z","creating":"2026-02-10T14:00:00Z","last_run_at":"2026-02-10T14:00:00Z","counts":{"rows":5,"batches":2,"created":1,"added":3,"changed":0,"removed":0,"skipped":0},"last_error":{"code":"source-failed","message":"it is away","at":"2026-02-10T14:00:00Z"},"pending_removal":{"set":3,"count":9,"of":12,"batches":1,"sample":[{"batch_id":42,"key":"ada"}],"at":"2026-02-10T14:00:00Z"},"last_decision":{"set":2,"decision":"reject","count":4,"at":"2026-02-10T14:00:00Z","by":"k1"},"approved_run":2,"rejected_run":1}"#;
         assert_eq!(serde_json::to_string(&row).unwrap(), stored);
         assert_eq!(serde_json::from_str::<QueryRow>(stored).unwrap(), row);
         let early = r#"{"name":"wave"}"#;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use segno::clock::{self, Clock};
+use segno::clock::{self, Clock, duration_ms};
 use segno::store::ListRecords;
 use segno_actions::functions::Scope;
 
@@ -13,11 +13,13 @@ use super::known::{SourceMember, forget};
 use super::node::QueryServices;
 use super::row::{HeldMember, MAX_HELD_SAMPLES, PendingRemoval, QueryCounts, QueryFailure, QueryRow};
 use crate::definition::{DataSource, SourceKind};
+use crate::drive::ended_calls;
 use crate::drive::error::DriveError;
 use crate::drive::place::{HEADS, SOURCE_MEMBERS, index_folder};
 use crate::drive::post::timestamp;
+use crate::drive::published::RunbookHead;
 use crate::drive::runbooks::Runbooks;
-use crate::limits::DEFAULT_INTERVAL_SEC;
+use crate::limits::{DEFAULT_INTERVAL_SEC, SOURCE_TIMEOUT};
 use crate::members::{Rows, immediate_start};
 use crate::rows::{Row, RowKey};
 use crate::source::{
@@ -28,6 +30,9 @@ use crate::template::columns_needed;
 
 /// Known members that are read at once.
 const PAGE: usize = 1_000;
+
+/// How often a run looks whether its query was switched off.
+const LOOK_AT_SWITCH: Duration = Duration::from_secs(1);
 
 /// Runs of one query that may be cut off in a row. A query that ends its node is not run again at
 /// once.
@@ -41,6 +46,8 @@ enum RunError {
     Drive(DriveError),
     /// The runs before it were cut off.
     CutOff,
+    /// The query was switched off.
+    SwitchedOff,
 }
 
 impl<E: Into<DriveError>> From<E> for RunError {
@@ -62,9 +69,8 @@ struct Found {
 /// Runs a query to its end and stores what came of it.
 pub(super) async fn run(services: &QueryServices, mut claim: Claim) -> Result<(), DriveError> {
     let found = match Box::pin(find(services, &mut claim)).await {
-        Ok(Some(found)) => Ok(found),
-        // It was switched off.
-        Ok(None) => return end(services, claim, None).await,
+        Ok(found) => Ok(found),
+        Err(RunError::SwitchedOff) => return end(services, claim, None).await,
         Err(RunError::Drive(error @ (DriveError::Store(_) | DriveError::LeaseLost))) => return Err(error),
         Err(RunError::Drive(error)) => Err(("stored-data-unreadable", error.to_string())),
         Err(RunError::Source(error)) => Err((error.code(), error.to_string())),
@@ -111,10 +117,12 @@ async fn ended(
     let head = runbooks.head(&claim.scope, &row.name).await;
     let head = head.map_err(|error| drive_error(error, HEADS, &row.name))?;
     row.attempts = 0;
-    let mut is_undecided = false;
+    // Switched off and on again: the run that was cut off is made up for.
+    let mut is_due = found.is_none();
     match found {
         Some(Ok(found)) => {
-            is_undecided = found.decisions != row.decisions();
+            // A decision that came while this run was at it is not left waiting.
+            is_due = found.decisions != row.decisions();
             row.counts = Some(found.counts);
             row.last_error = None;
             row.pending_removal = found.pending(&row, now);
@@ -130,8 +138,7 @@ async fn ended(
     let interval_sec =
         definition.map_or(DEFAULT_INTERVAL_SEC, |definition| definition.data_source.interval_sec);
     let next = next_run(row.next_run_at.unwrap_or(now), interval_sec, now);
-    // A decision that came while this run was at it is not left waiting.
-    row.next_run_at = Some(if is_undecided { now } else { next });
+    row.next_run_at = Some(if is_due { now } else { next });
     Ok(row)
 }
 
@@ -170,14 +177,18 @@ impl Found {
     }
 }
 
-/// Queries the source and sends what has changed. `None` if automation is not enabled.
-async fn find(services: &QueryServices, claim: &mut Claim) -> Result<Option<Found>, RunError> {
+/// The runbook of a query, unless automation is disabled.
+async fn enabled(runbooks: &Runbooks, claim: &Claim) -> Result<RunbookHead, RunError> {
+    let name = &claim.row.name;
+    let head = runbooks.head(&claim.scope, name).await.map_err(|error| drive_error(error, HEADS, name))?;
+    if head.is_automation_enabled { Ok(head) } else { Err(RunError::SwitchedOff) }
+}
+
+/// Queries the source and sends what has changed.
+async fn find(services: &QueryServices, claim: &mut Claim) -> Result<Found, RunError> {
     let runbooks = &services.runbooks;
     let (scope, name) = (claim.scope.clone(), claim.row.name.clone());
-    let head = runbooks.head(&scope, &name).await.map_err(|error| drive_error(error, HEADS, &name))?;
-    if !head.is_automation_enabled {
-        return Ok(None);
-    }
+    let head = enabled(runbooks, claim).await?;
     if claim.row.attempts > MAX_ATTEMPTS {
         return Err(RunError::CutOff);
     }
@@ -187,6 +198,8 @@ async fn find(services: &QueryServices, claim: &mut Claim) -> Result<Option<Foun
     let source = definition.data_source.clone();
     let active = Active { row, definition };
     let rows = query(services, claim, &active, &source).await?;
+    // From here on the run goes to its end, so that no batch is left without some of its members.
+    enabled(runbooks, claim).await?;
     let now = timestamp(claim.store().now_ms().await?);
     let mut counts = QueryCounts { rows: rows.rows.len() as u64, ..QueryCounts::default() };
     let placed = place_rows(rows.rows, &source);
@@ -199,10 +212,10 @@ async fn find(services: &QueryServices, claim: &mut Claim) -> Result<Option<Foun
     let (states, counts_of) = (&mut states, &mut counts);
     let mut applier = Applier { claim, runbooks, active: &active, states, counts: counts_of, lists: 0 };
     applier.apply(difference, &removals).await?;
-    Ok(Some(Found { counts, removals, known, decisions }))
+    Ok(Found { counts, removals, known, decisions })
 }
 
-/// Runs the query, and renews the lease meanwhile.
+/// Runs the query, and renews the lease meanwhile. A query that is switched off is cancelled.
 async fn query(
     services: &QueryServices,
     claim: &mut Claim,
@@ -219,15 +232,28 @@ async fn query(
     // The same whenever this run is made again: a function is called once for each time that the
     // query is due.
     let key = format!("query-{name}-{due}");
+    if let Some(keep) = services.keep_invocations.filter(|_| source.kind.is_called()) {
+        let due_at_ms = claim.store().now_ms().await?.saturating_add(duration_ms(keep));
+        let writes = vec![ended_calls::write_job(&scope, &key, due_at_ms)];
+        claim.commit(Part { message: None, writes }).await?;
+    }
     let required = columns_needed(&active.definition);
-    let query = Query { scope: &scope, source, required: &required, key: &key };
+    let query = Query { scope: &scope, source, required: &required, key: &key, timeout: SOURCE_TIMEOUT };
     let mut rows = Box::pin(services.sources.rows(query));
     loop {
+        let look = LOOK_AT_SWITCH.min(claim.renew_every());
         tokio::select! {
             biased;
             rows = &mut rows => return rows.map_err(RunError::Source),
-            () = pause(&*services.clock, claim.renew_every()) => claim.keep().await?,
+            () = pause(&*services.clock, look) => {}
         }
+        // A store that does not answer for a moment does not cut the query off.
+        if let Err(RunError::SwitchedOff) = enabled(&services.runbooks, claim).await {
+            drop(rows);
+            services.sources.cancel(query).await;
+            return Err(RunError::SwitchedOff);
+        }
+        claim.keep().await?;
     }
 }
 

@@ -8,6 +8,7 @@ mod fencing;
 mod metrics;
 mod notices;
 mod query;
+mod query_limits;
 mod release;
 mod restart;
 mod scenario;

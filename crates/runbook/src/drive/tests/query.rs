@@ -90,6 +90,7 @@ impl Stage {
             clock: self.world.clock.clone(),
             sources: self.sources(&store),
             lease: self.world.options.lease,
+            keep_invocations: self.world.options.keep_invocations,
         };
         let querier = tokio::spawn(Querier::new(services, name).run(std::future::pending()));
         Node { _process: process, querier }
@@ -173,7 +174,8 @@ impl Stage {
     }
 
     async fn decide(&self, set: u64, decision: RemovalDecision) -> Result<QueryRow, String> {
-        let decided = self.world.runbooks.decide_removal(&self.world.scope, "waves", set, decision).await;
+        let decided =
+            self.world.runbooks.decide_removal(&self.world.scope, "waves", set, (decision, Some("k1"))).await;
         decided.map_err(|error| error.to_string())
     }
 }
@@ -295,6 +297,12 @@ fn members_whose_removal_was_rejected_stay_until_they_have_been_seen_again() {
         stage.decide(pending.set, RemovalDecision::Reject).await.unwrap();
         let kept = stage.next().await;
         assert_eq!((kept.pending_removal, kept.counts.unwrap().removed), (None, 0));
+        let decided = kept.last_decision.unwrap();
+        assert_eq!(
+            (decided.decision, decided.set, decided.count),
+            (RemovalDecision::Reject, pending.set, 10)
+        );
+        assert!(decided.by.as_deref() == Some("k1") && decided.at > pending.at, "{decided:?}");
         // Later ones are decided about by themselves.
         stage.set_many(0..10);
         stage.next().await;
@@ -514,8 +522,8 @@ fn a_preview_shows_rows_and_changes_and_writes_nothing() {
         stage.set_many(140..160);
         let previewer = Previewer {
             runbooks: world.runbooks.clone(),
-            clock: world.clock.clone(),
             sources: stage.sources(&world.store),
+            keep_invocations: world.options.keep_invocations,
         };
         let definition = world.runbooks.definitions().get(&world.scope, "waves", 1).await.unwrap();
         let before = stage.query().await;

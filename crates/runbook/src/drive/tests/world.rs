@@ -10,7 +10,7 @@ use segno::store::memory::MemoryStore;
 use segno::store::{InstanceQuery, Store};
 use segno::{ActivityContext, Client, Failure, Registry, Runtime, RuntimeOptions};
 use segno_actions::Listed;
-use segno_actions::functions::{Functions, PoolName, Scope};
+use segno_actions::functions::{Functions, FunctionsBuilder, PoolName, Scope};
 use segno_actions::pools::{AllowList, Pool, Pools, Room, RoomCalls, Transport};
 use segno_actions::schedule::Zones;
 use segno_testkit::clock::VirtualClock;
@@ -200,7 +200,16 @@ impl World {
     }
 
     pub fn functions(&self, store: Arc<dyn Store>) -> Functions {
-        let mut builder = register(Functions::builder(store)).clock(self.clock.clone());
+        self.functions_with(store, |builder| builder)
+    }
+
+    /// The same, set up further.
+    pub fn functions_with(
+        &self,
+        store: Arc<dyn Store>,
+        set_up: impl FnOnce(FunctionsBuilder) -> FunctionsBuilder,
+    ) -> Functions {
+        let mut builder = set_up(register(Functions::builder(store)).clock(self.clock.clone()));
         for name in FUNCTIONS {
             let (workers, attempts, clock) =
                 (self.workers.clone(), self.attempts.clone(), self.clock.clone());

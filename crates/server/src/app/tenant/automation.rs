@@ -1,50 +1,20 @@
 //! Queries of a tenant's runbooks: the switch, decisions about removals, previews.
 
-use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use segno_actions::Listed;
 use segno_api::automation::{
     Automation, HeldMember, PendingRemoval, PreviewGroup, PreviewRunbook, PreviewSample, QueryError,
-    QueryResult, RunbookPreview,
+    QueryResult, RemovalDecided, RunbookPreview,
 };
 use segno_api::runbook::Runbook;
 use segno_runbook::definition::Definition;
 use segno_runbook::drive::{Preview, QueryRow, RemovalDecision, RunbookError, RunbookHead};
 
+use super::preview_places::PREVIEW_PLACES;
 use super::{Tenant, runbook_rows as rows};
-use crate::problem::{Code, Refusal};
-
-/// Most previews that a node makes at once, one for each tenant: each may take 256 MiB.
-const MAX_PREVIEWS: usize = 4;
-
-/// Whose previews are being made.
-static PREVIEWS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-
-/// A preview that is being made, until it is dropped.
-struct PreviewPlace(String);
-
-impl PreviewPlace {
-    fn take(scope: String) -> Result<Self, Refusal> {
-        let mut previews = PREVIEWS.lock().unwrap_or_else(PoisonError::into_inner);
-        let refused = |detail: String| Err(Refusal::new(Code::Unavailable, detail));
-        if previews.contains(&scope) {
-            return refused("a preview of this tenant is being made; try again when it ends".to_owned());
-        }
-        if previews.len() >= MAX_PREVIEWS {
-            return refused(format!("{MAX_PREVIEWS} previews are being made already; try again in a minute"));
-        }
-        previews.insert(scope.clone());
-        Ok(PreviewPlace(scope))
-    }
-}
-
-impl Drop for PreviewPlace {
-    fn drop(&mut self) {
-        PREVIEWS.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
-    }
-}
+use crate::problem::Refusal;
 
 /// Queries that are read at once for a list.
 const READ_AT_ONCE: usize = 16;
@@ -115,7 +85,7 @@ impl Tenant {
         &self,
         name: &str,
         set: u64,
-        decision: RemovalDecision,
+        decision: (RemovalDecision, Option<&str>),
     ) -> Result<Automation, Refusal> {
         let decided = self.resources().runbooks.decide_removal(&self.owner(), name, set, decision).await;
         decided.map_err(|error| self.refused(error))?;
@@ -136,7 +106,7 @@ impl Tenant {
             Some(text) => self.unpublished(name, text).await?,
             None => self.active_definition(name).await?,
         };
-        let _place = PreviewPlace::take(self.owner().id_prefix())?;
+        let _place = PREVIEW_PLACES.take(self.owner().id_prefix(), &*self.app.clock).await?;
         let key = self.app.ids.new_uuid().to_string();
         let made = self.resources().previewer.preview(&self.owner(), &definition, &key).await;
         Ok(preview(made.map_err(|error| self.refused(error))?))
@@ -194,6 +164,13 @@ fn automation(enabled: bool, row: QueryRow, now_ms: u64) -> Automation {
                 .collect(),
             at: pending.at,
             approved: pending.is_approved,
+        }),
+        last_decision: row.last_decision.map(|decided| RemovalDecided {
+            set: decided.set,
+            approved: decided.decision == RemovalDecision::Approve,
+            count: decided.count,
+            at: decided.at,
+            by: decided.by,
         }),
     }
 }

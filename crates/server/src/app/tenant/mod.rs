@@ -14,6 +14,7 @@ mod hooks;
 mod instances;
 mod known;
 mod pools;
+mod preview_places;
 mod recurring;
 mod reserved;
 mod runbook_pools;

@@ -26,6 +26,8 @@ pub const BATCHES_HELD: &str = "segno_runbook_batches_held";
 pub const UNATTENDED_ROWS: &str = "segno_runbook_unattended_rows";
 /// Counter: batches that were deleted with all their rows.
 pub const BATCHES_DELETED: &str = "segno_runbook_batches_deleted_total";
+/// Counter: sets of members whose removal by a query was left waiting for approval.
+pub const REMOVALS_HELD: &str = "segno_runbook_removals_held_total";
 
 const STATES: MetricLabel = MetricLabel::new(
     "status",
@@ -65,6 +67,7 @@ pub const METRICS: &[Metric] = &[
         "Rows that wait without a wake-up, by the last audit; zero when all is well.",
     ),
     Metric::counter(BATCHES_DELETED, &[], "Batches that were deleted with all their rows."),
+    Metric::counter(REMOVALS_HELD, &[], "Sets of members whose removal by a query waits for approval."),
 ];
 
 /// Shows gauges of a node that has no batch yet: zero is not the same as unknown.

@@ -35,21 +35,38 @@ pub fn read_cells(
     source: &DataSource,
     required: &BTreeSet<String>,
 ) -> Result<Rows, InvalidMembers> {
+    let mut rows = Vec::new();
+    let columns = read_cells_into(columns, cells, source, required, &mut |row| rows.push(row))?;
+    Ok(Rows { columns, rows })
+}
+
+/// The same row by row, for a caller that does not keep them. Returns the columns.
+///
+/// # Errors
+/// `invalid-members` with all problems; rows that were taken before do not count.
+pub fn read_cells_into(
+    columns: Vec<String>,
+    cells: Vec<Vec<Cell>>,
+    source: &DataSource,
+    required: &BTreeSet<String>,
+    take: &mut dyn FnMut(Row),
+) -> Result<Vec<String>, InvalidMembers> {
     let mut reading = Reading { source, problems: Problems::default(), keys: MemberKeys::new("row") };
     reading.check_columns(&columns, required);
     if cells.len() > MAX_SOURCE_ROWS {
         reading.push("", format!("there are more than {MAX_SOURCE_ROWS} rows"));
     }
-    let mut rows = Rows { columns, rows: Vec::new() };
     if !reading.problems.has_errors() {
         for (place, cells) in (1..).zip(cells) {
-            rows.rows.extend(reading.row(place, cells, &rows.columns));
+            if let Some(row) = reading.row(place, cells, &columns) {
+                take(row);
+            }
         }
     }
     if reading.problems.has_errors() {
         return Err(InvalidMembers { problems: reading.problems });
     }
-    Ok(rows)
+    Ok(columns)
 }
 
 struct Reading<'s> {

@@ -67,9 +67,28 @@ pub fn read_csv(
     required: &BTreeSet<String>,
     limits: CsvLimits,
 ) -> Result<Rows, InvalidMembers> {
-    let Examined { rows, problems, .. } =
-        Reading::new(source, BatchTimes::Taken).read(bytes, required, limits);
-    if problems.has_errors() { Err(InvalidMembers { problems }) } else { Ok(rows) }
+    let mut rows = Vec::new();
+    let columns = read_csv_into(bytes, source, required, limits, &mut |row| rows.push(row))?;
+    Ok(Rows { columns, rows })
+}
+
+/// The same row by row, for a caller that does not keep them. Returns the columns.
+///
+/// # Errors
+/// `invalid-members` with all problems; rows that were taken before do not count.
+pub fn read_csv_into(
+    bytes: &[u8],
+    source: &DataSource,
+    required: &BTreeSet<String>,
+    limits: CsvLimits,
+    take: &mut dyn FnMut(Row),
+) -> Result<Vec<String>, InvalidMembers> {
+    let mut reading = Reading::new(source, BatchTimes::Taken);
+    let mut columns = Vec::new();
+    reading.fill(&mut columns, &Text { bytes, required, limits }, take);
+    reading.problems.sort();
+    let problems = reading.problems;
+    if problems.has_errors() { Err(InvalidMembers { problems }) } else { Ok(columns) }
 }
 
 /// Reads the rows that can be used, and lists the problems of all others: of columns, of rows, and
@@ -84,7 +103,12 @@ pub fn examine_csv(
     if let BatchTime::Column(column) = &source.batch_time {
         required.insert(column.clone());
     }
-    Reading::new(source, BatchTimes::Checked).read(bytes, &required, limits)
+    let mut reading = Reading::new(source, BatchTimes::Checked);
+    let mut rows = Rows::default();
+    let text = Text { bytes, required: &required, limits };
+    let is_usable = reading.fill(&mut rows.columns, &text, &mut |row| rows.rows.push(row));
+    reading.problems.sort();
+    Examined { rows, is_usable, problems: reading.problems }
 }
 
 /// A text of members, examined.
@@ -105,6 +129,13 @@ enum BatchTimes {
     Checked,
 }
 
+/// A text that is to be read.
+struct Text<'t> {
+    bytes: &'t [u8],
+    required: &'t BTreeSet<String>,
+    limits: CsvLimits,
+}
+
 struct Reading<'s> {
     source: &'s DataSource,
     batch_times: BatchTimes,
@@ -117,21 +148,9 @@ impl<'s> Reading<'s> {
         Reading { source, batch_times, problems: Problems::default(), keys: MemberKeys::new("line") }
     }
 
-    fn read(mut self, bytes: &[u8], required: &BTreeSet<String>, limits: CsvLimits) -> Examined {
-        let mut rows = Rows::default();
-        let is_usable = self.fill(&mut rows, bytes, required, limits);
-        self.problems.sort();
-        Examined { rows, is_usable, problems: self.problems }
-    }
-
     /// Reads rows up to the end or to a limit. Whether all were read, with the columns that are needed.
-    fn fill(
-        &mut self,
-        rows: &mut Rows,
-        bytes: &[u8],
-        required: &BTreeSet<String>,
-        limits: CsvLimits,
-    ) -> bool {
+    fn fill(&mut self, columns: &mut Vec<String>, text: &Text<'_>, take: &mut dyn FnMut(Row)) -> bool {
+        let Text { bytes, required, limits } = *text;
         if bytes.len() > limits.max_bytes {
             // Not how many there are: the caller may have stopped reading at the limit.
             let problem = format!("the text has more than the limit of {}", in_mib(limits.max_bytes));
@@ -140,6 +159,13 @@ impl<'s> Reading<'s> {
         }
         let mut has_columns = false;
         let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
+        // A part of the rows must not pass for all of them.
+        if let Some(line) = first_beyond(bytes, limits.max_rows) {
+            let problem = format!("there are more than {} rows, which is the limit", limits.max_rows);
+            let problem = Problem::error(Position::of_line(line), "", problem);
+            self.problems.push(problem.advice("split them into several texts"));
+            return false;
+        }
         let mut lines = Lines { bytes, counted: 0, line: 1 };
         // Lengths of records are checked here, so that all wrong ones are reported.
         let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
@@ -151,25 +177,19 @@ impl<'s> Reading<'s> {
             if reader.is_done() || reader.position().byte() >= bytes.len() as u64 {
                 self.check_quotes(&bytes[offset(from)..], line);
             }
-            if rows.columns.is_empty() {
+            if columns.is_empty() {
                 let before = self.problems.errors();
-                rows.columns = self.header(&record, required);
+                *columns = self.header(&record, required);
                 has_columns = self.problems.errors() == before;
                 // Rows are read all the same, so that all their problems are reported.
-                if rows.columns.is_empty() {
+                if columns.is_empty() {
                     return false;
                 }
-            } else if rows.rows.len() == limits.max_rows {
-                let problem = format!("there are more than {} rows, which is the limit", limits.max_rows);
-                let problem = Problem::error(Position::of_line(line), "", problem);
-                self.problems.push(problem.advice("split them into several texts"));
-                // A part of the rows must not pass for all of them.
-                return false;
-            } else if let Some(row) = self.row(&record, line, &rows.columns) {
-                rows.rows.push(row);
+            } else if let Some(row) = self.row(&record, line, columns) {
+                take(row);
             }
         }
-        if rows.columns.is_empty() {
+        if columns.is_empty() {
             let problem = Problem::error(Position::of_line(1), "", "the text is empty");
             self.problems.push(problem.advice("write the names of the columns into the first line"));
         }
@@ -287,6 +307,24 @@ fn missing_advice(name: &str, columns: &[String]) -> Option<String> {
         [only] if only.contains([';', '\t']) => Some("separate cells with commas".to_owned()),
         _ => did_you_mean(name, columns.iter().map(String::as_str)),
     }
+}
+
+/// The line of the first row beyond a limit, before any row is kept.
+fn first_beyond(bytes: &[u8], max_rows: usize) -> Option<u64> {
+    // No text has more rows than line ends, and those are counted fast.
+    if bytes.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count() <= max_rows {
+        return None;
+    }
+    let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).from_reader(bytes);
+    let mut record = ByteRecord::new();
+    // The first record has the names of the columns.
+    for _ in 0..max_rows.saturating_add(2) {
+        if !reader.read_byte_record(&mut record).unwrap_or(false) {
+            return None;
+        }
+    }
+    let from = record.position().map_or(0, csv::Position::byte);
+    Some(Lines { bytes, counted: 0, line: 1 }.line_of(from))
 }
 
 fn offset(position: u64) -> usize {

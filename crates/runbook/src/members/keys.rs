@@ -2,16 +2,21 @@
 
 use std::collections::HashMap;
 
+use sha2::{Digest, Sha256};
+
 use crate::limits::MAX_MEMBER_KEY_CHARS;
 use crate::names::shown;
 use crate::rows::normal_key;
+
+/// Bytes of a digest: enough that two keys never have the same by chance.
+const DIGEST_BYTES: usize = 16;
 
 /// The keys of a source so far.
 pub(super) struct MemberKeys {
     /// What places are called: `line` or `row`.
     unit: &'static str,
-    /// Places by normal key.
-    places: HashMap<String, u64>,
+    /// Places by digest of the normal key: a source may have a million keys of a kilobyte.
+    places: HashMap<[u8; DIGEST_BYTES], u64>,
 }
 
 impl MemberKeys {
@@ -31,12 +36,14 @@ impl MemberKeys {
         if key.chars().any(char::is_control) {
             return Err(format!("the key {:?} has a control character", shown(key)));
         }
-        let normal = normal_key(key);
-        if let Some(first) = self.places.get(&normal) {
+        let hash = Sha256::digest(normal_key(key).as_bytes());
+        let mut digest = [0; DIGEST_BYTES];
+        digest.copy_from_slice(&hash[..DIGEST_BYTES]);
+        if let Some(first) = self.places.get(&digest) {
             let (key, unit) = (shown(key), self.unit);
             return Err(format!("the key {key:?} is already on {unit} {first}; letter case does not matter"));
         }
-        self.places.insert(normal, place);
+        self.places.insert(digest, place);
         Ok(key.to_owned())
     }
 }

@@ -16,8 +16,8 @@ mod error;
 mod keys;
 mod values;
 
-pub use self::csv::{CsvLimits, Examined, Row, Rows, examine_csv, read_csv};
+pub use self::csv::{CsvLimits, Examined, Row, Rows, examine_csv, read_csv, read_csv_into};
 pub use batch_time::{BatchStart, EARLIEST_START, check_start, immediate_start, parse_batch_time};
-pub use cells::{Cell, read_cells};
+pub use cells::{Cell, read_cells, read_cells_into};
 pub use error::{INVALID_MEMBERS, InvalidMembers};
 pub use values::split_values;

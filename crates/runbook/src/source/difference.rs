@@ -57,28 +57,68 @@ pub enum BatchState {
     Ended,
 }
 
+/// What is kept of a row while it is compared: all of it for a run, its digest for a preview.
+pub trait Entry {
+    /// Whether the data of the row has this digest.
+    fn has_digest(&self, digest: &str) -> bool;
+}
+
+impl Entry for MemberEntry {
+    fn has_digest(&self, digest: &str) -> bool {
+        self.digest == digest
+    }
+}
+
+/// The digest of a row, for counts without its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowDigest([u8; DIGEST_BYTES]);
+
+impl RowDigest {
+    /// The digest of a row.
+    pub fn of(row: &Row) -> Self {
+        RowDigest(digest_bytes(&row.key, &row.columns))
+    }
+}
+
+impl Entry for RowDigest {
+    fn has_digest(&self, digest: &str) -> bool {
+        hex(&self.0) == digest
+    }
+}
+
+/// A row that is to be compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedRow<E> {
+    /// Key of the member, in the form in which keys are compared.
+    pub key: Box<str>,
+    /// Start of its batch.
+    pub start: RowStart,
+    /// What is kept of it.
+    pub entry: E,
+}
+
 /// A member of an open batch that the query no longer has there.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MissingMember {
+pub struct MissingMember<E = MemberEntry> {
     /// The member.
     pub member: KnownMember,
     /// The batch in which the query has it instead.
-    pub moves_to: Option<(Timestamp, MemberEntry)>,
+    pub moves_to: Option<(Timestamp, E)>,
 }
 
 /// What a query changes.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Difference {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference<E = MemberEntry> {
     /// Members that are to be added, by the start of their batch.
-    pub new: BTreeMap<Timestamp, Vec<MemberEntry>>,
+    pub new: BTreeMap<Timestamp, Vec<E>>,
     /// Members with other data, and such that have returned, by batch and its start.
-    pub changed: BTreeMap<(BatchId, Timestamp), Vec<MemberEntry>>,
+    pub changed: BTreeMap<(BatchId, Timestamp), Vec<E>>,
     /// How many of those have returned: they are added, in the words of counts.
     pub returned: usize,
     /// How many of those have the same data, and only their removal waits no longer.
     pub kept: usize,
     /// Members that the query no longer has, by batch.
-    pub missing: BTreeMap<BatchId, Vec<MissingMember>>,
+    pub missing: BTreeMap<BatchId, Vec<MissingMember<E>>>,
     /// Keys that no longer have to be remembered.
     pub forgotten: Vec<String>,
     /// Members of open batches, by batch.
@@ -98,15 +138,36 @@ pub struct Decisions {
 }
 
 /// Missing members by what becomes of them.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Removals {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Removals<E = MemberEntry> {
     /// They are removed, by batch.
-    pub removed: BTreeMap<BatchId, Vec<MissingMember>>,
+    pub removed: BTreeMap<BatchId, Vec<MissingMember<E>>>,
     /// They stay until people have decided.
-    pub held: BTreeMap<BatchId, Vec<MissingMember>>,
+    pub held: BTreeMap<BatchId, Vec<MissingMember<E>>>,
 }
 
-impl Difference {
+impl<E> Default for Removals<E> {
+    fn default() -> Self {
+        Removals { removed: BTreeMap::new(), held: BTreeMap::new() }
+    }
+}
+
+impl<E> Default for Difference<E> {
+    fn default() -> Self {
+        Difference {
+            new: BTreeMap::new(),
+            changed: BTreeMap::new(),
+            returned: 0,
+            kept: 0,
+            missing: BTreeMap::new(),
+            forgotten: Vec::new(),
+            known: BTreeMap::new(),
+            batches: BTreeSet::new(),
+        }
+    }
+}
+
+impl<E> Difference<E> {
     /// How many members have other data.
     pub fn changed_data(&self) -> usize {
         self.changed.values().map(Vec::len).sum::<usize>() - self.returned - self.kept
@@ -115,9 +176,9 @@ impl Difference {
     /// Takes the missing members and decides which of them may go. At most a percentage of the
     /// members of a batch, and of all members together, are removed without approval; it is rounded
     /// up, so that a small batch can lose a member.
-    pub fn take_removals(&mut self, percent: u8, decisions: Decisions) -> Removals {
+    pub fn take_removals(&mut self, percent: u8, decisions: Decisions) -> Removals<E> {
         let mut removals = Removals::default();
-        let mut undecided: BTreeMap<BatchId, Vec<MissingMember>> = BTreeMap::new();
+        let mut undecided: BTreeMap<BatchId, Vec<MissingMember<E>>> = BTreeMap::new();
         for (batch, missing) in std::mem::take(&mut self.missing) {
             for member in missing {
                 match member.member.held {
@@ -151,32 +212,42 @@ fn allowed(known: usize, percent: u8) -> usize {
 /// Merges the rows of a query with the members of earlier ones, which come in the order of their
 /// keys.
 #[derive(Debug)]
-pub struct Merge {
-    rows: Peekable<IntoIter<(String, PlacedRow)>>,
+pub struct Merge<E = MemberEntry> {
+    rows: Peekable<IntoIter<ComparedRow<E>>>,
     /// Start of the batch of new rows without a time of their own.
     now: Timestamp,
-    difference: Difference,
+    difference: Difference<E>,
 }
 
 impl Merge {
     /// Begins with the rows, in any order. Their keys are unique, whatever their letter case.
     pub fn new(rows: Vec<PlacedRow>, now: Timestamp) -> Self {
-        let mut rows: Vec<(String, PlacedRow)> =
-            rows.into_iter().map(|placed| (normal_key(&placed.row.key), placed)).collect();
-        rows.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let compared = |PlacedRow { row, start }| ComparedRow {
+            key: normal_key(&row.key).into(),
+            start,
+            entry: member_entry(row),
+        };
+        Merge::of(rows.into_iter().map(compared).collect(), now)
+    }
+}
+
+impl<E: Entry> Merge<E> {
+    /// The same with what is kept of the rows.
+    pub fn of(mut rows: Vec<ComparedRow<E>>, now: Timestamp) -> Self {
+        rows.sort_by(|one, other| one.key.cmp(&other.key));
         Merge { rows: rows.into_iter().peekable(), now, difference: Difference::default() }
     }
 
     /// Takes the next member that is known. Keys come in the order of their bytes.
     pub fn known(&mut self, known: KnownMember, state: BatchState) {
-        while let Some((_, placed)) = self.rows.next_if(|(key, _)| *key < known.key) {
-            self.add(placed);
+        while let Some(row) = self.rows.next_if(|row| *row.key < *known.key) {
+            self.add(row);
         }
         if known.is_current && state == BatchState::Open {
             *self.difference.known.entry(known.batch_id).or_default() += 1;
         }
-        match self.rows.next_if(|(key, _)| *key == known.key) {
-            Some((_, placed)) => self.present(known, placed, state),
+        match self.rows.next_if(|row| *row.key == *known.key) {
+            Some(row) => self.present(known, row, state),
             None if known.is_current && state == BatchState::Open => self.missing(known, None),
             None if state == BatchState::Ended => self.difference.forgotten.push(known.key),
             None => {}
@@ -184,48 +255,45 @@ impl Merge {
     }
 
     /// Ends with the rows that are after the last known key.
-    pub fn finish(mut self) -> Difference {
-        while let Some((_, placed)) = self.rows.next() {
-            self.add(placed);
+    pub fn finish(mut self) -> Difference<E> {
+        while let Some(row) = self.rows.next() {
+            self.add(row);
         }
         self.difference
     }
 
-    fn add(&mut self, placed: PlacedRow) {
-        let start = match placed.start {
+    fn add(&mut self, row: ComparedRow<E>) {
+        let start = match row.start {
             RowStart::At(start) => start,
             RowStart::Now => self.now,
             RowStart::Unreadable => return,
         };
-        self.difference.new.entry(start).or_default().push(member_entry(placed.row));
+        self.difference.new.entry(start).or_default().push(row.entry);
     }
 
-    fn missing(&mut self, member: KnownMember, moves_to: Option<(Timestamp, MemberEntry)>) {
+    fn missing(&mut self, member: KnownMember, moves_to: Option<(Timestamp, E)>) {
         let missing = self.difference.missing.entry(member.batch_id).or_default();
         missing.push(MissingMember { member, moves_to });
     }
 
-    fn present(&mut self, known: KnownMember, placed: PlacedRow, state: BatchState) {
+    fn present(&mut self, known: KnownMember, row: ComparedRow<E>, state: BatchState) {
         let is_open = state == BatchState::Open;
-        match placed.start {
+        match row.start {
             RowStart::Unreadable => {}
-            RowStart::At(start) if !known.is_current => {
-                self.add(PlacedRow { start: RowStart::At(start), ..placed });
-            }
+            RowStart::At(_) if !known.is_current => self.add(row),
             RowStart::At(start) if start != known.start && is_open => {
-                let entry = member_entry(placed.row);
-                self.missing(known, Some((start, entry)));
+                self.missing(known, Some((start, row.entry)));
             }
-            RowStart::At(start) if start != known.start => self.add(placed),
-            RowStart::Now if !known.is_current && !is_open => self.add(placed),
+            RowStart::At(start) if start != known.start => self.add(row),
+            RowStart::Now if !known.is_current && !is_open => self.add(row),
             RowStart::At(_) | RowStart::Now => {
                 self.difference.batches.insert(known.batch_id);
-                let entry = member_entry(placed.row);
-                let has_same_data = known.is_current && known.digest == entry.digest;
+                let has_same_data = known.is_current && row.entry.has_digest(&known.digest);
                 if is_open && !(has_same_data && known.held.is_none()) {
                     self.difference.returned += usize::from(!known.is_current);
                     self.difference.kept += usize::from(has_same_data);
-                    self.difference.changed.entry((known.batch_id, known.start)).or_default().push(entry);
+                    let changed = self.difference.changed.entry((known.batch_id, known.start)).or_default();
+                    changed.push(row.entry);
                 }
             }
         }
@@ -240,6 +308,14 @@ pub fn member_entry(row: Row) -> MemberEntry {
 
 /// Digest of a member's data, by which the next query finds out whether it has changed.
 pub fn digest(key: &str, columns: &Map<String, Value>) -> String {
+    hex(&digest_bytes(key, columns))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn digest_bytes(key: &str, columns: &Map<String, Value>) -> [u8; DIGEST_BYTES] {
     let mut hash = Sha256::new();
     // Lengths in front keep texts apart. All values are texts or lists of texts, and columns are
     // sorted.
@@ -254,7 +330,9 @@ pub fn digest(key: &str, columns: &Map<String, Value>) -> String {
         text(name);
         text(&columns[name].to_string());
     }
-    hash.finalize()[..DIGEST_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut bytes = [0; DIGEST_BYTES];
+    bytes.copy_from_slice(&hash.finalize()[..DIGEST_BYTES]);
+    bytes
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! Which batch a row of a query belongs to.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 
 use crate::definition::{BatchTime, DataSource};
@@ -38,37 +36,22 @@ pub struct PlacedRows {
     pub unreadable: Problems,
 }
 
-impl PlacedRows {
-    /// Number of rows for each batch, earliest first. Rows of `immediate` are those of `now`.
-    pub fn groups(&self, now: Timestamp) -> BTreeMap<Timestamp, usize> {
-        let mut groups = BTreeMap::new();
-        for placed in &self.rows {
-            let start = match placed.start {
-                RowStart::At(start) => start,
-                RowStart::Now => now,
-                RowStart::Unreadable => continue,
-            };
-            *groups.entry(start).or_default() += 1;
-        }
-        groups
-    }
+/// The start of the batch that a row belongs to. A batch time that is none is noted.
+pub fn start_of(row: &Row, source: &DataSource, unreadable: &mut Problems) -> RowStart {
+    let BatchTime::Column(column) = &source.batch_time else { return RowStart::Now };
+    let text = row.columns.get(column).and_then(|value| value.as_str()).unwrap_or_default();
+    parse_batch_time(text).map(RowStart::At).unwrap_or_else(|problem| {
+        let path = format!("member {:?}, {column}", shown(&row.key));
+        unreadable.push(Problem::warning(Position::of_line(row.line), path, problem));
+        RowStart::Unreadable
+    })
 }
 
 /// Finds the batch of each row. A manual source has no rows.
 pub fn place_rows(rows: Vec<Row>, source: &DataSource) -> PlacedRows {
     let mut placed = PlacedRows::default();
     for row in rows {
-        let start = match &source.batch_time {
-            BatchTime::Immediate | BatchTime::Manual => RowStart::Now,
-            BatchTime::Column(column) => {
-                let text = row.columns.get(column).and_then(|value| value.as_str()).unwrap_or_default();
-                parse_batch_time(text).map(RowStart::At).unwrap_or_else(|problem| {
-                    let path = format!("member {:?}, {column}", shown(&row.key));
-                    placed.unreadable.push(Problem::warning(Position::of_line(row.line), path, problem));
-                    RowStart::Unreadable
-                })
-            }
-        };
+        let start = start_of(&row, source, &mut placed.unreadable);
         placed.rows.push(PlacedRow { row, start });
     }
     placed

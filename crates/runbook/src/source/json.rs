@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use serde_json::{Map, Number, Value};
 
 use crate::definition::DataSource;
-use crate::members::{Cell, InvalidMembers, Rows, read_cells};
+use crate::members::{Cell, InvalidMembers, Row, Rows, read_cells_into};
 use crate::problem::{Position, Problem, Problems};
 
 /// A table as the source had it, before anything is checked.
@@ -26,6 +26,21 @@ pub fn read_objects(
     source: &DataSource,
     required: &BTreeSet<String>,
 ) -> Result<Rows, InvalidMembers> {
+    let mut rows = Vec::new();
+    let columns = read_objects_into(objects, source, required, &mut |row| rows.push(row))?;
+    Ok(Rows { columns, rows })
+}
+
+/// The same row by row, for a caller that does not keep them. Returns the columns.
+///
+/// # Errors
+/// `invalid-members` with all problems; rows that were taken before do not count.
+pub(super) fn read_objects_into(
+    objects: Vec<Value>,
+    source: &DataSource,
+    required: &BTreeSet<String>,
+    take: &mut dyn FnMut(Row),
+) -> Result<Vec<String>, InvalidMembers> {
     let table = table(objects).map_err(|problem| {
         let mut problems = Problems::default();
         problems.push(Problem::error(Position::NONE, "", problem));
@@ -33,9 +48,9 @@ pub fn read_objects(
     })?;
     if table.rows.is_empty() {
         // Without a row there are no names of columns to be checked.
-        return Ok(Rows::default());
+        return Ok(Vec::new());
     }
-    read_cells(table.columns, table.rows, source, required)
+    read_cells_into(table.columns, table.rows, source, required, take)
 }
 
 /// Makes a table of objects.

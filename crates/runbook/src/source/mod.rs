@@ -17,10 +17,11 @@ mod query;
 mod sql;
 
 pub use difference::{
-    BatchState, Decisions, Difference, KnownMember, Merge, MissingMember, Removals, digest, member_entry,
+    BatchState, ComparedRow, Decisions, Difference, Entry, KnownMember, Merge, MissingMember, Removals,
+    RowDigest, digest, member_entry,
 };
 pub use error::{SOURCE_FAILED, SourceError};
-pub use grouping::{PlacedRow, PlacedRows, RowStart, place_rows};
+pub use grouping::{PlacedRow, PlacedRows, RowStart, place_rows, start_of};
 pub use json::read_objects;
 pub use query::{Query, Sources};
 pub use sql::{SqlLimits, SqlReader, SqlRows};

@@ -14,11 +14,11 @@ use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
 use super::error::SourceError;
-use super::json::read_objects;
+use super::json::read_objects_into;
 use super::sql::{SqlLimits, SqlReader};
 use crate::definition::{DataSource, SourceKind};
 use crate::limits::{MAX_SOURCE_BYTES, MAX_SOURCE_PAGES, MAX_SOURCE_ROWS};
-use crate::members::{Cell, CsvLimits, Rows, read_cells, read_csv};
+use crate::members::{Cell, CsvLimits, Row, Rows, read_cells_into, read_csv_into};
 
 /// A query that is to be run.
 #[derive(Debug, Clone, Copy)]
@@ -88,7 +88,21 @@ impl Sources {
     /// `source-failed` when the source does not answer, refuses, or answers with too much; `invalid-members` when rows
     /// cannot be members.
     pub async fn rows(&self, query: Query<'_>) -> Result<Rows, SourceError> {
-        if let Some(rows) = clock::timeout(&*self.clock, query.timeout, self.read(query)).await {
+        let mut rows = Vec::new();
+        let columns = self.rows_into(query, &mut |row| rows.push(row)).await?;
+        Ok(Rows { columns, rows })
+    }
+
+    /// The same row by row, for a caller that does not keep them. Returns the columns.
+    ///
+    /// # Errors
+    /// As [`Sources::rows`]; rows that were taken before do not count.
+    pub async fn rows_into(
+        &self,
+        query: Query<'_>,
+        take: &mut (dyn FnMut(Row) + Send),
+    ) -> Result<Vec<String>, SourceError> {
+        if let Some(rows) = clock::timeout(&*self.clock, query.timeout, self.read(query, take)).await {
             return rows;
         }
         self.cancel(query).await;
@@ -111,12 +125,17 @@ impl Sources {
         }
     }
 
-    async fn read(&self, query: Query<'_>) -> Result<Rows, SourceError> {
+    async fn read(
+        &self,
+        query: Query<'_>,
+        take: &mut (dyn FnMut(Row) + Send),
+    ) -> Result<Vec<String>, SourceError> {
+        let (source, required) = (query.source, query.required);
         let objects = match &query.source.kind {
-            SourceKind::Manual => return Ok(Rows::default()),
+            SourceKind::Manual => return Ok(Vec::new()),
             SourceKind::Csv { location } => {
                 let bytes = self.csv(&query, location).await?;
-                return Ok(read_csv(&bytes, query.source, query.required, CsvLimits::SOURCE)?);
+                return Ok(read_csv_into(&bytes, source, required, CsvLimits::SOURCE, take)?);
             }
             SourceKind::Sql { connection, query: text } => {
                 let field = "data_source.connection";
@@ -130,7 +149,7 @@ impl Sources {
                 let found = self.sql.rows(&url, text, limits).await?;
                 let cell = |value: Option<String>| value.map_or(Cell::Missing, Cell::Text);
                 let rows = found.rows.into_iter().map(|row| row.into_iter().map(cell).collect());
-                return Ok(read_cells(found.columns, rows.collect(), query.source, query.required)?);
+                return Ok(read_cells_into(found.columns, rows.collect(), source, required, take)?);
             }
             SourceKind::Http { url, headers, rows, next_page } => {
                 let pages =
@@ -139,7 +158,7 @@ impl Sources {
             }
             SourceKind::Function { function, input } => self.function(&query, function, input).await?,
         };
-        Ok(read_objects(objects, query.source, query.required)?)
+        Ok(read_objects_into(objects, source, required, take)?)
     }
 
     async fn csv(&self, query: &Query<'_>, location: &str) -> Result<Vec<u8>, SourceError> {

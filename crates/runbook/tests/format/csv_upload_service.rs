@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use expect_test::{Expect, expect};
 use segno_runbook::definition::DataSource;
 use segno_runbook::limits::{MAX_CSV_BYTES, MAX_CSV_ROWS, MAX_MEMBER_KEY_CHARS, MAX_ROW_BYTES};
-use segno_runbook::members::{CsvLimits, Rows, examine_csv, read_csv};
+use segno_runbook::members::{CsvLimits, Rows, examine_csv, read_csv, read_csv_into};
 use serde_json::json;
 
 use crate::{definition, listed, with};
@@ -336,4 +336,25 @@ fn all_problems_are_reported_at_once_and_counted() {
     let found = read(format!("Id,Upn\n{rows}"), &[]).unwrap_err();
     assert_eq!(found.lines().count(), 100);
     assert!(found.starts_with("error: line 3: Id: the key \"same\" is already on line 2"), "{found}");
+}
+
+#[test]
+fn rows_beyond_the_limit_are_refused_before_any_is_taken() {
+    let limits = CsvLimits { max_bytes: 1_000, max_rows: 2 };
+    for (text, expected) in [
+        ("Id\n1\n2\n", Ok(2)),
+        ("Id\r\n1\r\n2\r\n", Ok(2)),
+        ("Id\n1\n\"2\n\n\"\n\n", Ok(2)),
+        ("Id\n1\n\n2\n3\n4\n", Err((0, "line 5: there are more than 2 rows"))),
+    ] {
+        let mut taken = 0;
+        let read = read_csv_into(text.as_bytes(), &source(), &BTreeSet::new(), limits, &mut |_| taken += 1);
+        match expected {
+            Ok(rows) => assert_eq!((read.map(|columns| columns.len()), taken), (Ok(1), rows), "{text:?}"),
+            Err((rows, problem)) => {
+                let found = read.unwrap_err().to_string();
+                assert!(taken == rows && found.contains(problem), "{text:?}: {taken} {found}");
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! What a query returns, and what a run would change. Nothing is written into batches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -18,8 +18,10 @@ use crate::drive::ended_calls;
 use crate::drive::error::RunbookError;
 use crate::drive::place::{SOURCE_MEMBERS, index_folder};
 use crate::drive::runbooks::Runbooks;
-use crate::members::{Rows, immediate_start};
-use crate::source::{Merge, PlacedRow, PlacedRows, Query, RowStart, Sources, place_rows};
+use crate::members::{Row, immediate_start};
+use crate::problem::Problems;
+use crate::rows::normal_key;
+use crate::source::{ComparedRow, Merge, Query, RowDigest, RowStart, Sources, start_of};
 use crate::template::columns_needed;
 
 /// Most rows of a preview.
@@ -143,25 +145,35 @@ impl Previewer {
             return Err(RunbookError::NotQueried { name: definition.name.clone() });
         }
         self.sources.check(scope, source)?;
-        let Rows { columns, rows } = self.rows(scope, definition, format!("preview-{key}")).await?;
+        let mut tally = Tally::new(source);
+        let columns = self.rows(scope, definition, format!("preview-{key}"), &mut tally).await?;
         let now = immediate_start(self.runbooks.now().await?);
-        let count = rows.len();
-        let placed = place_rows(rows, source);
-        let groups = placed.groups(now);
-        let shown = groups.iter().take(MAX_PREVIEW_GROUPS);
+        if tally.immediate > 0 {
+            *tally.groups.entry(now).or_default() += tally.immediate;
+        }
+        for sample in tally.samples.iter_mut().filter(|(_, start)| *start == RowStart::Now) {
+            sample.0.start = Some(now);
+        }
+        let shown = tally.groups.iter().take(MAX_PREVIEW_GROUPS);
         Ok(Preview {
             columns,
-            rows: count,
-            batches: groups.len(),
+            rows: tally.compared.len(),
+            batches: tally.groups.len(),
             groups: shown.map(|(start, rows)| PreviewGroup { start: *start, rows: *rows }).collect(),
-            samples: samples(&placed, now),
-            skipped: placed.unreadable.warnings(),
-            problems: placed.unreadable.iter().map(ToString::to_string).collect(),
-            changes: self.changes(scope, definition, (placed.rows, now)).await?,
+            samples: tally.samples.into_iter().map(|(sample, _)| sample).collect(),
+            skipped: tally.unreadable.warnings(),
+            problems: tally.unreadable.iter().map(ToString::to_string).collect(),
+            changes: self.changes(scope, definition, (tally.compared, now)).await?,
         })
     }
 
-    async fn rows(&self, scope: &Scope, definition: &Definition, key: String) -> Result<Rows, RunbookError> {
+    async fn rows(
+        &self,
+        scope: &Scope,
+        definition: &Definition,
+        key: String,
+        tally: &mut Tally<'_>,
+    ) -> Result<Vec<String>, RunbookError> {
         let source = &definition.data_source;
         if let Some(keep) = self.keep_invocations.filter(|_| source.kind.is_called()) {
             let due_at_ms = self.runbooks.store.now_ms().await?.saturating_add(duration_ms(keep));
@@ -178,20 +190,20 @@ impl Previewer {
             is_over: false,
         };
         let query = Query { scope, source, required: &required, key: &key, timeout: PREVIEW_TIMEOUT };
-        let rows = self.sources.rows(query).await;
+        let columns = self.sources.rows_into(query, &mut |row| tally.add(row)).await;
         call.is_over = true;
-        Ok(rows?)
+        Ok(columns?)
     }
 
     async fn changes(
         &self,
         scope: &Scope,
         definition: &Definition,
-        (rows, now): (Vec<PlacedRow>, Timestamp),
+        (rows, now): (Vec<ComparedRow<RowDigest>>, Timestamp),
     ) -> Result<PreviewChanges, RunbookError> {
         let (name, runbooks) = (&definition.name, &self.runbooks);
         let folder = index_folder(scope, name);
-        let mut merge = Merge::new(rows, now);
+        let mut merge = Merge::of(rows, now);
         let mut states = BatchStates::default();
         let mut after: Option<String> = None;
         loop {
@@ -222,15 +234,48 @@ impl Previewer {
     }
 }
 
-fn samples(placed: &PlacedRows, now: Timestamp) -> Vec<PreviewSample> {
-    let sample = |placed: &PlacedRow| PreviewSample {
-        key: placed.row.key.clone(),
-        start: match placed.start {
-            RowStart::At(start) => Some(start),
-            RowStart::Now => Some(now),
+/// What a preview keeps of rows: counts, samples, and of each row its key and digest. A million rows
+/// take some 100 MB, however many columns they have.
+struct Tally<'t> {
+    source: &'t DataSource,
+    /// Rows by the start of their batch.
+    groups: BTreeMap<Timestamp, usize>,
+    /// Rows whose batch starts now.
+    immediate: usize,
+    samples: Vec<(PreviewSample, RowStart)>,
+    unreadable: Problems,
+    compared: Vec<ComparedRow<RowDigest>>,
+}
+
+impl<'t> Tally<'t> {
+    fn new(source: &'t DataSource) -> Self {
+        Tally {
+            source,
+            groups: BTreeMap::new(),
+            immediate: 0,
+            samples: Vec::new(),
+            unreadable: Problems::default(),
+            compared: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, row: Row) {
+        let start = start_of(&row, self.source, &mut self.unreadable);
+        let at = match start {
+            RowStart::At(at) => {
+                *self.groups.entry(at).or_default() += 1;
+                Some(at)
+            }
+            RowStart::Now => {
+                self.immediate += 1;
+                None
+            }
             RowStart::Unreadable => None,
-        },
-        data: placed.row.columns.clone(),
-    };
-    placed.rows.iter().take(MAX_PREVIEW_SAMPLES).map(sample).collect()
+        };
+        let (key, entry) = (normal_key(&row.key).into(), RowDigest::of(&row));
+        self.compared.push(ComparedRow { key, start, entry });
+        if self.samples.len() < MAX_PREVIEW_SAMPLES {
+            self.samples.push((PreviewSample { key: row.key, start: at, data: row.columns }, start));
+        }
+    }
 }

@@ -26,6 +26,7 @@ use crate::source::{
     BatchState, Decisions, Difference, Merge, MissingMember, PlacedRow, Query, Removals, SourceError,
     place_rows,
 };
+use crate::telemetry;
 use crate::template::columns_needed;
 
 /// Known members that are read at once.
@@ -100,7 +101,14 @@ async fn end(
 ) -> Result<(), DriveError> {
     for _ in 0..ATTEMPTS {
         let row = ended(&services.runbooks, &claim, found.as_ref()).await?;
+        let held = row.pending_removal.as_ref().filter(|pending| pending.set == row.run);
+        let held = held.map(|pending| (pending.set, pending.count));
         if claim.release(row).await? {
+            if let Some((set, count)) = held {
+                metrics::counter!(telemetry::REMOVALS_HELD).increment(1);
+                let (scope, runbook) = (claim.scope.id_prefix(), &claim.row.name);
+                tracing::warn!(%scope, %runbook, set, count, "the removal of members waits for approval");
+            }
             return Ok(());
         }
     }

@@ -533,6 +533,14 @@ fn a_preview_shows_rows_and_changes_and_writes_nothing() {
         let changes = preview.changes;
         assert_eq!((changes.added, changes.changed, changes.removed, changes.held), (10, 0, 0, 140));
         assert_eq!(stage.query().await, before);
+        stage.set_many(0..151);
+        let preview = previewer.preview(&world.scope, &definition, "3").await.unwrap();
+        assert_eq!((preview.rows, preview.samples.len(), preview.changes.added), (151, 100, 1));
+        assert_eq!((preview.changes.changed, preview.changes.removed, preview.changes.held), (0, 0, 0));
+        assert_eq!(
+            (preview.samples[0].key.as_str(), preview.samples[0].data["Value"].as_str()),
+            ("m00000", Some("1"))
+        );
         stage.fail("it is away");
         let error = previewer.preview(&world.scope, &definition, "2").await.unwrap_err();
         assert_eq!(error.code(), "source-failed");

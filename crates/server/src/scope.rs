@@ -122,19 +122,16 @@ impl Scope {
     /// A text with the stored ids in it as the caller knows them.
     pub fn hide_prefix(&self, text: &str) -> String {
         let mut shown = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(at) = rest.find(&self.prefix) {
-            let (before, found) = rest.split_at(at);
-            shown.push_str(before);
+        let mut taken = 0;
+        for (at, prefix) in text.match_indices(&self.prefix) {
             // Behind a slash or a name it is part of a path, such as that of a file, and no id.
-            let is_inside =
-                shown.ends_with(|c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.'));
-            if is_inside {
-                shown.push_str(&self.prefix);
+            let is_inside = |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
+            if !text[..at].ends_with(is_inside) {
+                shown.push_str(&text[taken..at]);
+                taken = at + prefix.len();
             }
-            rest = &found[self.prefix.len()..];
         }
-        shown.push_str(rest);
+        shown.push_str(&text[taken..]);
         shown
     }
 

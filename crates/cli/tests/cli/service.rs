@@ -91,7 +91,6 @@ fn a_thread_that_hangs_keeps_no_server_from_ending() {
 fn a_second_signal_ends_a_server_at_once() {
     let directory = TempDir::new().unwrap();
     let mut server = with_a_thread_that_hangs(directory.path());
-    server.said(&["start", "greet", "--id", "ada", "--input", r#"{"name":"Ada"}"#]);
     server.signal("TERM");
     server.signal("INT");
     assert_eq!(code(&mut server, Duration::from_secs(4)), Some(130));

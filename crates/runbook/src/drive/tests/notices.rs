@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::world::{Reply, Workers, World};
 use crate::definition::NoticeEvent;
-use crate::drive::{NoticeRow, NoticeState};
+use crate::drive::{NoticeRow, NoticeState, Upkeep};
 use crate::message::Action;
 use crate::rows::{BatchId, WorkStatus};
 
@@ -104,6 +104,27 @@ fn a_notice_that_cannot_be_delivered_is_shown_and_stops_nothing() {
             assert_eq!(notices(&world, batch).await.len(), 1, "it wants to know of approvals only");
             drop(process);
         }
+    });
+}
+
+#[test]
+fn calls_of_notices_are_deleted_after_a_while_and_the_notices_stay() {
+    segno_testkit::run(async {
+        let received = Arc::default();
+        let world = World::new(workers(&received, || Reply::Done(json!(null))));
+        world.publish(&runbook("{function: revert, on: [approval_wanted]}")).await;
+        let batch = world.create(Some(world.now()), &["a"]).await;
+        let _process = world.process(world.store.clone(), "node").await;
+        until_notices(&world, batch, 1).await;
+        assert_eq!(world.instances().await.len(), 1);
+        let services = world.services(world.store.clone(), world.functions(world.store.clone()));
+        let upkeep = tokio::spawn(Upkeep::new(services).run(std::future::pending()));
+        world.pass(23 * 60 * 60).await;
+        assert_eq!(world.instances().await.len(), 1, "it is kept for a day");
+        world.pass(2 * 60 * 60).await;
+        assert_eq!(world.instances().await, Vec::<String>::new());
+        assert_eq!(notices(&world, batch).await.len(), 1);
+        upkeep.abort();
     });
 }
 

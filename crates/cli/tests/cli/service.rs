@@ -61,7 +61,7 @@ fn with_a_thread_that_hangs(directory: &Path) -> Process {
     server.said(&["runbook", "publish", runbook.to_str().unwrap()]);
     server.said(&["runbook", "enable", "hangs"]);
     let until_ms = deadline_ms(&SystemClock, PATIENCE);
-    while server.json(&["runbook", "show", "hangs"])["automation"]["running"] != true {
+    while server.json(&["runbook", "show", "hangs"])["runbook"]["automation"]["running"] != true {
         assert!(SystemClock.now_ms() < until_ms, "the query does not run");
     }
     server

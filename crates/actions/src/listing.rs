@@ -6,12 +6,15 @@
 //!
 //! What was stored before there was an index is indexed by the first listing of a scope, which leaves a record that says so.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
+use segno::store::{
+    ErrorKind, Expect, ListRecords, ReadableRecords, Record, RecordBatch, RecordWrite, Store,
+};
 use uuid::Uuid;
 
 use crate::action::ActionError;
@@ -108,7 +111,8 @@ impl Index {
     ) -> Result<Vec<(Place, Listed<Record>)>, ActionError> {
         self.build(store, scope, place_of).await?;
         let prefix = scope.id_prefix();
-        let (mut found, mut after) = (Vec::new(), after.map(|place| format!("{prefix}{place}")));
+        let (start, mut found) = (after, Vec::new());
+        let mut after = start.map(|place| format!("{prefix}{place}"));
         while found.len() < limit {
             let wanted = limit - found.len();
             let request = ListRecords {
@@ -117,7 +121,11 @@ impl Index {
                 after_id: after.as_deref(),
                 limit: wanted,
             };
-            let entries = store.list_records(request).await?;
+            let ReadableRecords { records: entries, damaged } =
+                store.list_records_around_damage(request).await?;
+            if !damaged.is_empty() {
+                return self.page_without_index(store, scope, (start, limit), place_of).await;
+            }
             after = entries.last().map(|entry| entry.id.clone());
             let is_last = entries.len() < wanted;
             found.extend(self.records(store, scope, entries).await?);
@@ -126,6 +134,47 @@ impl Index {
             }
         }
         Ok(found)
+    }
+
+    /// The same when a part of the index is damaged: the records themselves are read, all of the scope. Entries that can be
+    /// read name the records that cannot.
+    async fn page_without_index(
+        &self,
+        store: &dyn Store,
+        scope: &Scope,
+        (after, limit): (Option<Place>, usize),
+        place_of: fn(&Record) -> Option<Place>,
+    ) -> Result<Vec<(Place, Listed<Record>)>, ActionError> {
+        let (prefix, start) = (scope.id_prefix(), after.map(|place| place.to_string()));
+        // Places as text are from new to old.
+        let mut found = BTreeMap::new();
+        let mut after_id = None::<String>;
+        loop {
+            let request =
+                ListRecords { kind: self.of, id_prefix: &prefix, after_id: after_id.as_deref(), limit: PAGE };
+            let records = store.list_records(request).await?;
+            after_id = records.last().filter(|_| records.len() == PAGE).map(|record| record.id.clone());
+            for record in records {
+                let Some(place) = place_of(&record) else { continue };
+                if start.as_ref().is_none_or(|start| place.to_string() > *start) {
+                    found.insert(place.to_string(), (place, Listed::Readable(record)));
+                }
+                if found.len() > limit {
+                    found.pop_last();
+                }
+            }
+            if after_id.is_none() {
+                break;
+            }
+        }
+        let after_id = start.map(|start| format!("{prefix}{start}"));
+        let request =
+            ListRecords { kind: self.entries, id_prefix: &prefix, after_id: after_id.as_deref(), limit };
+        let entries = store.list_records_around_damage(request).await?.records;
+        for (place, row) in self.records(store, scope, entries).await? {
+            found.entry(place.to_string()).or_insert((place, row));
+        }
+        Ok(found.into_values().take(limit).collect())
     }
 
     /// What entries lead to. An entry that leads nowhere is removed: its record was deleted without being read.
@@ -164,7 +213,11 @@ impl Index {
             }
         }
         if !writes.is_empty() {
-            store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
+            match store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+                // The store is damaged where they are; they lead nowhere next time too.
+                Err(error) if error.kind() == ErrorKind::Corrupt => {}
+                removed => drop(removed?),
+            }
         }
         Ok(found)
     }
@@ -216,7 +269,11 @@ pub(crate) async fn index_once(
         let records = store.list_records(request).await?;
         let writes: Vec<RecordWrite> = records.iter().filter_map(|record| entry(record, now_ms)).collect();
         if !writes.is_empty() {
-            store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
+            match store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
+                // The index is damaged, so it is not read either.
+                Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
+                written => drop(written?),
+            }
         }
         match records.last() {
             Some(last) if records.len() == PAGE => after = Some(last.id.clone()),

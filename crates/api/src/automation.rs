@@ -38,6 +38,9 @@ pub struct Automation {
     /// What was decided last about members whose removal waited for approval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_decision: Option<RemovalDecided>,
+    /// Why all but `enabled` is not known; absent when it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
 }
 
 /// Why a run failed.

@@ -39,6 +39,9 @@ pub struct Pool {
     /// Until when it rests because its workers were throttled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_until: Option<Timestamp>,
+    /// Why `paused` and `throttled_until` are not known; absent when they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreadable: Option<String>,
 }
 
 /// Where a pool is declared.
@@ -90,6 +93,9 @@ pub struct PoolDetails {
     pub pool: Pool,
     /// A page of its workers that were heard of in the last two minutes, by name. `worker_count` is how many there are.
     pub workers: Vec<Worker>,
+    /// Why workers are missing that cannot be read; absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// Give this as `cursor` for the next page of workers; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,

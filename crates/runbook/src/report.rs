@@ -51,6 +51,11 @@ pub fn unreadable_line(text: &mut String, member: Option<&MemberRow>, id: &str, 
     text.push_str(&format!(",,,,,{}\r\n", guarded(reason)));
 }
 
+/// The last line of a report that ends before all members are reported.
+pub fn incomplete_line(reason: &str) -> String {
+    format!(",,incomplete,,,,,,,,,{}\r\n", guarded(reason))
+}
+
 fn member_cells(text: &mut String, member: &MemberRow) {
     text.push_str(&guarded(&member.member_key));
     text.push_str(&format!(",{},{}", member.id, member.status.name()));
@@ -123,11 +128,13 @@ mod tests {
         member_line(&mut text, &member);
         unreadable_line(&mut text, Some(&member), "7", "damaged");
         unreadable_line(&mut text, None, "8", "damaged");
+        text.push_str(&incomplete_line("the store, for now, is away"));
         let cells = REPORT_HEADER.matches(',').count();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "ada,5,active,,,,,,,,,");
         assert_eq!(lines[1], "ada,5,active,,,7,unreadable,,,,,damaged");
         assert_eq!(lines[2], ",8,unreadable,,,,,,,,,damaged");
-        assert!(lines.iter().all(|line| line.matches(',').count() == cells), "{text}");
+        assert_eq!(lines[3], ",,incomplete,,,,,,,,,\"the store, for now, is away\"");
+        assert!(lines[..3].iter().all(|line| line.matches(',').count() == cells), "{text}");
     }
 }

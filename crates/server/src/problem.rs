@@ -115,6 +115,8 @@ pub struct Refusal {
     missing: Option<&'static str>,
     errors: Vec<FieldProblem>,
     retry_after_seconds: Option<u32>,
+    /// What of the store cannot be read.
+    damage: Option<Box<str>>,
 }
 
 impl Refusal {
@@ -137,6 +139,7 @@ impl Refusal {
             missing: None,
             errors: Vec::new(),
             retry_after_seconds: busy.then_some(RETRY_AFTER_SECONDS),
+            damage: None,
         }
     }
 
@@ -191,6 +194,11 @@ impl Refusal {
     /// Nothing of this name is there, or not for this caller: the two cannot be told apart.
     pub fn not_found(what: &str, id: &str) -> Self {
         Self::new(Code::NotFound, format!("there is no {what} {id:?}"))
+    }
+
+    /// Why stored data cannot be read, if that is what is wrong.
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.as_deref()
     }
 
     /// The stable name of what is wrong.
@@ -336,6 +344,7 @@ impl Refusal {
             missing: None,
             errors: Vec::new(),
             retry_after_seconds: None,
+            damage: None,
         }
     }
 
@@ -358,7 +367,9 @@ impl Refusal {
                      request. Other data is not affected; if the store is damaged, `segno store check` finds all damage of it"
                 );
                 let code = segno::Code::StoredDataUnreadable.as_str();
-                Self::told(StatusCode::INTERNAL_SERVER_ERROR, code, detail)
+                let damage = condition(error).unwrap_or("it does not decode").into();
+                let refusal = Self::told(StatusCode::INTERNAL_SERVER_ERROR, code, detail);
+                Refusal { damage: Some(damage), ..refusal }
             }
             _ => {
                 tracing::error!(%error, "a request failed");

@@ -2,8 +2,9 @@
 //! the scan resumes behind it.
 //!
 //! A damaged page hides its keys too, so where to resume is found by bisection of the key space
-//! between the last row that was read and the last one of the range. Each probe that meets the
-//! damage costs [another redb](crate::aside), so what was found is kept for the life of the
+//! between the last row that was read and the last one of the range. Keys are long and differ late,
+//! so the bisection first finds the byte that matters, then halves from there. Each probe that meets
+//! the damage costs [another redb](crate::aside), so what was found is kept for the life of the
 //! snapshot.
 
 use std::ops::Bound;
@@ -16,9 +17,9 @@ use crate::keys::{self, Key};
 use crate::readable::middle;
 use crate::stored::{MaybeRow, Snapshot};
 
-/// Most probes for the first row behind a damaged range. What they do not find counts as
-/// unreadable.
-const MAX_PROBES: usize = 96;
+/// Most halvings for the first row behind a damaged range, from the byte on in which keys of the
+/// range differ: enough for 16 bytes. What they do not find counts as unreadable.
+const MAX_PROBES: usize = 128;
 
 /// Most ranges that a snapshot remembers.
 const MAX_KNOWN: usize = 64;
@@ -86,8 +87,8 @@ impl Snapshot {
     }
 
     /// The first stored row at or behind a key.
-    fn first_stored(&self, start: Bound<&[u8]>, end: Option<&Key>) -> Result<Option<Key>, RowError> {
-        let row = self.rows().range(start, end_of(end))?.next().transpose()?;
+    fn first_stored(&self, start: Bound<&[u8]>) -> Result<Option<Key>, RowError> {
+        let row = self.rows().range(start, Bound::Unbounded)?.next().transpose()?;
         Ok(row.map(|(key, _)| Key::from_slice(key.value())))
     }
 
@@ -101,21 +102,21 @@ impl Snapshot {
             .rows()
             .range(Bound::Excluded(from), end_of(end))
             .and_then(|mut rows| rows.next_back().transpose());
-        let last = match last {
-            Ok(last) => last.map(|(key, _)| Key::from_slice(key.value())),
-            Err(RowError::Corrupt(_)) => None,
+        let resume = match last {
+            Ok(None) => None,
+            Ok(Some((key, _))) => {
+                let last = Key::from_slice(key.value());
+                self.first_behind(from, &last, why)?.or(Some(last))
+            }
+            // One page holds neighbours, so a page that has the first and the last has all.
+            Err(error) if error == *why => None,
+            Err(RowError::Corrupt(_)) => match end {
+                Some(behind) => self.first_behind(from, behind, why)?,
+                None => None,
+            },
             Err(error) => return Err(error),
         };
-        let (mut damaged, mut readable, mut resume) =
-            (Key::from_slice(from), last.clone().or(end.cloned()), last);
-        for _ in 0..MAX_PROBES {
-            let Some(probe) = middle(Some(damaged.as_slice()), readable.as_deref()) else { break };
-            match self.first_stored(Bound::Included(probe.as_slice()), end) {
-                Ok(found) => (readable, resume) = (Some(probe), found),
-                Err(RowError::Corrupt(_)) => damaged = probe,
-                Err(error) => return Err(error),
-            }
-        }
+        let resume = resume.filter(|key| end.is_none_or(|end| key < end));
         let (from, end, why) = (Key::from_slice(from), end.cloned(), why.clone());
         let found = Damaged { from, resume: resume.clone(), end, why };
         tracing::debug!(why = %found.why, "a damaged range of the state is skipped");
@@ -124,6 +125,46 @@ impl Snapshot {
             known.remove(0);
         }
         known.push(found);
+        Ok(resume)
+    }
+
+    /// Where to resume behind a key at which reading fails, and before a key behind that damage.
+    fn first_behind(&self, damaged: &[u8], behind: &[u8], why: &RowError) -> Result<Option<Key>, RowError> {
+        let mut resume = None;
+        let mut is_damaged = |probe: &Key| match self.first_stored(Bound::Included(probe.as_slice())) {
+            Ok(found) => {
+                resume = found;
+                Ok(false)
+            }
+            Err(error) if error == *why => Ok(true),
+            // Other damage, which the scan meets and skips when it resumes there.
+            Err(RowError::Corrupt(_)) => {
+                resume = Some(probe.clone());
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        };
+        // The beginnings of a key are in ascending order, so the first that lies behind the damage is
+        // found by halving their number. The damage ends between it and the one before.
+        let (mut lower, mut upper) = (Key::from_slice(damaged), Key::from_slice(behind));
+        let shared = damaged.iter().zip(behind).take_while(|(one, other)| one == other).count();
+        let (mut short, mut long) = (shared, behind.len());
+        while long - short > 1 {
+            let probe = Key::from_slice(&behind[..short + (long - short) / 2]);
+            if is_damaged(&probe)? {
+                (short, lower) = (probe.len(), probe);
+            } else {
+                (long, upper) = (probe.len(), probe);
+            }
+        }
+        for _ in 0..MAX_PROBES {
+            let Some(probe) = middle(Some(lower.as_slice()), Some(upper.as_slice())) else { break };
+            if is_damaged(&probe)? {
+                lower = probe;
+            } else {
+                upper = probe;
+            }
+        }
         Ok(resume)
     }
 }
@@ -153,9 +194,10 @@ impl AroundDamage<'_> {
         // Entries of an index lie behind the key of their row, so the scan goes on with the next
         // row.
         self.rows = None;
-        match self.snapshot.first_stored(Bound::Excluded(key.as_slice()), self.end.as_ref()) {
+        match self.snapshot.first_stored(Bound::Excluded(key.as_slice())) {
             Ok(next) => {
-                self.start = next.map(Bound::Included);
+                let is_before_end = |key: &Key| self.end.as_ref().is_none_or(|end| key < end);
+                self.start = next.filter(is_before_end).map(Bound::Included);
                 error
             }
             Err(_) => {

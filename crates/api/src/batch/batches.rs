@@ -129,6 +129,9 @@ pub struct BatchDetails {
     /// Notices that were sent to people, oldest first; the last 100.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<Notice>,
+    /// Phases, init steps and notices that cannot be read; absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
     /// Why it waits, what will wake it, and when.
     pub explanation: Explanation,
 }

@@ -116,4 +116,7 @@ pub struct MemberDetails {
     pub member: Member,
     /// Its steps, phase by phase.
     pub steps: Vec<Step>,
+    /// Steps that cannot be read; absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
 }

@@ -27,7 +27,7 @@ pub async fn run(arguments: TreeArguments, output: &Output) -> Result<(), Failur
     let (client, id) = (&client, &arguments.id);
     let page = arguments.paging.gather(|request| async move {
         let page = client.tree(id, request).await?;
-        Ok(Page::of(page.nodes, Vec::new(), page.next_cursor))
+        Ok(Page::of(page.nodes, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
     let mut rows = Rows::new(["id", "name", "status", "created", "ended"]);

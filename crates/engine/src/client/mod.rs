@@ -23,7 +23,7 @@ pub use instance::{EventList, ExecutionList, Instance, InstanceList};
 pub use restart::{RestartCall, RestartedInstance};
 pub use send::SendCall;
 pub use start::{OnConflict, StartCall, StartedInstance};
-pub use tree::{MAX_TREE_DEPTH, TreeNode, TreePage, TreeQuery};
+pub use tree::{MAX_TREE_DEPTH, TreeNode, TreePage, TreeQuery, UnreadableNode};
 pub use wait::{ResultCall, StatusCall, StatusChange};
 
 /// Talks to instances through a store. Cheap to clone.

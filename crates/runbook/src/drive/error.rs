@@ -165,6 +165,15 @@ impl RunbookError {
         }
     }
 
+    /// Why stored data cannot be read, in words that every caller may know.
+    pub(super) fn damage(&self) -> String {
+        match self {
+            RunbookError::Store(error) => error.condition().unwrap_or("it is damaged").to_owned(),
+            RunbookError::Unreadable { reason, .. } => reason.clone(),
+            other => other.to_string(),
+        }
+    }
+
     pub(super) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {
         RunbookError::InvalidBatch { field, problem: problem.into() }
     }

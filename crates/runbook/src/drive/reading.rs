@@ -23,6 +23,9 @@ const MAX_LOADS: usize = 1_000;
 const MIN_WINDOW: u64 = 16;
 const MAX_WINDOW: u64 = 4_096;
 
+/// Batches that one read of all of them returns.
+const BATCHES_AT_ONCE: usize = 1_000;
+
 impl Runbooks {
     /// Batches of a scope after an id, oldest first.
     ///
@@ -68,7 +71,7 @@ impl Runbooks {
                 }
                 // It is on a damaged block, which hides no other batch.
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
-                    let (id, reason) = (batch.to_string(), error.to_string());
+                    let (id, reason) = (batch.to_string(), error.damage());
                     found.push(Listed::Unreadable(Unreadable { id, reason }));
                 }
                 Err(error) => return Err(error),
@@ -84,7 +87,11 @@ impl Runbooks {
         before: Option<BatchId>,
         limit: usize,
     ) -> Result<Vec<Listed<BatchRow>>, RunbookError> {
-        let next = counter::next(&*self.store, scope, Table::Batches.name()).await?;
+        let next = match counter::next(&*self.store, scope, Table::Batches.name()).await {
+            // Without the counter the highest id is found by reading all.
+            Err(error) if error.kind() == ErrorKind::Corrupt => self.behind_last_batch(scope).await?,
+            next => next?,
+        };
         let mut end = before.map_or(next, |before| before.0.min(next));
         let mut window = (limit as u64).max(MIN_WINDOW);
         let mut found = Vec::new();
@@ -102,6 +109,19 @@ impl Runbooks {
         }
         found.truncate(limit);
         Ok(found)
+    }
+
+    /// The id behind that of the last batch that can be read.
+    async fn behind_last_batch(&self, scope: &Scope) -> Result<u64, RunbookError> {
+        let mut last = None;
+        loop {
+            let page = self.batch_records(scope, last, BATCHES_AT_ONCE).await?;
+            let id = page.last().and_then(|record| record.id.rsplit('/').next()?.parse().ok());
+            last = id.map(BatchId).or(last);
+            if page.len() < BATCHES_AT_ONCE || id.is_none() {
+                return Ok(last.map_or(0, |last| last.0.saturating_add(1)));
+            }
+        }
     }
 
     async fn batch_records(
@@ -162,7 +182,7 @@ impl Runbooks {
         Ok(rows.phases().cloned().collect())
     }
 
-    /// The steps of a member in all phases, in order.
+    /// The steps of a member in all phases, in order. One that cannot be read hides no other.
     ///
     /// # Errors
     /// `unknown-batch`, `stored-data-unreadable`, `store`.
@@ -171,14 +191,20 @@ impl Runbooks {
         scope: &Scope,
         batch: BatchId,
         member: MemberId,
-    ) -> Result<Vec<StepRow>, RunbookError> {
+    ) -> Result<Vec<Listed<StepRow>>, RunbookError> {
         let Some(ordinal) = self.batch(scope, batch).await?.ordinal(member) else { return Ok(Vec::new()) };
         let mut steps = Vec::new();
         for phase in self.phases(scope, batch).await? {
             for index in 0..phase.steps {
                 let Some(id) = phase.step_id(ordinal, index) else { continue };
-                if let Some(Row::Step(row)) = self.row(scope, batch, &WorkKey::Step(id).into()).await? {
-                    steps.push(row);
+                match self.row(scope, batch, &WorkKey::Step(id).into()).await {
+                    Ok(Some(Row::Step(row))) => steps.push(Listed::Readable(row)),
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::Corrupt => {
+                        let (id, reason) = (id.to_string(), error.damage());
+                        steps.push(Listed::Unreadable(Unreadable { id, reason }));
+                    }
+                    Err(error) => return Err(error),
                 }
             }
         }
@@ -217,12 +243,26 @@ impl Runbooks {
         let request =
             ListRecords { kind: table.name(), id_prefix: &folder, after_id: after.as_deref(), limit };
         let page = self.store.list_records(request).await?;
-        let row = |record| match (table, listed(decode(table, record), record, &folder)) {
-            // Its ids are keys of members.
-            (Table::MemberKeys, row) => row,
-            (_, row) => numbered(row),
-        };
-        Ok(page.iter().map(row).collect())
+        Ok(page.iter().map(|record| row_of(table, record, &folder)).collect())
+    }
+
+    /// The same past damage, with why others are missing.
+    ///
+    /// # Errors
+    /// `store`.
+    pub(super) async fn rows_around_damage(
+        &self,
+        scope: &Scope,
+        batch: BatchId,
+        table: Table,
+        (after, limit): (Option<&RowKey>, usize),
+    ) -> Result<(Vec<Listed<Row>>, Vec<String>), RunbookError> {
+        let place = BatchPlace::new(scope.clone(), batch);
+        let (folder, after) = (place.folder(), after.map(|key| place.row_id(key)));
+        let request =
+            ListRecords { kind: table.name(), id_prefix: &folder, after_id: after.as_deref(), limit };
+        let read = self.store.list_records_around_damage(request).await?;
+        Ok((read.records.iter().map(|record| row_of(table, record, &folder)).collect(), read.damaged))
     }
 
     /// Why a row waits, what will wake it, and when.
@@ -283,6 +323,14 @@ pub(super) fn numbered<T>(row: Listed<T>) -> Listed<T> {
             Listed::Unreadable(Unreadable { id: id.trim_start_matches('0').to_owned(), reason })
         }
         readable @ Listed::Readable(_) => readable,
+    }
+}
+
+fn row_of(table: Table, record: &Record, folder: &str) -> Listed<Row> {
+    match (table, listed(decode(table, record), record, folder)) {
+        // Its ids are keys of members.
+        (Table::MemberKeys, row) => row,
+        (_, row) => numbered(row),
     }
 }
 

@@ -18,6 +18,9 @@ use crate::rows::{
 /// Most steps that a part has in memory.
 const STEPS_PER_PART: u32 = 4_096;
 
+/// Most phases of a batch that are reported: those of a hundred versions.
+const MAX_PHASES: usize = 10_000;
+
 /// Most members in a part.
 const MEMBERS_PER_PART: u32 = 64;
 
@@ -29,22 +32,48 @@ pub struct Report {
     /// First member that is not reported yet.
     next: Ordinal,
     has_header: bool,
+    /// Why phases are missing.
+    damaged: Vec<String>,
 }
 
 /// Rows of some members, ids of a table by ordinal.
 struct Found<R> {
     rows: BTreeMap<u64, Result<R, String>>,
+    /// Why others are missing; empty if none is.
+    damaged: String,
+}
+
+impl<R> Found<R> {
+    /// A row, or why it cannot be read; `None` when it is not stored.
+    fn row(&self, id: u64) -> Option<Result<&R, &str>> {
+        match self.rows.get(&id) {
+            Some(row) => Some(row.as_ref().map_err(String::as_str)),
+            None if self.damaged.is_empty() => None,
+            None => Some(Err(&self.damaged)),
+        }
+    }
 }
 
 impl Runbooks {
-    /// Begins a report of a batch. Members that are added later are not in it.
+    /// Begins a report of a batch. Members that are added later are not in it. What cannot be read has
+    /// a line of its own.
     ///
     /// # Errors
     /// `unknown-batch`, `stored-data-unreadable`, `store`.
     pub async fn report(&self, scope: &Scope, batch: BatchId) -> Result<Report, RunbookError> {
         let row = self.batch(scope, batch).await?;
-        let phases = self.phases(scope, batch).await?;
-        Ok(Report { batch: row, phases, next: 0, has_header: false })
+        let of_phases = (None, MAX_PHASES);
+        let (rows, damaged) =
+            self.rows_around_damage(scope, batch, Table::PhaseExecutions, of_phases).await?;
+        let (rows, unreadable) = Listed::split(rows);
+        let of_phase = |row: &Unreadable| format!("phase {}: {}", row.id, row.reason);
+        let damaged = damaged.iter().map(|reason| format!("a phase with its steps: {reason}"));
+        let damaged = damaged.chain(unreadable.iter().map(of_phase)).collect();
+        let phases = rows.into_iter().filter_map(|row| match row {
+            Row::Phase(row) => Some(row),
+            _ => None,
+        });
+        Ok(Report { batch: row, phases: phases.collect(), next: 0, has_header: false, damaged })
     }
 
     /// The next part of a report as lines of CSV; `None` when all members are reported.
@@ -60,6 +89,9 @@ impl Runbooks {
         if !report.has_header {
             report.has_header = true;
             text.push_str(REPORT_HEADER);
+            for reason in &report.damaged {
+                unreadable_line(&mut text, None, "", reason);
+            }
         }
         let members = report.next..report.part_end();
         if members.is_empty() {
@@ -79,7 +111,7 @@ impl Runbooks {
         }
         for ordinal in members.clone() {
             let Some(member_id) = report.batch.member_id(ordinal) else { continue };
-            let member = match found.rows.get(&member_id.0) {
+            let member = match found.row(member_id.0) {
                 Some(Ok(member)) => member,
                 Some(Err(reason)) => {
                     unreadable_line(&mut text, None, &member_id.to_string(), reason);
@@ -89,8 +121,10 @@ impl Runbooks {
             };
             let before = text.len();
             for (phase, index, rows) in &steps {
-                let Some(id) = phase.step_id(ordinal, *index) else { continue };
-                match rows.rows.get(&id.0) {
+                // The others are not made yet.
+                let id = phase.step_id(ordinal, *index).filter(|_| ordinal < phase.created);
+                let Some(id) = id else { continue };
+                match rows.row(id.0) {
                     Some(Ok(step)) => step_line(&mut text, member, &phase.phase_name, step),
                     Some(Err(reason)) => unreadable_line(&mut text, Some(member), &id.to_string(), reason),
                     None => {}
@@ -112,23 +146,26 @@ impl Runbooks {
         (first, end): (Ordinal, Ordinal),
         id: impl Fn(Ordinal) -> Option<u64>,
     ) -> Result<Found<R>, RunbookError> {
-        let mut rows = BTreeMap::new();
-        let (Some(from), Some(last)) = (id(first), id(end - 1)) else { return Ok(Found { rows }) };
+        let mut found = Found { rows: BTreeMap::new(), damaged: String::new() };
+        let (Some(from), Some(last)) = (id(first), id(end - 1)) else { return Ok(found) };
         let after = from.checked_sub(1).map(R::key);
         let limit = usize::try_from(last - from + 1).unwrap_or(usize::MAX);
-        for row in self.rows(scope, report.batch.id, R::TABLE, (after.as_ref(), limit)).await? {
+        let (rows, damaged) =
+            self.rows_around_damage(scope, report.batch.id, R::TABLE, (after.as_ref(), limit)).await?;
+        found.damaged = damaged.join("; ");
+        for row in rows {
             match row {
                 Listed::Readable(row) => {
                     let Some(row) = R::of(row) else { continue };
-                    rows.insert(row.id(), Ok(row.slim()));
+                    found.rows.insert(row.id(), Ok(row.slim()));
                 }
                 Listed::Unreadable(Unreadable { id, reason }) => {
                     let Ok(id) = id.parse() else { continue };
-                    rows.insert(id, Err(reason));
+                    found.rows.insert(id, Err(reason));
                 }
             }
         }
-        Ok(Found { rows })
+        Ok(found)
     }
 }
 

@@ -250,10 +250,18 @@ impl Runbooks {
         after: Option<u32>,
         limit: usize,
     ) -> Result<Vec<Listed<RunbookRow>>, RunbookError> {
-        self.head(scope, name).await?;
+        let unread_head = match self.head(scope, name).await {
+            Ok(_) => None,
+            // A head on a damaged block hides no version.
+            Err(error) if error.kind() == ErrorKind::Corrupt => Some(error),
+            Err(error) => return Err(error),
+        };
         let (prefix, after) = (index_folder(scope, name), after.map(|after| version_id(scope, name, after)));
         let request = ListRecords { kind: RUNBOOKS, id_prefix: &prefix, after_id: after.as_deref(), limit };
         let page = self.store.list_records(request).await?;
+        if let Some(error) = unread_head.filter(|_| page.is_empty()) {
+            return Err(error);
+        }
         Ok(page.iter().map(|record| numbered(listed(RunbookRow::read(record), record, &prefix))).collect())
     }
 

@@ -47,6 +47,17 @@ const SECRET_BYTES: usize = 32;
 /// Random bytes of an id.
 const ID_BYTES: usize = 8;
 
+/// Ids that are tried for a new key until one is not stored where the store is damaged. One damaged block of keys leaves out a
+/// part of all ids, those between its first key and its last.
+const MAX_IDS_TRIED: usize = 64;
+
+/// A key that may be stored where the store is damaged.
+const UNVERIFIED: &str = "the API key cannot be verified: the store is damaged where keys like it are stored";
+
+/// How to go on without it.
+const NEW_KEY: &str = "Use another key, or stop the server and make a new one with `segno keys create --store URL`. \
+     `segno store check` finds all damage; restore a backup or run `segno store salvage`";
+
 /// Most grants of one key.
 const MAX_GRANTS: usize = 64;
 
@@ -131,7 +142,8 @@ impl KeyStore {
     /// Who holds this key.
     ///
     /// # Errors
-    /// `unauthorized` when it does not work, `rate-limited` when it is used too often.
+    /// `unauthorized` when it does not work, `rate-limited` when it is used too often, `store-damaged` when what is stored of
+    /// it cannot be read, so that it is not known whether it works.
     pub async fn verify(&self, token: &str) -> Result<Caller, Refusal> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let now_ms = self.clock.now_ms();
@@ -145,7 +157,7 @@ impl KeyStore {
             )
         };
         let id = key_id(token).ok_or_else(refused)?;
-        let record = self.store.get_record(KIND, id).await?.ok_or_else(refused)?;
+        let record = self.record(id).await?.ok_or_else(refused)?;
         let key = decode(&record)?;
         let stored = URL_SAFE_NO_PAD.decode(&key.hash).unwrap_or_default();
         if !bool::from(stored.ct_eq(&digest)) || is_over(key.expires_at_ms, now_ms) {
@@ -165,6 +177,17 @@ impl KeyStore {
         drop(remembered);
         self.note_use(id, now_ms);
         self.recall(&digest, now_ms).unwrap_or_else(|| Err(refused()))
+    }
+
+    /// The record of a key.
+    async fn record(&self, id: &str) -> Result<Option<Record>, Refusal> {
+        self.store.get_record(KIND, id).await.map_err(|error| match (error.kind(), error.condition()) {
+            (ErrorKind::Corrupt, Some(what)) => {
+                tracing::error!(%error, "an API key cannot be verified");
+                Refusal::new(Code::StoreDamaged, format!("{UNVERIFIED} ({what}). {NEW_KEY}"))
+            }
+            _ => error.into(),
+        })
     }
 
     /// What is remembered of a key; `None` when it must be read again.
@@ -218,27 +241,41 @@ impl KeyStore {
         if is_over(expires_at_ms, now_ms) {
             return Err(Refusal::field("expires_at", "lies in the past"));
         }
-        let id = hex(&random::<ID_BYTES>()?);
-        let secret = format!("segno_{id}_{}", URL_SAFE_NO_PAD.encode(random::<SECRET_BYTES>()?));
-        let stored = StoredKey {
+        let mut stored = StoredKey {
             name: request.name,
-            hash: URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes())),
+            hash: String::new(),
             role: request.role,
             grants: request.grants,
             created_at_ms: now_ms,
             expires_at_ms,
         };
-        let body = serde_json::to_vec(&stored).map_err(unreadable)?;
+        let mut tried = 1;
+        loop {
+            let id = hex(&random::<ID_BYTES>()?);
+            let secret = format!("segno_{id}_{}", URL_SAFE_NO_PAD.encode(random::<SECRET_BYTES>()?));
+            stored.hash = URL_SAFE_NO_PAD.encode(Sha256::digest(secret.as_bytes()));
+            match self.add(&id, &stored).await {
+                Ok(()) => return Ok(NewKey { secret, key: shown(id, stored, None) }),
+                // Another id is stored elsewhere.
+                Err(refusal) if refusal.damage().is_some() && tried < MAX_IDS_TRIED => tried += 1,
+                Err(refusal) => return Err(refusal),
+            }
+        }
+    }
+
+    /// Stores a new key.
+    async fn add(&self, id: &str, stored: &StoredKey) -> Result<(), Refusal> {
+        let body = serde_json::to_vec(stored).map_err(unreadable)?;
         let write = RecordWrite::Put {
             kind: KIND.to_owned(),
-            id: id.clone(),
+            id: id.to_owned(),
             expect: Expect::Absent,
             due_at_ms: None,
             time_to_live: None,
             body: body.into(),
         };
         self.store.commit_records(RecordBatch { writes: vec![write], ..RecordBatch::default() }).await?;
-        Ok(NewKey { secret, key: shown(id, stored, None) })
+        Ok(())
     }
 
     /// A page of keys, ascending by id.
@@ -262,7 +299,11 @@ impl KeyStore {
         let request = ListRecords { kind: KIND, id_prefix: "", after_id, limit };
         let mut keys = Vec::new();
         for record in self.store.list_records(request).await? {
-            let used = self.store.get_record(USE_KIND, &record.id).await?;
+            let used = match self.store.get_record(USE_KIND, &record.id).await {
+                // When a key was used last is on a damaged block, which does not hide the key.
+                Err(error) if error.kind() == ErrorKind::Corrupt => None,
+                used => used?,
+            };
             let used = used.and_then(|record| std::str::from_utf8(&record.body).ok()?.parse().ok());
             keys.push(match decode(&record) {
                 Ok(stored) => Listed::Readable(shown(record.id, stored, used)),
@@ -292,7 +333,7 @@ impl KeyStore {
     /// `not-found` when there is none.
     pub async fn revoke(&self, id: &str) -> Result<(), Refusal> {
         let missing = || Refusal::not_found("key", id);
-        let record = self.store.get_record(KIND, id).await?.ok_or_else(missing)?;
+        let record = self.record(id).await?.ok_or_else(missing)?;
         let delete =
             |kind: &str, expect| RecordWrite::Delete { kind: kind.to_owned(), id: id.to_owned(), expect };
         let writes = vec![delete(KIND, Expect::Version(record.version)), delete(USE_KIND, Expect::Anything)];
@@ -310,7 +351,7 @@ impl KeyStore {
     /// A key as it is stored now.
     pub(super) async fn read(&self, id: &str) -> Result<Rechecked, Refusal> {
         let read_at_ms = self.clock.now_ms();
-        let Some(record) = self.store.get_record(KIND, id).await? else {
+        let Some(record) = self.record(id).await? else {
             return Ok(Rechecked { caller: None, expires_at_ms: None, read_at_ms });
         };
         let key = decode(&record)?;

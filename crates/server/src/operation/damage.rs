@@ -5,6 +5,10 @@
 use std::cell::RefCell;
 use std::future::Future;
 
+use segno_api::Unreadable;
+
+use crate::problem::Refusal;
+
 tokio::task_local! {
     static MISSING: RefCell<Vec<String>>;
 }
@@ -19,6 +23,31 @@ pub async fn shown_around<T>(read: impl Future<Output = T>) -> (T, Vec<String>) 
         (read, MISSING.with(RefCell::take))
     };
     MISSING.scope(RefCell::default(), collected).await
+}
+
+/// The same for an answer that is not a list: what is missing of it, as its field `unreadable`
+/// shows it.
+pub async fn shown_in_parts<T>(read: impl Future<Output = T>) -> (T, Vec<Unreadable>) {
+    let (read, missing) = shown_around(read).await;
+    (read, missing.into_iter().map(|reason| Unreadable { id: String::new(), reason }).collect())
+}
+
+/// A part of an answer that is shown around damage; `None` when the part cannot be read, which the
+/// answer reports.
+///
+/// # Errors
+/// All others, and that one too when the answer is not shown around damage.
+pub fn part<T>(read: Result<T, Refusal>) -> Result<Option<T>, Refusal> {
+    match read {
+        Ok(part) => Ok(Some(part)),
+        Err(refusal) => match refusal.damage().filter(|_| is_shown_around()) {
+            Some(reason) => {
+                note(reason.to_owned());
+                Ok(None)
+            }
+            None => Err(refusal),
+        },
+    }
 }
 
 /// Whether the current task reads a page of a listing.

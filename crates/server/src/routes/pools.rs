@@ -11,6 +11,7 @@ use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};
 use super::workers::{is_place, place};
 use crate::app::Tenant;
 use crate::extract::{OptionalBody, Path, Query};
+use crate::operation::damage;
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
@@ -20,7 +21,8 @@ use crate::scope::ScopeParameters;
     (status = 200, body = PoolList),
 ))]
 pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<PoolList>, Refusal> {
-    let workers = tenant.workers_by_pool().await?;
+    let (workers, missing) = damage::shown_in_parts(tenant.workers_by_pool()).await;
+    let workers = workers?;
     let (tenant, workers) = (&tenant, &workers);
     let read = |after: Option<String>, rows| async move {
         let after = cursor(after.as_deref(), |name| PoolName::new(name).ok())?;
@@ -30,8 +32,9 @@ pub async fn list(tenant: Tenant, Query(page): Query<Page>) -> Result<Json<PoolL
         Listed::Readable(pool) => Ok(Row::new(pool.name.clone(), row)),
         Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
     };
-    let Found { rows: pools, unreadable, next_cursor } =
+    let Found { rows: pools, mut unreadable, next_cursor } =
         paging::page(limit(page.limit)?, page.cursor, read, show).await?;
+    unreadable.extend(missing);
     Ok(Json(PoolList { pools, unreadable, next_cursor }))
 }
 
@@ -46,7 +49,8 @@ pub async fn get(
 ) -> Result<Json<PoolDetails>, Refusal> {
     let name = read(&tenant, name)?;
     cursor(page.cursor.as_deref(), |text| is_place(text).then_some(text))?;
-    let (pool, workers) = tenant.pool(&name).await?;
+    let (found, unreadable) = damage::shown_in_parts(tenant.pool(&name)).await;
+    let (pool, workers) = found?;
     let workers = &workers;
     let read = |after: Option<String>, rows| async move {
         let is_after = |worker: &&Worker| after.as_deref().is_none_or(|after| place(worker).as_str() > after);
@@ -55,7 +59,7 @@ pub async fn get(
     let show = |worker: Worker| Ok(Row::new(place(&worker), Listed::Readable(worker)));
     let Found { rows: workers, next_cursor, .. } =
         paging::page(limit(page.limit)?, page.cursor, read, show).await?;
-    Ok(Json(PoolDetails { pool, workers, next_cursor }))
+    Ok(Json(PoolDetails { pool, workers, unreadable, next_cursor }))
 }
 
 /// Pauses a pool: its calls wait and are not handed out. Calls under way go on. Pausing again

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use segno::clock::{self, Clock};
-use segno::store::{Expect, ListRecords, ProviderError, RecordBatch, RecordWrite, Store};
+use segno::store::{Expect, ListRecords, ProviderError, ReadableRecords, RecordBatch, RecordWrite, Store};
 use segno::work::Lease;
 use segno_actions::{Listed, Unreadable};
 use segno_api::worker::Worker;
@@ -17,6 +17,7 @@ use super::roster::{Heard, Known, Roster};
 use super::seal::HeldLease;
 use crate::access::timestamp;
 use crate::listen::until_stopped;
+use crate::operation::damage;
 use crate::scope::Scope;
 
 /// Kind of the records.
@@ -221,7 +222,9 @@ impl Presence {
     ) -> Result<Vec<(String, Result<StoredWorker, String>)>, ProviderError> {
         let request = ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id, limit };
         let mut found = BTreeMap::new();
-        for record in self.store.list_records(request).await? {
+        let ReadableRecords { records, damaged } = self.store.list_records_around_damage(request).await?;
+        damaged.into_iter().for_each(damage::note);
+        for record in records {
             let read = serde_json::from_slice::<StoredWorker>(&record.body);
             found.insert(record.id, read.map_err(|error| error.to_string()));
         }
@@ -302,11 +305,13 @@ impl Presence {
         Ok(Announced { workers: names.len(), is_bound })
     }
 
-    /// Workers of a scope as nodes have written them down, up to a bound. One that cannot be read is left out.
+    /// Workers of a scope as nodes have written them down, up to a bound. One that cannot be read is left out: it will be
+    /// written again, and no answer fails because of it.
     async fn written(&self, scope: &Scope) -> Result<Vec<StoredWorker>, ProviderError> {
         let request =
             ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id: None, limit: MAX_SEARCHED };
-        let records = self.store.list_records(request).await?;
+        let ReadableRecords { records, damaged } = self.store.list_records_around_damage(request).await?;
+        damaged.into_iter().for_each(damage::note);
         Ok(records.iter().filter_map(|record| serde_json::from_slice(&record.body).ok()).collect())
     }
 

@@ -16,6 +16,7 @@ mod calls;
 mod changes;
 mod connections;
 mod cut_off;
+mod damage;
 mod dead_letters;
 mod examples;
 mod functions;

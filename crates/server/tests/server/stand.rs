@@ -57,8 +57,32 @@ impl Ground {
     }
 
     async fn in_directory(directory: TempDir) -> Self {
+        Self::opened(directory).await.unwrap()
+    }
+
+    /// The embedded store in a directory, if it can be opened.
+    pub async fn opened(directory: TempDir) -> Result<Self, segno_stores::Error> {
         let url = StoreUrl::Embedded(directory.path().to_owned());
-        Ground { store: url.open().await.unwrap(), url, _directory: Some(Arc::new(directory)) }
+        Ok(Ground { store: url.open().await?, url, _directory: Some(Arc::new(directory)) })
+    }
+
+    /// The files of an embedded store, each with its content, once nothing has it open any more.
+    pub async fn closed(self) -> Vec<(String, Vec<u8>)> {
+        let directory = self._directory.clone().unwrap();
+        let url = self.url.clone();
+        drop(self);
+        let reopened = async {
+            // The last handle closes it.
+            while url.open().await.is_err() {
+                tokio::task::yield_now().await;
+            }
+        };
+        segno::clock::timeout(&SystemClock, PATIENCE, reopened).await.expect("the store is not closed");
+        let files = std::fs::read_dir(directory.path()).unwrap().map(Result::unwrap);
+        let files = files.filter(|file| file.file_type().unwrap().is_file());
+        files
+            .map(|file| (file.file_name().into_string().unwrap(), std::fs::read(file.path()).unwrap()))
+            .collect()
     }
 
     /// An embedded store as the next process would find it if this one were killed now. The log is

@@ -42,7 +42,21 @@ impl Tenant {
 
     async fn automation_of(&self, head: &RunbookHead) -> Result<Automation, Refusal> {
         let row = self.resources().runbooks.query(&self.owner(), &head.name).await;
-        let row = row.map_err(|error| self.refused(error))?;
+        let row = match row.map_err(|error| self.refused(error)) {
+            Ok(row) => row,
+            // It hides neither its runbook nor others.
+            Err(refusal) => match refusal.damage() {
+                Some(damage) => {
+                    let unreadable = Some(format!("what is known of its query cannot be read: {damage}"));
+                    return Ok(Automation {
+                        enabled: head.is_automation_enabled,
+                        unreadable,
+                        ..Automation::default()
+                    });
+                }
+                None => return Err(refusal),
+            },
+        };
         Ok(automation(head.is_automation_enabled, row, self.app.clock.now_ms()))
     }
 
@@ -172,6 +186,7 @@ fn automation(enabled: bool, row: QueryRow, now_ms: u64) -> Automation {
             at: decided.at,
             by: decided.by,
         }),
+        unreadable: None,
     }
 }
 

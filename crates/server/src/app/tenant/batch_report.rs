@@ -4,9 +4,10 @@ use std::io;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{self, Stream};
+use futures_util::stream::{self, Stream, StreamExt as _};
 use segno::clock;
 use segno_runbook::drive::{BatchDeletion, Report};
+use segno_runbook::report::incomplete_line;
 use segno_runbook::rows::BatchId;
 
 use super::Tenant;
@@ -38,26 +39,46 @@ impl Tenant {
         }
     }
 
-    /// The report of a batch as CSV, read in parts while it is sent. An error in between breaks the
-    /// answer off, so that half a report does not look like a whole one.
+    /// The report of a batch as CSV, read in parts while it is sent. Its first part is read before it
+    /// is answered. An error behind it ends the report with a line that says so, and breaks the answer
+    /// off, so that half a report looks like a whole one neither to people nor to programs.
     ///
     /// # Errors
-    /// `unknown-batch`.
+    /// `unknown-batch`, and why its first part cannot be read.
     pub async fn batch_report(
         &self,
         batch: u64,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + use<>, Refusal> {
         let report = self.resources().runbooks.report(&self.owner(), BatchId(batch)).await;
-        let report = report.map_err(|error| self.refused(error))?;
-        Ok(stream::try_unfold((self.clone(), report), next_part))
+        let mut report = report.map_err(|error| self.refused(error))?;
+        let first = self.resources().runbooks.report_part(&self.owner(), &mut report).await;
+        let first = first.map_err(|error| self.refused(error))?;
+        let first = stream::iter(first.map(|part| Ok(Bytes::from(part))));
+        Ok(first.chain(stream::unfold(Reading::Parts(self.clone(), report), next_part)))
     }
 }
 
-async fn next_part((tenant, mut report): (Tenant, Report)) -> io::Result<Option<(Bytes, (Tenant, Report))>> {
-    let part = tenant.resources().runbooks.report_part(&tenant.owner(), &mut report).await;
-    let part = part.map_err(|error| {
-        tracing::warn!(%error, "a report of a batch is broken off");
-        io::Error::other(error.to_string())
-    })?;
-    Ok(part.map(|part| (Bytes::from(part), (tenant, report))))
+/// A report that is being sent.
+enum Reading {
+    Parts(Tenant, Report),
+    /// The line that says so was sent.
+    Failed(String),
+    Ended,
+}
+
+async fn next_part(reading: Reading) -> Option<(io::Result<Bytes>, Reading)> {
+    let (tenant, mut report) = match reading {
+        Reading::Parts(tenant, report) => (tenant, report),
+        Reading::Failed(reason) => return Some((Err(io::Error::other(reason)), Reading::Ended)),
+        Reading::Ended => return None,
+    };
+    match tenant.resources().runbooks.report_part(&tenant.owner(), &mut report).await {
+        Ok(part) => Some((Ok(Bytes::from(part?)), Reading::Parts(tenant, report))),
+        Err(error) => {
+            tracing::warn!(%error, "a report of a batch is broken off");
+            let refusal = tenant.refused(error);
+            let line = incomplete_line(&format!("the report ends here: {}", refusal.detail()));
+            Some((Ok(Bytes::from(line)), Reading::Failed(refusal.detail().to_owned())))
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! How far a call of a tenant is: what its history and the queue say, and the workers that are known.
 
 use segno::client::Instance;
-use segno::store::{ProviderError, QueuePlace};
+use segno::store::{ErrorKind, ProviderError, QueuePlace};
 use segno_actions::functions::{CallStatus, FunctionError, PoolName, Route, call_status};
 use segno_actions::pools::Pause;
 
@@ -75,31 +75,40 @@ impl Tenant {
             _ => {}
         }
         let pool = match route {
-            Route::Pool { pool } if !shown.has_ended() => Some(self.pool_condition(pool).await?),
+            Route::Pool { pool } if !shown.has_ended() => {
+                let condition = self.pool_condition(pool).await?;
+                if condition.is_none() {
+                    let reason = "whether its pool is paused or rests cannot be read".to_owned();
+                    shown.unreadable.get_or_insert(reason);
+                }
+                condition
+            }
             _ => None,
         };
         Ok(Some(CallFound { status, holder, announced, pool }))
     }
 
-    async fn pool_condition(&self, name: &PoolName) -> Result<PoolCondition, Refusal> {
+    /// Whether a pool hands out calls; `None` when that cannot be read.
+    async fn pool_condition(&self, name: &PoolName) -> Result<Option<PoolCondition>, Refusal> {
         let pools = &self.resources().pools;
         match pools.find(&self.owner(), name).await {
-            Err(FunctionError::UnknownPool { .. }) => return Ok(PoolCondition::Missing),
+            Err(FunctionError::UnknownPool { .. }) => return Ok(Some(PoolCondition::Missing)),
+            Ok(_) => {}
             // What is stored of it cannot be read; whether it hands out calls is stored elsewhere.
-            Err(FunctionError::Unreadable { .. }) | Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::Corrupt => {}
             Err(error) => return Err(self.refused(error)),
         }
         let state = match pools.state(&self.owner(), name).await {
-            Err(FunctionError::Unreadable { .. }) => return Ok(PoolCondition::Active),
+            Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(None),
             state => state.map_err(|error| self.refused(error))?,
         };
         if let Some(pause) = state.paused {
-            return Ok(PoolCondition::Paused(pause));
+            return Ok(Some(PoolCondition::Paused(pause)));
         }
         let now_ms = self.app.clock.now_ms();
-        Ok(match state.throttled_until_ms.filter(|until_ms| *until_ms > now_ms) {
+        Ok(Some(match state.throttled_until_ms.filter(|until_ms| *until_ms > now_ms) {
             Some(until_ms) => PoolCondition::Throttled { until_ms },
             None => PoolCondition::Active,
-        })
+        }))
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use segno::client::{
     BulkPreview, BulkResult, EventList, ExecutionList, Instance, InstanceList, TreeNode, TreePage, TreeQuery,
+    UnreadableNode,
 };
 use segno::clock;
 use segno::event::Event;
@@ -202,14 +203,23 @@ impl Tenant {
             ..query
         };
         let page = self.resources().client.tree_page(query).await;
-        let TreePage { nodes, next } = page.map_err(|error| match error.code() {
+        let TreePage { nodes, unreadable, next } = page.map_err(|error| match error.code() {
             // Its limit was checked before: what is left to be wrong is the cursor.
             segno::Code::InvalidOption => Refusal::broken_cursor(),
             _ => self.refused(error),
         })?;
         let shown = |node: TreeNode| Ok(TreeNode { instance: self.shown(node.instance)?, ..node });
         let nodes = nodes.into_iter().map(shown).collect::<Result<_, Refusal>>()?;
-        Ok(TreePage { nodes, next: self.shown_instance(next.as_deref()) })
+        // Without its index the store does not know whose children it cannot read.
+        let unreadable = unreadable.into_iter().filter_map(|node| {
+            let id = match &node.id {
+                Some(id) => Some(self.shown_instance(Some(id))?),
+                None => None,
+            };
+            Some(UnreadableNode { after: self.shown_instance(Some(&node.after))?, id, ..node })
+        });
+        let unreadable = unreadable.collect();
+        Ok(TreePage { nodes, unreadable, next: self.shown_instance(next.as_deref()) })
     }
 
     /// What the tools of an instance wrote.

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use segno::clock::{self, duration_ms};
-use segno::store::ErrorKind;
 use segno::work::{FetchWork, LockLife, TagFilter};
+use segno_actions::Listed;
 use segno_actions::functions::{CallName, FunctionError, Invocation, PoolName, pool_tag};
 use segno_actions::pools::{FoundPool, Headroom, PoolCall, PoolOrigin, PoolState, Transport};
-use segno_actions::{Listed, Unreadable};
 use segno_api::pool::{self as wire, Pool};
 use segno_api::work::WorkItem;
 use segno_api::worker::Worker;
@@ -54,19 +53,11 @@ impl Tenant {
         for row in found {
             pools.push(match row {
                 Listed::Unreadable(row) => Listed::Unreadable(row),
-                Listed::Readable(found) => match resources.pools.state(&self.owner(), &found.name).await {
-                    // What its workers may do is on a damaged block, or does not decode.
-                    Err(error) if error.kind() == ErrorKind::Corrupt => {
-                        let (id, reason) =
-                            (found.name.as_str().to_owned(), "its state cannot be read".to_owned());
-                        Listed::Unreadable(Unreadable { id, reason })
-                    }
-                    state => {
-                        let state = state.map_err(|error| self.refused(error))?;
-                        let of_pool = workers.get(found.name.as_str()).map_or(&[][..], Vec::as_slice);
-                        Listed::Readable(shown(&found, &state, of_pool, self.app.clock.now_ms()))
-                    }
-                },
+                Listed::Readable(found) => {
+                    let state = self.shown_state(&found.name).await?;
+                    let of_pool = workers.get(found.name.as_str()).map_or(&[][..], Vec::as_slice);
+                    Listed::Readable(shown(&found, state, of_pool, self.app.clock.now_ms()))
+                }
             });
         }
         Ok(pools)
@@ -77,11 +68,22 @@ impl Tenant {
     /// # Errors
     /// `unknown-pool` when there is none.
     pub async fn pool(&self, name: &PoolName) -> Result<(Pool, Vec<Worker>), Refusal> {
-        let state = self.pool_state(name).await?;
-        self.details(name, &state).await
+        let state = self.shown_state(name).await?;
+        self.details(name, state).await
     }
 
-    async fn details(&self, name: &PoolName, state: &PoolState) -> Result<(Pool, Vec<Worker>), Refusal> {
+    /// The state of a pool, or why it cannot be read: all else of the pool is shown without it.
+    async fn shown_state(&self, name: &PoolName) -> Result<ShownState, Refusal> {
+        match self.pool_state(name).await {
+            Ok(state) => Ok(Ok(state)),
+            Err(refusal) => match refusal.damage() {
+                Some(damage) => Ok(Err(format!("whether it is paused or rests cannot be read: {damage}"))),
+                None => Err(refusal),
+            },
+        }
+    }
+
+    async fn details(&self, name: &PoolName, state: ShownState) -> Result<(Pool, Vec<Worker>), Refusal> {
         let found = self.resources().pools.find(&self.owner(), name).await;
         let found = found.map_err(|error| self.refused(error))?;
         let workers = self.workers_by_pool().await?.remove(name.as_str()).unwrap_or_default();
@@ -95,7 +97,7 @@ impl Tenant {
     pub async fn pause_pool(&self, name: &PoolName, reason: Option<String>) -> Result<Pool, Refusal> {
         let paused = self.resources().pools.pause(&self.owner(), name, reason).await;
         let state = paused.map_err(|error| self.refused(error))?;
-        Ok(self.details(name, &state).await?.0)
+        Ok(self.details(name, Ok(state)).await?.0)
     }
 
     /// Resumes a pool.
@@ -105,7 +107,7 @@ impl Tenant {
     pub async fn resume_pool(&self, name: &PoolName) -> Result<Pool, Refusal> {
         let resumed = self.resources().pools.resume(&self.owner(), name).await;
         let state = resumed.map_err(|error| self.refused(error))?;
-        Ok(self.details(name, &state).await?.0)
+        Ok(self.details(name, Ok(state)).await?.0)
     }
 
     /// Forgets an announced pool.
@@ -219,9 +221,16 @@ impl Tenant {
     }
 }
 
+/// The state of a pool, or why it cannot be read.
+type ShownState = Result<PoolState, String>;
+
 /// A pool as it goes over the wire.
-fn shown(found: &FoundPool, state: &PoolState, workers: &[Worker], now_ms: u64) -> Pool {
+fn shown(found: &FoundPool, state: ShownState, workers: &[Worker], now_ms: u64) -> Pool {
     let pool = &found.pool;
+    let (state, unreadable) = match state {
+        Ok(state) => (state, None),
+        Err(reason) => (PoolState::default(), Some(reason)),
+    };
     Pool {
         name: found.name.to_string(),
         origin: match found.origin {
@@ -244,5 +253,6 @@ fn shown(found: &FoundPool, state: &PoolState, workers: &[Worker], now_ms: u64) 
             .as_ref()
             .map(|pause| wire::PoolPause { at: pause.at, reason: pause.reason.clone() }),
         throttled_until: state.throttled_until_ms.filter(|until_ms| *until_ms > now_ms).map(timestamp),
+        unreadable,
     }
 }

@@ -89,6 +89,10 @@ pub fn batch(row: &BatchRow) -> wire::Batch {
     }
 }
 
+pub fn unreadable(row: segno_actions::Unreadable) -> segno_api::Unreadable {
+    segno_api::Unreadable { id: row.id, reason: row.reason }
+}
+
 pub fn phase(row: PhaseRow) -> wire::Phase {
     wire::Phase {
         id: row.id.0,

@@ -18,6 +18,7 @@ use segno_runbook::yaml::parse;
 use serde_json::{Map, Value};
 
 use super::{Rejected, Tenant, runbook_rows as rows};
+use crate::operation::damage;
 use crate::problem::Refusal;
 use crate::scope::Scope;
 
@@ -188,25 +189,48 @@ impl Tenant {
     /// # Errors
     /// `unknown-batch`.
     pub async fn batch(&self, id: u64) -> Result<wire::BatchDetails, Refusal> {
-        let id = BatchId(id);
-        let row = self.batch_row(id).await?;
+        let row = self.batch_row(BatchId(id)).await?;
+        let (details, missing) = damage::shown_in_parts(self.batch_parts(rows::batch(&row))).await;
+        let mut details = details?;
+        details.unreadable.extend(missing);
+        // Outside of what is shown around damage: it would be judged by a part of the batch.
+        match self.explain(BatchId(id), &RowKey::Batch).await {
+            Ok(explanation) => details.explanation = explanation,
+            Err(refusal) => match refusal.damage() {
+                Some(damage) => details.explanation.why = format!("why it waits cannot be read: {damage}"),
+                None => return Err(refusal),
+            },
+        }
+        Ok(details)
+    }
+
+    /// What can be read of a batch, without why it waits.
+    async fn batch_parts(&self, batch: wire::Batch) -> Result<wire::BatchDetails, Refusal> {
+        let id = BatchId(batch.id);
         let (runbooks, owner) = (&self.resources().runbooks, self.owner());
-        let phases = runbooks.phases(&owner, id).await.map_err(|error| self.refused(error))?;
+        let phases = runbooks.rows(&owner, id, Table::PhaseExecutions, (None, MAX_PHASES)).await;
+        let (phases, mut unreadable) = Listed::split(phases.map_err(|error| self.refused(error))?);
+        let phases = phases.into_iter().filter_map(|row| match row {
+            Row::Phase(row) => Some(rows::phase(row)),
+            _ => None,
+        });
         let init = runbooks.rows(&owner, id, Table::InitExecutions, (None, MAX_INIT_STEPS)).await;
-        let init = init.map_err(|error| self.refused(error))?;
+        let (init, unreadable_init) = Listed::split(init.map_err(|error| self.refused(error))?);
         let init = init.into_iter().filter_map(|row| match row {
-            Listed::Readable(Row::Init(row)) => Some(rows::init(row)),
+            Row::Init(row) => Some(rows::init(row)),
             _ => None,
         });
         let notices = runbooks.notices(&owner, id, MAX_NOTICES_READ).await;
-        let notices = Listed::split(notices.map_err(|error| self.refused(error))?).0;
+        let (notices, unreadable_notices) = Listed::split(notices.map_err(|error| self.refused(error))?);
+        unreadable.extend(unreadable_init.into_iter().chain(unreadable_notices));
         let older = notices.len().saturating_sub(MAX_NOTICES);
         Ok(wire::BatchDetails {
             notices: notices.into_iter().skip(older).map(rows::notice).collect(),
-            batch: rows::batch(&row),
-            phases: phases.into_iter().map(rows::phase).collect(),
+            batch,
+            phases: phases.collect(),
             init: init.collect(),
-            explanation: self.explain(id, &RowKey::Batch).await?,
+            explanation: wire::Explanation { why: String::new(), released_by: None, wakes_at: None },
+            unreadable: unreadable.into_iter().map(rows::unreadable).collect(),
         })
     }
 
@@ -241,7 +265,7 @@ impl Tenant {
         limit: usize,
     ) -> Result<Vec<Listed<wire::Member>>, Refusal> {
         let batch = BatchId(batch);
-        self.batch_row(batch).await?;
+        damage::part(self.batch_row(batch).await)?;
         let after = after.map(|id| RowKey::Member(MemberId(id)));
         let (runbooks, owner) = (&self.resources().runbooks, self.owner());
         let found = runbooks.rows(&owner, batch, Table::BatchMembers, (after.as_ref(), limit)).await;
@@ -259,17 +283,28 @@ impl Tenant {
     /// # Errors
     /// `unknown-batch`, `not-found`.
     pub async fn member(&self, batch: u64, member: u64) -> Result<wire::MemberDetails, Refusal> {
+        let (details, missing) = damage::shown_in_parts(self.member_parts(batch, member)).await;
+        let mut details = details?;
+        details.unreadable.extend(missing);
+        Ok(details)
+    }
+
+    async fn member_parts(&self, batch: u64, member: u64) -> Result<wire::MemberDetails, Refusal> {
         let (batch, member) = (BatchId(batch), MemberId(member));
-        self.batch_row(batch).await?;
+        damage::part(self.batch_row(batch).await)?;
         let (runbooks, owner) = (&self.resources().runbooks, self.owner());
         let row = runbooks.row(&owner, batch, &RowKey::Member(member)).await;
         let Some(Row::Member(row)) = row.map_err(|error| self.refused(error))? else {
             return Err(Refusal::not_found("member", &member.to_string()));
         };
         let steps = runbooks.steps_of_member(&owner, batch, member).await;
-        let steps = steps.map_err(|error| self.refused(error))?;
-        let steps = steps.into_iter().map(rows::step).collect();
-        Ok(wire::MemberDetails { member: rows::member(row), steps })
+        let steps = damage::part(steps.map_err(|error| self.refused(error)))?.unwrap_or_default();
+        let (steps, unreadable) = Listed::split(steps);
+        Ok(wire::MemberDetails {
+            member: rows::member(row),
+            steps: steps.into_iter().map(rows::step).collect(),
+            unreadable: unreadable.into_iter().map(rows::unreadable).collect(),
+        })
     }
 
     /// Adds members to a batch, or updates them.
@@ -394,6 +429,9 @@ const MAX_REASON_BYTES: usize = 4 * 1024;
 /// Most notices that are shown: the newest of those that are read.
 const MAX_NOTICES: usize = 100;
 const MAX_NOTICES_READ: usize = 1_000;
+
+/// Most phases that are shown: those of a hundred versions.
+const MAX_PHASES: usize = 10_000;
 
 /// Most init steps that are shown: those of a hundred versions.
 pub(super) const MAX_INIT_STEPS: usize = 1_000;

@@ -6,11 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use axum::Json;
 use axum::http::header::ETAG;
 use axum::response::{IntoResponse, Response};
-use segno::client::{EventList, TreeNode, TreeQuery};
+use segno::client::{EventList, TreeNode, TreeQuery, UnreadableNode};
 use segno::event::Event;
 use segno::limits::MAX_PAGE_ROWS;
 use segno::store::{ExecutionInfo, HistoryQuery, UnreadableEvents};
 use segno_actions::Listed;
+use segno_api::Unreadable;
 use segno_api::history::{Execution, ExecutionList, History};
 use segno_api::instance::{CustomStatus, Instance, Tree};
 use serde::Deserialize;
@@ -191,11 +192,13 @@ pub async fn tree(
     if root.revision == 0 {
         // Its start is queued: it has no children.
         let nodes = vec![view::tree_node(&tenant, TreeNode { depth: 0, instance: root })];
-        return Ok(Json(Tree { root: id, nodes, next_cursor: None }));
+        return Ok(Json(Tree { root: id, nodes, unreadable: Vec::new(), next_cursor: None }));
     }
     let (tenant, root) = (&tenant, &id);
+    let lost = &Mutex::new(Vec::new());
     let read = |after, limit| async move {
         let page = tenant.tree(TreeQuery { instance: root.clone(), after, limit }).await?;
+        lost.lock().unwrap_or_else(PoisonError::into_inner).extend(page.unreadable);
         Ok(Chunk { rows: page.nodes, is_last: page.next.is_none(), damaged: None })
     };
     let show = |node: TreeNode| {
@@ -203,8 +206,17 @@ pub async fn tree(
         let row = Row::new(node.instance.id.clone(), Listed::Readable(view::tree_node(tenant, node)));
         Ok(Row { unshown_bytes, ..row })
     };
-    let found = paging::page(limit, page.cursor, read, show).await?;
-    Ok(Json(Tree { root: id, nodes: found.rows, next_cursor: found.next_cursor }))
+    let found = paging::page(limit, page.cursor.clone(), read, show).await?;
+    let (nodes, next_cursor) = (found.rows, found.next_cursor);
+    // What lies behind the last node that is shown belongs to the next page.
+    let is_of_page = |lost: &UnreadableNode| {
+        let is_shown = nodes.iter().any(|node| node.id == lost.after);
+        (is_shown || page.cursor.as_ref() == Some(&lost.after)) && next_cursor.as_ref() != Some(&lost.after)
+    };
+    let lost = std::mem::take(&mut *lost.lock().unwrap_or_else(PoisonError::into_inner));
+    let shown = |lost: UnreadableNode| Unreadable { id: lost.id.unwrap_or_default(), reason: lost.reason };
+    let unreadable = lost.into_iter().filter(is_of_page).map(shown).collect();
+    Ok(Json(Tree { root: id, nodes, unreadable, next_cursor }))
 }
 
 /// Which change of the status.

@@ -136,8 +136,8 @@ impl Index {
         Ok(found)
     }
 
-    /// The same when a part of the index is damaged: the records themselves are read, all of the scope. Entries that can be
-    /// read name the records that cannot.
+    /// The same when a part of the index is damaged: the records themselves are read, all of the
+    /// scope. Entries that can be read name the records that cannot.
     async fn page_without_index(
         &self,
         store: &dyn Store,

@@ -333,8 +333,8 @@ pub struct Tree {
     pub root: String,
     /// Depth first: each before its children, those newest first. The root is first of all.
     pub nodes: Vec<TreeNode>,
-    /// Children on this page that cannot be read, which are not among the nodes, nor is what is below them; absent when there are
-    /// none.
+    /// Children on this page that cannot be read, which are not among the nodes, nor is what is
+    /// below them; absent when there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Unreadable>,
     /// Give this as `cursor` for the next page; absent on the last one.

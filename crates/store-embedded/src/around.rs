@@ -3,9 +3,9 @@
 //!
 //! A damaged page hides its keys too, so where to resume is found by bisection of the key space
 //! between the last row that was read and the last one of the range. Keys are long and differ late,
-//! so the bisection first finds the byte that matters, then halves from there. Each probe that meets
-//! the damage costs [another redb](crate::aside), so what was found is kept for the life of the
-//! snapshot.
+//! so the bisection first finds the byte that matters, then halves from there. Each probe that
+//! meets the damage costs [another redb](crate::aside), so what was found is kept for the life of
+//! the snapshot.
 
 use std::ops::Bound;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -144,8 +144,8 @@ impl Snapshot {
             }
             Err(error) => Err(error),
         };
-        // The beginnings of a key are in ascending order, so the first that lies behind the damage is
-        // found by halving their number. The damage ends between it and the one before.
+        // The beginnings of a key are in ascending order, so the first that lies behind the damage
+        // is found by halving their number. The damage ends between it and the one before.
         let (mut lower, mut upper) = (Key::from_slice(damaged), Key::from_slice(behind));
         let shared = damaged.iter().zip(behind).take_while(|(one, other)| one == other).count();
         let (mut short, mut long) = (shared, behind.len());

@@ -168,7 +168,8 @@ impl Blocks {
                 Some(sum) => sum == sum_of(number, block),
             };
             if !sound {
-                // Checksums lie between the blocks, so the number alone does not tell where to look.
+                // Checksums lie between the blocks, so the number alone does not tell where to
+                // look.
                 let byte = place(number);
                 return Err(damaged(format!(
                     "block {number} (at byte {byte}) of state.redb fails its checksum"

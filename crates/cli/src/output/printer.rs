@@ -6,6 +6,7 @@ use std::sync::Once;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use segno::clock::SystemClock;
+use segno_api::Unreadable;
 use serde::Serialize;
 use serde_json::json;
 
@@ -63,14 +64,19 @@ impl Output {
         } else {
             self.text(page, text)?;
         }
+        self.missing(&page.unreadable);
+        self.more(page.next_cursor.as_deref());
+        Ok(())
+    }
+
+    /// Warns of rows that the server cannot read, unless the output has them.
+    pub fn missing(&self, unreadable: &[Unreadable]) {
         if matches!(self.format, Format::Table | Format::Jsonl) {
-            for row in &page.unreadable {
-                let what = if row.id.is_empty() { "a part of the list" } else { &row.id };
+            for row in unreadable {
+                let what = if row.id.is_empty() { "a part of it" } else { &row.id };
                 self.warn(&format!("{what} cannot be read: {}", row.reason));
             }
         }
-        self.more(page.next_cursor.as_deref());
-        Ok(())
     }
 
     /// Tells on stderr how to get the next page of a list, if there is one.

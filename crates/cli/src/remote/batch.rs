@@ -204,7 +204,9 @@ fn show(details: &BatchDetails, output: &Output) -> Result<(), Failure> {
     if !details.notices.is_empty() {
         text = format!("{text}\n{}", notices(details, output).to_text(output.colours));
     }
-    output.text(details, &text)
+    output.text(details, &text)?;
+    output.missing(&details.unreadable);
+    Ok(())
 }
 
 /// The init steps of a batch.

@@ -56,12 +56,13 @@ async fn show(client: &Client, name: &str, paging: &Paging, output: &Output) -> 
     let workers = paging.gather(|request| async {
         let page = client.pool(name, request).await?;
         *shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(page.pool);
-        Ok(Page::of(page.workers, Vec::new(), page.next_cursor))
+        Ok(Page::of(page.workers, page.unreadable, page.next_cursor))
     });
     let workers = workers.await?;
     let shown = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
     let pool = shown.expect("a list is gathered by one request at least");
-    let details = PoolDetails { pool, workers: workers.items, next_cursor: workers.next_cursor };
+    let Page { items, unreadable, next_cursor } = workers;
+    let details = PoolDetails { pool, workers: items, unreadable, next_cursor };
     let pool = &details.pool;
     let mut table = Table::default()
         .line("pool", &pool.name)
@@ -90,12 +91,16 @@ async fn show(client: &Client, name: &str, paging: &Paging, output: &Output) -> 
         text.push_str(&rows.to_text(output.colours));
     }
     output.text(&details, &text)?;
+    output.missing(&details.unreadable);
     output.more(details.next_cursor.as_deref());
     Ok(())
 }
 
 /// What it does, in a few words.
 fn state(pool: &Pool, output: &Output) -> String {
+    if let Some(reason) = &pool.unreadable {
+        return format!("unknown: {reason}");
+    }
     match (&pool.paused, pool.throttled_until) {
         (Some(pause), _) => {
             let reason = pause.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();

@@ -98,6 +98,7 @@ pub async fn show(client: &Client, arguments: Show, output: &Output) -> Result<(
 /// The query of a runbook in a word or two.
 fn state(automation: &Automation) -> &'static str {
     match automation {
+        Automation { unreadable: Some(_), .. } => "unknown",
         Automation { last_error: Some(_), enabled: true, .. } => "failing",
         Automation { pending_removal: Some(pending), .. } if !pending.approved => "approval wanted",
         Automation { enabled: true, .. } => "enabled",

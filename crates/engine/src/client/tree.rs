@@ -1,8 +1,9 @@
 //! The tree of an instance, a page at a time: depth first, each node before its children, those newest first.
 //!
-//! A page costs what it shows and the depth of the tree, however large the tree is: a cursor is the last node of the
-//! page before, and its way up to the root says where the walk goes on. A node whose row cannot be read does not tell
-//! its parent, so it is no cursor: it is named beside the others, and what is below it is not shown.
+//! A page costs what it shows and the depth of the tree, however large the tree is: a cursor is the
+//! last node of the page before, and its way up to the root says where the walk goes on. A node
+//! whose row cannot be read does not tell its parent, so it is no cursor: it is named beside the
+//! others, and what is below it is not shown.
 
 use std::cmp::Reverse;
 

@@ -55,8 +55,8 @@ impl<R> Found<R> {
 }
 
 impl Runbooks {
-    /// Begins a report of a batch. Members that are added later are not in it. What cannot be read has
-    /// a line of its own.
+    /// Begins a report of a batch. Members that are added later are not in it. What cannot be read
+    /// has a line of its own.
     ///
     /// # Errors
     /// `unknown-batch`, `stored-data-unreadable`, `store`.

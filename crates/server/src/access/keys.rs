@@ -47,8 +47,8 @@ const SECRET_BYTES: usize = 32;
 /// Random bytes of an id.
 const ID_BYTES: usize = 8;
 
-/// Ids that are tried for a new key until one is not stored where the store is damaged. One damaged block of keys leaves out a
-/// part of all ids, those between its first key and its last.
+/// Ids that are tried for a new key until one is not stored where the store is damaged. One damaged
+/// block of keys leaves out a part of all ids, those between its first key and its last.
 const MAX_IDS_TRIED: usize = 64;
 
 /// A key that may be stored where the store is damaged.
@@ -142,8 +142,9 @@ impl KeyStore {
     /// Who holds this key.
     ///
     /// # Errors
-    /// `unauthorized` when it does not work, `rate-limited` when it is used too often, `store-damaged` when what is stored of
-    /// it cannot be read, so that it is not known whether it works.
+    /// `unauthorized` when it does not work, `rate-limited` when it is used too often,
+    /// `store-damaged` when what is stored of it cannot be read, so that it is not known whether it
+    /// works.
     pub async fn verify(&self, token: &str) -> Result<Caller, Refusal> {
         let digest: [u8; 32] = Sha256::digest(token.as_bytes()).into();
         let now_ms = self.clock.now_ms();

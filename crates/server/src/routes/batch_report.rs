@@ -10,10 +10,11 @@ use crate::extract::Path;
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 
-/// Members and steps of a batch as CSV: one line for each member and step, with status, attempts, times and error. Cells that a
-/// spreadsheet would take for a formula begin with an apostrophe. What cannot be read has a line with the status `unreadable`, its id and
-/// the reason. The answer is sent while it is read; one that cannot be read to its end has a last line with the member status
-/// `incomplete` and the reason, and is broken off.
+/// Members and steps of a batch as CSV: one line for each member and step, with status, attempts,
+/// times and error. Cells that a spreadsheet would take for a formula begin with an apostrophe.
+/// What cannot be read has a line with the status `unreadable`, its id and the reason. The answer
+/// is sent while it is read; one that cannot be read to its end has a last line with the member
+/// status `incomplete` and the reason, and is broken off.
 #[utoipa::path(get, path = "/v1/batches/{id}/report", tag = "batches", params(
     ("id" = u64, Path, description = "Id of the batch"), ScopeParameters,
 ), responses((status = 200, content_type = "text/csv", body = String)))]

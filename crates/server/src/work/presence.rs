@@ -305,8 +305,8 @@ impl Presence {
         Ok(Announced { workers: names.len(), is_bound })
     }
 
-    /// Workers of a scope as nodes have written them down, up to a bound. One that cannot be read is left out: it will be
-    /// written again, and no answer fails because of it.
+    /// Workers of a scope as nodes have written them down, up to a bound. One that cannot be read
+    /// is left out: it will be written again, and no answer fails because of it.
     async fn written(&self, scope: &Scope) -> Result<Vec<StoredWorker>, ProviderError> {
         let request =
             ListRecords { kind: KIND, id_prefix: scope.prefix(), after_id: None, limit: MAX_SEARCHED };

@@ -1,11 +1,14 @@
-//! Every block of a store, overwritten in turn: a server on it answers every `GET` of its document with what can be read or
-//! with a problem that names the damage, lists everything that can be read, and lets in every key that can be read.
+//! Every block of a store, overwritten in turn: a server on it answers every `GET` of its document
+//! with what can be read or with a problem that names the damage, lists everything that can be
+//! read, and lets in every key that can be read.
 //!
 //! `SEGNO_DAMAGED_BLOCKS` is how many blocks are damaged, one after the other; 0 is all.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use segno::clock::{SystemClock, timeout};
 use segno::{Context, Failure, Orchestration};
 use segno_api::Client;
@@ -99,13 +102,14 @@ async fn stored() -> Stored {
     }
     let dead_letter = stand.until_dead_letters(&client, ROWS).await[0].id.clone();
     let member = client.batch_members(batch, None).await.unwrap().members[ROWS / 2].id;
-    stand.server.shutdown().await;
+    stand.shutdown().await;
     let files = ground.closed().await;
     let (action, recurring, payload) = ids;
     Stored { files, keys, action, recurring, payload, dead_letter, batch, member }
 }
 
-/// One of everything that has a number. Returns ids of the action, the recurring action and the payload.
+/// One of everything that has a number. Returns ids of the action, the recurring action and the
+/// payload.
 async fn furnish(stand: &Stand, client: &Client, number: usize) -> (String, String, String) {
     let (name, text) = (format!("n{number:03}"), text(number));
     let action = json!({ "tool_name": "echo", "tool_input": text, "next_tick_at": "2999-01-01T00:00:00Z" });
@@ -206,7 +210,10 @@ impl Stored {
         let filled = filled.replace("{namespace}", "default").replace("{route}", "n000");
         let filled = filled.replace("{version}", "1").replace("{key}", "seal");
         assert!(!filled.contains('{'), "{filled} has a parameter that this sweep does not know: add it");
-        filled
+        match path {
+            "/v1/recurring/{id}/explain" => format!("{filled}?time=2026-01-01T00:00:00Z"),
+            _ => filled,
+        }
     }
 
     /// A store with a damaged block, if it can be opened.
@@ -328,13 +335,16 @@ fn check_problem(path: &str, answer: &Answer) {
 async fn paths(stand: &Stand) -> Vec<String> {
     let document: Value = reqwest::get(stand.url("/openapi.json")).await.unwrap().json().await.unwrap();
     let paths = document["paths"].as_object().unwrap().iter();
+    // Figures are not collected in tests.
+    let is_read = |path: &str, item: &Value| item.get("get").is_some() && path != "/metrics";
     let found: Vec<String> =
-        paths.filter(|(_, item)| item.get("get").is_some()).map(|(path, _)| path.clone()).collect();
+        paths.filter(|(path, item)| is_read(path, item)).map(|(path, _)| path.clone()).collect();
     assert!(found.len() > 40, "{found:?}");
     found
 }
 
-/// A caller with the first key that is let in. The others are refused because of the damage, or let in as well.
+/// A caller with the first key that is let in. The others are refused because of the damage, or let
+/// in as well.
 async fn let_in<'a>(stand: &'a Stand, stored: &Stored) -> Option<Caller<'a>> {
     let http = reqwest::Client::new();
     let mut caller = None;
@@ -383,16 +393,22 @@ impl Sweep {
             }
             None => self.refused_keys += 1,
         }
-        stand.server.shutdown().await;
+        stand.shutdown().await;
     }
 
-    /// Rows that are missing cannot be read by their ids either, and the list says that they are missing.
+    /// Rows that are missing cannot be read by their ids either, and the list says that they are
+    /// missing.
     async fn list(&mut self, caller: &Caller<'_>, list: &List, whole: &Listed) {
         let listed = caller.listed(list).await;
         let missing: Vec<&String> =
             whole.rows.difference(&listed.rows).filter(|id| !listed.unreadable.contains(*id)).collect();
         self.missing_rows += missing.len();
-        if missing.is_empty() || listed.is_refused {
+        if listed.is_refused {
+            // The row that the list is of may be on the block; no other list depends on one row.
+            assert!(list.path.starts_with("/v1/instances/"), "{} is refused", list.path);
+            return;
+        }
+        if missing.is_empty() {
             return;
         }
         assert!(listed.unreadable.contains(""), "{}: {missing:?} are missing: {listed:?}", list.path);
@@ -427,16 +443,20 @@ async fn whatever_block_is_damaged_all_else_is_served_and_the_loss_is_named() {
         assert!(listed.rows.len() >= ROWS || list.rows == "batches", "{}: {listed:?}", list.path);
         whole.push(listed);
     }
+    let mut refused = Vec::new();
     for path in paths(&undamaged).await {
         let answer = caller.get(&stored.filled(&path)).await;
-        assert_eq!(answer.status, 200, "{path}: {}", answer.text);
+        refused.extend((answer.status != 200).then(|| format!("{path}: {}", answer.text)));
     }
-    undamaged.server.shutdown().await;
-    let mut sweep = Sweep::default();
+    assert!(refused.is_empty(), "{refused:#?}");
+    undamaged.shutdown().await;
+    let (mut sweep, mut failed) = (Sweep::default(), Vec::new());
     for block in sample(stored.blocks()) {
-        println!("block {block} of {}: {sweep:?}", stored.blocks());
-        sweep.block(&stored, &whole, block).await;
+        // All blocks with something wrong are named, not only the first.
+        let swept = AssertUnwindSafe(sweep.block(&stored, &whole, block)).catch_unwind().await;
+        failed.extend(swept.is_err().then_some(block));
     }
-    println!("{sweep:?}");
+    println!("{sweep:?} of {} blocks", stored.blocks());
+    assert!(failed.is_empty(), "blocks {failed:?}");
     assert!(sweep.missing_rows > 0 && sweep.refused_answers > 0, "no damage was met: {sweep:?}");
 }

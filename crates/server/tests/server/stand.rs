@@ -184,6 +184,11 @@ impl Stand {
         Stand { server, _ground: ground.clone(), admin_key }
     }
 
+    /// Ends the server in order, and leaves its store.
+    pub async fn shutdown(self) {
+        self.server.shutdown().await;
+    }
+
     /// An address on the server.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.server.address())

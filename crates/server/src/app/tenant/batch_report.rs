@@ -39,9 +39,9 @@ impl Tenant {
         }
     }
 
-    /// The report of a batch as CSV, read in parts while it is sent. Its first part is read before it
-    /// is answered. An error behind it ends the report with a line that says so, and breaks the answer
-    /// off, so that half a report looks like a whole one neither to people nor to programs.
+    /// The report of a batch as CSV, read in parts while it is sent. Its first part is read before
+    /// it is answered. An error behind it ends the report with a line that says so, and breaks the
+    /// answer off, so that half a report looks like a whole one neither to people nor to programs.
     ///
     /// # Errors
     /// `unknown-batch`, and why its first part cannot be read.

@@ -14,7 +14,7 @@ use segno::{Context, Failure, Orchestration};
 use segno_api::Client;
 use segno_api::client::Expected;
 use segno_api::instance::{OnConflict, StartInstance};
-use segno_api::key::Role;
+use segno_api::key::{CreateKey, Grant, Role};
 use segno_api::work::FetchWork;
 use segno_server::settings::{Authentication, Settings};
 use segno_server::{Server, samples};
@@ -26,7 +26,7 @@ use crate::stand::{Ground, PATIENCE, Stand, json_of};
 const BLOCK: usize = 4_096;
 
 /// Blocks that are damaged when `SEGNO_DAMAGED_BLOCKS` does not say.
-const USUAL_BLOCKS: usize = 24;
+const USUAL_BLOCKS: usize = 16;
 
 /// Of each sort of thing: enough for blocks of their own.
 const ROWS: usize = 16;
@@ -343,15 +343,17 @@ async fn paths(stand: &Stand) -> Vec<String> {
     found
 }
 
-/// A caller with the first key that is let in. The others are refused because of the damage, or let
+/// A caller with the first key that is let in, and how many are not. The others are refused because of the damage, or let
 /// in as well.
-async fn let_in<'a>(stand: &'a Stand, stored: &Stored) -> Option<Caller<'a>> {
+async fn let_in<'a>(stand: &'a Stand, stored: &Stored) -> (Option<Caller<'a>>, usize) {
     let http = reqwest::Client::new();
-    let mut caller = None;
+    let (mut caller, mut refused) = (None, 0);
     for key in &stored.keys {
         let one = Caller { stand, http: http.clone(), key: key.clone() };
         if one.checked("/v1/queues").await.status == 200 {
             caller.get_or_insert(one);
+        } else {
+            refused += 1;
         }
     }
     for key in ["segno_0000000000000000_x", "segno_8888888888888888_x", "segno_ffffffffffffffff_x"] {
@@ -362,7 +364,18 @@ async fn let_in<'a>(stand: &'a Stand, stored: &Stored) -> Option<Caller<'a>> {
             check_problem("/v1/queues", &answer);
         }
     }
-    caller
+    (caller, refused)
+}
+
+/// Makes a key on a store with damaged keys: it is stored beside the damage, and works.
+async fn make_key(caller: &Caller<'_>) {
+    let client = Client::new(&caller.stand.url("")).unwrap().key(caller.key.clone());
+    let grant = Grant { namespace: "*".to_owned(), tenant: "*".to_owned() };
+    let request =
+        CreateKey { name: "new".to_owned(), role: Role::Admin, grants: vec![grant], expires_at: None };
+    let key = client.create_key(&request).await.unwrap().secret;
+    let new = Caller { stand: caller.stand, http: caller.http.clone(), key };
+    assert_eq!(new.get("/v1/queues").await.status, 200);
 }
 
 /// How much of a damaged store is served.
@@ -381,8 +394,13 @@ impl Sweep {
             return;
         };
         let stand = stand(&ground).await;
-        match let_in(&stand, stored).await {
+        let (caller, refused_keys) = let_in(&stand, stored).await;
+        self.refused_keys += refused_keys;
+        match caller {
             Some(caller) => {
+                if refused_keys > 0 {
+                    make_key(&caller).await;
+                }
                 for (list, whole) in stored.lists().iter().zip(whole) {
                     self.list(&caller, list, whole).await;
                 }
@@ -391,7 +409,7 @@ impl Sweep {
                     self.refused_answers += usize::from(answer.status != 200);
                 }
             }
-            None => self.refused_keys += 1,
+            None => println!("block {block}: no key can be read"),
         }
         stand.shutdown().await;
     }
@@ -435,7 +453,7 @@ async fn whatever_block_is_damaged_all_else_is_served_and_the_loss_is_named() {
     let stored = stored().await;
     let ground = stored.damaged(None).await.unwrap();
     let undamaged = stand(&ground).await;
-    let caller = let_in(&undamaged, &stored).await.unwrap();
+    let caller = let_in(&undamaged, &stored).await.0.unwrap();
     let mut whole = Vec::new();
     for list in stored.lists() {
         let listed = caller.listed(&list).await;

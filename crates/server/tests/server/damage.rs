@@ -26,7 +26,7 @@ use crate::stand::{Ground, PATIENCE, Stand, json_of};
 const BLOCK: usize = 4_096;
 
 /// Blocks that are damaged when `SEGNO_DAMAGED_BLOCKS` does not say.
-const USUAL_BLOCKS: usize = 16;
+const USUAL_BLOCKS: usize = 12;
 
 /// Of each sort of thing: enough for blocks of their own.
 const ROWS: usize = 16;

@@ -4,6 +4,7 @@
 //! an expression which never matches is found out at once, and it knows no time zones. What the local times mean is
 //! decided in `daylight.rs`.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use jiff::civil::{Date, DateTime, Time};
@@ -29,6 +30,29 @@ const SECONDS_PER_DAY: i64 = 86_400;
 #[derive(Debug, Clone)]
 pub(super) struct Pattern {
     expression: Expression,
+    days: DaysOfMonths,
+}
+
+/// The days on which an expression happens in months of each length and first weekday, found when first asked for. Nothing
+/// else decides about a day, so 28 answers serve all months of the 400 years that a search may pass.
+#[derive(Debug, Clone, Default)]
+struct DaysOfMonths([OnceLock<u32>; 28]);
+
+impl DaysOfMonths {
+    /// The first day of a month, from this date on, that the expression allows.
+    fn first_from(&self, date: Date, expression: &Expression) -> Option<Date> {
+        let (first, length) = (date.first_of_month(), date.days_in_month());
+        let weekday = usize::from(first.weekday().to_monday_zero_offset().unsigned_abs());
+        let shape = weekday * 4 + usize::from((length - 28).unsigned_abs());
+        let days = *self.0.get(shape)?.get_or_init(|| {
+            let dates = (1..=length).filter_map(|day| first.with().day(day).build().ok());
+            let allowed = dates.filter(|date| expression.matches_day(*date));
+            allowed.fold(0, |days, date| days | 1 << date.day())
+        });
+        let rest = days & (u32::MAX << date.day());
+        let day = i8::try_from(rest.trailing_zeros()).ok().filter(|day| *day <= length)?;
+        first.with().day(day).build().ok()
+    }
 }
 
 impl Pattern {
@@ -40,7 +64,7 @@ impl Pattern {
         }
         let parsed =
             Expression::parse(expression).map_err(|problem| ScheduleError::new("cron_expr", problem))?;
-        let pattern = Pattern { expression: parsed };
+        let pattern = Pattern { expression: parsed, days: DaysOfMonths::default() };
         if pattern.first_time().is_none() || pattern.date_from(EPOCH).is_none() {
             let problem = format!(
                 "{expression:?} never happens: no date after 1970 has such a day, month, weekday and year; correct one of them"
@@ -149,12 +173,7 @@ impl Pattern {
     fn date_in_year_from(&self, date: Date) -> Option<Date> {
         let months = (date.month()..=12).filter(|month| self.expression.months.has(*month));
         let firsts = months.filter_map(|month| Date::new(date.year(), month, 1).ok());
-        firsts.map(|first| first.max(date)).find_map(|from| {
-            let rest_of_month = from.day()..=from.days_in_month();
-            rest_of_month
-                .filter_map(|day| Date::new(from.year(), from.month(), day).ok())
-                .find(|date| self.expression.matches_day(*date))
-        })
+        firsts.map(|first| first.max(date)).find_map(|from| self.days.first_from(from, &self.expression))
     }
 
     fn matches(&self, date: Date) -> bool {

@@ -3,11 +3,15 @@
 
 use jiff::Timestamp;
 
-use crate::rows::{MemberRow, StepRow};
+use crate::rows::{MemberRow, PhaseRow, SequenceState, StepRow, Work};
 
 /// The first line.
 pub const REPORT_HEADER: &str = "member_key,member_id,member_status,phase,step,step_id,status,attempts,polls,\
-                                 started_at,ended_at,error\r\n";
+                                 started_at,ended_at,error,rollback,rollback_error,phase_status,phase_reason,\
+                                 approved_at,approved_by,removal,removal_error\r\n";
+
+/// Cells of a phase's approval and end: those of a line without a phase are empty.
+const NO_PHASE: &str = ",,,,";
 
 /// What begins a formula in spreadsheets, also after white space that they drop.
 const FORMULA_STARTS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
@@ -15,27 +19,51 @@ const FORMULA_STARTS: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 /// The line of a member that has no step.
 pub fn member_line(text: &mut String, member: &MemberRow) {
     member_cells(text, member);
-    text.push_str(",,,,,,,,,\r\n");
+    text.push_str(",,,,,,,,,,,");
+    text.push_str(NO_PHASE);
+    removal_cells(text, member);
 }
 
 /// The line of a step of a member.
-pub fn step_line(text: &mut String, member: &MemberRow, phase: &str, step: &StepRow) {
+pub fn step_line(text: &mut String, member: &MemberRow, phase: &PhaseRow, step: &StepRow) {
     let work = &step.work;
-    // A step has a job from its first attempt on.
-    let attempts = if work.job_id.is_some() { work.retry_count.saturating_add(1) } else { 0 };
     member_cells(text, member);
-    for cell in [&guarded(phase), &guarded(&work.step_name), &step.id.to_string()] {
-        text.push(',');
-        text.push_str(cell);
-    }
-    let numbers = format!(",{},{attempts},{}", work.status.name(), work.poll_count);
-    text.push_str(&numbers);
-    for time in [work.dispatched_at, work.completed_at] {
-        text.push(',');
-        text.push_str(&shown(time));
-    }
+    add(text, &guarded(&phase.phase_name));
+    add(text, &guarded(&work.step_name));
+    add(text, &step.id.to_string());
+    add(text, work.status.name());
+    add(text, &attempts(work).to_string());
+    add(text, &work.poll_count.to_string());
+    add(text, &shown(work.dispatched_at));
+    add(text, &shown(work.completed_at));
+    add(text, &guarded(work.error_message.as_deref().unwrap_or_default()));
+    add(text, sequence(step.rollback_state));
+    add(text, &guarded(step.rollback_error.as_deref().unwrap_or_default()));
+    add(text, phase.status.name());
+    add(text, phase.reason.map_or("", |reason| reason.name()));
+    add(text, &shown(phase.approved_at));
+    add(text, &guarded(phase.approved_by.as_deref().unwrap_or_default()));
+    removal_cells(text, member);
+}
+
+/// Attempts that were made. A job is the current one; without it, the next attempt is yet to be made.
+fn attempts(work: &Work) -> u32 {
+    if work.job_id.is_some() { work.retry_count.saturating_add(1) } else { work.retry_count }
+}
+
+fn sequence(state: Option<SequenceState>) -> &'static str {
+    state.map_or("", SequenceState::name)
+}
+
+fn add(text: &mut String, cell: &str) {
     text.push(',');
-    text.push_str(&guarded(work.error_message.as_deref().unwrap_or_default()));
+    text.push_str(cell);
+}
+
+/// The last cells of each line of a member.
+fn removal_cells(text: &mut String, member: &MemberRow) {
+    add(text, sequence(member.removal_state));
+    add(text, &guarded(member.removal_error.as_deref().unwrap_or_default()));
     text.push_str("\r\n");
 }
 
@@ -48,12 +76,16 @@ pub fn unreadable_line(text: &mut String, member: Option<&MemberRow>, id: &str, 
         }
         None => text.push_str(&format!(",{},unreadable,,,,", guarded(id))),
     }
-    text.push_str(&format!(",,,,,{}\r\n", guarded(reason)));
+    text.push_str(&format!(",,,,,{},,{NO_PHASE}", guarded(reason)));
+    match member {
+        Some(member) => removal_cells(text, member),
+        None => text.push_str(",,\r\n"),
+    }
 }
 
 /// The last line of a report that ends before all members are reported.
 pub fn incomplete_line(reason: &str) -> String {
-    format!(",,incomplete,,,,,,,,,{}\r\n", guarded(reason))
+    format!(",,incomplete,,,,,,,,,{},,{NO_PHASE},,\r\n", guarded(reason))
 }
 
 fn member_cells(text: &mut String, member: &MemberRow) {
@@ -119,9 +151,10 @@ mod tests {
             is_current: true,
             rollback_of: None,
             rollback_runs: 0,
-            removal_state: None,
+            removal_state: Some(SequenceState::Failed),
             removal_runs: 0,
             removal_steps: 0,
+            removal_error: Some("step \"revert\" failed: no".to_owned()),
             is_returning: false,
         };
         let mut text = String::new();
@@ -131,10 +164,33 @@ mod tests {
         text.push_str(&incomplete_line("the store, for now, is away"));
         let cells = REPORT_HEADER.matches(',').count();
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "ada,5,active,,,,,,,,,");
-        assert_eq!(lines[1], "ada,5,active,,,7,unreadable,,,,,damaged");
-        assert_eq!(lines[2], ",8,unreadable,,,,,,,,,damaged");
-        assert_eq!(lines[3], ",,incomplete,,,,,,,,,\"the store, for now, is away\"");
-        assert!(lines[..3].iter().all(|line| line.matches(',').count() == cells), "{text}");
+        let removal = "failed,\"step \"\"revert\"\" failed: no\"";
+        assert_eq!(lines[0], format!("ada,5,active{}{removal}", ",".repeat(16)));
+        assert_eq!(lines[1], format!("ada,5,active,,,7,unreadable,,,,,damaged,,,,,,,{removal}"));
+        assert_eq!(lines[2], ",8,unreadable,,,,,,,,,damaged,,,,,,,,");
+        assert_eq!(lines[3], ",,incomplete,,,,,,,,,\"the store, for now, is away\",,,,,,,,");
+        assert!(lines.iter().all(|line| line.matches(',').count() == cells), "{text}");
+    }
+
+    #[test]
+    fn attempts_are_those_that_were_made() {
+        let step: crate::definition::StepDefinition = crate::definition::StepDefinition {
+            name: "create".to_owned(),
+            worker_id: "cloud".to_owned(),
+            function: "New".to_owned(),
+            params: std::collections::BTreeMap::new(),
+            output_params: std::collections::BTreeMap::new(),
+            on_failure: None,
+            poll: None,
+            retry: crate::definition::Retry::default(),
+        };
+        let mut work = Work::pending(&step, 0, "New".to_owned(), "{}".to_owned());
+        assert_eq!(attempts(&work), 0);
+        work.job_id = Some("step-1".to_owned());
+        assert_eq!(attempts(&work), 1);
+        (work.job_id, work.retry_count) = (None, 1);
+        assert_eq!(attempts(&work), 1, "it waits for its second attempt");
+        work.job_id = Some("step-1-retry-1".to_owned());
+        assert_eq!(attempts(&work), 2);
     }
 }

@@ -125,7 +125,7 @@ impl Runbooks {
                 let id = phase.step_id(ordinal, *index).filter(|_| ordinal < phase.created);
                 let Some(id) = id else { continue };
                 match rows.row(id.0) {
-                    Some(Ok(step)) => step_line(&mut text, member, &phase.phase_name, step),
+                    Some(Ok(step)) => step_line(&mut text, member, phase, step),
                     Some(Err(reason)) => unreadable_line(&mut text, Some(member), &id.to_string(), reason),
                     None => {}
                 }

@@ -81,6 +81,7 @@ fn a_step() {
         work: work(),
         rollback_state: None,
         rollback_run: None,
+        rollback_error: None,
     };
     check(
         &Row::Step(row.clone()),
@@ -96,6 +97,7 @@ fn a_step() {
         },
         rollback_state: Some(SequenceState::Succeeded),
         rollback_run: Some(1),
+        rollback_error: None,
         ..row
     };
     check(
@@ -115,11 +117,12 @@ fn an_init_step() {
         work: fresh(),
         rollback_state: Some(SequenceState::Failed),
         rollback_run: Some(1),
+        rollback_error: Some("step \"delete-user\" failed: no".to_owned()),
     };
     check(
         &Row::Init(row),
         &expect![[
-            r#"{"id":7,"batch_id":42,"runbook_version":3,"step_name":"start-mailbox-move","step_index":1,"worker_id":"cloud-01","function_name":"New-MoveRequest","params_json":"{\"Identity\":\"a@contoso.com\"}","status":"pending","is_poll_step":false,"poll_count":0,"rollback_state":"failed","rollback_run":1}"#
+            r#"{"id":7,"batch_id":42,"runbook_version":3,"step_name":"start-mailbox-move","step_index":1,"worker_id":"cloud-01","function_name":"New-MoveRequest","params_json":"{\"Identity\":\"a@contoso.com\"}","status":"pending","is_poll_step":false,"poll_count":0,"rollback_state":"failed","rollback_run":1,"rollback_error":"step \"delete-user\" failed: no"}"#
         ]],
     );
 }
@@ -183,6 +186,7 @@ fn a_member_and_its_key() {
         removal_state: None,
         removal_runs: 0,
         removal_steps: 0,
+        removal_error: None,
         is_returning: false,
     };
     check(
@@ -203,6 +207,7 @@ fn a_member_and_its_key() {
         removal_state: Some(SequenceState::Waiting),
         removal_runs: 1,
         removal_steps: 2,
+        removal_error: Some("step \"revert\" failed: no".to_owned()),
         is_returning: true,
         ..row
     };
@@ -210,7 +215,7 @@ fn a_member_and_its_key() {
     check(
         &Row::Member(leaving),
         &expect![[
-            r#"{"id":501,"batch_id":42,"member_key":"A@contoso.com","status":"removed","added_at":"2025-03-01T00:00:00Z","removed_at":"2025-03-12T00:00:00Z","add_dispatched_at":"2025-03-01T00:00:00Z","remove_dispatched_at":"2025-03-12T00:00:00Z","ordinal":0,"data":{"Aliases":["x","y"],"Upn":"a@contoso.com"},"worker_data":{"TargetId":"7"},"failed_at":"2025-03-11T00:00:00Z","_first_seen_at":"2025-03-01T00:00:00Z","_last_seen_at":"2025-03-12T00:00:00Z","_is_current":false,"rollback_of":1042,"rollback_runs":1,"removal_state":"waiting","removal_runs":1,"removal_steps":2,"is_returning":true}"#
+            r#"{"id":501,"batch_id":42,"member_key":"A@contoso.com","status":"removed","added_at":"2025-03-01T00:00:00Z","removed_at":"2025-03-12T00:00:00Z","add_dispatched_at":"2025-03-01T00:00:00Z","remove_dispatched_at":"2025-03-12T00:00:00Z","ordinal":0,"data":{"Aliases":["x","y"],"Upn":"a@contoso.com"},"worker_data":{"TargetId":"7"},"failed_at":"2025-03-11T00:00:00Z","_first_seen_at":"2025-03-01T00:00:00Z","_last_seen_at":"2025-03-12T00:00:00Z","_is_current":false,"rollback_of":1042,"rollback_runs":1,"removal_state":"waiting","removal_runs":1,"removal_steps":2,"removal_error":"step \"revert\" failed: no","is_returning":true}"#
         ]],
     );
     let key = MemberKeyRow {
@@ -400,6 +405,7 @@ fn the_columns_of_the_seed_are_all_there() {
         },
         rollback_state: None,
         rollback_run: None,
+        rollback_error: None,
     });
     let step = step.expect("it is JSON");
     for column in [

@@ -25,6 +25,9 @@ pub struct InitRow {
     /// Run of the batch's rollbacks that `rollback_state` is about. Addition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback_run: Option<u32>,
+    /// Why its rollback failed, while `rollback_state` is `failed`. Addition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback_error: Option<String>,
 }
 
 impl InitRow {

@@ -518,14 +518,7 @@ impl Rows {
         match key {
             WorkKey::Step(id) => {
                 if let Some(row) = self.step(id)? {
-                    let row = StepRow {
-                        id,
-                        phase_execution_id: row.phase_execution_id,
-                        batch_member_id: row.batch_member_id,
-                        work,
-                        rollback_state: row.rollback_state,
-                        rollback_run: row.rollback_run,
-                    };
+                    let row = StepRow { work, ..row.clone() };
                     self.put_step(row);
                 }
             }

@@ -64,6 +64,9 @@ pub struct MemberRow {
     /// Number of steps of the removal at work. Addition.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub removal_steps: u32,
+    /// Why its removal steps failed, while `removal_state` is `failed`. Addition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removal_error: Option<String>,
     /// The source has it again, and its removal steps have yet to end. Addition.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_returning: bool,

@@ -5,9 +5,9 @@
 //! | table | added columns | added values |
 //! |---|---|---|
 //! | `batches` | `runbook_name`, `runbook_version`, `is_manual`, `is_sealed`, `completed_at`, `error_message`, `paused_at`, `pause_reason`, `blackout_until`, `ending`, `members`, `member_blocks`, `member_counts`, `worker_data`, `rollback_of`, `rollback_runs`, `retry_cursor`, `list_cursor`, `parts` | `cancelled` |
-//! | `batch_members` | `ordinal`, `data`, `worker_data`, `failed_at`, `_first_seen_at`, `_last_seen_at`, `_is_current`, `rollback_of`, `rollback_runs`, `removal_state`, `removal_runs`, `removal_steps`, `is_returning` | `failed`, `cancelled` |
+//! | `batch_members` | `ordinal`, `data`, `worker_data`, `failed_at`, `_first_seen_at`, `_last_seen_at`, `_is_current`, `rollback_of`, `rollback_runs`, `removal_state`, `removal_runs`, `removal_steps`, `removal_error`, `is_returning` | `failed`, `cancelled` |
 //! | `phase_executions` | `position`, `steps`, `reason`, `wake_at`, `ending`, `preparing_at`, `created`, `created_before`, `is_closed`, `step_blocks`, `groups`, `wave`, `wave_at`, `released`, `release_cursor`, `cancel_cursor`, `step_counts`, `members_succeeded`, `members_failed`, `places_taken`, `approval_requested_at`, `approved_at`, `approved_by`, `stopped_at`, `budget_base` | `superseded` |
-//! | `step_executions`, `init_executions` | `retry_count`, `retry_limit`, `retry_interval_sec`, `retry_after`, `call_state`, `unleased_since`, `check_at`, `rollback_state`, `rollback_run` | `skipped` |
+//! | `step_executions`, `init_executions` | `retry_count`, `retry_limit`, `retry_interval_sec`, `retry_after`, `call_state`, `unleased_since`, `check_at`, `rollback_state`, `rollback_run`, `rollback_error` | `skipped` |
 //! | `rollback_executions`, `removal_executions`, `member_keys` | the whole table | |
 //!
 //! | file | what |

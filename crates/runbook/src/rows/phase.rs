@@ -140,6 +140,38 @@ pub enum PhaseReason {
     InitFailed,
 }
 
+impl PhaseReason {
+    /// The stored name.
+    pub fn name(self) -> &'static str {
+        match self {
+            PhaseReason::MembersFailed => "members_failed",
+            PhaseReason::Rejected => "rejected",
+            PhaseReason::ApprovalTimeout => "approval_timeout",
+            PhaseReason::Cancelled => "cancelled",
+            PhaseReason::Requested => "requested",
+            PhaseReason::Overdue => "overdue",
+            PhaseReason::NewerVersion => "newer_version",
+            PhaseReason::Stopped => "stopped",
+            PhaseReason::InitFailed => "init_failed",
+        }
+    }
+
+    /// The reason for people.
+    pub fn sentence(self) -> &'static str {
+        match self {
+            PhaseReason::MembersFailed => "too few members succeeded",
+            PhaseReason::Rejected => "it was rejected",
+            PhaseReason::ApprovalTimeout => "it was not approved in time",
+            PhaseReason::Cancelled => "it was cancelled",
+            PhaseReason::Requested => "a request left it out",
+            PhaseReason::Overdue => "it was due before its version was published",
+            PhaseReason::NewerVersion => "a newer version of the runbook replaces it",
+            PhaseReason::Stopped => "an earlier phase failed",
+            PhaseReason::InitFailed => "an init step failed",
+        }
+    }
+}
+
 /// What a phase ends as, once its open steps are cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseEnding {

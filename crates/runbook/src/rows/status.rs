@@ -192,6 +192,16 @@ pub enum SequenceState {
 }
 
 impl SequenceState {
+    /// The stored name.
+    pub fn name(self) -> &'static str {
+        match self {
+            SequenceState::Waiting => "waiting",
+            SequenceState::Running => "running",
+            SequenceState::Succeeded => "succeeded",
+            SequenceState::Failed => "failed",
+        }
+    }
+
     /// Whether it has yet to end.
     pub fn is_open(self) -> bool {
         matches!(self, SequenceState::Waiting | SequenceState::Running)
@@ -245,6 +255,11 @@ mod tests {
             WorkStatus::Skipped,
         ] {
             assert_eq!(status.name(), stored(status));
+        }
+        for state in
+            [SequenceState::Waiting, SequenceState::Running, SequenceState::Succeeded, SequenceState::Failed]
+        {
+            assert_eq!(state.name(), stored(state));
         }
     }
 }

@@ -122,15 +122,15 @@ impl Turn<'_> {
             let resolved = templates.resolve(step, &names).unwrap_or_else(|_| templates.raw(step));
             let index = u32::try_from(index).unwrap_or(u32::MAX);
             let work = Work::pending(step, index, resolved.function, resolved.params_json);
-            let (rollback_state, rollback_run) = (None, None);
             let id = InitId(id);
             self.rows.put_init(InitRow {
                 id,
                 batch_id,
                 runbook_version: version,
                 work,
-                rollback_state,
-                rollback_run,
+                rollback_state: None,
+                rollback_run: None,
+                rollback_error: None,
             });
         }
         Ok(())
@@ -140,6 +140,9 @@ impl Turn<'_> {
     /// to be advanced.
     pub(super) fn settle_start(&mut self) -> Step<bool> {
         let batch = self.batch();
+        if batch.status == BatchStatus::Active {
+            return Ok(self.settle_init_of_version());
+        }
         if batch.status != BatchStatus::Detected || !batch.is_sealed || batch.is_cancelling() {
             return Ok(false);
         }
@@ -154,7 +157,20 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// `detected` → `init_dispatched`
+    /// Begins the init steps of a version that the batch has moved to, once no phase of the version before is
+    /// at work.
+    fn settle_init_of_version(&mut self) -> bool {
+        let batch = self.batch();
+        let is_held = batch.ending.is_some() || batch.paused_at.is_some();
+        let is_busy = self.rows.phases().any(|phase| phase.status == PhaseStatus::Dispatched);
+        if is_held || is_busy || self.next_init().is_none() {
+            return false;
+        }
+        self.begin_init();
+        true
+    }
+
+    /// `detected`, `active` → `init_dispatched`
     pub(super) fn begin_init(&mut self) {
         let now = self.now();
         self.batch_mut().init_dispatched_at = Some(now);

@@ -8,8 +8,8 @@ use jiff::Timestamp;
 use super::Context;
 use super::turn::{Step, Turn};
 use crate::rows::{
-    BatchStatus, MemberId, Missing, Origin, PhaseId, PhaseRow, PhaseStatus, RowKey, Rows, SequenceState,
-    StepId, WorkKey, WorkStatus,
+    BatchStatus, Missing, PhaseId, PhaseReason, PhaseRow, PhaseStatus, RowKey, Rows, SequenceState, StepId,
+    WorkKey, WorkStatus,
 };
 
 /// What releases a row that has yet to end.
@@ -21,6 +21,8 @@ pub enum Releaser {
     Row(RowKey),
     /// Cursor work in a row, which goes on by itself.
     Cursor(RowKey),
+    /// Work of the row's own that is with workers, named for people.
+    Results(&'static str),
     /// A request of a person or a source, by its name in the API.
     Request(&'static str),
     /// The creator of the batch, which sends its members.
@@ -37,6 +39,7 @@ impl fmt::Display for Releaser {
             Releaser::Time(at) => write!(f, "at {at}"),
             Releaser::Row(key) => write!(f, "by {key}"),
             Releaser::Cursor(key) => write!(f, "by itself: work on {key} goes on"),
+            Releaser::Results(of) => write!(f, "by the results of {of}"),
             Releaser::Request(action) => write!(f, "by the request `{action}`"),
             Releaser::Creator => f.write_str("by its creator, which sends the members"),
             Releaser::Node => f.write_str("by a node with the role `orchestrator`"),
@@ -77,17 +80,17 @@ pub fn releaser(rows: &mut Rows, key: &RowKey, context: &Context<'_>) -> Result<
     Ok(Turn::new(rows, context).find_releaser(key)?.0)
 }
 
-type Found = (Option<Releaser>, String);
+pub(super) type Found = (Option<Releaser>, String);
 
-fn waits(releaser: Releaser, why: impl Into<String>) -> Step<Found> {
+pub(super) fn waits(releaser: Releaser, why: impl Into<String>) -> Step<Found> {
     Ok((Some(releaser), why.into()))
 }
 
-fn rests(why: impl Into<String>) -> Step<Found> {
+pub(super) fn rests(why: impl Into<String>) -> Step<Found> {
     Ok((None, why.into()))
 }
 
-const LOST: &str = "it has no wake-up";
+pub(super) const LOST: &str = "it has no wake-up";
 
 impl Turn<'_> {
     fn find_releaser(&self, key: &RowKey) -> Step<Found> {
@@ -140,8 +143,9 @@ impl Turn<'_> {
             return waits(Releaser::Row(key), "the rollback of an init step has not ended");
         }
         if batch.member_counts.leaving > 0 {
-            let why = format!("removal steps of {} members have not ended", batch.member_counts.leaving);
-            return waits(Releaser::Row(RowKey::Batch), why);
+            let leaving = counted(batch.member_counts.leaving, "member");
+            let why = format!("removal steps of {leaving} have not ended");
+            return waits(Releaser::Results("removal steps"), why);
         }
         waits(Releaser::Nothing, LOST)
     }
@@ -163,7 +167,7 @@ impl Turn<'_> {
         let phase = self.phase(id);
         let batch = self.batch();
         if phase.status.is_terminal() {
-            return rests("the phase has ended");
+            return rests(ended_phase(phase));
         }
         if phase.cancel_cursor.is_some() {
             return waits(Releaser::Cursor(RowKey::Phase(id)), "its open steps are being cancelled");
@@ -190,6 +194,10 @@ impl Turn<'_> {
         if batch.paused_at.is_some() {
             return waits(Releaser::Request("resume_batch"), "the batch is paused");
         }
+        if let Some(init) = self.next_init() {
+            let why = format!("init of version {} has not ended", init.runbook_version);
+            return waits(Releaser::Row(WorkKey::Init(init.id).into()), why);
+        }
         if let Some(before) = self.rows.phases().find(|other| {
             other.id != id
                 && (other.status == PhaseStatus::Dispatched
@@ -212,12 +220,12 @@ impl Turn<'_> {
         let phase = self.phase(id);
         let counts = phase.step_counts;
         if phase.places_taken > 0 {
-            let why = format!("{} of its steps have not ended", phase.places_taken);
-            return waits(Releaser::Row(RowKey::Phase(id)), why);
+            return waits(Releaser::Results("its steps"), open_steps(phase));
         }
         if phase.rolling_back() > 0 {
-            let why = format!("{} rollbacks have not ended", phase.rolling_back());
-            return waits(Releaser::Row(RowKey::Phase(id)), why);
+            let verb = if phase.rolling_back() == 1 { "has" } else { "have" };
+            let why = format!("{} {verb} not ended", counted(phase.rolling_back(), "rollback"));
+            return waits(Releaser::Results("its rollbacks"), why);
         }
         if phase.stopped_at.is_some() {
             return waits(Releaser::Request("resume_phase"), "its error budget is spent");
@@ -264,39 +272,10 @@ impl Turn<'_> {
         waits(Releaser::Cursor(RowKey::Phase(id)), "its steps are being released")
     }
 
-    fn member_releaser(&self, id: MemberId) -> Step<Found> {
-        let Some(member) = self.member(id)? else { return rests("there is no such member") };
-        match (member.removal_state, member.rollback_of) {
-            (Some(SequenceState::Waiting), Some(step)) => {
-                let origin = Origin::Step(step);
-                let count = self.rollback_length(origin)?;
-                let key = |index| WorkKey::Rollback(origin, index);
-                self.sequence_releaser(count, key, "it leaves once its rollback has ended")
-            }
-            (Some(SequenceState::Running), _) => {
-                let key = |index| WorkKey::Removal(id, index);
-                self.sequence_releaser(member.removal_steps, key, "its removal steps have not ended")
-            }
-            (Some(SequenceState::Waiting), None) => waits(Releaser::Nothing, LOST),
-            _ if member.is_returning => waits(Releaser::Nothing, LOST),
-            _ => rests("its steps tell what they wait for"),
-        }
-    }
-
-    /// What waits for a sequence waits for the step of it that is open.
-    fn sequence_releaser(&self, count: u32, key: impl Fn(u32) -> WorkKey, why: &str) -> Step<Found> {
-        for key in (0..count).map(key) {
-            if self.rows.work(key)?.is_some_and(|work| work.status.is_open()) {
-                return waits(Releaser::Row(key.into()), why);
-            }
-        }
-        waits(Releaser::Nothing, LOST)
-    }
-
     fn work_releaser(&self, key: WorkKey) -> Step<Found> {
         let Some(work) = self.rows.work(key)? else { return rests("there is no such row") };
         if work.status.is_terminal() {
-            return rests(format!("it has ended: {}", work.status));
+            return self.ended_work(key);
         }
         if let Some(at) = work.due_at() {
             let why = match (work.status, work.is_called()) {
@@ -321,6 +300,44 @@ impl Turn<'_> {
         }
     }
 
+    /// What a piece of work has ended as, and how its rollback is getting on.
+    fn ended_work(&self, key: WorkKey) -> Step<Found> {
+        let Some(work) = self.rows.work(key)? else { return rests("there is no such row") };
+        let mut why = format!("it has ended: {}", work.status);
+        if let (true, Some(error)) = (work.status.is_failure(), &work.error_message) {
+            why.push_str(&format!(": {error}"));
+        }
+        let (state, error) = match key {
+            WorkKey::Step(id) => match self.rows.step(id)? {
+                Some(row) => (row.rollback_state, row.rollback_error.as_deref()),
+                None => (None, None),
+            },
+            WorkKey::Init(id) => match self.rows.init(id) {
+                Some(row) => (row.rollback_state, row.rollback_error.as_deref()),
+                None => (None, None),
+            },
+            WorkKey::Rollback(..) | WorkKey::Removal(..) => (None, None),
+        };
+        match state {
+            Some(SequenceState::Waiting | SequenceState::Running) => {
+                why.push_str("; its rollback has not ended");
+                return waits(Releaser::Results("its rollback"), why);
+            }
+            Some(SequenceState::Failed) => {
+                let error = error.map_or_else(String::new, |error| format!(": {error}"));
+                let request = match key {
+                    WorkKey::Init(_) => "retry_init_rollback",
+                    _ => "retry_rollback",
+                };
+                why.push_str(&format!(
+                    "; its rollback has failed{error}; the request `{request}` tries it again"
+                ));
+            }
+            Some(SequenceState::Succeeded) | None => {}
+        }
+        rests(why)
+    }
+
     /// A step of a sequence waits for the one before.
     fn before_releaser(&self, index: u32, key: impl Fn(u32) -> WorkKey) -> Step<Found> {
         for before in (0..index).rev() {
@@ -336,6 +353,12 @@ impl Turn<'_> {
         let batch = self.batch();
         if batch.status == BatchStatus::Detected {
             return waits(Releaser::Row(RowKey::Batch), "init has not begun");
+        }
+        let busy = self.rows.phases().find(|phase| phase.status == PhaseStatus::Dispatched);
+        if let (BatchStatus::Active, Some(phase)) = (batch.status, busy) {
+            let (name, version) = (&phase.phase_name, phase.runbook_version);
+            let why = format!("phase {name:?} of version {version} has not ended");
+            return waits(Releaser::Row(RowKey::Phase(phase.id)), why);
         }
         let open = self.rows.inits().find(|init| init.work.status.is_open());
         if let Some(open) = open.filter(|open| WorkKey::Init(open.id) != key) {
@@ -372,9 +395,22 @@ impl Turn<'_> {
             }
         }
         if !phase.is_gate_open(ordinal, index) {
-            let is_later_wave = phase.group_of(ordinal) > phase.wave as usize;
-            let why = if is_later_wave {
-                format!("wave {} of the phase has not ended", phase.wave + 1)
+            let wave = phase.group_of(ordinal);
+            let is_later_wave = wave > phase.wave as usize;
+            let why = if let (true, Some(at)) = (is_later_wave, phase.wave_at) {
+                format!(
+                    "its wave is {} of {}; wave {} has ended, and the next one begins after {at}",
+                    wave + 1,
+                    phase.groups.len(),
+                    phase.wave + 1
+                )
+            } else if is_later_wave {
+                format!(
+                    "its wave is {} of {}; wave {} has not ended",
+                    wave + 1,
+                    phase.groups.len(),
+                    phase.wave + 1
+                )
             } else {
                 format!("members have not ended step index {} or its rollbacks", phase.released)
             };
@@ -397,6 +433,40 @@ impl Turn<'_> {
             None => waits(Releaser::Nothing, LOST),
         }
     }
+}
+
+/// What a phase has ended as, and why.
+fn ended_phase(phase: &PhaseRow) -> String {
+    let why = match phase.reason {
+        None => return format!("the phase has ended: {}", phase.status.name()),
+        Some(PhaseReason::MembersFailed) => {
+            format!("{} failed", counted(phase.members_failed, "member"))
+        }
+        Some(reason) => reason.sentence().to_owned(),
+    };
+    format!("the phase has ended: {}: {why}", phase.status.name())
+}
+
+/// The open steps of a phase by what they do.
+fn open_steps(phase: &PhaseRow) -> String {
+    let counts = phase.step_counts;
+    // Of the pending steps, those that take a place wait for their next attempt.
+    let retrying = phase.places_taken.saturating_sub(counts.dispatched + counts.polling);
+    let waiting = counts.pending.saturating_sub(retrying);
+    let parts = [
+        (counts.dispatched, "dispatched"),
+        (counts.polling, "polling"),
+        (retrying, "waiting for the next attempt"),
+        (waiting, "waiting for their turn"),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
+    let verb = if counts.open() == 1 { "has" } else { "have" };
+    format!("{} {verb} not ended: {}", counted(counts.open(), "step"), parts.join(", "))
+}
+
+fn counted(count: u32, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
 fn wake_reason(phase: &PhaseRow) -> &'static str {

@@ -55,6 +55,7 @@ impl Turn<'_> {
             init.work.reset(blueprint.map_or(0, |blueprint| blueprint.step().retry.max_retries));
             init.rollback_state = None;
             init.rollback_run = None;
+            init.rollback_error = None;
             self.rows.put_init(init);
         }
         self.reopen_batch(BatchStatus::InitDispatched);

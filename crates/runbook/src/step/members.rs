@@ -176,6 +176,7 @@ impl Turn<'_> {
             removal_state: None,
             removal_runs: 0,
             removal_steps: 0,
+            removal_error: None,
             is_returning: false,
         });
         if is_late {

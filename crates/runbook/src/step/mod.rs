@@ -58,7 +58,7 @@
 //! | `members.rs`, `revive.rs` | members that come, change, leave; members that take part again |
 //! | `batch.rs`, `version.rs`, `event.rs` | creation and end; a new version; messages of the bus |
 //! | `request.rs`, `refusal.rs` | requests; why one is refused |
-//! | `explain.rs` | why a row waits, what will wake it, when |
+//! | `explain.rs`, `explain_member.rs` | why a row waits, what will wake it, when; the same of a member |
 //! | `template.rs`, `limits.rs` | placeholders; limits |
 
 mod attempt;
@@ -69,6 +69,7 @@ mod dispatch;
 mod effect;
 mod event;
 mod explain;
+mod explain_member;
 mod failure;
 mod init;
 pub mod limits;

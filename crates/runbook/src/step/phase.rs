@@ -51,7 +51,8 @@ impl Turn<'_> {
     fn settle_pending(&mut self, id: PhaseId) -> Step<bool> {
         let now = self.now();
         let batch = self.batch();
-        let is_batch_ready = batch.status == BatchStatus::Active && batch.paused_at.is_none();
+        let is_batch_ready =
+            batch.status == BatchStatus::Active && batch.paused_at.is_none() && self.next_init().is_none();
         let (members, row) = (batch.members, self.phase(id));
         let Some(due_at) = row.due_at.filter(|_| is_batch_ready) else {
             self.set_wake(id, None);

@@ -1,6 +1,7 @@
 //! Members that have left: their open steps are cancelled, then the removal steps run, one after the other.
 
 use super::effect::Event;
+use super::rollback::failure_of;
 use super::turn::{Blueprint, Step, StepPath, Turn};
 use crate::message::EventMessage;
 use crate::rows::{MemberId, MemberStatus, RemovalRow, SequenceState, WorkKey, WorkStatus};
@@ -28,6 +29,7 @@ impl Turn<'_> {
         };
         let has_steps = !self.definition(batch.runbook_version)?.on_member_removed.is_empty();
         member.removal_state = (has_steps && is_rolling_back).then_some(SequenceState::Waiting);
+        member.removal_error = None;
         self.rows.put_member(member);
         self.announce(Event::Bus(message));
         self.announce(Event::Member { member: id, status: MemberStatus::Removed });
@@ -45,6 +47,7 @@ impl Turn<'_> {
         member.removal_runs += 1;
         member.removal_steps = count;
         member.removal_state = Some(SequenceState::Running);
+        member.removal_error = None;
         let run = member.removal_runs;
         self.rows.put_member(member);
         for index in 0..count {
@@ -80,6 +83,11 @@ impl Turn<'_> {
         for later in index + 1..self.removal_length(id)? {
             self.give_up(WorkKey::Removal(id, later), WorkStatus::Cancelled)?;
         }
+        let error = self.rows.removal(id, index)?.map(|row| failure_of(&row.work));
+        if let Some(mut member) = self.rows.member(id)?.cloned() {
+            member.removal_error = error;
+            self.rows.put_member(member);
+        }
         self.announce(Event::RemovalFailed { member: id });
         self.end_removal(id, SequenceState::Failed)
     }
@@ -99,6 +107,7 @@ impl Turn<'_> {
         let Some(mut member) = self.rows.member(id)?.cloned() else { return Ok(()) };
         member.removal_runs += 1;
         member.removal_state = Some(SequenceState::Running);
+        member.removal_error = None;
         let run = member.removal_runs;
         self.rows.put_member(member);
         for index in 0..self.removal_length(id)? {

@@ -293,6 +293,7 @@ impl Turn<'_> {
         step.work.give_up(WorkStatus::Skipped, self.now());
         step.rollback_state = None;
         step.rollback_run = None;
+        step.rollback_error = None;
         self.rows.put_step(step);
         self.revive(member, Again::FromStop)?;
         Ok(Verdict::Applied)

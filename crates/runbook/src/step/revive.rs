@@ -40,6 +40,7 @@ impl Turn<'_> {
             member.worker_data.clear();
         }
         member.removal_state = None;
+        member.removal_error = None;
         member.removed_at = None;
         member.remove_dispatched_at = None;
         member.added_at = now;
@@ -104,6 +105,7 @@ impl Turn<'_> {
         step.work.reset(blueprint.map_or(0, |blueprint| blueprint.step().retry.max_retries));
         step.rollback_state = None;
         step.rollback_run = None;
+        step.rollback_error = None;
         self.rows.put_step(step);
         Ok(())
     }

@@ -2,10 +2,11 @@
 //! step is `rolled_back` once the last one has succeeded. A rollback that fails stays visible and can be
 //! retried.
 
+use super::attempt::kept_message;
 use super::effect::Event;
 use super::turn::{Blueprint, Step, StepPath, Turn};
 use crate::rows::{
-    InitId, InitRow, MemberId, Origin, PhaseId, RollbackRow, SequenceState, StepId, StepRow, WorkKey,
+    InitId, InitRow, MemberId, Origin, PhaseId, RollbackRow, SequenceState, StepId, StepRow, Work, WorkKey,
     WorkStatus,
 };
 
@@ -102,7 +103,12 @@ impl Turn<'_> {
         for later in index + 1..self.rollback_length(origin)? {
             self.give_up(WorkKey::Rollback(origin, later), WorkStatus::Cancelled)?;
         }
+        let error = match self.rows.work(WorkKey::Rollback(origin, index))? {
+            Some(work) => failure_of(work),
+            None => String::new(),
+        };
         self.set_rollback_state(origin, SequenceState::Failed, None)?;
+        self.set_rollback_error(origin, error)?;
         self.announce(Event::RollbackFailed { origin });
         self.end_rollback(origin)
     }
@@ -114,6 +120,7 @@ impl Turn<'_> {
                 let Some(mut row) = self.rows.step(id)?.cloned() else { return Ok(()) };
                 row.rollback_state = Some(state);
                 row.rollback_run = run.or(row.rollback_run);
+                row.rollback_error = None;
                 if state == SequenceState::Succeeded {
                     row.work.status = WorkStatus::RolledBack;
                 }
@@ -123,10 +130,30 @@ impl Turn<'_> {
                 let Some(mut row) = self.rows.init(id).cloned() else { return Ok(()) };
                 row.rollback_state = Some(state);
                 row.rollback_run = run.or(row.rollback_run);
+                row.rollback_error = None;
                 if state == SequenceState::Succeeded {
                     row.work.status = WorkStatus::RolledBack;
                 }
                 self.rows.put_init(row);
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps why a rollback failed in the row of the step that it undoes.
+    fn set_rollback_error(&mut self, origin: Origin, error: String) -> Step<()> {
+        match origin {
+            Origin::Step(id) => {
+                if let Some(mut row) = self.rows.step(id)?.cloned() {
+                    row.rollback_error = Some(error);
+                    self.rows.put_step(row);
+                }
+            }
+            Origin::Init(id) => {
+                if let Some(mut row) = self.rows.init(id).cloned() {
+                    row.rollback_error = Some(error);
+                    self.rows.put_init(row);
+                }
             }
         }
         Ok(())
@@ -165,6 +192,12 @@ impl Turn<'_> {
         self.set_rollback_state(origin, SequenceState::Running, Some(run))?;
         self.go_on_with_rollback(origin)
     }
+}
+
+/// Which step of a rollback or removal failed, and why.
+pub(super) fn failure_of(work: &Work) -> String {
+    let reason = work.error_message.as_deref().unwrap_or("no reason is known");
+    kept_message(&format!("step {:?} failed: {reason}", work.step_name))
 }
 
 /// Whether a failed step's rollback can be retried.

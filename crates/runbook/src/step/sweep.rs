@@ -220,6 +220,7 @@ impl Turn<'_> {
             work,
             rollback_state: None,
             rollback_run: None,
+            rollback_error: None,
         };
         self.rows.put_step(step);
         Ok(())

@@ -148,6 +148,25 @@ fn a_phase_without_an_approval_needs_no_decision() {
 }
 
 #[test]
+fn a_phase_that_has_begun_is_no_longer_rejected() {
+    for members in ["barrier", "independent"] {
+        let phases = phase("cutover", "T-0", "approval: true", &[step("Do", "")]);
+        let body = format!("members: {members}\nphases:\n{phases}");
+        let mut model = batch(&body, 1, |_| Reply::After(60, done()));
+        model.settle();
+        let id = model.phase("cutover").id;
+        model.request(Action::ApprovePhase { phase_execution_id: id });
+        model.settle();
+        assert_eq!(model.phase("cutover").status, PhaseStatus::Dispatched);
+        is_refused(&mut model, Action::RejectPhase { phase_execution_id: id }, "has begun");
+        is_refused(&mut model, Action::ApprovePhase { phase_execution_id: id }, "does not wait");
+        run(&mut model);
+        assert_eq!(model.phase("cutover").status, PhaseStatus::Completed);
+        is_refused(&mut model, Action::RejectPhase { phase_execution_id: id }, "has begun");
+    }
+}
+
+#[test]
 fn members_that_are_unknown_or_have_left_are_not_removed() {
     let body = format!("phases:\n{}", phase("cutover", "T-0", "", &[step("Do", "")]));
     let mut model = batch(&body, 2, |_| Reply::After(600, done()));

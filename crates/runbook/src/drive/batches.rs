@@ -275,13 +275,26 @@ impl Creator<'_> {
                 body: serde_json::to_vec(&creation).expect("it has plain fields").into(),
             });
         }
-        if self.runbooks.commit(writes).await? {
-            return Ok(batch_id);
+        loop {
+            let mut all = writes.clone();
+            all.push(self.guard().await?);
+            if self.runbooks.commit(all).await? {
+                return Ok(batch_id);
+            }
+            // Another caller with the same key was first; or the runbook has changed, and is looked at again.
+            if let Some(batch) = self.find_earlier(&digest).await? {
+                return Ok(batch);
+            }
         }
-        // Another caller with the same key was first: nothing else can conflict, because the id is
-        // fresh.
-        let problem = || RunbookError::invalid("key", "is used by another request at this moment; try again");
-        self.find_earlier(&digest).await?.ok_or_else(problem)
+    }
+
+    /// Writes the head of the runbook as it is, so that the version is not deleted meanwhile.
+    async fn guard(&self) -> Result<RecordWrite, RunbookError> {
+        let RunbookRow { name, version, .. } = self.row;
+        let unknown = || RunbookError::UnknownRunbook { name: name.clone(), version: Some(*version) };
+        let head = self.runbooks.find_head(self.scope, name).await?.ok_or_else(unknown)?;
+        self.runbooks.find_version(self.scope, name, *version).await?;
+        Ok(head.value.write(self.scope, Expect::Version(head.version)))
     }
 
     /// The rows of the batch before it has members.

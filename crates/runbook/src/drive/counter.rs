@@ -41,6 +41,18 @@ pub(super) async fn reserve(
     }
 }
 
+/// Sets a counter: the next number that is drawn from it.
+pub(super) fn write(scope: &Scope, name: &str, next: u64) -> RecordWrite {
+    RecordWrite::Put {
+        kind: COUNTERS.to_owned(),
+        id: format!("{}{name}", scope.id_prefix()),
+        expect: Expect::Anything,
+        due_at_ms: None,
+        time_to_live: None,
+        body: next.to_string().into(),
+    }
+}
+
 /// The next id of a table: all that were reserved are lower.
 ///
 /// # Errors

@@ -74,6 +74,14 @@ pub enum RunbookError {
         "batch {0} has not ended; wait for its end, or cancel it with `segno batch cancel {0}` [batch-request-refused]"
     )]
     BatchNotEnded(BatchId),
+    /// A runbook or a version that is used cannot be deleted.
+    #[error("runbook {name:?} cannot be deleted: {reason} [runbook-in-use]")]
+    InUse {
+        /// The runbook.
+        name: String,
+        /// What uses it, and what to do.
+        reason: String,
+    },
     /// A batch cannot be created so, or a request has a value that cannot be used.
     #[error("{field}: {problem} [invalid-batch]")]
     InvalidBatch {
@@ -138,6 +146,7 @@ impl RunbookError {
             RunbookError::UnknownRunbook { .. } => "unknown-runbook",
             RunbookError::UnknownBatch(_) => "unknown-batch",
             RunbookError::BatchNotEnded(_) => "batch-request-refused",
+            RunbookError::InUse { .. } => "runbook-in-use",
             RunbookError::InvalidBatch { .. } => "invalid-batch",
             RunbookError::KeyUsed { .. } => "idempotency-mismatch",
             RunbookError::Source(error) => error.code(),
@@ -157,6 +166,7 @@ impl RunbookError {
             RunbookError::UnknownRunbook { .. } | RunbookError::UnknownBatch(_) => ErrorKind::NotFound,
             RunbookError::KeyUsed { .. }
             | RunbookError::BatchNotEnded(_)
+            | RunbookError::InUse { .. }
             | RunbookError::NotQueried { .. }
             | RunbookError::RemovalNotPending { .. } => ErrorKind::Conflict,
             RunbookError::Source(error) => error.kind(),
@@ -172,6 +182,10 @@ impl RunbookError {
             RunbookError::Unreadable { reason, .. } => reason.clone(),
             other => other.to_string(),
         }
+    }
+
+    pub(super) fn in_use(name: &str, reason: impl Into<String>) -> Self {
+        RunbookError::InUse { name: name.to_owned(), reason: reason.into() }
     }
 
     pub(super) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {

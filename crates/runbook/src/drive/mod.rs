@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `runbooks.rs`, `batches.rs`, `reading.rs` | [`Runbooks`]: publishing, creating batches, requests, reading rows |
 //! | `published.rs`, `definitions.rs` | stored versions of runbooks; parsed ones, kept in memory |
+//! | `transition.rs`, `unpublish.rs` | what a new version does to open batches; deleting runbooks and versions |
 //! | `place.rs` | kinds and ids of records |
 //! | `inbox.rs`, `receipt.rs`, `post.rs` | messages that wait, what became of them, and how they wake a node |
 //! | `settler.rs` | the result of a call, written in the commit that ends it |
@@ -57,6 +58,8 @@ mod receipt;
 mod report;
 mod runbooks;
 mod settler;
+mod transition;
+mod unpublish;
 mod unsent;
 mod upkeep;
 mod wakeups;
@@ -84,8 +87,9 @@ pub use query::{
 };
 pub use receipt::{Receipt, ReceiptState};
 pub use report::Report;
-pub use runbooks::{PublishOptions, Published, Runbooks};
+pub use runbooks::{PublishOptions, PublishPlan, Published, Runbooks};
 pub use settler::{ResultSettler, SETTLE_KIND, register};
+pub use transition::{MAX_MOVED_BATCHES, PhaseTransition, Transition};
 pub use upkeep::{UPKEEP, Upkeep};
 
 #[cfg(test)]

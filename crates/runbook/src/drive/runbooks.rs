@@ -18,6 +18,8 @@ use super::place::{BATCH_INDEX, BatchPlace, HEADS, RUNBOOKS, head_id, index_fold
 use super::post::{self, timestamp};
 use super::published::{BatchSummary, RunbookHead, RunbookRow};
 use super::reading::numbered;
+use super::transition::Transition;
+use super::unpublish::version_counter;
 use crate::definition::Definition;
 use crate::message::OverdueBehavior;
 use crate::problem::Problems;
@@ -25,7 +27,7 @@ use crate::rows::RunbookId;
 use crate::yaml::Parsed;
 
 /// Entries of the index that are read at once.
-const PAGE: usize = 500;
+pub(super) const PAGE: usize = 500;
 
 /// Runbooks and batches of a store. Cheap to clone.
 #[derive(Clone)]
@@ -66,6 +68,23 @@ pub struct Published {
     pub is_new: bool,
     /// What the author probably did not intend.
     pub warnings: Problems,
+    /// What that does to open batches.
+    pub transition: Transition,
+}
+
+/// What publishing a version would do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PublishPlan {
+    /// Name of the runbook.
+    pub name: String,
+    /// The version that it would have.
+    pub version: u32,
+    /// Whether it would be new; publishing the active version again changes nothing.
+    pub is_new: bool,
+    /// What the author probably did not intend.
+    pub warnings: Problems,
+    /// What it would do to open batches.
+    pub transition: Transition,
 }
 
 impl Runbooks {
@@ -106,13 +125,14 @@ impl Runbooks {
         options: PublishOptions,
     ) -> Result<Published, RunbookError> {
         let yaml_content = String::from_utf8_lossy(yaml).into_owned();
-        let (definition, warnings) = (parsed.definition, parsed.warnings);
+        let (definition, warnings) = (Arc::new(parsed.definition), parsed.warnings);
         let mut id = None;
         loop {
             let before = self.find_before(scope, &definition.name).await?;
             let active = before.active.as_ref().map(|active| &active.value);
             if let Some(row) = active.filter(|row| is_same(row, &yaml_content, &options)) {
-                return Ok(Published { row: row.clone(), is_new: false, warnings });
+                let (row, transition) = (row.clone(), Transition::default());
+                return Ok(Published { row, is_new: false, warnings, transition });
             }
             let id = match id {
                 Some(id) => id,
@@ -121,54 +141,80 @@ impl Runbooks {
                 }
             };
             let now = timestamp(self.store.now_ms().await?);
-            let version = active.map_or(1, |row| row.version.saturating_add(1));
-            let row = RunbookRow {
-                id,
-                name: definition.name.clone(),
-                version,
-                yaml_content: yaml_content.clone(),
-                data_table_name: RunbookRow::table_name(&definition.name, version),
-                is_active: true,
-                overdue_behavior: options.overdue_behavior,
-                ignore_overdue_applied: false,
-                rerun_init: options.rerun_init,
-                created_at: now,
-                created_by: options.by.clone(),
+            let version = self.next_version(scope, &definition.name, active).await?;
+            let row = row_of(&definition, &yaml_content, &options, (id, version, now));
+            let head = head_of(&definition, &row, &before);
+            let transition = match &before.head {
+                Some(_) => self.transition(scope, &definition, &head).await?,
+                None => Transition::default(),
             };
-            if let Some(head) = self.activate(scope, &definition, &row, before).await? {
+            if self.activate(scope, &row, &head, before).await? {
                 self.tell_batches(scope, &head).await?;
-                return Ok(Published { row, is_new: true, warnings });
+                return Ok(Published { row, is_new: true, warnings, transition });
             }
         }
     }
 
-    /// Commits a version and makes it the active one. `None` when another version was first.
+    /// What publishing a text would do. Nothing is changed.
+    ///
+    /// # Errors
+    /// `stored-data-unreadable`, `store`.
+    pub async fn plan_publishing(
+        &self,
+        scope: &Scope,
+        yaml: &[u8],
+        parsed: Parsed,
+        options: &PublishOptions,
+    ) -> Result<PublishPlan, RunbookError> {
+        let yaml_content = String::from_utf8_lossy(yaml).into_owned();
+        let (definition, warnings) = (Arc::new(parsed.definition), parsed.warnings);
+        let before = self.find_before(scope, &definition.name).await?;
+        let name = definition.name.clone();
+        let active = before.active.as_ref().map(|active| &active.value);
+        if let Some(row) = active.filter(|row| is_same(row, &yaml_content, options)) {
+            let (version, transition) = (row.version, Transition::default());
+            return Ok(PublishPlan { name, version, is_new: false, warnings, transition });
+        }
+        let version = self.next_version(scope, &name, active).await?;
+        let now = self.now().await?;
+        let row = row_of(&definition, &yaml_content, options, (RunbookId(0), version, now));
+        let head = head_of(&definition, &row, &before);
+        let transition = match &before.head {
+            Some(_) => self.transition(scope, &definition, &head).await?,
+            None => Transition::default(),
+        };
+        Ok(PublishPlan { name, version, is_new: true, warnings, transition })
+    }
+
+    /// The version after the active one. A runbook that was deleted goes on counting.
+    async fn next_version(
+        &self,
+        scope: &Scope,
+        name: &str,
+        active: Option<&RunbookRow>,
+    ) -> Result<u32, RunbookError> {
+        if let Some(row) = active {
+            return Ok(row.version.saturating_add(1));
+        }
+        let next = counter::next(&*self.store, scope, &version_counter(name)).await?;
+        Ok(u32::try_from(next).unwrap_or(u32::MAX))
+    }
+
+    /// Commits a version and makes it the active one. Returns whether no other version was first.
     async fn activate(
         &self,
         scope: &Scope,
-        definition: &Definition,
         row: &RunbookRow,
+        head: &RunbookHead,
         before: Before,
-    ) -> Result<Option<RunbookHead>, RunbookError> {
+    ) -> Result<bool, RunbookError> {
         let expect = before.head.as_ref().map_or(Expect::Absent, |head| Expect::Version(head.version));
-        let head = before.head.map(|head| head.value);
-        let head = RunbookHead {
-            name: row.name.clone(),
-            description: definition.description.clone(),
-            active_version: row.version,
-            runbook_id: row.id,
-            overdue_behavior: row.overdue_behavior,
-            rerun_init: row.rerun_init,
-            is_automation_enabled: head.as_ref().is_some_and(|head| head.is_automation_enabled),
-            created_at: head.as_ref().map_or(row.created_at, |head| head.created_at),
-            updated_at: row.created_at,
-        };
         let mut writes = vec![row.write(scope, Expect::Absent), head.write(scope, expect)];
         if let Some(Stored { value: mut row, version }) = before.active {
             row.is_active = false;
             writes.push(row.write(scope, Expect::Version(version)));
         }
-        Ok(self.commit(writes).await?.then_some(head))
+        self.commit(writes).await
     }
 
     /// Tells open batches of a runbook of its active version. One that is not reached finds out
@@ -287,7 +333,7 @@ impl Runbooks {
         Ok(Some(Stored { value: head, version: record.version }))
     }
 
-    async fn find_version(
+    pub(super) async fn find_version(
         &self,
         scope: &Scope,
         name: &str,
@@ -312,6 +358,44 @@ impl Runbooks {
     /// Now, by the store's clock.
     pub(super) async fn now(&self) -> Result<Timestamp, RunbookError> {
         Ok(timestamp(self.store.now_ms().await?))
+    }
+}
+
+/// A version as it is published.
+fn row_of(
+    definition: &Definition,
+    yaml_content: &str,
+    options: &PublishOptions,
+    (id, version, created_at): (RunbookId, u32, Timestamp),
+) -> RunbookRow {
+    RunbookRow {
+        id,
+        name: definition.name.clone(),
+        version,
+        yaml_content: yaml_content.to_owned(),
+        data_table_name: RunbookRow::table_name(&definition.name, version),
+        is_active: true,
+        overdue_behavior: options.overdue_behavior,
+        ignore_overdue_applied: false,
+        rerun_init: options.rerun_init,
+        created_at,
+        created_by: options.by.clone(),
+    }
+}
+
+/// The head of a runbook whose active version is this row.
+fn head_of(definition: &Definition, row: &RunbookRow, before: &Before) -> RunbookHead {
+    let head = before.head.as_ref().map(|head| &head.value);
+    RunbookHead {
+        name: row.name.clone(),
+        description: definition.description.clone(),
+        active_version: row.version,
+        runbook_id: row.id,
+        overdue_behavior: row.overdue_behavior,
+        rerun_init: row.rerun_init,
+        is_automation_enabled: head.is_some_and(|head| head.is_automation_enabled),
+        created_at: head.map_or(row.created_at, |head| head.created_at),
+        updated_at: row.created_at,
     }
 }
 

@@ -7,6 +7,7 @@ mod facade;
 mod fencing;
 mod metrics;
 mod notices;
+mod published;
 mod query;
 mod query_limits;
 mod release;

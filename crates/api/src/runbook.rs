@@ -92,6 +92,59 @@ pub struct RunbookVersion {
     /// What its author probably did not intend; only in the answer to publishing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What it does to open batches of the runbook; only in the answer to publishing, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<VersionMoves>,
+}
+
+/// What publishing a version would do. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct PublishPlan {
+    /// Name of the runbook.
+    pub name: String,
+    /// The version that it would have.
+    pub version: u32,
+    /// Whether it would be a new version; publishing the active one again changes nothing.
+    pub is_new: bool,
+    /// What its author probably did not intend.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// What it would do to open batches of the runbook.
+    pub moves: VersionMoves,
+}
+
+/// What a version does to the open batches of its runbook.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct VersionMoves {
+    /// Batches with a start time, which move to the version.
+    pub batches: u64,
+    /// Members that take part in them.
+    pub members: u64,
+    /// Batches that are advanced by hand, which stay with their version.
+    pub staying: u64,
+    /// Batches in which init steps run again.
+    pub init_again: u64,
+    /// Phases that run again, are skipped, or have to be approved again.
+    pub phases: Vec<PhaseMoves>,
+    /// Batches that move and were not counted, because there are more than 1,000.
+    pub not_counted: u64,
+}
+
+/// What becomes of a phase of a version in batches that move to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct PhaseMoves {
+    /// Name of the phase.
+    pub phase_name: String,
+    /// Batches that have begun it in an older version and run it again.
+    pub runs_again: u64,
+    /// Members that take part in those batches.
+    pub members: u64,
+    /// Of those batches, the ones in which it is in progress: that ends first.
+    pub in_progress: u64,
+    /// Batches that skip it, because it is overdue.
+    pub skipped: u64,
+    /// Batches in which it was approved and has to be approved again.
+    pub approval_again: u64,
 }
 
 /// Versions of a runbook, oldest first.

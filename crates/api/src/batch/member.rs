@@ -88,6 +88,21 @@ pub struct Member {
     /// When it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<Timestamp>,
+    /// How far its removal steps have got: `waiting`, `running`, `succeeded` or `failed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removal_state: Option<String>,
+    /// Which of its removal steps failed, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub removal_error: Option<String>,
+    /// When its source first had it.
+    #[serde(rename = "_first_seen_at")]
+    pub first_seen_at: Timestamp,
+    /// When its source last had it: of a current member, the last query of its runbook.
+    #[serde(rename = "_last_seen_at")]
+    pub last_seen_at: Timestamp,
+    /// Whether its source has it.
+    #[serde(rename = "_is_current")]
+    pub is_current: bool,
     /// Columns of the source's row.
     pub data: Map<String, Value>,
     /// Variables that results have set.

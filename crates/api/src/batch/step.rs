@@ -92,4 +92,7 @@ pub struct Step {
     /// How far its rollback has got: `waiting`, `running`, `succeeded` or `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback_state: Option<String>,
+    /// Which step of its rollback failed, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rollback_error: Option<String>,
 }

@@ -10,7 +10,7 @@ use crate::batch::{
     Batch, BatchAction, BatchDetails, BatchList, BatchRequest, CreateBatch, Explanation, MemberDetails,
     MemberList, PutMembers, RemoveMembers,
 };
-use crate::runbook::{PublishRunbook, Runbook, RunbookList, RunbookVersion, RunbookVersionList};
+use crate::runbook::{PublishPlan, PublishRunbook, Runbook, RunbookList, RunbookVersion, RunbookVersionList};
 
 /// Which batches to list.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -36,6 +36,35 @@ impl Client {
     /// `invalid-runbook` with all problems.
     pub async fn publish_runbook(&self, request: &PublishRunbook) -> Result<RunbookVersion, ClientError> {
         self.post(&["v1", "runbooks"], request).await
+    }
+
+    /// What publishing a runbook would do. Nothing is changed. `name` is that of the document.
+    ///
+    /// # Errors
+    /// `invalid-runbook` with all problems.
+    pub async fn plan_publishing(
+        &self,
+        name: &str,
+        request: &PublishRunbook,
+    ) -> Result<PublishPlan, ClientError> {
+        self.post(&["v1", "runbooks", name, "plan"], request).await
+    }
+
+    /// Deletes a runbook with all its versions.
+    ///
+    /// # Errors
+    /// `unknown-runbook`, `runbook-in-use` while it has batches or its automation is enabled.
+    pub async fn delete_runbook(&self, name: &str) -> Result<(), ClientError> {
+        self.done(self.request(Method::DELETE, &["v1", "runbooks", name], Duration::ZERO)).await
+    }
+
+    /// Deletes a version of a runbook that is not the active one.
+    ///
+    /// # Errors
+    /// `unknown-runbook`, `runbook-in-use` while batches use it.
+    pub async fn delete_runbook_version(&self, name: &str, version: u32) -> Result<(), ClientError> {
+        let path = ["v1", "runbooks", name, "versions", &version.to_string()];
+        self.done(self.request(Method::DELETE, &path, Duration::ZERO)).await
     }
 
     /// A page of runbooks, by name.

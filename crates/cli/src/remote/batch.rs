@@ -4,8 +4,8 @@ use std::path::Path;
 
 use segno_api::Client;
 use segno_api::batch::{
-    Batch, BatchAction, BatchDetails, BatchRequest, BatchStatus, CreateBatch, Explanation, NoticeState,
-    Phase, PhaseStatus, PutMembers, RemoveMembers, RequestState, Step,
+    Batch, BatchAction, BatchDetails, BatchRequest, BatchStatus, CreateBatch, Explanation, Member,
+    NoticeState, Phase, PhaseStatus, PutMembers, RemoveMembers, RequestState, Step,
 };
 use segno_api::change::{BatchChange, RowChange, RowKind};
 use segno_api::client::ListBatches;
@@ -221,7 +221,7 @@ fn init_rows(details: &BatchDetails) -> Rows {
             step.retry_count.to_string(),
             step.poll_count.to_string(),
             step_state(step),
-            step.error_message.clone().unwrap_or_default(),
+            step_error(step),
         ]);
     }
     rows
@@ -279,7 +279,7 @@ async fn members(client: &Client, batch: u64, paging: &Paging, output: &Output) 
             member.member_key.clone(),
             member.id.to_string(),
             output.time(member.added_at),
-            member.status.to_string(),
+            member_state(member),
         ]);
     }
     output.list(&page, &rows)
@@ -344,10 +344,14 @@ pub fn phase_state(phase: &Phase) -> String {
         PhaseStatus::Pending if phase.approval_requested_at.is_some() && phase.approved_at.is_none() => {
             "pending: waits for approval".to_owned()
         }
+        PhaseStatus::Pending if phase.approved_at.is_some() => "pending: approved already".to_owned(),
         PhaseStatus::Dispatched if phase.stopped_at.is_some() => {
             "dispatched: stopped by its error budget".to_owned()
         }
-        status => status.to_string(),
+        status => match &phase.reason {
+            Some(reason) => format!("{status}: {}", reason.replace('_', " ")),
+            None => status.to_string(),
+        },
     }
 }
 
@@ -383,6 +387,23 @@ fn changed_row(row: &RowChange) -> String {
 
 /// Rows of a change that are shown in one line.
 const SHOWN_ROWS: usize = 4;
+
+/// Why a step failed, and why its rollback did.
+pub fn step_error(step: &Step) -> String {
+    let error = step.error_message.clone().unwrap_or_default();
+    match &step.rollback_error {
+        Some(rollback) => format!("{error}; rollback: {rollback}"),
+        None => error,
+    }
+}
+
+/// The state of a member, in the words of the API, and how far its removal steps are.
+pub fn member_state(member: &Member) -> String {
+    match member.removal_state.as_deref() {
+        None | Some("succeeded") => member.status.to_string(),
+        Some(removal) => format!("{}: removal steps {removal}", member.status),
+    }
+}
 
 /// The state of a step, in the words of the API, and how far its rollback is.
 pub fn step_state(step: &Step) -> String {

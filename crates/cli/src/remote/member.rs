@@ -4,7 +4,7 @@ use segno_api::Client;
 use segno_api::batch::BatchAction;
 
 use super::arguments::{MemberVerb, Members, OneMember};
-use super::batch::{request, step_state};
+use super::batch::{member_state, request, step_error, step_state};
 use crate::exit::Failure;
 use crate::output::{Output, Rows, Table};
 
@@ -37,8 +37,14 @@ async fn show(client: &Client, of: &OneMember, output: &Output) -> Result<(), Fa
         .line("member", &member.member_key)
         .line("id", member.id.to_string())
         .line("batch", member.batch_id.to_string())
-        .line("state", member.status.to_string())
+        .line("state", member_state(member))
         .line("added", output.time(member.added_at));
+    if let Some(removed_at) = member.removed_at {
+        table = table.line("removed", output.time(removed_at));
+    }
+    if let Some(error) = &member.removal_error {
+        table = table.line("removal error", error);
+    }
     for (name, value) in member.data.iter().chain(&member.worker_data) {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         table = table.line(name, text);
@@ -53,7 +59,7 @@ async fn show(client: &Client, of: &OneMember, output: &Output) -> Result<(), Fa
             step.retry_count.to_string(),
             step.poll_count.to_string(),
             step_state(step),
-            step.error_message.clone().unwrap_or_default(),
+            step_error(step),
         ]);
     }
     let mut text = table.to_text(output.colours);

@@ -33,10 +33,20 @@ pub enum RunbookVerb {
     #[command(after_help = "Examples:\n  segno runbook plan wave.yaml --data members.csv\n  \
                       segno runbook plan wave.yaml --data members.csv --now 2026-03-12T00:00:00Z --member ada@example.com")]
     Plan(Plan),
-    /// Publish a runbook: a new version, which is active at once.
-    #[command(after_help = "Examples:\n  segno runbook publish wave.yaml\n  \
+    /// Publish a runbook: a new version, which is active at once. Open batches with a start time move to it.
+    #[command(after_help = "Examples:\n  segno runbook publish wave.yaml --dry-run\n  \
                       segno runbook publish wave.yaml --ignore-overdue")]
     Publish(Publish),
+    /// Delete a runbook that has no batches, or one of its versions that no batch uses.
+    #[command(after_help = "Examples:\n  segno runbook delete wave-mailbox-move\n  \
+                      segno runbook delete wave-mailbox-move --version 2")]
+    Delete {
+        /// Name of the runbook.
+        name: String,
+        /// Delete this version only; the active one stays.
+        #[arg(long, value_name = "NUMBER")]
+        version: Option<u32>,
+    },
     /// List published runbooks by name.
     #[command(after_help = "Example:\n  segno runbook list")]
     List {
@@ -102,6 +112,9 @@ pub struct Publish {
     /// Run the init steps again in batches that move to this version.
     #[arg(long)]
     pub rerun_init: bool,
+    /// Show what it would do to open batches, and publish nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Which runbook to show.

@@ -4,6 +4,7 @@ pub mod arguments;
 mod automation;
 mod check;
 mod input;
+mod moves;
 mod plan;
 mod published;
 
@@ -21,6 +22,7 @@ pub async fn run(arguments: RunbookArguments, output: &Output) -> Result<(), Fai
         RunbookVerb::Check(arguments) => check::run(&arguments, output),
         RunbookVerb::Plan(arguments) => plan::run(&arguments, output),
         RunbookVerb::Publish(arguments) => published::publish(&client()?, &arguments, output).await,
+        RunbookVerb::Delete { name, version } => published::delete(&client()?, &name, version, output).await,
         RunbookVerb::List { paging } => published::list(&client()?, &paging, output).await,
         RunbookVerb::Enable { name } => {
             let switch = SetAutomation { enabled: true };

@@ -1,14 +1,16 @@
-//! `segno runbook publish|list|show`: runbooks on a server.
+//! `segno runbook publish|delete|list|show`: runbooks on a server.
 
 use segno_api::Client;
 use segno_api::automation::Automation;
-use segno_api::runbook::{OverdueBehavior, PublishRunbook, RunbookVersion};
+use segno_api::runbook::{OverdueBehavior, PublishRunbook, RunbookVersion, VersionMoves};
 use segno_runbook::limits::MAX_RUNBOOK_BYTES;
-use segno_runbook::yaml::INVALID_RUNBOOK;
+use segno_runbook::yaml::{INVALID_RUNBOOK, parse};
+use segno_server::schedule::Zones;
 
 use super::arguments::{Publish, Show};
 use super::automation;
 use super::input::read;
+use super::moves::{self, Tense};
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table};
 
@@ -23,14 +25,67 @@ pub async fn publish(client: &Client, arguments: &Publish, output: &Output) -> R
     let overdue_behavior =
         if arguments.ignore_overdue { OverdueBehavior::Ignore } else { OverdueBehavior::Rerun };
     let request = PublishRunbook { yaml_content, overdue_behavior, rerun_init: arguments.rerun_init };
+    if arguments.dry_run {
+        return plan(client, &request, output).await;
+    }
     let published = client.publish_runbook(&request).await?;
-    let mut text = facts(&published, output).to_text(output.colours);
-    if !published.warnings.is_empty() {
+    let mut table = facts(&published, output);
+    let moves = published.moves.clone().unwrap_or_default();
+    table = moves::lines(table, &moves);
+    moves::warn(&moves, overdue_behavior, Tense::Done, output);
+    let text = with_tables(table, &moves, &published.warnings, output);
+    output.text(&published, &text)
+}
+
+/// Shows what publishing would do.
+async fn plan(client: &Client, request: &PublishRunbook, output: &Output) -> Result<(), Failure> {
+    let parsed = parse(request.yaml_content.as_bytes(), &Zones::bundled());
+    let parsed = parsed.map_err(|error| Failure::invalid(INVALID_RUNBOOK, error.to_string()))?;
+    let plan = client.plan_publishing(&parsed.definition.name, request).await?;
+    let state = if plan.is_new { "not published; this is a dry run" } else { "active already" };
+    let table = Table::default()
+        .line("runbook", &plan.name)
+        .line("version", plan.version.to_string())
+        .line("state", state);
+    let table = moves::lines(table, &plan.moves);
+    moves::warn(&plan.moves, request.overdue_behavior, Tense::Planned, output);
+    let text = with_tables(table, &plan.moves, &plan.warnings, output);
+    output.text(&plan, &text)
+}
+
+/// Facts with the phases of open batches that change, and with warnings.
+fn with_tables(table: Table, moves: &VersionMoves, warnings: &[String], output: &Output) -> String {
+    let mut text = table.to_text(output.colours);
+    if !moves.phases.is_empty() {
+        text = format!("{text}\n{}", moves::rows(moves).to_text(output.colours));
+    }
+    if !warnings.is_empty() {
         let mut rows = Rows::new(["warning"]);
-        published.warnings.iter().for_each(|warning| rows.add([warning.clone()]));
+        warnings.iter().for_each(|warning| rows.add([warning.clone()]));
         text = format!("{text}\n{}", rows.to_text(output.colours));
     }
-    output.text(&published, &text)
+    text
+}
+
+/// Deletes a runbook, or one of its versions.
+pub async fn delete(
+    client: &Client,
+    name: &str,
+    version: Option<u32>,
+    output: &Output,
+) -> Result<(), Failure> {
+    let what = match version {
+        None => {
+            client.delete_runbook(name).await?;
+            format!("runbook {name}")
+        }
+        Some(version) => {
+            client.delete_runbook_version(name, version).await?;
+            format!("runbook {name} version {version}")
+        }
+    };
+    let deleted = serde_json::json!({ "deleted": name, "version": version });
+    output.print(&deleted, Table::default().line(what, "deleted"))
 }
 
 /// Lists runbooks.

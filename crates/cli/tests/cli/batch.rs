@@ -156,3 +156,36 @@ fn requests_that_apply_to_nothing_fail_with_the_code_of_their_reason() {
     assert!(told.contains("2 errors\nline 3: ") && told.contains("\nline 4: "), "{told}");
     assert_eq!(told.matches("line 3: ").count(), 1, "{told}");
 }
+
+#[test]
+fn publishing_tells_what_runs_again_and_a_dry_run_tells_it_before() {
+    let stand = Stand::new();
+    let server = &stand.server;
+    let (runbook, members) = (stand.file("steer.yaml", STEER), stand.file("m.csv", "Key\nAda\nGrace\n"));
+    server.said(&["runbook", "publish", path(&runbook)]);
+    let start = ["--start", "2026-01-01T00:00:00Z"];
+    let create = ["batch", "create", "--runbook", "steer", "--members", path(&members)];
+    server.said(&[&create[..], &start[..]].concat());
+    stand.until(|batch| batch["phases"][1]["status"] == "dispatched");
+    let newer = stand.file("newer.yaml", &STEER.replace("name: steer", "name: steer\ndescription: newer"));
+    let dry = server.run(&["runbook", "publish", path(&newer), "--dry-run"]);
+    let (told, warned) = (String::from_utf8(dry.stdout).unwrap(), String::from_utf8(dry.stderr).unwrap());
+    assert!(told.contains("not published; this is a dry run"), "{told}");
+    assert!(told.contains("1 batch with 2 members"), "{told}");
+    assert!(told.contains("Prepare  1 batch        2"), "{told}");
+    assert!(warned.contains("would run again: \"Prepare\" in 1 batch with 2 members"), "{warned}");
+    assert!(warned.contains("--ignore-overdue"), "{warned}");
+    assert_eq!(server.json(&["runbook", "show", "steer"])["runbook"]["active_version"], 1);
+    let done = server.run(&["runbook", "publish", path(&newer)]);
+    let (told, warned) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    assert!(told.contains("1 batch with 2 members"), "{told}");
+    assert!(warned.contains("run again: \"Prepare\""), "{warned}");
+    let refused = stand.fails(&["runbook", "delete", "steer"], 5);
+    assert!(refused.contains("runbook-in-use") && refused.contains("batch 1 uses"), "{refused}");
+    assert!(stand.fails(&["runbook", "delete", "steer", "--version", "1"], 5).contains("runbook-in-use"));
+    stand.fails(&["runbook", "delete", "nothing"], 6);
+    let spare = stand.file("spare.yaml", &STEER.replace("name: steer", "name: spare"));
+    server.said(&["runbook", "publish", path(&spare)]);
+    assert!(server.said(&["runbook", "delete", "spare"]).contains("deleted"));
+    stand.fails(&["runbook", "show", "spare"], 6);
+}

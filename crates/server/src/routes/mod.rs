@@ -19,6 +19,7 @@ pub(crate) mod paging;
 mod partial;
 mod pools;
 mod recurring;
+mod runbook_delete;
 mod runbooks;
 mod sse;
 mod system;
@@ -133,9 +134,13 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(automation::reject_removal))
         .routes(routes!(batches::remove_members))
         .routes(routes!(batches::request))
-        .routes(routes!(batch_delete::delete));
-    let publish =
-        OpenApiRouter::new().routes(routes!(runbooks::publish)).routes(routes!(automation::preview));
+        .routes(routes!(batch_delete::delete))
+        .routes(routes!(runbook_delete::delete))
+        .routes(routes!(runbook_delete::delete_version));
+    let publish = OpenApiRouter::new()
+        .routes(routes!(runbooks::publish))
+        .routes(routes!(runbooks::plan))
+        .routes(routes!(automation::preview));
     let with_members =
         OpenApiRouter::new().routes(routes!(batches::create)).routes(routes!(batches::put_members));
     let act = OpenApiRouter::new()

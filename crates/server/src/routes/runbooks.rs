@@ -4,7 +4,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_actions::Listed;
-use segno_api::runbook::{PublishRunbook, Runbook, RunbookList, RunbookVersion, RunbookVersionList};
+use segno_api::runbook::{
+    PublishPlan, PublishRunbook, Runbook, RunbookList, RunbookVersion, RunbookVersionList,
+};
 use segno_runbook::limits::MAX_RUNBOOK_BYTES;
 use segno_runbook::names::NameKind;
 
@@ -19,7 +21,8 @@ use crate::scope::ScopeParameters;
 pub const MAX_RUNBOOK_BODY_BYTES: usize = 2 * MAX_RUNBOOK_BYTES + 64 * 1024;
 
 /// Publishes a runbook. The version is active from then on: new batches follow it, and running batches with a start time
-/// move to it. Publishing the active version again changes nothing.
+/// move to it: `moves` tells how many, and which phases run again in them. Publishing the active version again changes
+/// nothing.
 #[utoipa::path(post, path = "/v1/runbooks", tag = "runbooks", params(ScopeParameters), request_body = PublishRunbook, responses(
     (status = 201, body = RunbookVersion),
 ))]
@@ -31,6 +34,18 @@ pub async fn publish(
     let version = tenant.publish_runbook(request, caller.key_id().map(str::to_owned)).await?;
     let location = format!("/v1/runbooks/{}/versions/{}", version.name, version.version);
     Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(version)).into_response())
+}
+
+/// What publishing a runbook would do: its version, and what it does to open batches. Nothing is changed.
+#[utoipa::path(post, path = "/v1/runbooks/{name}/plan", tag = "runbooks", params(
+    ("name" = String, Path, description = "Name of the runbook, as in the document"), ScopeParameters,
+), request_body = PublishRunbook, responses((status = 200, body = PublishPlan)))]
+pub async fn plan(
+    tenant: Tenant,
+    Path(name): Path<String>,
+    Body(request): Body<PublishRunbook>,
+) -> Result<Json<PublishPlan>, Refusal> {
+    Ok(Json(tenant.plan_publishing(&name, request).await?))
 }
 
 /// Runbooks by name.

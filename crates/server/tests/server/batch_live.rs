@@ -203,7 +203,7 @@ async fn a_batch_shows_the_notices_that_its_runbook_sends() {
     assert_eq!(call.function.as_deref(), Some("switch"));
 }
 
-async fn report(client: &segno_api::Client, batch: u64) -> String {
+pub async fn report(client: &segno_api::Client, batch: u64) -> String {
     let mut download = client.batch_report(batch).await.unwrap();
     let mut bytes = Vec::new();
     while let Some(piece) = download.next().await.unwrap() {

@@ -35,6 +35,7 @@ mod recurring;
 mod requests;
 mod retries;
 mod revocation;
+mod runbook_versions;
 mod runbooks;
 mod schema_fairness;
 mod sizes;

@@ -153,6 +153,10 @@ async fn rows(calm: &Stand) -> Vec<Row> {
         .replace("name: move", "name: queried")
         .replace("type: manual", "type: function, function: echo, batch_time: immediate");
     client.publish_runbook(&crate::runbooks::yaml(&queried)).await.unwrap();
+    let spare = runbook.replace("name: move", "name: spare");
+    for text in [spare.clone(), format!("{spare}description: newer\n")] {
+        client.publish_runbook(&crate::runbooks::yaml(&text)).await.unwrap();
+    }
     calm.hold_removal("queried", 3).await;
     let key = json!({ "name": "x", "role": "viewer", "grants": [{ "namespace": "*", "tenant": "*" }] });
     let revoked = post("/v1/keys", key.clone()).await;
@@ -312,6 +316,9 @@ async fn rows(calm: &Stand) -> Vec<Row> {
     rows.push(row(delete, "/v1/hooks/{namespace}/{route}", "/v1/hooks/default/inbox", Value::Null));
     rows.push(row(delete, "/v1/functions/{name}", "/v1/functions/render", Value::Null));
     rows.push(row(delete, "/v1/pools/{name}", "/v1/pools/Edge", Value::Null));
+    let version = "/v1/runbooks/{name}/versions/{version}";
+    rows.push(row(delete, version, "/v1/runbooks/spare/versions/1", Value::Null));
+    rows.push(row(delete, "/v1/runbooks/{name}", "/v1/runbooks/spare", Value::Null));
     rows.push(row(delete, "/v1/batches/{id}", &format!("/v1/batches/{ended}"), Value::Null));
     rows.push(row(delete, "/v1/actions/{id}", &format!("/v1/actions/{second}"), Value::Null));
     rows.push(row(delete, "/v1/recurring/{id}", &format!("/v1/recurring/{recurring}"), Value::Null));
@@ -327,8 +334,13 @@ async fn documented(calm: &Stand) -> BTreeSet<(String, String)> {
     let mut writes = BTreeSet::new();
     for (path, methods) in document["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
-            let leaves_nothing = ["/v1/recurring/preview", "/v1/runbooks/{name}/preview", "/v1/work/fetch"]
-                .contains(&path.as_str());
+            let leaves_nothing = [
+                "/v1/recurring/preview",
+                "/v1/runbooks/{name}/plan",
+                "/v1/runbooks/{name}/preview",
+                "/v1/work/fetch",
+            ]
+            .contains(&path.as_str());
             if ["post", "put", "patch", "delete"].contains(&method.as_str()) && !leaves_nothing {
                 writes.insert((method.to_uppercase(), path.clone()));
             }

@@ -587,7 +587,12 @@ fn requests_of_runbooks(operation: &str, path: &str, names: &Names) -> Vec<Sent>
             let previews = [json!({}), json!({ "yaml_content": text })];
             previews.into_iter().flat_map::<Vec<Sent>, _>(of_runbook).collect()
         }
+        "post /v1/runbooks/{name}/plan" => {
+            of_runbook(json!({ "yaml_content": runbook(&names.runbook, &names.pool, "walk") }))
+        }
         "get /v1/runbooks/{name}"
+        | "delete /v1/runbooks/{name}"
+        | "delete /v1/runbooks/{name}/versions/{version}"
         | "get /v1/runbooks/{name}/automation"
         | "get /v1/runbooks/{name}/versions"
         | "get /v1/runbooks/{name}/versions/{version}" => {

@@ -1,6 +1,6 @@
 //! Pools of a tenant, and how their calls are handed out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use segno::clock::{self, duration_ms};
@@ -223,6 +223,11 @@ impl Tenant {
 
 /// The state of a pool, or why it cannot be read.
 type ShownState = Result<PoolState, String>;
+/// How many workers these are: one that has talked to several nodes, or to one that has died since, is listed for
+/// each of them.
+pub(super) fn names(workers: &[Worker]) -> usize {
+    workers.iter().map(|worker| worker.worker.as_str()).collect::<BTreeSet<_>>().len()
+}
 
 /// A pool as it goes over the wire.
 fn shown(found: &FoundPool, state: ShownState, workers: &[Worker], now_ms: u64) -> Pool {
@@ -245,7 +250,7 @@ fn shown(found: &FoundPool, state: ShownState, workers: &[Worker], now_ms: u64) 
         functions: pool.functions.entries(),
         calls_per_second: pool.calls_per_second,
         timeout: pool.timeout.map(|timeout| timeout.to_string()),
-        worker_count: workers.len() as u64,
+        worker_count: names(workers) as u64,
         in_flight: workers.iter().map(|worker| worker.in_flight).sum(),
         last_seen_at: workers.iter().map(|worker| worker.last_seen_at).max(),
         paused: state
@@ -254,5 +259,26 @@ fn shown(found: &FoundPool, state: ShownState, workers: &[Worker], now_ms: u64) 
             .map(|pause| wire::PoolPause { at: pause.at, reason: pause.reason.clone() }),
         throttled_until: state.throttled_until_ms.filter(|until_ms| *until_ms > now_ms).map(timestamp),
         unreadable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_several_nodes_know_is_one_worker() {
+        let worker = |name: &str, node: &str| Worker {
+            worker: name.to_owned(),
+            functions: Vec::new(),
+            tags: Vec::new(),
+            pools: vec!["Edge".to_owned()],
+            in_flight: 1,
+            last_seen_at: timestamp(0),
+            node: node.to_owned(),
+        };
+        let known = [worker("w-1", "one"), worker("w-1", "two"), worker("w-2", "two")];
+        assert_eq!(names(&known), 2);
+        assert_eq!(names(&[]), 0);
     }
 }

@@ -13,10 +13,14 @@ use segno_runbook::rows::{BatchId, PhaseRow, Row, RowKey, Table, Work};
 use segno_runbook::yaml::Parsed;
 
 use super::Tenant;
+use super::pools::names;
 use crate::problem::Refusal;
 
 /// Most warnings about pools and functions of one runbook.
 const MAX_WARNINGS: usize = 100;
+
+/// Workers of which nothing was heard for longer are told of: nodes write down theirs every 10 seconds.
+const SILENT_AFTER_MS: i64 = 15_000;
 
 impl Tenant {
     /// Warnings about pools and functions that a runbook names and that cannot be called as things are.
@@ -95,16 +99,34 @@ impl Tenant {
             return Ok(explanation);
         }
         let workers = self.workers_by_pool().await?;
-        let mut obstacles = Vec::new();
+        let (mut obstacles, mut silent) = (Vec::new(), Vec::new());
         for pool in &pools {
-            obstacles.extend(self.obstacle(pool, &workers).await?);
+            match self.obstacle(pool, &workers).await? {
+                Some(obstacle) => obstacles.push(obstacle),
+                None => silent.extend(self.silence(pool, workers.get(pool).map_or(&[][..], Vec::as_slice))),
+            }
         }
         match (key, obstacles.is_empty()) {
             (_, true) => {}
             (RowKey::Work(_), _) => explanation.why = format!("it {}", obstacles.join(" and ")),
             _ => explanation.why = format!("{}; it {}", explanation.why, obstacles.join(" and ")),
         }
+        for sentence in silent {
+            explanation.why = format!("{}; {sentence}", explanation.why);
+        }
         Ok(explanation)
+    }
+
+    /// That no worker of a pool was heard of lately. It may be at work on a long call, or have died: that is not known
+    /// before the lease of its call ends.
+    fn silence(&self, pool: &str, workers: &[Worker]) -> Option<String> {
+        let last = workers.iter().map(|worker| worker.last_seen_at).max()?;
+        let now_ms = i64::try_from(self.app.clock.now_ms()).unwrap_or(i64::MAX);
+        let is_silent = now_ms.saturating_sub(last.as_millisecond()) > SILENT_AFTER_MS;
+        is_silent.then(|| match names(workers) {
+            1 => format!("the worker of pool {pool:?} was last heard of at {last}"),
+            many => format!("the last of {many} workers of pool {pool:?} was last heard of at {last}"),
+        })
     }
 
     /// Why the calls of a pool are not run, if that is so.

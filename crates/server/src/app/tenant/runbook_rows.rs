@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use segno_api::automation::Automation;
 use segno_api::batch::{self as wire, BatchAction};
 use segno_api::runbook as wire_runbook;
-use segno_runbook::drive::{NoticeRow, NoticeState, Receipt, ReceiptState, RunbookHead, RunbookRow};
+use segno_runbook::drive::{
+    NoticeRow, NoticeState, PhaseTransition, Receipt, ReceiptState, RunbookHead, RunbookRow, Transition,
+};
 use segno_runbook::message::{Action, OverdueBehavior};
 use segno_runbook::rows::{
     BatchRow, BatchStatus, InitId, InitRow, MemberId, MemberRow, MemberStatus, PhaseId, PhaseRow,
@@ -50,6 +53,26 @@ pub fn version(row: RunbookRow) -> wire_runbook::RunbookVersion {
         created_by: row.created_by,
         yaml_content: Some(row.yaml_content),
         warnings: Vec::new(),
+        moves: None,
+    }
+}
+
+pub fn moves(transition: Transition) -> wire_runbook::VersionMoves {
+    let phase = |phase: PhaseTransition| wire_runbook::PhaseMoves {
+        phase_name: phase.phase_name,
+        runs_again: phase.runs_again,
+        members: phase.members,
+        in_progress: phase.in_progress,
+        skipped: phase.skipped,
+        approval_again: phase.approval_again,
+    };
+    wire_runbook::VersionMoves {
+        batches: transition.batches,
+        members: transition.members,
+        staying: transition.staying,
+        init_again: transition.init_again,
+        phases: transition.phases.into_iter().map(phase).collect(),
+        not_counted: transition.not_counted,
     }
 }
 
@@ -139,7 +162,9 @@ fn step_counts(counts: &StepCounts) -> BTreeMap<String, u64> {
     some.map(|(state, count)| (state.to_owned(), u64::from(count))).collect()
 }
 
-pub fn member(row: MemberRow) -> wire::Member {
+/// A member. `last_query` is when the source of its batch was queried last; a current member was seen then.
+pub fn member(row: MemberRow, last_query: Option<Timestamp>) -> wire::Member {
+    let seen_at = last_query.map_or(row.first_seen_at, |at| at.max(row.first_seen_at));
     wire::Member {
         id: row.id.0,
         batch_id: row.batch_id.0,
@@ -153,6 +178,11 @@ pub fn member(row: MemberRow) -> wire::Member {
         added_at: row.added_at,
         removed_at: row.removed_at,
         failed_at: row.failed_at,
+        removal_state: row.removal_state.and_then(name),
+        removal_error: row.removal_error,
+        first_seen_at: row.first_seen_at,
+        last_seen_at: row.last_seen_at.unwrap_or(seen_at),
+        is_current: row.is_current,
         data: row.data,
         worker_data: row.worker_data,
     }
@@ -163,12 +193,17 @@ pub fn step(row: StepRow) -> wire::Step {
         phase_execution_id: Some(row.phase_execution_id.0),
         batch_member_id: Some(row.batch_member_id.0),
         rollback_state: row.rollback_state.and_then(name),
+        rollback_error: row.rollback_error,
         ..work(row.id.0, row.work)
     }
 }
 
 pub fn init(row: InitRow) -> wire::Step {
-    wire::Step { rollback_state: row.rollback_state.and_then(name), ..work(row.id.0, row.work) }
+    wire::Step {
+        rollback_state: row.rollback_state.and_then(name),
+        rollback_error: row.rollback_error,
+        ..work(row.id.0, row.work)
+    }
 }
 
 fn work(id: u64, work: Work) -> wire::Step {
@@ -200,6 +235,7 @@ fn work(id: u64, work: Work) -> wire::Step {
         poll_count: work.poll_count,
         retry_count: work.retry_count,
         rollback_state: None,
+        rollback_error: None,
     }
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use segno::clock;
 use segno_actions::{Listed, free_text};
 use segno_api::batch::{self as wire, BatchAction, BatchRequest, CreateBatch, PutMembers};
-use segno_api::runbook::{PublishRunbook, Runbook, RunbookVersion};
+use segno_api::runbook::{PublishPlan, PublishRunbook, Runbook, RunbookVersion};
 use segno_runbook::definition::Definition;
 use segno_runbook::drive::{NewBatch, PublishOptions, Receipt, ReceiptState, RequestedAction, RunbookError};
 use segno_runbook::members::{CsvLimits, InvalidMembers, read_csv};
@@ -14,7 +15,7 @@ use segno_runbook::message::{Action, MemberEntry};
 use segno_runbook::rows::{BatchId, BatchRow, MemberId, Row, RowKey, Table};
 use segno_runbook::source::{member_entry, read_objects};
 use segno_runbook::template::columns_needed;
-use segno_runbook::yaml::parse;
+use segno_runbook::yaml::{Parsed, parse};
 use serde_json::{Map, Value};
 
 use super::{Rejected, Tenant, runbook_rows as rows};
@@ -47,22 +48,67 @@ impl Tenant {
         request: PublishRunbook,
         by: Option<String>,
     ) -> Result<RunbookVersion, Refusal> {
-        let options = PublishOptions {
-            overdue_behavior: rows::stored_overdue(request.overdue_behavior),
-            rerun_init: request.rerun_init,
-            by,
-        };
         let runbooks = &self.resources().runbooks;
-        let (yaml, zones) =
-            (Arc::<str>::from(request.yaml_content), Arc::clone(runbooks.definitions().zones()));
-        let text = Arc::clone(&yaml);
-        let parsed = self.compute(move || parse(text.as_bytes(), &zones)).await?;
-        let parsed = parsed.map_err(|error| self.refused(RunbookError::from(error)))?;
+        let options = publish_options(&request, by);
+        let (yaml, parsed) = self.parsed(request.yaml_content).await?;
         let of_pools = self.pool_warnings(&parsed).await?;
         let published = runbooks.publish_parsed(&self.owner(), yaml.as_bytes(), parsed, options).await;
         let published = published.map_err(|error| self.refused(error))?;
         let warnings = published.warnings.iter().map(ToString::to_string).chain(of_pools).collect();
-        Ok(RunbookVersion { warnings, ..rows::version(published.row) })
+        let moves = rows::moves(published.transition);
+        let moves = Some(moves).filter(|moves| moves.batches + moves.staying > 0);
+        Ok(RunbookVersion { warnings, moves, ..rows::version(published.row) })
+    }
+
+    /// What publishing a runbook would do.
+    ///
+    /// # Errors
+    /// `invalid-runbook` with all problems; `invalid-request` when the document is of another runbook.
+    pub async fn plan_publishing(&self, name: &str, request: PublishRunbook) -> Result<PublishPlan, Refusal> {
+        let options = publish_options(&request, None);
+        let (yaml, parsed) = self.parsed(request.yaml_content).await?;
+        if parsed.definition.name != name {
+            let problem = format!("is of the runbook {:?}, not of {name:?}", parsed.definition.name);
+            return Err(Refusal::field("yaml_content", problem));
+        }
+        let of_pools = self.pool_warnings(&parsed).await?;
+        let runbooks = &self.resources().runbooks;
+        let plan = runbooks.plan_publishing(&self.owner(), yaml.as_bytes(), parsed, &options).await;
+        let plan = plan.map_err(|error| self.refused(error))?;
+        Ok(PublishPlan {
+            name: plan.name,
+            version: plan.version,
+            is_new: plan.is_new,
+            warnings: plan.warnings.iter().map(ToString::to_string).chain(of_pools).collect(),
+            moves: rows::moves(plan.transition),
+        })
+    }
+
+    /// A runbook that is to be published, parsed off the threads that serve.
+    async fn parsed(&self, yaml: String) -> Result<(Arc<str>, Parsed), Refusal> {
+        let zones = Arc::clone(self.resources().runbooks.definitions().zones());
+        let yaml = Arc::<str>::from(yaml);
+        let text = Arc::clone(&yaml);
+        let parsed = self.compute(move || parse(text.as_bytes(), &zones)).await?;
+        Ok((yaml, parsed.map_err(|error| self.refused(RunbookError::from(error)))?))
+    }
+
+    /// Deletes a runbook with all its versions.
+    ///
+    /// # Errors
+    /// `unknown-runbook`, `runbook-in-use`.
+    pub async fn delete_runbook(&self, name: &str) -> Result<(), Refusal> {
+        let deleted = self.resources().runbooks.delete_runbook(&self.owner(), name).await;
+        deleted.map_err(|error| self.refused(error))
+    }
+
+    /// Deletes a version of a runbook.
+    ///
+    /// # Errors
+    /// `unknown-runbook`, `runbook-in-use`.
+    pub async fn delete_runbook_version(&self, name: &str, version: u32) -> Result<(), Refusal> {
+        let deleted = self.resources().runbooks.delete_version(&self.owner(), name, version).await;
+        deleted.map_err(|error| self.refused(error))
     }
 
     /// Runbooks after a name.
@@ -265,13 +311,14 @@ impl Tenant {
         limit: usize,
     ) -> Result<Vec<Listed<wire::Member>>, Refusal> {
         let batch = BatchId(batch);
-        damage::part(self.batch_row(batch).await)?;
+        let batch_row = damage::part(self.batch_row(batch).await)?;
+        let last_query = self.last_query(batch_row.as_ref()).await?;
         let after = after.map(|id| RowKey::Member(MemberId(id)));
         let (runbooks, owner) = (&self.resources().runbooks, self.owner());
         let found = runbooks.rows(&owner, batch, Table::BatchMembers, (after.as_ref(), limit)).await;
         let found = found.map_err(|error| self.refused(error))?;
         let of_member = |row| match row {
-            Listed::Readable(Row::Member(row)) => Some(Listed::Readable(rows::member(row))),
+            Listed::Readable(Row::Member(row)) => Some(Listed::Readable(rows::member(row, last_query))),
             Listed::Readable(_) => None,
             Listed::Unreadable(row) => Some(Listed::Unreadable(row)),
         };
@@ -291,7 +338,8 @@ impl Tenant {
 
     async fn member_parts(&self, batch: u64, member: u64) -> Result<wire::MemberDetails, Refusal> {
         let (batch, member) = (BatchId(batch), MemberId(member));
-        damage::part(self.batch_row(batch).await)?;
+        let batch_row = damage::part(self.batch_row(batch).await)?;
+        let last_query = self.last_query(batch_row.as_ref()).await?;
         let (runbooks, owner) = (&self.resources().runbooks, self.owner());
         let row = runbooks.row(&owner, batch, &RowKey::Member(member)).await;
         let Some(Row::Member(row)) = row.map_err(|error| self.refused(error))? else {
@@ -301,10 +349,19 @@ impl Tenant {
         let steps = damage::part(steps.map_err(|error| self.refused(error)))?.unwrap_or_default();
         let (steps, unreadable) = Listed::split(steps);
         Ok(wire::MemberDetails {
-            member: rows::member(row),
+            member: rows::member(row, last_query),
             steps: steps.into_iter().map(rows::step).collect(),
             unreadable: unreadable.into_iter().map(rows::unreadable).collect(),
         })
+    }
+
+    /// When the source of a batch's members was queried last; none for a batch that was made by hand, or if it cannot
+    /// be read.
+    async fn last_query(&self, batch: Option<&BatchRow>) -> Result<Option<Timestamp>, Refusal> {
+        let Some(batch) = batch.filter(|batch| !batch.is_manual) else { return Ok(None) };
+        let query = self.resources().runbooks.query(&self.owner(), &batch.runbook_name).await;
+        let query = damage::part(query.map_err(|error| self.refused(error)))?;
+        Ok(query.and_then(|query| query.last_run_at))
     }
 
     /// Adds members to a batch, or updates them.
@@ -420,6 +477,14 @@ impl Tenant {
             }
             _ => Ok(rows::request(receipt)),
         }
+    }
+}
+
+fn publish_options(request: &PublishRunbook, by: Option<String>) -> PublishOptions {
+    PublishOptions {
+        overdue_behavior: rows::stored_overdue(request.overdue_behavior),
+        rerun_init: request.rerun_init,
+        by,
     }
 }
 

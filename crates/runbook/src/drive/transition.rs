@@ -1,8 +1,9 @@
-//! What publishing a version does to the open batches of its runbook, before it is published: how many batches and
-//! members move to it, which phases run again in them, and which approvals are wanted again.
+//! What publishing a version does to the open batches of its runbook, before it is published: how
+//! many batches and members move to it, which phases run again in them, and which approvals are
+//! wanted again.
 //!
-//! Each batch is moved in memory by the same [`step`] that moves it when the version is published, so
-//! the answer cannot differ from what happens. Nothing is committed.
+//! Each batch is moved in memory by the same [`step`] that moves it when the version is published,
+//! so the answer cannot differ from what happens. Nothing is committed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -166,7 +167,8 @@ impl Runbooks {
             let mut wants = Vec::new();
             for want in last.iter().cloned() {
                 match want {
-                    // Nothing is committed, so ids need not be drawn; higher ones keep the order of phases.
+                    // Nothing is committed, so ids need not be drawn; higher ones keep the order of
+                    // phases.
                     Want::Ids { table, .. } => rows.ids().grant(table, u64::MAX / 2..u64::MAX),
                     want => wants.push(want),
                 }

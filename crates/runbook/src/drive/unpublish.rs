@@ -1,8 +1,9 @@
 //! Deleting runbooks and versions that no batch uses.
 //!
-//! The head of a runbook is the record that decides: creating a batch and deleting a version both commit on
-//! condition of its version, so neither happens between the other's look and its commit. Versions that were deleted
-//! leave a counter behind: a runbook of the same name goes on counting, because a version never changes.
+//! The head of a runbook is the record that decides: creating a batch and deleting a version both
+//! commit on condition of its version, so neither happens between the other's look and its commit.
+//! Versions that were deleted leave a counter behind: a runbook of the same name goes on counting,
+//! because a version never changes.
 
 use std::collections::BTreeSet;
 
@@ -56,8 +57,8 @@ impl Runbooks {
         }
     }
 
-    /// Deletes a runbook with all its versions, and what its queries have remembered. It must have no batches, and its
-    /// automation must be disabled.
+    /// Deletes a runbook with all its versions, and what its queries have remembered. It must have
+    /// no batches, and its automation must be disabled.
     ///
     /// # Errors
     /// `unknown-runbook`, `runbook-in-use`, `stored-data-unreadable`, `store`.
@@ -68,7 +69,8 @@ impl Runbooks {
             let query = self.query_to_delete(scope, &head).await?;
             let users = self.users_of(scope, name, None).await?;
             self.refuse_users(name, "the runbook", &users)?;
-            // What is left is small; a node that dies here leaves a runbook that can be deleted again.
+            // What is left is small; a node that dies here leaves a runbook that can be deleted
+            // again.
             let folder = index_folder(scope, name);
             self.delete_all(SOURCE_MEMBERS, &folder, None).await?;
             self.delete_all(SOURCE_BATCHES, &folder, None).await?;
@@ -143,8 +145,8 @@ impl Runbooks {
         }
     }
 
-    /// The versions that a batch follows, and those that its phases and init steps are from. A batch that has ended
-    /// counts too: its failed members can be retried.
+    /// The versions that a batch follows, and those that its phases and init steps are from. A
+    /// batch that has ended counts too: its failed members can be retried.
     async fn versions_of(&self, scope: &Scope, batch: BatchId) -> Result<BTreeSet<u32>, RunbookError> {
         let place = BatchPlace::new(scope.clone(), batch);
         let loader = Loader { store: &*self.store, place: &place, definitions: &self.definitions };

@@ -1,4 +1,5 @@
-//! What is told of batches and versions: what publishing does to open batches, deleted versions, failed removals.
+//! What is told of batches and versions: what publishing does to open batches, deleted versions,
+//! failed removals.
 
 use segno_api::batch::{BatchAction, BatchDetails, MemberStatus, RemoveMembers};
 use segno_api::runbook::PhaseMoves;

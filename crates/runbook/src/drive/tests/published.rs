@@ -1,5 +1,5 @@
-//! What publishing does to open batches is told before and after; runbooks and versions that nothing uses can be
-//! deleted.
+//! What publishing does to open batches is told before and after; runbooks and versions that
+//! nothing uses can be deleted.
 
 use jiff::SignedDuration;
 
@@ -8,7 +8,8 @@ use crate::drive::{NewBatch, PhaseTransition, PublishOptions, PublishPlan, Trans
 use crate::message::{Action, OverdueBehavior};
 use crate::rows::{BatchStatus, PhaseStatus};
 
-/// Two phases: one that is due a day before the start, and one at the start, which needs an approval.
+/// Two phases: one that is due a day before the start, and one at the start, which needs an
+/// approval.
 fn two_phases(approval: &str) -> String {
     let text = small_runbook(&[&["one"], &["two"]]).replacen("offset: T-0", "offset: T-1d", 1);
     text.replace("phase1, offset: T-0", &format!("phase1, offset: T-0, approval: {approval}"))
@@ -30,7 +31,8 @@ fn what_a_version_does_to_open_batches_is_told_before_and_after() {
         assert_eq!(plan(&world, &first, OverdueBehavior::Rerun).await.transition, Transition::default());
         world.publish(&first).await;
         assert!(!plan(&world, &first, OverdueBehavior::Rerun).await.is_new);
-        // Its first phase is done, the second one was approved early; another batch is advanced by hand.
+        // Its first phase is done, the second one was approved early; another batch is advanced by
+        // hand.
         let batch = world.create(Some(world.now() + SignedDuration::from_hours(5)), &["a", "b"]).await;
         world.create(None, &["c"]).await;
         let done = async || world.phase(batch, "phase0").await.status == PhaseStatus::Completed;

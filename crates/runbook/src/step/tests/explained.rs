@@ -1,4 +1,5 @@
-//! What is told of members, steps and phases: failed removals and rollbacks, waves, approvals, counts.
+//! What is told of members, steps and phases: failed removals and rollbacks, waves, approvals,
+//! counts.
 
 use super::scenario::{batch, done, phase, run, run_until_sec, step};
 use crate::message::{Action, Outcome};

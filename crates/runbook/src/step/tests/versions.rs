@@ -1,4 +1,5 @@
-//! A newer version while the older one is at work: no member has steps of both at once, and approvals are kept.
+//! A newer version while the older one is at work: no member has steps of both at once, and
+//! approvals are kept.
 
 use super::scenario::{batch, dispatches, done, phase, run, run_until_sec, runbook, step};
 use crate::message::{Action, OverdueBehavior};

@@ -223,6 +223,7 @@ impl Tenant {
 
 /// The state of a pool, or why it cannot be read.
 type ShownState = Result<PoolState, String>;
+
 /// How many workers these are: one that has talked to several nodes, or to one that has died since, is listed for
 /// each of them.
 pub(super) fn names(workers: &[Worker]) -> usize {

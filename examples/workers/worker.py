@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 """A complete Segno worker: SEGNO_KEY=segno_… ./worker.py http://127.0.0.1:7070 [POOL]
 
-It runs the functions below, keeps their leases alive, and stops what is cancelled. Python's standard library is enough.
-"""
+It runs the functions below, keeps their leases alive, and stops what is cancelled. Python's standard library is enough."""
 import json, os, socket, sys, threading, time
 from urllib import error, request
 
-SERVER, POOL = sys.argv[1].rstrip("/"), sys.argv[2:3]
+SERVER, POOL = sys.argv[1].rstrip("/"), {"pool": name for name in sys.argv[2:3]}
 WORKER = f"python-{socket.gethostname()}-{os.getpid()}"
 LEASE_MS, AT_ONCE = 5_000, 4
 
@@ -62,9 +61,11 @@ class Job:
             post(verb, {"lease": self.lease, **answer})
 
 
-def work():
-    ask = {"worker": WORKER, "functions": list(FUNCTIONS), "lease_ms": LEASE_MS, "wait_ms": 20_000}
-    ask.update({"pool": POOL[0]} if POOL else {})
+def work(others=AT_ONCE - 1):
+    """Runs calls for ever, one after the other, here and in as many other threads."""
+    for _ in range(others):
+        threading.Thread(target=work, args=[0], daemon=True).start()
+    ask = {"worker": WORKER, "functions": list(FUNCTIONS), "lease_ms": LEASE_MS, "wait_ms": 20_000, **POOL}
     while True:
         try:
             for item in post("fetch", ask)["items"]:
@@ -74,6 +75,5 @@ def work():
             time.sleep(1)
 
 
-for _ in range(AT_ONCE - 1):
-    threading.Thread(target=work, daemon=True).start()
-work()
+if __name__ == "__main__":
+    work()

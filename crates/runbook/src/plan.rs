@@ -62,7 +62,8 @@ pub struct PlannedCall<'d> {
     pub call: Result<ResolvedCall, ResolveError>,
 }
 
-/// Makes a plan.
+/// Makes a plan. With a `start` all rows are one batch that starts then, as `segno batch create`
+/// makes it; without one, the data source says which batch a row belongs to.
 ///
 /// # Errors
 /// `invalid-template`; not for a definition that was parsed.
@@ -70,6 +71,7 @@ pub fn plan<'d>(
     definition: &'d Definition,
     rows: Vec<Row>,
     now: Timestamp,
+    start: Option<Timestamp>,
     blackouts: &Blackouts,
 ) -> Result<Plan<'d>, TemplateError> {
     let templates = |steps: &[StepDefinition]| steps.iter().map(StepTemplate::new).collect();
@@ -83,7 +85,11 @@ pub fn plan<'d>(
     };
     let mut members: BTreeMap<BatchStart, Vec<Row>> = BTreeMap::new();
     for row in rows {
-        match BatchStart::of_row(&row, &definition.data_source, now) {
+        let start = match start {
+            Some(start) => Ok(BatchStart::At(start)),
+            None => BatchStart::of_row(&row, &definition.data_source, now),
+        };
+        match start {
             Ok(start) => members.entry(start).or_default().push(row),
             Err(problem) => {
                 let at = Position::of_line(row.line);

@@ -42,6 +42,9 @@ async fn show(client: &Client, of: &OneMember, output: &Output) -> Result<(), Fa
     if let Some(removed_at) = member.removed_at {
         table = table.line("removed", output.time(removed_at));
     }
+    if let Some(removal) = &member.removal_state {
+        table = table.line("removal steps", removal);
+    }
     if let Some(error) = &member.removal_error {
         table = table.line("removal error", error);
     }

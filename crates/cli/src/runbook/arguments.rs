@@ -154,6 +154,13 @@ pub struct Plan {
     /// Plan as if now were this time: `now`, `now+10m` or RFC 3339.
     #[arg(long, value_name = "TIME", default_value = "now", value_parser = moment::anytime)]
     pub now: Moment,
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = moment::anytime,
+        help = moment::anytime_help!("Plan one batch with this start, as `segno batch create --start` makes it")
+    )]
+    pub start: Option<Moment>,
     /// Show the calls of this member only.
     #[arg(long, value_name = "KEY")]
     pub member: Option<String>,

@@ -71,6 +71,7 @@ struct Call<'p> {
 /// Shows a plan of the members that can be used, and all problems.
 pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Failure> {
     let now = output.moment(arguments.now)?;
+    let start = output.optional_moment(arguments.start)?;
     let zones = Zones::newest();
     let (file, data) = (arguments.file.as_path(), arguments.data.as_path());
     let Input { runbook, members, mut found } = Input::read(file, Some(data), &zones)?;
@@ -85,7 +86,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Failure> {
     let definition = &parsed.definition;
     let unusable = |error: &dyn std::fmt::Display| Failure::Refused(error.to_string());
     let blackouts = Blackouts::compile(&definition.blackout, &zones).map_err(|error| unusable(&error))?;
-    let mut plan = plan(definition, rows, now, &blackouts).map_err(|error| unusable(&error))?;
+    let mut plan = plan(definition, rows, now, start, &blackouts).map_err(|error| unusable(&error))?;
     found.add_of_members(data, std::mem::take(&mut plan.problems));
     let shown = Shown { definition, plan: &plan, arguments, output };
     output.text(&shown.report(now, &found), &shown.text()?)?;

@@ -14,10 +14,16 @@ use crate::{EVERYTHING, WAVE_MAILBOX_MOVE, definition, listed};
 
 /// A plan as text.
 fn planned(definition: &Definition, csv: &str, now: &str) -> String {
+    planned_from(definition, csv, now, None)
+}
+
+/// The same for one batch with a start.
+fn planned_from(definition: &Definition, csv: &str, now: &str, start: Option<&str>) -> String {
     let rows =
         read_csv(csv.as_bytes(), &definition.data_source, &columns_needed(definition), CsvLimits::MANUAL);
     let blackouts = Blackouts::compile(&definition.blackout, &Zones::bundled()).unwrap();
-    let plan = plan(definition, rows.unwrap().rows, now.parse().unwrap(), &blackouts).unwrap();
+    let start = start.map(|start| start.parse().unwrap());
+    let plan = plan(definition, rows.unwrap().rows, now.parse().unwrap(), start, &blackouts).unwrap();
     let mut text = String::new();
     let call = |text: &mut String, call: PlannedCall<'_>| match call.call {
         Ok(resolved) => {
@@ -109,6 +115,25 @@ fn a_manual_batch_is_advanced_by_hand() {
             first Do-It {}
     "#]]
     .assert_eq(&planned(&definition(crate::SMALLEST), csv, "2026-03-14T10:02:00Z"));
+}
+
+#[test]
+fn a_start_makes_one_batch_of_all_rows() {
+    let csv = "Id\n1\n";
+    let manual = definition(crate::SMALLEST);
+    let start = Some("2026-03-14T11:00:00Z");
+    expect![[r#"
+        batch 2026-03-14T11:00:00Z of 1
+          only: due 2026-03-14T11:00:00Z, begins 2026-03-14T11:00:00Z
+          1
+            first Do-It {}
+    "#]]
+    .assert_eq(&planned_from(&manual, csv, "2026-03-14T10:02:00Z", start));
+    let csv = "SourceId,Upn,TargetUpn,Aliases,WaveTime\n\
+               1,a@old,a@new,,2026-03-20\n\
+               2,b@old,b@new,,soon\n";
+    let text = planned_from(&definition(WAVE_MAILBOX_MOVE), csv, "2026-03-14T10:02:00Z", start);
+    assert!(text.starts_with("batch 2026-03-14T11:00:00Z of 2\n"), "{text}");
 }
 
 #[test]

@@ -14,6 +14,7 @@
 //! | [`message`] | messages of the bus, jobs and results of workers, requests |
 //! | [`drive`] | running batches: leases, messages, commits; publishing runbooks and creating batches |
 //! | [`step`](mod@step) | the one pure function that decides: rows and an input in, changed rows and effects out |
+//! | [`tables`] | the seed's tables, described for whoever shows records as tables |
 //! | [`report`] | members and steps of a batch as CSV |
 //! | [`bus`] | the message bus: topics, subscriptions, peek-lock delivery, dead letters |
 //! | [`telemetry`] | metrics |
@@ -37,6 +38,7 @@ pub mod rows;
 pub mod source;
 pub mod step;
 mod suggestion;
+pub mod tables;
 pub mod telemetry;
 pub mod template;
 pub mod yaml;

@@ -24,6 +24,8 @@
 //! | `listen` | connections, TLS, time limits |
 //! | `app` | what every route needs, and the ways from routes to data: `Tenant`, `System`, `Keys`, `Ingress` |
 //! | `work` | work for workers elsewhere: leases, long polls, presence, pushing |
+//! | `sql` | queries of runbooks on PostgreSQL |
+//! | `views` | views of the runbooks' tables, on PostgreSQL |
 //! | `samples` | what `segno dev` has to play with |
 //!
 //! **Invariants.** Deny by default: only the public group of routes has no guard. A tenant's routes reach
@@ -55,6 +57,7 @@ pub mod settings;
 mod sql;
 pub mod telemetry;
 mod trace;
+mod views;
 mod work;
 
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};

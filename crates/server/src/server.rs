@@ -40,6 +40,7 @@ use crate::settings::{Authentication, Role, Settings, SettingsError};
 use crate::sql::PostgresReader;
 use crate::telemetry;
 use crate::trace::CurrentTrace;
+use crate::views::{RunbookViewError, RunbookViews};
 use crate::work::{LeaseSeal, Presence, Pusher};
 
 /// Why a server cannot start.
@@ -68,6 +69,9 @@ pub enum ServerError {
     /// The store refused.
     #[error("the store cannot be used: {0}")]
     Store(String),
+    /// The views of runbooks cannot be made.
+    #[error("runbooks.views: {0}; or leave the setting out")]
+    Views(#[from] RunbookViewError),
     /// The listener is broken.
     #[error("the address of the server cannot be found out: {0}")]
     Listener(std::io::Error),
@@ -137,6 +141,11 @@ impl ServerBuilder {
     pub async fn start(self, listener: TcpListener) -> Result<Server, ServerError> {
         let Preflight { address, tls } = preflight::prepare(&self.settings, &listener, self.without_keys)?;
         let with_keys = self.settings.auth.mode == Authentication::Keys;
+        let zones = Arc::new(Zones::newest());
+        let views = RunbookViews::of(&self.settings)?;
+        if let Some(views) = &views {
+            views.make_all(&*self.store, &zones).await?;
+        }
         let tracked: Arc<dyn Store> = TrackedStore::new(self.store.clone());
         let keys = with_keys.then(|| {
             KeyStore::new(tracked.clone(), self.clock.clone(), self.settings.auth.requests_per_second)
@@ -220,7 +229,6 @@ impl ServerBuilder {
             Incarnation::begin(self.store.clone(), self.clock.clone(), incarnation, place).await;
         let incarnation = Arc::new(incarnation.map_err(|error| ServerError::Store(error.to_string()))?);
         background.push(tokio::spawn(incarnation.clone().keep(stopping.clone())));
-        let zones = Arc::new(Zones::newest());
         let recurring = RecurringActions::new(tracked.clone(), functions.clone(), zones.clone())
             .clock(self.clock.clone())
             .ids(self.ids.clone())
@@ -285,6 +293,7 @@ impl ServerBuilder {
             recurring,
             runbooks,
             previewer,
+            views,
             work,
             seal,
             presence,

@@ -19,6 +19,7 @@
 //! | `sweeper` | housekeeping |
 //! | `connection`, `options`, `migrations`, `error` | the database, how it is reached, and what it refuses |
 //! | `query` | a query of another database, read-only and within limits |
+//! | `views` | views over records, for people and reports |
 //! | `number`, `version_key` | values that the database has no type for |
 //!
 //! The other half of the store is in `migrations/*.sql`.
@@ -56,6 +57,7 @@ mod sweeper;
 mod ticket;
 mod transfer;
 mod version_key;
+mod views;
 mod waiting;
 
 pub use crate::core::Statistics;
@@ -64,3 +66,7 @@ pub use migrations::SCHEMA_VERSION;
 pub use options::{DEFAULT_SCHEMA, Pooler, PostgresOptions};
 pub use query::{QueryError, QueryLimits, QueryRows, query};
 pub use store::PostgresStore;
+pub use views::{
+    ColumnType, MAX_NAME_BYTES, MAX_VIEWS, View, ViewColumn, ViewCondition, ViewError, ViewValue,
+    check_view_schema, create_views,
+};

@@ -207,7 +207,7 @@ fn describe_url_error(error: &tokio_postgres::Error) -> String {
     format!("the URL of the database cannot be read: {reason}; use postgres://user@host/database")
 }
 
-fn check_schema(schema: &str) -> Result<(), OpenError> {
+pub(crate) fn check_schema(schema: &str) -> Result<(), OpenError> {
     let starts_well = schema.starts_with(|first: char| first.is_ascii_lowercase() || first == '_');
     let goes_on_well =
         schema.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');

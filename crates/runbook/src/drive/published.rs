@@ -86,7 +86,7 @@ impl RunbookRow {
     }
 
     /// `runbook_{name}_v{version}`, with letters, digits and underscores only.
-    pub(super) fn table_name(name: &str, version: u32) -> String {
+    pub(crate) fn table_name(name: &str, version: u32) -> String {
         let sanitized: String = name
             .chars()
             .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })

@@ -40,6 +40,7 @@ use crate::readiness::Readiness;
 use crate::routes::HookRates;
 use crate::settings::Settings;
 use crate::trace::CurrentTrace;
+use crate::views::RunbookViews;
 use crate::work::{LeaseSeal, Presence};
 
 pub use ingress::{FoundRoute, Ingress};
@@ -97,6 +98,7 @@ pub struct Resources {
     recurring: RecurringActions,
     runbooks: Runbooks,
     previewer: Previewer,
+    views: Option<RunbookViews>,
     work: WorkQueue,
     seal: LeaseSeal,
     presence: Arc<Presence>,
@@ -123,6 +125,8 @@ pub struct ResourceParts {
     pub runbooks: Runbooks,
     /// Previews of their queries.
     pub previewer: Previewer,
+    /// Views of their tables, if there are to be any.
+    pub views: Option<RunbookViews>,
     /// Work for workers elsewhere.
     pub work: WorkQueue,
     /// Leases as text.
@@ -146,6 +150,7 @@ impl From<ResourceParts> for Resources {
             recurring,
             runbooks,
             previewer,
+            views,
             work,
             seal,
             presence,
@@ -162,6 +167,7 @@ impl From<ResourceParts> for Resources {
             recurring,
             runbooks,
             previewer,
+            views,
             work,
             seal,
             presence,

@@ -1,9 +1,11 @@
-//! Runbooks: where their CSV files are, and what is kept of batches.
+//! Runbooks: where their CSV files are, what is kept of batches, and views of their tables.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use segno_postgres::check_view_schema;
 use segno_runbook::drive::{DriverOptions, KEEP_INVOCATIONS};
+use segno_stores::StoreUrl;
 use serde::{Deserialize, Serialize};
 
 use super::{Settings, SettingsError};
@@ -24,12 +26,14 @@ pub struct RunbookSettings {
     pub retention_hours: Option<u64>,
     /// How long the calls of ended steps are kept.
     pub keep_invocations_hours: u64,
+    /// Schema in which views of the tables are made, on PostgreSQL; without it, there are none.
+    pub views: Option<String>,
 }
 
 impl Default for RunbookSettings {
     fn default() -> Self {
         let keep_invocations_hours = KEEP_INVOCATIONS.as_secs() / SECONDS_PER_HOUR;
-        RunbookSettings { csv_directory: None, retention_hours: None, keep_invocations_hours }
+        RunbookSettings { csv_directory: None, retention_hours: None, keep_invocations_hours, views: None }
     }
 }
 
@@ -58,7 +62,20 @@ impl Settings {
                 return Err(SettingsError::value(name, format!("must be from 1 to {MAX_HOURS}")));
             }
         }
-        Ok(())
+        self.check_views()
+    }
+
+    fn check_views(&self) -> Result<(), SettingsError> {
+        let Some(schema) = &self.runbooks.views else { return Ok(()) };
+        let refused = |text: String| SettingsError::value("runbooks.views", text);
+        check_view_schema(schema).map_err(|error| refused(error.to_string()))?;
+        match self.store_url()? {
+            StoreUrl::Postgres(_) => Ok(()),
+            StoreUrl::Embedded(_) | StoreUrl::Memory => {
+                let text = "needs a store on PostgreSQL, and store.url names another one; leave it out, or set store.url to postgres://…";
+                Err(refused(text.to_owned()))
+            }
+        }
     }
 }
 
@@ -77,6 +94,25 @@ mod tests {
         ] {
             let error = of(runbooks).check_runbooks().unwrap_err().to_string();
             assert!(error.contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn views_need_postgres_and_a_plain_name() {
+        let checked = |url: &str, schema: &str| {
+            let runbooks = RunbookSettings { views: Some(schema.to_owned()), ..RunbookSettings::default() };
+            let mut settings = Settings { runbooks, ..Settings::default() };
+            settings.store.url = url.to_owned();
+            settings.check_runbooks().map_err(|error| error.to_string())
+        };
+        assert_eq!(checked("postgres://segno@db/segno", "segno_views"), Ok(()));
+        for (url, schema, reason) in [
+            ("segno:/tmp/data", "segno_views", "needs a store on PostgreSQL"),
+            ("memory:", "segno_views", "needs a store on PostgreSQL"),
+            ("postgres://segno@db/segno", "a\"; DROP SCHEMA segno", "lower-case letters"),
+        ] {
+            let error = checked(url, schema).unwrap_err();
+            assert!(error.contains("runbooks.views") && error.contains(reason), "{error}");
         }
     }
 

@@ -43,5 +43,6 @@ mod stand;
 mod streams;
 mod tenancy;
 mod unreadable;
+mod views;
 mod waits;
 mod work;

@@ -56,6 +56,14 @@ impl Ground {
         Self::in_directory(tempfile::tempdir().unwrap()).await
     }
 
+    /// A store in PostgreSQL with its URL, whatever this run is about; none where no server runs.
+    pub async fn in_postgres() -> Option<(Self, String)> {
+        std::env::var_os("SEGNO_TEST_POSTGRES")?;
+        let address = own_schema();
+        let url: StoreUrl = address.parse().unwrap();
+        Some((Ground { store: url.open().await.unwrap(), url, _directory: None }, address))
+    }
+
     async fn in_directory(directory: TempDir) -> Self {
         Self::opened(directory).await.unwrap()
     }

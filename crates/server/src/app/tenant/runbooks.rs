@@ -9,11 +9,14 @@ use segno_actions::{Listed, free_text};
 use segno_api::batch::{self as wire, BatchAction, BatchRequest, CreateBatch, PutMembers};
 use segno_api::runbook::{PublishPlan, PublishRunbook, Runbook, RunbookVersion};
 use segno_runbook::definition::Definition;
-use segno_runbook::drive::{NewBatch, PublishOptions, Receipt, ReceiptState, RequestedAction, RunbookError};
+use segno_runbook::drive::{
+    NewBatch, PublishOptions, Receipt, ReceiptState, RequestedAction, RunbookError, RunbookRow,
+};
 use segno_runbook::members::{CsvLimits, InvalidMembers, read_csv};
 use segno_runbook::message::{Action, MemberEntry};
 use segno_runbook::rows::{BatchId, BatchRow, MemberId, Row, RowKey, Table};
 use segno_runbook::source::{member_entry, read_objects};
+use segno_runbook::tables::PublishedVersion;
 use segno_runbook::template::columns_needed;
 use segno_runbook::yaml::{Parsed, parse};
 use serde_json::{Map, Value};
@@ -54,7 +57,9 @@ impl Tenant {
         let of_pools = self.pool_warnings(&parsed).await?;
         let published = runbooks.publish_parsed(&self.owner(), yaml.as_bytes(), parsed, options).await;
         let published = published.map_err(|error| self.refused(error))?;
-        let warnings = published.warnings.iter().map(ToString::to_string).chain(of_pools).collect();
+        let of_views = if published.is_new { self.make_view(&published.row).await } else { None };
+        let warnings = published.warnings.iter().map(ToString::to_string).chain(of_pools);
+        let warnings = warnings.chain(of_views).collect();
         let moves = rows::moves(published.transition);
         let moves = Some(moves).filter(|moves| moves.batches + moves.staying > 0);
         Ok(RunbookVersion { warnings, moves, ..rows::version(published.row) })
@@ -109,6 +114,19 @@ impl Tenant {
     pub async fn delete_runbook_version(&self, name: &str, version: u32) -> Result<(), Refusal> {
         let deleted = self.resources().runbooks.delete_version(&self.owner(), name, version).await;
         deleted.map_err(|error| self.refused(error))
+    }
+
+    /// Makes the view of a version that was published. Returns what went wrong: the version is
+    /// published all the same.
+    async fn make_view(&self, row: &RunbookRow) -> Option<String> {
+        let resources = self.resources();
+        let views = resources.views.as_ref()?;
+        let version = PublishedVersion { runbook: &row.name, version: row.version };
+        let zones = resources.runbooks.definitions().zones();
+        let error = views.make_for(&*resources.store, zones, version).await.err()?;
+        let table = &row.data_table_name;
+        tracing::warn!(%error, table, "the view of a published version could not be made");
+        Some(format!("the view {table} could not be made: {error}; the next start of a server makes it"))
     }
 
     /// Runbooks after a name.

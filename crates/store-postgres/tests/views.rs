@@ -1,5 +1,7 @@
 //! Views over records: what they show, whatever the bodies have, and what they refuse.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests; clippy knows only the tests themselves")]
+
 mod support;
 
 use segno::store::{Expect, RecordBatch, RecordWrite, Records};
@@ -103,7 +105,7 @@ async fn a_body_that_is_wrong_fails_nobody() {
             (
                 "thing",
                 "n/t/4",
-                br#"{"id":123456789012345678901234567890,"name":"a\u0000\\u0000b","at":"soon"}"#,
+                br#"{"id":123456789012345678901234567890,"name":"a\u0000\\u0000b","at":"yesterday"}"#,
             ),
             ("thing", "n/t/5", b"[]"),
             ("other", "n/t/6", b"{}"),
@@ -119,8 +121,7 @@ async fn a_body_that_is_wrong_fails_nobody() {
         [
             r#"{"tenant":"t","id":1,"name":"it's","is_done":true,"at":"2026-03-15T07:00:00.25+01:00","inner":[1]}"#,
             "{\"tenant\":\"t\",\"id\":null,\"name\":\"a\u{fffd}\\\\u0000b\",\"is_done\":false,\"at\":null,\"inner\":null}",
-            // The day that does not exist is the one after as many days.
-            r#"{"tenant":"t","id":null,"name":"{\"n\": 1}","is_done":false,"at":"2026-03-03T07:00:00+01:00","inner":null}"#,
+            r#"{"tenant":"t","id":null,"name":"{\"n\": 1}","is_done":false,"at":null,"inner":null}"#,
             r#"{"tenant":"t","id":null,"name":null,"is_done":null,"at":null,"inner":null}"#,
             r#"{"tenant":"t","id":null,"name":null,"is_done":false,"at":null,"inner":null}"#,
         ]

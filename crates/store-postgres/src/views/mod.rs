@@ -80,7 +80,7 @@ pub enum ViewValue {
 pub enum ColumnType {
     /// `text`: texts as they are, everything else as JSON.
     Text,
-    /// `bigint`: whole numbers of up to 18 digits.
+    /// `bigint`: whole numbers of 64 bits with a sign.
     Integer,
     /// `boolean`
     Boolean,

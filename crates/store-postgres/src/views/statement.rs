@@ -27,8 +27,13 @@ pub(super) const FUNCTIONS: &[(&str, &str)] = &[
     ),
     (
         "record_integer(text)",
-        "CREATE OR REPLACE FUNCTION @schema@.record_integer(value text) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-         AS $$ SELECT CASE WHEN value ~ '^-?[0-9]{1,18}$' THEN value::bigint END $$",
+        // A caught error costs a tenth of what matching a regular expression does.
+        "CREATE OR REPLACE FUNCTION @schema@.record_integer(value text) RETURNS bigint LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+         BEGIN
+             RETURN value::pg_catalog.int8;
+         EXCEPTION WHEN OTHERS THEN
+             RETURN NULL;
+         END $$",
     ),
     (
         "record_boolean(text)",
@@ -37,11 +42,13 @@ pub(super) const FUNCTIONS: &[(&str, &str)] = &[
     ),
     (
         "record_time(text)",
-        // The day is added to the first of the month, because a cast of February 30 would fail.
-        "CREATE OR REPLACE FUNCTION @schema@.record_time(value text) RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
-         AS $$ SELECT CASE WHEN value ~ '^(?!0000)[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?Z$'
-                    THEN ((substr(value, 1, 7) || '-01 ' || rtrim(substr(value, 12), 'Z'))::timestamp
-                          + (substr(value, 9, 2)::integer - 1) * interval '1 day') AT TIME ZONE 'UTC' END $$",
+        // The form first: the database also takes `yesterday` and times without a zone for times.
+        "CREATE OR REPLACE FUNCTION @schema@.record_time(value text) RETURNS timestamptz LANGUAGE plpgsql STABLE STRICT AS $$
+         BEGIN
+             RETURN CASE WHEN value LIKE '____-__-__T__:__:__%Z' THEN value::pg_catalog.timestamptz END;
+         EXCEPTION WHEN OTHERS THEN
+             RETURN NULL;
+         END $$",
     ),
 ];
 

@@ -199,6 +199,8 @@ impl Bulk {
             if query.cursor.is_none() || (self.stop)() {
                 break;
             }
+            // A store in this process answers without a pause, so thousands of instances would hold up all other tasks.
+            tokio::task::yield_now().await;
         }
         Ok((found, query.cursor))
     }

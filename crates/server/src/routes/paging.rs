@@ -181,6 +181,8 @@ where
         if scan.is_enough() {
             return Ok(Found { next_cursor: after, ..found });
         }
+        // A store in this process answers without a pause, so a page would hold up all other requests to its end.
+        tokio::task::yield_now().await;
     }
 }
 
@@ -253,6 +255,8 @@ impl std::io::Write for Counted {
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
 
@@ -298,6 +302,21 @@ mod tests {
         }
         let (rest, next) = found(8, 3, Some("7"), even).await;
         assert_eq!((rest, next), (vec![8], None));
+    }
+
+    #[tokio::test]
+    async fn a_page_gives_way_to_other_requests() {
+        let others = Arc::new(AtomicUsize::new(0));
+        let turns = Arc::clone(&others);
+        let other = tokio::spawn(async move {
+            loop {
+                turns.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        found(1_000, 1_000, None, |_| true).await;
+        other.abort();
+        assert!(others.load(Ordering::Relaxed) >= 1_000 / MAX_CHUNK_ROWS, "{others:?}");
     }
 
     #[tokio::test]

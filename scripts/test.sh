@@ -74,13 +74,14 @@ provide openssl openssl
 provide systemd-analyze systemd
 
 # Everything is compiled once to be linted and once to be run. Features of dependencies must not differ between stages, or both are done
-# again: each stage takes the whole workspace, and the feature that the default build leaves out changes no crate but segno-cli
-# (see its dev-dependencies).
+# again: each stage takes the whole workspace, and the feature `otlp` that the default build leaves out changes no crate but segno-cli
+# (see its dev-dependencies). The feature `amqp` changes segno-runbook and what uses it.
 otlp=segno-cli/otlp
+amqp=segno-runbook/amqp-tests,segno-cli/amqp
 
 stage format cargo fmt --all --check
 stage lints cargo clippy --workspace --all-targets -- -D warnings
-stage "lints of otlp" cargo clippy --workspace --all-targets --features "$otlp" -- -D warnings
+stage "lints of features" cargo clippy --workspace --all-targets --features "$otlp,$amqp" -- -D warnings
 if ! cargo nextest --version >/dev/null 2>&1; then
   stage "test runner" install_runner
 fi
@@ -93,6 +94,8 @@ for store in embedded postgres; do
     scripts/with-postgres.sh cargo nextest run --workspace -E 'package(segno-server) and kind(test)'
 done
 stage otlp cargo nextest run --workspace --features "$otlp" --test cli otlp
+# A broker in process.
+stage amqp cargo nextest run --workspace --features segno-runbook/amqp-tests --test amqp
 stage doctests cargo test --workspace --doc
 stage documentation docs
 

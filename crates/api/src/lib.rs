@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `json` | user data: JSON that is passed through untouched |
 //! | `problem` | every answer that is not a success |
+//! | `bus` | messages of the built-in bus, and its dead letters |
 //! | `instance` | starting, reading, steering and listing instances |
 //! | `change` | what happens to instances, as it happens |
 //! | `history` | recorded events |
@@ -27,6 +28,7 @@ pub mod action;
 pub mod audit;
 pub mod automation;
 pub mod batch;
+pub mod bus;
 pub mod call;
 pub mod change;
 pub mod client;

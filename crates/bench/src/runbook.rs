@@ -255,6 +255,7 @@ fn services(store: &Arc<dyn Store>, functions: &Functions, runbooks: &Runbooks) 
         calls: RoomCalls::new(Room::RUNBOOK, functions, pools, client),
         definitions: runbooks.definitions().clone(),
         announcer: Arc::new(Silent),
+        bus: None,
         options: DriverOptions::default(),
     })
 }

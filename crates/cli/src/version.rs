@@ -10,7 +10,12 @@ use crate::output::{Output, Table};
 const COMMIT: Option<&str> = option_env!("SEGNO_COMMIT");
 
 /// What was built in that the default build leaves out.
-const FEATURES: &[&str] = if cfg!(feature = "otlp") { &["otlp"] } else { &[] };
+const FEATURES: &[&str] = match (cfg!(feature = "amqp"), cfg!(feature = "otlp")) {
+    (true, true) => &["amqp", "otlp"],
+    (true, false) => &["amqp"],
+    (false, true) => &["otlp"],
+    (false, false) => &[],
+};
 
 #[derive(Serialize)]
 struct Version {

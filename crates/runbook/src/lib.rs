@@ -17,6 +17,7 @@
 //! | [`tables`] | the seed's tables, described for whoever shows records as tables |
 //! | [`report`] | members and steps of a batch as CSV |
 //! | [`bus`] | the message bus: topics, subscriptions, peek-lock delivery, dead letters |
+//! | [`edge`] | the way between the bus and batches: messages in, jobs and events out |
 //! | [`telemetry`] | metrics |
 //! | [`problem`] | problems of a text, each with its place |
 //! | [`names`], [`limits`] | which names are allowed; every limit |
@@ -25,6 +26,7 @@ pub mod blackout;
 pub mod bus;
 pub mod definition;
 pub mod drive;
+pub mod edge;
 pub mod limits;
 pub mod members;
 pub mod message;

@@ -14,6 +14,7 @@
 //! | `idempotency` | a request that is sent again |
 //! | `incarnation` | which processes are alive |
 //! | `audit` | who changed what |
+//! | `bus` | the message bus of the settings |
 //! | `bucket` | so many requests a second |
 //! | `open_requests` | how many live streams and long polls are open, and whose |
 //! | `events` | what happens to instances, for callers who listen |
@@ -36,6 +37,7 @@ mod app;
 mod audit;
 mod body_scope;
 mod bucket;
+mod bus;
 mod events;
 mod extract;
 mod http_metrics;

@@ -8,6 +8,7 @@ use segno_actions::functions::FunctionError;
 use segno_actions::hooks::HookError;
 use segno_api::problem::PROBLEM_JSON;
 use segno_api::{FieldProblem, Problem};
+use segno_runbook::bus::BusError;
 use segno_runbook::drive::RunbookError;
 use segno_runbook::members::InvalidMembers;
 use segno_runbook::problem::{Problems, Severity};
@@ -330,6 +331,18 @@ impl Refusal {
             refusal.detail = summary(problems).into();
         }
         refusal
+    }
+
+    /// An error of the message bus, told in the caller's ids.
+    pub fn from_bus(error: &BusError, scope: &Scope) -> Self {
+        let status = match (error, error.kind()) {
+            (BusError::Store(error), _) => return error.clone().into(),
+            (_, ErrorKind::Invalid) => StatusCode::BAD_REQUEST,
+            (_, ErrorKind::NotFound) => StatusCode::NOT_FOUND,
+            (_, ErrorKind::Conflict) => StatusCode::CONFLICT,
+            (_, kind) => return Self::from_kind(kind, error),
+        };
+        Self::told(status, error.code(), scope.hide_prefix(&error.to_string()))
     }
 
     /// A refusal with a code that is not the server's own. A text that ends with the code loses it: a problem has it beside.

@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::access::KeyStore;
 use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
+use crate::bus::NodeBus;
 use crate::events::{BatchAnnouncer, Hub, Relay};
 use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
@@ -66,6 +67,9 @@ pub enum ServerError {
     /// The scheduler cannot be set up.
     #[error(transparent)]
     Scheduler(#[from] ActionError),
+    /// The message bus cannot be used.
+    #[error("bus.url: {0}")]
+    Bus(String),
     /// The store refused.
     #[error("the store cannot be used: {0}")]
     Store(String),
@@ -156,7 +160,9 @@ impl ServerBuilder {
         };
         let functions = drive::register(self.functions.clock(self.clock.clone()).ids(self.ids.clone()));
         let functions = self.settings.declare_functions(functions).shared_by_tenant().build()?;
-        let pools = Pools::new(tracked.clone(), self.settings.pools.clone())?.clock(self.clock.clone());
+        let pools = Pools::with_bus(tracked.clone(), self.settings.pools.clone())?.clock(self.clock.clone());
+        let sources = (self.clock.clone(), self.ids.clone());
+        let bus = NodeBus::open(&self.settings.bus, self.store.clone(), sources, &pools).await?;
         let registry = functions.register(self.registry).build()?;
         let names = registry.orchestration_names();
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
@@ -243,8 +249,13 @@ impl ServerBuilder {
                 calls: RoomCalls::new(Room::RUNBOOK, &functions, pools.clone(), client),
                 definitions: runbooks.definitions().clone(),
                 announcer: Arc::new(BatchAnnouncer(hub.clone())),
+                bus: bus.as_ref().map(|bus| bus.outbox.clone()),
                 options: self.settings.for_batches(),
             };
+            if let Some(bus) = &bus {
+                let edge = bus.edge(self.store.clone(), self.clock.clone(), pools.clone());
+                background.push(tokio::spawn(edge.run(stopping.clone().cancelled_owned())));
+            }
             let upkeep = Upkeep::new(services.clone());
             background.push(tokio::spawn(upkeep.run(stopping.clone().cancelled_owned())));
             let (clock, lease) = (self.clock.clone(), services.options.lease);

@@ -127,10 +127,19 @@ pub enum FunctionError {
     },
     /// The pool is reached over a bus, and there is none.
     #[error(
-        "pool {pool:?} has transport = \"bus\", and no bus is configured; set pools.{pool}.transport to \"queue\" or \
-         \"local\" [bus-not-configured]"
+        "pool {pool:?} has transport = \"bus\", and no bus is configured for this namespace and tenant; set bus.url, \
+         bus.namespace and bus.tenant, or set pools.{pool}.transport to \"queue\" or \"local\" [bus-not-configured]"
     )]
     NoBus {
+        /// The pool.
+        pool: String,
+    },
+    /// The pool is reached over a bus, which carries jobs of runbooks only.
+    #[error(
+        "pool {pool:?} is reached over the bus, which carries jobs of runbooks only; set pools.{pool}.transport to \"queue\" \
+         or \"local\" to call its functions otherwise [pool-is-bus]"
+    )]
+    BusPool {
         /// The pool.
         pool: String,
     },
@@ -181,6 +190,7 @@ impl FunctionError {
             FunctionError::NotInPool { .. } => "function-not-in-pool",
             FunctionError::PoolPaused { .. } => "pool-paused",
             FunctionError::NoBus { .. } => "bus-not-configured",
+            FunctionError::BusPool { .. } => "pool-is-bus",
             FunctionError::InvalidInvocation { .. } => "invalid-invocation",
             FunctionError::Unreadable { .. } => "stored-data-unreadable",
             FunctionError::Store(_) => "store",
@@ -198,6 +208,7 @@ impl FunctionError {
             | FunctionError::InvalidPool { .. }
             | FunctionError::NotInPool { .. }
             | FunctionError::NoBus { .. }
+            | FunctionError::BusPool { .. }
             | FunctionError::InvalidInvocation { .. } => ErrorKind::Invalid,
             FunctionError::Busy => ErrorKind::Unavailable,
             FunctionError::Unknown { .. } | FunctionError::UnknownPool { .. } => ErrorKind::NotFound,

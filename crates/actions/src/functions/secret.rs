@@ -105,6 +105,17 @@ impl SettingValue {
         }
     }
 
+    /// The value, read now.
+    ///
+    /// # Errors
+    /// `secret-unavailable` with the reference.
+    pub async fn read(&self) -> Result<Secret, Failure> {
+        match self {
+            SettingValue::Text(text) => Ok(Secret(text.clone())),
+            SettingValue::Secret(reference) => reference.resolve().await,
+        }
+    }
+
     /// The value, and a note of it if it is secret.
     pub(crate) async fn resolve(&self, redactor: &mut Redactor) -> Result<Secret, Failure> {
         match self {

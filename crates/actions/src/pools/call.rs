@@ -48,7 +48,7 @@ impl Pools {
     /// the catalogue whose name is that of the call in lowercase.
     ///
     /// # Errors
-    /// `unknown-pool`, `function-not-in-pool`, `bus-not-configured`, `pool-paused` for a local pool, `invalid-invocation`
+    /// `unknown-pool`, `function-not-in-pool`, `pool-is-bus`, `pool-paused` for a local pool, `invalid-invocation`
     /// for a setting, and those of [`Functions::prepare`] for a local pool.
     pub async fn prepare(
         &self,
@@ -75,7 +75,7 @@ impl Pools {
                 };
                 functions.prepare(scope, request).await
             }
-            Transport::Bus => Err(FunctionError::NoBus { pool: call.pool.to_string() }),
+            Transport::Bus => Err(FunctionError::BusPool { pool: call.pool.to_string() }),
         }
     }
 }

@@ -81,6 +81,20 @@ impl Pools {
     /// # Errors
     /// `invalid-pool` with the pool and setting that is wrong, `bus-not-configured`.
     pub fn new(store: Arc<dyn Store>, configured: BTreeMap<PoolName, Pool>) -> Result<Self, FunctionError> {
+        if let Some((name, _)) = configured.iter().find(|(_, pool)| pool.transport == Transport::Bus) {
+            return Err(FunctionError::NoBus { pool: name.to_string() });
+        }
+        Pools::with_bus(store, configured)
+    }
+
+    /// The pools of a node that has a bus: some of those of the settings may be reached over it.
+    ///
+    /// # Errors
+    /// `invalid-pool` with the pool and setting that is wrong.
+    pub fn with_bus(
+        store: Arc<dyn Store>,
+        configured: BTreeMap<PoolName, Pool>,
+    ) -> Result<Self, FunctionError> {
         for (name, pool) in &configured {
             pool.check().map_err(|error| match error {
                 FunctionError::InvalidPool { field, problem } => {
@@ -88,9 +102,6 @@ impl Pools {
                 }
                 other => other,
             })?;
-            if pool.transport == Transport::Bus {
-                return Err(FunctionError::NoBus { pool: name.to_string() });
-            }
         }
         let configured = configured.into_iter().map(|(name, pool)| {
             let found = FoundPool { name: name.clone(), origin: PoolOrigin::Configured, pool };
@@ -114,6 +125,12 @@ impl Pools {
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.clock = clock;
         self
+    }
+
+    /// Names of the pools that are reached over the bus. Only the settings declare such pools.
+    pub fn over_bus(&self) -> impl Iterator<Item = &PoolName> {
+        let over_bus = |found: &&Arc<FoundPool>| found.pool.transport == Transport::Bus;
+        self.configured.values().filter(over_bus).map(|found| &found.name)
     }
 
     /// One pool. What was announced on another node a moment ago may not be seen yet.

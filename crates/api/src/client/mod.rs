@@ -3,6 +3,7 @@
 mod actions;
 mod audit;
 mod automation;
+mod bus;
 mod dead_letters;
 mod download;
 mod error;

@@ -65,7 +65,7 @@ impl Message {
         self
     }
 
-    pub(super) fn check(&self) -> Result<(), BusError> {
+    pub(crate) fn check(&self) -> Result<(), BusError> {
         let refuse = |problem: String| {
             Err(BusError::InvalidMessage { message_id: self.message_id.chars().take(64).collect(), problem })
         };

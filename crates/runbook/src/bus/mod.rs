@@ -7,6 +7,7 @@
 //! | `filter.rs` | which messages a subscription wants |
 //! | `records.rs` | the bus that is built in: messages are records |
 //! | `stored.rs` | their bodies, and what a delivery makes of a message; pure |
+//! | `amqp/` | a broker that speaks AMQP 1.0 (feature `amqp`) |
 //! | `error.rs` | how calls of a bus fail |
 //!
 //! A sent message goes to every subscription of its topic whose filter matches. Delivery is
@@ -14,6 +15,8 @@
 //! An expired lock abandons it. After ten deliveries, or after its time to live, a message becomes
 //! a dead letter. Duplicate detection drops a message whose id was sent within ten minutes.
 
+#[cfg(feature = "amqp")]
+pub mod amqp;
 mod error;
 mod filter;
 mod message;

@@ -22,6 +22,7 @@ use segno::store::{
     DueRecords, ErrorKind, Expect, ListRecords, ProviderError, Record, RecordBatch, RecordWrite, Store,
 };
 use segno_actions::functions::Scope;
+use segno_actions::{Listed, Unreadable};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -83,6 +84,21 @@ impl RecordBus {
         self.commit(vec![put]).await
     }
 
+    /// Makes a subscription unless there is one, which stays as it is.
+    ///
+    /// # Errors
+    /// As [`RecordBus::subscribe`].
+    pub async fn ensure(
+        &self,
+        name: &SubscriptionName,
+        settings: &SubscriptionSettings,
+    ) -> Result<(), BusError> {
+        match self.settings(name).await {
+            Err(BusError::UnknownSubscription(_)) => self.subscribe(name, settings).await,
+            found => found.map(drop),
+        }
+    }
+
     /// Dead letters of a subscription, oldest first.
     ///
     /// # Errors
@@ -92,13 +108,13 @@ impl RecordBus {
         from: &SubscriptionName,
         after: Option<&str>,
         limit: usize,
-    ) -> Result<Vec<DeadLetter>, BusError> {
+    ) -> Result<Vec<Listed<DeadLetter>>, BusError> {
         let prefix = self.folder(from);
         let after_id = after.map(|id| format!("{prefix}{id}"));
         let request =
             ListRecords { kind: DEAD_LETTERS, id_prefix: &prefix, after_id: after_id.as_deref(), limit };
         let records = self.store.list_records(request).await?;
-        records.iter().map(|record| self.dead_letter(&prefix, record)).collect()
+        Ok(records.iter().map(|record| dead_letter(&prefix, record)).collect())
     }
 
     /// Sends a dead letter to its subscription again, as if it had just come. Returns whether there was one.
@@ -120,6 +136,19 @@ impl RecordBus {
         };
         let again = put(MESSAGES, self.new_message_id(to), Expect::Absent, Timing::due(now), &stored)?;
         self.commit(vec![gone, again]).await?;
+        Ok(true)
+    }
+
+    /// Deletes a dead letter. Returns whether there was one.
+    ///
+    /// # Errors
+    /// When the store could not do it.
+    pub async fn discard(&self, of: &SubscriptionName, id: &str) -> Result<bool, BusError> {
+        let key = format!("{}{id}", self.folder(of));
+        let Some(record) = self.store.get_record(DEAD_LETTERS, &key).await? else { return Ok(false) };
+        let expect = Expect::Version(record.version);
+        let gone = RecordWrite::Delete { kind: DEAD_LETTERS.to_owned(), id: key, expect };
+        self.commit(vec![gone]).await?;
         Ok(true)
     }
 
@@ -167,18 +196,6 @@ impl RecordBus {
         record.map_or_else(|| Err(BusError::UnknownSubscription(name.to_string())), |record| decode(&record))
     }
 
-    fn dead_letter(&self, prefix: &str, record: &Record) -> Result<DeadLetter, BusError> {
-        let stored: StoredDeadLetter = decode(record)?;
-        Ok(DeadLetter {
-            id: record.id.strip_prefix(prefix).unwrap_or(&record.id).to_owned(),
-            message: stored.message,
-            reason: stored.reason,
-            delivery_count: stored.delivery_count,
-            enqueued_at: stored.enqueued_at,
-            dead_at: stored.dead_at,
-        })
-    }
-
     /// Writes for messages that were not sent before.
     async fn to_send(&self, topic: &TopicName, messages: &[Message]) -> Result<Vec<RecordWrite>, BusError> {
         let subscriptions = self.subscriptions(topic).await?;
@@ -190,9 +207,7 @@ impl RecordBus {
                 continue;
             }
             writes.push(put(SENT, sent_id, Expect::Absent, Timing::life(DUPLICATE_WINDOW), &())?);
-            for (id, settings) in
-                subscriptions.iter().filter(|(_, settings)| settings.filter.matches(message))
-            {
+            for (id, settings) in subscriptions.iter().filter(|(_, settings)| settings.wants(message)) {
                 let stored = StoredMessage::new(message.clone(), settings, now);
                 let visible = message.scheduled_at.map_or(now, |at| at.max(now));
                 let id = format!("{id}/{}", self.ids.new_uuid().simple());
@@ -202,19 +217,49 @@ impl RecordBus {
         Ok(writes)
     }
 
-    /// Locks a visible message. Returns `None` if another receiver locked it first, or if it became
-    /// a dead letter.
-    async fn deliver(
+    /// Locks visible messages in one commit; one by one if other receivers lock some of them.
+    async fn deliver_all(
+        &self,
+        due: &[Record],
+        settings: &SubscriptionSettings,
+    ) -> Result<Vec<Received>, BusError> {
+        let mut writes = Vec::new();
+        let mut received = Vec::new();
+        for record in due {
+            let (own, locked) = self.delivery(record, settings)?;
+            writes.extend(own);
+            received.extend(locked);
+        }
+        if writes.is_empty() {
+            return Ok(received);
+        }
+        match self.commit(writes).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => received.clear(),
+            done => return done.map(|()| received),
+        }
+        for record in due {
+            let (writes, locked) = self.delivery(record, settings)?;
+            match self.commit(writes).await {
+                Ok(()) => received.extend(locked),
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(received)
+    }
+
+    /// Locks a visible message, or makes it a dead letter.
+    fn delivery(
         &self,
         record: &Record,
         settings: &SubscriptionSettings,
-    ) -> Result<Option<Received>, BusError> {
+    ) -> Result<(Vec<RecordWrite>, Option<Received>), BusError> {
         let stored: StoredMessage = decode(record)?;
         let now = self.now();
         let token = format!("{}.{}", number_of(&record.id), self.ids.new_uuid().simple());
         let expect = Expect::Version(record.version);
         let locked_until = now.checked_add(settings.lock).unwrap_or(Timestamp::MAX);
-        let (writes, received) = match stored.deliver(settings, token.clone(), now) {
+        Ok(match stored.deliver(settings, token.clone(), now) {
             Delivery::Locked(stored) => {
                 let put = put(MESSAGES, record.id.clone(), expect, Timing::due(locked_until), &stored)?;
                 let StoredMessage { message, enqueued_at, delivery_count, .. } = stored;
@@ -222,12 +267,7 @@ impl RecordBus {
                 (vec![put], Some(received))
             }
             Delivery::Dead(dead) => (bury(record, &dead)?, None),
-        };
-        match self.commit(writes).await {
-            Ok(()) => Ok(received),
-            Err(error) if error.kind() == ErrorKind::Conflict => Ok(None),
-            Err(error) => Err(error),
-        }
+        })
     }
 
     /// The message of a lock that holds.
@@ -279,10 +319,7 @@ impl Bus for RecordBus {
                 DueRecords { kind: MESSAGES, id_prefix: &folder, now_ms: None, limit, poll_timeout: left };
             let due = self.store.due_records(request).await?;
             let is_over = due.is_empty();
-            let mut received = Vec::new();
-            for record in &due {
-                received.extend(self.deliver(record, &settings).await?);
-            }
+            let received = self.deliver_all(&due, &settings).await?;
             if is_over || !received.is_empty() {
                 return Ok(received);
             }
@@ -310,6 +347,16 @@ impl Bus for RecordBus {
             Settlement::DeadLetter(reason) => bury(&record, &stored.into_dead_letter(reason, self.now()))?,
         };
         self.commit(writes).await.map_err(|error| lost_if_conflict(lock, error))
+    }
+}
+
+fn dead_letter(prefix: &str, record: &Record) -> Listed<DeadLetter> {
+    let id = record.id.strip_prefix(prefix).unwrap_or(&record.id).to_owned();
+    match serde_json::from_slice::<StoredDeadLetter>(&record.body) {
+        Ok(StoredDeadLetter { message, enqueued_at, delivery_count, reason, dead_at }) => {
+            Listed::Readable(DeadLetter { id, message, reason, delivery_count, enqueued_at, dead_at })
+        }
+        Err(error) => Listed::Unreadable(Unreadable { id, reason: error.to_string() }),
     }
 }
 

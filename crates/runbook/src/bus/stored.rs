@@ -33,6 +33,9 @@ pub const DEFAULT_TIME_TO_LIVE: Duration = Duration::from_hours(14 * 24);
 pub struct SubscriptionSettings {
     /// Which messages it wants.
     pub filter: Filter,
+    /// Which of them it does not want.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub except: Option<Filter>,
     /// Duration of a lock.
     pub lock: Duration,
     /// How often a message is delivered before it becomes a dead letter.
@@ -41,10 +44,19 @@ pub struct SubscriptionSettings {
     pub time_to_live: Duration,
 }
 
+impl SubscriptionSettings {
+    /// Whether a message is delivered to the subscription.
+    pub fn wants(&self, message: &Message) -> bool {
+        let is_excepted = self.except.as_ref().is_some_and(|except| except.matches(message));
+        self.filter.matches(message) && !is_excepted
+    }
+}
+
 impl Default for SubscriptionSettings {
     fn default() -> Self {
         SubscriptionSettings {
             filter: Filter::default(),
+            except: None,
             lock: DEFAULT_LOCK,
             max_deliveries: DEFAULT_MAX_DELIVERIES,
             time_to_live: DEFAULT_TIME_TO_LIVE,

@@ -13,13 +13,14 @@ use super::ended_calls;
 use super::error::DriveError;
 use super::holder::Held;
 use super::lease::lost_or;
+use super::outbox;
 use super::part::{Part, Progress};
 use super::place::BatchPlace;
 use super::published::BatchSummary;
 use super::wakeups::due_ms;
 use crate::message::{CallReport, CallSeen, Message, Outcome, WorkReference};
 use crate::rows::{Changes, Row, RowKey};
-use crate::step::{Dispatch, Effect, LookAfter};
+use crate::step::{Dispatch, Effect, Event, LookAfter};
 use crate::telemetry;
 
 /// Calls that are prepared or looked after at the same time.
@@ -51,6 +52,7 @@ impl Held {
         let has_consumed = part.has_consumed();
         let Part { mut commit, effects, ended, late_ms, .. } = part;
         self.add_notices(&effects, &mut commit).await?;
+        self.add_announcements(&effects, &mut commit);
         let after = self.add_calls(effects, &mut commit).await?;
         let Changes { rows, states } = self.rows.take_changes();
         for row in &rows {
@@ -62,6 +64,7 @@ impl Held {
             self.after_commit(after).await?;
             return Ok(if has_consumed { Progress::Made } else { Progress::Stuck });
         }
+        outbox::keep_last(&mut commit.writes);
         self.add_index_entry(&mut commit);
         if let Some(keep) = self.services.options.keep_invocations.filter(|_| !ended.is_empty()) {
             let due_at_ms = now_ms.saturating_add(duration_ms(keep));
@@ -109,16 +112,16 @@ impl Held {
         effects: Vec<Effect>,
         commit: &mut RecordBatch,
     ) -> Result<Vec<Effect>, DriveError> {
-        let (calls, scope) = (&self.calls, &self.place.scope);
+        let (calls, place, now_ms) = (&self.calls, &self.place, self.now_ms());
         let prepared = stream::iter(effects).map(|effect| async move {
             let mut own = RecordBatch::default();
             let prepared = match effect {
                 Effect::Dispatch(job) => {
-                    let sending = calls.send(scope, &job, &mut own).await?;
+                    let sending = calls.send(place, &job, (&mut own, now_ms)).await?;
                     Prepared::Job(job, sending)
                 }
                 Effect::CancelJob(job) => {
-                    calls.cancel(scope, &job, &mut own)?;
+                    calls.cancel(place, &job, &mut own).await?;
                     Prepared::Cancelled
                 }
                 other => Prepared::After(other),
@@ -151,6 +154,20 @@ impl Held {
             }
         }
         Ok(after)
+    }
+
+    /// Adds the messages of the topic `orchestrator-events`, if the batch's tenant has a bus. They are
+    /// sent after the commit. The lease's version is another one in each commit, so ids differ.
+    fn add_announcements(&self, effects: &[Effect], commit: &mut RecordBatch) {
+        let Some(bus) = self.services.bus.as_ref().filter(|bus| bus.announces(&self.place.scope)) else {
+            return;
+        };
+        let events = effects.iter().filter_map(|effect| match effect {
+            Effect::Announce(Event::Bus(event)) => Some(event),
+            _ => None,
+        });
+        let id = format!("batch-{}-{}", self.place.batch, self.lease.version());
+        commit.writes.extend(bus.event_writes(&self.place, &id, events, self.now_ms()));
     }
 
     /// The entry of the batch in the index of its runbook, when its state has changed.
@@ -200,9 +217,9 @@ impl Held {
     /// Looks after calls. What is found becomes inputs of the next part.
     pub(super) async fn look_after(&mut self, looks: Vec<LookAfter>) -> Result<(), DriveError> {
         metrics::counter!(telemetry::CALL_CHECKS).increment(looks.len() as u64);
-        let (calls, scope) = (&self.calls, &self.place.scope);
+        let (calls, place, now_ms) = (&self.calls, &self.place, self.now_ms());
         let seen = stream::iter(looks).map(|job: LookAfter| async move {
-            let seen = calls.look_after(scope, &job).await?;
+            let seen = calls.look_after(place, &job, now_ms).await?;
             report(job.job_id, seen)
         });
         let reports: Vec<Message> = seen.buffered(CALLS_AT_ONCE).try_collect().await?;

@@ -17,6 +17,7 @@ use super::error::DriveError;
 use super::inbox;
 use super::lease::{self, Holder, Lease};
 use super::load::Loader;
+use super::outbox::Outbox;
 use super::part::Progress;
 use super::place::{BatchPlace, HEADS, head_id};
 use super::post::timestamp;
@@ -79,6 +80,8 @@ pub struct Services {
     pub definitions: Definitions,
     /// Where events go.
     pub announcer: Arc<dyn Announcer>,
+    /// The bus that jobs and messages of a tenant go to.
+    pub bus: Option<Outbox>,
     /// Settings.
     pub options: DriverOptions,
 }
@@ -142,7 +145,7 @@ impl Held {
         let rows = loader.begin().await?;
         let batch = rows.batch();
         let mut held = Held {
-            calls: Calls::new(services.calls.clone()),
+            calls: Calls::new(services.calls.clone(), Arc::clone(&services.store), services.bus.clone()),
             runbook: batch.map(|batch| batch.runbook_name.clone()).unwrap_or_default(),
             indexed: batch.map(|batch| batch.status),
             unsent: Unsent::default(),

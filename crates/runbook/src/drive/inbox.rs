@@ -75,6 +75,40 @@ pub(super) fn put_result(place: &BatchPlace, result: CallResult, ended_at_ms: u6
     }
 }
 
+/// The record of a result that came over the bus, by the key of its message. It waits beside other
+/// results of the same job: the first one counts.
+pub(super) fn put_bus_result(
+    place: &BatchPlace,
+    key: &str,
+    result: CallResult,
+    ended_at_ms: u64,
+) -> RecordWrite {
+    RecordWrite::Put {
+        kind: INBOX.to_owned(),
+        id: format!("{}{}", place.folder(), plain(key)),
+        expect: Expect::Anything,
+        due_at_ms: Some(ended_at_ms.saturating_sub(duration_ms(CLOCK_SKEW)).max(1)),
+        time_to_live: Some(RESULT_LIFE),
+        body: encode(&Message::Result(result)).into(),
+    }
+}
+
+/// The key of a message of the bus: its id, and a digest of its body, because senders may use an id
+/// again. It can be part of ids as it is.
+pub(super) fn bus_key(message_id: &str, body: &str) -> String {
+    let digest = digest(body.as_bytes());
+    let id = match plain(message_id) {
+        id if id == message_id && id.len() <= MAX_PLAIN_KEY_BYTES / 2 => id,
+        _ => hex(&Sha256::digest(message_id.as_bytes())),
+    };
+    format!("bus-{id}-{}", &digest[..16])
+}
+
+/// The key of a request or an event of the bus, if it stands in the id as it is.
+pub(super) fn key_of<'a>(place: &BatchPlace, id: &'a str) -> Option<&'a str> {
+    id.strip_prefix(&place.folder())?.strip_prefix("request-")
+}
+
 /// Id of the record of a request with a key.
 pub(super) fn request_id(place: &BatchPlace, key: &str) -> String {
     format!("{}request-{}", place.folder(), plain(key))
@@ -174,5 +208,22 @@ mod tests {
         let ids: std::collections::BTreeSet<String> = keys.iter().map(|key| plain(key)).collect();
         assert_eq!(ids.len(), keys.len());
         assert!(ids.iter().all(|id| id.starts_with("sha256:") && !id.contains('/')), "{ids:?}");
+    }
+
+    #[test]
+    fn keys_of_messages_of_the_bus_stand_in_ids_as_they_are() {
+        let long = "k".repeat(256);
+        let mut keys = std::collections::BTreeSet::new();
+        for (id, body) in [("m-1", "{}"), ("m-1", "{ }"), ("m-2", "{}"), ("a/b", "{}"), (&long, "{}")] {
+            let key = bus_key(id, body);
+            assert_eq!(plain(&key), key, "{id}");
+            keys.insert(key);
+        }
+        assert_eq!(keys.len(), 5);
+        let place = BatchPlace::new(
+            segno_actions::functions::Scope::new("eu", "acme").unwrap(),
+            crate::rows::BatchId(42),
+        );
+        assert_eq!(key_of(&place, &request_id(&place, "bus-m-1")), Some("bus-m-1"));
     }
 }

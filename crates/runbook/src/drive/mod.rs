@@ -11,6 +11,7 @@
 //! | `transition.rs`, `unpublish.rs` | what a new version does to open batches; deleting runbooks and versions |
 //! | `place.rs` | kinds and ids of records |
 //! | `inbox.rs`, `receipt.rs`, `post.rs` | messages that wait, what became of them, and how they wake a node |
+//! | `outbox.rs`, `from_bus.rs` | jobs and messages that go to the bus; messages that came from it |
 //! | `settler.rs` | the result of a call, written in the commit that ends it |
 //! | `lease.rs`, `processes.rs` | which node holds a batch, the fencing token; which processes are alive |
 //! | `attendance.rs` | whether the holder of a batch is late, for explanations |
@@ -41,12 +42,14 @@ mod deletion;
 mod ended_calls;
 mod error;
 mod expiry;
+mod from_bus;
 mod holder;
 mod inbox;
 mod lease;
 mod load;
 mod node;
 mod notices;
+mod outbox;
 mod part;
 mod place;
 mod post;
@@ -70,14 +73,21 @@ pub use definitions::Definitions;
 pub use deletion::{BatchDeletion, DELETIONS};
 pub use ended_calls::ENDED_CALLS;
 pub use error::{DriveError, RunbookError};
+pub use from_bus::{Arrival, BusInbox};
 pub use holder::{DriverOptions, KEEP_INVOCATIONS, Services};
 pub use inbox::{BYTES_PER_PART, MESSAGES_PER_PART};
 pub use node::Driver;
 pub use notices::{NOTICE_SETTLE_KIND, NOTICES, NoticeRow, NoticeSettler, NoticeState};
+pub(crate) use outbox::batch_of_row;
+pub use outbox::{
+    Announcements, MESSAGE_TYPE, OUTBOX, Outbox, OutboxRow, SEGNO, SENDER, WORKER_ID, events_folder,
+    jobs_folder,
+};
 pub use place::{
     BATCH_INDEX, BatchPlace, COUNTERS, CREATION_KEYS, HEADS, INBOX, LEASES, QUERIES, RECEIPTS, RUNBOOKS,
     SOURCE_BATCHES, SOURCE_MEMBERS,
 };
+pub(crate) use post::timestamp;
 pub use processes::Processes;
 pub use published::{BatchSummary, RunbookHead, RunbookRow};
 pub use query::{

@@ -6,9 +6,10 @@ use segno::store::RecordBatch;
 use super::error::DriveError;
 use super::holder::{Held, context};
 use super::inbox::{self, BYTES_PER_PART, Waiting};
+use super::outbox;
 use super::post::timestamp;
 use super::receipt::Receipt;
-use crate::message::{Action, CallReport, CallSeen, Message, Request};
+use crate::message::{Action, CallReport, CallResult, CallSeen, Message, Request};
 use crate::step::limits::ROWS_PER_PART;
 use crate::step::{Effect, Effects, Input, Verdict, next_part, step, wants};
 use crate::telemetry;
@@ -213,10 +214,18 @@ impl Held {
         match record {
             Some(record) if effects.verdict != Verdict::Again => {
                 let posted_at = timestamp(record.posted_at_ms);
-                if let Some(receipt) = Receipt::waiting(&message, posted_at) {
+                let receipt = match &message {
+                    Message::Event(event) => inbox::key_of(&self.place, &record.id)
+                        .map(|key| Receipt::of_event(event, key, posted_at)),
+                    other => Receipt::waiting(other, posted_at),
+                };
+                if let Some(receipt) = receipt {
                     let receipt = receipt.answered(&effects.verdict, timestamp(now_ms));
                     let expect = segno::store::Expect::Anything;
                     part.commit.writes.push(receipt.write(&self.place, expect, now_ms));
+                }
+                if let Message::Result(CallResult { pool: Some(pool), job_id, .. }) = &message {
+                    part.commit.writes.push(outbox::delete_job(&self.place, pool, job_id));
                 }
                 part.commit.writes.push(inbox::delete(record.id));
             }

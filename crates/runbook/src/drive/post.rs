@@ -15,7 +15,7 @@ use super::inbox;
 use super::lease::{self, Look};
 use super::place::{BatchPlace, RECEIPTS};
 use super::receipt::{Receipt, receipt_id};
-use crate::message::{Message, Request};
+use crate::message::{EventMessage, Message, Request};
 
 /// Attempts to post beside a lease record that others change.
 const ATTEMPTS: usize = 32;
@@ -40,9 +40,40 @@ pub(super) async fn post(
     place: &BatchPlace,
     requests: &[Request],
 ) -> Result<Posting, ProviderError> {
+    let keys: Vec<&str> = requests.iter().map(|request| request.key.as_str()).collect();
+    post_writes(store, place, &keys, |now_ms| writes(place, requests, now_ms)).await
+}
+
+/// Posts an event of the bus under the key of its message.
+///
+/// # Errors
+/// Those of the store.
+pub(super) async fn post_event(
+    store: &dyn Store,
+    place: &BatchPlace,
+    key: &str,
+    event: &EventMessage,
+) -> Result<Posting, ProviderError> {
+    let message = Message::Event(event.clone());
+    let writes = |now_ms: u64| {
+        let posted_at_ms = later_than_last(now_ms);
+        let receipt = Receipt::of_event(event, key, timestamp(posted_at_ms));
+        let waiting = inbox::put_request(place, key, &message, posted_at_ms);
+        (vec![waiting, receipt.write(place, Expect::Absent, now_ms)], vec![receipt])
+    };
+    post_writes(store, place, &[key], writes).await
+}
+
+/// Commits messages with their receipts, and has the batch looked after.
+async fn post_writes(
+    store: &dyn Store,
+    place: &BatchPlace,
+    keys: &[&str],
+    writes: impl Fn(u64) -> (Vec<RecordWrite>, Vec<Receipt>),
+) -> Result<Posting, ProviderError> {
     for _ in 0..ATTEMPTS {
         let now_ms = store.now_ms().await?;
-        let (mut writes, receipts) = writes(place, requests, now_ms);
+        let (mut writes, receipts) = writes(now_ms);
         let is_attended = match lease::look(store, place, now_ms).await? {
             Look::Absent => return Ok(Posting::NoBatch),
             Look::Attended => true,
@@ -59,7 +90,7 @@ pub(super) async fn post(
                 return Ok(Posting::Posted(receipts));
             }
             Err(error) if error.kind() == ErrorKind::Conflict => {
-                if let Some(receipt) = find_receipt(store, place, requests).await? {
+                if let Some(receipt) = find_receipt(store, place, keys).await? {
                     return Ok(Posting::Before(receipt));
                 }
                 // Otherwise others changed the lease, or the batch was deleted.
@@ -98,10 +129,10 @@ pub(super) fn writes(
 async fn find_receipt(
     store: &dyn Store,
     place: &BatchPlace,
-    requests: &[Request],
+    keys: &[&str],
 ) -> Result<Option<Receipt>, ProviderError> {
-    for request in requests {
-        if let Some(receipt) = read_receipt(store, place, &request.key).await? {
+    for key in keys {
+        if let Some(receipt) = read_receipt(store, place, key).await? {
             return Ok(Some(receipt));
         }
     }
@@ -134,7 +165,7 @@ fn later_than_last(now_ms: u64) -> u64 {
 }
 
 /// A time in Unix milliseconds, at most the last that calendars have.
-pub(super) fn timestamp(at_ms: u64) -> Timestamp {
+pub(crate) fn timestamp(at_ms: u64) -> Timestamp {
     let at_ms = i64::try_from(at_ms).unwrap_or(i64::MAX);
     Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::MAX)
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::inbox::{digest, plain};
 use super::place::{BatchPlace, RECEIPTS};
-use crate::message::{Message, Request};
+use crate::message::{EventMessage, Message, Request};
 use crate::step::{IgnoredReason, Verdict};
 
 /// A request that was not applied after this time has its batch woken.
@@ -84,6 +84,22 @@ impl Receipt {
             posted_at,
             answered_at: None,
         })
+    }
+
+    /// The receipt of an event of the bus that waits, under the key of its message.
+    pub(super) fn of_event(event: &EventMessage, key: &str, posted_at: Timestamp) -> Self {
+        let body = serde_json::to_vec(event).expect("events are JSON with text keys");
+        Receipt {
+            key: key.to_owned(),
+            action: event.message_type().to_owned(),
+            by: Some("bus".to_owned()),
+            digest: digest(&body),
+            state: ReceiptState::Waiting,
+            reason: None,
+            posted_at,
+            is_not_found: false,
+            answered_at: None,
+        }
     }
 
     /// The same with the verdict about the request.

@@ -60,7 +60,7 @@ impl Settler for ResultSettler {
         let work = WorkReference::of_job_id(&job_id)
             .ok_or_else(|| SettleError::Unusable(format!("job {job_id:?} names no row")))?;
         let place = BatchPlace::new(end.scope.clone(), batch_id);
-        let result = CallResult { job_id, work, outcome: outcome(end.outcome) };
+        let result = CallResult { job_id, work, outcome: outcome(end.outcome), pool: None };
         Ok(Epilogue { writes: vec![inbox::put_result(&place, result, end.now_ms)], committed: None })
     }
 }

@@ -143,6 +143,41 @@ const NAMES: &[&str] = &[
     "dispatchedAt",
 ];
 
+const TYPES: &[&str] = &[
+    "batch-init",
+    "phase-due",
+    "member-added",
+    "member-removed",
+    "poll-check",
+    "retry-check",
+    "dispatch-timeout",
+];
+
+/// Why a message is no event.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum EventProblem {
+    /// The body is not a JSON object.
+    #[error("the body is not a JSON object: {0}")]
+    NotJson(String),
+    /// Neither the body nor the property names a type.
+    #[error("neither the property MessageType nor the field messageType names its type")]
+    NoType,
+    /// There is no such type.
+    #[error("there is no message type {0:?}")]
+    UnknownType(String),
+    /// Body and property differ.
+    #[error("the field messageType is {own:?}, the property MessageType is {named:?}")]
+    OtherType {
+        /// In the body.
+        own: String,
+        /// In the property.
+        named: String,
+    },
+    /// A field is missing, or has a value that it cannot have.
+    #[error("{0}")]
+    Fields(String),
+}
+
 impl EventMessage {
     /// Reads a message; names may begin with a capital letter, as some senders write them.
     ///
@@ -151,6 +186,30 @@ impl EventMessage {
     pub fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
         let value = serde_json::from_slice(body)?;
         serde_json::from_value(with_known_names(value, NAMES))
+    }
+
+    /// Reads a message whose property `MessageType` is known. The body may leave its own type out.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn read_as(body: &[u8], message_type: Option<&str>) -> Result<Self, EventProblem> {
+        let value = serde_json::from_slice(body).map_err(|error| EventProblem::NotJson(error.to_string()))?;
+        let mut value = with_known_names(value, NAMES);
+        let fields =
+            value.as_object_mut().ok_or_else(|| EventProblem::NotJson("it is no object".to_owned()))?;
+        let own = fields.get("messageType").and_then(|own| own.as_str()).map(str::to_ascii_lowercase);
+        let named = message_type.map(str::to_ascii_lowercase);
+        if let (Some(own), Some(named)) = (&own, &named)
+            && own != named
+        {
+            return Err(EventProblem::OtherType { own: own.clone(), named: named.clone() });
+        }
+        let of = own.or(named).ok_or(EventProblem::NoType)?;
+        if !TYPES.contains(&of.as_str()) {
+            return Err(EventProblem::UnknownType(of));
+        }
+        fields.insert("messageType".to_owned(), of.into());
+        serde_json::from_value(value).map_err(|error| EventProblem::Fields(error.to_string()))
     }
 
     /// The value of the property `MessageType`.

@@ -172,7 +172,8 @@ fn request(action: Action) -> Message {
 fn what_waits_in_inboxes() {
     let step = WorkReference::Step(StepId(1_042));
     let outcome = Outcome::Completed { result: json!({"Id": "7"}) };
-    let result = CallResult { job_id: "step-1042".to_owned(), work: step, outcome: outcome.clone() };
+    let result =
+        CallResult { job_id: "step-1042".to_owned(), work: step, outcome: outcome.clone(), pool: None };
     check(
         &Message::Result(result),
         &expect![[
@@ -201,8 +202,16 @@ fn what_waits_in_inboxes() {
             ]],
         ),
     ] {
-        check(&Message::Result(CallResult { job_id: "j".to_owned(), work, outcome }), &expected);
+        check(&Message::Result(CallResult { job_id: "j".to_owned(), work, outcome, pool: None }), &expected);
     }
+    let pool = Some("cloud-01".to_owned());
+    let over_bus = CallResult { job_id: "j".to_owned(), work: step, outcome: Outcome::InProgress, pool };
+    check(
+        &Message::Result(over_bus),
+        &expect![[
+            r#"{"result":{"jobId":"j","work":{"step":1042},"outcome":{"state":"in_progress"},"pool":"cloud-01"}}"#
+        ]],
+    );
     for (seen, expected) in [
         (
             CallSeen::Ended { outcome },

@@ -18,7 +18,7 @@ mod outcome;
 mod request;
 mod result;
 
-pub use event::EventMessage;
+pub use event::{EventMessage, EventProblem};
 pub use job::{CorrelationData, JobMessage};
 pub(crate) use outcome::result_field;
 pub use outcome::{CallSeen, Outcome};
@@ -61,6 +61,9 @@ pub struct CallResult {
     pub work: WorkReference,
     /// How it ended.
     pub outcome: Outcome,
+    /// The pool of a job that was sent over the bus: its outbox row is removed with the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
 }
 
 /// What was found when a call was looked after.

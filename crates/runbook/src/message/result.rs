@@ -190,6 +190,7 @@ impl ResultMessage {
     pub fn into_call_result(self) -> Result<CallResult, ResultProblem> {
         let work = self.reference()?;
         let outcome = self.outcome();
-        Ok(CallResult { job_id: self.job_id, work, outcome })
+        let pool = Some(self.worker_id).filter(|pool| !pool.is_empty());
+        Ok(CallResult { job_id: self.job_id, work, outcome, pool })
     }
 }

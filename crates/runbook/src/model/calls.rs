@@ -131,7 +131,8 @@ impl Model {
             }
             if let (false, Some(outcome)) = (matches!(call.reply, Reply::Lost(..)), call.outcome()) {
                 let work = WorkReference::of_job_id(job_id).expect("job ids name their rows");
-                let result = CallResult { job_id: job_id.clone(), work, outcome: outcome.clone() };
+                let result =
+                    CallResult { job_id: job_id.clone(), work, outcome: outcome.clone(), pool: None };
                 messages.push(Message::Result(result));
             }
         }

@@ -6,6 +6,7 @@ mod automation;
 mod batch_delete;
 mod batch_report;
 mod batches;
+mod bus;
 mod dead_letters;
 mod events;
 mod functions;
@@ -88,6 +89,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(workers::list))
         .routes(routes!(dead_letters::list))
         .routes(routes!(dead_letters::get))
+        .routes(routes!(bus::dead_letters))
         .routes(routes!(pools::list))
         .routes(routes!(pools::get))
         .routes(routes!(runbooks::list))
@@ -122,6 +124,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(invocations::invoke))
         .routes(routes!(dead_letters::resubmit))
         .routes(routes!(dead_letters::discard))
+        .routes(routes!(bus::resubmit))
+        .routes(routes!(bus::discard))
         .routes(routes!(functions::put, functions::delete))
         .routes(routes!(pools::pause))
         .routes(routes!(pools::resume))
@@ -160,7 +164,11 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(work::heartbeat))
         .routes(routes!(work::complete))
         .routes(routes!(work::fail))
-        .routes(routes!(work::release));
+        .routes(routes!(work::release))
+        .routes(routes!(bus::send))
+        .routes(routes!(bus::receive))
+        .routes(routes!(bus::settle))
+        .routes(routes!(bus::renew));
     let system = OpenApiRouter::new()
         .routes(routes!(system::system))
         .routes(routes!(system::queues))

@@ -287,6 +287,7 @@ mod tests {
         for (file, text) in [
             ("mod.rs", include_str!("mod.rs")),
             ("actions.rs", include_str!("actions.rs")),
+            ("bus.rs", include_str!("bus.rs")),
             ("functions.rs", include_str!("functions.rs")),
             ("hooks.rs", include_str!("hooks.rs")),
             ("pools.rs", include_str!("pools.rs")),

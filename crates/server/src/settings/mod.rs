@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `actions` | actions and recurring actions |
+//! | `bus` | the message bus of runbooks |
 //! | `functions` | functions, and what stored ones may do |
 //! | `hooks` | webhooks |
 //! | `pools` | pools of workers |
@@ -12,6 +13,7 @@
 //! `docs/guide/server.md` lists every setting.
 
 mod actions;
+mod bus;
 mod functions;
 mod hooks;
 mod layers;
@@ -36,6 +38,7 @@ use crate::scope::Scope;
 use crate::work::NodePlaces;
 
 pub use actions::ActionSettings;
+pub use bus::{BUILT_IN, BusSettings};
 pub use functions::StoredFunctionSettings;
 pub use hooks::HookSettings;
 pub use layers::{Effective, Layers, Origin, SettingsError};
@@ -105,6 +108,8 @@ pub struct Settings {
     /// Pools of workers, which every namespace and tenant has.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub pools: BTreeMap<PoolName, Pool>,
+    /// The message bus over which runbooks reach workers.
+    pub bus: BusSettings,
     /// What functions may do that came in through the API.
     pub stored_functions: StoredFunctionSettings,
 }
@@ -281,6 +286,7 @@ impl Settings {
         self.check_functions()?;
         self.check_pools()?;
         self.check_runbooks()?;
+        self.check_bus()?;
         self.check_actions()?;
         self.check_hooks()?;
         self.telemetry.check()?;

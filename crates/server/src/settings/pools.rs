@@ -1,12 +1,11 @@
 //! Pools of workers of the configuration.
 
 use segno_actions::functions::FunctionError;
-use segno_actions::pools::Transport;
 
 use super::{Settings, SettingsError};
 
 impl Settings {
-    /// Checks every pool by itself.
+    /// Checks every pool by itself; `check_bus` checks those that are reached over the bus.
     pub(super) fn check_pools(&self) -> Result<(), SettingsError> {
         for (name, pool) in &self.pools {
             pool.check().map_err(|error| match error {
@@ -15,10 +14,6 @@ impl Settings {
                 }
                 other => SettingsError::value(&format!("pools.{name}"), other.to_string()),
             })?;
-            if pool.transport == Transport::Bus {
-                let reason = "is \"bus\", and no bus is configured; write \"queue\" or \"local\"";
-                return Err(SettingsError::value(&format!("pools.{name}.transport"), reason));
-            }
         }
         Ok(())
     }

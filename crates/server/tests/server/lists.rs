@@ -81,6 +81,7 @@ async fn furnish(stand: &Stand) {
     for attempt in 1..=3 {
         stand.keep_log("one", attempt).await;
     }
+    crate::outcomes::bus_of(stand).await;
     stand.until_dead_letters(&client, 3).await;
 }
 
@@ -98,6 +99,7 @@ async fn listings(stand: &Stand) -> Vec<String> {
                 _ => "one",
             };
             let path = path.replace("{namespace}", "default").replace("{route}", "one");
+            let path = path.replace("{topic}", "jobs").replace("{subscription}", "w");
             found.push(path.replace("{id}", id).replace("{name}", "one"));
         }
     }

@@ -11,6 +11,7 @@ mod actions;
 mod automation;
 mod batch_live;
 mod built_in;
+mod bus;
 mod call_fairness;
 mod calls;
 mod changes;

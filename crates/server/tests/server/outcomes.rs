@@ -10,6 +10,9 @@ use segno::clock::{Clock, SystemClock};
 use segno_api::batch::BatchAction;
 use segno_api::client::Expected;
 use segno_api::work::FetchWork;
+use segno_runbook::bus::{
+    Bus as _, DeadLetterReason, Message, RecordBus, Settlement, SubscriptionName, SubscriptionSettings,
+};
 use segno_server::settings::{Authentication, Role, Settings};
 use segno_server::{Server, samples};
 use segno_testkit::clock::VirtualClock;
@@ -170,7 +173,39 @@ async fn rows(calm: &Stand) -> Vec<Row> {
         body[name] = value;
         body
     };
+    let [letter_again, letter_gone, completed, renewed] = bus_of(calm).await;
     let mut rows = vec![
+        // Locks of the bus last a minute, so these come first.
+        row(
+            &post_method,
+            "/v1/bus/{topic}/messages",
+            "/v1/bus/jobs/messages",
+            json!({ "messages": [{ "message_id": "new", "body": "{}" }] }),
+        ),
+        row(
+            &post_method,
+            "/v1/bus/{topic}/{subscription}/settle",
+            "/v1/bus/jobs/w/settle",
+            json!({ "lock": completed, "outcome": "complete" }),
+        ),
+        row(
+            &post_method,
+            "/v1/bus/{topic}/{subscription}/renew",
+            "/v1/bus/jobs/w/renew",
+            json!({ "lock": renewed }),
+        ),
+        row(
+            &post_method,
+            "/v1/bus/{topic}/{subscription}/dead-letters/{id}/resubmit",
+            &format!("/v1/bus/jobs/w/dead-letters/{letter_again}/resubmit"),
+            Value::Null,
+        ),
+        row(
+            &Method::DELETE,
+            "/v1/bus/{topic}/{subscription}/dead-letters/{id}",
+            &format!("/v1/bus/jobs/w/dead-letters/{letter_gone}"),
+            Value::Null,
+        ),
         row(
             &post_method,
             "/v1/instances",
@@ -328,6 +363,26 @@ async fn rows(calm: &Stand) -> Vec<Row> {
     rows
 }
 
+/// A subscription with two dead letters and two locked messages: ids and locks.
+pub async fn bus_of(calm: &Stand) -> [String; 4] {
+    let store = calm.server.client().store().clone();
+    let ids = segno::ids::SystemIds::shared();
+    let bus = RecordBus::new(store, SystemClock::shared(), ids, segno_actions::functions::Scope::default());
+    let from = SubscriptionName::new("jobs", "w").unwrap();
+    bus.subscribe(&from, &SubscriptionSettings::default()).await.unwrap();
+    let messages = ["a", "b", "c", "d"].map(|id| Message::json(id, "{}"));
+    bus.send(&from.topic, messages.to_vec()).await.unwrap();
+    let mut locked = bus.receive(&from, 4, Duration::ZERO).await.unwrap();
+    for one in locked.drain(..2) {
+        let dead = Settlement::DeadLetter(DeadLetterReason::new("Rejected", "x"));
+        bus.settle(&from, &one.lock, dead).await.unwrap();
+    }
+    let (letters, _) = segno_actions::Listed::split(bus.dead_letters(&from, None, 2).await.unwrap());
+    let letters = letters.into_iter().map(|letter| letter.id);
+    let all: Vec<String> = letters.chain(locked.into_iter().map(|one| one.lock)).collect();
+    all.try_into().unwrap()
+}
+
 /// The writes that the document has, but for those that leave nothing behind.
 async fn documented(calm: &Stand) -> BTreeSet<(String, String)> {
     let document: Value = reqwest::get(calm.url("/openapi.json")).await.unwrap().json().await.unwrap();
@@ -335,6 +390,7 @@ async fn documented(calm: &Stand) -> BTreeSet<(String, String)> {
     for (path, methods) in document["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
             let leaves_nothing = [
+                "/v1/bus/{topic}/{subscription}/receive",
                 "/v1/recurring/preview",
                 "/v1/runbooks/{name}/plan",
                 "/v1/runbooks/{name}/preview",

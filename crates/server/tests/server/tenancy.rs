@@ -17,6 +17,9 @@ use segno_api::key::Role;
 use segno_api::pool::PausePool;
 use segno_api::recurring::RunRecurring;
 use segno_api::work::{FetchWork, Heartbeat, HeartbeatAction};
+use segno_runbook::bus::{
+    Bus as _, DeadLetterReason, Message, RecordBus, Settlement, SubscriptionName, SubscriptionSettings,
+};
 use serde_json::{Value, json};
 
 use crate::stand::{PATIENCE, Stand, greet, json_of};
@@ -28,6 +31,10 @@ const SECRET: &str = "for-the-shop-only";
 const KINDS: &[&str] = &[
     "batch_members",
     "batches",
+    "bus_dead_letters",
+    "bus_messages",
+    "bus_sent",
+    "bus_subscriptions",
     "phase_executions",
     "runbook_batches",
     "runbook_counters",
@@ -82,10 +89,13 @@ struct Names {
     member: String,
     phase: String,
     request: String,
+    bus_message: String,
+    bus_letter: String,
+    bus_lock: String,
 }
 
 impl Names {
-    fn texts(&self) -> [&str; 19] {
+    fn texts(&self) -> [&str; 22] {
         [
             self.namespace,
             self.tenant,
@@ -106,6 +116,9 @@ impl Names {
             &self.member,
             &self.phase,
             &self.request,
+            &self.bus_message,
+            &self.bus_letter,
+            &self.bus_lock,
         ]
     }
 
@@ -147,6 +160,9 @@ fn absent(names: &Names) -> Names {
         member: higher(&names.member),
         phase: higher(&names.phase),
         request: other(&names.request),
+        bus_message: other(&names.bus_message),
+        bus_letter: uuid(&names.bus_letter),
+        bus_lock: uuid(&names.bus_lock),
     }
 }
 
@@ -207,6 +223,28 @@ async fn furnish_batch(stand: &Stand, client: &Client) -> [String; 3] {
     [batch, member, phase].map(|id| id.to_string())
 }
 
+/// A subscription named like the pool, with a dead letter and a locked message: its id, and the lock.
+async fn furnish_bus(stand: &Stand) -> [String; 2] {
+    let store = stand.server.client().store().clone();
+    let scope = segno_actions::functions::Scope::new("b-shop", "b-eu").unwrap();
+    let bus = RecordBus::new(store, SystemClock::shared(), segno::ids::SystemIds::shared(), scope);
+    let from = SubscriptionName::new("jobs", "b-pool").unwrap();
+    let settings = SubscriptionSettings { lock: Duration::from_secs(3_600), ..Default::default() };
+    bus.subscribe(&from, &settings).await.unwrap();
+    let messages = ["b-message", "b-message-2"].map(|id| Message::json(id, SECRET));
+    bus.send(&from.topic, messages.to_vec()).await.unwrap();
+    let mut locked = bus.receive(&from, 2, Duration::ZERO).await.unwrap();
+    let dead = Settlement::DeadLetter(DeadLetterReason::new("Rejected", SECRET));
+    bus.settle(&from, &locked.remove(0).lock, dead).await.unwrap();
+    let (letters, _) = segno_actions::Listed::split(bus.dead_letters(&from, None, 1).await.unwrap());
+    [letters[0].id.clone(), locked[0].lock.clone()]
+}
+
+/// The path of an operation on the subscription of the pool.
+fn of_bus(path: &str, names: &Names) -> String {
+    path.replace("{topic}", "jobs").replace("{subscription}", &names.pool)
+}
+
 /// A tenant with one of everything.
 async fn furnish(stand: &Stand, client: &Client) -> Names {
     let secret = json!({ "name": SECRET, "wait": true });
@@ -240,6 +278,7 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
     let keys = stand.client().keys(None).await.unwrap().keys;
     let key = keys.into_iter().find(|key| key.grants[0].tenant == "b-eu").unwrap().id;
     let [batch, member, phase] = furnish_batch(stand, client).await;
+    let [bus_letter, bus_lock] = furnish_bus(stand).await;
     Names {
         namespace: "b-shop",
         tenant: "b-eu",
@@ -260,6 +299,9 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
         member,
         phase,
         request: "seal".to_owned(),
+        bus_message: "b-message".to_owned(),
+        bus_letter,
+        bus_lock,
     }
 }
 
@@ -540,6 +582,27 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "get /v1/pools" => vec![plain(path), plain(path).query(format!("cursor={}", names.pool))],
         "get /v1/pools/{name}" | "delete /v1/pools/{name}" | "post /v1/pools/{name}/resume" => {
             with("{name}", names.ids(&names.pool))
+        }
+        "post /v1/bus/{topic}/messages" => {
+            let message = json!({ "message_id": names.bus_message, "body": "x" });
+            vec![plain("/v1/bus/jobs/messages").body(json!({ "messages": [message] }))]
+        }
+        "post /v1/bus/{topic}/{subscription}/receive" => {
+            vec![plain(of_bus(path, names)).body(json!({ "max_messages": 10 }))]
+        }
+        "post /v1/bus/{topic}/{subscription}/settle" => {
+            vec![plain(of_bus(path, names)).body(json!({ "lock": names.bus_lock, "outcome": "complete" }))]
+        }
+        "post /v1/bus/{topic}/{subscription}/renew" => {
+            vec![plain(of_bus(path, names)).body(json!({ "lock": names.bus_lock }))]
+        }
+        "get /v1/bus/{topic}/{subscription}/dead-letters" => {
+            let path = of_bus(path, names);
+            vec![plain(path.clone()), plain(path).query(format!("cursor={}", names.bus_letter))]
+        }
+        "post /v1/bus/{topic}/{subscription}/dead-letters/{id}/resubmit"
+        | "delete /v1/bus/{topic}/{subscription}/dead-letters/{id}" => {
+            vec![plain(of_bus(path, names).replace("{id}", &names.bus_letter))]
         }
         "post /v1/pools/{name}/pause" => {
             all(with("{name}", names.ids(&names.pool)), &|sent| sent.body(json!({ "reason": "walk" })))

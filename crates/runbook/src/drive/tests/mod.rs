@@ -1,5 +1,6 @@
 //! Tests of the driver: real functions in process, virtual time, dying nodes, racing nodes.
 
+mod bus;
 mod calls;
 mod cost;
 mod crash;

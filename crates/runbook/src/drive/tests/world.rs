@@ -1,6 +1,7 @@
 //! A store, processes with functions and drivers, and workers that answer by the id of the job.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -18,11 +19,13 @@ use segno_testkit::seeded::SeededIds;
 use serde_json::{Map, Value, json};
 use tokio::task::JoinHandle;
 
+use crate::bus::RecordBus;
 use crate::drive::post::timestamp;
 use crate::drive::{
-    Driver, DriverOptions, NewBatch, Processes, PublishOptions, Receipt, RequestedAction, Runbooks, Services,
-    Silent, register,
+    Announcements, Driver, DriverOptions, NewBatch, Outbox, Processes, PublishOptions, Receipt,
+    RequestedAction, Runbooks, Services, Silent, register,
 };
+use crate::edge::BusEdge;
 use crate::message::{Action, MemberEntry};
 use crate::rows::{BatchId, BatchRow, MemberRow, PhaseRow, Row, RowKey, StepRow, Table};
 
@@ -101,6 +104,7 @@ pub type Attempts = Arc<Mutex<BTreeMap<String, u32>>>;
 pub struct Process {
     _runtime: Runtime,
     driver: JoinHandle<()>,
+    edge: Option<JoinHandle<()>>,
 }
 
 impl Process {
@@ -113,6 +117,9 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.driver.abort();
+        if let Some(edge) = &self.edge {
+            edge.abort();
+        }
     }
 }
 
@@ -126,6 +133,9 @@ pub struct World {
     pub workers: Workers,
     pub attempts: Attempts,
     pub options: DriverOptions,
+    /// The bus of the tenant.
+    pub bus: Option<Outbox>,
+    buses: AtomicU64,
 }
 
 impl World {
@@ -141,7 +151,32 @@ impl World {
         let scope = Scope::new("eu", "acme").unwrap();
         let usual = DriverOptions::default();
         let options = DriverOptions { lease: pace.lease(usual.lease), ..usual };
-        World { clock, pace, store, runbooks, scope, workers, attempts: Attempts::default(), options }
+        World {
+            clock,
+            pace,
+            store,
+            runbooks,
+            scope,
+            workers,
+            attempts: Attempts::default(),
+            options,
+            bus: None,
+            buses: AtomicU64::new(0),
+        }
+    }
+
+    /// The same with a bus, whose subscriptions exist.
+    pub async fn with_bus(mut self) -> World {
+        self.bus = Some(Outbox { scope: self.scope.clone(), announcements: Announcements::Sent });
+        let pools = pools(self.store.clone());
+        crate::edge::prepare(&self.record_bus(self.store.clone()), &pools).await.unwrap();
+        self
+    }
+
+    /// The bus of the tenant, on a store, with ids that no other one has.
+    pub fn record_bus(&self, store: Arc<dyn Store>) -> RecordBus {
+        let seed = 1_000 + self.buses.fetch_add(1, Ordering::Relaxed);
+        RecordBus::new(store, self.clock.clone(), SeededIds::shared(seed), self.scope.clone())
     }
 
     /// Starts a process on a store, which may be one with faults.
@@ -166,13 +201,15 @@ impl World {
             .start()
             .await
             .unwrap();
+        let edge =
+            self.bus.as_ref().map(|_| tokio::spawn(self.edge(store.clone()).run(std::future::pending())));
         let driver = Driver::new(self.services(store, functions), node);
         let driver = match processes {
             Some(processes) => driver.processes(processes),
             None => driver,
         };
         let driver = tokio::spawn(driver.run(std::future::pending()));
-        Process { _runtime: runtime, driver }
+        Process { _runtime: runtime, driver, edge }
     }
 
     fn runtime_options(&self, node: &str) -> RuntimeOptions {
@@ -186,6 +223,17 @@ impl World {
         }
     }
 
+    /// The edge of a process to the bus.
+    pub fn edge(&self, store: Arc<dyn Store>) -> BusEdge {
+        BusEdge {
+            bus: Arc::new(self.record_bus(store.clone())),
+            pools: pools(store.clone()).clock(self.clock.clone()),
+            clock: self.clock.clone(),
+            scope: self.scope.clone(),
+            store,
+        }
+    }
+
     pub fn services(&self, store: Arc<dyn Store>, functions: Functions) -> Services {
         let pools = pools(store.clone()).clock(self.clock.clone());
         let client = Client::new(store.clone());
@@ -195,6 +243,7 @@ impl World {
             store,
             clock: self.clock.clone(),
             announcer: Arc::new(Silent),
+            bus: self.bus.clone(),
             options: self.options.clone(),
         }
     }
@@ -242,6 +291,11 @@ impl World {
     }
 
     pub async fn publish(&self, yaml: &str) {
+        // With a bus, what would be called here goes over the bus.
+        let yaml = match self.bus {
+            Some(_) => yaml.replace("worker_id: here", "worker_id: cloud-01"),
+            None => yaml.to_owned(),
+        };
         self.runbooks.publish(&self.scope, yaml.as_bytes(), PublishOptions::default()).await.unwrap();
     }
 
@@ -349,7 +403,10 @@ pub fn pools(store: Arc<dyn Store>) -> Pools {
     let here = Pool { transport: Transport::Local, ..Pool::new(AllowList::new(["*"]).unwrap()) };
     let queue = Pool::new(AllowList::new(["*"]).unwrap());
     let name = |text: &str| PoolName::new(text).unwrap();
-    Pools::new(store, BTreeMap::from([(name("here"), here), (name("remote"), queue)])).unwrap()
+    let bus = Pool { transport: Transport::Bus, ..Pool::new(AllowList::new(["*"]).unwrap()) };
+    let pools = [("here", here), ("remote", queue), ("cloud-01", bus)];
+    let pools = pools.map(|(text, pool)| (name(text), pool));
+    Pools::with_bus(store, BTreeMap::from(pools)).unwrap()
 }
 
 /// A member with its key as the one column.

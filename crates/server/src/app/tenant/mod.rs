@@ -6,6 +6,7 @@
 mod audit;
 mod automation;
 mod batch_report;
+mod bus;
 mod calls;
 mod changes;
 mod dead_letters;

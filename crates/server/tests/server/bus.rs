@@ -1,0 +1,114 @@
+//! The built-in bus over HTTP: a worker of runbooks that receives, answers and completes, and dead
+//! letters.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use segno::clock::{self, SystemClock};
+use segno_api::Client;
+use segno_api::batch::BatchStatus;
+use segno_api::bus::{BusMessage, ReceiveMessages, SendMessages, SettleMessage, SettleOutcome};
+use segno_api::invocation::Invoke;
+use segno_api::pool::PoolTransport;
+use segno_server::settings::{Authentication, Settings};
+use serde_json::{Value, json};
+
+use crate::runbooks::{MOVE, yaml};
+use crate::stand::{PATIENCE, Stand, json_of, settings};
+
+const JOBS: (&str, &str) = ("worker-jobs", "cloud-01");
+const RESULTS: (&str, &str) = ("results", "orchestrator");
+
+fn with_bus() -> Settings {
+    let mut settings = settings(Authentication::None);
+    settings.bus = serde_json::from_value(json!({ "url": "built-in" })).unwrap();
+    let pools = json!({ "cloud-01": { "transport": "bus", "functions": ["*"] } });
+    settings.pools = serde_json::from_value(pools).unwrap();
+    settings
+}
+
+fn message(id: &str, body: &Value) -> BusMessage {
+    BusMessage {
+        message_id: id.to_owned(),
+        content_type: "application/json".to_owned(),
+        subject: None,
+        properties: BTreeMap::new(),
+        body: body.to_string(),
+    }
+}
+
+fn settled(lock: &str, outcome: SettleOutcome) -> SettleMessage {
+    SettleMessage { lock: lock.to_owned(), outcome, reason: None, description: None }
+}
+
+/// Takes one job and answers it.
+async fn work(client: &Client) {
+    let wanted = ReceiveMessages { max_messages: Some(10), wait_ms: Some(30_000) };
+    for one in client.receive_messages(JOBS, &wanted).await.unwrap().messages {
+        let renewed = client.renew_lock(JOBS, &one.lock).await.unwrap();
+        assert!(renewed.locked_until >= one.locked_until);
+        let job: Value = serde_json::from_str(&one.message.body).unwrap();
+        assert_eq!((&job["jobId"], one.delivery_count), (&json!(one.message.message_id), 1));
+        let result = json!({ "jobId": job["jobId"], "batchId": job["batchId"], "workerId": job["workerId"],
+            "status": "success", "result": { "Id": "user-7" }, "correlationData": job["correlationData"] });
+        let sent =
+            SendMessages { messages: vec![message(&format!("r-{}", one.message.message_id), &result)] };
+        assert_eq!(client.send_messages("worker-results", &sent).await.unwrap().sent, 1);
+        client.settle_message(JOBS, &settled(&one.lock, SettleOutcome::Complete)).await.unwrap();
+        let again = client.settle_message(JOBS, &settled(&one.lock, SettleOutcome::Complete)).await;
+        assert_eq!(again.unwrap_err().code(), Some("lock-lost"));
+    }
+}
+
+#[tokio::test]
+async fn a_worker_over_http_takes_a_batch_through_its_phases() {
+    let stand = Stand::with(with_bus()).await;
+    let client = stand.client();
+    assert_eq!(client.pool("cloud-01", None).await.unwrap().pool.transport, PoolTransport::Bus);
+    client.publish_runbook(&yaml(&MOVE.replace("worker_id: here", "worker_id: cloud-01"))).await.unwrap();
+    let batch =
+        json!({ "runbook": "move", "batch_start_time": "2026-01-01T00:00:00Z", "members": [{ "Key": "a" }] });
+    let batch = client.create_batch(&serde_json::from_value(batch).unwrap()).await.unwrap().id;
+    let ends = async {
+        while client.batch(batch).await.unwrap().batch.status != BatchStatus::Completed {
+            work(&client).await;
+        }
+    };
+    clock::timeout(&SystemClock, PATIENCE, ends).await.expect("the batch does not end");
+    let call = Invoke { pool: Some("cloud-01".to_owned()), ..Invoke::new("Create", json_of(&json!(1))) };
+    let refused = client.invoke(&call, Duration::ZERO).await.unwrap_err();
+    assert_eq!(refused.code(), Some("pool-is-bus"));
+}
+
+#[tokio::test]
+async fn a_message_that_cannot_be_taken_is_inspected_resubmitted_and_discarded() {
+    let stand = Stand::with(with_bus()).await;
+    let client = stand.client();
+    let bad = SendMessages { messages: vec![message("r-1", &json!("no result"))] };
+    client.send_messages("results", &bad).await.unwrap();
+    let letter = async || loop {
+        if let Some(letter) = client.bus_dead_letters(RESULTS, None).await.unwrap().dead_letters.pop() {
+            return letter;
+        }
+        tokio::task::yield_now().await;
+    };
+    let within = async |what| clock::timeout(&SystemClock, PATIENCE, what).await.expect("no dead letter");
+    let first = within(letter()).await;
+    assert_eq!((first.message.message_id.as_str(), first.reason.as_str()), ("r-1", "DeserializationFailed"));
+    client.resubmit_message(RESULTS, &first.id).await.unwrap();
+    let again = client.resubmit_message(RESULTS, &first.id).await.unwrap_err();
+    assert_eq!(again.code(), Some("not-found"));
+    // It is no better than before.
+    let second = within(letter()).await;
+    assert_ne!(first.id, second.id);
+    client.discard_message(RESULTS, &second.id).await.unwrap();
+    assert!(client.bus_dead_letters(RESULTS, None).await.unwrap().dead_letters.is_empty());
+    let gone = client.discard_message(RESULTS, &second.id).await.unwrap_err();
+    assert_eq!(gone.code(), Some("not-found"));
+    for (from, code) in
+        [(("results", "none"), "unknown-subscription"), (("re sults", "x"), "invalid-bus-name")]
+    {
+        let refused = client.receive_messages(from, &ReceiveMessages::default()).await.unwrap_err();
+        assert_eq!(refused.code(), Some(code));
+    }
+}

@@ -94,8 +94,8 @@ for store in embedded postgres; do
     scripts/with-postgres.sh cargo nextest run --workspace -E 'package(segno-server) and kind(test)'
 done
 stage otlp cargo nextest run --workspace --features "$otlp" --test cli otlp
-# A broker in process.
-stage amqp cargo nextest run --workspace --features segno-runbook/amqp-tests --test amqp
+# A broker in process, and RabbitMQ.
+stage amqp scripts/with-rabbitmq.sh cargo nextest run --workspace --features segno-runbook/amqp-tests --test amqp
 stage doctests cargo test --workspace --doc
 stage documentation docs
 

@@ -24,6 +24,27 @@ pub struct BusMessage {
     pub properties: BTreeMap<String, String>,
     /// The body, as text.
     pub body: String,
+    /// How long it is delivered, in milliseconds; the subscription's time to live without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_to_live_ms: Option<u64>,
+    /// Not delivered before this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduled_at: Option<Timestamp>,
+}
+
+impl BusMessage {
+    /// A JSON message.
+    pub fn json(message_id: impl Into<String>, body: impl Into<String>) -> Self {
+        BusMessage {
+            message_id: message_id.into(),
+            content_type: json(),
+            subject: None,
+            properties: BTreeMap::new(),
+            body: body.into(),
+            time_to_live_ms: None,
+            scheduled_at: None,
+        }
+    }
 }
 
 fn json() -> String {
@@ -147,6 +168,89 @@ pub struct BusDeadLetter {
 pub struct BusDeadLetterList {
     /// The letters.
     pub dead_letters: Vec<BusDeadLetter>,
+    /// Rows of this page that cannot be read; absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
+    /// Give this as `cursor` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// A subscription, and how it delivers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct BusSubscription {
+    /// Its topic.
+    pub topic: String,
+    /// Its name.
+    pub subscription: String,
+    /// Properties that messages must have to be delivered to it; all messages without any.
+    pub filter: BTreeMap<String, String>,
+    /// Messages with these properties are not delivered to it; absent when there are none.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub except: BTreeMap<String, String>,
+    /// Duration of a lock, in milliseconds.
+    pub lock_ms: u64,
+    /// How often a message is delivered before it becomes a dead letter.
+    pub max_deliveries: u32,
+    /// Longest time to live of a message, in milliseconds.
+    pub time_to_live_ms: u64,
+    /// When the oldest message was sent that is neither completed nor dead; absent when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_enqueued_at: Option<Timestamp>,
+    /// When the oldest dead letter became one; absent when there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_dead_at: Option<Timestamp>,
+}
+
+/// A page of subscriptions, by topic and name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BusSubscriptionList {
+    /// The subscriptions.
+    pub subscriptions: Vec<BusSubscription>,
+    /// Rows of this page that cannot be read; absent when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<Unreadable>,
+    /// Give this as `cursor` for the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+}
+
+/// What a message of a subscription waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BusMessageState {
+    /// A receiver.
+    Waiting,
+    /// Its scheduled time.
+    Scheduled,
+    /// Its receiver to settle it.
+    Locked,
+}
+
+/// A message of a subscription that is neither completed nor dead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StoredBusMessage {
+    /// Its number in the subscription.
+    pub id: String,
+    /// The message.
+    pub message: BusMessage,
+    /// What it waits for.
+    pub state: BusMessageState,
+    /// From when it can be received: its scheduled time, or the end of its lock.
+    pub visible_at: Timestamp,
+    /// How often it was delivered.
+    pub delivery_count: u32,
+    /// When it was sent.
+    pub enqueued_at: Timestamp,
+    /// When it becomes a dead letter.
+    pub expires_at: Timestamp,
+}
+
+/// A page of messages, oldest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct BusMessageList {
+    /// The messages.
+    pub messages: Vec<StoredBusMessage>,
     /// Rows of this page that cannot be read; absent when there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<Unreadable>,

@@ -2,6 +2,7 @@
 
 use segno::telemetry::{Metric, MetricLabel, SECONDS};
 
+use crate::bus;
 use crate::rows::RowState;
 
 /// Counter with labels `kind` (step, init, rollback, removal) and `status`: steps that got into a
@@ -29,6 +30,12 @@ pub const BATCHES_DELETED: &str = "segno_runbook_batches_deleted_total";
 /// Counter: sets of members whose removal by a query was left waiting for approval.
 pub const REMOVALS_HELD: &str = "segno_runbook_removals_held_total";
 
+/// Counter with labels `topic` and `event` (sent, received, completed, abandoned, dead_lettered):
+/// messages of the bus.
+pub const BUS_MESSAGES: &str = "segno_bus_messages_total";
+/// Gauge with label `topic`: age of the oldest message that waits to be sent or received.
+pub const BUS_OLDEST_SECONDS: &str = "segno_bus_oldest_waiting_seconds";
+
 const STATES: MetricLabel = MetricLabel::new(
     "status",
     &[
@@ -46,6 +53,10 @@ const STATES: MetricLabel = MetricLabel::new(
 const KINDS: MetricLabel = MetricLabel::new("kind", &["step", "init", "rollback", "removal"]);
 const JOBS: MetricLabel = MetricLabel::new("kind", &["attempt", "poll"]);
 const OUTCOMES: MetricLabel = MetricLabel::new("outcome", &["completed", "failed", "cancelled"]);
+const TOPICS: MetricLabel = MetricLabel::new("topic", &["orchestrator-events", "jobs", "results", "other"]);
+const BUS_TOPICS: MetricLabel = MetricLabel::new("topic", &["orchestrator-events", "jobs", "results"]);
+const MESSAGE_EVENTS: MetricLabel =
+    MetricLabel::new("event", &["sent", "received", "completed", "abandoned", "dead_lettered"]);
 
 /// All metrics of this crate.
 pub const METRICS: &[Metric] = &[
@@ -68,7 +79,44 @@ pub const METRICS: &[Metric] = &[
     ),
     Metric::counter(BATCHES_DELETED, &[], "Batches that were deleted with all their rows."),
     Metric::counter(REMOVALS_HELD, &[], "Sets of members whose removal by a query waits for approval."),
+    Metric::counter(BUS_MESSAGES, &[TOPICS, MESSAGE_EVENTS], "Messages of the bus."),
+    Metric::gauge(
+        BUS_OLDEST_SECONDS,
+        &[BUS_TOPICS],
+        "Age of the oldest message of the bus that waits to be sent or received.",
+    ),
 ];
+
+/// What happens to a message of the bus.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MessageEvent {
+    Sent,
+    Received,
+    Completed,
+    Abandoned,
+    DeadLettered,
+}
+
+/// Counts messages of the bus. Topics that are none of the program share a label: senders choose
+/// their names.
+pub(crate) fn count_messages(topic: &str, event: MessageEvent, count: usize) {
+    let topic = match topic {
+        bus::ORCHESTRATOR_EVENTS => bus::ORCHESTRATOR_EVENTS,
+        bus::JOBS => bus::JOBS,
+        bus::RESULTS => bus::RESULTS,
+        _ => "other",
+    };
+    let event = match event {
+        MessageEvent::Sent => "sent",
+        MessageEvent::Received => "received",
+        MessageEvent::Completed => "completed",
+        MessageEvent::Abandoned => "abandoned",
+        MessageEvent::DeadLettered => "dead_lettered",
+    };
+    if count > 0 {
+        metrics::counter!(BUS_MESSAGES, "topic" => topic, "event" => event).increment(count as u64);
+    }
+}
 
 /// Shows gauges of a node that has no batch yet: zero is not the same as unknown.
 pub(crate) fn show(gauges: &[&'static str]) {

@@ -84,6 +84,10 @@ pub struct Draft {
 #[derive(Clone, Copy)]
 pub struct Audited;
 
+/// As an extension of an answer: its operation was a worker's, which the log leaves out like all work.
+#[derive(Clone, Copy)]
+pub struct Unaudited;
+
 /// What became of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Entered {
@@ -274,7 +278,8 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
     let draft = Draft { scope, key, operation, path };
     parts.extensions.insert(draft.clone());
     let mut response = next.run(Request::from_parts(parts, body)).await;
-    if response.extensions().get::<Audited>().is_some() {
+    let extensions = response.extensions();
+    if extensions.get::<Audited>().is_some() || extensions.get::<Unaudited>().is_some() {
         return response;
     }
     let (scope, entry) = (&draft.scope, app.audit.entry(&draft, response.status()));

@@ -6,11 +6,45 @@ use reqwest::Method;
 
 use super::{Client, ClientError, PageRequest};
 use crate::bus::{
-    BusDeadLetterList, LockRenewed, MessagesSent, ReceiveMessages, ReceivedMessages, RenewLock, SendMessages,
-    SettleMessage,
+    BusDeadLetterList, BusMessageList, BusSubscription, BusSubscriptionList, LockRenewed, MessagesSent,
+    ReceiveMessages, ReceivedMessages, RenewLock, SendMessages, SettleMessage,
 };
 
 impl Client {
+    /// A page of subscriptions, by topic and name.
+    ///
+    /// # Errors
+    /// `forbidden` without a grant.
+    pub async fn bus_subscriptions(
+        &self,
+        page: impl Into<PageRequest>,
+    ) -> Result<BusSubscriptionList, ClientError> {
+        self.get_with(&["v1", "bus"], &page.into()).await
+    }
+
+    /// One subscription.
+    ///
+    /// # Errors
+    /// `unknown-subscription`.
+    pub async fn bus_subscription(
+        &self,
+        (topic, subscription): (&str, &str),
+    ) -> Result<BusSubscription, ClientError> {
+        self.get(&["v1", "bus", topic, subscription]).await
+    }
+
+    /// A page of messages of a subscription, oldest first. They are not locked.
+    ///
+    /// # Errors
+    /// `unknown-subscription`.
+    pub async fn bus_messages(
+        &self,
+        (topic, subscription): (&str, &str),
+        page: impl Into<PageRequest>,
+    ) -> Result<BusMessageList, ClientError> {
+        self.get_with(&["v1", "bus", topic, subscription, "messages"], &page.into()).await
+    }
+
     /// Sends messages to a topic. Sending again is safe: their ids are remembered for 10 minutes.
     ///
     /// # Errors

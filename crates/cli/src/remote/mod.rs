@@ -7,6 +7,7 @@ mod batch_matrix;
 mod batch_report;
 mod batch_watch;
 mod bulk;
+mod bus;
 mod call;
 pub mod connection;
 mod dead_letters;
@@ -61,6 +62,7 @@ pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure>
         RemoteCommand::Tree(arguments) => tree::run(arguments, output).await,
         RemoteCommand::Executions(arguments) => executions::run(arguments, output).await,
         RemoteCommand::Audit(arguments) => audit::run(arguments, output).await,
+        RemoteCommand::Bus(arguments) => bus::run(arguments, output).await,
         RemoteCommand::DeadLetters(arguments) => dead_letters::run(arguments, output).await,
         RemoteCommand::Workers(arguments) => functions::workers(arguments, output).await,
         RemoteCommand::Logs(arguments) => functions::logs(arguments, output).await,

@@ -49,6 +49,7 @@ const RUN_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("workers.md", "python3", "crates/server/tests/server"),
     ("workers.md", "node", "crates/server/tests/server"),
     ("workers.md", "curl", "crates/server/tests/server runs the workers"),
+    ("runbooks.md", "$ segno bus", "crates/cli/tests/cli/bus.rs"),
     ("observability.md", "segno serve", "crates/cli/tests/cli/otlp.rs"),
     ("operations.md", "$ segno store", "crates/cli/tests/cli/store.rs"),
     ("operations.md", "segno selftest", "crates/cli/tests/cli/store.rs"),

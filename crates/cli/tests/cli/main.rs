@@ -11,6 +11,7 @@ mod actions;
 mod batch;
 mod batch_watch;
 mod bell;
+mod bus;
 mod damage;
 mod failures;
 #[cfg(target_os = "linux")]

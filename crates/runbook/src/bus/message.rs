@@ -75,6 +75,10 @@ impl Message {
                 self.message_id.len()
             ));
         }
+        // Ids of messages stand in ids of records, which not every store takes with such characters.
+        if self.message_id.chars().any(char::is_control) {
+            return refuse("the id has control characters".to_owned());
+        }
         if self.body.len() > MAX_BODY_BYTES {
             return refuse(format!("the body has {} bytes, the limit is {MAX_BODY_BYTES}", self.body.len()));
         }
@@ -138,6 +142,36 @@ impl DeadLetterReason {
     pub fn new(reason: &str, description: impl Into<String>) -> Self {
         DeadLetterReason { reason: reason.to_owned(), description: description.into() }
     }
+}
+
+/// What a message of a subscription waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StoredState {
+    /// A receiver.
+    Waiting,
+    /// Its scheduled time.
+    Scheduled,
+    /// Its receiver to settle it.
+    Locked,
+}
+
+/// A message that is neither completed nor dead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WaitingMessage {
+    /// Its number in the subscription.
+    pub id: String,
+    /// The message.
+    pub message: Message,
+    /// What it waits for.
+    pub state: StoredState,
+    /// From when it can be received: its scheduled time, or the end of its lock.
+    pub visible_at: Timestamp,
+    /// How often it was delivered.
+    pub delivery_count: u32,
+    /// When it was sent.
+    pub enqueued_at: Timestamp,
+    /// When it becomes a dead letter.
+    pub expires_at: Timestamp,
 }
 
 /// A message that could not be processed.

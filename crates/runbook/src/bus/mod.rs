@@ -6,6 +6,7 @@
 //! | `names.rs` | topics and subscriptions of runbooks |
 //! | `filter.rs` | which messages a subscription wants |
 //! | `records.rs` | the bus that is built in: messages are records |
+//! | `inspect.rs` | what people see of it: subscriptions, messages that wait, dead letters |
 //! | `stored.rs` | their bodies, and what a delivery makes of a message; pure |
 //! | `amqp/` | a broker that speaks AMQP 1.0 (feature `amqp`) |
 //! | `error.rs` | how calls of a bus fail |
@@ -19,6 +20,7 @@
 pub mod amqp;
 mod error;
 mod filter;
+mod inspect;
 mod message;
 mod names;
 mod records;
@@ -26,7 +28,8 @@ mod stored;
 
 pub use error::BusError;
 pub use filter::Filter;
-pub use message::{DeadLetter, DeadLetterReason, Message, Received, Settlement};
+pub use inspect::Subscription;
+pub use message::{DeadLetter, DeadLetterReason, Message, Received, Settlement, StoredState, WaitingMessage};
 pub use names::{
     JOBS, ORCHESTRATOR, ORCHESTRATOR_EVENTS, RESULTS, SubscriptionName, TopicName, WORKER_JOBS,
     WORKER_RESULTS,
@@ -70,4 +73,23 @@ pub trait Bus: Send + Sync + 'static {
     /// # Errors
     /// `lock-lost` when the lock has expired or the message was settled.
     async fn settle(&self, from: &SubscriptionName, lock: &str, how: Settlement) -> Result<(), BusError>;
+
+    /// When the oldest message of a subscription was sent that is neither completed nor dead; `None`
+    /// if there is none, or the bus does not tell.
+    ///
+    /// # Errors
+    /// When there is no such subscription, or the bus cannot be reached.
+    async fn oldest(&self, of: &SubscriptionName) -> Result<Option<Timestamp>, BusError> {
+        let _ = of;
+        Ok(None)
+    }
+
+    /// Makes dead letters of expired messages that nothing receives. Brokers do this themselves.
+    /// Returns how many there were.
+    ///
+    /// # Errors
+    /// When the bus cannot be reached.
+    async fn expire(&self) -> Result<usize, BusError> {
+        Ok(0)
+    }
 }

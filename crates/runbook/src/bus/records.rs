@@ -15,26 +15,28 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use jiff::Timestamp;
 use segno::clock::{Clock, duration_ms};
 use segno::ids::IdSource;
 use segno::store::{
     DueRecords, ErrorKind, Expect, ListRecords, ProviderError, Record, RecordBatch, RecordWrite, Store,
 };
+use segno_actions::Listed;
 use segno_actions::functions::Scope;
-use segno_actions::{Listed, Unreadable};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::Bus;
 use super::error::BusError;
-use super::message::{DeadLetter, Message, Received, Settlement};
+use super::message::{Message, Received, Settlement};
 use super::names::{SubscriptionName, TopicName};
-use super::stored::{Delivery, StoredDeadLetter, StoredMessage, SubscriptionSettings};
+use super::stored::{Delivery, StoredMessage, SubscriptionSettings};
+use crate::telemetry::{self, MessageEvent};
 
-const SUBSCRIPTIONS: &str = "bus_subscriptions";
-const MESSAGES: &str = "bus_messages";
-const DEAD_LETTERS: &str = "bus_dead_letters";
+pub(super) const SUBSCRIPTIONS: &str = "bus_subscriptions";
+pub(super) const MESSAGES: &str = "bus_messages";
+pub(super) const DEAD_LETTERS: &str = "bus_dead_letters";
 const SENT: &str = "bus_sent";
 
 /// How long an id is remembered, so that a message that is sent again is not delivered again.
@@ -47,16 +49,22 @@ pub const MAX_SUBSCRIPTIONS: usize = 1_000;
 pub const MAX_SENT_AT_ONCE: usize = 1_000;
 /// Most messages of one receive.
 pub const MAX_RECEIVED_AT_ONCE: usize = 256;
+/// Ids of messages that are looked up at the same time.
+const LOOKED_UP_AT_ONCE: usize = 32;
+/// Subscriptions that are read at once.
+const SUBSCRIPTIONS_PER_PAGE: usize = 100;
+/// Most messages of a subscription that are looked at for their expiry at a time.
+const EXPIRED_AT_ONCE: usize = 32;
 /// Attempts of a send that conflicts with other sends.
 const TRIES: usize = 20;
 
 /// The bus of one tenant. Cheap to clone.
 #[derive(Clone)]
 pub struct RecordBus {
-    store: Arc<dyn Store>,
+    pub(super) store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
-    scope: Scope,
+    pub(super) scope: Scope,
 }
 
 impl RecordBus {
@@ -99,74 +107,21 @@ impl RecordBus {
         }
     }
 
-    /// Dead letters of a subscription, oldest first.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
-    pub async fn dead_letters(
-        &self,
-        from: &SubscriptionName,
-        after: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<Listed<DeadLetter>>, BusError> {
-        let prefix = self.folder(from);
-        let after_id = after.map(|id| format!("{prefix}{id}"));
-        let request =
-            ListRecords { kind: DEAD_LETTERS, id_prefix: &prefix, after_id: after_id.as_deref(), limit };
-        let records = self.store.list_records(request).await?;
-        Ok(records.iter().map(|record| dead_letter(&prefix, record)).collect())
-    }
-
-    /// Sends a dead letter to its subscription again, as if it had just come. Returns whether there was one.
-    ///
-    /// # Errors
-    /// When the store could not do it.
-    pub async fn resubmit(&self, to: &SubscriptionName, id: &str) -> Result<bool, BusError> {
-        let settings = self.settings(to).await?;
-        let key = format!("{}{id}", self.folder(to));
-        let Some(record) = self.store.get_record(DEAD_LETTERS, &key).await? else { return Ok(false) };
-        let dead: StoredDeadLetter = decode(&record)?;
-        let now = self.now();
-        let message = Message { scheduled_at: None, ..dead.message };
-        let stored = StoredMessage::new(message, &settings, now);
-        let gone = RecordWrite::Delete {
-            kind: DEAD_LETTERS.to_owned(),
-            id: key,
-            expect: Expect::Version(record.version),
-        };
-        let again = put(MESSAGES, self.new_message_id(to), Expect::Absent, Timing::due(now), &stored)?;
-        self.commit(vec![gone, again]).await?;
-        Ok(true)
-    }
-
-    /// Deletes a dead letter. Returns whether there was one.
-    ///
-    /// # Errors
-    /// When the store could not do it.
-    pub async fn discard(&self, of: &SubscriptionName, id: &str) -> Result<bool, BusError> {
-        let key = format!("{}{id}", self.folder(of));
-        let Some(record) = self.store.get_record(DEAD_LETTERS, &key).await? else { return Ok(false) };
-        let expect = Expect::Version(record.version);
-        let gone = RecordWrite::Delete { kind: DEAD_LETTERS.to_owned(), id: key, expect };
-        self.commit(vec![gone]).await?;
-        Ok(true)
-    }
-
-    fn now(&self) -> Timestamp {
+    pub(super) fn now(&self) -> Timestamp {
         Timestamp::from_millisecond(i64::try_from(self.clock.now_ms()).unwrap_or(i64::MAX))
             .unwrap_or(Timestamp::MAX)
     }
 
-    fn subscription_id(&self, name: &SubscriptionName) -> String {
+    pub(super) fn subscription_id(&self, name: &SubscriptionName) -> String {
         format!("{}{}/{}", self.scope.id_prefix(), name.topic, name.as_str())
     }
 
     /// What ids of the messages of a subscription begin with.
-    fn folder(&self, name: &SubscriptionName) -> String {
+    pub(super) fn folder(&self, name: &SubscriptionName) -> String {
         format!("{}/", self.subscription_id(name))
     }
 
-    fn new_message_id(&self, name: &SubscriptionName) -> String {
+    pub(super) fn new_message_id(&self, name: &SubscriptionName) -> String {
         format!("{}{}", self.folder(name), self.ids.new_uuid().simple())
     }
 
@@ -174,7 +129,7 @@ impl RecordBus {
         format!("{}{topic}/{}", self.scope.id_prefix(), message.message_id)
     }
 
-    async fn commit(&self, writes: Vec<RecordWrite>) -> Result<(), BusError> {
+    pub(super) async fn commit(&self, writes: Vec<RecordWrite>) -> Result<(), BusError> {
         self.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await?;
         Ok(())
     }
@@ -191,21 +146,29 @@ impl RecordBus {
         records.into_iter().map(|record| Ok((record.id.clone(), decode(&record)?))).collect()
     }
 
-    async fn settings(&self, name: &SubscriptionName) -> Result<SubscriptionSettings, BusError> {
+    pub(super) async fn settings(&self, name: &SubscriptionName) -> Result<SubscriptionSettings, BusError> {
         let record = self.store.get_record(SUBSCRIPTIONS, &self.subscription_id(name)).await?;
         record.map_or_else(|| Err(BusError::UnknownSubscription(name.to_string())), |record| decode(&record))
     }
 
-    /// Writes for messages that were not sent before.
-    async fn to_send(&self, topic: &TopicName, messages: &[Message]) -> Result<Vec<RecordWrite>, BusError> {
+    /// Writes for messages that were not sent before, and how many these are.
+    async fn to_send(
+        &self,
+        topic: &TopicName,
+        messages: &[Message],
+    ) -> Result<(Vec<RecordWrite>, usize), BusError> {
         let subscriptions = self.subscriptions(topic).await?;
         let now = self.now();
-        let mut writes = Vec::new();
-        for message in messages {
-            let sent_id = self.sent_id(topic, message);
-            if self.store.get_record(SENT, &sent_id).await?.is_some() {
+        let ids: Vec<String> = messages.iter().map(|message| self.sent_id(topic, message)).collect();
+        let sent_before = stream::iter(ids.clone())
+            .map(|id| async move { Ok::<_, BusError>(self.store.get_record(SENT, &id).await?.is_some()) });
+        let sent_before: Vec<bool> = sent_before.buffered(LOOKED_UP_AT_ONCE).try_collect().await?;
+        let (mut writes, mut new) = (Vec::new(), 0);
+        for ((message, sent_id), is_sent) in messages.iter().zip(ids).zip(sent_before) {
+            if is_sent {
                 continue;
             }
+            new += 1;
             writes.push(put(SENT, sent_id, Expect::Absent, Timing::life(DUPLICATE_WINDOW), &())?);
             for (id, settings) in subscriptions.iter().filter(|(_, settings)| settings.wants(message)) {
                 let stored = StoredMessage::new(message.clone(), settings, now);
@@ -214,37 +177,41 @@ impl RecordBus {
                 writes.push(put(MESSAGES, id, Expect::Absent, Timing::due(visible), &stored)?);
             }
         }
-        Ok(writes)
+        Ok((writes, new))
     }
 
     /// Locks visible messages in one commit; one by one if other receivers lock some of them.
     async fn deliver_all(
         &self,
+        from: &SubscriptionName,
         due: &[Record],
         settings: &SubscriptionSettings,
     ) -> Result<Vec<Received>, BusError> {
-        let mut writes = Vec::new();
-        let mut received = Vec::new();
-        for record in due {
-            let (own, locked) = self.delivery(record, settings)?;
-            writes.extend(own);
-            received.extend(locked);
+        let deliveries: Result<Vec<_>, _> =
+            due.iter().map(|record| self.delivery(record, settings)).collect();
+        let deliveries = deliveries?;
+        let all: Vec<RecordWrite> = deliveries.iter().flat_map(|(writes, _)| writes.clone()).collect();
+        if all.is_empty() {
+            return Ok(Vec::new());
         }
-        if writes.is_empty() {
-            return Ok(received);
-        }
-        match self.commit(writes).await {
-            Err(error) if error.kind() == ErrorKind::Conflict => received.clear(),
-            done => return done.map(|()| received),
-        }
-        for record in due {
-            let (writes, locked) = self.delivery(record, settings)?;
-            match self.commit(writes).await {
-                Ok(()) => received.extend(locked),
-                Err(error) if error.kind() == ErrorKind::Conflict => {}
-                Err(error) => return Err(error),
+        let mut made = Vec::new();
+        match self.commit(all).await {
+            Ok(()) => made.extend(deliveries.into_iter().map(|(_, locked)| locked)),
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                for (writes, locked) in deliveries {
+                    match self.commit(writes).await {
+                        Ok(()) => made.push(locked),
+                        Err(error) if error.kind() == ErrorKind::Conflict => {}
+                        Err(error) => return Err(error),
+                    }
+                }
             }
+            Err(error) => return Err(error),
         }
+        let dead = made.iter().filter(|locked| locked.is_none()).count();
+        let received: Vec<Received> = made.into_iter().flatten().collect();
+        telemetry::count_messages(from.topic.as_str(), MessageEvent::DeadLettered, dead);
+        telemetry::count_messages(from.topic.as_str(), MessageEvent::Received, received.len());
         Ok(received)
     }
 
@@ -254,7 +221,14 @@ impl RecordBus {
         record: &Record,
         settings: &SubscriptionSettings,
     ) -> Result<(Vec<RecordWrite>, Option<Received>), BusError> {
-        let stored: StoredMessage = decode(record)?;
+        let stored: StoredMessage = match serde_json::from_slice(&record.body) {
+            Ok(stored) => stored,
+            Err(error) => {
+                // It would be visible for ever, before all others.
+                tracing::warn!(id = %record.id, %error, "a message cannot be read; it becomes a dead letter");
+                return Ok((bury(record, record.body.clone()), None));
+            }
+        };
         let now = self.now();
         let token = format!("{}.{}", number_of(&record.id), self.ids.new_uuid().simple());
         let expect = Expect::Version(record.version);
@@ -266,8 +240,35 @@ impl RecordBus {
                 let received = Received { message, lock: token, locked_until, delivery_count, enqueued_at };
                 (vec![put], Some(received))
             }
-            Delivery::Dead(dead) => (bury(record, &dead)?, None),
+            Delivery::Dead(dead) => (bury(record, encode(&dead)?), None),
         })
+    }
+
+    /// Makes dead letters of the expired messages of a subscription that nothing receives from.
+    /// Numbers grow with time, so the oldest messages are the first. Returns how many there were.
+    async fn expire_some(&self, of: &SubscriptionName) -> Result<usize, BusError> {
+        let folder = self.folder(of);
+        let oldest =
+            ListRecords { kind: MESSAGES, id_prefix: &folder, after_id: None, limit: EXPIRED_AT_ONCE };
+        let now = self.now();
+        let mut expired = 0;
+        for record in self.store.list_records(oldest).await? {
+            let Ok(stored) = serde_json::from_slice::<StoredMessage>(&record.body) else { continue };
+            let is_locked = stored.lock.is_some()
+                && record.due_at_ms.is_some_and(|due_at_ms| due_at_ms > self.clock.now_ms());
+            if is_locked || stored.expires_at > now {
+                continue;
+            }
+            let dead = stored.expired(now);
+            match self.commit(bury(&record, encode(&dead)?)).await {
+                Ok(()) => expired += 1,
+                // A receiver was first.
+                Err(error) if error.kind() == ErrorKind::Conflict => {}
+                Err(error) => return Err(error),
+            }
+        }
+        telemetry::count_messages(of.topic.as_str(), MessageEvent::DeadLettered, expired);
+        Ok(expired)
     }
 
     /// The message of a lock that holds.
@@ -289,12 +290,13 @@ impl Bus for RecordBus {
         messages.iter().try_for_each(Message::check)?;
         for part in messages.chunks(MAX_SENT_AT_ONCE) {
             for tries_left in (0..TRIES).rev() {
-                let writes = self.to_send(topic, &unique(part)).await?;
+                let (writes, new) = self.to_send(topic, &unique(part)).await?;
                 match self.commit(writes).await {
                     // Another sender has sent one of the messages since they were looked up.
                     Err(error) if error.kind() == ErrorKind::Conflict && tries_left > 0 => {}
                     outcome => {
                         outcome?;
+                        telemetry::count_messages(topic.as_str(), MessageEvent::Sent, new);
                         break;
                     }
                 }
@@ -319,7 +321,7 @@ impl Bus for RecordBus {
                 DueRecords { kind: MESSAGES, id_prefix: &folder, now_ms: None, limit, poll_timeout: left };
             let due = self.store.due_records(request).await?;
             let is_over = due.is_empty();
-            let received = self.deliver_all(&due, &settings).await?;
+            let received = self.deliver_all(from, &due, &settings).await?;
             if is_over || !received.is_empty() {
                 return Ok(received);
             }
@@ -339,24 +341,43 @@ impl Bus for RecordBus {
     async fn settle(&self, from: &SubscriptionName, lock: &str, how: Settlement) -> Result<(), BusError> {
         let (record, stored) = self.locked(from, lock).await?;
         let expect = Expect::Version(record.version);
-        let writes = match how {
+        let (writes, event) = match how {
             Settlement::Complete => {
-                vec![RecordWrite::Delete { kind: MESSAGES.to_owned(), id: record.id, expect }]
+                let gone = RecordWrite::Delete { kind: MESSAGES.to_owned(), id: record.id, expect };
+                (vec![gone], MessageEvent::Completed)
             }
-            Settlement::Abandon => vec![put(MESSAGES, record.id, expect, Timing::due(self.now()), &stored)?],
-            Settlement::DeadLetter(reason) => bury(&record, &stored.into_dead_letter(reason, self.now()))?,
+            Settlement::Abandon => {
+                let again = put(MESSAGES, record.id, expect, Timing::due(self.now()), &stored)?;
+                (vec![again], MessageEvent::Abandoned)
+            }
+            Settlement::DeadLetter(reason) => {
+                let dead = encode(&stored.into_dead_letter(reason, self.now()))?;
+                (bury(&record, dead), MessageEvent::DeadLettered)
+            }
         };
-        self.commit(writes).await.map_err(|error| lost_if_conflict(lock, error))
+        self.commit(writes).await.map_err(|error| lost_if_conflict(lock, error))?;
+        telemetry::count_messages(from.topic.as_str(), event, 1);
+        Ok(())
     }
-}
 
-fn dead_letter(prefix: &str, record: &Record) -> Listed<DeadLetter> {
-    let id = record.id.strip_prefix(prefix).unwrap_or(&record.id).to_owned();
-    match serde_json::from_slice::<StoredDeadLetter>(&record.body) {
-        Ok(StoredDeadLetter { message, enqueued_at, delivery_count, reason, dead_at }) => {
-            Listed::Readable(DeadLetter { id, message, reason, delivery_count, enqueued_at, dead_at })
+    async fn oldest(&self, of: &SubscriptionName) -> Result<Option<Timestamp>, BusError> {
+        Ok(self.subscription(of).await?.oldest_enqueued_at)
+    }
+
+    async fn expire(&self) -> Result<usize, BusError> {
+        let (mut expired, mut after) = (0, None);
+        loop {
+            let page = self.all_subscriptions(after.as_ref(), SUBSCRIPTIONS_PER_PAGE).await?;
+            let is_last = page.len() < SUBSCRIPTIONS_PER_PAGE;
+            let (page, _) = Listed::split(page);
+            for subscription in page.iter().filter(|one| one.oldest_enqueued_at.is_some()) {
+                expired += self.expire_some(&subscription.name).await?;
+            }
+            match page.into_iter().next_back() {
+                Some(last) if !is_last => after = Some(last.name),
+                _ => return Ok(expired),
+            }
         }
-        Err(error) => Listed::Unreadable(Unreadable { id, reason: error.to_string() }),
     }
 }
 
@@ -367,11 +388,18 @@ fn unique(messages: &[Message]) -> Vec<Message> {
 }
 
 /// Makes a dead letter of a message.
-fn bury(record: &Record, dead: &StoredDeadLetter) -> Result<Vec<RecordWrite>, BusError> {
+fn bury(record: &Record, dead: Bytes) -> Vec<RecordWrite> {
     let expect = Expect::Version(record.version);
     let gone = RecordWrite::Delete { kind: MESSAGES.to_owned(), id: record.id.clone(), expect };
-    let kept = put(DEAD_LETTERS, record.id.clone(), Expect::Anything, Timing::life(DEAD_LETTER_LIFE), dead)?;
-    Ok(vec![gone, kept])
+    let kept = RecordWrite::Put {
+        kind: DEAD_LETTERS.to_owned(),
+        id: record.id.clone(),
+        expect: Expect::Anything,
+        due_at_ms: None,
+        time_to_live: Some(DEAD_LETTER_LIFE),
+        body: dead,
+    };
+    vec![gone, kept]
 }
 
 /// The last part of the id of a message.
@@ -389,13 +417,13 @@ fn lost_if_conflict(lock: &str, error: BusError) -> BusError {
 
 /// When a record is due, and how long it lives.
 #[derive(Debug, Clone, Copy, Default)]
-struct Timing {
+pub(super) struct Timing {
     due_at: Option<Timestamp>,
     time_to_live: Option<Duration>,
 }
 
 impl Timing {
-    fn due(at: Timestamp) -> Self {
+    pub(super) fn due(at: Timestamp) -> Self {
         Timing { due_at: Some(at), time_to_live: None }
     }
 
@@ -404,28 +432,26 @@ impl Timing {
     }
 }
 
-fn put(
+pub(super) fn put(
     kind: &str,
     id: String,
     expect: Expect,
     timing: Timing,
     body: &impl Serialize,
 ) -> Result<RecordWrite, BusError> {
-    let body = serde_json::to_vec(body)
-        .map_err(|error| ProviderError::new(ErrorKind::Internal, "bus", error.to_string()))?;
+    let body = encode(body)?;
     let due_at_ms = timing.due_at.map(|at| u64::try_from(at.as_millisecond()).unwrap_or(0));
     let time_to_live = timing.time_to_live;
-    Ok(RecordWrite::Put {
-        kind: kind.to_owned(),
-        id,
-        expect,
-        due_at_ms,
-        time_to_live,
-        body: Bytes::from(body),
-    })
+    Ok(RecordWrite::Put { kind: kind.to_owned(), id, expect, due_at_ms, time_to_live, body })
 }
 
-fn decode<T: DeserializeOwned>(record: &Record) -> Result<T, BusError> {
+fn encode(body: &impl Serialize) -> Result<Bytes, BusError> {
+    let body = serde_json::to_vec(body);
+    let body = body.map_err(|error| ProviderError::new(ErrorKind::Internal, "bus", error.to_string()))?;
+    Ok(Bytes::from(body))
+}
+
+pub(super) fn decode<T: DeserializeOwned>(record: &Record) -> Result<T, BusError> {
     serde_json::from_slice(&record.body).map_err(|error| {
         let text = format!("the record {} {} cannot be read: {error}", record.kind, record.id);
         ProviderError::new(ErrorKind::Corrupt, "bus", text).into()

@@ -114,10 +114,7 @@ impl StoredMessage {
         now: Timestamp,
     ) -> Delivery {
         if self.expires_at <= now {
-            let description = format!("it was to be delivered until {}", self.expires_at);
-            return Delivery::Dead(
-                self.into_dead_letter(DeadLetterReason::new(DeadLetterReason::EXPIRED, description), now),
-            );
+            return Delivery::Dead(self.expired(now));
         }
         if self.delivery_count >= settings.max_deliveries {
             let description = format!("it was delivered {} times and not completed", self.delivery_count);
@@ -129,6 +126,12 @@ impl StoredMessage {
         self.delivery_count += 1;
         self.lock = Some(lock);
         Delivery::Locked(self)
+    }
+
+    /// The dead letter of a message whose time to live has passed.
+    pub(super) fn expired(self, now: Timestamp) -> StoredDeadLetter {
+        let description = format!("it was to be delivered until {}", self.expires_at);
+        self.into_dead_letter(DeadLetterReason::new(DeadLetterReason::EXPIRED, description), now)
     }
 
     pub(super) fn into_dead_letter(self, reason: DeadLetterReason, now: Timestamp) -> StoredDeadLetter {

@@ -10,6 +10,7 @@ use segno_actions::pools::{CallState, FoundPool, PoolCall, RoomCall, RoomCalls, 
 
 use super::outbox::{self, OUTBOX, Outbox, OutboxRow};
 use super::place::BatchPlace;
+use super::post::timestamp;
 use super::settler;
 use crate::message::{CallSeen, Outcome};
 use crate::step::{CancelJob, Dispatch, LookAfter};
@@ -85,7 +86,8 @@ impl Calls {
         match message {
             Ok(message) => {
                 let id = outbox::job_row_id(place, &job.worker_id, &job.job_id);
-                commit.writes.push(OutboxRow::unsent(message).write(id, Expect::Anything, Some(now_ms)));
+                let row = OutboxRow::unsent(message, timestamp(now_ms));
+                commit.writes.push(row.write(id, Expect::Anything, Some(now_ms)));
                 Sending::Added
             }
             Err(problem) => Sending::Refused(problem),

@@ -61,8 +61,13 @@ pub(super) async fn begin(store: &dyn Store, place: &BatchPlace) -> Result<Begin
     let id = place.id();
     let Some(lease) = store.get_record(LEASES, &id).await? else { return Ok(Beginning::Absent) };
     let now_ms = store.now_ms().await?;
-    // A waiting message may bring the batch back to work: it is applied first.
-    if lease::is_held(&lease, now_ms) || inbox::has_messages(store, place).await? {
+    if lease::is_held(&lease, now_ms) {
+        return Ok(Beginning::Held);
+    }
+    // A waiting message may bring the batch back to work: it is applied first. Late results wake no
+    // node by themselves.
+    if inbox::has_messages(store, place).await? {
+        lease::wake(store, place, now_ms).await?;
         return Ok(Beginning::Held);
     }
     // Only a holder writes the row, so it is current as long as the lease has this version.

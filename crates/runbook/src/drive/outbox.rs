@@ -20,6 +20,7 @@ use serde_json::value::RawValue;
 
 use super::inbox::plain;
 use super::place::BatchPlace;
+use super::post::timestamp;
 use crate::bus::Message;
 use crate::message::{EventMessage, JobMessage};
 use crate::step::Dispatch;
@@ -70,6 +71,8 @@ pub struct Outbox {
 pub struct OutboxRow {
     /// What is sent.
     pub message: Message,
+    /// When it was written.
+    pub queued_at: Timestamp,
     /// When it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_at: Option<Timestamp>,
@@ -121,8 +124,8 @@ pub(super) fn job_message(job: &Dispatch) -> Result<Message, serde_json::Error> 
 
 impl OutboxRow {
     /// A row that is to be sent.
-    pub fn unsent(message: Message) -> Self {
-        OutboxRow { message, sent_at: None }
+    pub fn unsent(message: Message, queued_at: Timestamp) -> Self {
+        OutboxRow { message, queued_at, sent_at: None }
     }
 
     /// Reads a record.
@@ -164,7 +167,7 @@ impl Outbox {
         let messages = events.flat_map(|event| split(event, MAX_EVENT_BYTES)).enumerate();
         let write = |(number, event): (usize, EventMessage)| {
             let id = format!("{id}-{number}");
-            let row = OutboxRow::unsent(event_message(&id, &event));
+            let row = OutboxRow::unsent(event_message(&id, &event), timestamp(now_ms));
             row.write(format!("{folder}{}", plain(&id)), Expect::Anything, Some(now_ms))
         };
         messages.map(write).collect()
@@ -254,8 +257,8 @@ mod tests {
             },
             dispatch_timeout_sec: 1_800,
         };
-        let row = OutboxRow::unsent(job_message(&job).unwrap());
-        let stored = r#"{"message":{"messageId":"step-1042","contentType":"application/json","properties":{"FunctionName":"New-EntraUser","MessageType":"job","WorkerId":"cloud-01"},"body":"{\"jobId\":\"step-1042\",\"batchId\":42,\"workerId\":\"cloud-01\",\"functionName\":\"New-EntraUser\",\"parameters\":{\"UserPrincipalName\":\"a@b\"},\"correlationData\":{\"stepExecutionId\":1042,\"initExecutionId\":null,\"isInitStep\":false,\"runbookName\":\"wave-mailbox-move\",\"runbookVersion\":3}}"}}"#;
+        let row = OutboxRow::unsent(job_message(&job).unwrap(), timestamp(5));
+        let stored = r#"{"message":{"messageId":"step-1042","contentType":"application/json","properties":{"FunctionName":"New-EntraUser","MessageType":"job","WorkerId":"cloud-01"},"body":"{\"jobId\":\"step-1042\",\"batchId\":42,\"workerId\":\"cloud-01\",\"functionName\":\"New-EntraUser\",\"parameters\":{\"UserPrincipalName\":\"a@b\"},\"correlationData\":{\"stepExecutionId\":1042,\"initExecutionId\":null,\"isInitStep\":false,\"runbookName\":\"wave-mailbox-move\",\"runbookVersion\":3}}"},"queuedAt":"1970-01-01T00:00:00.005Z"}"#;
         assert_eq!(serde_json::to_string(&row).unwrap(), stored);
         let id = job_row_id(&place(), "cloud-01", "step-1042");
         assert_eq!(id, "eu/acme/jobs/cloud-01/00000000000000000042/step-1042");
@@ -281,7 +284,7 @@ mod tests {
 
     #[test]
     fn of_several_writes_of_a_row_the_last_counts() {
-        let row = OutboxRow::unsent(Message::json("step-1", "{}"));
+        let row = OutboxRow::unsent(Message::json("step-1", "{}"), timestamp(5));
         let sent = row.write(job_row_id(&place(), "p", "step-1"), Expect::Anything, Some(1));
         let other = row.write(job_row_id(&place(), "p", "step-2"), Expect::Anything, Some(1));
         let mut writes = vec![sent, other.clone(), delete_job(&place(), "p", "step-1")];

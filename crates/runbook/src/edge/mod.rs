@@ -6,6 +6,7 @@
 //! | `read.rs` | what a message is, or why it becomes a dead letter; pure |
 //! | `receive.rs` | received, stored, completed |
 //! | `send.rs` | rows of the outbox: claimed, sent, marked |
+//! | `watch.rs` | how long messages wait, for the metric; expired ones become dead letters |
 //! | `subscriptions.rs` | what the built-in bus needs before it is used |
 //!
 //! **Invariants.** A message is completed only after its inbox record is durable. What cannot be
@@ -16,6 +17,7 @@ mod read;
 mod receive;
 mod send;
 mod subscriptions;
+mod watch;
 
 pub use subscriptions::prepare;
 
@@ -55,8 +57,9 @@ impl BusEdge {
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let pools: Vec<PoolName> = self.pools.over_bus().cloned().collect();
         let jobs = join_all(pools.iter().map(|pool| self.send_jobs(pool)));
-        let work =
-            async { tokio::join!(self.receive_events(), self.receive_results(), self.send_events(), jobs) };
+        let events =
+            async { tokio::join!(self.receive_events(), self.receive_results(), self.send_events()) };
+        let work = async { tokio::join!(events, jobs, self.watch(&pools)) };
         tokio::select! {
             biased;
             () = stop => {}

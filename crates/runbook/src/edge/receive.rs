@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::stream::{self, StreamExt as _};
+use jiff::Timestamp;
 use segno::store::{ErrorKind, ProviderError};
 
 use super::read::{self, STORED_DATA_UNREADABLE, UNKNOWN_ROW};
@@ -82,21 +83,37 @@ impl BusEdge {
         }
     }
 
-    /// Tries to store a message for as long as its lock can be renewed: a store that is away makes
-    /// no dead letters.
+    /// Stores a message, with as many attempts as it takes, and renews its lock meanwhile: a store
+    /// that is slow or away makes no dead letters. `None` when the lock is lost.
     async fn store_while_locked(
         &self,
         from: &SubscriptionName,
         carries: Carries,
         received: &Received,
     ) -> Option<Settlement> {
+        tokio::select! {
+            biased;
+            settlement = self.store_at_last(from, carries, &received.message) => Some(settlement),
+            error = self.keep_lock(from, received) => {
+                tracing::info!(subscription = %from, %error, "a message is delivered again");
+                None
+            }
+        }
+    }
+
+    async fn store_at_last(
+        &self,
+        from: &SubscriptionName,
+        carries: Carries,
+        message: &Message,
+    ) -> Settlement {
         let mut backoff = Backoff::new();
         loop {
-            match self.store(carries, &received.message).await {
-                Ok(settlement) => return Some(settlement),
+            match self.store(carries, message).await {
+                Ok(settlement) => return settlement,
                 Err(error) if error.kind() == ErrorKind::Corrupt => {
                     let reason = DeadLetterReason::new(STORED_DATA_UNREADABLE, error.to_string());
-                    return Some(Settlement::DeadLetter(reason));
+                    return Settlement::DeadLetter(reason);
                 }
                 Err(error) => {
                     let pause = backoff.pause();
@@ -104,9 +121,19 @@ impl BusEdge {
                     self.sleep(pause).await;
                 }
             }
-            if let Err(error @ BusError::LockLost(_)) = self.bus.renew(from, &received.lock).await {
-                tracing::info!(subscription = %from, %error, "a message is delivered again");
-                return None;
+        }
+    }
+
+    /// Renews the lock of a message when half of it is over, until it is lost.
+    async fn keep_lock(&self, from: &SubscriptionName, received: &Received) -> BusError {
+        let mut until = received.locked_until;
+        loop {
+            self.sleep(half_of_the_time_to(until, self.clock.now_ms())).await;
+            match self.bus.renew(from, &received.lock).await {
+                Ok(renewed) => until = renewed,
+                Err(error @ BusError::LockLost(_)) => return error,
+                // It can be renewed as long as it has not ended.
+                Err(error) => tracing::warn!(subscription = %from, %error, "a lock cannot be renewed yet"),
             }
         }
     }
@@ -129,4 +156,10 @@ impl BusEdge {
             Arrival::Unknown(text) => Settlement::DeadLetter(DeadLetterReason::new(UNKNOWN_ROW, text)),
         })
     }
+}
+
+/// When a lock is renewed: after half of its time, but not more often than every second.
+fn half_of_the_time_to(until: Timestamp, now_ms: u64) -> Duration {
+    let until_ms = u64::try_from(until.as_millisecond()).unwrap_or_default();
+    Duration::from_millis(until_ms.saturating_sub(now_ms) / 2).max(Duration::from_secs(1))
 }

@@ -8,9 +8,9 @@ use fe2o3_amqp::acceptor::{
     SaslPlainMechanism, SessionAcceptor,
 };
 use fe2o3_amqp::types::messaging::{
-    ApplicationProperties, Body, Data, Header, Message as WireMessage, Outcome,
+    AmqpValue, ApplicationProperties, Body, Data, Header, Message as WireMessage, Outcome,
 };
-use fe2o3_amqp::types::primitives::{SimpleValue, Symbol, Value};
+use fe2o3_amqp::types::primitives::{Array, OrderedMap, SimpleValue, Symbol, Timestamp, Value};
 use fe2o3_amqp::{Receiver, Sender};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -25,12 +25,17 @@ pub enum Access {
     Token,
 }
 
+/// The end of locks that were renewed, far ahead.
+pub const RENEWED_UNTIL_MS: i64 = 4_000_000_000_000;
+
 #[derive(Default)]
 struct Queues {
     waiting: HashMap<String, VecDeque<WireMessage<Body<Value>>>>,
     /// Reason and description of the messages that were rejected.
     dead: Vec<String>,
     tokens: Vec<String>,
+    /// Tokens of the locks that were renewed.
+    renewed: Vec<[u8; 16]>,
 }
 
 /// The broker. It dies when it is dropped.
@@ -74,6 +79,10 @@ impl TestBroker {
         self.queues.lock().unwrap().tokens.clone()
     }
 
+    pub fn renewed(&self) -> Vec<[u8; 16]> {
+        self.queues.lock().unwrap().renewed.clone()
+    }
+
     /// Makes the queue of a subscription.
     pub fn subscribe(&self, topic: &str, name: &str) {
         let address = format!("{topic}/Subscriptions/{name}");
@@ -97,6 +106,7 @@ async fn serve(stream: TcpStream, access: Access, shared: Shared) {
     let links = LinkAcceptor::builder().build();
     let mut tasks = JoinSet::new();
     let answers = Arc::new(Mutex::new(VecDeque::new()));
+    let renewals: Renewals = Arc::default();
     let has_token = Arc::new(Mutex::new(access == Access::Plain));
     while let Ok(link) = links.accept(&mut session).await {
         match link {
@@ -106,6 +116,8 @@ async fn serve(stream: TcpStream, access: Access, shared: Shared) {
                 if address == "$cbs" {
                     let state = (answers.clone(), has_token.clone());
                     tasks.spawn(take_tokens(link, shared.clone(), state));
+                } else if address.ends_with("/$management") {
+                    tasks.spawn(take_renewals(link, renewals.clone(), shared.clone()));
                 } else if *has_token.lock().unwrap() {
                     tasks.spawn(take_messages(link, address, shared.clone()));
                 }
@@ -115,6 +127,8 @@ async fn serve(stream: TcpStream, access: Access, shared: Shared) {
                     link.source().as_ref().and_then(|source| source.address.clone()).unwrap_or_default();
                 if address == "$cbs" {
                     tasks.spawn(answer_tokens(link, answers.clone(), shared.1.clone()));
+                } else if address.ends_with("/$management") {
+                    tasks.spawn(answer_renewals(link, renewals.clone(), shared.1.clone()));
                 } else if *has_token.lock().unwrap() {
                     tasks.spawn(deliver(link, address, shared.clone()));
                 }
@@ -191,6 +205,54 @@ fn data(message: &WireMessage<Body<Value>>) -> WireMessage<Data> {
     wire.properties.clone_from(&message.properties);
     wire.application_properties.clone_from(&message.application_properties);
     wire
+}
+
+/// Answers to renewals that wait to be sent: the status.
+type Renewals = Arc<Mutex<VecDeque<i32>>>;
+
+/// Every lock is renewed but the third, which has ended.
+async fn take_renewals(mut link: Receiver, renewals: Renewals, (queues, changed): Shared) {
+    while let Ok(delivery) = link.recv::<Body<Value>>().await {
+        let properties = delivery.message().application_properties.clone().unwrap_or_default();
+        let operation = properties.get("operation");
+        assert_eq!(operation, Some(&SimpleValue::String("com.microsoft:renew-lock".to_owned())));
+        let Body::Value(AmqpValue(Value::Map(map))) = delivery.body() else { panic!("no map") };
+        let Some(Value::Array(tokens)) = map.get(&Value::String("lock-tokens".to_owned())) else {
+            panic!("no tokens: {map:?}")
+        };
+        let Some(Value::Uuid(token)) = tokens.0.first() else { panic!("no token: {tokens:?}") };
+        let count = {
+            let mut queues = queues.lock().unwrap();
+            queues.renewed.push(*token.as_inner());
+            queues.renewed.len()
+        };
+        renewals.lock().unwrap().push_back(if count < 3 { 200 } else { 410 });
+        if link.accept(&delivery).await.is_err() {
+            return;
+        }
+        changed.notify_waiters();
+    }
+}
+
+async fn answer_renewals(mut link: Sender, renewals: Renewals, changed: Arc<Notify>) {
+    loop {
+        let changes = changed.notified();
+        let next = renewals.lock().unwrap().pop_front();
+        let Some(status) = next else {
+            changes.await;
+            continue;
+        };
+        let mut body: OrderedMap<String, Array<Timestamp>> = OrderedMap::new();
+        let expirations = Array::from(vec![Timestamp::from_milliseconds(RENEWED_UNTIL_MS)]);
+        body.insert("expirations".to_owned(), expirations);
+        let answer = WireMessage::builder()
+            .application_properties(ApplicationProperties::builder().insert("statusCode", status).build())
+            .body(AmqpValue(body))
+            .build();
+        if link.send(answer).await.is_err() {
+            return;
+        }
+    }
 }
 
 type TokenState = (Arc<Mutex<VecDeque<i32>>>, Arc<Mutex<bool>>);

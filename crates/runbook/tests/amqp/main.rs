@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod broker;
+mod rabbitmq;
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use segno_runbook::bus::{
     Bus, BusError, DeadLetterReason, Message, Received, Settlement, SubscriptionName, TopicName,
 };
 
-use broker::{Access, TestBroker};
+use broker::{Access, RENEWED_UNTIL_MS, TestBroker};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -55,7 +56,7 @@ async fn a_message_is_sent_locked_abandoned_completed_and_dead_lettered() {
     bus.settle(&results(), &first.lock, Settlement::Abandon).await.unwrap();
     let again = receive_one(&bus).await;
     assert_eq!((&again.message, again.delivery_count), (&message, 2));
-    assert_eq!(bus.renew(&results(), &again.lock).await.unwrap(), again.locked_until);
+    assert_eq!(bus.renew(&results(), &again.lock).await.unwrap().as_millisecond(), RENEWED_UNTIL_MS);
     bus.settle(&results(), &again.lock, Settlement::Complete).await.unwrap();
     let twice = bus.settle(&results(), &again.lock, Settlement::Complete).await.unwrap_err();
     assert_eq!(twice.code(), "lock-lost");
@@ -72,6 +73,25 @@ async fn a_message_is_sent_locked_abandoned_completed_and_dead_lettered() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(broker.dead(), ["DeserializationFailed: it is no JSON"]);
+}
+
+#[tokio::test]
+async fn a_lock_is_renewed_by_its_token_until_the_broker_has_ended_it() {
+    let broker = TestBroker::start(Access::Plain).await;
+    broker.subscribe("worker-results", "segno");
+    let bus = bus(&broker, "guest:secret%2F%2B", "");
+    bus.send(&topic("results"), vec![Message::json("result-1", "{}")]).await.unwrap();
+    let received = receive_one(&bus).await;
+    for _ in 0..2 {
+        let until = bus.renew(&results(), &received.lock).await.unwrap();
+        assert_eq!(until.as_millisecond(), RENEWED_UNTIL_MS);
+    }
+    let ended = bus.renew(&results(), &received.lock).await.unwrap_err();
+    assert_eq!(ended.code(), "lock-lost");
+    let tokens = broker.renewed();
+    assert!(tokens.len() == 3 && tokens.iter().all(|token| *token == tokens[0]), "{tokens:?}");
+    let unknown = bus.renew(&results(), "7.7").await.unwrap_err();
+    assert_eq!((unknown.code(), broker.renewed().len()), ("lock-lost", 3), "nothing was asked");
 }
 
 #[tokio::test]

@@ -8,13 +8,13 @@ use std::time::Duration;
 use jiff::Timestamp;
 use segno::clock::Clock;
 use segno::ids::SystemIds;
-use segno::store::Store;
 use segno::store::memory::MemoryStore;
+use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
 use segno_actions::Listed;
 use segno_actions::functions::Scope;
 use segno_runbook::bus::{
-    Bus, DeadLetter, DeadLetterReason, Filter, Message, Received, RecordBus, Settlement, SubscriptionName,
-    SubscriptionSettings, TopicName,
+    Bus, DeadLetter, DeadLetterReason, Filter, Message, Received, RecordBus, Settlement, StoredState,
+    SubscriptionName, SubscriptionSettings, TopicName,
 };
 use segno_testkit::clock::VirtualClock;
 
@@ -236,6 +236,7 @@ async fn a_message_beyond_a_limit_is_refused_and_nothing_is_sent() {
     for bad in [
         Message::json("", "{}"),
         Message::json("x".repeat(257), "{}"),
+        Message::json("a\0b", "{}"),
         Message::json("m", "x".repeat(256 * 1024 + 1)),
         Message::json("m", "{}").property("p", "x".repeat(32 * 1024)),
     ] {
@@ -243,4 +244,116 @@ async fn a_message_beyond_a_limit_is_refused_and_nothing_is_sent() {
         assert_eq!(error.code(), "invalid-bus-message");
     }
     assert!(world.receive(&from).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_lock_that_is_renewed_in_time_is_kept_for_as_long_as_the_work_takes() {
+    let world = World::new();
+    let from = world.subscribe("results", "s", Filter::default()).await;
+    world.send("results", vec![Message::json("m", "{}")]).await;
+    let received = world.receive(&from).await.remove(0);
+    for _ in 0..30 {
+        world.clock.advance(Duration::from_secs(50));
+        let until = world.bus.renew(&from, &received.lock).await.unwrap();
+        assert_eq!(until, world.now() + Duration::from_mins(1));
+        assert!(world.receive(&from).await.is_empty());
+    }
+    world.bus.settle(&from, &received.lock, Settlement::Complete).await.unwrap();
+    assert!(world.dead(&from).await.is_empty());
+}
+
+#[tokio::test]
+async fn expired_locks_are_deliveries_and_the_eleventh_makes_a_dead_letter() {
+    let world = World::new();
+    let from = world.subscribe("results", "s", Filter::default()).await;
+    world.send("results", vec![Message::json("m", "{}")]).await;
+    for count in 1..=10 {
+        assert_eq!(world.receive(&from).await.remove(0).delivery_count, count);
+        world.clock.advance(Duration::from_mins(1));
+    }
+    assert!(world.receive(&from).await.is_empty());
+    let letter = world.letters(&from).await.remove(0);
+    assert_eq!((letter.reason.reason.as_str(), letter.delivery_count), ("MaxDeliveryCountExceeded", 10));
+    assert!(letter.reason.description.contains("10 times"), "{}", letter.reason.description);
+}
+
+#[tokio::test]
+async fn messages_that_nothing_receives_expire_all_the_same() {
+    let world = World::new();
+    let from = world.subscribe("jobs", "idle", Filter::default()).await;
+    let later = world.now() + Duration::from_hours(24);
+    let scheduled = Message { scheduled_at: Some(later), ..Message::json("later", "{}") };
+    let short = Message { time_to_live: Some(Duration::from_mins(1)), ..Message::json("short", "{}") };
+    world.send("jobs", vec![Message::json("m", "{}"), scheduled, short]).await;
+    assert_eq!(world.bus.expire().await.unwrap(), 0);
+    world.clock.advance(Duration::from_mins(1));
+    assert_eq!(world.bus.expire().await.unwrap(), 1);
+    world.clock.advance(Duration::from_hours(14 * 24) - Duration::from_mins(1));
+    assert_eq!(world.bus.expire().await.unwrap(), 1, "the scheduled one has another day");
+    world.clock.advance(Duration::from_hours(24));
+    assert_eq!((world.bus.expire().await.unwrap(), world.bus.expire().await.unwrap()), (1, 0));
+    let dead = world.dead(&from).await;
+    let mut ids: Vec<&str> = dead.iter().map(|(id, _)| id.as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["later", "m", "short"]);
+    assert!(dead.iter().all(|(_, reason)| reason == "TTLExpiredException"), "{dead:?}");
+    assert_eq!(world.bus.oldest(&from).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_locked_message_does_not_expire_under_its_receiver() {
+    let world = World::new();
+    let from = world.subscribe("jobs", "w", Filter::default()).await;
+    let short = Message { time_to_live: Some(Duration::from_secs(30)), ..Message::json("short", "{}") };
+    world.send("jobs", vec![short]).await;
+    let received = world.receive(&from).await.remove(0);
+    world.clock.advance(Duration::from_secs(40));
+    assert_eq!(world.bus.expire().await.unwrap(), 0);
+    world.bus.settle(&from, &received.lock, Settlement::Complete).await.unwrap();
+    assert!(world.dead(&from).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_scheduled_message_is_delivered_at_its_time_and_wakes_a_waiting_receiver() {
+    let world = World::new();
+    let from = world.subscribe("jobs", "w", Filter::default()).await;
+    let at = world.now() + Duration::from_mins(5);
+    world.send("jobs", vec![Message { scheduled_at: Some(at), ..Message::json("later", "{}") }]).await;
+    let waiting = {
+        let (bus, from) = (world.bus.clone(), from.clone());
+        tokio::spawn(async move { bus.receive(&from, 1, Duration::from_hours(1)).await.unwrap() })
+    };
+    tokio::task::yield_now().await;
+    world.clock.advance(Duration::from_secs(299));
+    tokio::task::yield_now().await;
+    assert!(!waiting.is_finished(), "it was delivered too early");
+    let (shown, _) = Listed::split(world.bus.messages(&from, None, 10).await.unwrap());
+    assert_eq!((shown[0].state, shown[0].visible_at), (StoredState::Scheduled, at));
+    world.clock.advance(Duration::from_secs(1));
+    assert_eq!(ids(&waiting.await.unwrap()), ["later"]);
+    let (shown, _) = Listed::split(world.bus.messages(&from, None, 10).await.unwrap());
+    assert_eq!((shown[0].state, shown[0].delivery_count), (StoredState::Locked, 1));
+}
+
+#[tokio::test]
+async fn a_stored_message_that_cannot_be_read_blocks_no_other_and_can_be_discarded() {
+    let world = World::new();
+    let from = world.subscribe("results", "s", Filter::default()).await;
+    world.send("results", vec![Message::json("first", "{}"), Message::json("second", "{}")]).await;
+    let all = ListRecords { kind: "bus_messages", limit: 10, ..ListRecords::default() };
+    let broken = world.store.list_records(all).await.unwrap().remove(0);
+    let writes = vec![RecordWrite::Put {
+        kind: broken.kind,
+        id: broken.id,
+        expect: Expect::Anything,
+        due_at_ms: broken.due_at_ms,
+        time_to_live: None,
+        body: (&b"no message"[..]).into(),
+    }];
+    world.store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await.unwrap();
+    assert_eq!(ids(&world.receive(&from).await), ["second"]);
+    let (letters, unreadable) = Listed::split(world.bus.dead_letters(&from, None, 10).await.unwrap());
+    assert_eq!((letters.len(), unreadable.len()), (0, 1));
+    assert!(world.bus.discard(&from, &unreadable[0].id).await.unwrap());
+    assert!(world.bus.dead_letters(&from, None, 10).await.unwrap().is_empty());
 }

@@ -15,6 +15,8 @@ pub enum Need {
     Operate,
     /// Fetching and answering work.
     Work,
+    /// Sending messages: those of workers, or others that change things.
+    Messages,
     /// Reading what concerns all tenants.
     System,
     /// Keys and the audit log.
@@ -52,6 +54,7 @@ impl Caller {
             Need::Read | Need::System => matches!(self.role, Role::Admin | Role::Operator | Role::Viewer),
             Need::Operate => matches!(self.role, Role::Admin | Role::Operator),
             Need::Work => matches!(self.role, Role::Admin | Role::Worker),
+            Need::Messages => matches!(self.role, Role::Admin | Role::Operator | Role::Worker),
             Need::Admin => self.role == Role::Admin,
         };
         let concerns_all = matches!(need, Need::System | Need::Admin);
@@ -74,12 +77,20 @@ mod tests {
     fn each_role_may_do_what_it_is_for() {
         let everywhere = [Grant { namespace: "*".to_owned(), tenant: "*".to_owned() }];
         let one = [Grant { namespace: "shop".to_owned(), tenant: "eu".to_owned() }];
-        let all = [Need::Read, Need::Operate, Need::Work, Need::System, Need::Admin];
+        let all = [Need::Read, Need::Operate, Need::Work, Need::Messages, Need::System, Need::Admin];
         for (role, wide, narrow) in [
-            (Role::Admin, [true, true, true, true, true], [true, true, true, false, false]),
-            (Role::Operator, [true, true, false, true, false], [true, true, false, false, false]),
-            (Role::Viewer, [true, false, false, true, false], [true, false, false, false, false]),
-            (Role::Worker, [false, false, true, false, false], [false, false, true, false, false]),
+            (Role::Admin, [true, true, true, true, true, true], [true, true, true, true, false, false]),
+            (Role::Operator, [true, true, false, true, true, false], [true, true, false, true, false, false]),
+            (
+                Role::Viewer,
+                [true, false, false, false, true, false],
+                [true, false, false, false, false, false],
+            ),
+            (
+                Role::Worker,
+                [false, false, true, true, false, false],
+                [false, false, true, true, false, false],
+            ),
         ] {
             assert_eq!(all.map(|need| Caller::with_key("k", role, &everywhere).may(need)), wide, "{role:?}");
             assert_eq!(all.map(|need| Caller::with_key("k", role, &one).may(need)), narrow, "{role:?}");

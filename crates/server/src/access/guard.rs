@@ -47,6 +47,7 @@ async fn admit(app: &App, need: Need, headers: &HeaderMap) -> Result<Caller, Ref
         }
         Need::Operate => "the key may not change anything here; use an operator's or administrator's key",
         Need::Work => "the key may not take work; use a worker's key",
+        Need::Messages => "the key may not send messages; use a worker's, operator's or administrator's key",
         Need::System => "this concerns all tenants; use a key with a grant for every namespace and tenant",
         Need::Admin => "this needs an administrator's key with a grant for every namespace and tenant",
     };

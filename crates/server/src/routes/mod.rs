@@ -89,6 +89,9 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(workers::list))
         .routes(routes!(dead_letters::list))
         .routes(routes!(dead_letters::get))
+        .routes(routes!(bus::list))
+        .routes(routes!(bus::get))
+        .routes(routes!(bus::messages))
         .routes(routes!(bus::dead_letters))
         .routes(routes!(pools::list))
         .routes(routes!(pools::get))
@@ -165,10 +168,10 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(work::complete))
         .routes(routes!(work::fail))
         .routes(routes!(work::release))
-        .routes(routes!(bus::send))
         .routes(routes!(bus::receive))
         .routes(routes!(bus::settle))
         .routes(routes!(bus::renew));
+    let messages = OpenApiRouter::new().routes(routes!(bus::send));
     let system = OpenApiRouter::new()
         .routes(routes!(system::system))
         .routes(routes!(system::queues))
@@ -190,6 +193,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         (Need::Operate, Audit::EveryChange, body.max(batches::MAX_MEMBERS_BODY_BYTES), with_members),
         (Need::Operate, Audit::EveryChangeAsItsBodySays, body, act),
         (Need::Work, Audit::Nothing, body, work),
+        (Need::Messages, Audit::EveryChange, body, messages),
         (Need::System, Audit::EveryChange, body, system),
         (Need::Admin, Audit::EveryChange, body, admin),
     ];

@@ -1,14 +1,16 @@
 //! The built-in bus over HTTP: a worker of runbooks that receives, answers and completes, and dead
 //! letters.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use segno::clock::{self, SystemClock};
 use segno_api::Client;
 use segno_api::batch::BatchStatus;
-use segno_api::bus::{BusMessage, ReceiveMessages, SendMessages, SettleMessage, SettleOutcome};
+use segno_api::bus::{
+    BusMessage, BusMessageState, ReceiveMessages, SendMessages, SettleMessage, SettleOutcome,
+};
 use segno_api::invocation::Invoke;
+use segno_api::key::Role;
 use segno_api::pool::PoolTransport;
 use segno_server::settings::{Authentication, Settings};
 use serde_json::{Value, json};
@@ -28,13 +30,7 @@ fn with_bus() -> Settings {
 }
 
 fn message(id: &str, body: &Value) -> BusMessage {
-    BusMessage {
-        message_id: id.to_owned(),
-        content_type: "application/json".to_owned(),
-        subject: None,
-        properties: BTreeMap::new(),
-        body: body.to_string(),
-    }
+    BusMessage::json(id, body.to_string())
 }
 
 fn settled(lock: &str, outcome: SettleOutcome) -> SettleMessage {
@@ -111,4 +107,80 @@ async fn a_message_that_cannot_be_taken_is_inspected_resubmitted_and_discarded()
         let refused = client.receive_messages(from, &ReceiveMessages::default()).await.unwrap_err();
         assert_eq!(refused.code(), Some(code));
     }
+}
+
+#[tokio::test]
+async fn subscriptions_and_messages_are_looked_at_without_locking_them() {
+    let stand = Stand::with(with_bus()).await;
+    let client = stand.client();
+    let page = client.bus_subscriptions(None).await.unwrap();
+    let names: Vec<(&str, &str)> =
+        page.subscriptions.iter().map(|one| (&*one.topic, &*one.subscription)).collect();
+    let expected =
+        [("jobs", "cloud-01"), ("orchestrator-events", "orchestrator"), ("results", "orchestrator")];
+    assert_eq!(names, expected);
+    let later = "2999-01-01T00:00:00Z".parse().unwrap();
+    let job = |id: &str| {
+        let mut job = message(id, &json!({}));
+        job.properties.insert("WorkerId".to_owned(), "cloud-01".to_owned());
+        job
+    };
+    let scheduled =
+        BusMessage { scheduled_at: Some(later), time_to_live_ms: Some(1_000), ..job("step-9-later") };
+    let other = BusMessage { properties: std::collections::BTreeMap::new(), ..job("step-9-other-pool") };
+    let jobs = SendMessages { messages: vec![job("step-9"), scheduled, other] };
+    client.send_messages("jobs", &jobs).await.unwrap();
+    for _ in 0..2 {
+        let messages = client.bus_messages(JOBS, None).await.unwrap().messages;
+        let mut shown: Vec<_> =
+            messages.iter().map(|one| (&*one.message.message_id, one.state, one.delivery_count)).collect();
+        shown.sort_by_key(|one| one.0);
+        let waiting = ("step-9", BusMessageState::Waiting, 0);
+        assert_eq!(shown, [waiting, ("step-9-later", BusMessageState::Scheduled, 0)]);
+    }
+    client.receive_messages(JOBS, &ReceiveMessages::default()).await.unwrap();
+    let messages = client.bus_messages(JOBS, None).await.unwrap().messages;
+    let locked = messages.iter().find(|one| one.state == BusMessageState::Locked).unwrap();
+    assert_eq!((&*locked.message.message_id, locked.delivery_count), ("step-9", 1));
+    let shown = client.bus_subscription(JOBS).await.unwrap();
+    assert_eq!((shown.lock_ms, shown.max_deliveries, shown.time_to_live_ms), (60_000, 10, 1_209_600_000));
+    assert!(shown.oldest_enqueued_at.is_some() && shown.oldest_dead_at.is_none(), "{shown:?}");
+    let unknown = client.bus_subscription(("jobs", "none")).await.unwrap_err();
+    assert_eq!(unknown.code(), Some("unknown-subscription"));
+}
+
+#[tokio::test]
+async fn a_workers_key_receives_jobs_and_sends_results_and_nothing_else() {
+    let mut settings = with_bus();
+    settings.auth.mode = Authentication::Keys;
+    let stand = Stand::with(settings).await;
+    let worker = stand.client_with(Role::Worker, "default", "default").await;
+    let operator = stand.client_with(Role::Operator, "default", "default").await;
+    let viewer = stand.client_with(Role::Viewer, "default", "default").await;
+    let one = |id: &str| SendMessages { messages: vec![message(id, &json!({}))] };
+    worker.receive_messages(JOBS, &ReceiveMessages::default()).await.unwrap();
+    worker.send_messages("worker-results", &one("r-1")).await.unwrap();
+    operator.send_messages("orchestrator-events", &one("e-1")).await.unwrap();
+    let refused = [
+        worker.send_messages("orchestrator-events", &one("e-2")).await.unwrap_err(),
+        worker.send_messages("jobs", &one("j-1")).await.unwrap_err(),
+        worker.receive_messages(RESULTS, &ReceiveMessages::default()).await.unwrap_err(),
+        worker.bus_messages(JOBS, None).await.unwrap_err(),
+        viewer.send_messages("results", &one("r-2")).await.unwrap_err(),
+        viewer.receive_messages(JOBS, &ReceiveMessages::default()).await.unwrap_err(),
+        operator.receive_messages(JOBS, &ReceiveMessages::default()).await.unwrap_err(),
+    ];
+    for error in refused {
+        assert_eq!(error.code(), Some("forbidden"), "{error}");
+    }
+    // What changes batches is in the audit log, what workers do is not.
+    let entries = stand.client().audit(&Default::default()).await.unwrap().entries;
+    let sent: Vec<(&str, u16)> = entries
+        .iter()
+        .filter(|entry| entry.path.starts_with("/v1/bus/"))
+        .map(|entry| (&*entry.path, entry.status))
+        .collect();
+    let events = "/v1/bus/orchestrator-events/messages";
+    assert!(sent.contains(&(events, 200)) && sent.contains(&(events, 403)), "{sent:?}");
+    assert!(!sent.iter().any(|(path, status)| path.contains("results") && *status == 200), "{sent:?}");
 }

@@ -370,6 +370,8 @@ pub async fn bus_of(calm: &Stand) -> [String; 4] {
     let bus = RecordBus::new(store, SystemClock::shared(), ids, segno_actions::functions::Scope::default());
     let from = SubscriptionName::new("jobs", "w").unwrap();
     bus.subscribe(&from, &SubscriptionSettings::default()).await.unwrap();
+    let other = SubscriptionName::new("results", "w").unwrap();
+    bus.subscribe(&other, &SubscriptionSettings::default()).await.unwrap();
     let messages = ["a", "b", "c", "d"].map(|id| Message::json(id, "{}"));
     bus.send(&from.topic, messages.to_vec()).await.unwrap();
     let mut locked = bus.receive(&from, 4, Duration::ZERO).await.unwrap();

@@ -596,7 +596,11 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "post /v1/bus/{topic}/{subscription}/renew" => {
             vec![plain(of_bus(path, names)).body(json!({ "lock": names.bus_lock }))]
         }
-        "get /v1/bus/{topic}/{subscription}/dead-letters" => {
+        "get /v1/bus" => {
+            vec![plain(path), plain(path).query(format!("cursor=jobs%2F{}", names.pool))]
+        }
+        "get /v1/bus/{topic}/{subscription}" => vec![plain(of_bus(path, names))],
+        "get /v1/bus/{topic}/{subscription}/messages" | "get /v1/bus/{topic}/{subscription}/dead-letters" => {
             let path = of_bus(path, names);
             vec![plain(path.clone()), plain(path).query(format!("cursor={}", names.bus_letter))]
         }

@@ -25,6 +25,7 @@ pub use instances::{
 pub use pools::{Pools, PoolsVerb};
 
 use super::audit::AuditArguments;
+use super::bus::BusArguments;
 use super::connection::Connection;
 use super::dead_letters::DeadLettersArguments;
 use super::executions::ExecutionsArguments;
@@ -96,6 +97,8 @@ pub enum RemoteCommand {
     Batch(Batches),
     /// Show the members of batches.
     Member(Members),
+    /// Look at the message bus of runbooks, send messages, resubmit and discard its dead letters.
+    Bus(BusArguments),
     /// List, resubmit and discard dead letters: messages, turns and activities that were given up.
     #[command(name = "dead-letters")]
     DeadLetters(DeadLettersArguments),

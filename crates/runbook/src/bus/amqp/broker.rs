@@ -1,7 +1,7 @@
 //! Where a broker is and how it is addressed.
 //!
-//! `amqps://USER:PASSWORD@HOST[:PORT][/?auth=plain|cbs|anonymous&broker=service-bus|rabbitmq]`, with
-//! characters of user and password percent-encoded. `auth` is `plain` if there is a user, and
+//! `amqps://USER:PASSWORD@HOST[:PORT][/?auth=plain|cbs|anonymous&broker=service-bus|rabbitmq|rabbitmq3]`,
+//! with characters of user and password percent-encoded. `auth` is `plain` if there is a user, and
 //! `anonymous` otherwise; with `cbs`, user and password are the name and the key of a shared access
 //! policy. `broker` is `service-bus` by default.
 
@@ -33,7 +33,10 @@ pub(super) enum Credentials {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {
     ServiceBus,
+    /// Version 4 and later.
     RabbitMq,
+    /// Version 3, whose plugin for AMQP 1.0 has addresses of its own.
+    RabbitMq3,
 }
 
 /// Names that topics and the subscription of the orchestrator have at the broker.
@@ -106,6 +109,7 @@ impl Broker {
                 Some(("auth", value)) => auth = Some(value),
                 Some(("broker", "service-bus")) => broker.spelling = Spelling::ServiceBus,
                 Some(("broker", "rabbitmq")) => broker.spelling = Spelling::RabbitMq,
+                Some(("broker", "rabbitmq3")) => broker.spelling = Spelling::RabbitMq3,
                 _ => return Err(InvalidBroker("after the `?` it has something else than auth and broker")),
             }
         }
@@ -124,6 +128,7 @@ impl Broker {
         match self.spelling {
             Spelling::ServiceBus => name.to_owned(),
             Spelling::RabbitMq => format!("/exchanges/{name}"),
+            Spelling::RabbitMq3 => format!("/exchange/{name}"),
         }
     }
 
@@ -137,6 +142,15 @@ impl Broker {
         match self.spelling {
             Spelling::ServiceBus => format!("{topic}/Subscriptions/{name}"),
             Spelling::RabbitMq => format!("/queues/{topic}.{name}"),
+            Spelling::RabbitMq3 => format!("/amq/queue/{topic}.{name}"),
+        }
+    }
+
+    /// The node that renews locks of a subscription; none if a lock lasts as long as its connection.
+    pub(super) fn management(&self, from: &SubscriptionName) -> Option<String> {
+        match self.spelling {
+            Spelling::ServiceBus => Some(format!("{}/$management", self.source(from))),
+            Spelling::RabbitMq | Spelling::RabbitMq3 => None,
         }
     }
 
@@ -219,7 +233,13 @@ mod tests {
             (5673, "/exchanges/worker-jobs".to_owned())
         );
         assert_eq!(rabbit.source(&results), "/queues/worker-results.segno");
+        assert_eq!(rabbit.management(&results), None);
+        let node = "worker-results/Subscriptions/segno/$management";
+        assert_eq!(broker.management(&results).as_deref(), Some(node));
         assert!(rabbit.credentials == Credentials::Anonymous);
+        let older = Broker::new("amqp://localhost/?broker=rabbitmq3", names()).unwrap();
+        assert_eq!(older.target(&TopicName::new("jobs").unwrap()), "/exchange/worker-jobs");
+        assert_eq!(older.source(&results), "/amq/queue/worker-results.segno");
         let cbs = Broker::new("amqps://p:k@h/?auth=cbs", names()).unwrap();
         let signed = Credentials::SharedAccess { policy: "p".to_owned(), key: "k".to_owned() };
         assert!(cbs.credentials == signed);

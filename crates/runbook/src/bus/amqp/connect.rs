@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use fe2o3_amqp::connection::ConnectionHandle;
+use fe2o3_amqp::link::receiver::CreditMode;
 use fe2o3_amqp::sasl_profile::SaslProfile;
 use fe2o3_amqp::session::SessionHandle;
 use fe2o3_amqp::types::messaging::{
@@ -30,6 +31,9 @@ const CONNECT: Duration = Duration::from_secs(20);
 /// Name of this client at the broker.
 const CONTAINER: &str = "segno";
 
+/// Most messages that the broker sends before those before them are taken: their locks run already.
+const CREDIT: u32 = 64;
+
 /// The broker closes a connection on which nothing is heard for this long.
 const IDLE_MS: u32 = 60_000;
 
@@ -45,8 +49,8 @@ pub(super) struct Attached<L> {
     pub(super) link: L,
     /// Another one for each link of this process.
     pub(super) number: u64,
+    pub(super) session: SessionHandle<()>,
     fresh_until_ms: Option<u64>,
-    _session: SessionHandle<()>,
     _connection: ConnectionHandle<()>,
 }
 
@@ -90,8 +94,12 @@ pub(super) async fn receiver(
     within(clock, async {
         let mut open = open(broker, clock).await?;
         let (number, address) = (next_number(), broker.source(from));
-        let name = format!("segno-receive-{number}");
-        let link = Receiver::attach(&mut open.session, name, address.as_str()).await;
+        let link = Receiver::builder()
+            .name(format!("segno-receive-{number}"))
+            .source(address.as_str())
+            .credit_mode(CreditMode::Auto(CREDIT))
+            .attach(&mut open.session)
+            .await;
         let link = link.map_err(|error| failed(&format!("{address:?} cannot be received from"), &error))?;
         Ok(open.with(link, number))
     })
@@ -103,8 +111,8 @@ impl Open {
         Attached {
             link,
             number,
+            session: self.session,
             fresh_until_ms: self.fresh_until_ms,
-            _session: self.session,
             _connection: self.connection,
         }
     }
@@ -216,6 +224,6 @@ fn next_number() -> u64 {
     NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-fn failed(what: &str, error: &dyn std::fmt::Display) -> BusError {
+pub(super) fn failed(what: &str, error: &dyn std::fmt::Display) -> BusError {
     BusError::Unavailable(format!("{what}: {error}"))
 }

@@ -4,16 +4,19 @@
 //! |---|---|
 //! | `broker.rs` | where the broker is and how it is addressed: URL, credentials, names of topics |
 //! | `connect.rs` | TCP, TLS, SASL and tokens (`$cbs`), links |
+//! | `renewal.rs` | requests to Service Bus that renew locks |
 //! | `token.rs` | shared access signatures for `$cbs` |
 //! | `wire.rs` | messages as they go over the wire |
 //!
 //! Each topic that is sent to and each subscription has a connection of its own, which is opened when
 //! it is needed and dropped after an error. The caller tries again after a pause, and gets a new one.
 //! The broker has delivery counts, locks, time to live and dead letters: its queues must be set up as
-//! the guide says. A lock is not renewed; the broker redelivers the message when it ends.
+//! the guide says. At RabbitMQ a lock lasts as long as its connection; here it lasts as long as it is
+//! renewed, and then the message is given back.
 
 mod broker;
 mod connect;
+mod renewal;
 mod token;
 mod wire;
 
@@ -38,7 +41,9 @@ use super::error::BusError;
 use super::message::{DeadLetterReason, Message, Received, Settlement};
 use super::names::{SubscriptionName, TopicName};
 use super::stored::DEFAULT_LOCK;
+use crate::telemetry::{self, MessageEvent};
 use connect::Attached;
+use renewal::Management;
 use wire::{from_wire, to_wire};
 
 /// How long a broker may take to answer.
@@ -73,6 +78,8 @@ impl<K: Clone + Eq + std::hash::Hash, L> Links<K, L> {
 struct Subscribed {
     attached: Attached<Receiver>,
     locked: HashMap<String, Locked>,
+    /// Renews locks; opened when the first one is renewed.
+    management: Option<Management>,
 }
 
 struct Locked {
@@ -88,7 +95,7 @@ impl AmqpBus {
 
     async fn subscribed(&self, from: &SubscriptionName) -> Result<Subscribed, BusError> {
         let attached = connect::receiver(&self.broker, from, &*self.clock).await?;
-        Ok(Subscribed { attached, locked: HashMap::new() })
+        Ok(Subscribed { attached, locked: HashMap::new(), management: None })
     }
 
     async fn send_on(&self, sender: &mut Sender, messages: Vec<Message>) -> Result<(), BusError> {
@@ -123,10 +130,10 @@ impl AmqpBus {
                 Some(Err(_)) => break,
             };
             let now_ms = self.clock.now_ms();
-            let until_ms = now_ms.saturating_add(clock::duration_ms(DEFAULT_LOCK));
             let (info, message) = delivery.into_parts();
             let lock = format!("{}.{}", link.attached.number, info.delivery_id());
             let read = from_wire(message, now_ms);
+            let until_ms = read.locked_until_ms.unwrap_or_else(|| a_lock_from(now_ms));
             received.push(Received {
                 message: read.message,
                 lock: lock.clone(),
@@ -137,6 +144,46 @@ impl AmqpBus {
             link.locked.insert(lock, Locked { info, until_ms });
         }
         Ok(received)
+    }
+
+    /// Gives back messages whose locks have ended. A broker that has taken them back already does
+    /// not mind.
+    async fn give_back(&self, link: &mut Subscribed, now_ms: u64) {
+        let is_over = |_: &String, locked: &mut Locked| locked.until_ms <= now_ms;
+        let over: Vec<Locked> = link.locked.extract_if(is_over).map(|(_, locked)| locked).collect();
+        for Locked { info, .. } in over {
+            let _ = link.attached.link.release(info).await;
+        }
+    }
+
+    /// Renews a lock. The caller may be dropped at any moment: then the links for renewals are
+    /// opened anew for the next one.
+    async fn renew_on(
+        &self,
+        link: &mut Subscribed,
+        from: &SubscriptionName,
+        lock: &str,
+    ) -> Result<u64, BusError> {
+        let now_ms = self.clock.now_ms();
+        let locked = link.locked.get_mut(lock).filter(|locked| locked.until_ms > now_ms);
+        let Some(locked) = locked else { return Err(lost(lock)) };
+        let until_ms = match self.broker.management(from) {
+            None => a_lock_from(now_ms),
+            Some(address) => {
+                let mut management = match link.management.take() {
+                    Some(management) => management,
+                    None => {
+                        let Attached { session, number, .. } = &mut link.attached;
+                        Management::attach(session, &address, *number).await?
+                    }
+                };
+                let renewed = management.renew(locked.info.delivery_tag()).await?;
+                link.management = Some(management);
+                renewed.ok_or_else(|| lost(lock))?
+            }
+        };
+        locked.until_ms = until_ms;
+        Ok(until_ms)
     }
 
     async fn settle_on(&self, link: &mut Subscribed, lock: &str, how: Settlement) -> Result<(), BusError> {
@@ -168,11 +215,15 @@ impl Bus for AmqpBus {
             Some(attached) => attached,
             None => connect::sender(&self.broker, topic, &*self.clock).await?,
         };
+        let count = messages.len();
         let sent = clock::timeout(&*self.clock, ANSWER, self.send_on(&mut attached.link, messages)).await;
         let sent = sent.unwrap_or_else(|| Err(BusError::Unavailable("it does not answer".to_owned())));
         // After an error the link is dropped, unless the message was at fault.
         if !matches!(sent, Err(BusError::Unavailable(_))) {
             *link = Some(attached);
+        }
+        if sent.is_ok() {
+            telemetry::count_messages(topic.as_str(), MessageEvent::Sent, count);
         }
         sent
     }
@@ -191,27 +242,35 @@ impl Bus for AmqpBus {
             Some(subscribed) => subscribed,
             None => self.subscribed(from).await?,
         };
-        subscribed.locked.retain(|_, locked| locked.until_ms > now_ms);
+        self.give_back(&mut subscribed, now_ms).await;
         let received = self.receive_on(&mut subscribed, max_messages, wait).await?;
+        telemetry::count_messages(from.topic.as_str(), MessageEvent::Received, received.len());
         *link = Some(subscribed);
         Ok(received)
     }
 
     async fn renew(&self, from: &SubscriptionName, lock: &str) -> Result<Timestamp, BusError> {
         let link = self.receivers.get(from);
-        let link = link.lock().await;
-        let locked = link.as_ref().and_then(|link| link.locked.get(lock));
-        match locked {
-            Some(locked) if locked.until_ms > self.clock.now_ms() => Ok(at(locked.until_ms)),
-            _ => Err(lost(lock)),
-        }
+        let mut link = link.lock().await;
+        let Some(subscribed) = link.as_mut() else { return Err(lost(lock)) };
+        let renewed = clock::timeout(&*self.clock, ANSWER, self.renew_on(subscribed, from, lock)).await;
+        let late = || Err(BusError::Unavailable("it does not answer".to_owned()));
+        renewed.unwrap_or_else(late).map(at)
     }
 
     async fn settle(&self, from: &SubscriptionName, lock: &str, how: Settlement) -> Result<(), BusError> {
         let link = self.receivers.get(from);
         let mut link = link.lock().await;
         let Some(mut subscribed) = link.take() else { return Err(lost(lock)) };
+        let event = match how {
+            Settlement::Complete => MessageEvent::Completed,
+            Settlement::Abandon => MessageEvent::Abandoned,
+            Settlement::DeadLetter(_) => MessageEvent::DeadLettered,
+        };
         let settled = self.settle_on(&mut subscribed, lock, how).await;
+        if settled.is_ok() {
+            telemetry::count_messages(from.topic.as_str(), event, 1);
+        }
         if !matches!(settled, Err(BusError::Unavailable(_))) {
             *link = Some(subscribed);
         }
@@ -245,6 +304,11 @@ fn dead_letter(reason: &DeadLetterReason) -> AmqpError {
     info.insert(Symbol::from("DeadLetterErrorDescription"), Value::String(reason.description.clone()));
     let condition = ErrorCondition::Custom(Symbol::from("com.microsoft:dead-letter"));
     AmqpError::new(condition, reason.description.clone(), info)
+}
+
+/// The end of a lock that begins now.
+fn a_lock_from(now_ms: u64) -> u64 {
+    now_ms.saturating_add(clock::duration_ms(DEFAULT_LOCK))
 }
 
 fn unavailable(error: &dyn std::fmt::Display) -> BusError {

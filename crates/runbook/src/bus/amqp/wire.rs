@@ -20,12 +20,15 @@ pub(super) type WireBody = Body<Value>;
 /// When Service Bus is to deliver a message, and when it has taken it.
 const SCHEDULED: &str = "x-opt-scheduled-enqueue-time";
 const ENQUEUED: &str = "x-opt-enqueued-time";
+/// When the lock of a delivery ends.
+const LOCKED_UNTIL: &str = "x-opt-locked-until";
 
 /// A message that was received.
 pub(super) struct FromWire {
     pub(super) message: Message,
     pub(super) delivery_count: u32,
     pub(super) enqueued_at: Timestamp,
+    pub(super) locked_until_ms: Option<u64>,
 }
 
 /// A message to send.
@@ -67,12 +70,12 @@ pub(super) fn from_wire(wire: WireMessage<WireBody>, now_ms: u64) -> FromWire {
         .application_properties
         .map(|properties| properties.0.into_iter().filter_map(property).collect())
         .unwrap_or_default();
-    let enqueued = wire.message_annotations.and_then(|annotations| {
-        match annotations.0.get(&OwnedKey::Symbol(Symbol::from(ENQUEUED))) {
-            Some(Value::Timestamp(at)) => Timestamp::from_millisecond(at.milliseconds()).ok(),
-            _ => None,
-        }
-    });
+    let annotations = wire.message_annotations.unwrap_or_default();
+    let time = |name: &str| match annotations.0.get(&OwnedKey::Symbol(Symbol::from(name))) {
+        Some(Value::Timestamp(at)) => Some(at.milliseconds()),
+        _ => None,
+    };
+    let enqueued = time(ENQUEUED).and_then(|at_ms| Timestamp::from_millisecond(at_ms).ok());
     FromWire {
         message: Message {
             message_id,
@@ -85,6 +88,7 @@ pub(super) fn from_wire(wire: WireMessage<WireBody>, now_ms: u64) -> FromWire {
         },
         delivery_count: wire.header.map_or(0, |header| header.delivery_count).saturating_add(1),
         enqueued_at: enqueued.unwrap_or_else(|| crate::drive::timestamp(now_ms)),
+        locked_until_ms: time(LOCKED_UNTIL).and_then(|at_ms| u64::try_from(at_ms).ok()),
     }
 }
 

@@ -1,9 +1,11 @@
 //! Batches whose jobs go over the bus: a worker of the seed receives, answers and completes; nodes
 //! die at each commit; messages come twice, late, for unknown rows and malformed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
 use segno_actions::functions::PoolName;
 use segno_testkit::faults::{self, Fault, FaultStore};
@@ -13,11 +15,14 @@ use tokio::task::JoinHandle;
 use super::scenario::{Outcome, outcome, play, play_cancelled, workers};
 use super::world::{Reply, Workers, World, all_succeed, pools, small_runbook};
 use crate::bus::{
-    Bus, BusError, Filter, Message, RecordBus, Settlement, SubscriptionName, SubscriptionSettings, TopicName,
+    Bus, BusError, Filter, Message, RecordBus, Settlement, StoredState, SubscriptionName,
+    SubscriptionSettings, TopicName,
 };
-use crate::drive::{OUTBOX, ReceiptState, WORKER_ID};
+use crate::drive::{BatchDeletion, OUTBOX, ReceiptState, WORKER_ID};
+use crate::edge::BusEdge;
 use crate::message::{EventMessage, JobMessage};
 use crate::rows::{BatchId, BatchStatus, MemberStatus, WorkStatus};
+use crate::telemetry;
 
 /// How a worker sends its results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,6 +141,9 @@ fn run_small(crash: Option<(u64, Fault)>) -> (Outcome, u64) {
             _ => Reply::Done(json!({"Id": "x"})),
         });
         let world = World::new(workers).with_bus().await;
+        let (bus, watch) =
+            (world.record_bus(world.store.clone()), subscription("orchestrator-events", "watch"));
+        bus.subscribe(&watch, &SubscriptionSettings::default()).await.unwrap();
         let worker = worker(&world, Habit::Once);
         let scenario = async {
             world.publish(&small_runbook(&[&["one", "two"]])).await;
@@ -148,7 +156,6 @@ fn run_small(crash: Option<(u64, Fault)>) -> (Outcome, u64) {
             let id = world.member(batch, "b").await.id;
             let body = json!({"messageType": "member-removed", "runbookName": "migrate", "runbookVersion": 1,
                 "batchId": batch, "batchMemberId": id, "memberKey": "b"});
-            let bus = world.record_bus(world.store.clone());
             bus.send(&topic("orchestrator-events"), vec![Message::json("m-1", body.to_string())])
                 .await
                 .unwrap();
@@ -161,6 +168,24 @@ fn run_small(crash: Option<(u64, Fault)>) -> (Outcome, u64) {
         // The key has a digest of the message, and with it the id of the member, which may differ.
         for row in outcome.rows.iter_mut().filter(|row| row.starts_with("receipt \"bus-m-1-")) {
             *row = row.rsplit(' ').take(1).map(|state| format!("receipt of the message {state}")).collect();
+        }
+        // Each message was sent once, and each job of the member that stays was done once.
+        let mut sent: Vec<String> = drain(&bus, &watch)
+            .await
+            .iter()
+            .map(|message| {
+                format!("event {}", message.properties.get("MessageType").map_or("m-1", |kind| kind))
+            })
+            .collect();
+        sent.sort();
+        outcome.rows.extend(sent);
+        for name in ["one", "two"] {
+            let job = world.step(batches[0], "a", name).await.unwrap().work.job_id.unwrap();
+            outcome.rows.push(format!("{name} of a {:?}", world.attempts.lock().unwrap().get(&job)));
+        }
+        assert!(outbox_ids(&world).await.is_empty(), "{:?}", outbox_ids(&world).await);
+        for topic in ["orchestrator-events", "results"] {
+            assert_eq!(dead(&world, topic).await, []);
         }
         (outcome, commits)
     })
@@ -236,7 +261,7 @@ fn all_five_messages_of_the_seed_are_sent_and_the_outbox_ends_empty() {
         let (runbooks, scope) = (&world.runbooks, &world.scope);
         runbooks.put_members(scope, batch, vec![super::world::entry("d")], ("back", None)).await.unwrap();
         world.pass(300).await;
-        let mut seen = std::collections::BTreeMap::<&str, usize>::new();
+        let mut seen = BTreeMap::<&str, usize>::new();
         let messages = drain(&bus, &watch).await;
         for message in &messages {
             let event = EventMessage::read(message.body.as_bytes()).unwrap();
@@ -320,7 +345,7 @@ fn messages_of_a_scheduler_are_accepted_for_rows_that_we_hold() {
         let failed = world.step(batch, "b", "one").await.unwrap().work;
         assert_eq!(failed.status, WorkStatus::Failed, "the dispatch time-out was taken");
         assert_eq!(dead(&world, "orchestrator-events").await, []);
-        let mut receipts = std::collections::BTreeMap::new();
+        let mut receipts = BTreeMap::new();
         let all = ListRecords { kind: crate::drive::RECEIPTS, limit: 100, ..ListRecords::default() };
         for record in world.store.list_records(all).await.unwrap() {
             let receipt: crate::drive::Receipt = serde_json::from_slice(&record.body).unwrap();
@@ -449,6 +474,43 @@ fn a_job_whose_row_is_gone_is_sent_again_under_its_id_and_a_pool_that_is_paused_
 }
 
 #[test]
+fn a_message_keeps_its_lock_while_its_inbox_record_cannot_be_written() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed()).with_bus().await;
+        let process = world.process(world.store.clone(), "node-1").await;
+        let batch = waiting_batch(&world).await;
+        world.pass(5).await;
+        drop(process);
+        let (bus, results) = (world.record_bus(world.store.clone()), subscription("results", "orchestrator"));
+        // The store of the batches goes away at the first write; the bus does not.
+        let away = faults::script([(1, Fault::AwayFor(Duration::from_mins(20)))]);
+        let store = FaultStore::new(world.store.clone(), world.clock.clone(), away);
+        let edge = BusEdge { bus: Arc::new(bus.clone()), ..world.edge(store) };
+        let edge = tokio::spawn(edge.run(std::future::pending()));
+        let step = world.step(batch, "a", "one").await.unwrap();
+        let result = json!({"jobId": step.work.job_id, "batchId": batch, "status": "success",
+            "correlationData": {"stepExecutionId": step.id}});
+        send_result(&bus, "r-1", &result).await;
+        // Longer than ten locks: without renewal it would be a dead letter.
+        for _ in 0..19 {
+            world.pass(60).await;
+            let (waiting, _) = segno_actions::Listed::split(bus.messages(&results, None, 10).await.unwrap());
+            let shown: Vec<_> = waiting.iter().map(|one| (one.state, one.delivery_count)).collect();
+            assert_eq!(shown, [(StoredState::Locked, 1)], "it is completed only after it is stored");
+        }
+        world.pass(120).await;
+        assert!(bus.messages(&results, None, 10).await.unwrap().is_empty());
+        assert_eq!(dead(&world, "results").await, []);
+        let process = world.process(world.store.clone(), "node-2").await;
+        let taken =
+            async || world.step(batch, "a", "one").await.unwrap().work.status == WorkStatus::Succeeded;
+        world.until("the result", taken).await;
+        edge.abort();
+        drop(process);
+    });
+}
+
+#[test]
 fn a_job_without_a_result_fails_at_the_dispatch_timeout_and_its_late_result_changes_nothing() {
     segno_testkit::run(async {
         let world = World::new(all_succeed()).with_bus().await;
@@ -464,7 +526,70 @@ fn a_job_without_a_result_fails_at_the_dispatch_timeout_and_its_late_result_chan
         let later = world.step(batch, "a", "one").await.unwrap();
         assert_eq!((later.work.status, later.work.result_json), (WorkStatus::Failed, None));
         assert_eq!(dead(&world, "results").await, [], "it is no dead letter: its row is there");
+        // It waits in the inbox of a batch that no node holds, and does not keep it from being deleted.
+        let is_deleted = async || {
+            let deletion = world.runbooks.delete_batch(&world.scope, batch).await.unwrap();
+            deletion == BatchDeletion::Deleted
+        };
+        world.until("the deletion", is_deleted).await;
         worker.abort();
         drop(process);
     });
+}
+
+/// Counters and gauges of the bus by their labels, summed over snapshots.
+fn bus_metrics(snapshotter: &Snapshotter, counts: &mut BTreeMap<String, f64>) {
+    for (key, _, _, value) in snapshotter.snapshot().into_vec() {
+        let labels: Vec<&str> = key.key().labels().map(metrics::Label::value).collect();
+        match (key.key().name(), value) {
+            #[expect(clippy::cast_precision_loss, reason = "counts of a short story")]
+            (telemetry::BUS_MESSAGES, DebugValue::Counter(count)) => {
+                *counts.entry(labels.join(" ")).or_default() += count as f64;
+            }
+            (telemetry::BUS_OLDEST_SECONDS, DebugValue::Gauge(age)) => {
+                counts.insert(format!("oldest {}", labels.join(" ")), age.into_inner());
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn metrics_count_messages_by_topic_and_show_how_long_the_oldest_waits() {
+    let recorder = DebuggingRecorder::new();
+    let snapshotter = recorder.snapshotter();
+    let mut counts = BTreeMap::new();
+    let story = async {
+        let world = World::new(all_succeed()).with_bus().await;
+        let process = world.process(world.store.clone(), "node-1").await;
+        let batch = waiting_batch(&world).await;
+        let bus = world.record_bus(world.store.clone());
+        bus.send(&topic("orchestrator-events"), vec![Message::json("bad", "{")]).await.unwrap();
+        world.pass(300).await;
+        bus_metrics(&snapshotter, &mut counts);
+        let age = counts["oldest jobs"];
+        assert!((270.0..=330.0).contains(&age), "no worker takes the jobs: {age}");
+        let worker = worker(&world, Habit::Once);
+        world.until_ended(batch).await;
+        world.pass(60).await;
+        worker.abort();
+        drop(process);
+    };
+    metrics::with_local_recorder(&recorder, || segno_testkit::run(story));
+    bus_metrics(&snapshotter, &mut counts);
+    for (name, expected) in [
+        ("jobs sent", 2.0),
+        ("jobs received", 2.0),
+        ("jobs completed", 2.0),
+        ("results sent", 2.0),
+        ("results received", 2.0),
+        ("results completed", 2.0),
+        ("orchestrator-events received", 1.0),
+        ("orchestrator-events dead_lettered", 1.0),
+        ("oldest jobs", 0.0),
+        ("oldest results", 0.0),
+        ("oldest orchestrator-events", 0.0),
+    ] {
+        assert_eq!(counts.get(name), Some(&expected), "{name} of {counts:#?}");
+    }
 }

@@ -3,11 +3,15 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use segno::clock::duration_ms;
 use segno_actions::Listed;
-use segno_api::bus::{self as wire, BusDeadLetter, BusMessage, LockedMessage, SettleMessage, SettleOutcome};
+use segno_api::bus::{
+    BusDeadLetter, BusMessage, BusMessageState, BusSubscription, LockedMessage, SettleMessage, SettleOutcome,
+    StoredBusMessage,
+};
 use segno_runbook::bus::{
-    Bus, BusError, DeadLetter, DeadLetterReason, Message, Received, RecordBus, Settlement, SubscriptionName,
-    TopicName,
+    Bus, BusError, DeadLetter, DeadLetterReason, Message, Received, RecordBus, Settlement, StoredState,
+    Subscription, SubscriptionName, TopicName, WaitingMessage,
 };
 
 use super::{Rejected, Tenant};
@@ -26,6 +30,42 @@ impl Tenant {
     fn bus(&self) -> RecordBus {
         let (clock, ids) = (self.app.clock.clone(), self.app.ids.clone());
         RecordBus::new(self.resources().store.clone(), clock, ids, self.owner())
+    }
+
+    /// Subscriptions after one of them, by topic and name.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn bus_subscriptions(
+        &self,
+        after: Option<&SubscriptionName>,
+        limit: usize,
+    ) -> Result<Vec<Listed<BusSubscription>>, Refusal> {
+        let page = self.bus().all_subscriptions(after, limit).await;
+        Ok(all(page.map_err(|error| self.refused(error))?, subscription))
+    }
+
+    /// One subscription.
+    ///
+    /// # Errors
+    /// `unknown-subscription`.
+    pub async fn bus_subscription(&self, name: &SubscriptionName) -> Result<BusSubscription, Refusal> {
+        let found = self.bus().subscription(name).await.map_err(|error| self.refused(error))?;
+        Ok(subscription(found))
+    }
+
+    /// Messages of a subscription after one of them, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn bus_messages(
+        &self,
+        of: &SubscriptionName,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Listed<StoredBusMessage>>, Refusal> {
+        let page = self.bus().messages(of, after, limit).await;
+        Ok(all(page.map_err(|error| self.refused(error))?, waiting))
     }
 
     /// Sends messages to a topic.
@@ -101,12 +141,7 @@ impl Tenant {
         limit: usize,
     ) -> Result<Vec<Listed<BusDeadLetter>>, Refusal> {
         let page = self.bus().dead_letters(from, after, limit).await;
-        let page = page.map_err(|error| self.refused(error))?;
-        let shown = page.into_iter().map(|row| match row {
-            Listed::Readable(letter) => Listed::Readable(dead_letter(letter)),
-            Listed::Unreadable(row) => Listed::Unreadable(row),
-        });
-        Ok(shown.collect())
+        Ok(all(page.map_err(|error| self.refused(error))?, dead_letter))
     }
 
     /// Sends a dead letter again.
@@ -138,14 +173,56 @@ impl Rejected for BusError {
     }
 }
 
+fn all<T, W>(rows: Vec<Listed<T>>, show: impl Fn(T) -> W) -> Vec<Listed<W>> {
+    let shown = rows.into_iter().map(|row| match row {
+        Listed::Readable(row) => Listed::Readable(show(row)),
+        Listed::Unreadable(row) => Listed::Unreadable(row),
+    });
+    shown.collect()
+}
+
 fn message(message: BusMessage) -> Message {
-    let BusMessage { message_id, content_type, subject, properties, body } = message;
-    Message { message_id, content_type, subject, properties, body, time_to_live: None, scheduled_at: None }
+    let BusMessage { message_id, content_type, subject, properties, body, time_to_live_ms, scheduled_at } =
+        message;
+    let time_to_live = time_to_live_ms.map(Duration::from_millis);
+    Message { message_id, content_type, subject, properties, body, time_to_live, scheduled_at }
 }
 
 fn shown(message: Message) -> BusMessage {
-    let Message { message_id, content_type, subject, properties, body, .. } = message;
-    BusMessage { message_id, content_type, subject, properties, body }
+    let Message { message_id, content_type, subject, properties, body, time_to_live, scheduled_at } = message;
+    let time_to_live_ms = time_to_live.map(duration_ms);
+    BusMessage { message_id, content_type, subject, properties, body, time_to_live_ms, scheduled_at }
+}
+
+fn subscription(found: Subscription) -> BusSubscription {
+    let Subscription { name, settings, oldest_enqueued_at, oldest_dead_at } = found;
+    BusSubscription {
+        topic: name.topic.to_string(),
+        subscription: name.as_str().to_owned(),
+        filter: settings.filter.properties,
+        except: settings.except.map(|except| except.properties).unwrap_or_default(),
+        lock_ms: duration_ms(settings.lock),
+        max_deliveries: settings.max_deliveries,
+        time_to_live_ms: duration_ms(settings.time_to_live),
+        oldest_enqueued_at,
+        oldest_dead_at,
+    }
+}
+
+fn waiting(found: WaitingMessage) -> StoredBusMessage {
+    StoredBusMessage {
+        id: found.id,
+        message: shown(found.message),
+        state: match found.state {
+            StoredState::Waiting => BusMessageState::Waiting,
+            StoredState::Scheduled => BusMessageState::Scheduled,
+            StoredState::Locked => BusMessageState::Locked,
+        },
+        visible_at: found.visible_at,
+        delivery_count: found.delivery_count,
+        enqueued_at: found.enqueued_at,
+        expires_at: found.expires_at,
+    }
 }
 
 fn locked(received: Received) -> LockedMessage {
@@ -159,7 +236,7 @@ fn locked(received: Received) -> LockedMessage {
 }
 
 fn dead_letter(letter: DeadLetter) -> BusDeadLetter {
-    wire::BusDeadLetter {
+    BusDeadLetter {
         id: letter.id,
         message: shown(letter.message),
         reason: letter.reason.reason,

@@ -56,7 +56,7 @@ pub(super) async fn post_event(
 ) -> Result<Posting, ProviderError> {
     let message = Message::Event(event.clone());
     let writes = |now_ms: u64| {
-        let posted_at_ms = later_than_last(now_ms);
+        let posted_at_ms = later_than_last(&LAST_MS, now_ms, 1);
         let receipt = Receipt::of_event(event, key, timestamp(posted_at_ms));
         let waiting = inbox::put_request(place, key, &message, posted_at_ms);
         (vec![waiting, receipt.write(place, Expect::Absent, now_ms)], vec![receipt])
@@ -112,8 +112,8 @@ pub(super) fn writes(
     now_ms: u64,
 ) -> (Vec<RecordWrite>, Vec<Receipt>) {
     let (mut writes, mut receipts) = (Vec::new(), Vec::new());
-    for request in requests {
-        let posted_at_ms = later_than_last(now_ms);
+    let first_ms = later_than_last(&LAST_MS, now_ms, requests.len() as u64);
+    for (posted_at_ms, request) in (first_ms..).zip(requests) {
         let message = Message::Request(request.clone());
         let posted_at = timestamp(posted_at_ms);
         writes.push(inbox::put_request(place, &request.key, &message, posted_at_ms));
@@ -153,19 +153,50 @@ pub(super) async fn read_receipt(
     Receipt::read(&record).map(Some).map_err(unreadable)
 }
 
-/// A time for a posting, later than all before it in this process: requests are applied in the
-/// order in which they were posted, also within one millisecond.
-fn later_than_last(now_ms: u64) -> u64 {
-    static LAST_MS: AtomicU64 = AtomicU64::new(0);
-    let next = |last_ms: u64| now_ms.max(last_ms.saturating_add(1));
-    // A clock that jumped back far must not keep its old time for good.
-    let follow = |last_ms: u64| if last_ms > now_ms.saturating_add(60_000) { now_ms } else { next(last_ms) };
-    let before = LAST_MS.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |last_ms| Some(follow(last_ms)));
-    follow(before.unwrap_or_default())
+/// The time of the last posting of this process.
+static LAST_MS: AtomicU64 = AtomicU64::new(0);
+
+/// How far postings may be ahead of the clock before they follow it back.
+const AHEAD_MS: u64 = 60_000;
+
+/// The first of `count` times for one posting, each a millisecond after the other and later than all
+/// before in this process: requests are applied in the order in which they were posted, also within
+/// one millisecond. A clock that jumped back far is followed, but never within one posting.
+fn later_than_last(last: &AtomicU64, now_ms: u64, count: u64) -> u64 {
+    let first = |last_ms: u64| match last_ms.saturating_sub(now_ms) {
+        ahead_ms if ahead_ms > AHEAD_MS => now_ms,
+        _ => now_ms.max(last_ms.saturating_add(1)),
+    };
+    let next = |last_ms: u64| Some(first(last_ms).saturating_add(count.saturating_sub(1)));
+    first(last.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next).unwrap_or_default())
 }
 
 /// A time in Unix milliseconds, at most the last that calendars have.
 pub(crate) fn timestamp(at_ms: u64) -> Timestamp {
     let at_ms = i64::try_from(at_ms).unwrap_or(i64::MAX);
     Timestamp::from_millisecond(at_ms).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_one_posting_ascend_wherever_the_clock_has_jumped_to() {
+        for (last_ms, first_ms) in [
+            (0, 100_000),
+            (99_999, 100_000),
+            (100_000, 100_001),
+            (159_999, 160_000),
+            (160_000, 160_001),
+            (160_001, 100_000),
+            (9_000_000, 100_000),
+        ] {
+            let last = AtomicU64::new(last_ms);
+            assert_eq!(later_than_last(&last, 100_000, 3), first_ms, "{last_ms}");
+            assert_eq!(last.load(Ordering::Relaxed), first_ms + 2, "{last_ms}: all three are taken");
+        }
+        let last = AtomicU64::new(0);
+        assert_eq!((later_than_last(&last, 5, 1), later_than_last(&last, 5, 1)), (5, 6));
+    }
 }

@@ -154,6 +154,12 @@ impl Broker {
         }
     }
 
+    /// Whether the broker knows the outcome that counts a delivery as failed. Version 3 of RabbitMQ
+    /// ends the session instead.
+    pub(super) fn counts_failures(&self) -> bool {
+        self.spelling != Spelling::RabbitMq3
+    }
+
     fn topic<'a>(&'a self, topic: &'a TopicName) -> &'a str {
         match topic.as_str() {
             ORCHESTRATOR_EVENTS => &self.names.events,
@@ -240,6 +246,7 @@ mod tests {
         let older = Broker::new("amqp://localhost/?broker=rabbitmq3", names()).unwrap();
         assert_eq!(older.target(&TopicName::new("jobs").unwrap()), "/exchange/worker-jobs");
         assert_eq!(older.source(&results), "/amq/queue/worker-results.segno");
+        assert!(rabbit.counts_failures() && !older.counts_failures());
         let cbs = Broker::new("amqps://p:k@h/?auth=cbs", names()).unwrap();
         let signed = Credentials::SharedAccess { policy: "p".to_owned(), key: "k".to_owned() };
         assert!(cbs.credentials == signed);

@@ -191,6 +191,7 @@ impl AmqpBus {
         let receiver = &link.attached.link;
         let settled = match how {
             Settlement::Complete => receiver.accept(info).await,
+            Settlement::Abandon if !self.broker.counts_failures() => receiver.release(info).await,
             Settlement::Abandon => {
                 let again = Modified {
                     delivery_failed: Some(true),

@@ -1,9 +1,9 @@
 //! Where a broker is and how it is addressed.
 //!
-//! `amqps://USER:PASSWORD@HOST[:PORT][/?auth=plain|cbs|anonymous&broker=service-bus|rabbitmq|rabbitmq3]`,
-//! with characters of user and password percent-encoded. `auth` is `plain` if there is a user, and
-//! `anonymous` otherwise; with `cbs`, user and password are the name and the key of a shared access
-//! policy. `broker` is `service-bus` by default.
+//! `amqps://USER:PASSWORD@HOST[:PORT][/?auth=AUTH&broker=BROKER]`, with characters of user and
+//! password percent-encoded. `auth` is `plain` if there is a user, and `anonymous` otherwise; with
+//! `cbs`, user and password are the name and the key of a shared access policy. `broker` is
+//! `service-bus` by default, `rabbitmq` (version 4) or `rabbitmq3`.
 
 use std::fmt;
 

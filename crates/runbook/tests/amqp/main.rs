@@ -1,7 +1,7 @@
 //! The bus over AMQP 1.0, against a broker in process: delivery, settlement, credentials, tokens,
 //! reconnection.
 
-#![expect(clippy::unwrap_used, reason = "tests and their helpers")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "tests and their helpers")]
 
 mod broker;
 mod rabbitmq;
@@ -70,7 +70,7 @@ async fn a_message_is_sent_locked_abandoned_completed_and_dead_lettered() {
         if !broker.dead().is_empty() {
             break;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        segno::clock::sleep(&SystemClock, Duration::from_millis(10)).await;
     }
     assert_eq!(broker.dead(), ["DeserializationFailed: it is no JSON"]);
 }

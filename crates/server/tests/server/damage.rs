@@ -100,6 +100,7 @@ async fn stored() -> Stored {
     for number in 0..ROWS {
         ids = furnish(&stand, &client, number).await;
     }
+    crate::outcomes::bus_of(&stand).await;
     let dead_letter = stand.until_dead_letters(&client, ROWS).await[0].id.clone();
     let member = client.batch_members(batch, None).await.unwrap().members[ROWS / 2].id;
     stand.shutdown().await;
@@ -209,6 +210,7 @@ impl Stored {
         let filled = filled.replace("{member}", &self.member.to_string()).replace("{name}", name);
         let filled = filled.replace("{namespace}", "default").replace("{route}", "n000");
         let filled = filled.replace("{version}", "1").replace("{key}", "seal");
+        let filled = filled.replace("{topic}", "jobs").replace("{subscription}", "w");
         assert!(!filled.contains('{'), "{filled} has a parameter that this sweep does not know: add it");
         match path {
             "/v1/recurring/{id}/explain" => format!("{filled}?time=2026-01-01T00:00:00Z"),

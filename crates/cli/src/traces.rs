@@ -1,10 +1,15 @@
 //! Traces: where the spans of requests, turns and activities go. Sending them (`otlp`) is a feature of the build.
 
+use std::time::Duration;
+
 use segno_server::CurrentTrace;
 use segno_server::settings::TelemetrySettings;
 use tracing_subscriber::{Layer, Registry};
 
 use crate::exit::Failure;
+
+/// How long what is left of the spans may take to be sent.
+const FLUSH_TIME: Duration = Duration::from_secs(5);
 
 /// What takes spans.
 pub type SpanLayer = Box<dyn Layer<Registry> + Send + Sync>;
@@ -43,8 +48,10 @@ impl Traces {
     /// Sends what is left, without holding up what else runs.
     pub async fn finish(self) {
         if let Some(flush) = self.flush {
-            // It fails only if the flush panics, and then there is nothing more to send.
-            let _ = tokio::task::spawn_blocking(flush).await;
+            // It fails only if the flush panics, and then there is nothing more to send. A collector that does not answer
+            // does not keep the process from ending.
+            let flushed = tokio::task::spawn_blocking(flush);
+            let _ = segno::clock::timeout(&segno::clock::SystemClock, FLUSH_TIME, flushed).await;
         }
     }
 }

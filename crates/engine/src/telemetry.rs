@@ -26,6 +26,8 @@ pub const EXECUTIONS_LOADED: &str = "segno_executions_loaded_total";
 pub const STORE_ERRORS: &str = "segno_store_errors_total";
 /// Counter with label `what` (turn, activity): locks that were lost before the commit.
 pub const LOCKS_LOST: &str = "segno_locks_lost_total";
+/// Counter: commits that end an instance, repeated because a record of the same commit had changed.
+pub const END_CONFLICTS: &str = "segno_end_conflicts_total";
 /// Counter with label `queue` (orchestrator, worker): messages parked as dead letters.
 pub const DEAD_LETTERS: &str = "segno_dead_letters_total";
 /// Counter with label `what` (turn, activity): work that was given up after too many deliveries.
@@ -89,6 +91,11 @@ pub const METRICS: &[Metric] = &[
     ),
     Metric::counter(STORE_ERRORS, &[OPERATION], "Passing errors of the store, which the engine retries."),
     Metric::counter(LOCKS_LOST, &[WHAT], "Locks that were gone at the commit."),
+    Metric::counter(
+        END_CONFLICTS,
+        &[],
+        "Commits that end an instance, repeated because a record of the same commit had changed.",
+    ),
     Metric::counter(DEAD_LETTERS, &[QUEUES], "Messages parked as dead letters."),
     Metric::counter(POISONED, &[WHAT], "Work given up after too many deliveries."),
     Metric::counter(RETENTION_INSTANCES, &[], "Instances that retention deleted."),

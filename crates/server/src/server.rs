@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use metrics_exporter_prometheus::PrometheusHandle;
 use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
@@ -420,10 +421,10 @@ impl Server {
             }
         };
         let background = async {
-            for task in &mut self.background {
-                if segno::clock::timeout(&*self.app.clock, drain, &mut *task).await.is_none() {
-                    task.abort();
-                }
+            // One deadline for all of them: one after the other would take a drain time each.
+            let ended = join_all(&mut self.background);
+            if segno::clock::timeout(&*self.app.clock, drain, ended).await.is_none() {
+                self.background.iter().for_each(JoinHandle::abort);
             }
         };
         tokio::join!(requests, work, background);

@@ -12,6 +12,7 @@
 //! | `history.rs` | what became of each occurrence |
 //! | `record.rs` | how all of it is stored |
 //! | `settle.rs` | the end of an occurrence's call, written down |
+//! | `run_end.rs` | ends that the action has not taken in yet |
 //! | `book.rs` | [`RecurringActions`]: creating, finding, deleting |
 //! | `change.rs` | changing one that is stored |
 //! | `pausing.rs` | pausing and resuming |
@@ -39,6 +40,7 @@ pub(crate) mod plan;
 mod policy;
 pub(crate) mod record;
 mod run;
+pub(crate) mod run_end;
 pub(crate) mod settle;
 
 pub use backfill::{Backfill, BackfillLine, BackfillOutcome};

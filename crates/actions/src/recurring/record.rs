@@ -4,6 +4,7 @@
 //! |---|---|---|---|
 //! | `segno.recurring` | `namespace/tenant/id` | when somebody has to look at it | the recurring action, as JSON |
 //! | `segno.recurring-history` | `namespace/tenant/id/` and the time, newest first | | what became of an occurrence, as JSON |
+//! | `segno.recurring-end` | `namespace/tenant/id/`, when it ended, `-` and a hash of the instance | at once | the [end](super::run_end) of a run that the action has not taken in yet, as JSON |
 //! | `segno.recurring-order` | `namespace/tenant/` and its [place](crate::listing::Place) | | nothing: the listing, newest first |
 //! | `segno.recurring-order-built` | `namespace/tenant/` | | nothing: that the listing is complete |
 //! | `segno.recurring-count` | `namespace/tenant/` | | how many recurring actions there are |
@@ -129,7 +130,7 @@ pub(crate) fn decode_count(record: &Record) -> Result<u64, ActionError> {
     read(record)
 }
 
-fn read<T: DeserializeOwned>(record: &Record) -> Result<T, ActionError> {
+pub(super) fn read<T: DeserializeOwned>(record: &Record) -> Result<T, ActionError> {
     let body: Body<T> =
         serde_json::from_slice(&record.body).map_err(|error| unreadable(record, error.to_string()))?;
     if body.format != FORMAT {
@@ -143,7 +144,7 @@ fn unreadable(record: &Record, reason: String) -> ActionError {
     ActionError::Unreadable { what: format!("the record {:?} of kind {:?}", record.id, record.kind), reason }
 }
 
-fn write<T: Serialize>(value: &T) -> Result<bytes::Bytes, ActionError> {
+pub(super) fn write<T: Serialize>(value: &T) -> Result<bytes::Bytes, ActionError> {
     let body = serde_json::to_vec(&Body { format: FORMAT, value })
         .map_err(|error| ActionError::invalid("payload", format!("it has no JSON form: {error}")))?;
     Ok(body.into())
@@ -197,14 +198,8 @@ impl RecurringAction {
         entry: &HistoryEntry,
         keep: Duration,
     ) -> Result<RecordWrite, ActionError> {
-        Ok(RecordWrite::Put {
-            kind: RECURRING_HISTORY_KIND.to_owned(),
-            id: history_id(&self.scope(), &self.id, entry.time),
-            expect: Expect::Anything,
-            due_at_ms: None,
-            time_to_live: Some(keep),
-            body: write(entry)?,
-        })
+        let id = history_id(&self.scope(), &self.id, entry.time);
+        history_write(id, entry, Expect::Anything, keep)
     }
 
     /// The write that says that a dedup key was seen. It fails if it was seen before.
@@ -218,6 +213,23 @@ impl RecurringAction {
             body: write(&(&self.id, time))?,
         })
     }
+}
+
+/// The write of an entry of a history under this id.
+pub(crate) fn history_write(
+    id: String,
+    entry: &HistoryEntry,
+    expect: Expect,
+    keep: Duration,
+) -> Result<RecordWrite, ActionError> {
+    Ok(RecordWrite::Put {
+        kind: RECURRING_HISTORY_KIND.to_owned(),
+        id,
+        expect,
+        due_at_ms: None,
+        time_to_live: Some(keep),
+        body: write(entry)?,
+    })
 }
 
 /// The write that says what became of a run. It fails if its key was used before.

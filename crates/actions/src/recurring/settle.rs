@@ -5,14 +5,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use segno::Epilogue;
+use segno::store::Expect;
 use serde::{Deserialize, Serialize};
 
 use super::history::{HistoryEntry, Outcome};
 use super::model::RecurringAction;
-use super::plan::Plan;
-use super::record::{
-    RECURRING_HISTORY_KIND, RECURRING_KIND, decode, history_id, readable_history, record_id,
-};
+use super::record::{RECURRING_HISTORY_KIND, history_id, history_write, readable_history};
+use super::run_end::RunEnd;
 use crate::action::ActionError;
 use crate::ended::{Ended, SUPERSEDED};
 use crate::functions::{CallEnd, FunctionError, Settle, SettleError, Settler};
@@ -44,7 +43,8 @@ pub(crate) fn time_of(settle: &Settle) -> Option<Timestamp> {
     settle.data::<OfOccurrence>().ok().map(|data| data.time)
 }
 
-/// Writes the outcome into the recurring action and its history; nothing when it is known already.
+/// Writes the outcome into the history and a [`RunEnd`] for the action; nothing when it is known already. It writes no record
+/// that other runs share.
 pub(crate) struct OccurrenceSettler;
 
 #[async_trait]
@@ -56,42 +56,76 @@ impl Settler for OccurrenceSettler {
 
 async fn epilogue(end: CallEnd<'_>) -> Result<Epilogue, ActionError> {
     let OfOccurrence { time, keep_ms } = end.settle.data()?;
-    let (store, scope, instance, id) = (end.store, end.scope, end.instance, end.settle.id());
-    let ended = Ended::of(end.outcome);
-    let (record_id, history_id) = (record_id(scope, id), history_id(scope, id, time));
-    let (record, entry) = segno::try_join(
-        store.get_record(RECURRING_KIND, &record_id),
-        store.get_record(RECURRING_HISTORY_KIND, &history_id),
-    )
-    .await?;
-    // It may have been deleted while it ran.
-    let Some(record) = record else { return Ok(Epilogue::default()) };
-    let stored = decode(&record)?;
-    let mut action = stored.action;
-    let mut entry = entry.as_ref().and_then(readable_history);
-    let before = action.before();
-    let now = timestamp(end.now_ms);
-    if !action.end(entry.as_mut(), instance, &ended, now) {
-        return Ok(Epilogue::default());
+    let (scope, instance, id) = (end.scope, end.instance, end.settle.id());
+    let (ended, now) = (Ended::of(end.outcome), timestamp(end.now_ms));
+    let record = end.store.get_record(RECURRING_HISTORY_KIND, &history_id(scope, id, time)).await?;
+    let noted = record.and_then(|record| {
+        let entry = readable_history(&record).filter(|entry| entry.instance.as_deref() == Some(instance))?;
+        Some((record, entry))
+    });
+    let mut writes = Vec::new();
+    let is_in_history = noted.is_some();
+    if let Some((record, mut entry)) = noted {
+        if !entry.end(&ended, now) {
+            return Ok(Epilogue::default());
+        }
+        let (expect, keep) = (Expect::Version(record.version), Duration::from_millis(keep_ms));
+        writes.push(history_write(record.id, &entry, expect, keep)?);
     }
-    let mut plan = Plan::default();
-    entry.into_iter().for_each(|entry| plan.note(entry));
-    plan.conclude(&**store, before, &action, now).await?;
-    let news: Vec<HistoryEntry> = plan.entries().filter(|entry| entry.outcome.is_none()).cloned().collect();
-    let writes = plan.into_batch(&action, stored.version, Duration::from_millis(keep_ms))?.writes;
-    let (id, instance) = (action.id, instance.to_owned());
+    let error = match &ended {
+        Ended::Failed(error) => Some(short(error)),
+        Ended::Completed(_) | Ended::Superseded => None,
+    };
+    let instance = instance.to_owned();
+    let run_end = RunEnd { time, instance, ended_at: now, outcome: outcome(&ended), error, is_in_history };
+    writes.push(run_end.write(scope, id)?);
+    let id = id.to_owned();
     let committed = move || {
-        news.iter().for_each(|entry| entry.tell(&id));
         if let Ended::Failed(error) = ended {
             metrics::counter!(telemetry::RECURRING_ERRORS).increment(1);
-            tracing::error!(recurring_id = id, instance, error, "recurring.dispatch_error");
+            tracing::error!(
+                recurring_id = id,
+                instance = run_end.instance,
+                error,
+                "recurring.dispatch_error"
+            );
         }
     };
     Ok(Epilogue { writes, committed: Some(Box::new(committed)) })
 }
 
+fn outcome(ended: &Ended) -> Outcome {
+    match ended {
+        Ended::Completed(_) => Outcome::Completed,
+        Ended::Failed(_) => Outcome::Failed,
+        Ended::Superseded => Outcome::Cancelled,
+    }
+}
+
+/// As much of an error as is kept.
+fn short(error: &str) -> String {
+    error.chars().take(MAX_DETAIL_CHARS).collect()
+}
+
+impl HistoryEntry {
+    /// Its call has ended. False if that was known.
+    fn end(&mut self, ended: &Ended, now: Timestamp) -> bool {
+        if self.outcome.is_some() {
+            return false;
+        }
+        self.ended_at = Some(now);
+        self.outcome = Some(outcome(ended));
+        match ended {
+            Ended::Completed(_) => {}
+            Ended::Failed(error) => self.detail = Some(short(error)),
+            Ended::Superseded => self.detail = Some(SUPERSEDED.to_owned()),
+        }
+        true
+    }
+}
+
 impl RecurringAction {
-    /// A call has ended. False if that was known: it counts once.
+    /// A call has ended without a [`RunEnd`]. False if the end was known: it counts once.
     pub(crate) fn end(
         &mut self,
         entry: Option<&mut HistoryEntry>,
@@ -101,26 +135,13 @@ impl RecurringAction {
     ) -> bool {
         let entry = entry.filter(|entry| entry.instance.as_deref() == Some(instance));
         let runs = self.progress.running.iter().any(|running| running.instance == instance);
-        if entry.as_ref().map_or(!runs, |entry| entry.outcome.is_some()) {
+        if !entry.map_or(runs, |entry| entry.end(ended, now)) {
             return false;
         }
         match ended {
             Ended::Completed(_) => self.succeeded(instance),
             Ended::Failed(error) => self.failed(Some(instance), error, now),
             Ended::Superseded => self.superseded(instance),
-        }
-        if let Some(entry) = entry {
-            entry.ended_at = Some(now);
-            entry.outcome = Some(match ended {
-                Ended::Completed(_) => Outcome::Completed,
-                Ended::Failed(_) => Outcome::Failed,
-                Ended::Superseded => Outcome::Cancelled,
-            });
-            match ended {
-                Ended::Completed(_) => {}
-                Ended::Failed(error) => entry.detail = Some(error.chars().take(MAX_DETAIL_CHARS).collect()),
-                Ended::Superseded => entry.detail = Some(SUPERSEDED.to_owned()),
-            }
         }
         true
     }

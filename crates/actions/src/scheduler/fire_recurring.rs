@@ -10,16 +10,20 @@ use super::check_action::check_pause_ms;
 use super::lane::LaneError;
 use super::{Handled, Scheduler, lateness_seconds};
 use crate::action::ActionError;
+use crate::action::record::FIRST_CHECK;
 use crate::ended::Ended;
 use crate::functions::FunctionError;
 use crate::moment::{due_ms, timestamp};
-use crate::recurring::RecurringAction;
 use crate::recurring::advance::later;
 use crate::recurring::decide::{Moment, Step, decide};
 use crate::recurring::dispatch::{Dispatcher, Firing};
 use crate::recurring::history::{Decision, HistoryEntry, SkipReason};
 use crate::recurring::plan::Plan;
-use crate::recurring::record::{RECURRING_HISTORY_KIND, decode, history_id, readable_history};
+use crate::recurring::record::{
+    RECURRING_HISTORY_KIND, decode, history_id, history_prefix, readable_history,
+};
+use crate::recurring::run_end::RunEnds;
+use crate::recurring::{RecurringAction, RunningOccurrence};
 use crate::schedule::Schedule;
 use crate::telemetry;
 
@@ -35,10 +39,21 @@ impl Scheduler {
         let stored = decode(&record).map_err(LaneError::unreadable)?;
         let (mut action, now) = (stored.action, timestamp(now_ms));
         let (mut plan, mut failed, before) = (Plan::default(), Vec::new(), action.before());
+        // In this order: an instance that had ended by then has told so in what is read after it.
+        let looked_at = self.look_at_running(&action, now).await?;
+        let ends = self.ends_of(&action).await?;
+        ends.fold_into(&mut action);
         match action.schedule.compile(&self.zones) {
             Ok(schedule) => {
                 action.refresh(&schedule, self.zones.version());
-                failed = self.check_running(&mut action, now, &mut plan).await?;
+                // With more ends to come, what seems to have ended without telling may be among them.
+                match looked_at {
+                    Some(_) if !ends.is_complete => action.progress.check_at = Some(later(now, FIRST_CHECK)),
+                    Some(looked_at) => {
+                        failed = self.settle_silent(&mut action, looked_at, now, &mut plan).await?;
+                    }
+                    None => {}
+                }
                 self.take_steps(&mut action, &schedule, now, &mut plan).await?;
             }
             // It could be compiled when it was stored; a zone may be gone from the database.
@@ -46,7 +61,8 @@ impl Scheduler {
         }
         plan.conclude(&*self.store, before, &action, now).await?;
         let entries: Vec<HistoryEntry> = plan.entries().cloned().collect();
-        let batch = plan.into_batch(&action, stored.version, self.options.keep_history)?;
+        let mut batch = plan.into_batch(&action, stored.version, self.options.keep_history)?;
+        batch.writes.extend(ends.into_deletes());
         match self.store.commit_records(batch).await {
             Ok(_) => {
                 report(&action, &entries, now_ms);
@@ -127,20 +143,46 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Looks after what runs and has not told how it ended; those that have failed.
-    async fn check_running(
+    /// The ends that wait for an action. What does not run has no say in what is fired: the lane of ends takes that in.
+    async fn ends_of(&self, action: &RecurringAction) -> Result<RunEnds, ActionError> {
+        if action.progress.running.is_empty() {
+            return Ok(RunEnds::none());
+        }
+        let folder = history_prefix(&action.scope(), &action.id);
+        Ok(RunEnds::read(&*self.store, &folder).await?)
+    }
+
+    /// How far the instances of an action are, if it is time to look after those whose ends have not come.
+    async fn look_at_running(
+        &self,
+        action: &RecurringAction,
+        now: Timestamp,
+    ) -> Result<Option<Vec<LookedAt>>, ActionError> {
+        if action.progress.check_at.is_none_or(|at| at > now) {
+            return Ok(None);
+        }
+        let mut looked_at = Vec::new();
+        for running in &action.progress.running {
+            let ended = self.ended(&running.instance).await?;
+            looked_at.push(LookedAt { running: running.clone(), ended });
+        }
+        Ok(Some(looked_at))
+    }
+
+    /// Settles what has ended without telling; those that have failed.
+    async fn settle_silent(
         &self,
         action: &mut RecurringAction,
+        looked_at: Vec<LookedAt>,
         now: Timestamp,
         plan: &mut Plan,
     ) -> Result<Vec<FailedRun>, ActionError> {
-        let mut failed = Vec::new();
-        if action.progress.check_at.is_none_or(|at| at > now) {
-            return Ok(failed);
-        }
-        let mut longest_ms = 0;
-        for running in action.progress.running.clone() {
-            let Some(ended) = self.ended(&running.instance).await? else {
+        let (mut failed, mut longest_ms) = (Vec::new(), 0);
+        for LookedAt { running, ended } in looked_at {
+            if !action.progress.running.contains(&running) {
+                continue;
+            }
+            let Some(ended) = ended else {
                 longest_ms = longest_ms.max(check_pause_ms(due_ms(running.started_at), due_ms(now)));
                 continue;
             };
@@ -160,6 +202,13 @@ impl Scheduler {
         action.progress.check_at = (longest_ms > 0).then(|| later(now, Duration::from_millis(longest_ms)));
         Ok(failed)
     }
+}
+
+/// A run that was looked after.
+struct LookedAt {
+    running: RunningOccurrence,
+    /// How it ended; none if it has not.
+    ended: Option<Ended>,
 }
 
 /// A run whose failure nothing has told of.

@@ -3,6 +3,7 @@
 //! Every lane waits, reads and handles by itself, with a page and a concurrency of its own, so a long backlog of one
 //! kind does not delay the others. The handlers of all lanes share one task: a handler awaits, and never blocks.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::{Future, ready};
 use std::sync::Arc;
@@ -14,7 +15,9 @@ use bytes::Bytes;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use segno::clock;
-use segno::store::{DueRecords, ErrorKind, Expect, ProviderError, Record, RecordBatch, RecordWrite};
+use segno::store::{
+    DueRecords, ErrorKind, Expect, ProviderError, Record, RecordBatch, RecordWrite, folder_of,
+};
 
 use super::Scheduler;
 use super::backlog::Backlog;
@@ -161,12 +164,27 @@ pub(super) struct LaneLimits {
     pub(super) name: &'static str,
     page: usize,
     concurrency: Option<usize>,
+    round: RoundOf,
+}
+
+/// Which records of a page one round hands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RoundOf {
+    Each,
+    /// One of each folder: its handler does the whole folder.
+    OnePerFolder,
 }
 
 impl LaneLimits {
     /// Records of a kind, under a name for metrics and logs.
     pub(super) fn new(kind: &'static str, name: &'static str) -> Self {
-        LaneLimits { kind, name, page: MAX_LANE_PAGE, concurrency: None }
+        LaneLimits { kind, name, page: MAX_LANE_PAGE, concurrency: None, round: RoundOf::Each }
+    }
+
+    /// Hands out one record of each folder at a time, because the handler of one does all of them: several would only race
+    /// for the same commit.
+    pub(super) fn one_per_folder(self) -> Self {
+        LaneLimits { round: RoundOf::OnePerFolder, ..self }
     }
 }
 
@@ -240,6 +258,10 @@ impl Scheduler {
         // once anyway; between rounds it is that of the due times.
         let place = self.place_in(due.len());
         due.rotate_left(place);
+        if lane.limits.round == RoundOf::OnePerFolder {
+            let mut folders = BTreeSet::new();
+            due.retain(|record| folders.insert(folder_of(&record.id).to_owned()));
+        }
         let lost = AtomicUsize::new(0);
         let ours = stream::iter(due).take_while(|_| ready(lost.load(Ordering::Relaxed) < MAX_LOST));
         let outcomes = ours.map(|record| async {

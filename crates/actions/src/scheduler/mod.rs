@@ -7,6 +7,7 @@
 //! | `fire_action.rs` | an action whose time has come |
 //! | `check_action.rs` | an action that runs and has not told how it ended |
 //! | `fire_recurring.rs` | a recurring action that somebody has to look at |
+//! | `fold_ends.rs` | ends of runs, taken into their recurring action |
 //! | `sweep.rs` | a look at all recurring actions, now and then |
 //!
 //! Every node runs one. They need no leader and no claims: firing is one commit that says that the action runs, advances
@@ -17,6 +18,7 @@ mod backlog;
 mod check_action;
 mod fire_action;
 mod fire_recurring;
+mod fold_ends;
 mod lane;
 mod sweep;
 
@@ -38,6 +40,7 @@ use crate::ended::Ended;
 use crate::functions::{Functions, Scope};
 use crate::options::ActionOptions;
 use crate::recurring::RECURRING_KIND;
+use crate::recurring::run_end::RUN_END_KIND;
 use crate::schedule::Zones;
 use crate::telemetry::{self, CurrentTrace};
 use lane::LaneLimits;
@@ -48,8 +51,12 @@ pub use lane::{DueHandler, Handled, Lane, LaneError, MAX_LANE_PAGE};
 const GOLDEN_RATIO: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// Record kinds of the lanes of this crate, with the names that metrics have for them.
-const OWN_LANES: [(&str, &str); 3] =
-    [(ACTION_KIND, "action"), (ACTION_RUN_KIND, "check"), (RECURRING_KIND, "recurring")];
+const OWN_LANES: [(&str, &str); 4] = [
+    (ACTION_KIND, "action"),
+    (ACTION_RUN_KIND, "check"),
+    (RECURRING_KIND, "recurring"),
+    (RUN_END_KIND, "recurring_end"),
+];
 
 /// Parts of a scheduler.
 pub struct SchedulerBuilder {
@@ -153,7 +160,7 @@ impl Scheduler {
     /// Runs until told to stop. Stopping at any moment is safe: what was not committed was not done.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let work = async {
-            let [actions, runs, recurring] = OWN_LANES.map(|(kind, name)| LaneLimits::new(kind, name));
+            let [actions, runs, recurring, ends] = OWN_LANES.map(|(kind, name)| LaneLimits::new(kind, name));
             let rooms: FuturesUnordered<_> = self.lanes.iter().map(|lane| self.watch_room(lane)).collect();
             tokio::join!(
                 self.watch(actions, |record, now_ms| self.fire_action(record, now_ms)),
@@ -164,6 +171,8 @@ impl Scheduler {
                         tokio::join!(self.watch(recurring, fire), self.sweep_for_ever());
                     }
                 },
+                // Runs end whether or not this node fires: they may have been made by hand.
+                self.watch(ends.one_per_folder(), |record, now_ms| self.fold_ends(record, now_ms)),
                 rooms.collect::<()>(),
             )
         };

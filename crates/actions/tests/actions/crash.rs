@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use segno::store::Store;
 use segno::store::memory::MemoryStore;
+use segno::store::{ListRecords, Store};
 use segno::{Client, Payload, Runtime};
 use segno_actions::action::{Action, ActionDb, ActionTrigger, OnRestart};
 use segno_actions::functions::{Functions, HumanDuration, Scope};
@@ -57,6 +57,8 @@ impl Drop for Process {
 #[derive(Debug, PartialEq)]
 struct Outcome {
     occurrences: Vec<String>,
+    /// Executions, failures, runs that go on, and ends that wait.
+    counts: (u64, u64, usize, usize),
     actions: Vec<String>,
     instances: Vec<String>,
 }
@@ -73,10 +75,18 @@ async fn outcome(store: &Arc<dyn Store>, book: &RecurringActions, id: &str) -> O
     let mut shown: Vec<String> =
         actions.iter().map(|action| format!("{} {}", action.trigger.at(), action.status.name())).collect();
     shown.sort();
+    let recurring = book.get(&scope, id).await.unwrap();
+    let ends = ListRecords { kind: "segno.recurring-end", id_prefix: "", after_id: None, limit: 100 };
+    let counts = (
+        recurring.execution_count,
+        recurring.failure_count,
+        recurring.progress.running.len(),
+        store.list_records(ends).await.unwrap().len(),
+    );
     // When it was noticed that there will be no more depends on when it was looked at.
     let fired = history.iter().filter(|entry| entry.decision != Decision::Disabled);
     let occurrences = fired.map(|entry| format!("{} {:?} {:?}", entry.time, entry.decision, entry.outcome));
-    Outcome { occurrences: occurrences.collect(), actions: shown, instances }
+    Outcome { occurrences: occurrences.collect(), counts, actions: shown, instances }
 }
 
 /// Runs for a while with a crash at a commit, and says what came out and how many commits there were.

@@ -29,7 +29,7 @@ use crate::recurring::every;
 use crate::support::World;
 
 /// Every kind of record of this crate but those of functions.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 13] = [
     "segno.action",
     "segno.action-dedup",
     "segno.action-run",
@@ -40,6 +40,7 @@ const KINDS: [&str; 12] = [
     "segno.hook-payload",
     "segno.recurring",
     "segno.recurring-count",
+    "segno.recurring-end",
     "segno.recurring-history",
     "segno.recurring-run",
 ];

@@ -7,6 +7,7 @@
 )]
 
 mod crash;
+mod ends;
 mod golden;
 mod history;
 mod lanes;

@@ -130,13 +130,23 @@ impl World {
 
     /// With a node and without a scheduler.
     pub async fn idle() -> World {
+        World::idle_behind(|store, _| store).await
+    }
+
+    /// The same, with something between each node and the store.
+    pub async fn idle_behind(between: fn(Arc<dyn Store>, Arc<VirtualClock>) -> Arc<dyn Store>) -> World {
         let clock = VirtualClock::auto();
         clock.set_ms(START_MS);
         let store: Arc<dyn Store> = MemoryStore::with_clock(clock.clone());
         let calls = Calls::default();
         let functions = functions(store.clone(), clock.clone(), &calls);
         let registry = registry(&functions);
-        let env = TestEnv::builder(registry).store(store.clone(), clock.clone()).start().await;
+        let (inner, node_clock) = (store.clone(), clock.clone());
+        let env = TestEnv::builder(registry)
+            .store(store.clone(), clock.clone())
+            .node_store(move |_| between(inner.clone(), node_clock.clone()))
+            .start()
+            .await;
         let db = ActionDb::new(store.clone()).clock(clock.clone());
         World {
             clock,

@@ -142,7 +142,7 @@ fn numbers_and_events_tell_what_happened() {
         numbers.check(telemetry::LATENESS_SECONDS, "recurring", &[0.0; 8]);
         numbers.check(telemetry::ACTIONS_DISPATCHED, "", &[1.0]);
         numbers.check(telemetry::ACTIONS_ENDED, "failed", &[2.0]);
-        for kind in ["action", "check", "recurring"] {
+        for kind in ["action", "check", "recurring", "recurring_end"] {
             numbers.check(telemetry::OVERDUE, kind, &[0.0]);
         }
         // Those that overlap, are the same, are left out and fail; the others have ended.

@@ -6,14 +6,19 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 
+use super::Stage;
 use super::turn::{Stop, Turn};
 use crate::epilogue::{Epilogue, MakeEpilogue};
 use crate::failure::{self, Failure};
 use crate::payload::Payload;
-use crate::store::{AckOrchestrationItem, ErrorKind};
+use crate::store::{AckOrchestrationItem, ErrorKind, ProviderError};
+use crate::telemetry;
 
 /// How often it is tried at once when others change the same records. Each try that fails is a change that went ahead.
 const MAX_TRIES: u32 = 100;
+
+/// After each so many tries in vain there is a warning: the records are shared by too many ends.
+const WARN_EVERY: u32 = 10;
 
 /// Pause when that was in vain, or when the code's wish could not be heard.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -26,14 +31,20 @@ impl Turn<'_> {
         (make, outcome): (MakeEpilogue, Result<Payload, Failure>),
     ) -> Result<(), Stop> {
         let instance = self.instance;
-        for _ in 0..MAX_TRIES {
+        for tries in 1..=MAX_TRIES {
             let Epilogue { writes, committed } = make_epilogue(&make, outcome.clone()).await?;
             let has_writes = !writes.is_empty();
             let mut turn = AckOrchestrationItem::clone(&turn);
             turn.records.extend(writes);
             match self.commit(Arc::new(turn)).await {
                 Err(error) if has_writes && error.kind() == ErrorKind::Conflict => {
-                    tracing::debug!(instance, %error, "a record has changed; its end is written once more");
+                    metrics::counter!(telemetry::END_CONFLICTS).increment(1);
+                    note_conflict(instance, tries, &error);
+                    if self.shared.is_at(Stage::Releasing) {
+                        let reason =
+                            "the node stops, and the records of its end change all the time".to_owned();
+                        return Err(Stop::NotHere { delay: Duration::ZERO, reason });
+                    }
                 }
                 Err(error) => return Err(error.into()),
                 Ok(()) => {
@@ -45,6 +56,15 @@ impl Turn<'_> {
         // Whoever changes the records makes progress, so nothing is wrong with this turn.
         let reason = "the records that belong to its end are changed by others all the time".to_owned();
         Err(Stop::NotHere { delay: PAUSE, reason })
+    }
+}
+
+/// Logs a conflict: one is nothing to worry about, many are.
+fn note_conflict(instance: &str, tries: u32, error: &ProviderError) {
+    if tries.is_multiple_of(WARN_EVERY) {
+        tracing::warn!(instance, tries, %error, "the end of an instance conflicts with other changes; trying again");
+    } else {
+        tracing::debug!(instance, tries, %error, "a record has changed; its end is written once more");
     }
 }
 

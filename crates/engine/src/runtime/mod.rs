@@ -47,6 +47,9 @@ pub use observer::{ChangeKind, InstanceChange, Observer};
 pub use options::{OnNondeterminism, RuntimeOptions};
 pub use retention::Retention;
 
+/// After the deadline of a shutdown: time for the store to take back what has not ended.
+pub const RELEASE_TIME: Duration = Duration::from_secs(5);
+
 /// How far a shutdown has come. Each stage includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
@@ -110,14 +113,22 @@ impl Runtime {
     }
 
     /// Ends in order: fetches nothing more, lets turns and activities end, and after `deadline` drops the activities
-    /// and steps that still run and gives them back to the queue, so that another node takes them at once.
+    /// and steps that still run and gives them back to the queue, so that another node takes them at once. A store that
+    /// does not take them back within [`RELEASE_TIME`] keeps them until their locks expire.
     pub async fn shutdown(mut self, deadline: Duration) {
         self.stage.send_replace(Stage::Draining);
         // Borrowed: if nobody waits for the end of this, the work stops together with the renewal of its locks.
         let mut ended = Box::pin(futures_util::future::join_all(&mut self.dispatchers));
         if clock::timeout(&*self.clock, deadline, &mut ended).await.is_none() {
             self.stage.send_replace(Stage::Releasing);
-            ended.await;
+            if clock::timeout(&*self.clock, RELEASE_TIME, &mut ended).await.is_none() {
+                tracing::warn!(
+                    node = %self.node_id,
+                    "the store did not take back all work within {} s; the rest is dropped, and other nodes take it when \
+                     its locks expire",
+                    RELEASE_TIME.as_secs()
+                );
+            }
         }
     }
 }
@@ -277,6 +288,11 @@ impl Shared {
             () = self.reached(Stage::Releasing) => Err(error),
             () = clock::sleep(&*self.clock, backoff::store_retry(tries)) => Ok(()),
         }
+    }
+
+    /// Whether the shutdown has come to this stage.
+    fn is_at(&self, stage: Stage) -> bool {
+        *self.stage.borrow() >= stage
     }
 
     /// Resolves when the shutdown has come to this stage.

@@ -10,7 +10,7 @@ use segno_testkit::faults::{Fault, FaultStore, Plan, script};
 use crate::support::{ECHOES, WAITS_FOR_SLOW, World};
 
 impl World {
-    async fn node_behind(&self, plan: Plan) -> (Runtime, Arc<FaultStore>) {
+    pub async fn node_behind(&self, plan: Plan) -> (Runtime, Arc<FaultStore>) {
         let faulty = FaultStore::new(self.store.clone(), self.clock.clone(), plan);
         let options = RuntimeOptions { node_id: Some("a".to_owned()), ..RuntimeOptions::default() };
         let builder = Runtime::builder(faulty.clone()).registry(self.registry()).options(options);

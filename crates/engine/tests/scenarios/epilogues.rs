@@ -250,6 +250,37 @@ async fn a_crash_or_an_unknown_outcome_at_any_commit_tells_the_end_once() {
     }
 }
 
+/// Wants a record to be as it never is.
+fn conflicting() -> Registry {
+    let main = async |ctx: Context, n: u32| {
+        ctx.at_end(async |_| Ok(Epilogue { writes: vec![put(Expect::Version(77), "")], committed: None }));
+        Ok(n)
+    };
+    Registry::builder().orchestration(MAIN, main).build().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_conflicts_all_the_time_does_not_keep_a_node_from_stopping() {
+    let world = World::resident();
+    let slow: Plan = Box::new(|point| match point.operation {
+        "ack_orchestration_item" => Fault::Delay(secs(1)),
+        _ => Fault::None,
+    });
+    let faulty = FaultStore::new(world.store.clone(), world.clock.clone(), slow);
+    let node = segno::Runtime::builder(faulty).registry(conflicting()).clock(world.clock.clone());
+    let node = node.start().await.unwrap();
+    world.client.start(MAIN, 1).id("a").await.unwrap();
+    world.pass(secs(5)).await;
+    let asked_ms = world.now_ms();
+    node.shutdown(secs(2)).await;
+    let took_ms = world.now_ms() - asked_ms;
+    assert!((2_000..=3_100).contains(&took_ms), "the shutdown took {took_ms} ms");
+    // It was given back: another node takes it without waiting for its lock.
+    let _next = world.node(&registry(&world.store)).await;
+    world.ended("a").await;
+    assert!(world.now_ms() - asked_ms < 4_000);
+}
+
 /// Puts what the settler is told into a record.
 async fn settled(end: InstanceEnd) -> Result<Epilogue, ProviderError> {
     let text = format!("{} {} {}", end.instance, end.settle.as_str(), end.outcome.is_ok());

@@ -33,6 +33,7 @@ mod outcomes;
 mod pools;
 mod push;
 mod recurring;
+mod recurring_ends;
 mod requests;
 mod retries;
 mod revocation;

@@ -63,6 +63,7 @@ const KINDS: &[&str] = &[
     "segno.pool-state",
     "segno.recurring",
     "segno.recurring-count",
+    "segno.recurring-end",
     "segno.recurring-history",
     "segno.recurring-name",
     "segno.recurring-run",

@@ -106,6 +106,17 @@ async fn recurring_actions(world: &World) {
     book.run(&scope, &Uuid::from_u128(7).to_string(), "once more").await.unwrap();
 }
 
+/// Leaves the end of a run that no scheduler takes in.
+async fn run_without_scheduler(world: &mut World) {
+    world.kill();
+    let schedule = ScheduleSpec::at(world.at(900_000));
+    let id = Some(Uuid::from_u128(8));
+    let new = NewRecurringAction { schedule, id, ..every(60, "fail", json!({})) };
+    let action = world.create(new).await;
+    world.recurring().run(&world.scope(), &action.id, "unseen").await.unwrap();
+    world.pass(1).await;
+}
+
 async fn actions(world: &World) {
     world.add(101, "note", json!({"n": 1}), 1_000_000).await;
     let resumed = Action { on_restart: OnRestart::Resume, ..world.action(102, "hang", json!(null), 10) };
@@ -169,11 +180,12 @@ async fn lines(store: &dyn Store, zones: &Zones) -> String {
 /// Plays a story that leaves a record of every kind, and gives them with two histories of calls.
 fn record_all() -> (String, BTreeMap<&'static str, History>) {
     segno_testkit::run(async {
-        let world = World::start().await;
+        let mut world = World::start().await;
         recurring_actions(&world).await;
         actions(&world).await;
         webhooks(&world).await;
         world.pass(3_700).await;
+        run_without_scheduler(&mut world).await;
         let book = world.recurring();
         let fired = book.get(&world.scope(), &Uuid::from_u128(1).to_string()).await.unwrap();
         let action = world.db.get(Uuid::from_u128(104)).await.unwrap();

@@ -48,8 +48,8 @@ impl Traces {
     /// Sends what is left, without holding up what else runs.
     pub async fn finish(self) {
         if let Some(flush) = self.flush {
-            // It fails only if the flush panics, and then there is nothing more to send. A collector that does not answer
-            // does not keep the process from ending.
+            // It fails only if the flush panics, and then there is nothing more to send. A
+            // collector that does not answer does not keep the process from ending.
             let flushed = tokio::task::spawn_blocking(flush);
             let _ = segno::clock::timeout(&segno::clock::SystemClock, FLUSH_TIME, flushed).await;
         }

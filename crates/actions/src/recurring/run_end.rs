@@ -1,9 +1,10 @@
 //! Ends of runs that the recurring action has not taken in yet: one record of its own for each.
 //!
-//! The commit that ends a run writes such a record and nothing that other runs share, so any number of runs end side by
-//! side, on any number of nodes. The record is due at once: the scheduler folds all that wait for one action into the
-//! action's record and deletes them, in one commit on condition that the action is as it was read. A fold that loses that
-//! race has lost it to a commit that made progress. What was deleted was counted, so every end counts once.
+//! The commit that ends a run writes such a record and nothing that other runs share, so any number
+//! of runs end side by side, on any number of nodes. The record is due at once: the scheduler folds
+//! all that wait for one action into the action's record and deletes them, in one commit on
+//! condition that the action is as it was read. A fold that loses that race has lost it to a commit
+//! that made progress. What was deleted was counted, so every end counts once.
 
 use jiff::Timestamp;
 use segno::store::{Expect, ListRecords, ProviderError, Record, RecordWrite, Store};
@@ -40,14 +41,15 @@ pub(crate) struct RunEnd {
     /// Why it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
-    /// Whether the history has the outcome, from the same commit. An end that is not in the history counts only if the
-    /// action knows that the instance runs.
+    /// Whether the history has the outcome, from the same commit. An end that is not in the history
+    /// counts only if the action knows that the instance runs.
     #[serde(rename = "in_history")]
     pub(crate) is_in_history: bool,
 }
 
 impl RunEnd {
-    /// The write that stores it, due at once. Ids ascend with the times of the ends, so that a page has the earliest.
+    /// The write that stores it, due at once. Ids ascend with the times of the ends, so that a page
+    /// has the earliest.
     pub(crate) fn write(&self, scope: &Scope, id: &str) -> Result<RecordWrite, ActionError> {
         let digest = Sha256::digest(self.instance.as_bytes());
         let hash: String = digest.iter().take(HASH_BYTES).map(|byte| format!("{byte:02x}")).collect();
@@ -81,7 +83,8 @@ impl RunEnds {
         RunEnds { ends: Vec::new(), is_complete: true }
     }
 
-    /// Reads those in the folder of an action. One that cannot be read is left to the lane, which puts it aside.
+    /// Reads those in the folder of an action. One that cannot be read is left to the lane, which
+    /// puts it aside.
     pub(crate) async fn read(store: &dyn Store, folder: &str) -> Result<Self, ProviderError> {
         let request =
             ListRecords { kind: RUN_END_KIND, id_prefix: folder, after_id: None, limit: MAX_FOLDED };

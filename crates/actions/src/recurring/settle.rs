@@ -43,8 +43,8 @@ pub(crate) fn time_of(settle: &Settle) -> Option<Timestamp> {
     settle.data::<OfOccurrence>().ok().map(|data| data.time)
 }
 
-/// Writes the outcome into the history and a [`RunEnd`] for the action; nothing when it is known already. It writes no record
-/// that other runs share.
+/// Writes the outcome into the history and a [`RunEnd`] for the action; nothing when it is known
+/// already. It writes no record that other runs share.
 pub(crate) struct OccurrenceSettler;
 
 #[async_trait]

@@ -46,7 +46,8 @@ impl Scheduler {
         match action.schedule.compile(&self.zones) {
             Ok(schedule) => {
                 action.refresh(&schedule, self.zones.version());
-                // With more ends to come, what seems to have ended without telling may be among them.
+                // With more ends to come, what seems to have ended without telling may be among
+                // them.
                 match looked_at {
                     Some(_) if !ends.is_complete => action.progress.check_at = Some(later(now, FIRST_CHECK)),
                     Some(looked_at) => {
@@ -143,7 +144,8 @@ impl Scheduler {
         Ok(())
     }
 
-    /// The ends that wait for an action. What does not run has no say in what is fired: the lane of ends takes that in.
+    /// The ends that wait for an action. What does not run has no say in what is fired: the lane of
+    /// ends takes that in.
     async fn ends_of(&self, action: &RecurringAction) -> Result<RunEnds, ActionError> {
         if action.progress.running.is_empty() {
             return Ok(RunEnds::none());
@@ -152,7 +154,8 @@ impl Scheduler {
         Ok(RunEnds::read(&*self.store, &folder).await?)
     }
 
-    /// How far the instances of an action are, if it is time to look after those whose ends have not come.
+    /// How far the instances of an action are, if it is time to look after those whose ends have
+    /// not come.
     async fn look_at_running(
         &self,
         action: &RecurringAction,

@@ -1,4 +1,5 @@
-//! Ends of runs that wait for their recurring action: all of one action are folded into it in one commit.
+//! Ends of runs that wait for their recurring action: all of one action are folded into it in one
+//! commit.
 
 use segno::store::{ErrorKind, Record, RecordBatch, folder_of};
 
@@ -12,7 +13,8 @@ use crate::recurring::record::decode;
 use crate::recurring::run_end::{RunEnds, decode_end};
 
 impl Scheduler {
-    /// Takes the ends that wait for the action of this one into the action. A lane hands out one of each action at a time.
+    /// Takes the ends that wait for the action of this one into the action. A lane hands out one of
+    /// each action at a time.
     pub(super) async fn fold_ends(&self, record: Record, now_ms: u64) -> Result<Handled, LaneError> {
         decode_end(&record).map_err(LaneError::unreadable)?;
         let folder = folder_of(&record.id);
@@ -43,7 +45,8 @@ impl Scheduler {
         Ok(handled)
     }
 
-    /// Commits a fold. A conflict means that another node, or a firing of the action, has taken the ends in.
+    /// Commits a fold. A conflict means that another node, or a firing of the action, has taken the
+    /// ends in.
     async fn commit_fold(&self, batch: RecordBatch) -> Result<Handled, LaneError> {
         match self.store.commit_records(batch).await {
             Ok(_) => Ok(Handled::Done),

@@ -181,8 +181,8 @@ impl LaneLimits {
         LaneLimits { kind, name, page: MAX_LANE_PAGE, concurrency: None, round: RoundOf::Each }
     }
 
-    /// Hands out one record of each folder at a time, because the handler of one does all of them: several would only race
-    /// for the same commit.
+    /// Hands out one record of each folder at a time, because the handler of one does all of them:
+    /// several would only race for the same commit.
     pub(super) fn one_per_folder(self) -> Self {
         LaneLimits { round: RoundOf::OnePerFolder, ..self }
     }

@@ -55,7 +55,8 @@ fn runs_that_end_at_once_on_two_nodes_do_not_wait_for_one_another() {
         let fired_at = caught_up.iter().map(|entry| entry.decided_at).max().unwrap();
         for entry in caught_up {
             assert_eq!(entry.outcome, Some(Outcome::Completed), "{entry:?}");
-            // One commit starts the call and one ends it, or takes the result of its activity first.
+            // One commit starts the call and one ends it, or takes the result of its activity
+            // first.
             let took = entry.ended_at.unwrap().duration_since(fired_at);
             assert!(took.unsigned_abs() <= COMMIT * 4, "{took:?}: {entry:?}");
         }
@@ -92,7 +93,7 @@ fn an_end_that_waits_is_taken_in_before_the_next_occurrence_is_judged() {
 #[test]
 fn failures_that_wait_count_once_each_and_pause_the_action() {
     // More than one fold takes in.
-    const RUNS: u64 = 300;
+    const RUNS: u32 = 300;
     segno_testkit::run(async {
         let mut world = World::idle().await;
         let mut new = every(3_600, "fail", json!({}));
@@ -103,13 +104,13 @@ fn failures_that_wait_count_once_each_and_pause_the_action() {
             world.recurring().run(&world.scope(), &action.id, &run.to_string()).await.unwrap();
         }
         world.pass(5).await;
-        assert_eq!(world.waiting_ends().await as u64, RUNS);
+        assert_eq!(world.waiting_ends().await, RUNS as usize);
         assert_eq!(world.read(&action).await.failure_count, 0);
         world.schedule();
         world.schedule();
         world.pass(5).await;
         let now = world.read(&action).await;
-        assert_eq!((now.failure_count, now.consecutive_failures), (RUNS, RUNS as u32));
+        assert_eq!((now.failure_count, now.consecutive_failures), (u64::from(RUNS), RUNS));
         assert_eq!(now.disabled_reason.as_deref(), Some("paused after 10 failures in a row"));
         assert!(!now.enabled && now.progress.running.is_empty());
         assert!(now.last_error.unwrap().contains("it broke"));
@@ -119,7 +120,7 @@ fn failures_that_wait_count_once_each_and_pause_the_action() {
         assert_eq!(paused, 1);
         // Nothing is counted again when the runs are looked after.
         world.pass(600).await;
-        assert_eq!(world.read(&action).await.failure_count, RUNS);
+        assert_eq!(world.read(&action).await.failure_count, u64::from(RUNS));
     });
 }
 

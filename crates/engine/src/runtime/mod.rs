@@ -113,8 +113,9 @@ impl Runtime {
     }
 
     /// Ends in order: fetches nothing more, lets turns and activities end, and after `deadline` drops the activities
-    /// and steps that still run and gives them back to the queue, so that another node takes them at once. A store that
-    /// does not take them back within [`RELEASE_TIME`] keeps them until their locks expire.
+    /// and steps that still run and gives them back to the queue, so that another node takes them
+    /// at once. A store that does not take them back within [`RELEASE_TIME`] keeps them until their
+    /// locks expire.
     pub async fn shutdown(mut self, deadline: Duration) {
         self.stage.send_replace(Stage::Draining);
         // Borrowed: if nobody waits for the end of this, the work stops together with the renewal of its locks.

@@ -1,4 +1,5 @@
-//! Many runs of one recurring action that end at once on two nodes. On PostgreSQL the commits of both nodes meet.
+//! Many runs of one recurring action that end at once on two nodes. On PostgreSQL the commits of both
+//! nodes meet.
 
 use std::sync::Arc;
 

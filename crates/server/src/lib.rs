@@ -10,6 +10,7 @@
 //! | `scope`, `body_scope` | namespace and tenant of a request |
 //! | `extract` | reading requests |
 //! | `operation` | what a request performs: its deadline, and whether it may have changed something |
+//! | `detached` | requests that change something end, whether or not their caller waits |
 //! | `problem` | answers that are not a success |
 //! | `idempotency` | a request that is sent again |
 //! | `incarnation` | which processes are alive |
@@ -38,6 +39,7 @@ mod audit;
 mod body_scope;
 mod bucket;
 mod bus;
+mod detached;
 mod events;
 mod extract;
 mod http_metrics;

@@ -1,5 +1,7 @@
 //! An id for every request: in the answer's `x-request-id`, in problems, in the log and in the audit log.
 
+use std::future::Future;
+
 use axum::extract::{Request, State};
 use axum::http::{HeaderName, HeaderValue};
 use axum::middleware::Next;
@@ -22,6 +24,17 @@ tokio::task_local! {
 /// The id of the request that is being answered.
 pub fn current() -> Option<String> {
     CURRENT.try_with(Clone::clone).ok()
+}
+
+/// Makes a future part of the current request, also in another task.
+pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let current = current();
+    async move {
+        match current {
+            Some(id) => CURRENT.scope(id, work).await,
+            None => work.await,
+        }
+    }
 }
 
 /// Takes the caller's id if it is sound, else makes one; the span of the request has it too.

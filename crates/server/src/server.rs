@@ -29,6 +29,7 @@ use crate::access::KeyStore;
 use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
 use crate::bus::NodeBus;
+use crate::detached::Detached;
 use crate::events::{BatchAnnouncer, Hub, Relay};
 use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
@@ -312,9 +313,11 @@ impl ServerBuilder {
             hub,
             keys,
         };
+        let detached = Arc::new(Detached::new(self.settings.server.max_connections));
         let app: App = Arc::new(AppState {
             audit: AuditLog::start(self.store.clone(), self.clock.clone(), self.ids.clone(), audit_retention),
-            idempotency: Idempotency::new(self.store, incarnation),
+            idempotency: Idempotency::new(self.store, self.clock.clone(), incarnation, detached.clone()),
+            detached,
             streams: OpenRequests::streams(&self.settings.server),
             long_polls: OpenRequests::long_polls(&self.settings.server),
             clock: self.clock.clone(),
@@ -408,11 +411,17 @@ impl Server {
         self.stopping.cancel();
         let drain = self.app.settings.drain();
         let requests = async {
-            if let Some(serving) = &mut self.serving {
-                let ended = segno::clock::timeout(&*self.app.clock, drain, &mut *serving).await;
-                if ended.is_none() {
-                    serving.abort();
+            let serving = &mut self.serving;
+            let ended = async {
+                if let Some(serving) = serving {
+                    let _ = serving.await;
                 }
+                // Those whose callers have gone.
+                self.app.detached.drained().await;
+            };
+            if segno::clock::timeout(&*self.app.clock, drain, ended).await.is_none() {
+                self.serving.iter().for_each(JoinHandle::abort);
+                self.app.detached.abort();
             }
         };
         let work = async {
@@ -434,6 +443,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.stopping.cancel();
+        self.app.detached.abort();
         for task in self.serving.iter().chain(&self.background) {
             task.abort();
         }

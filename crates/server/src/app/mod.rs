@@ -32,6 +32,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::access::{Caller, KeyStore, Need};
 use crate::audit::AuditLog;
+use crate::detached::Detached;
 use crate::events::Hub;
 use crate::idempotency::Idempotency;
 use crate::open_requests::OpenRequests;
@@ -72,6 +73,8 @@ pub struct AppState {
     pub trusts_any_host: bool,
     /// Answers that are kept for repeated requests.
     pub idempotency: Idempotency,
+    /// Requests that end without their callers.
+    pub detached: Arc<Detached>,
     /// Who changed what.
     pub audit: AuditLog,
     /// Metrics in Prometheus' format, if they are collected.

@@ -1,6 +1,9 @@
 //! What is stored under an idempotency key: the request that it belongs to, and its answer or who works on it.
 
+use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -9,10 +12,13 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use segno::store::{ErrorKind, Expect, RecordBatch, RecordWrite, Store};
+use segno::clock::{self, Clock};
+use segno::store::{ErrorKind, Expect, ProviderError, RecordBatch, RecordWrite, Store, WriteOutcome};
 use serde::{Deserialize, Serialize};
+use tokio::task::JoinHandle;
 
-use super::{CLAIM, KEEP, KIND, MAX_ANSWER_BYTES};
+use super::{CLAIM, KEEP, KIND, LATE, MAX_ANSWER_BYTES, RETRY_PAUSE};
+use crate::detached::Detached;
 use crate::incarnation::Incarnation;
 use crate::problem::{Code, Refusal};
 
@@ -34,6 +40,17 @@ struct StoredAnswer {
     /// The process that works on it; claims without one are void after their time only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     incarnation: Option<String>,
+    /// Which claim of that process it is; older claims have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    claim: Option<u64>,
+}
+
+/// A claim on a key.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim {
+    /// The version of its record.
+    pub version: u64,
+    number: u64,
 }
 
 /// An answer as it is stored.
@@ -56,13 +73,23 @@ pub enum Known {
 /// Answers that are kept for repeated requests.
 pub struct Idempotency {
     store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
     incarnation: Arc<Incarnation>,
+    /// Runs what outlives its request.
+    detached: Arc<Detached>,
+    /// Claims so far: tells those of this process apart.
+    claims: AtomicU64,
 }
 
 impl Idempotency {
     /// Kept in a store, claimed by an incarnation.
-    pub fn new(store: Arc<dyn Store>, incarnation: Arc<Incarnation>) -> Self {
-        Idempotency { store, incarnation }
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        incarnation: Arc<Incarnation>,
+        detached: Arc<Detached>,
+    ) -> Self {
+        Idempotency { store, clock, incarnation, detached, claims: AtomicU64::new(0) }
     }
 
     /// What is known of a key for this request.
@@ -95,55 +122,145 @@ impl Idempotency {
         Err(Refusal::new(Code::IdempotencyInFlight, detail))
     }
 
-    /// Claims a key for work of several commits; the version of the claim, or the answer of a request that was faster.
+    /// Claims a key for work of several commits; the claim, or the answer of a request that was faster.
     ///
     /// # Errors
     /// Those of [`Idempotency::look`].
-    pub async fn claim(&self, id: &str, request: &str) -> Result<Result<u64, Answer>, Refusal> {
+    pub async fn claim(&self, id: &str, request: &str) -> Result<Result<Claim, Answer>, Refusal> {
         loop {
             let expect = match self.look(id, request).await? {
                 Known::Answered(answer) => return Ok(Err(answer)),
                 Known::Nothing(expect) => expect,
             };
+            let number = self.claims.fetch_add(1, Ordering::Relaxed);
             let incarnation = Some(self.incarnation.id().to_owned());
-            let claim = StoredAnswer { request: request.to_owned(), answer: None, incarnation };
-            match self.commit(put(id, expect, &claim, CLAIM)).await {
-                Ok(version) => return Ok(Ok(version)),
+            let claim =
+                StoredAnswer { request: request.to_owned(), answer: None, incarnation, claim: Some(number) };
+            match commit(&*self.store, put(id, expect, &claim, CLAIM)).await {
+                Ok(version) => return Ok(Ok(Claim { version, number })),
                 Err(error) if error.kind() == ErrorKind::Conflict => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    // The request is refused, so a claim that may have been stored is not wanted.
+                    if error.outcome() != WriteOutcome::NothingChanged {
+                        drop(self.withdraw(id, number, LATE));
+                    }
+                    return Err(error.into());
+                }
             }
         }
     }
 
-    /// Keeps an answer.
-    pub async fn keep(&self, id: &str, expect: Expect, request: &str, answer: Answer) {
-        if let Err(error) = self.commit(answer_write(id, expect, request, answer)).await {
-            tracing::warn!(%error, "an answer could not be kept for its idempotency key");
-        }
+    /// Keeps an answer, in as many tries as it takes while its claim holds; the version of its record.
+    pub fn keep(&self, write: RecordWrite) -> JoinHandle<Option<Option<u64>>> {
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        self.detached.spawn(async move {
+            let kept = repeated(&*clock, CLAIM, || commit(&*store, write.clone())).await;
+            kept.inspect_err(
+                |error| tracing::warn!(%error, "an answer could not be kept for its idempotency key"),
+            )
+            .ok()
+        })
     }
 
-    /// Gives a claim up.
-    pub async fn release(&self, id: &str, version: u64) {
-        let expect = Expect::Version(version);
-        let write = RecordWrite::Delete { kind: KIND.to_owned(), id: id.to_owned(), expect };
-        if let Err(error) = self.commit(write).await {
-            tracing::debug!(%error, "a claim on an idempotency key stays until its time is over");
-        }
+    /// Gives a claim up, in as many tries as it takes while it holds.
+    pub fn release(&self, id: &str, claim: Claim) -> JoinHandle<Option<Option<()>>> {
+        self.withdraw(id, claim.number, Duration::ZERO)
     }
 
-    async fn commit(&self, write: RecordWrite) -> Result<u64, segno::store::ProviderError> {
-        let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
-        Ok(self.store.commit_records(batch).await?.first().copied().unwrap_or_default())
+    /// Deletes a claim of this process that is stored, or is stored within the time of `late`.
+    fn withdraw(&self, id: &str, number: u64, late: Duration) -> JoinHandle<Option<Option<()>>> {
+        let (store, clock) = (self.store.clone(), self.clock.clone());
+        let held = HeldClaim { id: id.to_owned(), incarnation: self.incarnation.id().to_owned(), number };
+        self.detached.spawn(async move {
+            let late_ms = clock.now_ms().saturating_add(clock::duration_ms(late));
+            let attempt = || held.delete(&*store, if clock.now_ms() < late_ms { Absent::Awaited } else { Absent::Gone });
+            let released = repeated(&*clock, CLAIM, attempt).await;
+            released
+                .inspect_err(
+                    |error| tracing::debug!(%error, "a claim on an idempotency key stays until its time is over"),
+                )
+                .ok()
+        })
     }
+}
+
+/// What it means that a claim is not stored.
+#[derive(Clone, Copy)]
+enum Absent {
+    /// It may still be stored.
+    Awaited,
+    /// It is gone.
+    Gone,
+}
+
+/// A claim that is to be deleted.
+struct HeldClaim {
+    id: String,
+    incarnation: String,
+    number: u64,
+}
+
+impl HeldClaim {
+    /// Deletes the claim if it is stored. An error when it is not, and is still waited for.
+    async fn delete(&self, store: &dyn Store, absent: Absent) -> Result<(), ProviderError> {
+        let Some(record) = store.get_record(KIND, &self.id).await? else {
+            return match absent {
+                Absent::Awaited => {
+                    Err(ProviderError::unavailable("get_record", "the claim is not stored yet"))
+                }
+                Absent::Gone => Ok(()),
+            };
+        };
+        let is_it = serde_json::from_slice::<StoredAnswer>(&record.body).is_ok_and(|stored| {
+            stored.answer.is_none()
+                && stored.incarnation.as_ref() == Some(&self.incarnation)
+                && stored.claim == Some(self.number)
+        });
+        if !is_it {
+            return Ok(());
+        }
+        let (id, expect) = (self.id.clone(), Expect::Version(record.version));
+        let delete = RecordWrite::Delete { kind: KIND.to_owned(), id, expect };
+        match commit(store, delete).await {
+            Err(error) if error.kind() == ErrorKind::Conflict => Ok(()),
+            done => done.map(drop),
+        }
+    }
+}
+
+/// Repeats what a store could not do, for so long at most. A conflict is an answer: another request has the key.
+async fn repeated<T, F>(
+    clock: &dyn Clock,
+    longest: Duration,
+    attempt: impl Fn() -> F,
+) -> Result<T, ProviderError>
+where
+    F: Future<Output = Result<T, ProviderError>>,
+{
+    let until_ms = clock.now_ms().saturating_add(clock::duration_ms(longest));
+    loop {
+        match attempt().await {
+            Err(error) if error.is_retryable() && clock.now_ms() < until_ms => {
+                clock::sleep(clock, RETRY_PAUSE).await;
+            }
+            done => return done,
+        }
+    }
+}
+
+async fn commit(store: &dyn Store, write: RecordWrite) -> Result<u64, ProviderError> {
+    let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
+    Ok(store.commit_records(batch).await?.first().copied().unwrap_or_default())
 }
 
 /// The write that keeps an answer.
 pub fn answer_write(id: &str, expect: Expect, request: &str, answer: Answer) -> RecordWrite {
-    let stored = StoredAnswer { request: request.to_owned(), answer: Some(answer), incarnation: None };
+    let (request, answer) = (request.to_owned(), Some(answer));
+    let stored = StoredAnswer { request, answer, incarnation: None, claim: None };
     put(id, expect, &stored, KEEP)
 }
 
-fn put(id: &str, expect: Expect, stored: &StoredAnswer, life: std::time::Duration) -> RecordWrite {
+fn put(id: &str, expect: Expect, stored: &StoredAnswer, life: Duration) -> RecordWrite {
     RecordWrite::Put {
         kind: KIND.to_owned(),
         id: id.to_owned(),
@@ -216,10 +333,11 @@ mod tests {
         let node = async |id: &str, name: &str| {
             let place = Place::Named(name.to_owned());
             let begun = Incarnation::begin(store.clone(), clock.clone(), id.to_owned(), place).await;
-            Idempotency::new(store.clone(), Arc::new(begun.unwrap()))
+            let detached = Arc::new(Detached::new(1));
+            Idempotency::new(store.clone(), clock.clone(), Arc::new(begun.unwrap()), detached)
         };
         let (one, two) = (node("1", "a").await, node("2", "b").await);
-        let version = one.claim("k", "request").await.unwrap().ok().unwrap();
+        let claim = one.claim("k", "request").await.unwrap().ok().unwrap();
         for other in [&one, &two] {
             let refused = other.claim("k", "request").await.err().unwrap();
             assert_eq!(refused.status(), StatusCode::CONFLICT);
@@ -229,9 +347,12 @@ mod tests {
         // The process of the first node was killed and begins anew.
         let again = node("3", "a").await;
         let taken = two.claim("k", "request").await.unwrap().ok().unwrap();
-        assert!(taken > version);
+        assert!(taken.version > claim.version);
+        assert_eq!(one.release("k", claim).await.unwrap(), Some(Some(())), "it is not that claim any more");
         assert!(again.claim("k", "request").await.is_err(), "now the other node works on it");
         clock.advance(CLAIM);
-        assert!(again.claim("k", "request").await.unwrap().is_ok());
+        let claim = again.claim("k", "request").await.unwrap().ok().unwrap();
+        assert_eq!(again.release("k", claim).await.unwrap(), Some(Some(())));
+        assert!(two.claim("k", "request").await.unwrap().is_ok(), "it was released");
     }
 }

@@ -4,6 +4,9 @@
 //! |---|---|
 //! | of one commit: starts, calls | its commit also has the answer under the key and the audit entry ([`Keyed`]): all of it is there, or nothing |
 //! | of several commits | the key is claimed before, and the answer stored with it after. A claim is void once the process that made it is gone ([`Incarnation`](crate::incarnation::Incarnation)); then the work is done again, and routes take their ids from the key ([`RepeatSafe`]), so that it has one effect |
+//!
+//! A key belongs to a namespace and tenant, not to the API key that sent it, so that a retry after a key was replaced is a retry. An
+//! answer is replayed to a caller that passed the same checks of role and grants, for the same method, path, query and body.
 
 mod kept;
 
@@ -19,14 +22,16 @@ use axum::response::{IntoResponse, Response};
 use segno::clock;
 use segno::store::{Expect, RecordWrite};
 use sha2::{Digest, Sha256};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
-use crate::access::Caller;
 use crate::app::App;
 use crate::audit::{Audited, Draft};
 use crate::extract;
 use crate::problem::Refusal;
+use crate::scope::Scope;
 
-use kept::{Answer, Known, answer_write};
+use kept::{Answer, Claim, Known, answer_write};
 pub use kept::{Idempotency, KeptInstead};
 
 /// The header.
@@ -41,8 +46,14 @@ const KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a claim without an answer holds at most: longer than any request may take.
 const CLAIM: Duration = Duration::from_secs(120);
 
-/// An answer waits so long for being kept, or for its claim to be released.
+/// An answer waits so long for being kept, or for its claim to be released; that goes on without it.
 const MAX_WAIT: Duration = Duration::from_secs(3);
+
+/// Between two tries to keep an answer or to release a claim.
+const RETRY_PAUSE: Duration = Duration::from_secs(1);
+
+/// A claim whose commit failed is looked for so long: the store may have taken it, or may still.
+const LATE: Duration = Duration::from_secs(30);
 
 /// Longest key in bytes.
 const MAX_KEY_BYTES: usize = 255;
@@ -63,18 +74,38 @@ pub struct Keyed {
     request: String,
     /// What a write of the key's record had to expect when the request came.
     expect: Expect,
-    /// The version of the claim on the key, if there is one.
-    claim: OnceLock<u64>,
+    /// The claim on the key, if there is one.
+    claim: OnceLock<Claim>,
+    /// The version of the key's record with the answer, once that is kept.
+    kept: OnceLock<u64>,
     audit: Option<Draft>,
 }
 
-/// As an extension of an answer: it was kept in the commit of its operation.
+/// As an extension of an answer: it was kept in the commit of its operation, or is that of an earlier request.
 #[derive(Debug, Clone, Copy)]
-enum KeptInCommit {
-    /// As it is.
-    Whole,
-    /// An earlier form of it, under this version; it is replaced.
-    Early(u64),
+struct KeptInCommit;
+
+/// A request that has not been answered yet. Dropped, it releases its claim: a panic has ended the request, or, on a route
+/// that is not detached, its caller has gone.
+struct Unanswered {
+    app: App,
+    keyed: Option<Arc<Keyed>>,
+}
+
+impl Unanswered {
+    /// The request has an answer, which ends its claim.
+    fn answered(mut self) {
+        self.keyed = None;
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        let claim = self.keyed.as_ref().and_then(|keyed| Some((keyed, keyed.claim.get()?)));
+        if let (Some((keyed, claim)), Ok(_runtime)) = (claim, Handle::try_current()) {
+            drop(self.app.idempotency.release(&keyed.id, *claim));
+        }
+    }
 }
 
 impl RepeatSafe {
@@ -133,31 +164,47 @@ impl Keyed {
             return Ok(None);
         }
         match app.idempotency.claim(&self.id, &self.request).await? {
-            Ok(version) => {
-                let _first = self.claim.set(version);
+            Ok(claim) => {
+                let _first = self.claim.set(claim);
                 Ok(None)
             }
             Err(answer) => replayed(answer).map(Some),
         }
     }
 
+    /// Marks an answer whose operation was committed with [`Keyed::writes`], under this version of the key's record.
+    pub fn committed(&self, mut response: Response, version: u64) -> Response {
+        let _first = self.kept.set(version);
+        response.extensions_mut().insert(KeptInCommit);
+        response.extensions_mut().insert(Audited);
+        response
+    }
+
+    /// Keeps an answer in place of the one that was kept before the wait for it.
+    pub async fn keep_instead(&self, app: &App, response: Response) -> Response {
+        let Some(version) = self.kept.get() else { return response };
+        let status = response.status();
+        match Answer::of(response).await {
+            Ok((Some(answer), response)) => {
+                let write = answer_write(&self.id, Expect::Version(*version), &self.request, answer);
+                in_time(app, app.idempotency.keep(write)).await;
+                response
+            }
+            Ok((None, response)) => response,
+            // A body that was made in memory does not break off.
+            Err(_) => status.into_response(),
+        }
+    }
+
     fn expect(&self) -> Expect {
-        self.claim.get().map_or(self.expect, |version| Expect::Version(*version))
+        self.claim.get().map_or(self.expect, |claim| Expect::Version(claim.version))
     }
 }
 
 fn replayed(answer: Answer) -> Result<Response, Refusal> {
     let mut response = answer.replay()?;
-    response.extensions_mut().insert(KeptInCommit::Whole);
+    response.extensions_mut().insert(KeptInCommit);
     Ok(response)
-}
-
-/// Marks an answer whose operation was committed with [`Keyed::writes`]. `early` is the version of the key's record if what was kept
-/// then is not the whole answer.
-pub fn committed(mut response: Response, early: Option<u64>) -> Response {
-    response.extensions_mut().insert(early.map_or(KeptInCommit::Whole, KeptInCommit::Early));
-    response.extensions_mut().insert(Audited);
-    response
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for RepeatSafe {
@@ -182,10 +229,10 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
 
 async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Refusal> {
     let key = key_of(&request)?;
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
+    let scope = Scope::of_request(&mut parts).await?;
     let body = extract::read(Request::from_parts(parts.clone(), body), app).await?;
-    let caller = parts.extensions.get::<Caller>().and_then(|caller| caller.key_id().map(str::to_owned));
-    let id = digest(&[caller.unwrap_or_default().as_bytes(), key.as_bytes()]);
+    let id = digest(&[scope.prefix().as_bytes(), key.as_bytes()]);
     let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
     let fingerprint = digest(&[parts.method.as_str().as_bytes(), target.as_bytes(), &body]);
     let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
@@ -195,39 +242,51 @@ async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Ref
     };
     let needs_claim = !ONE_COMMIT.contains(&route);
     let audit = parts.extensions.get::<Draft>().cloned();
-    let keyed = Arc::new(Keyed { id, request: fingerprint, expect, claim: OnceLock::new(), audit });
+    let (claim, kept) = (OnceLock::new(), OnceLock::new());
+    let keyed = Arc::new(Keyed { id, request: fingerprint, expect, claim, kept, audit });
+    let unanswered = Unanswered { app: app.clone(), keyed: Some(keyed.clone()) };
     if needs_claim && let Some(answer) = keyed.claim(app).await? {
         return Ok(answer);
     }
     let mut request = Request::from_parts(parts, Body::from(body));
     request.extensions_mut().insert(RepeatSafe(Some(keyed.clone())));
     let response = next.run(request).await;
-    keep(app, &keyed, response).await
+    if response.extensions().get::<KeptInCommit>().is_some() {
+        unanswered.answered();
+        return Ok(response);
+    }
+    let (answer, response) = Answer::of(response).await?;
+    unanswered.answered();
+    keep(app, &keyed, answer).await;
+    Ok(response)
 }
 
-/// Keeps an answer for the next time, unless the commit of its operation has done so.
-async fn keep(app: &App, keyed: &Keyed, response: Response) -> Result<Response, Refusal> {
-    let expect = match response.extensions().get::<KeptInCommit>() {
-        Some(KeptInCommit::Whole) => return Ok(response),
-        Some(KeptInCommit::Early(version)) => Expect::Version(*version),
-        None => keyed.expect(),
-    };
-    // A store that is away must not delay the operation's own answer; a claim then ends by its time.
-    let (answer, response) = Answer::of(response).await?;
-    let stored = async {
-        match answer {
-            Some(answer) => app.idempotency.keep(&keyed.id, expect, &keyed.request, answer).await,
-            None => {
-                if let Some(claim) = keyed.claim.get() {
-                    app.idempotency.release(&keyed.id, *claim).await;
-                }
+/// Keeps an answer for the next time. Without one, the claim is released.
+async fn keep(app: &App, keyed: &Keyed, answer: Option<Answer>) {
+    match (answer, keyed.claim.get()) {
+        (Some(answer), _) => {
+            let write = answer_write(&keyed.id, keyed.expect(), &keyed.request, answer);
+            if let Some(version) = in_time(app, app.idempotency.keep(write)).await {
+                let _first = keyed.kept.set(version);
             }
         }
-    };
-    if clock::timeout(&*app.clock, MAX_WAIT, stored).await.is_none() {
-        tracing::warn!("an answer could not be kept for its idempotency key within {MAX_WAIT:?}");
+        (None, Some(claim)) => {
+            in_time(app, app.idempotency.release(&keyed.id, *claim)).await;
+        }
+        (None, None) => {}
     }
-    Ok(response)
+}
+
+/// What a write of the key's record gave. A store that is away must not delay the operation's own answer; the write goes on
+/// without it.
+async fn in_time<T>(app: &App, written: JoinHandle<Option<Option<T>>>) -> Option<T> {
+    let written = clock::timeout(&*app.clock, MAX_WAIT, written).await;
+    if written.is_none() {
+        tracing::warn!(
+            "an idempotency key could not be brought up to date within {MAX_WAIT:?}; trying again"
+        );
+    }
+    written?.ok()??
 }
 
 fn key_of(request: &Request) -> Result<String, Refusal> {

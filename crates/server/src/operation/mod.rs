@@ -9,24 +9,38 @@
 //! |---|---|
 //! | none | `unavailable`: nothing was changed |
 //! | a write was done, or its outcome is unknown | `outcome-unknown` |
+//!
+//! A request outlives its deadline ([`detached`](crate::detached)). An operation without marks is therefore closed when
+//! its deadline passes: from then on the store refuses its writes, so that "nothing was changed" stays true. One with
+//! marks goes on, and its answer is `outcome-unknown`.
 
 pub mod damage;
 mod store;
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use axum::http::Method;
-use segno::clock::{Clock, duration_ms};
+use segno::clock::{self, Clock, duration_ms};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use crate::problem::Refusal;
 
 pub use store::TrackedStore;
 
 /// An operation is answered within this time, once its request has arrived. Longer than a write
 /// waits for a store that is away, with the time for the audit entry and the kept answer on top.
 pub const LIMIT: Duration = Duration::from_secs(35);
+
+/// An operation that was closed has this long to end by itself, and to release its claims, before its caller is answered.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// The bit of [`Operation::writes`] that is set when the operation is closed.
+const CLOSED: usize = 1 << (usize::BITS - 1);
 
 tokio::task_local! {
     static CURRENT: Arc<Operation>;
@@ -39,8 +53,9 @@ pub struct Operation {
     deadline_ms: AtomicU64,
     /// Notified when the deadline has become an earlier one.
     earlier: Notify,
-    /// Writes that were done, are under way, or have an unknown outcome.
+    /// Writes that were done, are under way, or have an unknown outcome; or [`CLOSED`].
     writes: AtomicUsize,
+    closed: CancellationToken,
 }
 
 /// How far an operation that failed may have got.
@@ -74,36 +89,67 @@ impl Operation {
     pub fn new(kind: Kind, clock: Arc<dyn Clock>, arrival: Duration) -> Arc<Self> {
         let deadline_ms = clock.now_ms().saturating_add(duration_ms(arrival + LIMIT));
         let (deadline_ms, writes) = (AtomicU64::new(deadline_ms), AtomicUsize::new(0));
-        Arc::new(Operation { clock, kind, deadline_ms, earlier: Notify::new(), writes })
+        let (earlier, closed) = (Notify::new(), CancellationToken::new());
+        Arc::new(Operation { clock, kind, deadline_ms, earlier, writes, closed })
     }
 
-    /// Runs a future as this operation; `None` when its deadline has passed before its end.
+    /// Runs a future as this operation; `None` when its deadline has passed before its end. One that has written nothing
+    /// is closed then.
     pub async fn run<T>(self: &Arc<Self>, work: impl Future<Output = T>) -> Option<T> {
-        let overdue = async {
-            loop {
-                let deadline_ms = self.deadline_ms.load(Ordering::Relaxed);
-                if self.clock.now_ms() >= deadline_ms {
-                    return;
-                }
-                // The deadline may have moved meanwhile, in both directions.
-                tokio::select! {
-                    () = self.clock.sleep_until_ms(deadline_ms) => {}
-                    () = self.earlier.notified() => {}
-                }
-            }
-        };
+        let mut work = pin!(CURRENT.scope(Arc::clone(self), work));
         tokio::select! {
             biased;
-            done = CURRENT.scope(Arc::clone(self), work) => Some(done),
-            () = overdue => None,
+            done = work.as_mut() => return Some(done),
+            () = self.overdue() => {}
         }
+        match self.close() {
+            true => clock::timeout(&*self.clock, CLOSING, work).await,
+            false => None,
+        }
+    }
+
+    /// Resolves when the deadline has passed.
+    async fn overdue(&self) {
+        loop {
+            let deadline_ms = self.deadline_ms.load(Ordering::Relaxed);
+            if self.clock.now_ms() >= deadline_ms {
+                return;
+            }
+            // The deadline may have moved meanwhile, in both directions.
+            tokio::select! {
+                () = self.clock.sleep_until_ms(deadline_ms) => {}
+                () = self.earlier.notified() => {}
+            }
+        }
+    }
+
+    /// Keeps an operation that has written nothing from writing anything. False when it has written, or only
+    /// reads.
+    fn close(&self) -> bool {
+        let is_closed = self.kind == Kind::Write
+            && self.writes.compare_exchange(0, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if is_closed {
+            self.closed.cancel();
+        }
+        is_closed
+    }
+
+    /// Marks the operation before a write; false when it is closed, so that the write must not begin.
+    fn begin_write(&self) -> bool {
+        let marked = |writes| (writes != CLOSED).then_some(writes + 1);
+        self.writes.fetch_update(Ordering::AcqRel, Ordering::Acquire, marked).is_ok()
+    }
+
+    /// Takes the mark of a write back that has changed nothing.
+    fn undo_write(&self) {
+        self.writes.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// How far the operation may have got.
     pub fn effect(&self) -> Effect {
-        match (self.kind, self.writes.load(Ordering::Relaxed)) {
+        match (self.kind, self.writes.load(Ordering::Acquire)) {
             (Kind::Read, _) => Effect::ReadOnly,
-            (Kind::Write, 0) => Effect::NothingChanged,
+            (Kind::Write, 0 | CLOSED) => Effect::NothingChanged,
             (Kind::Write, _) => Effect::Unknown,
         }
     }
@@ -134,6 +180,30 @@ pub fn effect() -> Effect {
     CURRENT.try_with(|operation| operation.effect()).unwrap_or(Effect::ReadOnly)
 }
 
+/// Makes a future part of the current operation, also in another task.
+pub fn carried<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let current = CURRENT.try_with(Arc::clone).ok();
+    async move {
+        match current {
+            Some(operation) => CURRENT.scope(operation, work).await,
+            None => work.await,
+        }
+    }
+}
+
+/// Resolves when the current operation is closed: it must not begin anything more.
+pub async fn closed() {
+    match CURRENT.try_with(|operation| operation.closed.clone()) {
+        Ok(closed) => closed.cancelled().await,
+        Err(_outside) => std::future::pending().await,
+    }
+}
+
+/// The answer to an operation whose deadline has passed.
+pub fn timed_out(effect: Effect) -> Refusal {
+    Refusal::unavailable("the operation timed out", effect)
+}
+
 #[cfg(test)]
 mod tests {
     use segno_testkit::clock::VirtualClock;
@@ -143,7 +213,7 @@ mod tests {
     #[tokio::test]
     async fn the_deadline_is_that_of_the_arrival_also_when_it_was_waited_for_before() {
         let clock = VirtualClock::new();
-        let operation = Operation::new(Kind::Write, clock.clone(), Duration::from_secs(30));
+        let operation = Operation::new(Kind::Read, clock.clone(), Duration::from_secs(30));
         let running = tokio::spawn(async move {
             let arrives_late = async {
                 tokio::task::yield_now().await;
@@ -157,5 +227,23 @@ mod tests {
         }
         clock.advance(LIMIT);
         assert_eq!(running.await.unwrap(), None);
+    }
+    #[tokio::test]
+    async fn an_operation_that_was_closed_writes_nothing_and_one_that_has_written_is_not_closed() {
+        let clock = VirtualClock::new();
+        for (writes, is_done, effect) in
+            [(0, Some("refused"), Effect::NothingChanged), (1, None, Effect::Unknown)]
+        {
+            let operation = Operation::new(Kind::Write, clock.clone(), Duration::ZERO);
+            (0..writes).for_each(|_| assert!(operation.begin_write()));
+            clock.advance(LIMIT);
+            let late = async {
+                tokio::task::yield_now().await;
+                closed().await;
+                CURRENT.with(|operation| if operation.begin_write() { "written" } else { "refused" })
+            };
+            assert_eq!(operation.run(late).await, is_done);
+            assert_eq!(operation.effect(), effect);
+        }
     }
 }

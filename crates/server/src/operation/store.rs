@@ -3,7 +3,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -33,12 +32,16 @@ impl TrackedStore {
 }
 
 /// Marks the operation for as long as the write may have an effect: from before it begins, and for
-/// good unless the store reports that nothing was changed.
+/// good unless the store reports that nothing was changed. A write of a closed operation does not
+/// begin.
 async fn tracked<T>(write: impl Future<Output = Result<T, ProviderError>>) -> Result<T, ProviderError> {
-    let _outside = CURRENT.try_with(|operation| operation.writes.fetch_add(1, Ordering::Relaxed));
+    if !CURRENT.try_with(|operation| operation.begin_write()).unwrap_or(true) {
+        let late = "the deadline of the request has passed";
+        return Err(ProviderError::unavailable("write", late).nothing_changed());
+    }
     let done = write.await;
     if done.as_ref().is_err_and(|error| error.outcome() == WriteOutcome::NothingChanged) {
-        let _outside = CURRENT.try_with(|operation| operation.writes.fetch_sub(1, Ordering::Relaxed));
+        let _outside = CURRENT.try_with(|operation| operation.undo_write());
     }
     done
 }

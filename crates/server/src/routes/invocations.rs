@@ -64,7 +64,7 @@ pub async fn invoke(
     if !started.created {
         check_same(&tenant, &started.instance, &invocation).await?;
     }
-    answer(&tenant, started.instance, started.created || made_up, wait).await
+    Ok(answer(&tenant, &repeat, (started.instance, started.created || made_up), wait))
 }
 
 /// The request as the catalogue takes it.

@@ -34,7 +34,7 @@ use axum::Router;
 use axum::body::HttpBody;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderValue, header};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
@@ -48,9 +48,9 @@ use utoipa_swagger_ui::SwaggerUi;
 
 use crate::access::{self, Need};
 use crate::app::App;
-use crate::operation::{Kind, Operation};
+use crate::operation::{self, Kind, Operation};
 use crate::problem::{Code, Refusal};
-use crate::{audit as audit_log, body_scope, http_metrics, idempotency, request_id};
+use crate::{audit as audit_log, body_scope, detached, http_metrics, idempotency, request_id};
 
 pub use hooks::ingress::HookRates;
 
@@ -199,7 +199,9 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     ];
     let mut all = OpenApiRouter::with_openapi(description()).merge(public);
     for (need, audit, max_body_bytes, group) in guarded {
-        let group = group.route_layer(from_fn_with_state(app.clone(), idempotency::layer));
+        let group = group
+            .route_layer(from_fn(detached::handle))
+            .route_layer(from_fn_with_state(app.clone(), idempotency::layer));
         let group = match audit {
             Audit::EveryChange => group.route_layer(from_fn_with_state(app.clone(), audit_log::layer)),
             Audit::EveryChangeAsItsBodySays => group
@@ -207,6 +209,9 @@ pub fn router(app: &App) -> (Router, OpenApi) {
                 .route_layer(from_fn_with_state(app.clone(), body_scope::layer)),
             Audit::Nothing => group,
         };
+        let group = group
+            .route_layer(from_fn_with_state(app.clone(), detached::layer))
+            .route_layer(from_fn_with_state(app.clone(), instances::awaited_end::layer));
         let group = group.route_layer(from_fn_with_state((app.clone(), need), access::guard));
         let group = group.route_layer(DefaultBodyLimit::max(max_body_bytes));
         let group = refusing(group);
@@ -289,7 +294,7 @@ async fn in_time(State(app): State<App>, request: Request, next: Next) -> Respon
     let operation = Operation::new(Kind::from(request.method()), app.clock.clone(), arrival);
     let mut response = match operation.run(next.run(request)).await {
         Some(response) => response,
-        None => Refusal::unavailable("the operation timed out", operation.effect()).into_response(),
+        None => operation::timed_out(operation.effect()).into_response(),
     };
     let headers = response.headers_mut();
     for (name, value) in [

@@ -36,8 +36,10 @@ async fn a_key_belongs_to_one_request() {
     let other = json!({ "orchestration": "greet", "input": { "name": "Bob" } });
     let refused = post(&stand, "k", "/v1/instances", &other).await;
     assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
-    let refused = post(&stand, "k", "/v1/instances?tenant=other", &body).await;
-    assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    let refused = post(&stand, "k", "/v1/instances?tenant=default", &body).await;
+    assert_eq!(refused.status(), StatusCode::UNPROCESSABLE_ENTITY, "the query is another one");
+    let elsewhere = post(&stand, "k", "/v1/instances?tenant=other", &body).await;
+    assert_eq!(elsewhere.status(), StatusCode::CREATED, "each tenant has its own keys");
     for bad in ["", &"x".repeat(256)] {
         assert_eq!(
             post(&stand, bad, "/v1/instances", &body).await.status(),

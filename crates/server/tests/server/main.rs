@@ -21,6 +21,7 @@ mod damage;
 mod dead_letters;
 mod examples;
 mod functions;
+mod hang_up;
 mod hooks;
 mod hostile_json;
 mod idempotency;

@@ -26,22 +26,22 @@ use crate::stand::{Ground, PATIENCE, Stand, json_of, listener, settings};
 type FaultPlan = Box<dyn Fn(CommitPoint) -> Fault + Send>;
 
 /// A server without a runtime, whose store fails as a test says.
-struct Failing {
-    server: Server,
-    key: String,
+pub struct Failing {
+    pub server: Server,
+    pub key: String,
     fault: Arc<Mutex<FaultPlan>>,
     /// Told of every write that meets a fault.
-    met: Arc<Notify>,
+    pub met: Arc<Notify>,
 }
 
-struct Answer {
-    status: u16,
-    problem: Value,
+pub struct Answer {
+    pub status: u16,
+    pub problem: Value,
     warning: Option<String>,
 }
 
 impl Answer {
-    fn code(&self) -> &str {
+    pub fn code(&self) -> &str {
         self.problem["code"].as_str().unwrap_or_default()
     }
 }
@@ -53,7 +53,7 @@ fn api_only() -> Settings {
 }
 
 impl Failing {
-    async fn new(ground: &Ground, key: &str, clock: Arc<dyn Clock>) -> Self {
+    pub async fn new(ground: &Ground, key: &str, clock: Arc<dyn Clock>) -> Self {
         let fault: Arc<Mutex<FaultPlan>> = Arc::new(Mutex::new(Box::new(|_| Fault::None)));
         let met = Arc::new(Notify::new());
         let plan = Box::new({
@@ -74,11 +74,11 @@ impl Failing {
         Failing { server, key, fault, met }
     }
 
-    fn fail(&self, fault: impl Fn(CommitPoint) -> Fault + Send + 'static) {
+    pub fn fail(&self, fault: impl Fn(CommitPoint) -> Fault + Send + 'static) {
         *self.fault.lock().unwrap() = Box::new(fault);
     }
 
-    fn call(&self, method: &Method, path: &str, body: &Value) -> reqwest::RequestBuilder {
+    pub fn call(&self, method: &Method, path: &str, body: &Value) -> reqwest::RequestBuilder {
         let url = format!("http://{}{path}", self.server.address());
         let mut call = reqwest::Client::new().request(method.clone(), url).bearer_auth(&self.key);
         if *method == Method::PUT && !path.contains("recurring") {
@@ -91,18 +91,18 @@ impl Failing {
     }
 }
 
-async fn answer(call: reqwest::RequestBuilder) -> Answer {
+pub async fn answer(call: reqwest::RequestBuilder) -> Answer {
     let answer = call.send().await.unwrap();
     let warning = answer.headers().get("segno-warning").map(|value| value.to_str().unwrap().to_owned());
     Answer { status: answer.status().as_u16(), problem: answer.json().await.unwrap_or_default(), warning }
 }
 
 /// A write: its method, its route in the document, where it goes, and its body.
-type Row = (Method, &'static str, String, Value);
+pub type Row = (Method, &'static str, String, Value);
 
 /// Everything that the rows need, made on a server whose store does not fail; then the rows, those
 /// that remove last.
-async fn rows(calm: &Stand) -> Vec<Row> {
+pub async fn rows(calm: &Stand) -> Vec<Row> {
     let client = calm.client();
     let waiting = json!({ "name": "Ada", "wait": true }).to_string();
     for id in ["one", "two"] {

@@ -75,7 +75,7 @@ pub async fn receive(
     request: Request,
 ) -> Result<(StatusCode, Json<Received>), Refusal> {
     metrics::counter!(HOOKS_RECEIVED).increment(1);
-    match take(&app, &ingress, (&namespace, &route), request).await {
+    match take(&app, ingress, (&namespace, &route), request).await {
         Ok(accepted) => {
             let outcome = accepted.outcome.name();
             metrics::counter!(HOOKS_ACCEPTED, "outcome" => outcome).increment(1);
@@ -92,7 +92,7 @@ pub async fn receive(
 
 async fn take(
     app: &App,
-    ingress: &Ingress,
+    ingress: Ingress,
     (namespace, route): (&str, &str),
     request: Request,
 ) -> Result<Accepted, Rejected> {
@@ -104,14 +104,21 @@ async fn take(
         let refusal = Refusal::new(Code::RateLimited, "the hook gets more requests than it may; slow down");
         return Err(Rejected::new("rate_limited", refusal));
     }
-    let refuse = |refused: Refused| Rejected::new(refused.reason(), refusal_of(&refused, &found));
+    let refuse =
+        |refused: Refused, found: &FoundRoute| Rejected::new(refused.reason(), refusal_of(&refused, found));
     let (announced, content_type) = announced(request.headers());
-    ingress.admit(&found, announced, content_type.as_deref()).map_err(refuse)?;
+    let admitted = ingress.admit(&found, announced, content_type.as_deref());
+    admitted.map_err(|refused| refuse(refused, &found))?;
     let headers: Headers =
         request.headers().iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
     let body = extract::read(request, app).await.map_err(|refusal| Rejected::new("unreadable", refusal))?;
     let bytes = body.len();
-    let accepted = ingress.receive(&found, Incoming { headers, params, body }).await.map_err(refuse)?;
+    // Once it has arrived, it is stored and logged, whether or not its sender waits.
+    let received = app.detached.run(async move {
+        let received = ingress.receive(&found, Incoming { headers, params, body }).await;
+        received.map_err(|refused| refuse(refused, &found))
+    });
+    let accepted = received.await.map_err(|refusal| Rejected::new("error", refusal))??;
     metrics::histogram!(HOOKS_BODY_BYTES).record(bytes as f64);
     Ok(accepted)
 }

@@ -1,5 +1,6 @@
 //! Instances, one file per group of routes.
 
+pub mod awaited_end;
 pub mod bulk;
 mod call;
 pub mod list;

@@ -11,10 +11,11 @@ use segno_api::instance::{OnConflict, Restart, StartInstance, Started};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::awaited_end::AwaitedEnd;
 use super::{list, view};
 use crate::app::{App, NewInstance, Restarting, Start, Tenant};
 use crate::extract::{Body, OptionalBody, Path, Query, wait_of};
-use crate::idempotency::{RepeatSafe, committed};
+use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
 use crate::trace::TraceContext;
@@ -69,7 +70,7 @@ pub async fn start(
         return Ok(answer);
     }
     let started = tenant.start(start, trace).await?;
-    answer(&tenant, started.instance, started.created || made_up, wait).await
+    Ok(answer(&tenant, &repeat, (started.instance, started.created || made_up), wait))
 }
 
 /// Starts an instance that has ended again, with the input of its last start. Its next execution begins, and the earlier ones stay;
@@ -92,14 +93,14 @@ pub async fn restart(
     let Some(new_id) = request.new_id else {
         let restarting = Restarting { force: request.force, request_id: repeat.uuid() };
         tenant.restart(&id, restarting, trace).await?;
-        return answer(&tenant, id, true, Duration::ZERO).await;
+        return Ok(answer(&tenant, &repeat, (id, true), Duration::ZERO));
     };
     let start = tenant.start_again(&id, new_id).await?;
     if let Some(answer) = answer_once(&app, &tenant, &repeat, (&start, &trace), Duration::ZERO).await? {
         return Ok(answer);
     }
     let started = tenant.start(start, trace).await?;
-    answer(&tenant, started.instance, true, Duration::ZERO).await
+    Ok(answer(&tenant, &repeat, (started.instance, true), Duration::ZERO))
 }
 
 /// Starts an instance in one commit with the answer under the idempotency key of the request and its audit entry: all of it is there,
@@ -118,33 +119,21 @@ pub async fn answer_once(
     if !start.is_one_commit() {
         return keyed.claim(app).await;
     }
-    let early = || answer(tenant, start.id().to_owned(), true, Duration::ZERO);
-    let writes = keyed.writes(app, early().await?).await?;
-    let Some(version) = tenant.start_with(start.clone(), trace.clone(), writes).await? else {
-        return keyed.faster(app).await;
-    };
-    if wait.is_zero() {
-        return Ok(Some(committed(early().await?, None)));
-    }
-    // It was started, whatever becomes of the wait.
-    match answer(tenant, start.id().to_owned(), true, wait).await {
-        Ok(whole) => Ok(Some(committed(whole, Some(version)))),
-        Err(_) => Ok(Some(committed(early().await?, None))),
+    let answer = |wait| answer(tenant, repeat, (start.id().to_owned(), true), wait);
+    let writes = keyed.writes(app, answer(Duration::ZERO)).await?;
+    match tenant.start_with(start.clone(), trace.clone(), writes).await? {
+        Some(version) => Ok(Some(keyed.committed(answer(wait), version))),
+        None => keyed.faster(app).await,
     }
 }
 
-/// Says that it was started, and shows it if it ended in time.
-///
-/// # Errors
-/// When the store is away.
-pub async fn answer(tenant: &Tenant, id: String, created: bool, wait: Duration) -> Result<Response, Refusal> {
-    let mut instance = None;
-    // It was started; without a place, the caller can still ask for its end.
-    let place = (!wait.is_zero()).then(|| tenant.wait_place().ok()).flatten();
-    if place.is_some() {
-        let ended = tenant.ended(&id, wait).await?;
-        instance = ended.map(|ended| view::instance(tenant, ended)).transpose()?.map(Box::new);
-    }
+/// Says that an instance was started, or was there already. Before it is sent, the end of the instance is waited for.
+pub fn answer(
+    tenant: &Tenant,
+    repeat: &RepeatSafe,
+    (id, created): (String, bool),
+    wait: Duration,
+) -> Response {
     let path: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
     let location = format!(
         "/v1/instances/{}?namespace={}&tenant={}",
@@ -153,7 +142,12 @@ pub async fn answer(tenant: &Tenant, id: String, created: bool, wait: Duration) 
         tenant.name()
     );
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    let (namespace, tenant) = (tenant.namespace().to_owned(), tenant.name().to_owned());
-    let body = Started { namespace, tenant, id, created, instance };
-    Ok((status, [(header::LOCATION, location)], Json(body)).into_response())
+    let (namespace, name) = (tenant.namespace().to_owned(), tenant.name().to_owned());
+    let started = Started { namespace, tenant: name, id, created, instance: None };
+    let mut response = (status, [(header::LOCATION, location)], Json(started.clone())).into_response();
+    if !wait.is_zero() {
+        let awaited = AwaitedEnd { tenant: tenant.clone(), repeat: repeat.clone(), started, wait };
+        response.extensions_mut().insert(awaited);
+    }
+    response
 }

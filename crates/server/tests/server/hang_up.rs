@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
-use segno::clock::SystemClock;
+use segno::clock::{Clock as _, SystemClock};
 use segno_api::key::Role;
 use segno_server::settings::Authentication;
 use segno_testkit::clock::VirtualClock;
@@ -132,7 +132,9 @@ async fn hang_up_everywhere(sent: Sent) {
     let rows = rows(&calm).await;
     let Stand { server, admin_key, .. } = calm;
     server.shutdown().await;
+    // From now on, so that what lies in the past for the rows does so for the server.
     let clock = VirtualClock::new();
+    clock.advance(Duration::from_millis(SystemClock.now_ms() - clock.now_ms()));
     let failing = Failing::new(&ground, &admin_key, clock.clone()).await;
     let line = Line { failing, clock };
     let is_audited = |row: &&Row| {

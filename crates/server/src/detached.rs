@@ -1,8 +1,9 @@
-//! Requests that change something run in tasks of their own (detached tasks), so that they end whether or not their
-//! caller waits for the answer.
+//! Requests that change something run in tasks of their own (detached tasks), so that they end
+//! whether or not their caller waits for the answer.
 //!
-//! A connection that closes drops the future that answers it. A change that were dropped with it could be done without
-//! its audit entry, or leave its idempotency key claimed with no request behind the claim.
+//! A connection that closes drops the future that answers it. A change that were dropped with it
+//! could be done without its audit entry, or leave its idempotency key claimed with no request
+//! behind the claim.
 //!
 //! | request | when its caller goes away |
 //! |---|---|
@@ -30,15 +31,15 @@ use crate::app::App;
 use crate::problem::{Code, Refusal};
 use crate::{extract, operation, request_id};
 
-/// Routes that are POSTs for their bodies and leave nothing behind: a caller that has gone gets no work leased, and needs no
-/// preview.
+/// Routes that are POSTs for their bodies and leave nothing behind: a caller that has gone gets no
+/// work leased, and needs no preview.
 const OF_CALLER: [&str; 3] = ["/v1/work/fetch", "/v1/recurring/preview", "/v1/runbooks/{name}/preview"];
 
 /// The detached tasks of a server.
 pub struct Detached {
     tasks: TaskTracker,
-    /// One for each request that runs. Callers that open connections, send and leave wait here as they would wait for a
-    /// connection.
+    /// One for each request that runs. Callers that open connections, send and leave wait here as
+    /// they would wait for a connection.
     places: Arc<Semaphore>,
     aborted: CancellationToken,
 }
@@ -50,10 +51,12 @@ impl Detached {
         Detached { tasks: TaskTracker::new(), places, aborted: CancellationToken::new() }
     }
 
-    /// Runs a part of the current request to its end. The request's operation, id and span go with it.
+    /// Runs a part of the current request to its end. The request's operation, id and span go with
+    /// it.
     ///
     /// # Errors
-    /// `internal` when it panics; `unavailable` or `outcome-unknown` when the server stops before its end.
+    /// `internal` when it panics; `unavailable` or `outcome-unknown` when the server stops before
+    /// its end.
     pub async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,
@@ -117,8 +120,9 @@ async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Ref
     app.detached.run(next.run(Request::from_parts(parts, Body::from(body)))).await
 }
 
-/// The innermost layer: runs the handler until it ends, fails, or its operation is closed. All layers around it therefore
-/// see an answer: the audit log has its entry, and a claim on an idempotency key is released.
+/// The innermost layer: runs the handler until it ends, fails, or its operation is closed. All
+/// layers around it therefore see an answer: the audit log has its entry, and a claim on an
+/// idempotency key is released.
 pub async fn handle(request: Request, next: Next) -> Response {
     let handler = AssertUnwindSafe(next.run(request)).catch_unwind();
     tokio::select! {

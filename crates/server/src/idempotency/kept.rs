@@ -122,7 +122,8 @@ impl Idempotency {
         Err(Refusal::new(Code::IdempotencyInFlight, detail))
     }
 
-    /// Claims a key for work of several commits; the claim, or the answer of a request that was faster.
+    /// Claims a key for work of several commits; the claim, or the answer of a request that was
+    /// faster.
     ///
     /// # Errors
     /// Those of [`Idempotency::look`].
@@ -150,7 +151,8 @@ impl Idempotency {
         }
     }
 
-    /// Keeps an answer, in as many tries as it takes while its claim holds; the version of its record.
+    /// Keeps an answer, in as many tries as it takes while its claim holds; the version of its
+    /// record.
     pub fn keep(&self, write: RecordWrite) -> JoinHandle<Option<Option<u64>>> {
         let (store, clock) = (self.store.clone(), self.clock.clone());
         self.detached.spawn(async move {
@@ -228,7 +230,8 @@ impl HeldClaim {
     }
 }
 
-/// Repeats what a store could not do, for so long at most. A conflict is an answer: another request has the key.
+/// Repeats what a store could not do, for so long at most. A conflict is an answer: another request
+/// has the key.
 async fn repeated<T, F>(
     clock: &dyn Clock,
     longest: Duration,

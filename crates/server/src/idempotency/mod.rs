@@ -5,8 +5,9 @@
 //! | of one commit: starts, calls | its commit also has the answer under the key and the audit entry ([`Keyed`]): all of it is there, or nothing |
 //! | of several commits | the key is claimed before, and the answer stored with it after. A claim is void once the process that made it is gone ([`Incarnation`](crate::incarnation::Incarnation)); then the work is done again, and routes take their ids from the key ([`RepeatSafe`]), so that it has one effect |
 //!
-//! A key belongs to a namespace and tenant, not to the API key that sent it, so that a retry after a key was replaced is a retry. An
-//! answer is replayed to a caller that passed the same checks of role and grants, for the same method, path, query and body.
+//! A key belongs to a namespace and tenant, not to the API key that sent it, so that a retry after
+//! a key was replaced is a retry. An answer is replayed to a caller that passed the same checks of
+//! role and grants, for the same method, path, query and body.
 
 mod kept;
 
@@ -46,7 +47,8 @@ const KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 /// How long a claim without an answer holds at most: longer than any request may take.
 const CLAIM: Duration = Duration::from_secs(120);
 
-/// An answer waits so long for being kept, or for its claim to be released; that goes on without it.
+/// An answer waits so long for being kept, or for its claim to be released; that goes on without
+/// it.
 const MAX_WAIT: Duration = Duration::from_secs(3);
 
 /// Between two tries to keep an answer or to release a claim.
@@ -81,12 +83,13 @@ pub struct Keyed {
     audit: Option<Draft>,
 }
 
-/// As an extension of an answer: it was kept in the commit of its operation, or is that of an earlier request.
+/// As an extension of an answer: it was kept in the commit of its operation, or is that of an
+/// earlier request.
 #[derive(Debug, Clone, Copy)]
 struct KeptInCommit;
 
-/// A request that has not been answered yet. Dropped, it releases its claim: a panic has ended the request, or, on a route
-/// that is not detached, its caller has gone.
+/// A request that has not been answered yet. Dropped, it releases its claim: a panic has ended the
+/// request, or, on a route that is not detached, its caller has gone.
 struct Unanswered {
     app: App,
     keyed: Option<Arc<Keyed>>,
@@ -172,7 +175,8 @@ impl Keyed {
         }
     }
 
-    /// Marks an answer whose operation was committed with [`Keyed::writes`], under this version of the key's record.
+    /// Marks an answer whose operation was committed with [`Keyed::writes`], under this version of
+    /// the key's record.
     pub fn committed(&self, mut response: Response, version: u64) -> Response {
         let _first = self.kept.set(version);
         response.extensions_mut().insert(KeptInCommit);
@@ -277,8 +281,8 @@ async fn keep(app: &App, keyed: &Keyed, answer: Option<Answer>) {
     }
 }
 
-/// What a write of the key's record gave. A store that is away must not delay the operation's own answer; the write goes on
-/// without it.
+/// What a write of the key's record gave. A store that is away must not delay the operation's own
+/// answer; the write goes on without it.
 async fn in_time<T>(app: &App, written: JoinHandle<Option<Option<T>>>) -> Option<T> {
     let written = clock::timeout(&*app.clock, MAX_WAIT, written).await;
     if written.is_none() {

@@ -10,9 +10,9 @@
 //! | none | `unavailable`: nothing was changed |
 //! | a write was done, or its outcome is unknown | `outcome-unknown` |
 //!
-//! A request outlives its deadline ([`detached`](crate::detached)). An operation without marks is therefore closed when
-//! its deadline passes: from then on the store refuses its writes, so that "nothing was changed" stays true. One with
-//! marks goes on, and its answer is `outcome-unknown`.
+//! A request outlives its deadline ([`detached`](crate::detached)). An operation without marks is
+//! therefore closed when its deadline passes: from then on the store refuses its writes, so that
+//! "nothing was changed" stays true. One with marks goes on, and its answer is `outcome-unknown`.
 
 pub mod damage;
 mod store;
@@ -36,7 +36,8 @@ pub use store::TrackedStore;
 /// waits for a store that is away, with the time for the audit entry and the kept answer on top.
 pub const LIMIT: Duration = Duration::from_secs(35);
 
-/// An operation that was closed has this long to end by itself, and to release its claims, before its caller is answered.
+/// An operation that was closed has this long to end by itself, and to release its claims, before
+/// its caller is answered.
 const CLOSING: Duration = Duration::from_secs(1);
 
 /// The bit of [`Operation::writes`] that is set when the operation is closed.
@@ -93,8 +94,8 @@ impl Operation {
         Arc::new(Operation { clock, kind, deadline_ms, earlier, writes, closed })
     }
 
-    /// Runs a future as this operation; `None` when its deadline has passed before its end. One that has written nothing
-    /// is closed then.
+    /// Runs a future as this operation; `None` when its deadline has passed before its end. One
+    /// that has written nothing is closed then.
     pub async fn run<T>(self: &Arc<Self>, work: impl Future<Output = T>) -> Option<T> {
         let mut work = pin!(CURRENT.scope(Arc::clone(self), work));
         tokio::select! {
@@ -123,8 +124,8 @@ impl Operation {
         }
     }
 
-    /// Keeps an operation that has written nothing from writing anything. False when it has written, or only
-    /// reads.
+    /// Keeps an operation that has written nothing from writing anything. False when it has
+    /// written, or only reads.
     fn close(&self) -> bool {
         let is_closed = self.kind == Kind::Write
             && self.writes.compare_exchange(0, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_ok();
@@ -134,7 +135,8 @@ impl Operation {
         is_closed
     }
 
-    /// Marks the operation before a write; false when it is closed, so that the write must not begin.
+    /// Marks the operation before a write; false when it is closed, so that the write must not
+    /// begin.
     fn begin_write(&self) -> bool {
         let marked = |writes| (writes != CLOSED).then_some(writes + 1);
         self.writes.fetch_update(Ordering::AcqRel, Ordering::Acquire, marked).is_ok()

@@ -1,5 +1,5 @@
-//! Callers that hang up: a request that changes something ends all the same, with its entry in the audit log and its answer
-//! under its idempotency key.
+//! Callers that hang up: a request that changes something ends all the same, with its entry in the
+//! audit log and its answer under its idempotency key.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -46,7 +46,8 @@ struct Line {
 }
 
 impl Line {
-    /// Sends a request, hangs up while one of its writes is under way, and lets that write go on once the server has noticed.
+    /// Sends a request, hangs up while one of its writes is under way, and lets that write go on
+    /// once the server has noticed.
     async fn hang_up(&self, row: &Row, key: Option<&str>, at_write: u64) {
         let (method, _, path, body) = row;
         let writes = AtomicU64::new(0);
@@ -103,7 +104,8 @@ impl Line {
         assert_eq!(self.entries(row).await, count, "{} {}", row.0, row.2);
     }
 
-    /// Repeats a request until it is not in flight any more, and returns whether it got the first answer.
+    /// Repeats a request until it is not in flight any more, and returns whether it got the first
+    /// answer.
     async fn repeat(&self, (method, _, path, body): &Row, key: &str) -> (u16, bool) {
         let repeated = async {
             loop {

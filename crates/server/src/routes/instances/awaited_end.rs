@@ -1,5 +1,6 @@
-//! `wait_ms` of a start: the end of the instance is waited for once the start is stored, with its audit entry and its
-//! answer under the idempotency key. The wait is the connection's: it ends when the caller goes away.
+//! `wait_ms` of a start: the end of the instance is waited for once the start is stored, with its
+//! audit entry and its answer under the idempotency key. The wait is the connection's: it ends when
+//! the caller goes away.
 
 use std::time::Duration;
 
@@ -37,7 +38,8 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
 }
 
 impl AwaitedEnd {
-    /// The answer with the instance, if that ends in time. It was started, whatever becomes of the wait.
+    /// The answer with the instance, if that ends in time. It was started, whatever becomes of the
+    /// wait.
     async fn answer(self, app: &App, response: Response) -> Response {
         let Ok(Some(body)) = self.ended().await else { return response };
         let (parts, _) = response.into_parts();
@@ -48,7 +50,8 @@ impl AwaitedEnd {
         }
     }
 
-    /// The body with the instance that has ended; `None` when it has not, or too many requests wait.
+    /// The body with the instance that has ended; `None` when it has not, or too many requests
+    /// wait.
     async fn ended(&self) -> Result<Option<Vec<u8>>, Refusal> {
         // Without a place, the caller can still request the end.
         let Ok(_place) = self.tenant.wait_place() else { return Ok(None) };

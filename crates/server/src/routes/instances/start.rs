@@ -127,7 +127,8 @@ pub async fn answer_once(
     }
 }
 
-/// Says that an instance was started, or was there already. Before it is sent, the end of the instance is waited for.
+/// Says that an instance was started, or was there already. Before it is sent, the end of the
+/// instance is waited for.
 pub fn answer(
     tenant: &Tenant,
     repeat: &RepeatSafe,

@@ -8,6 +8,9 @@ use sha2::Sha256;
 /// What a secret of Standard Webhooks begins with whose rest is the key in base64.
 const KEY_PREFIX: &str = "whsec_";
 
+/// Length of a code.
+pub(crate) const MAC_BYTES: usize = 32;
+
 /// The code of some parts, one after the other. Comparing with it takes the same time however much is right.
 pub(crate) fn mac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("HMAC takes keys of any length");
@@ -42,6 +45,11 @@ pub(crate) fn from_hex(text: &str) -> Option<Vec<u8>> {
         return None;
     }
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).ok()).collect()
+}
+
+/// A code of HMAC-SHA256 in hexadecimal; `None` when it is not 64 digits.
+pub(crate) fn mac_from_hex(text: &str) -> Option<Vec<u8>> {
+    from_hex(text).filter(|bytes| bytes.len() == MAC_BYTES)
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use super::id::newest_first;
 use super::limits::{DEFAULT_MAX_EVENTS, DEFAULT_RETENTION, MAX_HOOKS_PER_TENANT};
 use super::log::EventLog;
 use super::records::{HOOK, decode, hook_id, put};
-use crate::functions::{FunctionError, Functions, HookName, InvokeRequest, Scope};
+use crate::functions::{FunctionError, Functions, HookName, InvokeRequest, Scope, SecretReference};
 use crate::listed::Listed;
 
 /// What a node says about all routes.
@@ -212,14 +212,16 @@ impl Hooks {
     }
 
     pub(super) fn check_secrets(&self, scope: &Scope, hook: &Hook) -> Result<(), HookError> {
-        for secret in hook.verification.secrets() {
-            let checked = self.inner.functions.check_secret(scope, "verification.secrets", secret);
-            checked.map_err(|error| match error {
-                FunctionError::InvalidFunction { field, problem } => HookError::invalid(field, problem),
-                other => other.into(),
-            })?;
-        }
-        Ok(())
+        hook.verification.secrets().iter().try_for_each(|secret| self.check_secret(scope, secret))
+    }
+
+    /// Whether routes of a scope may read a secret.
+    pub(super) fn check_secret(&self, scope: &Scope, secret: &SecretReference) -> Result<(), HookError> {
+        let checked = self.inner.functions.check_secret(scope, "verification.secrets", secret);
+        checked.map_err(|error| match error {
+            FunctionError::InvalidFunction { field, problem } => HookError::invalid(field, problem),
+            other => other.into(),
+        })
     }
 
     /// A new id for a payload or an event.

@@ -258,7 +258,11 @@ async fn what_is_refused_leaves_a_bounded_number_of_events_and_nothing_else() {
     assert_eq!(counts, expected.map(|(reason, count)| (reason.to_owned(), count)));
     assert_eq!((world.count(PAYLOAD).await, world.count(ACTION_KIND).await), (0, 0));
     std::fs::remove_file(path.join("key")).unwrap();
-    assert_eq!(world.receive(&route, "{}").await.unwrap_err().reason(), "secret_unavailable");
+    let headers: Headers =
+        [("Content-Type", "application/json"), ("X-Webhook-Secret", "any")].into_iter().collect();
+    let incoming = Incoming { headers, body: Bytes::from_static(b"{}"), ..Incoming::default() };
+    let refused = world.hooks.receive(&route, incoming).await.unwrap_err();
+    assert_eq!(refused.reason(), "secret_unavailable");
     let disabled = world.declare("disabled", json!({ "enabled": false })).await;
     assert_eq!(world.receive(&disabled, "{}").await.unwrap_err().reason(), "disabled");
 }

@@ -14,7 +14,7 @@ use super::payload::Payload;
 use super::records::{BODY, KEY, PAYLOAD, decode, key_id, payload_id, put, put_bytes};
 use super::verify::Unverified;
 use crate::action::{Action, ActionTrigger, OnRestart};
-use crate::functions::compute;
+use crate::functions::{Scope, Secret, SecretReference, compute};
 use crate::moment::timestamp;
 use crate::target::Target;
 
@@ -42,7 +42,7 @@ pub enum Refused {
     /// It does not come from whom it should.
     #[error("{}", .0.detail)]
     Unverified(Unverified),
-    /// A secret cannot be read, so that nobody can be believed.
+    /// No secret that can be read verifies it, and there is one that cannot be read.
     #[error("a secret of the hook cannot be read at the moment")]
     SecretUnavailable,
     /// Something else went wrong.
@@ -128,18 +128,30 @@ impl Hooks {
     }
 
     async fn verify(&self, route: &Route, incoming: &Incoming) -> Result<(), Refused> {
-        let unavailable = |error: &dyn std::fmt::Display| {
-            tracing::error!(hook = %route.name, %error, "a webhook cannot be verified");
-            Refused::SecretUnavailable
-        };
-        // What a route may read is up to the node, and may have changed since it was declared.
-        self.check_secrets(&route.scope, &route.hook).map_err(|error| unavailable(&error))?;
-        let mut secrets = Vec::new();
+        let (mut secrets, mut unread) = (Vec::new(), None);
         for reference in route.hook.verification.secrets() {
-            secrets.push(reference.resolve().await.map_err(|failure| unavailable(&failure.message))?);
+            match self.read_secret(&route.scope, reference).await {
+                Ok(secret) => secrets.push(secret),
+                Err(problem) => unread = Some(problem),
+            }
         }
         let now_s = self.inner.clock.now_ms() / 1_000;
-        route.hook.verification.verify(&secrets, incoming, now_s).map_err(Refused::Unverified)
+        let verified = route.hook.verification.verify(&secrets, incoming, now_s);
+        if let Some(error) = &unread {
+            let is_verified = verified.is_ok();
+            tracing::error!(hook = %route.name, error, is_verified, "a secret of a webhook cannot be read");
+        }
+        // The secret that could not be read may be the one that this request was signed with.
+        verified.map_err(|unverified| match unread {
+            Some(_) if unverified.depends_on_secrets() => Refused::SecretUnavailable,
+            _ => Refused::Unverified(unverified),
+        })
+    }
+
+    /// Reads a secret. What a route may read is up to the node, and may have changed since it was declared.
+    async fn read_secret(&self, scope: &Scope, reference: &SecretReference) -> Result<Secret, String> {
+        self.check_secret(scope, reference).map_err(|error| error.to_string())?;
+        reference.resolve().await.map_err(|failure| failure.message.clone())
     }
 
     async fn accept(&self, route: &Route, incoming: &Incoming) -> Result<Accepted, HookError> {

@@ -10,7 +10,7 @@ use super::incoming::Incoming;
 use super::limits::MAX_SIGNATURES;
 use super::verification::{Scheme, Verification};
 use crate::functions::{HumanDuration, Secret};
-use crate::signature::{from_hex, mac, standard_key};
+use crate::signature::{MAC_BYTES, mac, mac_from_hex, standard_key};
 
 /// The header that GitHub signs in.
 pub(super) const GITHUB_SIGNATURE: &str = "x-hub-signature-256";
@@ -20,6 +20,10 @@ pub(super) const STRIPE_SIGNATURE: &str = "stripe-signature";
 pub(super) const STANDARD_ID: &str = "webhook-id";
 pub(super) const STANDARD_TIMESTAMP: &str = "webhook-timestamp";
 pub(super) const STANDARD_SIGNATURE: &str = "webhook-signature";
+
+/// Reasons that depend on the secrets of the route, not on the form of the request.
+const WRONG_SIGNATURE: &str = "wrong_signature";
+const WRONG_SECRET: &str = "wrong_secret";
 
 /// Why a request is not believed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,9 +43,14 @@ impl Unverified {
         Unverified { reason: "malformed_signature", detail: detail.into() }
     }
 
+    /// Whether another secret than those that were tried might have verified the request.
+    pub(super) fn depends_on_secrets(&self) -> bool {
+        matches!(self.reason, WRONG_SIGNATURE | WRONG_SECRET)
+    }
+
     fn wrong() -> Self {
         let detail = "the signature is not that of the body with any secret of this route";
-        Unverified { reason: "wrong_signature", detail: detail.to_owned() }
+        Unverified { reason: WRONG_SIGNATURE, detail: detail.to_owned() }
     }
 }
 
@@ -78,12 +87,12 @@ fn shared_secret(header: &str, secrets: &[Secret], incoming: &Incoming) -> Resul
         return Ok(());
     }
     let detail = format!("the header {header} does not have a secret of this route");
-    Err(Unverified { reason: "wrong_secret", detail })
+    Err(Unverified { reason: WRONG_SECRET, detail })
 }
 
 fn github(secrets: &[Secret], incoming: &Incoming) -> Result<(), Unverified> {
     let header = incoming.headers.one(GITHUB_SIGNATURE)?;
-    let signature = header.strip_prefix("sha256=").and_then(from_hex).ok_or_else(|| {
+    let signature = header.strip_prefix("sha256=").and_then(mac_from_hex).ok_or_else(|| {
         Unverified::malformed(format!("{GITHUB_SIGNATURE} must be sha256= and 64 hexadecimal digits"))
     })?;
     let parts: [&[u8]; 1] = [&incoming.body];
@@ -97,13 +106,14 @@ fn stripe(
     now_s: u64,
 ) -> Result<(), Unverified> {
     let header = incoming.headers.one(STRIPE_SIGNATURE)?;
-    let malformed =
-        || Unverified::malformed(format!("{STRIPE_SIGNATURE} must be t=<seconds>,v1=<signature>"));
+    let malformed = || {
+        Unverified::malformed(format!("{STRIPE_SIGNATURE} must be t=<seconds>,v1=<64 hexadecimal digits>"))
+    };
     let (mut times, mut signatures) = (Vec::new(), Vec::new());
     for item in header.split(',') {
         match item.trim().split_once('=').ok_or_else(malformed)? {
             ("t", time) => times.push(time),
-            ("v1", signature) => signatures.extend(from_hex(signature)),
+            ("v1", signature) => signatures.extend(mac_from_hex(signature)),
             // Other versions are signed with what is out of date, or is not there yet.
             _ => {}
         }
@@ -123,10 +133,10 @@ fn standard_webhooks(
     let (id, time) = (incoming.headers.one(STANDARD_ID)?, incoming.headers.one(STANDARD_TIMESTAMP)?);
     let header = incoming.headers.one(STANDARD_SIGNATURE)?;
     let versioned = header.split_ascii_whitespace().filter_map(|item| item.strip_prefix("v1,"));
-    let signatures: Vec<Vec<u8>> = versioned.filter_map(|text| STANDARD.decode(text).ok()).collect();
+    let decoded = versioned.filter_map(|text| STANDARD.decode(text).ok());
+    let signatures: Vec<Vec<u8>> = decoded.filter(|bytes| bytes.len() == MAC_BYTES).collect();
     if id.is_empty() || !(1..=MAX_SIGNATURES).contains(&signatures.len()) {
-        let detail =
-            format!("{STANDARD_SIGNATURE} must be v1,<signature in base64>, several apart by spaces");
+        let detail = format!("{STANDARD_SIGNATURE} must be v1,<32 bytes in base64>, several apart by spaces");
         return Err(Unverified::malformed(detail));
     }
     within(time, tolerance, now_s)?;

@@ -51,8 +51,10 @@ async fn githubs_own_example_is_believed() {
     for (header, reason) in [
         ("757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17", "malformed_signature"),
         ("sha1=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17", "malformed_signature"),
-        ("sha256=", "wrong_signature"),
-        ("sha256=757107ea", "wrong_signature"),
+        ("sha256=", "malformed_signature"),
+        ("sha256=757107ea", "malformed_signature"),
+        ("sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e", "malformed_signature"),
+        ("sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e1700", "malformed_signature"),
         ("sha256=xyz", "malformed_signature"),
         ("", "malformed_signature"),
     ] {
@@ -84,6 +86,7 @@ async fn stripes_form_is_believed_within_its_window() {
         (format!("t={TIME},v1={v1}"), TIME - 301, "outside_window"),
         (format!("t={},v1={v1}", TIME + 1), TIME, "wrong_signature"),
         (format!("t={TIME},v0={v1}"), TIME, "malformed_signature"),
+        (format!("t={TIME},v1={}", &v1[2..]), TIME, "malformed_signature"),
         (format!("t={TIME},t={TIME},v1={v1}"), TIME, "malformed_signature"),
         (format!("v1={v1}"), TIME, "malformed_signature"),
         (format!("t=+{TIME},v1={v1}"), TIME, "malformed_signature"),
@@ -114,6 +117,7 @@ async fn the_example_of_standard_webhooks_is_believed_within_its_window() {
         (id, TIME, other.to_owned(), TIME, "wrong_signature"),
         (id, TIME, v1.replacen("v1,", "v2,", 1), TIME, "malformed_signature"),
         (id, TIME, "v1,***".to_owned(), TIME, "malformed_signature"),
+        (id, TIME, "v1,AAAA".to_owned(), TIME, "malformed_signature"),
         (id, TIME, String::new(), TIME, "malformed_signature"),
         ("", TIME, v1.to_owned(), TIME, "malformed_signature"),
         ("msg_other", TIME, v1.to_owned(), TIME, "wrong_signature"),

@@ -181,6 +181,31 @@ async fn each_scheme_lets_its_sender_in_and_nobody_else() {
 }
 
 #[tokio::test]
+async fn a_secret_that_cannot_be_read_locks_nobody_out_who_has_another() {
+    let world = World::new(Authentication::Keys, |_| {}).await;
+    let (gone, good) = (world.secret("gone", "whsec_b2xk"), world.secret("good", "whsec_bmV3"));
+    std::fs::remove_file(gone["file"].as_str().unwrap()).unwrap();
+    for scheme in ["shared_secret", "github", "stripe", "standard_webhooks"] {
+        for (order, secrets) in [("first", json!([gone, good])), ("last", json!([good, gone]))] {
+            let declared = json!({ "type": scheme, "secrets": secrets });
+            let name = format!("{}-{order}", scheme.replace('_', "-"));
+            world.declare(&name, json!({ "verification": declared, "store_only": true })).await;
+            let verification: Verification = serde_json::from_value(declared).unwrap();
+            let path = format!("/v1/hooks/default/{name}");
+            let now_s = SystemClock.now_ms() / 1_000;
+            // What the secret that is gone has signed may be good: its sender tries again. Without a
+            // signature no secret would help.
+            for (secret, status) in [(Some("whsec_bmV3"), 202), (Some("whsec_b2xk"), 503), (None, 401)] {
+                let headers = secret
+                    .map(|secret| signed_headers(&verification, secret, "msg_1", now_s, b"{}").unwrap());
+                let (found, answer) = world.post(&path, &headers.unwrap_or_default(), b"{}").await;
+                assert_eq!(found.as_u16(), status, "{name}, {secret:?}: {answer}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_refused_is_refused_early_and_says_why() {
     let world = World::new(Authentication::None, |settings| settings.server.max_body_bytes = 10_000).await;
     world.declare("small", json!({ "max_body_bytes": 100, "content_types": ["application/json"] })).await;

@@ -23,6 +23,8 @@ pub enum Cell {
     Text(String),
     /// Several texts.
     List(Vec<String>),
+    /// The JSON text of an object, or of an array with more than texts in it.
+    Json(String),
 }
 
 /// Reads rows of a query, which must have the columns that are required. Each row has a cell for every column.
@@ -114,8 +116,7 @@ impl Reading<'_> {
         let mut key = None;
         for (name, cell) in names.iter().zip(cells) {
             if *name == self.source.primary_key {
-                let text = if let Cell::Text(text) = &cell { text.as_str() } else { "" };
-                match self.keys.take(text, place) {
+                match key_text(&cell).and_then(|text| self.keys.take(text, place)) {
                     Ok(taken) => key = Some(taken),
                     Err(problem) => self.push(format!("row {place}, {name}"), problem),
                 }
@@ -132,8 +133,8 @@ impl Reading<'_> {
         match (cell, self.source.multi_valued(name)) {
             (Cell::Missing, None) => Ok(Value::Null),
             (Cell::Missing, Some(_)) => Ok(Value::Array(Vec::new())),
-            (Cell::Text(text), None) => Ok(Value::String(text)),
-            (Cell::Text(text), Some(format)) => {
+            (Cell::Text(text) | Cell::Json(text), None) => Ok(Value::String(text)),
+            (Cell::Text(text) | Cell::Json(text), Some(format)) => {
                 split_values(&text, format).map(|values| values.into_iter().map(Value::String).collect())
             }
             (Cell::List(values), _) if values.len() > MAX_VALUES => {
@@ -144,11 +145,22 @@ impl Reading<'_> {
     }
 }
 
+/// The text of a key.
+fn key_text(cell: &Cell) -> Result<&str, String> {
+    match cell {
+        Cell::Missing => Ok(""),
+        Cell::Text(text) => Ok(text),
+        Cell::List(_) | Cell::Json(_) => {
+            Err("the key is a list or an object; it must be a text, a number, true or false".to_owned())
+        }
+    }
+}
+
 impl Cell {
     fn bytes(&self) -> usize {
         match self {
             Cell::Missing => 0,
-            Cell::Text(text) => text.len(),
+            Cell::Text(text) | Cell::Json(text) => text.len(),
             Cell::List(values) => values.iter().map(String::len).sum(),
         }
     }
@@ -216,6 +228,8 @@ mod tests {
             vec![text("a\u{7}b")],
             vec![text(&"x".repeat(MAX_MEMBER_KEY_CHARS + 1))],
             vec![text(&"x".repeat(MAX_ROW_BYTES + 1))],
+            vec![Cell::List(vec!["b".to_owned()])],
+            vec![Cell::Json("{\"x\":1}".to_owned())],
         ];
         let problems = read(&["Id"], rows, &[]).unwrap_err();
         assert_eq!(
@@ -226,6 +240,8 @@ mod tests {
                 "row 4, Id: the key \"a\\u{7}b\" has a control character",
                 "row 5, Id: the key is longer than 256 characters",
                 "row 6: it has 65537 bytes, the limit is 65536",
+                "row 7, Id: the key is a list or an object; it must be a text, a number, true or false",
+                "row 8, Id: the key is a list or an object; it must be a text, a number, true or false",
             ]
         );
         let problems = read(&["ID", "Upn", "upn", "_batch_id"], Vec::new(), &["Home"]).unwrap_err();

@@ -98,7 +98,8 @@ fn cell(value: Value) -> Result<Cell, String> {
         Value::Array(values) if values.iter().all(is_scalar) => {
             Cell::List(values.into_iter().map(scalar_text).collect())
         }
-        other => Cell::Text(other.to_string()),
+        other @ (Value::Number(_) | Value::Bool(_)) => Cell::Text(other.to_string()),
+        other @ (Value::Array(_) | Value::Object(_)) => Cell::Json(other.to_string()),
     })
 }
 
@@ -141,7 +142,7 @@ mod tests {
             found,
             [
                 ("Aliases", &Cell::Missing, &list),
-                ("Home", &Cell::Missing, &text("{\"a\":1}")),
+                ("Home", &Cell::Missing, &Cell::Json("{\"a\":1}".to_owned())),
                 ("Id", &text("7"), &text("true")),
                 ("Upn", &text("a"), &Cell::Missing),
             ]

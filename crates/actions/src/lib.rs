@@ -9,6 +9,7 @@ pub mod hooks;
 mod listed;
 pub mod listing;
 pub mod moment;
+pub mod objects;
 mod options;
 pub mod pools;
 pub mod recurring;

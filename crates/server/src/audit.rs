@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -22,9 +23,10 @@ use tokio::sync::{mpsc, oneshot};
 use crate::access::{Caller, timestamp};
 use crate::app::App;
 use crate::problem::Refusal;
+use crate::refused::{self, RefusalBudget};
 use crate::request_id;
 use crate::scope::Scope;
-use crate::telemetry::{AUDIT_DROPPED, AUDIT_FAILURES};
+use crate::telemetry::{AUDIT_DROPPED, AUDIT_FAILURES, AUDIT_SKIPPED};
 
 /// Kind of the records.
 const KIND: &str = "segno.audit";
@@ -68,6 +70,7 @@ pub struct AuditLog {
     /// Entries so far: tells those of one millisecond apart.
     count: AtomicU64,
     queue: mpsc::Sender<Waiting>,
+    refusals: RefusalBudget,
 }
 
 /// What is known of an entry before the operation is done. As an extension of a request, for operations that write their entry in
@@ -78,6 +81,20 @@ pub struct Draft {
     key: Option<String>,
     operation: String,
     path: String,
+}
+
+impl Draft {
+    /// What is known of a request in a tenant.
+    pub fn of(parts: &Parts, scope: Scope) -> Self {
+        let route = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+        let key = parts.extensions.get::<Caller>().and_then(|caller| caller.key_id().map(str::to_owned));
+        Draft {
+            scope,
+            key,
+            operation: format!("{} {route}", parts.method),
+            path: parts.uri.path().to_owned(),
+        }
+    }
 }
 
 /// As an extension of an answer: its operation has written the entry in its own commit.
@@ -109,12 +126,34 @@ impl AuditLog {
     ) -> Self {
         let (queue, waiting) = mpsc::channel(MAX_WAITING);
         tokio::spawn(write_down(store, clock.clone(), waiting));
-        AuditLog { clock, ids, retention, count: AtomicU64::new(0), queue }
+        AuditLog {
+            clock,
+            ids,
+            retention,
+            count: AtomicU64::new(0),
+            queue,
+            refusals: RefusalBudget::default(),
+        }
+    }
+
+    /// Enters a refused request, within the bounds of its key.
+    pub fn note_refused(&self, draft: &Draft, status: StatusCode) {
+        self.note(&draft.scope, &self.entry(draft, status));
+    }
+
+    /// Whether a key has an entry about a refused request left in this minute; takes it.
+    pub fn has_room_for(&self, key: Option<&str>) -> bool {
+        self.refusals.take(key, self.clock.now_ms())
     }
 
     /// Queues an entry without waiting for it. An entry that finds the queue full is dropped and
-    /// counted.
+    /// counted, and so is a refusal beyond the bounds of its key. An entry about a failure of the
+    /// server has no such bounds: the operation may have been done.
     fn note(&self, scope: &Scope, entry: &StoredEntry) {
+        if entry.status < 500 && !self.has_room_for(entry.key.as_deref()) {
+            metrics::counter!(AUDIT_SKIPPED).increment(1);
+            return;
+        }
         let queued = self.queue.try_send(Waiting { write: self.write(scope, entry), written: None });
         if queued.is_err() {
             dropped(entry);
@@ -265,17 +304,15 @@ pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Resp
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         return next.run(request).await;
     }
-    let route =
-        request.extensions().get::<MatchedPath>().map_or_else(String::new, |path| path.as_str().to_owned());
-    let operation = format!("{} {route}", request.method());
-    let path = request.uri().path().to_owned();
-    let key = request.extensions().get::<Caller>().and_then(|caller| caller.key_id().map(str::to_owned));
     let (mut parts, body) = request.into_parts();
     let scope = match Scope::of_request(&mut parts).await {
         Ok(scope) => scope,
-        Err(refusal) => return refusal.into_response(),
+        Err(refusal) => {
+            refused::note(&app, &mut parts, None, &refusal).await;
+            return refusal.into_response();
+        }
     };
-    let draft = Draft { scope, key, operation, path };
+    let draft = Draft::of(&parts, scope);
     parts.extensions.insert(draft.clone());
     let mut response = next.run(Request::from_parts(parts, body)).await;
     let extensions = response.extensions();

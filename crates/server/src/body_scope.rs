@@ -6,12 +6,14 @@ use axum::http::Method;
 use axum::http::request::Parts;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use segno_actions::objects::Objects;
 use serde::Deserialize;
 
 use crate::access::Caller;
 use crate::app::App;
 use crate::extract;
 use crate::problem::Refusal;
+use crate::refused;
 use crate::scope::Scope;
 
 /// What of a body this is about; the rest is for the route to read.
@@ -41,13 +43,29 @@ fn caller(parts: &Parts) -> Scope {
 
 async fn scoped(app: &App, request: Request) -> Result<Request, Refusal> {
     let (mut parts, body) = request.into_parts();
-    let bytes = extract::read(Request::from_parts(parts.clone(), body), app).await?;
+    let read = extract::read(Request::from_parts(parts.clone(), body), app).await;
+    let bytes = match read {
+        Ok(bytes) => bytes,
+        Err(refusal) => {
+            refused::note(app, &mut parts, None, &refusal).await;
+            return Err(refusal);
+        }
+    };
     // A body that cannot be read is refused by the route, with the reason.
-    let read = |bytes: Bytes| serde_json::from_slice::<Named>(&bytes).unwrap_or_default();
+    let read = |bytes: Bytes| {
+        let mut deserializer = serde_json::Deserializer::from_slice(&bytes);
+        Named::deserialize(Objects(&mut deserializer)).unwrap_or_default()
+    };
     let named = extract::off_thread(&caller(&parts), bytes.clone(), read).await?;
     if named.namespace.is_some() || named.tenant.is_some() {
-        let scope = Scope::named(&parts, named.namespace, named.tenant)?;
-        parts.extensions.insert(scope);
+        match Scope::named(&parts, named.namespace.clone(), named.tenant.clone()) {
+            Ok(scope) => drop(parts.extensions.insert(scope)),
+            Err(refusal) => {
+                let meant = Scope::meant(&parts, named.namespace, named.tenant).ok();
+                refused::note(app, &mut parts, meant, &refusal).await;
+                return Err(refusal);
+            }
+        }
     }
     Ok(Request::from_parts(parts, Body::from(bytes)))
 }

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::RequestExt as _;
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody as _};
 use axum::extract::path::ErrorKind;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, Request};
 use axum::http::HeaderMap;
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::http::request::Parts;
 use bytes::BytesMut;
 use http_body_util::{BodyExt as _, LengthLimitError};
 use segno::Payload;
 use segno::clock::{self, Clock};
 use segno_actions::functions::compute;
+use segno_actions::objects::Objects;
 use segno_api::several;
 use serde::de::DeserializeOwned;
 
@@ -50,13 +51,10 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Body<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Refusal> {
-        let is_json = is_json(request.headers());
+        let form = check_form(request.headers());
         let (owner, request) = owner(request).await;
         let bytes = read(request, app).await?;
-        if !is_json {
-            let detail = "send the body with the header content-type: application/json";
-            return Err(Refusal::new(Code::UnsupportedMediaType, detail));
-        }
+        form?;
         off_thread(&owner, bytes, |bytes| parse(&bytes)).await?.map(Body)
     }
 }
@@ -65,16 +63,13 @@ impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<App> for Option
     type Rejection = Refusal;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Refusal> {
-        let is_json = is_json(request.headers());
+        let form = check_form(request.headers());
         let (owner, request) = owner(request).await;
         let bytes = read(request, app).await?;
         if bytes.is_empty() {
             return Ok(OptionalBody(T::default()));
         }
-        if !is_json {
-            let detail = "send the body with the header content-type: application/json";
-            return Err(Refusal::new(Code::UnsupportedMediaType, detail));
-        }
+        form?;
         off_thread(&owner, bytes, |bytes| parse(&bytes)).await?.map(OptionalBody)
     }
 }
@@ -116,7 +111,12 @@ pub async fn read(request: Request, app: &App) -> Result<Bytes, Refusal> {
 /// Reads a body that comes at [`MIN_BODY_BYTES_PER_SECOND`] or faster, and within the longest time.
 async fn read_in_time(request: Request, clock: &dyn Clock, longest: Duration) -> Result<Bytes, Refusal> {
     let begun_ms = clock.now_ms();
+    let announced = request.body().size_hint().lower();
     let mut body = request.into_limited_body();
+    // A peer that announces too much, and waits for `100 Continue`, is told before it sends anything.
+    if body.size_hint().upper().is_some_and(|most| announced > most) {
+        return Err(too_large());
+    }
     let (mut first, mut rest) = (Bytes::new(), BytesMut::new());
     loop {
         let bytes = first.len() + rest.len();
@@ -158,6 +158,11 @@ fn too_slow(bytes: usize, allowed: Duration, longest: Duration) -> Refusal {
     Refusal::new(Code::RequestTimeout, detail)
 }
 
+fn too_large() -> Refusal {
+    let detail = "the body is larger than the server allows; store large data elsewhere and send a reference";
+    Refusal::new(Code::BodyTooLarge, detail)
+}
+
 fn unreadable(error: axum::Error) -> Refusal {
     // Layers that pass a body on put errors into errors.
     let mut next = error.into_inner();
@@ -168,30 +173,42 @@ fn unreadable(error: axum::Error) -> Refusal {
         }
     };
     if inner.is::<LengthLimitError>() {
-        return Refusal::new(
-            Code::BodyTooLarge,
-            "the body is larger than the server allows; store large data elsewhere and send a reference",
-        );
+        return too_large();
     }
     Refusal::new(Code::InvalidRequest, format!("the body could not be read: {inner}"))
 }
 
-fn is_json(headers: &HeaderMap) -> bool {
-    let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return false };
+/// Whether a body is declared to be plain JSON.
+fn check_form(headers: &HeaderMap) -> Result<(), Refusal> {
+    let refused = |detail: String| Err(Refusal::new(Code::UnsupportedMediaType, detail));
+    for encoding in headers.get_all(CONTENT_ENCODING) {
+        if !encoding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity") {
+            let detail = format!("the body has the content-encoding {encoding:?}; send it without one");
+            return refused(detail);
+        }
+    }
+    let value = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let essence = value.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("application/json")
+    match essence.eq_ignore_ascii_case("application/json") {
+        true => Ok(()),
+        false => refused("send the body with the header content-type: application/json".to_owned()),
+    }
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     Payload::check_names(bytes).map_err(|error| Refusal::payload("body", &error))?;
+    // serde reads enums with a tag from arrays too, and no body of the API is one.
+    if bytes.trim_ascii_start().first() == Some(&b'[') {
+        return Err(Refusal::new(Code::InvalidRequest, "the body is an array; send a JSON object"));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+    let value = serde_path_to_error::deserialize(Objects(&mut deserializer)).map_err(|error| {
         let path = error.path().to_string();
         let reason = error.into_inner().to_string();
         match path.as_str() {
             // Of a body with several forms, the place is not known.
             "." | "?" => match culprit(bytes, &reason) {
-                Some((field, given)) => Refusal::field(field, reason_for(&reason, || Some(given))),
+                Some((field, given)) => Refusal::unread(field, reason_for(&reason, || Some(given))),
                 None => {
                     let reason = reason_for(&reason, || None);
                     Refusal::new(Code::InvalidRequest, format!("the body is wrong: {reason}"))
@@ -199,7 +216,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
             },
             _ => {
                 let reason = reason_for(&reason, || value_at(bytes, &path));
-                Refusal::field(path, reason)
+                Refusal::unread(path, reason)
             }
         }
     })?;
@@ -290,9 +307,8 @@ fn is_whole(name: &str) -> bool {
 
 /// The reason of a parser in words for callers: times are told with their value and form, numbers by what they are.
 fn reason_for(reason: &str, given: impl FnOnce() -> Option<String>) -> String {
-    if reason.starts_with(TIME_PARSER) {
-        let given = given().map_or_else(|| "it".to_owned(), |given| format!("{given:?}"));
-        return format!("{given} is not a time; write RFC 3339, as in 2026-03-27T09:00:00Z");
+    if let Some(problem) = given().and_then(|given| wrong_time(&given, reason)) {
+        return problem;
     }
     match reason.split_once("expected ") {
         Some((before, after)) if is_whole(after.split(' ').next().unwrap_or_default()) => {
@@ -306,18 +322,28 @@ fn reason_for(reason: &str, given: impl FnOnce() -> Option<String>) -> String {
 /// The field of a body that a reason is about, and its value: a time that is none, or an id that is no number.
 fn culprit(bytes: &[u8], reason: &str) -> Option<(String, String)> {
     let body: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes).ok()?;
-    let is_time = reason.starts_with(TIME_PARSER);
     let is_wrong = |name: &str, value: &serde_json::Value| {
-        let is_no_time = || value.as_str().is_none_or(|text| text.parse::<jiff::Timestamp>().is_err());
-        (is_time && (name.ends_with("_time") || name.ends_with("_at")) && is_no_time())
-            || (!is_time && reason.contains("expected u64") && name.ends_with("_id") && !value.is_u64())
+        value.as_str().is_some_and(|text| wrong_time(text, reason).is_some())
+            || (reason.contains("expected u64") && name.ends_with("_id") && !value.is_u64())
     };
     let (name, value) = body.iter().find(|(name, value)| is_wrong(name, value))?;
     Some((name.clone(), value.as_str().map_or_else(|| value.to_string(), str::to_owned)))
 }
 
-/// How reasons of the parser of times begin.
-const TIME_PARSER: &str = "failed to parse";
+/// What to write instead of a text that the parser of times refused for this reason; `None` when the reason is another.
+fn wrong_time(text: &str, reason: &str) -> Option<String> {
+    let error = text.parse::<jiff::Timestamp>().err()?.to_string();
+    if !reason.starts_with(&error) {
+        return None;
+    }
+    Some(match error.starts_with(TIME_OUT_OF_RANGE) {
+        true => format!("{text:?} is out of range; times are from the year -9999 to 9999-12-30T22:00:00Z"),
+        false => format!("{text:?} is not a time; write RFC 3339, as in 2026-03-27T09:00:00Z"),
+    })
+}
+
+/// How the parser of times begins its reason when a date is well formed and too far away.
+const TIME_OUT_OF_RANGE: &str = "failed to convert civil datetime";
 
 /// The text at a path of a body, as `serde_path_to_error` writes it, if it is one: `a.b[0]`.
 fn value_at(bytes: &[u8], path: &str) -> Option<String> {
@@ -344,6 +370,19 @@ pub fn wait_of(wait_ms: Option<u64>) -> Result<Duration, Refusal> {
             operation::extend(wait);
             Ok(wait)
         }
+    }
+}
+
+/// The key that a caller names its work by, if it does. An empty one would be shared by callers that do not know of each other.
+///
+/// # Errors
+/// When it is empty.
+pub fn named_key(key: Option<String>) -> Result<Option<String>, Refusal> {
+    match key {
+        Some(key) if key.trim().is_empty() => {
+            Err(Refusal::field("key", "is empty; leave it out, or send a name of your own for this call"))
+        }
+        key => Ok(key),
     }
 }
 

@@ -9,6 +9,7 @@
 //! | `access` | who may do what: keys, roles, grants, the guard |
 //! | `scope`, `body_scope` | namespace and tenant of a request |
 //! | `extract` | reading requests |
+//! | `query_names` | which query parameters each operation takes |
 //! | `operation` | what a request performs: its deadline, and whether it may have changed something |
 //! | `detached` | requests that change something end, whether or not their caller waits |
 //! | `problem` | answers that are not a success |
@@ -16,6 +17,7 @@
 //! | `incarnation` | which processes are alive |
 //! | `audit` | who changed what |
 //! | `bus` | the message bus of the settings |
+//! | `refused` | refused requests in the audit log, within bounds |
 //! | `bucket` | so many requests a second |
 //! | `open_requests` | how many live streams and long polls are open, and whose |
 //! | `events` | what happens to instances, for callers who listen |
@@ -50,7 +52,9 @@ mod open_requests;
 mod operation;
 mod preflight;
 mod problem;
+mod query_names;
 mod readiness;
+mod refused;
 mod request_id;
 mod routes;
 mod same_json;

@@ -24,6 +24,9 @@ const PAGES: &str = "https://segno.dev/errors/";
 /// After this many seconds a caller may try again when the store or the server was busy.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
+/// Codes that values of a body bring with them when they cannot be read, as in `… [invalid-template]`.
+const CODES_OF_VALUES: [&str; 3] = ["invalid-template", "invalid-function-name", "invalid-name"];
+
 macro_rules! codes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $slug:literal, $status:ident, $title:literal;)+) => {
         /// What the server itself has to refuse. Codes of the engine pass through with their own names.
@@ -148,6 +151,22 @@ impl Refusal {
     pub fn field(field: impl Into<String>, detail: impl Into<String>) -> Self {
         let error = FieldProblem { field: field.into(), detail: detail.into() };
         let mut refusal = Self::new(Code::InvalidRequest, format!("{}: {}", error.field, error.detail));
+        refusal.errors.push(error);
+        refusal
+    }
+
+    /// A field of a body cannot be read. Values with rules of their own, as templates, have the code of those rules.
+    pub fn unread(field: impl Into<String>, reason: String) -> Self {
+        let of_value = |code: &&'static str| {
+            // Behind the code is the place within the body, which says no more than the field.
+            reason.split_once(&format!(" [{code}]")).map(|(problem, _)| (*code, problem.to_owned()))
+        };
+        let Some((code, problem)) = CODES_OF_VALUES.iter().find_map(of_value) else {
+            return Self::field(field, reason);
+        };
+        let error = FieldProblem { field: field.into(), detail: problem };
+        let detail = format!("{}: {}", error.field, error.detail);
+        let mut refusal = Self::told(StatusCode::BAD_REQUEST, code, detail);
         refusal.errors.push(error);
         refusal
     }

@@ -146,6 +146,23 @@ impl Scope {
     /// # Errors
     /// When a name is no slug or is given twice, or the caller has no grant for it.
     pub fn named(parts: &Parts, namespace: Option<String>, tenant: Option<String>) -> Result<Self, Refusal> {
+        let scope = Scope::meant(parts, namespace, tenant)?;
+        let caller = parts.extensions.get::<Caller>();
+        if !caller.is_some_and(|caller| caller.may_enter(&scope)) {
+            let detail = format!(
+                "the key has no grant for namespace {:?}, tenant {:?}",
+                scope.namespace, scope.tenant
+            );
+            return Err(Refusal::new(Code::Forbidden, detail));
+        }
+        Ok(scope)
+    }
+
+    /// The same, whether or not the caller has a grant for it.
+    ///
+    /// # Errors
+    /// When a name is no slug or is given twice.
+    pub fn meant(parts: &Parts, namespace: Option<String>, tenant: Option<String>) -> Result<Self, Refusal> {
         let mut in_query = [None, None];
         for (name, value) in form_urlencoded::parse(parts.uri.query().unwrap_or_default().as_bytes()) {
             let place = match &*name {
@@ -164,19 +181,19 @@ impl Scope {
             (one, other) => Ok(one.or(other).unwrap_or_else(|| DEFAULT.to_owned())),
         };
         let [query_namespace, query_tenant] = in_query;
-        let scope = Scope::new(
+        Scope::new(
             &agreed("namespace", query_namespace, namespace)?,
             &agreed("tenant", query_tenant, tenant)?,
-        )?;
-        let caller = parts.extensions.get::<Caller>();
-        if !caller.is_some_and(|caller| caller.may_enter(&scope)) {
-            let detail = format!(
-                "the key has no grant for namespace {:?}, tenant {:?}",
-                scope.namespace, scope.tenant
-            );
-            return Err(Refusal::new(Code::Forbidden, detail));
-        }
-        Ok(scope)
+        )
+    }
+
+    /// The scope that a request names in its query and path, whether or not the caller has a grant for it.
+    ///
+    /// # Errors
+    /// Those of [`Scope::meant`].
+    pub async fn addressed(parts: &mut Parts) -> Result<Self, Refusal> {
+        let in_path = namespace_in_path(parts).await;
+        Scope::meant(parts, in_path, None)
     }
 
     /// The scope of a request.

@@ -23,6 +23,10 @@ pub const CONNECTIONS_DISPLACED: &str = "segno_connections_displaced_total";
 pub const AUDIT_FAILURES: &str = "segno_audit_write_failures_total";
 /// Counter: audit entries that were dropped.
 pub const AUDIT_DROPPED: &str = "segno_audit_dropped_total";
+/// Counter: refused requests without an audit entry, because their key had all that it has in a minute.
+pub const AUDIT_SKIPPED: &str = "segno_audit_refusals_skipped_total";
+/// Counter: requests without a valid key.
+pub const UNAUTHENTICATED: &str = "segno_unauthenticated_requests_total";
 /// Gauge with label `queue`: messages in the store's queues.
 pub const QUEUE_DEPTH: &str = "segno_queue_depth";
 /// Gauge: dead letters of all tenants, up to [`MAX_COUNTED_LETTERS`].
@@ -89,6 +93,12 @@ pub const METRICS: &[Metric] = &[
     Metric::counter(CONNECTIONS_DISPLACED, &[], "Idle connections that gave way to new ones."),
     Metric::counter(AUDIT_FAILURES, &[], "Commits of audit entries that failed."),
     Metric::counter(AUDIT_DROPPED, &[], "Audit entries that were dropped."),
+    Metric::counter(
+        AUDIT_SKIPPED,
+        &[],
+        "Refused requests beyond the audit entries of their key in a minute.",
+    ),
+    Metric::counter(UNAUTHENTICATED, &[], "Requests without a valid key."),
 ];
 
 /// Everything that a node measures.

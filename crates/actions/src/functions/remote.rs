@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 use super::error::FunctionError;
 use super::http::{HttpSettings, Method};
 use super::secret::SecretReference;
+use crate::objects;
 
 /// Settings of a function that a worker elsewhere runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RemoteSettings {
     /// Calls are sent to a worker's URL instead of waiting to be fetched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "objects::field", skip_serializing_if = "Option::is_none")]
     pub push: Option<Push>,
 }
 

@@ -84,6 +84,9 @@ impl RecurringAction {
         }
         check_pairs("metadata", &template.metadata)?;
         if let Some(key) = &template.dedup_key {
+            if key.trim().is_empty() {
+                return Err(ActionError::invalid("dedup_key", "is empty; leave it out"));
+            }
             let parsed =
                 Template::parse(key).map_err(|error| ActionError::invalid("dedup_key", error.to_string()))?;
             if let Some(unknown) = parsed.wanted().names().find(|root| !DEDUP_NAMES.contains(root)) {

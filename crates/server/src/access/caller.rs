@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use segno_api::key::{Grant, Role};
 
-use crate::scope::Scope;
+use crate::scope::{DEFAULT, Scope};
 
 /// What a group of routes needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,6 +63,15 @@ impl Caller {
                 || self.grants.iter().any(|grant| grant.namespace == "*" && grant.tenant == "*"))
     }
 
+    /// The tenant that stands for the caller where a request names none: the first of its grants, and the default in
+    /// place of `*`.
+    pub fn home(&self) -> Scope {
+        let one = |name: &str| if name == "*" { DEFAULT.to_owned() } else { name.to_owned() };
+        let first = self.grants.first();
+        let scope = first.map(|grant| Scope::new(&one(&grant.namespace), &one(&grant.tenant)));
+        scope.and_then(Result::ok).unwrap_or_default()
+    }
+
     /// Whether a grant covers the scope.
     pub fn may_enter(&self, scope: &Scope) -> bool {
         self.grants.iter().any(|grant| scope.is_covered_by(grant))
@@ -94,6 +103,25 @@ mod tests {
         ] {
             assert_eq!(all.map(|need| Caller::with_key("k", role, &everywhere).may(need)), wide, "{role:?}");
             assert_eq!(all.map(|need| Caller::with_key("k", role, &one).may(need)), narrow, "{role:?}");
+        }
+    }
+
+    #[test]
+    fn a_caller_is_at_home_where_its_first_grant_is() {
+        let caller = |grants: &[(&str, &str)]| {
+            let grants = grants.iter().map(|(namespace, tenant)| Grant {
+                namespace: (*namespace).to_owned(),
+                tenant: (*tenant).to_owned(),
+            });
+            Caller::with_key("k", Role::Viewer, &Vec::from_iter(grants)).home()
+        };
+        for (grants, home) in [
+            (&[("shop", "eu"), ("lab", "*")][..], "shop/eu/"),
+            (&[("lab", "*")], "lab/default/"),
+            (&[("*", "*")], "default/default/"),
+            (&[], "default/default/"),
+        ] {
+            assert_eq!(caller(grants).prefix(), home);
         }
     }
 

@@ -2,13 +2,14 @@
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::{Caller, Need};
 use crate::app::App;
 use crate::problem::{Code, Refusal};
+use crate::refused;
 
 /// Lets a request through whose caller may do what the route needs, and notes the caller for the route.
 pub async fn guard(State((app, need)): State<(App, Need)>, mut request: Request, next: Next) -> Response {
@@ -25,7 +26,26 @@ pub async fn guard(State((app, need)): State<(App, Need)>, mut request: Request,
                 refusal = app.until_lost(&caller, need) => refusal.into_response(),
             }
         }
-        Err(refusal) => refusal.into_response(),
+        Err(refused) => {
+            note(&app, need, request, &refused).await;
+            refused.refusal.into_response()
+        }
+    }
+}
+
+/// Has a refused request entered where it can be found: what workers do is not in the log.
+async fn note(app: &App, need: Need, request: Request, refused: &Refused) {
+    let (mut parts, _) = request.into_parts();
+    match &refused.caller {
+        None if refused.refusal.status() == StatusCode::UNAUTHORIZED => {
+            refused::count_unauthenticated(app, &parts, &refused.refusal);
+        }
+        None => {}
+        Some(_) if need == Need::Work => {}
+        Some(caller) => {
+            parts.extensions.insert(caller.clone());
+            refused::note(app, &mut parts, None, &refused.refusal).await;
+        }
     }
 }
 
@@ -36,8 +56,15 @@ fn may_wait(request: &Request) -> bool {
     request.method().is_safe() || route == Some("/v1/work/fetch")
 }
 
-async fn admit(app: &App, need: Need, headers: &HeaderMap) -> Result<Caller, Refusal> {
-    let caller = app.caller_of(|| bearer(headers).map(str::to_owned)).await?;
+/// A request that is not let through, and who sent it if that is known.
+struct Refused {
+    caller: Option<Caller>,
+    refusal: Refusal,
+}
+
+async fn admit(app: &App, need: Need, headers: &HeaderMap) -> Result<Caller, Refused> {
+    let caller = app.caller_of(|| bearer(headers).map(str::to_owned)).await;
+    let caller = caller.map_err(|refusal| Refused { caller: None, refusal })?;
     if caller.may(need) {
         return Ok(caller);
     }
@@ -51,7 +78,7 @@ async fn admit(app: &App, need: Need, headers: &HeaderMap) -> Result<Caller, Ref
         Need::System => "this concerns all tenants; use a key with a grant for every namespace and tenant",
         Need::Admin => "this needs an administrator's key with a grant for every namespace and tenant",
     };
-    Err(Refusal::new(Code::Forbidden, detail))
+    Err(Refused { caller: Some(caller), refusal: Refusal::new(Code::Forbidden, detail) })
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {

@@ -17,7 +17,7 @@ use segno_api::invocation::{self as wire, Invoke};
 use super::instances::start::{WaitForEnd, answer, answer_once};
 use super::instances::view;
 use crate::app::{App, Tenant};
-use crate::extract::{Body, Query, wait_of};
+use crate::extract::{Body, Query, named_key, wait_of};
 use crate::idempotency::RepeatSafe;
 use crate::problem::{Code, Refusal};
 use crate::same_json::is_same_json;
@@ -49,7 +49,7 @@ pub async fn invoke(
         labels.entry(POOL_LABEL.to_owned()).or_insert(pool);
     }
     // A repeated request must find what its first try made, so its key follows from the idempotency key.
-    let key = request.key.clone().or_else(|| repeat.id().map(str::to_owned));
+    let key = named_key(request.key.clone())?.or_else(|| repeat.id().map(str::to_owned));
     let key = key.unwrap_or_else(|| app.ids.new_uuid().to_string());
     let prepared = match request.pool.is_some() {
         true => tenant.prepare_pool_call(read_pool_call(request, &tenant).await?).await,

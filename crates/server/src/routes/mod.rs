@@ -50,6 +50,7 @@ use crate::access::{self, Need};
 use crate::app::App;
 use crate::operation::{self, Kind, Operation};
 use crate::problem::{Code, Refusal};
+use crate::query_names::{self, QueryNames};
 use crate::{audit as audit_log, body_scope, detached, http_metrics, idempotency, request_id};
 
 pub use hooks::ingress::HookRates;
@@ -199,9 +200,11 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     ];
     let mut all = OpenApiRouter::with_openapi(description()).merge(public);
     for (need, audit, max_body_bytes, group) in guarded {
+        let known = QueryNames::of(group.get_openapi());
         let group = group
             .route_layer(from_fn(detached::handle))
-            .route_layer(from_fn_with_state(app.clone(), idempotency::layer));
+            .route_layer(from_fn_with_state(app.clone(), idempotency::layer))
+            .route_layer(from_fn_with_state(known, query_names::layer));
         let group = match audit {
             Audit::EveryChange => group.route_layer(from_fn_with_state(app.clone(), audit_log::layer)),
             Audit::EveryChangeAsItsBodySays => group

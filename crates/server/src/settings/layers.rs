@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use segno_actions::objects::Objects;
 use toml::{Table, Value};
 
 use super::Settings;
@@ -126,7 +127,7 @@ impl Layers {
             .map_err(|error| SettingsError::Unreadable { path: path.to_owned(), error })?;
         let wrong = |error| SettingsError::File { path: path.to_owned(), error: Box::new(error) };
         // Read as settings first, because only that knows the line of a mistake.
-        toml::from_str::<Settings>(&text).map_err(wrong)?;
+        Settings::deserialize(Objects(toml::Deserializer::parse(&text).map_err(wrong)?)).map_err(wrong)?;
         let table: Table = toml::from_str(&text).map_err(wrong)?;
         self.add(table, &Origin::File(path.to_owned()));
         Ok(self)
@@ -163,7 +164,7 @@ impl Layers {
         let mut reason = String::new();
         for value in candidates {
             let nested = nest(path, value.clone());
-            match Settings::deserialize(nested.clone()) {
+            match Settings::deserialize(Objects(nested.clone())) {
                 Ok(_) => {
                     self.add(nested, &origin);
                     return Ok(self);
@@ -180,7 +181,7 @@ impl Layers {
     /// # Errors
     /// When a value is out of range.
     pub fn finish(&self) -> Result<Effective, SettingsError> {
-        let settings = Settings::deserialize(self.table.clone()).map_err(|error| {
+        let settings = Settings::deserialize(Objects(self.table.clone())).map_err(|error| {
             SettingsError::Override { origin: Origin::Default, reason: error.to_string() }
         })?;
         settings.check()?;

@@ -39,7 +39,7 @@ async fn what_is_wrong_is_named() {
     let json = Some("application/json");
     for (path, content_type, body, status, code, told) in [
         ("/v1/instances", json, "{", 400, "invalid-request", "EOF"),
-        ("/v1/instances", json, "[]", 400, "invalid-request", "struct"),
+        ("/v1/instances", json, "[]", 400, "invalid-request", "array"),
         ("/v1/instances", json, "{}", 400, "invalid-request", "orchestration"),
         ("/v1/instances", json, r#"{"orchestration":1}"#, 400, "invalid-request", "orchestration"),
         (

@@ -5,6 +5,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use segno_actions::Listed;
 use segno_actions::hooks::{Hook, HookError, HookName, Route};
+use segno_actions::objects::Objects;
 use segno_api::hook as wire;
 use serde_json::{Map, Value};
 
@@ -143,9 +144,9 @@ fn changed(hook: &Hook, changes: Map<String, Value>) -> Result<Hook, Refusal> {
             value => settings.insert(name, value),
         };
     }
-    serde_path_to_error::deserialize(Value::Object(settings)).map_err(|error| {
+    serde_path_to_error::deserialize(Objects(Value::Object(settings))).map_err(|error| {
         let path = error.path().to_string();
-        Refusal::field(path, error.into_inner().to_string())
+        Refusal::unread(path, error.into_inner().to_string())
     })
 }
 

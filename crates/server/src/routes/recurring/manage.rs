@@ -19,7 +19,7 @@ use super::super::paging::{self, Chunk, Found, Row, limit};
 use super::super::partial::{Changes, partial};
 use super::{fields, view};
 use crate::app::{App, Tenant};
-use crate::extract::{Body, OptionalBody, Path, Query};
+use crate::extract::{Body, OptionalBody, Path, Query, named_key};
 use crate::idempotency::RepeatSafe;
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
@@ -177,7 +177,7 @@ pub async fn run(
     Path(id): Path<String>,
     OptionalBody(request): OptionalBody<RunRecurring>,
 ) -> Result<Response, Refusal> {
-    let key = request.key.or_else(|| repeat.id().map(str::to_owned));
+    let key = named_key(request.key)?.or_else(|| repeat.id().map(str::to_owned));
     let key = key.unwrap_or_else(|| app.ids.new_uuid().to_string());
     let answer = tenant.run_recurring(&id, &key).await.map_err(|error| tenant.refused(error))?;
     let status = if answer.is_new { StatusCode::CREATED } else { StatusCode::OK };

@@ -140,7 +140,11 @@ pub struct FollowChanges {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
     /// Only changes that led to one of these states, repeated or with commas: `status=failed&status=cancelled`, `status=failed,cancelled`.
-    #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
+    #[serde(
+        default,
+        skip_serializing_if = "several::is_sent_apart",
+        deserialize_with = "several::deserialize"
+    )]
     #[param(inline)]
     pub status: Vec<Status>,
     /// Only of this orchestration.
@@ -150,7 +154,11 @@ pub struct FollowChanges {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// Only of instances with all of these labels, each `key=value`.
-    #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
+    #[serde(
+        default,
+        skip_serializing_if = "several::is_sent_apart",
+        deserialize_with = "several::deserialize"
+    )]
     #[param(pattern = "^[^=]+=")]
     pub label: Vec<String>,
     /// Only changes of this batch of a runbook, and none of instances. Without it, changes of batches are shown unless a filter

@@ -227,7 +227,11 @@ pub struct ListInstances {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<String>,
     /// Only in one of these states, repeated or with commas: `status=failed&status=cancelled`, `status=failed,cancelled`.
-    #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
+    #[serde(
+        default,
+        skip_serializing_if = "several::is_sent_apart",
+        deserialize_with = "several::deserialize"
+    )]
     #[param(inline)]
     pub status: Vec<Status>,
     /// Only of this orchestration.
@@ -237,7 +241,11 @@ pub struct ListInstances {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// Only with all of these labels, each `key=value`.
-    #[serde(default, skip_serializing, deserialize_with = "several::deserialize")]
+    #[serde(
+        default,
+        skip_serializing_if = "several::is_sent_apart",
+        deserialize_with = "several::deserialize"
+    )]
     #[param(pattern = "^[^=]+=")]
     pub label: Vec<String>,
     /// Only children of this instance.

@@ -57,6 +57,12 @@ impl FilterValue for String {
     }
 }
 
+/// Filters of a query are never written with the others: the client repeats the parameter for each value. `skip_serializing`
+/// would take the parameter out of the OpenAPI document.
+pub fn is_sent_apart<T>(_values: &[T]) -> bool {
+    true
+}
+
 /// Writes one value as it is, and several as a list.
 ///
 /// # Errors

@@ -95,6 +95,12 @@ impl Draft {
             path: parts.uri.path().to_owned(),
         }
     }
+
+    /// The same with the tenant that the request names, which is not that of the entry.
+    pub fn naming(mut self, scope: &Scope) -> Self {
+        self.path = format!("{}?namespace={}&tenant={}", self.path, scope.namespace(), scope.tenant());
+        self
+    }
 }
 
 /// As an extension of an answer: its operation has written the entry in its own commit.

@@ -2,8 +2,9 @@
 //!
 //! | the caller | entered |
 //! |---|---|
-//! | has a valid key | in the tenant that the request names; in the first that the key is for when the request names none that there can be |
-//! | has none (401) | nowhere, because there is nothing to name it by: it is counted and logged |
+//! | may enter the tenant that the request names | there |
+//! | has a key, and may not, or the request names none that there can be | in the first tenant that the key is for, with what the request names: no tenant's data grows by what others send |
+//! | has no valid key (401) | nowhere, because there is nothing to name it by: it is counted and logged |
 //!
 //! A flood of refusals does not fill the store: a key has [`MAX_ENTRIES_PER_MINUTE`], and the rest is counted.
 
@@ -64,11 +65,15 @@ pub async fn note(app: &App, parts: &mut Parts, named: Option<Scope>, refusal: &
     if parts.method.is_safe() {
         return;
     }
-    let scope = match named {
+    let named = match named {
         Some(scope) => Some(scope),
         None => Scope::addressed(parts).await.ok(),
     };
-    let draft = Draft::of(parts, scope.unwrap_or_else(|| caller.home()));
+    let draft = match named {
+        Some(scope) if caller.may_enter(&scope) => Draft::of(parts, scope),
+        Some(scope) => Draft::of(parts, caller.home()).naming(&scope),
+        None => Draft::of(parts, caller.home()),
+    };
     app.audit.note_refused(&draft, refusal.status());
 }
 

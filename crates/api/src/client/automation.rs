@@ -68,6 +68,9 @@ impl Client {
         preview: &PreviewRunbook,
     ) -> Result<RunbookPreview, ClientError> {
         let path = ["v1", "runbooks", runbook, "preview"];
-        self.read(self.request(Method::POST, &path, PREVIEW_WAIT).json(preview)).await
+        // The server decides how long a query may take; here it only makes the patience of the connection longer.
+        let call =
+            self.request(Method::POST, &path, Duration::ZERO).timeout(super::ANSWER_TIMEOUT + PREVIEW_WAIT);
+        self.read(call.json(preview)).await
     }
 }

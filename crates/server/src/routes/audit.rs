@@ -60,6 +60,8 @@ fn is_action(operation: &str, action: &str) -> bool {
 
 /// Whether a path is the one that is asked for, lies below it, or has it as the name of something.
 fn is_about(path: &str, resource: &str) -> bool {
+    // Behind it is the tenant that a refused request named.
+    let path = path.split('?').next().unwrap_or_default();
     if resource.starts_with('/') {
         let rest = path.strip_prefix(resource.trim_end_matches('/'));
         return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));

@@ -31,22 +31,19 @@ async fn post(stand: &Stand, key: &str, path: &str, body: String) -> u16 {
 }
 
 #[tokio::test]
-async fn what_a_known_key_was_refused_is_in_the_log_of_the_tenant_that_it_named() {
+async fn what_a_known_key_was_refused_is_in_the_log() {
     let mut settings = settings(Authentication::Keys);
     settings.server.max_body_bytes = 1_000;
     let stand = Stand::with(settings).await;
     let operator = stand.key(Role::Operator, "a", "t1").await;
-    let viewer = stand.key(Role::Viewer, "a", "t1").await;
-    let worker = stand.key(Role::Worker, "a", "t1").await;
+    let viewer = stand.key(Role::Viewer, "a", "*").await;
+    let worker = stand.key(Role::Worker, "a", "*").await;
     let start = || json!({ "orchestration": "greet" }).to_string();
     let large = || json!({ "tool_name": "echo", "label": "x".repeat(2_000) }).to_string();
     let elsewhere = || json!({ "tool_name": "echo", "namespace": "a", "tenant": "t3" }).to_string();
     for (key, path, body, status, scope) in [
-        (&operator, "/v1/instances?namespace=a&tenant=t2", start(), 403, ("a", "t2")),
-        (&operator, "/v1/actions", elsewhere(), 403, ("a", "t3")),
         (&viewer, "/v1/instances?namespace=a&tenant=t4", start(), 403, ("a", "t4")),
         (&worker, "/v1/instances?namespace=a&tenant=t5", start(), 403, ("a", "t5")),
-        (&operator, "/v1/keys?namespace=b&tenant=t6", "{}".to_owned(), 403, ("b", "t6")),
         (&stand.admin_key, "/v1/instances?namespace=b&tenant=t7", large(), 413, ("b", "t7")),
         (&stand.admin_key, "/v1/actions?namespace=b&tenant=t8", large(), 413, ("b", "t8")),
         (&stand.admin_key, "/v1/actions?namespace=b&tenant=t9&tennant=x", start(), 400, ("b", "t9")),
@@ -59,12 +56,26 @@ async fn what_a_known_key_was_refused_is_in_the_log_of_the_tenant_that_it_named(
         assert_eq!(entries[0].key.as_deref(), key.split('_').nth(1), "{path}");
         assert!(!entries[0].operation.ends_with(' '), "{path}: {entries:?}");
     }
-    // A tenant that cannot be one: the log of the key's own has it.
-    for (number, tenant) in [(1, "tenant=T!"), (2, "tenant=t1&tenant=t2")] {
-        let path = format!("/v1/instances?namespace=a&{tenant}");
-        assert_eq!(post(&stand, &operator, &path, start()).await, 400, "{tenant}");
-        assert_eq!(refused(&stand, ("a", "t1"), number).await[0].status, 400, "{tenant}");
+    // A tenant that the key is not for, or that cannot be one: the log of the key's own has it, and no other.
+    let of_keys = || "{}".to_owned();
+    for (number, path, body, status, entered) in [
+        (1, "/v1/instances?namespace=a&tenant=t2", start(), 403, "/v1/instances?namespace=a&tenant=t2"),
+        (2, "/v1/actions", elsewhere(), 403, "/v1/actions?namespace=a&tenant=t3"),
+        (3, "/v1/keys", of_keys(), 403, "/v1/keys?namespace=default&tenant=default"),
+        (4, "/v1/instances?namespace=a&tenant=T!", start(), 400, "/v1/instances"),
+        (5, "/v1/instances?namespace=a&tenant=t1&tenant=t2", start(), 400, "/v1/instances"),
+    ] {
+        assert_eq!(post(&stand, &operator, path, body).await, status, "{path}");
+        let newest = refused(&stand, ("a", "t1"), number).await.remove(0);
+        assert_eq!((newest.status, newest.path.as_str()), (status, entered));
+        assert_eq!(newest.key.as_deref(), operator.split('_').nth(1), "{path}");
     }
+    for scope in [("a", "t2"), ("a", "t3"), ("default", "default")] {
+        assert!(refused(&stand, scope, 0).await.is_empty(), "{scope:?}");
+    }
+    let request = ListAudit { resource: Some("/v1/instances".to_owned()), ..ListAudit::default() };
+    let found = stand.client().scope("a", "t1").audit(&request).await.unwrap().entries;
+    assert_eq!(found.len(), 3, "{found:?}");
 }
 
 #[tokio::test]
@@ -80,8 +91,9 @@ async fn requests_without_a_valid_key_have_no_entry_and_reads_neither() {
     assert_eq!(read.send().await.unwrap().status(), 403);
     // Entries are written in order: this one is behind those that there must not be.
     assert_eq!(post(&stand, &viewer, "/v1/instances", "{}".to_owned()).await, 403);
-    let entries = refused(&stand, ("default", "default"), 1).await;
+    let entries = refused(&stand, ("a", "t1"), 1).await;
     assert_eq!(entries.len(), 1, "{entries:?}");
+    assert!(refused(&stand, ("default", "default"), 0).await.is_empty());
 }
 
 #[tokio::test]

@@ -104,7 +104,7 @@ async fn what_a_declaration_may_not_say_is_told_by_field() {
         ),
         (json!({ "executor": "remote", "timout": "1s" }), "invalid-request", "timout"),
         (json!({ "executor": "teleport" }), "invalid-request", "teleport"),
-        (json!([]), "invalid-request", "the body is wrong"),
+        (json!([]), "invalid-request", "the body is an array"),
     ] {
         let refused = client.put_function("x", &json_of(&declaration), Expected::Absent).await.unwrap_err();
         assert_eq!((refused.status(), refused.code()), (Some(400), Some(code)), "{declaration}: {refused}");

@@ -14,14 +14,11 @@ use tokio_postgres::{AsyncMessage, CancelToken, Client, Config, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::OpenError;
-use crate::options::{Pooler, PostgresOptions};
+use crate::options::{DEFAULT_PORT, Pooler, PostgresOptions};
 
 /// How many times `connect_timeout` a host has in all, until it has answered that it takes writes. The time-out itself is
 /// that of reaching one address.
 const CONNECT_TIMEOUTS: u32 = 3;
-
-/// The port of a URL that names none.
-const DEFAULT_PORT: u16 = 5432;
 
 /// What a connection does with a notification: the payload is the argument.
 pub(crate) type OnNotification = Arc<dyn Fn(&str) + Send + Sync>;

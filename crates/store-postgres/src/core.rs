@@ -10,6 +10,7 @@ use tokio::sync::{Notify, oneshot};
 use crate::due_waits::DueWaits;
 use crate::item::{GiveBack, Item};
 use crate::lookups::Lookups;
+use crate::migrations::quoted;
 use crate::notifications::Outbox;
 use crate::options::PostgresOptions;
 use crate::reader::Reader;
@@ -19,6 +20,8 @@ use crate::waiting::{Pending, Waiting};
 /// Shared state of a store.
 pub(crate) struct Core {
     pub(crate) options: PostgresOptions,
+    /// The schema of the options, quoted.
+    schema: String,
     pub(crate) reader: Reader,
     pub(crate) outbox: Outbox,
     pub(crate) lookups: Lookups,
@@ -91,6 +94,7 @@ impl Counts {
 impl Core {
     pub(crate) fn new(options: PostgresOptions, reader: Reader, outbox: Outbox) -> Arc<Self> {
         Arc::new(Core {
+            schema: quoted(&options.schema),
             options,
             reader,
             outbox,
@@ -106,8 +110,9 @@ impl Core {
         self.options.clock.as_ref()
     }
 
+    /// The schema as statements name it: in quotes, because its name may be a word of SQL.
     pub(crate) fn schema(&self) -> &str {
-        &self.options.schema
+        &self.schema
     }
 
     /// Who waits. Held only for a moment, never across an await.

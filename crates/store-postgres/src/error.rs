@@ -31,6 +31,30 @@ pub enum OpenError {
         /// Newest migration of this build.
         known: i32,
     },
+    /// There is no store at that place, and the options forbid to create one.
+    #[error(
+        "there is no store at {address}: {why}; name the schema that the server has in its store.url, as in \
+         postgres://USER@HOST/DATABASE?schema=NAME"
+    )]
+    NoStore {
+        /// Host, port, database and schema.
+        address: String,
+        /// What is missing.
+        why: String,
+    },
+    /// The schema was written by an older build, and the options forbid to upgrade it.
+    #[error(
+        "the store at {address} is at migration {found}, this build needs {needed}; nothing was changed: use the build \
+         that serves it, or start `segno serve` of this build to upgrade it"
+    )]
+    TooOld {
+        /// Host, port, database and schema.
+        address: String,
+        /// Newest migration in the database.
+        found: i32,
+        /// Newest migration of this build.
+        needed: i32,
+    },
     /// The server is too old.
     #[error("the server is PostgreSQL {found}; at least {needed} is needed")]
     OldServer {
@@ -46,6 +70,7 @@ impl OpenError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             OpenError::Unavailable(_) => ErrorKind::Unavailable,
+            OpenError::NoStore { .. } => ErrorKind::NotFound,
             _ => ErrorKind::Invalid,
         }
     }

@@ -63,7 +63,7 @@ mod waiting;
 pub use crate::core::Statistics;
 pub use error::OpenError;
 pub use migrations::SCHEMA_VERSION;
-pub use options::{DEFAULT_SCHEMA, Pooler, PostgresOptions};
+pub use options::{DEFAULT_SCHEMA, Migration, Pooler, PostgresOptions};
 pub use query::{QueryError, QueryLimits, QueryRows, query};
 pub use store::PostgresStore;
 pub use views::{

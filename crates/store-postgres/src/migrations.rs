@@ -1,11 +1,14 @@
 //! Migrations: numbered, forward only, what is missing in one transaction, by one node at a time.
 
-use segno::clock::{SystemClock, sleep};
+use std::cmp::Ordering;
 use std::time::Duration;
+
+use segno::clock::{SystemClock, sleep};
 use tokio_postgres::types::Type;
 
 use crate::connection::Connection;
 use crate::error::OpenError;
+use crate::options::{Migration, PostgresOptions};
 
 /// Every change of the schema, in order. One that was released is never changed, and never drops or alters what the
 /// release before it uses: a function with other parameters gets another name.
@@ -29,25 +32,58 @@ pub const SCHEMA_VERSION: usize = MIGRATIONS.len();
 /// Oldest server that has what the statements use.
 const OLDEST_SERVER: i32 = 14;
 
+/// The name of an advisory lock in migrations.
+const CLAIMS_LOCK: &str = "'segno claims in @schema@'";
+
 /// Between two tries to be the node that migrates.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Brings a schema up to date, whoever else is about to do the same.
-pub(crate) async fn migrate(connection: &Connection, schema: &str) -> Result<(), OpenError> {
+/// Brings a schema up to date, whoever else is about to do the same, as far as the options allow it.
+pub(crate) async fn migrate(connection: &Connection, options: &PostgresOptions) -> Result<(), OpenError> {
     check_server(connection).await?;
+    let schema = &options.schema;
     let known = i32::try_from(MIGRATIONS.len()).unwrap_or(i32::MAX);
     loop {
         let found = applied(connection, schema).await?;
-        if found > known {
-            return Err(OpenError::TooNew { schema: schema.to_owned(), found, known });
-        }
-        if found == known {
-            return Ok(());
+        match (found.cmp(&known), options.migration) {
+            (Ordering::Greater, _) => {
+                return Err(OpenError::TooNew { schema: schema.clone(), found, known });
+            }
+            (Ordering::Equal, _) => return Ok(()),
+            (Ordering::Less, Migration::Never) if found == 0 => {
+                return Err(no_store(connection, options).await?);
+            }
+            (Ordering::Less, Migration::Create | Migration::Never) if found > 0 => {
+                return Err(OpenError::TooOld { address: options.address(), found, needed: known });
+            }
+            (Ordering::Less, _) => {}
         }
         if !apply_next(connection, schema).await? {
             sleep(&SystemClock, PAUSE).await;
         }
     }
+}
+
+/// Why there is no store: no schema, or one without tables of a store.
+async fn no_store(connection: &Connection, options: &PostgresOptions) -> Result<OpenError, OpenError> {
+    let exists = "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)";
+    let row = connection.client().query_typed_one(exists, &[(&options.schema, Type::TEXT)]).await?;
+    let (schema, database) = (&options.schema, options.database());
+    let why = match row.get(0) {
+        true => format!("the schema {schema} of the database {database} has no tables of Segno"),
+        false => format!("the database {database} has no schema {schema}"),
+    };
+    Ok(OpenError::NoStore { address: options.address(), why })
+}
+
+/// An identifier as statements name it. Names of schemas have no quotes in them.
+pub(crate) fn quoted(identifier: &str) -> String {
+    format!("\"{identifier}\"")
+}
+
+/// A migration for a schema. The name of a lock is no identifier: all nodes must hash the same text.
+fn in_schema(sql: &str, schema: &str) -> String {
+    sql.replace(CLAIMS_LOCK, &CLAIMS_LOCK.replace("@schema@", schema)).replace("@schema@", &quoted(schema))
 }
 
 async fn check_server(connection: &Connection) -> Result<(), OpenError> {
@@ -63,13 +99,13 @@ async fn check_server(connection: &Connection) -> Result<(), OpenError> {
 
 /// How many migrations the schema has.
 async fn applied(connection: &Connection, schema: &str) -> Result<i32, OpenError> {
-    let table = format!("{schema}.migration");
+    let table = format!("{}.migration", quoted(schema));
     let exists = "SELECT to_regclass($1) IS NOT NULL";
     let row = connection.client().query_typed_one(exists, &[(&table, Type::TEXT)]).await?;
     if !row.get::<_, bool>(0) {
         return Ok(0);
     }
-    let newest = format!("SELECT coalesce(max(number), 0) FROM {schema}.migration");
+    let newest = format!("SELECT coalesce(max(number), 0) FROM {table}");
     Ok(connection.client().query_typed_one(&newest, &[]).await?.get(0))
 }
 
@@ -84,16 +120,18 @@ async fn apply_next(connection: &Connection, schema: &str) -> Result<bool, OpenE
         if !mine {
             return Ok(false);
         }
+        let identifier = quoted(schema);
         let prepare = format!(
-            "CREATE SCHEMA IF NOT EXISTS {schema};
-             CREATE TABLE IF NOT EXISTS {schema}.migration (
+            "CREATE SCHEMA IF NOT EXISTS {identifier};
+             CREATE TABLE IF NOT EXISTS {identifier}.migration (
                  number integer PRIMARY KEY, name text NOT NULL, applied_at timestamptz NOT NULL DEFAULT now())"
         );
         client.batch_execute(&prepare).await?;
         let found = usize::try_from(applied(connection, schema).await?).unwrap_or(0);
         for (number, (name, sql)) in (1..).zip(MIGRATIONS).skip(found) {
-            client.batch_execute(&sql.replace("@schema@", schema)).await?;
-            let note = format!("INSERT INTO {schema}.migration (number, name) VALUES ({number}, '{name}')");
+            client.batch_execute(&in_schema(sql, schema)).await?;
+            let note =
+                format!("INSERT INTO {identifier}.migration (number, name) VALUES ({number}, '{name}')");
             client.batch_execute(&note).await?;
         }
         Ok::<bool, OpenError>(true)

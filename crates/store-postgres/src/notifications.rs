@@ -258,7 +258,7 @@ pub(crate) async fn send(core: Arc<Core>) {
         if news.is_empty() {
             continue;
         }
-        let (channel, payload) = (channel(core.schema()), news.payload(outbox.node));
+        let (channel, payload) = (channel(&core.options.schema), news.payload(outbox.node));
         let parameters = [(&channel as _, Type::TEXT), (&payload as _, Type::TEXT)];
         core.counts.notifications.fetch_add(1, Ordering::Relaxed);
         if let Err(error) = core.rows("notify", "SELECT pg_notify($1, $2)", &parameters).await {
@@ -277,7 +277,7 @@ pub(crate) async fn listen(core: Arc<Core>, connector: Connector) {
         let heard: OnNotification = Arc::new(move |payload| hear(&hearing, payload));
         match connector.connect(Some(heard)).await {
             Ok(mut connection) => {
-                let listen = format!("LISTEN \"{}\"", channel(core.schema()));
+                let listen = format!("LISTEN \"{}\"", channel(&core.options.schema));
                 if connection.client().batch_execute(&listen).await.is_ok() {
                     backoff = FIRST_BACKOFF;
                     core.outbox.is_listening.store(true, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use segno::clock::{Clock, SystemClock};
 use tokio_postgres::Config;
-use tokio_postgres::config::{SslMode, TargetSessionAttrs};
+use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
 use crate::error::OpenError;
 
@@ -15,6 +15,9 @@ pub const DEFAULT_SCHEMA: &str = "segno";
 
 /// Longest name of a schema in bytes; leaves room in the names that the database derives from it.
 const MAX_SCHEMA_BYTES: usize = 40;
+
+/// The port of a URL that names none.
+pub(crate) const DEFAULT_PORT: u16 = 5432;
 
 const DEFAULT_STATEMENT_TIMEOUT: Duration = Duration::from_secs(30);
 const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -43,12 +46,26 @@ pub struct PostgresOptions {
     pub(crate) servers: Vec<Config>,
     pub(crate) listen: Option<Vec<Config>>,
     pub(crate) schema: String,
+    pub(crate) migration: Migration,
     pub(crate) pooler: Pooler,
     pub(crate) root_certificates: Option<PathBuf>,
     pub(crate) statement_timeout: Duration,
     pub(crate) retry_for: Duration,
     pub(crate) slow_poll: Duration,
     pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// What opening a store may do to its schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Migration {
+    /// Creates a schema that does not exist, and upgrades one of an older build: for servers.
+    #[default]
+    CreateOrUpgrade,
+    /// Creates a schema that does not exist. One of an older build is refused, because the servers that use it may be of that
+    /// build: for commands that fill a store.
+    Create,
+    /// Changes nothing: for commands that read a store or need one that exists.
+    Never,
 }
 
 /// What stands between the store and the database.
@@ -84,6 +101,7 @@ impl PostgresOptions {
             servers,
             listen: None,
             schema: schema.unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
+            migration: Migration::default(),
             pooler,
             root_certificates,
             statement_timeout: DEFAULT_STATEMENT_TIMEOUT,
@@ -101,6 +119,24 @@ impl PostgresOptions {
         check_schema(schema)?;
         schema.clone_into(&mut self.schema);
         Ok(self)
+    }
+
+    /// What opening the store may do to its schema.
+    pub fn migration(mut self, migration: Migration) -> Self {
+        self.migration = migration;
+        self
+    }
+
+    /// Hosts, ports, database and schema as a URL, for messages. Neither a user nor a password is in it.
+    pub fn address(&self) -> String {
+        let hosts: Vec<String> = self.servers.iter().map(host_and_port).collect();
+        format!("postgres://{}/{}?schema={}", hosts.join(","), self.database(), self.schema)
+    }
+
+    /// The database, as far as the URL names one: without a name it is that of the user.
+    pub(crate) fn database(&self) -> &str {
+        let server = self.servers.first();
+        server.and_then(|server| server.get_dbname().or(server.get_user())).unwrap_or_default()
     }
 
     /// Says what stands between the store and the database.
@@ -155,6 +191,17 @@ impl PostgresOptions {
             (None, Pooler::Session) => Some(&self.servers),
             (None, Pooler::Transaction) => None,
         }
+    }
+}
+
+/// A server as it is written in a URL.
+fn host_and_port(server: &Config) -> String {
+    let port = server.get_ports().first().copied().unwrap_or(DEFAULT_PORT);
+    match server.get_hosts().first() {
+        Some(Host::Tcp(name)) if name.contains(':') => format!("[{name}]:{port}"),
+        Some(Host::Tcp(name)) => format!("{name}:{port}"),
+        Some(Host::Unix(path)) => format!("{}:{port}", path.display().to_string().replace('/', "%2F")),
+        None => format!(":{port}"),
     }
 }
 
@@ -294,6 +341,21 @@ mod tests {
             assert_eq!(server.get_connect_timeout(), Some(&Duration::from_secs(2)));
             assert_eq!(server.get_keepalives_idle(), Duration::from_secs(60), "the URL is kept to");
             assert_eq!(server.get_tcp_user_timeout(), Some(&UNACKNOWLEDGED_LIMIT));
+        }
+    }
+
+    #[test]
+    fn an_address_has_hosts_database_and_schema_and_no_credentials() {
+        for (url, address) in [
+            ("postgres://u:secret@h/d", "postgres://h:5432/d?schema=segno"),
+            (
+                "postgres://u:secret@db1:5433,[::1]/d?schema=mine",
+                "postgres://db1:5433,[::1]:5432/d?schema=mine",
+            ),
+            ("postgres://u:secret@%2Frun%2Fpg/d", "postgres://%2Frun%2Fpg:5432/d?schema=segno"),
+            ("postgres://lab:secret@h", "postgres://h:5432/lab?schema=segno"),
+        ] {
+            assert_eq!(PostgresOptions::from_url(url).unwrap().address(), address, "{url}");
         }
     }
 

@@ -12,7 +12,7 @@ use crate::connection::Connector;
 use crate::core::{Core, Statistics, closed};
 use crate::error::OpenError;
 use crate::exchanger::Exchanger;
-use crate::options::PostgresOptions;
+use crate::options::{Migration, PostgresOptions};
 use crate::reader::Reader;
 use crate::{lookups, migrations, notifications, sweeper};
 
@@ -41,25 +41,26 @@ impl PostgresStore {
         Self::open_with(PostgresOptions::from_url(url)?).await
     }
 
-    /// Opens the store with settings, and makes or updates its schema.
+    /// Opens the store with settings, and makes or updates its schema as far as they allow it.
     ///
     /// # Errors
-    /// As [`PostgresStore::open`].
+    /// As [`PostgresStore::open`]; when there is no store or one of an older build, and the settings forbid to create or
+    /// upgrade it.
     pub async fn open_with(options: PostgresOptions) -> Result<Arc<PostgresStore>, OpenError> {
         let connector = Arc::new(Connector::for_statements(&options)?);
         let listening = Connector::for_listening(&options)?;
         let connection = connector.connect(None).await?;
-        migrations::migrate(&connection, &options.schema).await?;
+        migrations::migrate(&connection, &options).await?;
         let ids = SystemIds::shared();
         let reader = Reader::new(Arc::clone(&connector), connection);
         let core = Core::new(options, reader, notifications::Outbox::new(ids.new_seed()));
         let writer_id = ids.new_seed().cast_signed() & i64::MAX;
         let exchanger = Exchanger::new(Arc::clone(&core), connector, writer_id);
-        let mut tasks = vec![
-            tokio::spawn(exchanger.run()),
-            tokio::spawn(lookups::run(Arc::clone(&core))),
-            tokio::spawn(sweeper::run(Arc::clone(&core))),
-        ];
+        let mut tasks = vec![tokio::spawn(exchanger.run()), tokio::spawn(lookups::run(Arc::clone(&core)))];
+        // A command that only reads leaves housekeeping to the servers.
+        if core.options.migration != Migration::Never {
+            tasks.push(tokio::spawn(sweeper::run(Arc::clone(&core))));
+        }
         if let Some(connector) = listening {
             tasks.push(tokio::spawn(notifications::send(Arc::clone(&core))));
             tasks.push(tokio::spawn(notifications::listen(Arc::clone(&core), connector)));

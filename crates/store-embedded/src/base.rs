@@ -504,4 +504,31 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn a_state_of_a_newer_format_is_refused_and_not_taken_for_damage() {
+        const NEWER: u32 = BASE_FORMAT + 1;
+        let parent = tempfile::tempdir().unwrap();
+        let [path, to] = ["store", "saved"].map(|name| parent.path().join(name));
+        drop(crate::EmbeddedStore::open(&path).unwrap());
+        let files: Arc<dyn Files> = Arc::new(Directory::new(&path).unwrap());
+        let base = Base::reopen(&files, &FullDisk::new(Duration::ZERO)).unwrap();
+        let transaction = base.database.begin_write().unwrap();
+        let key = keys::meta(FORMAT_FACT);
+        let row = stored(&key, &NEWER.to_le_bytes());
+        transaction.open_table(ROWS).unwrap().insert(key.as_slice(), row.as_slice()).unwrap();
+        transaction.commit().unwrap();
+        drop(base);
+        let clock = segno::clock::SystemClock;
+        for (verb, error) in [
+            ("open", crate::EmbeddedStore::open(&path).map(drop).unwrap_err()),
+            ("read", crate::ClosedStore::open(&path, &clock).map(drop).unwrap_err()),
+            ("check", crate::check(&path, drop).map(drop).unwrap_err()),
+            ("compact", crate::compact(&path, drop).map(drop).unwrap_err()),
+            ("salvage", crate::salvage(&path, &to, drop).map(drop).unwrap_err()),
+        ] {
+            assert!(matches!(error, OpenError::UnknownFormat { found: NEWER, .. }), "{verb}: {error}");
+        }
+        assert!(!to.exists(), "nothing was made");
+    }
 }

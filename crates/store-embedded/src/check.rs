@@ -10,7 +10,7 @@ use crate::error::{OpenError, RowError};
 use crate::facts::FILLING;
 use crate::files::Files;
 use crate::keys::{self, Key, Table};
-use crate::log::{Scanned, scan};
+use crate::log::{self, Scanned, scan};
 use crate::readable::{ReadableBase, Unreadable};
 use crate::stored::stored_len;
 use crate::tables::Tables;
@@ -111,7 +111,8 @@ impl Notes for Notebook<'_> {
 /// Reads every row and every log record of a store that is not open, and compares them. Changes nothing.
 ///
 /// # Errors
-/// When there is no such directory, it is in use, or it cannot be read. Damage is no error, but a finding.
+/// When there is no such directory, it is in use, of an unknown format, or cannot be read. Damage is no error, but a
+/// finding.
 pub fn check(
     path: impl AsRef<Path>,
     mut progress: impl FnMut(CheckProgress),
@@ -129,6 +130,8 @@ pub fn check_files(
 ) -> Result<CheckReport, OpenError> {
     let _lock = files.lock().map_err(OpenError::of_lock)?;
     unfinished::refuse_unfinished(&**files)?;
+    // What a newer build wrote is not damage; the format of the state is looked at when it is opened.
+    log::refuse_unknown_format(files)?;
     let mut notes = Notebook::new(progress);
     let readable = ReadableBase::new(files);
     let base = match readable.open() {

@@ -14,11 +14,11 @@ use bytes::Bytes;
 
 use crate::base::{BASE_NAME, Base, Durable, NEW_NAME, Row};
 use crate::directory::Directory;
-use crate::error::{OpenError, RowError};
+use crate::error::{OpenError, RowError, advised};
 use crate::files::Files;
 use crate::full_disk::FullDisk;
 use crate::keys::Key;
-use crate::log::SPARE_NAME;
+use crate::log::{self, SPARE_NAME};
 use crate::overlay::Overlay;
 use crate::unfinished;
 use crate::untouched::Untouched;
@@ -69,6 +69,7 @@ impl From<OpenError> for Failed {
     fn from(error: OpenError) -> Self {
         Failed::Harmless(match error {
             OpenError::Corrupt(what) => RowError::Corrupt(what),
+            OpenError::Io(error) => RowError::Unreadable(advised(&error)),
             other => RowError::Unreadable(other.to_string()),
         })
     }
@@ -76,7 +77,7 @@ impl From<OpenError> for Failed {
 
 impl From<io::Error> for Failed {
     fn from(error: io::Error) -> Self {
-        Failed::Harmless(RowError::Unreadable(error.to_string()))
+        Failed::Harmless(RowError::Unreadable(advised(&error)))
     }
 }
 
@@ -202,8 +203,8 @@ pub fn compact(
     mut progress: impl FnMut(CompactProgress),
 ) -> Result<CompactReport, OpenError> {
     let path = path.as_ref();
-    let files: Arc<dyn Files> = Arc::new(Directory::new(path)?);
-    compact_files(&files, &mut progress).map_err(|error| error.in_directory(path))
+    let mut open = || compact_files(&(Arc::new(Directory::new(path)?) as Arc<dyn Files>), &mut progress);
+    open().map_err(|error| error.in_directory(path))
 }
 
 /// The same on any directory; for tests.
@@ -214,6 +215,7 @@ pub fn compact_files(
 ) -> Result<CompactReport, OpenError> {
     let _lock = files.lock().map_err(OpenError::of_lock)?;
     unfinished::refuse_unfinished(&**files)?;
+    log::refuse_unknown_format(files)?;
     // redb writes when it opens a file; that must not make it longer if the copy is not used.
     let base = Base::reopen(&Untouched::of(files), &FullDisk::new(std::time::Duration::ZERO))?;
     let bytes_before = Base::bytes_of(files, BASE_NAME)?;
@@ -221,6 +223,7 @@ pub fn compact_files(
     let report = compacted.map_err(|failed| {
         let _ = files.remove(NEW_NAME);
         match failed {
+            Failed::Harmless(RowError::Unreadable(what)) => OpenError::NotCompacted(what),
             Failed::Harmless(error) => OpenError::from(error),
             Failed::Unknown(error) => OpenError::Io(io::Error::other(error)),
         }

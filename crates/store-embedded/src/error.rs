@@ -1,6 +1,7 @@
 //! Why a store could not be opened, and what can go wrong below an operation.
 
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use segno::store::{ErrorKind, ProviderError};
@@ -40,14 +41,30 @@ pub enum OpenError {
         by: Option<FilledBy>,
     },
     /// What is to be made would be in a directory that has something in it already.
-    #[error("the directory to fill is not empty: it has {file}; name a new one")]
+    #[error("the directory for the store is not empty: it has {file}; name a new directory or an empty one")]
     NotEmpty {
         /// One of the files that it has.
         file: String,
     },
+    /// The disk refused the copy that a compaction makes.
+    #[error("the store could not be compacted: {0}; nothing was changed")]
+    NotCompacted(String),
     /// The disk refused.
-    #[error("the store could not be opened: {0}")]
+    #[error("the store could not be opened: {}", advised(.0))]
     Io(#[from] io::Error),
+}
+
+/// What the disk refused, and what to do about it.
+pub(crate) fn advised(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            format!("{error}; make room on the disk, then try again")
+        }
+        io::ErrorKind::FileTooLarge => {
+            format!("{error}; raise the limit of file sizes (`ulimit -f`, or LimitFSIZE= of the service)")
+        }
+        _ => error.to_string(),
+    }
 }
 
 impl OpenError {
@@ -58,7 +75,7 @@ impl OpenError {
             OpenError::Corrupt(_) => ErrorKind::Corrupt,
             OpenError::UnknownFormat { .. } | OpenError::Unfinished { .. } => ErrorKind::Invalid,
             OpenError::Io(error) if error.kind() == io::ErrorKind::NotFound => ErrorKind::NotFound,
-            OpenError::Io(_) => ErrorKind::Unavailable,
+            OpenError::Io(_) | OpenError::NotCompacted(_) => ErrorKind::Unavailable,
         }
     }
 }
@@ -68,8 +85,29 @@ impl OpenError {
     pub(crate) fn in_directory(self, path: &Path) -> Self {
         match self {
             OpenError::Corrupt(what) => OpenError::Corrupt(format!("{}: {what}", path.display())),
+            OpenError::NotEmpty { file } => {
+                OpenError::NotEmpty { file: path.join(file).display().to_string() }
+            }
+            OpenError::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                OpenError::denied(path, &error)
+            }
             other => other,
         }
+    }
+
+    /// The error of a directory whose files this user may not use.
+    pub fn denied(path: &Path, error: &io::Error) -> Self {
+        let place = path.display();
+        let advice = match std::fs::metadata(path) {
+            Ok(metadata) => {
+                let owner = metadata.uid();
+                format!(
+                    "{place} belongs to the user with the id {owner}; run the command as that user, or give the files to yours"
+                )
+            }
+            Err(_) => format!("run the command as the user that owns {place}"),
+        };
+        OpenError::Io(io::Error::new(io::ErrorKind::PermissionDenied, format!("{error}; {advice}")))
     }
 
     /// The error of a store operation that met this one.

@@ -7,14 +7,13 @@ use std::sync::Arc;
 use segno::store::{ProviderError, QueueDepths, SystemMetrics};
 use serde::{Deserialize, Serialize};
 
-use crate::base::{BASE_NAME, Size};
+use crate::base::Size;
 use crate::error::RowError;
 use crate::files::Files;
 use crate::keys::{self, AgeIndex, Key, Table};
-use crate::log::first_sequence_of;
 use crate::shared::Core;
 use crate::store::EmbeddedStore;
-use crate::unfinished::MARKER_NAME;
+use crate::unfinished::is_of_store;
 use crate::view::View;
 
 const OPERATION: &str = "info";
@@ -127,10 +126,8 @@ impl EmbeddedStore {
 
     /// Whether there is a store in a directory, whole or not. Nothing is opened or made.
     pub fn is_in(path: impl AsRef<Path>) -> bool {
-        let is_own =
-            |name: &str| name == BASE_NAME || name == MARKER_NAME || first_sequence_of(name).is_some();
         let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-        entries.into_iter().any(|entry| is_own(&entry.file_name().to_string_lossy()))
+        entries.into_iter().any(|entry| is_of_store(&entry.file_name().to_string_lossy()))
     }
 }
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::log::first_sequence_of;
-use crate::unfinished::MARKER_NAME;
+use crate::unfinished::{MARKER_NAME, foreign_in};
 
 /// Mode of a store's directory.
 const DIRECTORY_MODE: u32 = 0o700;
@@ -55,22 +55,19 @@ pub fn make_directory(path: &Path) -> io::Result<()> {
 }
 
 /// What of a store in a directory other users may read or change. Files that are not a store's are
-/// left out, and so is a directory that has only such files.
+/// left out, and so is a directory that has files of others and no store.
 ///
 /// # Errors
 /// When the directory cannot be read.
 pub fn exposed_files(directory: &Path) -> io::Result<Vec<ExposedFile>> {
+    let entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
+    let names: Vec<String> =
+        entries.iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    if foreign_in(names.iter().map(String::as_str)).is_some() {
+        return Ok(Vec::new());
+    }
     let mut exposed = Vec::new();
-    let (mut is_store, mut is_empty) = (false, true);
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        is_empty = false;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if !is_own(&name) {
-            continue;
-        }
-        is_store = true;
+    for (entry, _) in entries.iter().zip(&names).filter(|(_, name)| is_own(name)) {
         // A file that is gone meanwhile exposes nothing.
         let Ok(metadata) = entry.metadata() else { continue };
         let mode = metadata.permissions().mode() & 0o777;
@@ -79,7 +76,7 @@ pub fn exposed_files(directory: &Path) -> io::Result<Vec<ExposedFile>> {
         }
     }
     let mode = fs::metadata(directory)?.permissions().mode() & 0o777;
-    if (is_store || is_empty) && mode & OTHERS != 0 {
+    if mode & OTHERS != 0 {
         exposed.push(ExposedFile { path: directory.to_owned(), mode });
     }
     exposed.sort_by(|one, other| one.path.cmp(&other.path));
@@ -142,5 +139,38 @@ mod tests {
         assert_eq!(exposed_files(&directory).unwrap(), expected);
         drop(EmbeddedStore::open(&directory).unwrap());
         assert_eq!((mode(&directory), mode(&file), mode(&foreign)), (0o700, 0o600, 0o644));
+    }
+
+    #[test]
+    fn a_directory_that_exists_is_closed_to_others_before_the_store_is_in_it() {
+        let parent = tempfile::tempdir().unwrap();
+        for leftover in [None, Some("lost+found")] {
+            let directory = parent.path().join(leftover.unwrap_or("empty"));
+            fs::create_dir(&directory).unwrap();
+            leftover.map(|name| fs::create_dir(directory.join(name)).unwrap());
+            fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+            let store = EmbeddedStore::open(&directory).unwrap();
+            assert_eq!(mode(&directory), 0o700, "{leftover:?}");
+            drop(store);
+        }
+    }
+
+    #[test]
+    fn no_store_is_made_among_files_of_others() {
+        let parent = tempfile::tempdir().unwrap();
+        let directory = parent.path().join("home");
+        fs::create_dir(&directory).unwrap();
+        fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
+        fs::write(directory.join("notes.txt"), "mine").unwrap();
+        // A file that happens to have a name of ours makes it no store.
+        fs::write(directory.join("lock"), "theirs").unwrap();
+        let error = EmbeddedStore::open(&directory).unwrap_err();
+        assert!(
+            matches!(&error, crate::OpenError::NotEmpty { file } if file.ends_with("home/notes.txt")),
+            "{error}"
+        );
+        assert_eq!(mode(&directory), 0o755, "its mode is left alone");
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 2, "nothing was made");
+        assert_eq!(exposed_files(&directory).unwrap(), []);
     }
 }

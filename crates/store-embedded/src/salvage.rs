@@ -19,7 +19,7 @@ use crate::files::Files;
 use crate::full_disk::FullDisk;
 use crate::instance_row::InstanceRow;
 use crate::keys::{self, Key, Table};
-use crate::log::{Scanned, SegmentId, scan};
+use crate::log::{self, Scanned, SegmentId, scan};
 use crate::queue_row;
 use crate::readable::ReadableBase;
 use crate::tables::Tables;
@@ -48,7 +48,7 @@ pub struct SalvageReport {
 /// is marked as unfinished until everything is in it; a salvage into one that an earlier salvage has left begins again.
 ///
 /// # Errors
-/// When the first directory is not there or in use, when the second one is not empty, or when the disk refuses.
+/// When the first directory is not there, in use or of an unknown format, when the second one is not empty, or when the disk refuses.
 pub fn salvage(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,
@@ -59,6 +59,11 @@ pub fn salvage(
         let from: Arc<dyn Files> = Arc::new(Directory::existing(path)?);
         // Before anything is made, so that a store in use leaves no directory behind.
         let lock = from.lock().map_err(OpenError::of_lock)?;
+        // A store that a newer build wrote would lose what this one cannot read.
+        log::refuse_unknown_format(&from)?;
+        if let Err(error @ OpenError::UnknownFormat { .. }) = ReadableBase::new(&from).open() {
+            return Err(error);
+        }
         Ok((from, lock))
     };
     let (from, _lock) = from().map_err(|error| error.in_directory(path))?;

@@ -183,6 +183,8 @@ fn lock(
     let lock = || files.lock().map_err(OpenError::of_lock);
     match unfinished {
         UnfinishedImport::Refuse => {
+            // Before its lock, as below.
+            unfinished::refuse_foreign(&**files)?;
             let lock = lock()?;
             unfinished::refuse_unfinished(&**files)?;
             Ok((lock, Marker::none()))

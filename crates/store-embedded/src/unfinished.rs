@@ -72,6 +72,28 @@ pub enum Target {
     Store,
 }
 
+/// Files by which a directory is a store, whole or not.
+pub fn is_of_store(name: &str) -> bool {
+    name == BASE_NAME || name == MARKER_NAME || first_sequence_of(name).is_some()
+}
+
+/// A file of others in a directory that is no store, if there is one.
+pub fn foreign_in<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+    if names.clone().any(is_of_store) {
+        return None;
+    }
+    names.into_iter().find(|name| !IGNORED.contains(name) && !permissions::is_own(name))
+}
+
+/// Fails when a store would be made among files of others. Changes nothing.
+pub fn refuse_foreign(files: &dyn Files) -> Result<(), OpenError> {
+    let names = files.list()?;
+    match foreign_in(names.iter().map(String::as_str)) {
+        Some(foreign) => Err(OpenError::NotEmpty { file: foreign.to_owned() }),
+        None => Ok(()),
+    }
+}
+
 /// Fails when a command has not finished filling the directory.
 pub fn refuse_unfinished(files: &dyn Files) -> Result<(), OpenError> {
     let is_marked = files.list()?.iter().any(|name| name == MARKER_NAME);
@@ -111,7 +133,7 @@ pub fn target(files: &dyn Files, by: FilledBy) -> Result<Target, OpenError> {
         };
     }
     // A state that is being made, and segments of a log that no state names, hold nothing.
-    let of_store = names.iter().find(|name| *name == BASE_NAME || first_sequence_of(name).is_some());
+    let of_store = names.iter().find(|name| is_of_store(name));
     match of_store {
         None => Ok(Target::New(names)),
         Some(file) if by == FilledBy::Salvage => Err(OpenError::NotEmpty { file: file.clone() }),

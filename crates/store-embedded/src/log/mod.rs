@@ -17,7 +17,7 @@ mod scan;
 mod segments;
 
 pub use append::{AppendError, Log};
-pub use read::{ReadLog, Wanted, read};
+pub use read::{ReadLog, Wanted, read, refuse_unknown_format};
 pub use record::{RECORD_HEADER_BYTES, SegmentId};
 pub use scan::{Scanned, scan};
 pub use segments::{SPARE_NAME, Segments, first_sequence_of};

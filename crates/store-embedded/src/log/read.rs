@@ -95,6 +95,21 @@ pub fn read(
     Ok(read)
 }
 
+/// Fails when a segment is of a format that this build does not know. Damaged segments are left to their readers.
+///
+/// # Errors
+/// `UnknownFormat`, or when the directory cannot be read.
+pub fn refuse_unknown_format(files: &Arc<dyn Files>) -> Result<(), OpenError> {
+    for first in first_sequences(files)? {
+        let name = segment_name(first);
+        let Ok(file) = files.open(&name) else { continue };
+        if let Err(error @ OpenError::UnknownFormat { .. }) = read_header(&*file, &name) {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
 /// Fails when the segment that the state names is not there.
 fn verify_anchor(files: &Arc<dyn Files>, anchor: SegmentId) -> Result<(), OpenError> {
     const STATE: &str = "state.redb";

@@ -90,7 +90,7 @@ fn role(role: Role) -> &'static str {
 /// without writing, so it works on a full disk and on one that is mounted read-only.
 async fn open(url: &StoreUrl, verb: &KeysVerb) -> Result<KeyStore, Failure> {
     let store = match verb {
-        KeysVerb::Create { .. } => url.open().await?,
+        KeysVerb::Create { .. } => url.open_or_create().await?,
         KeysVerb::List { .. } => url.read_records(&KeyStore::KINDS).await?,
         KeysVerb::Revoke { .. } => url.open_existing().await?,
     };

@@ -11,13 +11,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use segno::store::{ContentItem, ErrorKind, Export, ProviderError, decode_item, encode_item};
 
+use crate::directory::Directory;
 use crate::export::SnapshotExport;
 use crate::files::Files;
 use crate::info::{Info, info};
@@ -35,8 +36,14 @@ const GREETING: &str = "SEGNO 1 ";
 /// Longest request.
 const MAX_REQUEST_BYTES: u64 = 64;
 
-/// How long either side waits for the other.
+/// How long the store waits for an asker that neither sends nor reads.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long an asker waits for a connection. The system makes it, so that only a queue of askers is in the way.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long an asker waits while the store sends nothing. Every byte counts as life.
+const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 
 /// Longest frame that an asker takes.
 const MAX_FRAME_BYTES: usize = 1 << 30;
@@ -223,18 +230,26 @@ fn frame(asker: &mut UnixStream, kind: u8, content: &[u8]) -> io::Result<()> {
 #[derive(Debug)]
 pub struct Control {
     stream: UnixStream,
+    /// The process that has it open, if that is known.
+    holder: Option<u32>,
 }
 
 impl Control {
-    /// Connects to whoever has the store in a directory open.
+    /// Connects to the process that has the store in a directory open.
     ///
     /// # Errors
-    /// When nobody answers there.
-    pub fn connect(directory: impl AsRef<Path>) -> io::Result<Self> {
-        let stream = UnixStream::connect(ShortPath::new(directory.as_ref())?.to(SOCKET))?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Control { stream })
+    /// When no process answers there, or not within a few seconds.
+    pub fn connect(directory: impl AsRef<Path>) -> Result<Self, ProviderError> {
+        let directory = directory.as_ref();
+        let holder = Directory::holder(directory);
+        let connect = || -> io::Result<UnixStream> {
+            let stream = connect_within(CONNECT_LIMIT, ShortPath::new(directory)?)?;
+            stream.set_read_timeout(Some(SILENCE_LIMIT))?;
+            stream.set_write_timeout(Some(SILENCE_LIMIT))?;
+            Ok(stream)
+        };
+        let stream = connect().map_err(|error| away(holder, CONNECT_LIMIT, &error))?;
+        Ok(Control { stream, holder })
     }
 
     /// What there is to know of the store.
@@ -260,19 +275,24 @@ impl Control {
 
     fn ask(&mut self, request: &str) -> Result<(), ProviderError> {
         let request = format!("{GREETING}{request}\n");
-        self.stream.write_all(request.as_bytes()).map_err(away)
+        self.stream.write_all(request.as_bytes()).map_err(|error| self.silent(&error))
+    }
+
+    /// The error of a store that does not answer.
+    fn silent(&self, error: &io::Error) -> ProviderError {
+        away(self.holder, SILENCE_LIMIT, error)
     }
 
     fn next_frame(&mut self) -> Result<(u8, Vec<u8>), ProviderError> {
         let mut head = [0; 5];
-        self.stream.read_exact(&mut head).map_err(away)?;
+        self.stream.read_exact(&mut head).map_err(|error| self.silent(&error))?;
         let [kind, len @ ..] = head;
         let len = u32::from_le_bytes(len) as usize;
         if len > MAX_FRAME_BYTES {
             return Err(strange("a frame that is too long"));
         }
         let mut content = vec![0; len];
-        self.stream.read_exact(&mut content).map_err(away)?;
+        self.stream.read_exact(&mut content).map_err(|error| self.silent(&error))?;
         let text = || String::from_utf8_lossy(&content).into_owned();
         match kind {
             FAILED => Err(ProviderError::unavailable("control", text())),
@@ -283,8 +303,30 @@ impl Control {
     }
 }
 
-fn away(error: io::Error) -> ProviderError {
-    let text = format!("the process that has the store open does not answer ({error}); is it still running?");
+/// Connects in a thread of its own, because the call itself has no time limit.
+fn connect_within(limit: Duration, short: ShortPath) -> io::Result<UnixStream> {
+    let (connected, outcome) = mpsc::sync_channel(1);
+    // The path needs its directory until the connection is there.
+    let connect = move || drop(connected.send(UnixStream::connect(short.to(SOCKET))));
+    thread::Builder::new().name("segno-connect".to_owned()).spawn(connect)?;
+    outcome.recv_timeout(limit).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+/// The error of a process that has the store open and does not answer.
+fn away(holder: Option<u32>, limit: Duration, error: &io::Error) -> ProviderError {
+    let process = match holder {
+        Some(id) => format!("process {id}, which has the store open,"),
+        None => "the process that has the store open".to_owned(),
+    };
+    let reason = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            format!("not a byte within {} seconds", limit.as_secs())
+        }
+        _ => error.to_string(),
+    };
+    let text = format!(
+        "{process} does not answer ({reason}); check that it runs and is not suspended, then try again"
+    );
     ProviderError::unavailable("control", text)
 }
 

@@ -81,6 +81,13 @@ impl Directory {
         Ok(Directory { path: path.to_owned(), access: Access::ReadOnly })
     }
 
+    /// The process that has the store in a directory open, as far as its lock file tells.
+    pub fn holder(path: &Path) -> Option<u32> {
+        let holder = fs::read_to_string(path.join(LOCK_FILE)).ok()?;
+        let holder = holder.trim();
+        is_running(holder).then(|| holder.parse().ok()).flatten()
+    }
+
     fn in_use(&self, mut file: &File) -> io::Error {
         let mut holder = String::new();
         let read = file.read_to_string(&mut holder);

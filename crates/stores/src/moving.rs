@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use segno::store::{Export, Transfer};
+use segno::store::{ErrorKind, Export, ProviderError, Transfer};
 
 use crate::backup::{BackupReader, BackupWriter, IfThere};
 use crate::digest::{ContentDigest, ContentSummary};
@@ -88,7 +88,14 @@ pub async fn fill(
     target_name: &str,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<ContentSummary, Error> {
-    let mut import = target.import().await?;
+    let named = |error: ProviderError| match error.kind() {
+        // Two stores are at hand: which one is meant is part of the message.
+        ErrorKind::Conflict => {
+            ProviderError::new(ErrorKind::Conflict, "import", format!("{target_name}: {}", error.message()))
+        }
+        _ => error,
+    };
+    let mut import = target.import().await.map_err(named)?;
     let mut digest = ContentDigest::default();
     loop {
         let items = source.next_items().await?;

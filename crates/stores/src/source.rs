@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use segno::store::{Export, ProviderError, Store};
+use segno::store::{Export, Store};
 use segno_embedded::{ClosedStore, Control, Info, InstanceCounts, Queues};
 use serde::Serialize;
 
@@ -67,11 +67,6 @@ impl Known {
     }
 }
 
-fn away(error: std::io::Error) -> Error {
-    let text = format!("the process that has the store open does not answer ({error}); try again");
-    Error::Store(ProviderError::unavailable("control", text))
-}
-
 impl Source {
     /// Everything that the store holds at this moment.
     ///
@@ -81,7 +76,7 @@ impl Source {
         match self {
             Source::Open(store) => Ok(store.export().await?),
             Source::Closed(store) => Ok(Box::new(store.export()?)),
-            Source::InUse(directory) => Ok(Box::new(Control::connect(directory).map_err(away)?.export()?)),
+            Source::InUse(directory) => Ok(Box::new(Control::connect(directory)?.export()?)),
         }
     }
 
@@ -106,7 +101,7 @@ impl Source {
         let (in_use, known) = match self {
             Source::Closed(closed) => (false, Known::Embedded(Box::new(closed.info()?))),
             Source::InUse(directory) => {
-                let info = Control::connect(directory).map_err(away)?.info()?;
+                let info = Control::connect(directory)?.info()?;
                 (true, Known::Embedded(Box::new(info)))
             }
             Source::Open(store) => {

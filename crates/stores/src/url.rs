@@ -13,7 +13,7 @@ use segno_embedded::{
     ExposedFile, FilledBy, OpenError, OpenOptions, SalvageReport,
 };
 
-use segno_postgres::{PostgresOptions, PostgresStore};
+use segno_postgres::{Migration, PostgresOptions, PostgresStore};
 
 use crate::error::Error;
 use crate::source::Source;
@@ -43,7 +43,7 @@ impl StoreUrl {
             .is_some_and(|above| above.starts_with(directory))
     }
 
-    /// Opens the store, or makes it.
+    /// Opens the store, or makes it, and upgrades one of an older build: for servers.
     ///
     /// # Errors
     /// When it cannot be opened.
@@ -51,17 +51,32 @@ impl StoreUrl {
         match self {
             StoreUrl::Memory => Ok(MemoryStore::new()),
             StoreUrl::Embedded(directory) => Ok(EmbeddedStore::open(directory)?),
-            StoreUrl::Postgres(url) => Ok(open_postgres(url).await?),
+            StoreUrl::Postgres(url) => Ok(open_postgres(url, Migration::CreateOrUpgrade).await?),
         }
     }
 
-    /// Opens a store that is there.
+    /// Opens the store, or makes it, for a command. One of an older build in a database is refused: its servers may be of that
+    /// build.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or would have to be upgraded.
+    pub async fn open_or_create(&self) -> Result<Arc<dyn Store>, Error> {
+        match self {
+            StoreUrl::Postgres(url) => Ok(open_postgres(url, Migration::Create).await?),
+            StoreUrl::Memory | StoreUrl::Embedded(_) => self.open().await,
+        }
+    }
+
+    /// Opens a store that is there. Nothing is made, and nothing is upgraded in a database.
     ///
     /// # Errors
     /// When there is none, or it cannot be opened.
     pub async fn open_existing(&self) -> Result<Arc<dyn Store>, Error> {
         self.check_is_there()?;
-        self.open().await
+        match self {
+            StoreUrl::Postgres(url) => Ok(open_postgres(url, Migration::Never).await?),
+            StoreUrl::Memory | StoreUrl::Embedded(_) => self.open().await,
+        }
     }
 
     /// A store that is there, to read from it. One that another process has open is asked through its socket; one that
@@ -72,7 +87,7 @@ impl StoreUrl {
     pub async fn source(&self) -> Result<Source, Error> {
         match self {
             StoreUrl::Memory => Ok(Source::Open(MemoryStore::new())),
-            StoreUrl::Postgres(url) => Ok(Source::Open(open_postgres(url).await?)),
+            StoreUrl::Postgres(url) => Ok(Source::Open(open_postgres(url, Migration::Never).await?)),
             StoreUrl::Embedded(directory) => {
                 self.check_is_there()?;
                 match ClosedStore::open(directory, &SystemClock) {
@@ -168,7 +183,13 @@ impl StoreUrl {
     fn check_is_there(&self) -> Result<(), Error> {
         match self {
             StoreUrl::Embedded(directory) if !EmbeddedStore::is_in(directory) => {
-                Err(Error::NotFound(no_store_in(directory)))
+                match std::fs::read_dir(directory) {
+                    // There may be one.
+                    Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
+                        Err(OpenError::denied(directory, &error).into())
+                    }
+                    _ => Err(Error::NotFound(no_store_in(directory))),
+                }
             }
             _ => Ok(()),
         }
@@ -184,7 +205,7 @@ impl StoreUrl {
             StoreUrl::Embedded(directory) => {
                 Ok(EmbeddedStore::open_with(directory, OpenOptions::default().to_be_filled(by))?)
             }
-            StoreUrl::Postgres(url) => Ok(open_postgres(url).await?),
+            StoreUrl::Postgres(url) => Ok(open_postgres(url, Migration::Create).await?),
         }
     }
 }
@@ -200,9 +221,10 @@ fn no_store_in(directory: &Path) -> String {
     }
 }
 
-async fn open_postgres(url: &str) -> Result<Arc<PostgresStore>, Error> {
-    let opened = PostgresStore::open(url).await;
-    opened.map_err(|error| Error::Store(ProviderError::new(error.kind(), "open", error.to_string())))
+async fn open_postgres(url: &str, migration: Migration) -> Result<Arc<PostgresStore>, Error> {
+    let opened =
+        async { PostgresStore::open_with(PostgresOptions::from_url(url)?.migration(migration)).await };
+    opened.await.map_err(|error| Error::Store(ProviderError::new(error.kind(), "open", error.to_string())))
 }
 
 impl FromStr for StoreUrl {
@@ -239,8 +261,11 @@ impl fmt::Display for StoreUrl {
         match self {
             StoreUrl::Memory => f.write_str("memory:"),
             StoreUrl::Embedded(directory) => write!(f, "segno:{}", directory.display()),
-            // Neither a password nor what else is in the URL belongs into a report.
-            StoreUrl::Postgres(_) => f.write_str("postgres:"),
+            // Host, database and schema; the user and the password do not belong into a report.
+            StoreUrl::Postgres(url) => match PostgresOptions::from_url(url) {
+                Ok(options) => f.write_str(&options.address()),
+                Err(_) => f.write_str("postgres:"),
+            },
         }
     }
 }
@@ -258,6 +283,8 @@ mod tests {
             assert_eq!(embedded, StoreUrl::Embedded(PathBuf::from("/tmp/x")));
             assert_eq!(embedded.to_string(), "segno:/tmp/x");
         }
+        let database = "postgres://me:secret@db/shop?schema=mine".parse::<StoreUrl>().unwrap();
+        assert_eq!(database.to_string(), "postgres://db:5432/shop?schema=mine");
         assert_eq!("data".parse::<StoreUrl>().unwrap(), StoreUrl::Embedded(PathBuf::from("data")));
         for (url, reason) in [
             ("", "no name"),

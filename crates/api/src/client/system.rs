@@ -1,7 +1,14 @@
 //! The node and its store.
 
+use std::time::Duration;
+
+use reqwest::Method;
+
 use super::{Client, ClientError};
 use crate::system::{Health, Queues, System};
+
+/// Longest time until a server has told whether it can work: one that takes longer cannot.
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Client {
     /// The node that answers, and counts over the store.
@@ -12,12 +19,14 @@ impl Client {
         self.get(&["v1", "system"]).await
     }
 
-    /// Whether the server can work: it is not stopping, and its store takes writes. Needs no key.
+    /// Whether the server can work: it is not stopping, and its store takes writes. Needs no key. Sent once: a refusal is the
+    /// answer, and a server that does not answer within seconds is not ready.
     ///
     /// # Errors
     /// `unavailable` when it cannot.
     pub async fn ready(&self) -> Result<Health, ClientError> {
-        self.get(&["readyz"]).await
+        let call = self.request(Method::GET, &["readyz"], Duration::ZERO).timeout(READY_TIMEOUT);
+        self.clone().retry_for(Duration::ZERO).read(call).await
     }
 
     /// Lengths of the queues.

@@ -19,6 +19,7 @@
 //! | `invocation` | the arguments of the process: flags at any place, and mistakes in them |
 //! | `moment` | times and durations of flags: `now+10m`, `30s` |
 //! | `notify` | tells the service manager that a server is ready or stops |
+//! | `file_size_limit` | a file that may not grow is an error and not the end of the process |
 //! | `log` | what is logged, for people or for programs |
 //! | `traces` | where spans go |
 //! | `otlp` | spans to a collector (feature `otlp`) |
@@ -35,6 +36,7 @@ mod arguments;
 mod code;
 mod config;
 mod exit;
+mod file_size_limit;
 mod first_key;
 mod invocation;
 mod keys;

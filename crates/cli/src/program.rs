@@ -14,7 +14,10 @@ use crate::exit::Failure;
 use crate::invocation::{self, Invocation};
 use crate::output::{Format, Output};
 use crate::wording::Wording;
-use crate::{action, config, keys, output, recurring, remote, runbook, selftest, serve, store, version};
+use crate::{
+    action, config, file_size_limit, keys, output, recurring, remote, runbook, selftest, serve, store,
+    version,
+};
 
 /// How long threads that still work may take once everything else has ended.
 const LAST_THREADS: Duration = Duration::from_secs(5);
@@ -101,6 +104,7 @@ impl Program {
     }
 
     async fn run(self) -> ExitCode {
+        file_size_limit::fail_writes();
         let invocation = match Invocation::read(self.name, std::env::args_os().collect()) {
             Ok(invocation) => invocation,
             Err(code) => return code,

@@ -9,9 +9,11 @@ use tokio::sync::Notify;
 
 use crate::refusal::Refusal;
 
-/// Whether a write failed for lack of room, on the disk or in the quota of its owner.
+/// Whether a write failed for lack of room: on the disk, in the quota of its owner, or within the limit of file sizes of the
+/// process.
 pub fn is_full(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)
 }
 
 /// The pause grows to this many times the first one.

@@ -23,10 +23,16 @@ pub struct Refusal {
 impl Refusal {
     /// No room on the disk; goes away by itself.
     pub fn full(error: &io::Error) -> Self {
-        let message = format!(
-            "the disk is full ({error}); writes of the store are refused until there is room, make some"
-        );
-        let condition = Some(format!("its disk is full ({})", without_path(error)));
+        // A file at the limit of the process does not grow when files of others are removed.
+        let (what, advice) = match error.kind() {
+            io::ErrorKind::FileTooLarge => (
+                "limit of file sizes is reached",
+                "it is raised: raise it with `ulimit -f`, or LimitFSIZE= of the service, and restart",
+            ),
+            _ => ("disk is full", "there is room, make some"),
+        };
+        let message = format!("the {what} ({error}); writes of the store are refused until {advice}");
+        let condition = Some(format!("its {what} ({})", without_path(error)));
         Refusal { kind: ErrorKind::Unavailable, message, condition, passes: true }
     }
 

@@ -445,13 +445,78 @@ pub struct Bulk {
 pub struct BulkResult {
     /// Instances that matched, up to the limit, or up to where the time of one request was over.
     pub matched: usize,
-    /// Instances that were changed; 0 in a dry run. The others cannot be: they have ended, still run, are children, or vanished
-    /// meanwhile.
+    /// Instances that were changed; 0 in a dry run.
     pub changed: usize,
     /// Of a dry run: instances that would be changed, as they are now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would_change: Option<usize>,
+    /// Instances that matched and were left as they are, or would be in a dry run, by the reason; absent when there are none.
+    #[serde(default, skip_serializing_if = "BulkLeft::is_none")]
+    pub left: BulkLeft,
     /// Give this as `cursor` to go on; absent when no more match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_cursor: Option<String>,
+}
+
+/// Instances that a bulk call left as they are, by the reason. Reasons without instances are absent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+pub struct BulkLeft {
+    /// Calls of batches: their batch decides about them, and keeps them as long as it may look after them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub batch_calls: usize,
+    /// They have ended, so that there is nothing to cancel, pause or resume.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub ended: usize,
+    /// They or descendants of theirs still run, so that they are not deleted without `force`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub running: usize,
+    /// Children, which are deleted with the root of their tree.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub children: usize,
+    /// They vanished meanwhile, as children do whose root was deleted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub gone: usize,
+    /// What is stored of them cannot be read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unreadable: usize,
+}
+
+impl BulkLeft {
+    /// Every reason with how many instances it concerns, in words.
+    pub fn reasons(&self) -> [(usize, &'static str); 6] {
+        [
+            (self.batch_calls, "calls of batches, which decide about them"),
+            (self.ended, "ended"),
+            (self.running, "running, or with running children"),
+            (self.children, "children, deleted with their root"),
+            (self.gone, "vanished meanwhile"),
+            (self.unreadable, "unreadable"),
+        ]
+    }
+
+    /// How many there are.
+    pub fn total(&self) -> usize {
+        self.reasons().iter().map(|(count, _)| count).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_none(&self) -> bool {
+        self.total() == 0
+    }
+}
+
+impl std::ops::AddAssign for BulkLeft {
+    fn add_assign(&mut self, more: Self) {
+        self.batch_calls += more.batch_calls;
+        self.ended += more.ended;
+        self.running += more.running;
+        self.children += more.children;
+        self.gone += more.gone;
+        self.unreadable += more.unreadable;
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }

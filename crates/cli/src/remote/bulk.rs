@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, stderr, stdin};
 
 use segno_api::Client;
-use segno_api::instance::{Bulk as Request, BulkAction, BulkFilter, BulkResult};
+use segno_api::instance::{Bulk as Request, BulkAction, BulkFilter, BulkLeft, BulkResult};
 
 use super::arguments::{Bulk, BulkVerb, Matching};
 use crate::exit::Failure;
@@ -48,12 +48,14 @@ pub async fn run(arguments: Bulk, output: &Output) -> Result<(), Failure> {
 
 /// All requests that it takes to reach the last instance that matches.
 async fn walk(client: &Client, request: &mut Request, mut meter: Meter) -> Result<BulkResult, Failure> {
-    let mut total = BulkResult { matched: 0, changed: 0, would_change: None, next_cursor: None };
+    let left = BulkLeft::default();
+    let mut total = BulkResult { matched: 0, changed: 0, would_change: None, left, next_cursor: None };
     request.cursor = None;
     loop {
         let done = client.bulk(request).await?;
         total.matched += done.matched;
         total.changed += done.changed;
+        total.left += done.left;
         total.would_change = done.would_change.map(|more| total.would_change.unwrap_or(0) + more);
         meter.show(if request.dry_run { "found" } else { "done" }, total.matched as u64, "instances");
         request.cursor = done.next_cursor;
@@ -82,5 +84,10 @@ fn confirm(counted: &BulkResult) -> Result<(), Failure> {
 
 fn table(result: &BulkResult, what: &str) -> Table {
     let number = result.would_change.unwrap_or(result.changed);
-    Table::default().line("matched", count(result.matched as u64)).line(what, count(number as u64))
+    let mut table =
+        Table::default().line("matched", count(result.matched as u64)).line(what, count(number as u64));
+    for (left, reason) in result.left.reasons().into_iter().filter(|(left, _)| *left > 0) {
+        table = table.line("left as is", format!("{}: {reason}", count(left as u64)));
+    }
+    table
 }

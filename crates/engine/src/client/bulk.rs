@@ -86,12 +86,69 @@ pub enum BulkPreview {
 pub struct BulkResult {
     /// Instances that matched, up to the limit, or up to where the call stopped ([`Bulk::until`]).
     pub matched: usize,
-    /// Instances that were acted on, or would be by a call that only counts. The others cannot be: they have ended, still run,
-    /// are children, or vanished meanwhile.
+    /// Instances that were acted on, or would be by a call that only counts.
     pub done: usize,
+    /// The others, by what is in the way.
+    pub left: BulkLeft,
     /// Where the instances begin that the call did not come to; `None` when there are none. With this as the cursor of
     /// the next call's query, each instance is acted on and counted once.
     pub next: Option<InstanceCursor>,
+}
+
+/// Instances that match and are left as they are, by what is in the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BulkLeft {
+    /// They are passed over ([`Bulk::passing_over`]).
+    pub passed_over: usize,
+    /// They have ended, so that no message reaches them.
+    pub ended: usize,
+    /// They or descendants of theirs still run, so that they are not deleted without force.
+    pub running: usize,
+    /// They are children, which are deleted with the root of their tree.
+    pub children: usize,
+    /// They vanished meanwhile, as children do whose root was deleted.
+    pub gone: usize,
+    /// What is stored of them cannot be read.
+    pub unreadable: usize,
+}
+
+/// What is in the way of acting on an instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Obstacle {
+    PassedOver,
+    Ended,
+    Running,
+    Child,
+    Gone,
+    Unreadable,
+}
+
+impl Obstacle {
+    /// The one that an error tells of; `None` if the error is about more than the instance.
+    fn of(error: &Error) -> Option<Self> {
+        match (error.code(), error.kind()) {
+            (Code::StoredDataUnreadable, _) => Some(Obstacle::Unreadable),
+            (Code::InstanceEnded, _) => Some(Obstacle::Ended),
+            (Code::InstanceRunning, _) => Some(Obstacle::Running),
+            (_, ErrorKind::NotFound) => Some(Obstacle::Gone),
+            (_, ErrorKind::Conflict | ErrorKind::Invalid) => Some(Obstacle::Child),
+            _ => None,
+        }
+    }
+}
+
+impl BulkLeft {
+    fn add(&mut self, obstacle: Obstacle) {
+        let count = match obstacle {
+            Obstacle::PassedOver => &mut self.passed_over,
+            Obstacle::Ended => &mut self.ended,
+            Obstacle::Running => &mut self.running,
+            Obstacle::Child => &mut self.children,
+            Obstacle::Gone => &mut self.gone,
+            Obstacle::Unreadable => &mut self.unreadable,
+        };
+        *count += 1;
+    }
 }
 
 impl Client {
@@ -137,7 +194,7 @@ impl Bulk {
     /// `too-many-instances` when the limit is too high, and those of the store.
     pub async fn count(self, preview: BulkPreview) -> Result<BulkResult, Error> {
         let client = self.client.clone();
-        self.each(|found| would_change(client.clone(), preview, found)).await
+        self.each(|found| obstacle(client.clone(), preview, found)).await
     }
 
     /// Cancels them.
@@ -205,13 +262,13 @@ impl Bulk {
         Ok((found, query.cursor))
     }
 
-    /// Does something to each instance, and counts those that it was done to.
+    /// Does something to each instance, and counts those that it was done to, and those that something was in the way of.
     async fn each<F>(self, work: impl Fn(Match) -> F) -> Result<BulkResult, Error>
     where
-        F: Future<Output = Result<bool, Error>>,
+        F: Future<Output = Result<Option<Obstacle>, Error>>,
     {
         let (found, next) = self.found().await?;
-        let mut result = BulkResult { matched: 0, done: 0, next };
+        let mut result = BulkResult { next, ..BulkResult::default() };
         let mut waiting = found.into_iter().peekable();
         let (mut last, mut unreadable) = (None, None);
         let mut running = FuturesUnordered::new();
@@ -222,16 +279,27 @@ impl Bulk {
             {
                 result.matched += 1;
                 last = Some(found.cursor());
-                if !self.passes_over(&found.id) {
-                    running.push(work(found));
+                match self.passes_over(&found.id) {
+                    true => result.left.add(Obstacle::PassedOver),
+                    false => running.push(work(found)),
                 }
             }
-            match running.next().await {
+            let obstacle = match running.next().await {
                 None => break,
-                Some(Ok(is_done)) => result.done += usize::from(is_done),
-                Some(Err(error)) if error.code() == Code::StoredDataUnreadable => unreadable = Some(error),
-                Some(Err(error)) if is_passed_over(&error) => {}
-                Some(Err(error)) => return Err(error),
+                Some(Ok(obstacle)) => obstacle,
+                Some(Err(error)) => {
+                    let obstacle = Obstacle::of(&error);
+                    match obstacle {
+                        Some(Obstacle::Unreadable) => unreadable = Some(error),
+                        Some(_) => {}
+                        None => return Err(error),
+                    }
+                    obstacle
+                }
+            };
+            match obstacle {
+                Some(obstacle) => result.left.add(obstacle),
+                None => result.done += 1,
             }
         }
         if waiting.peek().is_some() {
@@ -243,15 +311,16 @@ impl Bulk {
     }
 }
 
-/// Whether a call would change an instance, as it is now.
-async fn would_change(client: Client, preview: BulkPreview, found: Match) -> Result<bool, Error> {
-    let Some(row) = found.row else { return Ok(false) };
-    match preview {
-        BulkPreview::Send => Ok(!row.has_ended),
-        BulkPreview::ForceDelete => Ok(row.is_root),
-        BulkPreview::Delete if !(row.has_ended && row.is_root) => Ok(false),
-        BulkPreview::Delete => have_ended_below(&client, found.id).await,
-    }
+/// What would keep a call from changing an instance, as it is now.
+async fn obstacle(client: Client, preview: BulkPreview, found: Match) -> Result<Option<Obstacle>, Error> {
+    let Some(row) = found.row else { return Ok(Some(Obstacle::Unreadable)) };
+    let has_ended = match preview {
+        BulkPreview::Send => return Ok(row.has_ended.then_some(Obstacle::Ended)),
+        _ if !row.is_root => return Ok(Some(Obstacle::Child)),
+        BulkPreview::ForceDelete => true,
+        BulkPreview::Delete => row.has_ended && have_ended_below(&client, found.id).await?,
+    };
+    Ok((!has_ended).then_some(Obstacle::Running))
 }
 
 /// Whether all descendants of an instance have ended.
@@ -286,18 +355,13 @@ enum Act {
 }
 
 impl Act {
-    async fn on(self, client: Client, id: String) -> Result<bool, Error> {
+    async fn on(self, client: Client, id: String) -> Result<Option<Obstacle>, Error> {
         match self {
             Act::Cancel(reason) => client.cancel(&id, &*reason).await?,
             Act::Pause(reason) => client.pause(&id, &*reason).await?,
             Act::Resume => client.resume(&id).await?,
             Act::Delete { force } => drop(client.delete(&id, force).await?),
         }
-        Ok(true)
+        Ok(None)
     }
-}
-
-/// Whether an instance that ended or vanished meanwhile, or cannot be acted on, is the reason.
-fn is_passed_over(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Conflict | ErrorKind::Invalid)
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use crate::ids::{IdSource, SystemIds};
 use crate::store::Store;
 
-pub use bulk::{Bulk, BulkPreview, BulkResult};
+pub use bulk::{Bulk, BulkLeft, BulkPreview, BulkResult};
 pub use dead_letters::{DeadLetterQuery, DeadLetters, ResubmitCall, ResubmittedLetter, UnreadableLetter};
 pub use instance::{EventList, ExecutionList, Instance, InstanceList};
 pub use restart::{RestartCall, RestartedInstance};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use segno::client::{BulkPreview, OnConflict};
+use segno::client::{BulkLeft, BulkPreview, OnConflict};
 use segno::limits::{MAX_BULK_INSTANCES, MAX_PAGE_ROWS, MAX_PAYLOAD_BYTES};
 use segno::store::{ExecutionStatus, InstanceFilter, InstanceQuery, PruneOptions};
 use segno::{Code, Context, Failure, Orchestration, Registry, Signal, join_all};
@@ -221,6 +221,9 @@ async fn bulk_calls_count_first_and_keep_to_their_limit() {
     }
     let deleted = all().delete(false).await.unwrap();
     assert_eq!((deleted.matched, deleted.done), (12, 4), "running ones are passed over");
+    assert_eq!(deleted.left, BulkLeft { running: 8, ..BulkLeft::default() });
+    let kept = all().passing_over(|_| true).delete(true).await.unwrap();
+    assert_eq!((kept.done, kept.left), (0, BulkLeft { passed_over: 8, ..BulkLeft::default() }));
     assert_eq!(all().delete(true).await.unwrap().done, 8);
     assert_eq!(world.client.system_metrics().await.unwrap().total_instances, 0);
     let too_many = all().limit(MAX_BULK_INSTANCES + 1).count(BulkPreview::Send).await.unwrap_err();

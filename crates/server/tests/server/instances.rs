@@ -8,7 +8,7 @@ use segno::clock::{Clock, SystemClock};
 use segno::{Context, Failure, Orchestration, Payload, Registry, Runtime};
 use segno_api::Json;
 use segno_api::instance::{
-    Bulk, BulkAction, BulkFilter, ListInstances, OnConflict, Restart, Send, StartInstance, Status,
+    Bulk, BulkAction, BulkFilter, BulkLeft, ListInstances, OnConflict, Restart, Send, StartInstance, Status,
 };
 use segno_server::settings::Authentication;
 use segno_server::{Server, samples};
@@ -212,7 +212,11 @@ async fn many_are_counted_first_and_then_acted_on() {
     assert_eq!(counted.would_change, Some(20));
     // What runs is not deleted, and the dry run says so.
     let mut delete = Bulk { action: BulkAction::Delete, ..request.clone() };
-    assert_eq!(client.bulk(&delete).await.unwrap().would_change, Some(0));
+    for dry_run in [true, false] {
+        let kept = client.bulk(&Bulk { dry_run, ..delete.clone() }).await.unwrap();
+        assert_eq!((kept.would_change.unwrap_or(0), kept.changed), (0, 0));
+        assert_eq!(kept.left, BulkLeft { running: 20, ..BulkLeft::default() });
+    }
     delete.force = true;
     assert_eq!(client.bulk(&delete).await.unwrap().would_change, Some(20));
     request.dry_run = false;
@@ -232,7 +236,11 @@ async fn many_are_counted_first_and_then_acted_on() {
         assert_eq!(ended.status, Status::Cancelled);
     }
     let ended = Bulk { dry_run: true, cursor: None, limit: None, ..request.clone() };
-    assert_eq!(client.bulk(&ended).await.unwrap().would_change, Some(0), "what has ended is not cancelled");
+    for dry_run in [true, false] {
+        let kept = client.bulk(&Bulk { dry_run, ..ended.clone() }).await.unwrap();
+        assert_eq!((kept.would_change.unwrap_or(0), kept.changed), (0, 0), "what has ended is not cancelled");
+        assert_eq!(kept.left, BulkLeft { ended: 20, ..BulkLeft::default() });
+    }
     let delete = Bulk { action: BulkAction::Delete, ..ended };
     assert_eq!(client.bulk(&delete).await.unwrap().would_change, Some(20));
     let deleted = client.bulk(&Bulk { dry_run: false, ..delete }).await.unwrap();

@@ -3,7 +3,7 @@
 use axum::Json;
 use segno::client::BulkPreview;
 use segno::limits::MAX_BULK_INSTANCES;
-use segno_api::instance::{Bulk, BulkAction, BulkFilter, BulkResult};
+use segno_api::instance::{Bulk, BulkAction, BulkFilter, BulkLeft, BulkResult};
 
 use super::steer::reason_or;
 use super::{list, view};
@@ -50,7 +50,15 @@ pub async fn bulk(tenant: Tenant, Body(request): Body<Bulk>) -> Result<Json<Bulk
         true => (0, Some(done.done)),
         false => (done.done, None),
     };
-    Ok(Json(BulkResult { matched: done.matched, changed, would_change, next_cursor }))
+    let left = BulkLeft {
+        batch_calls: done.left.passed_over,
+        ended: done.left.ended,
+        running: done.left.running,
+        children: done.left.children,
+        gone: done.left.gone,
+        unreadable: done.left.unreadable,
+    };
+    Ok(Json(BulkResult { matched: done.matched, changed, would_change, left, next_cursor }))
 }
 
 fn filter(filter: BulkFilter) -> Result<InstanceFilter, Refusal> {

@@ -1,6 +1,7 @@
 //! `segno config …`: the settings of a server.
 
-use segno_server::settings::{Effective, Layers, Origin, SettingsError};
+use segno_server::check_paths;
+use segno_server::settings::{Authentication, Effective, Layers, Origin, Settings, SettingsError};
 use serde::Serialize;
 
 use crate::arguments::{ConfigArguments, ConfigVerb, SettingsArguments};
@@ -12,11 +13,29 @@ use crate::traces;
 pub fn run(arguments: ConfigArguments, layers: Layers, output: &Output) -> Result<(), Failure> {
     match arguments.verb {
         ConfigVerb::Check(arguments) => {
-            traces::check(&effective(layers, &arguments)?.settings.telemetry)?;
+            let settings = effective(layers, &arguments)?.settings;
+            for warning in check(&settings)? {
+                output.warn(&warning);
+            }
+            if settings.auth.mode == Authentication::None && !settings.server.listen.ip().is_loopback() {
+                output.warn(
+                    "auth.mode is none and server.listen is reached from other machines: a server with these settings \
+                     starts only with --insecure",
+                );
+            }
             output.print(&serde_json::json!({ "ok": true }), Table::default().line("settings", "can be used"))
         }
         ConfigVerb::Print(arguments) => show(&effective(layers, &arguments)?, output),
     }
+}
+
+/// What a server checks before it opens its store. Returns what it starts without, and what then fails.
+///
+/// # Errors
+/// When a server would not start.
+pub fn check(settings: &Settings) -> Result<Vec<String>, Failure> {
+    traces::check(&settings.telemetry)?;
+    check_paths(settings).map_err(|error| Failure::Serving(error.to_string()))
 }
 
 #[derive(Serialize)]

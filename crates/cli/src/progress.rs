@@ -64,6 +64,10 @@ impl Meter {
 
     /// Shows how far something is.
     pub fn show(&mut self, what: &'static str, done: u64, unit: &str) {
+        // What was counted before grows while it is being read.
+        if self.total.is_some_and(|total| done > total) {
+            self.set_total(done);
+        }
         if let Some(bar) = &self.bar {
             bar.set_message(what);
             bar.set_position(done);

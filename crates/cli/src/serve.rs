@@ -106,6 +106,9 @@ async fn run(
     let metrics =
         metrics.map_err(|error| Failure::Serving(format!("metrics cannot be collected: {error}")))?;
     let url = settings.store_url().map_err(config::refused)?;
+    for warning in config::check(&settings)? {
+        tracing::warn!("{warning}");
+    }
     // The port first: it costs nothing to give it back.
     let listener = bind(settings.server.listen).await.map_err(Failure::Serving)?;
     // Before there is a store: a start that is refused leaves none behind.

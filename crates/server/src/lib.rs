@@ -70,7 +70,7 @@ mod work;
 
 pub use access::{KeyStore, NewKey, REVOKED_WITHIN};
 pub use listen::bind;
-pub use preflight::{WithoutKeys, check_start};
+pub use preflight::{WithoutKeys, check_paths, check_start};
 pub use problem::{Code, Refusal};
 pub use segno_actions::functions::{FunctionsBuilder, HumanDuration};
 pub use segno_actions::hooks::{Verification, signed_headers};

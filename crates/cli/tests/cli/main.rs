@@ -26,6 +26,7 @@ mod printing;
 mod process;
 mod recurring;
 mod recurring_nodes;
+mod refusals;
 mod restarts;
 mod runbook;
 mod server;

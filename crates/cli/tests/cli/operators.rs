@@ -11,26 +11,26 @@ use segno_stores::StoreUrl;
 /// A command that takes longer than this hangs.
 const PATIENCE_SECONDS: &str = "60";
 
-struct Place(tempfile::TempDir);
+pub struct Place(tempfile::TempDir);
 
 impl Place {
-    fn new() -> Self {
+    pub fn new() -> Self {
         Place(tempfile::tempdir().unwrap())
     }
 
-    fn at(&self, name: &str) -> String {
+    pub fn at(&self, name: &str) -> String {
         self.0.path().join(name).display().to_string()
     }
 }
 
-fn segno(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+pub fn segno(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new("timeout");
     command.arg(PATIENCE_SECONDS).arg(env!("CARGO_BIN_EXE_segno")).args(arguments);
     command.env_remove("SEGNO_SERVER").envs(environment.iter().copied()).output().unwrap()
 }
 
 #[track_caller]
-fn said(arguments: &[&str]) -> String {
+pub fn said(arguments: &[&str]) -> String {
     let output = segno(arguments, &[]);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap()
@@ -38,7 +38,7 @@ fn said(arguments: &[&str]) -> String {
 
 /// Fails unless the command fails with this code and all of this in its message.
 #[track_caller]
-fn refused(arguments: &[&str], code: i32, reasons: &[&str]) {
+pub fn refused(arguments: &[&str], code: i32, reasons: &[&str]) {
     let output = segno(arguments, &[]);
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
@@ -52,7 +52,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// A store with a message in it, left as by a clean stop, or as by `kill -9`.
-fn store_at(path: &str, left: Left) {
+pub fn store_at(path: &str, left: Left) {
     block_on(async {
         let store = path.parse::<StoreUrl>().unwrap().open().await.unwrap();
         store.enqueue_for_orchestrator(OrchestratorMessage::new("i", "go"), None).await.unwrap();
@@ -68,7 +68,7 @@ fn store_at(path: &str, left: Left) {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Left {
+pub enum Left {
     Closed,
     Killed,
 }

@@ -93,11 +93,43 @@ fn copy(from: &str, to: &str) -> String {
     report["sha256"].as_str().unwrap().to_owned()
 }
 
+/// Where the database for tests is.
+fn server() -> String {
+    std::env::var("SEGNO_TEST_POSTGRES").unwrap_or_else(|_| {
+        panic!("SEGNO_TEST_POSTGRES is not set: run this test with scripts/with-postgres.sh");
+    })
+}
+
+#[test]
+fn commands_that_read_create_no_schema() {
+    let place = tempfile::tempdir().unwrap();
+    let [file, target] = ["b.segno", "t"].map(|name| place.path().join(name).display().to_string());
+    // A word of SQL is a name like any other.
+    let schema = format!("select_{}", std::process::id());
+    for schema in [schema.as_str(), "none"] {
+        let store = format!("{}?schema={schema}", server());
+        for arguments in [
+            &["store", "info", &store][..],
+            &["store", "backup", &store, &file],
+            &["store", "copy", &store, &target],
+            &["keys", "list", "--store", &store],
+            &["keys", "revoke", "x", "--store", &store],
+        ] {
+            // The second time there would be a store, had the first one made it.
+            for _ in 0..2 {
+                let output = Command::new(env!("CARGO_BIN_EXE_segno")).args(arguments).output().unwrap();
+                let message = String::from_utf8_lossy(&output.stderr).into_owned();
+                assert_eq!(output.status.code(), Some(6), "{arguments:?}: {message}");
+                assert!(message.contains(&format!("has no schema {schema}")), "{message}");
+            }
+        }
+    }
+    assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "nothing was made");
+}
+
 #[test]
 fn a_store_goes_into_postgres_and_back_unchanged() {
-    let Ok(server) = std::env::var("SEGNO_TEST_POSTGRES") else {
-        panic!("SEGNO_TEST_POSTGRES is not set: run this test with scripts/with-postgres.sh");
-    };
+    let server = server();
     let instances = std::env::var("SEGNO_COPIED_INSTANCES").map_or(300, |value| value.parse().unwrap());
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| format!("segno:{}", place.path().join(name).display());

@@ -138,7 +138,7 @@ fn a_directory_with_files_of_others_is_not_filled() {
     fs::create_dir(&target).unwrap();
     fs::write(Path::new(&target).join("notes.txt"), "mine").unwrap();
     for command in [["restore", &file, &target], ["copy", &store, &target], ["salvage", &store, &target]] {
-        refused(&command, 5, "it has notes.txt");
+        refused(&command, 5, "notes.txt; name a new directory or an empty one");
     }
     assert_eq!(fs::read_dir(&target).unwrap().count(), 1, "nothing was made in it");
 }

@@ -54,7 +54,7 @@ pub enum SettingsError {
         error: std::io::Error,
     },
     /// The file is wrong.
-    #[error("the settings in {} are wrong: {error}", path.display())]
+    #[error("the settings in {} are wrong: {}", path.display(), in_words(&error.to_string()))]
     File {
         /// Which file.
         path: PathBuf,
@@ -70,7 +70,7 @@ pub enum SettingsError {
         reason: String,
     },
     /// A value is out of range.
-    #[error("{setting} {reason}")]
+    #[error("{setting}: {reason}")]
     Value {
         /// Which setting.
         setting: String,
@@ -169,9 +169,13 @@ impl Layers {
                     self.add(nested, &origin);
                     return Ok(self);
                 }
-                Err(error) if reason.is_empty() => reason = error.message().to_owned(),
+                Err(error) if reason.is_empty() => reason = in_words(error.message()),
                 Err(_) => {}
             }
+        }
+        // TOML has no such numbers, so that this one was taken for a text.
+        if parsed.is_none() && is_whole_number(text) {
+            reason = format!("{text} is too large; the largest whole number is {}", i64::MAX);
         }
         Err(SettingsError::Override { origin, reason: format!("{path}: {reason}") })
     }
@@ -197,6 +201,30 @@ impl Layers {
 }
 
 use serde::Deserialize as _;
+
+/// What serde expects, by its name in Rust and in words.
+const EXPECTED: [(&str, &str); 10] = [
+    ("expected usize", "expected a whole number that is not negative"),
+    ("expected u64", "expected a whole number that is not negative"),
+    ("expected u32", "expected a whole number from 0 to 4294967295"),
+    ("expected u16", "expected a whole number from 0 to 65535"),
+    ("expected u8", "expected a whole number from 0 to 255"),
+    ("expected i64", "expected a whole number"),
+    ("expected f64", "expected a number"),
+    ("expected a boolean", "expected true or false"),
+    ("expected a sequence", "expected a list as in [\"a\", \"b\"]"),
+    ("expected a map", "expected a table as in { name = \"value\" }"),
+];
+
+/// An error of serde without the names that types have in Rust.
+fn in_words(message: &str) -> String {
+    EXPECTED.iter().fold(message.to_owned(), |message, (rust, words)| message.replace(rust, words))
+}
+
+fn is_whole_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit())
+}
 
 fn merge(into: &mut Table, from: Table) {
     for (key, value) in from {
@@ -314,6 +342,9 @@ mod tests {
             ("server.lissen", "x", "lissen"),
             ("server.drain_seconds", "soon", "drain_seconds"),
             ("nothing", "x", "nothing"),
+            ("server.drain_seconds", "soon", "expected a whole number that is not negative"),
+            ("server.max_connections", "-1", "expected a whole number that is not negative"),
+            ("server.max_connections", "99999999999999999999", "99999999999999999999 is too large"),
         ] {
             let error =
                 Layers::default().set(path, value, Origin::Flag("--set".to_owned())).unwrap_err().to_string();
@@ -325,7 +356,7 @@ mod tests {
             layers.finish().unwrap_err().to_string()
         };
         assert!(refused("server.roles", "[]").contains("server.roles"));
-        assert!(refused("store.url", "ftp://x").contains("store.url"));
+        assert!(refused("store.url", "ftp://x").starts_with("store.url: there is no store"));
         assert!(refused("server.tls_key", "x.pem").contains("tls_certificates"));
         assert!(refused("telemetry.otlp_endpoint", "localhost:4317").contains("http://localhost:4318"));
     }

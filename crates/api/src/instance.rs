@@ -516,7 +516,6 @@ impl std::ops::AddAssign for BulkLeft {
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes references")]
 fn is_zero(count: &usize) -> bool {
     *count == 0
 }

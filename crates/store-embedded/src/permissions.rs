@@ -147,7 +147,9 @@ mod tests {
         for leftover in [None, Some("lost+found")] {
             let directory = parent.path().join(leftover.unwrap_or("empty"));
             fs::create_dir(&directory).unwrap();
-            leftover.map(|name| fs::create_dir(directory.join(name)).unwrap());
+            if let Some(name) = leftover {
+                fs::create_dir(directory.join(name)).unwrap();
+            }
             fs::set_permissions(&directory, Permissions::from_mode(0o755)).unwrap();
             let store = EmbeddedStore::open(&directory).unwrap();
             assert_eq!(mode(&directory), 0o700, "{leftover:?}");

@@ -68,7 +68,10 @@ pub fn salvage(
     };
     let (from, _lock) = from().map_err(|error| error.in_directory(path))?;
     let files: Arc<dyn Files> = Arc::new(Directory::new(to)?);
-    salvage_files(&from, &files, &mut progress)
+    salvage_files(&from, &files, &mut progress).map_err(|error| match error {
+        error @ OpenError::NotEmpty { .. } => error.in_directory(to),
+        other => other,
+    })
 }
 
 /// The same from any directory to any other; for tests.

@@ -78,11 +78,11 @@ pub fn is_of_store(name: &str) -> bool {
 }
 
 /// A file of others in a directory that is no store, if there is one.
-pub fn foreign_in<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
+pub fn foreign_in<'n>(mut names: impl Iterator<Item = &'n str> + Clone) -> Option<&'n str> {
     if names.clone().any(is_of_store) {
         return None;
     }
-    names.into_iter().find(|name| !IGNORED.contains(name) && !permissions::is_own(name))
+    names.find(|name| !IGNORED.contains(name) && !permissions::is_own(name))
 }
 
 /// Fails when a store would be made among files of others. Changes nothing.

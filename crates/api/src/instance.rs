@@ -450,7 +450,8 @@ pub struct BulkResult {
     /// Of a dry run: instances that would be changed, as they are now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub would_change: Option<usize>,
-    /// Instances that matched and were left as they are, or would be in a dry run, by the reason; absent when there are none.
+    /// Instances that matched and were left as they are, or would be in a dry run, by the reason;
+    /// absent when there are none.
     #[serde(default, skip_serializing_if = "BulkLeft::is_none")]
     pub left: BulkLeft,
     /// Give this as `cursor` to go on; absent when no more match.
@@ -458,10 +459,12 @@ pub struct BulkResult {
     pub next_cursor: Option<String>,
 }
 
-/// Instances that a bulk call left as they are, by the reason. Reasons without instances are absent.
+/// Instances that a bulk call left as they are, by the reason. Reasons without instances are
+/// absent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
 pub struct BulkLeft {
-    /// Calls of batches: their batch decides about them, and keeps them as long as it may look after them.
+    /// Calls of batches: their batch decides about them, and keeps them as long as it may look
+    /// after them.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub batch_calls: usize,
     /// They have ended, so that there is nothing to cancel, pause or resume.

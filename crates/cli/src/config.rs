@@ -29,7 +29,8 @@ pub fn run(arguments: ConfigArguments, layers: Layers, output: &Output) -> Resul
     }
 }
 
-/// What a server checks before it opens its store. Returns what it starts without, and what then fails.
+/// What a server checks before it opens its store. Returns what it starts without, and what then
+/// fails.
 ///
 /// # Errors
 /// When a server would not start.

@@ -60,8 +60,8 @@ fn tls(settings: &Settings) -> Result<Option<TlsAcceptor>, ServerError> {
     }
 }
 
-/// Reads what the settings name on this machine. Returns what a server starts without and what then fails: a directory may
-/// be mounted later.
+/// Reads what the settings name on this machine. Returns what a server starts without and what then
+/// fails: a directory may be mounted later.
 ///
 /// # Errors
 /// As [`check_start`], for files that a server does not start without.

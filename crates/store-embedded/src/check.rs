@@ -111,8 +111,8 @@ impl Notes for Notebook<'_> {
 /// Reads every row and every log record of a store that is not open, and compares them. Changes nothing.
 ///
 /// # Errors
-/// When there is no such directory, it is in use, of an unknown format, or cannot be read. Damage is no error, but a
-/// finding.
+/// When there is no such directory, it is in use, of an unknown format, or cannot be read. Damage
+/// is no error, but a finding.
 pub fn check(
     path: impl AsRef<Path>,
     mut progress: impl FnMut(CheckProgress),
@@ -130,7 +130,8 @@ pub fn check_files(
 ) -> Result<CheckReport, OpenError> {
     let _lock = files.lock().map_err(OpenError::of_lock)?;
     unfinished::refuse_unfinished(&**files)?;
-    // What a newer build wrote is not damage; the format of the state is looked at when it is opened.
+    // What a newer build wrote is not damage; the format of the state is looked at when it is
+    // opened.
     log::refuse_unknown_format(files)?;
     let mut notes = Notebook::new(progress);
     let readable = ReadableBase::new(files);

@@ -39,7 +39,8 @@ const MAX_REQUEST_BYTES: u64 = 64;
 /// How long the store waits for an asker that neither sends nor reads.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long an asker waits for a connection. The system makes it, so that only a queue of askers is in the way.
+/// How long an asker waits for a connection. The system makes it, so that only a queue of askers is
+/// in the way.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long an asker waits while the store sends nothing. Every byte counts as life.

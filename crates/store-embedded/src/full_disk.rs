@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 
 use crate::refusal::Refusal;
 
-/// Whether a write failed for lack of room: on the disk, in the quota of its owner, or within the limit of file sizes of the
-/// process.
+/// Whether a write failed for lack of room: on the disk, in the quota of its owner, or within the
+/// limit of file sizes of the process.
 pub fn is_full(error: &io::Error) -> bool {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
     matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge)

@@ -48,7 +48,8 @@ pub struct SalvageReport {
 /// is marked as unfinished until everything is in it; a salvage into one that an earlier salvage has left begins again.
 ///
 /// # Errors
-/// When the first directory is not there, in use or of an unknown format, when the second one is not empty, or when the disk refuses.
+/// When the first directory is not there, in use or of an unknown format, when the second one is
+/// not empty, or when the disk refuses.
 pub fn salvage(
     from: impl AsRef<Path>,
     to: impl AsRef<Path>,

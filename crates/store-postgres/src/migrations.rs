@@ -38,7 +38,8 @@ const CLAIMS_LOCK: &str = "'segno claims in @schema@'";
 /// Between two tries to be the node that migrates.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Brings a schema up to date, whoever else is about to do the same, as far as the options allow it.
+/// Brings a schema up to date, whoever else is about to do the same, as far as the options allow
+/// it.
 pub(crate) async fn migrate(connection: &Connection, options: &PostgresOptions) -> Result<(), OpenError> {
     check_server(connection).await?;
     let schema = &options.schema;
@@ -81,7 +82,8 @@ pub(crate) fn quoted(identifier: &str) -> String {
     format!("\"{identifier}\"")
 }
 
-/// A migration for a schema. The name of a lock is no identifier: all nodes must hash the same text.
+/// A migration for a schema. The name of a lock is no identifier: all nodes must hash the same
+/// text.
 fn in_schema(sql: &str, schema: &str) -> String {
     sql.replace(CLAIMS_LOCK, &CLAIMS_LOCK.replace("@schema@", schema)).replace("@schema@", &quoted(schema))
 }

@@ -61,8 +61,8 @@ pub enum Migration {
     /// Creates a schema that does not exist, and upgrades one of an older build: for servers.
     #[default]
     CreateOrUpgrade,
-    /// Creates a schema that does not exist. One of an older build is refused, because the servers that use it may be of that
-    /// build: for commands that fill a store.
+    /// Creates a schema that does not exist. One of an older build is refused, because the servers
+    /// that use it may be of that build: for commands that fill a store.
     Create,
     /// Changes nothing: for commands that read a store or need one that exists.
     Never,
@@ -127,7 +127,8 @@ impl PostgresOptions {
         self
     }
 
-    /// Hosts, ports, database and schema as a URL, for messages. Neither a user nor a password is in it.
+    /// Hosts, ports, database and schema as a URL, for messages. Neither a user nor a password is
+    /// in it.
     pub fn address(&self) -> String {
         let hosts: Vec<String> = self.servers.iter().map(host_and_port).collect();
         format!("postgres://{}/{}?schema={}", hosts.join(","), self.database(), self.schema)

@@ -44,8 +44,8 @@ impl PostgresStore {
     /// Opens the store with settings, and makes or updates its schema as far as they allow it.
     ///
     /// # Errors
-    /// As [`PostgresStore::open`]; when there is no store or one of an older build, and the settings forbid to create or
-    /// upgrade it.
+    /// As [`PostgresStore::open`]; when there is no store or one of an older build, and the
+    /// settings forbid to create or upgrade it.
     pub async fn open_with(options: PostgresOptions) -> Result<Arc<PostgresStore>, OpenError> {
         let connector = Arc::new(Connector::for_statements(&options)?);
         let listening = Connector::for_listening(&options)?;

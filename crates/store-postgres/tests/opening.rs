@@ -1,5 +1,6 @@
-//! What opening a store does to its schema: a server creates and upgrades it, a command that fills a store creates it, and a
-//! command that reads changes nothing. Any name of a schema that is accepted works, words of SQL included.
+//! What opening a store does to its schema: a server creates and upgrades it, a command that fills
+//! a store creates it, and a command that reads changes nothing. Any name of a schema that is
+//! accepted works, words of SQL included.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests; clippy knows only the tests themselves")]
 

@@ -55,8 +55,8 @@ impl StoreUrl {
         }
     }
 
-    /// Opens the store, or makes it, for a command. One of an older build in a database is refused: its servers may be of that
-    /// build.
+    /// Opens the store, or makes it, for a command. One of an older build in a database is refused:
+    /// its servers may be of that build.
     ///
     /// # Errors
     /// When it cannot be opened, or would have to be upgraded.

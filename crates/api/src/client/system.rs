@@ -19,8 +19,9 @@ impl Client {
         self.get(&["v1", "system"]).await
     }
 
-    /// Whether the server can work: it is not stopping, and its store takes writes. Needs no key. Sent once: a refusal is the
-    /// answer, and a server that does not answer within seconds is not ready.
+    /// Whether the server can work: it is not stopping, and its store takes writes. Needs no key.
+    /// Sent once: a refusal is the answer, and a server that does not answer within seconds is not
+    /// ready.
     ///
     /// # Errors
     /// `unavailable` when it cannot.

@@ -1,5 +1,6 @@
-//! What a store, a server or a command refuses, and how it tells: stores and backups of newer builds, servers that hang, files
-//! that may not grow, directories of others, settings that name what cannot be read.
+//! What a store, a server or a command refuses, and how it tells: stores and backups of newer
+//! builds, servers that hang, files that may not grow, directories of others, settings that name
+//! what cannot be read.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -262,7 +262,8 @@ impl Bulk {
         Ok((found, query.cursor))
     }
 
-    /// Does something to each instance, and counts those that it was done to, and those that something was in the way of.
+    /// Does something to each instance, and counts those that it was done to, and those that
+    /// something was in the way of.
     async fn each<F>(self, work: impl Fn(Match) -> F) -> Result<BulkResult, Error>
     where
         F: Future<Output = Result<Option<Obstacle>, Error>>,

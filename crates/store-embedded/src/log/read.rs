@@ -95,7 +95,8 @@ pub fn read(
     Ok(read)
 }
 
-/// Fails when a segment is of a format that this build does not know. Damaged segments are left to their readers.
+/// Fails when a segment is of a format that this build does not know. Damaged segments are left to
+/// their readers.
 ///
 /// # Errors
 /// `UnknownFormat`, or when the directory cannot be read.

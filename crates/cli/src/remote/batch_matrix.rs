@@ -293,7 +293,7 @@ mod tests {
         let member = |id: u64, key: &str, steps: serde_json::Value| -> MemberDetails {
             serde_json::from_value(json!({
                 "id": id, "batch_id": 7, "member_key": key, "status": "active", "added_at": at(0), "data": {},
-                "steps": steps,
+                "_first_seen_at": at(0), "_last_seen_at": at(0), "_is_current": true, "steps": steps,
             }))
             .unwrap()
         };

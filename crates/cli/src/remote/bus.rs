@@ -124,7 +124,7 @@ pub struct SendArguments {
     pub message_type: Option<String>,
     #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("Not delivered before this time"))]
     pub at: Option<Moment>,
-    /// How long it is delivered, such as `1h`; 14 days by default.
+    /// How long the message is delivered, such as `1h`; 14 days by default.
     #[arg(long, value_name = "DURATION")]
     pub time_to_live: Option<HumanDuration>,
 }

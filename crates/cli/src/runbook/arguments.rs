@@ -112,7 +112,7 @@ pub struct Publish {
     /// Run the init steps again in batches that move to this version.
     #[arg(long)]
     pub rerun_init: bool,
-    /// Show what it would do to open batches, and publish nothing.
+    /// Show what the version would do to open batches, and publish nothing.
     #[arg(long)]
     pub dry_run: bool,
 }

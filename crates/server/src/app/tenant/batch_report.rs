@@ -54,13 +54,13 @@ impl Tenant {
         let first = self.resources().runbooks.report_part(&self.owner(), &mut report).await;
         let first = first.map_err(|error| self.refused(error))?;
         let first = stream::iter(first.map(|part| Ok(Bytes::from(part))));
-        Ok(first.chain(stream::unfold(Reading::Parts(self.clone(), report), next_part)))
+        Ok(first.chain(stream::unfold(Reading::Parts(self.clone(), Box::new(report)), next_part)))
     }
 }
 
 /// A report that is being sent.
 enum Reading {
-    Parts(Tenant, Report),
+    Parts(Tenant, Box<Report>),
     /// The line that says so was sent.
     Failed(String),
     Ended,

@@ -50,12 +50,12 @@ impl HookRates {
 /// A request that is not taken: why, in a word for the metrics, and the answer.
 struct Rejected {
     reason: &'static str,
-    refusal: Refusal,
+    refusal: Box<Refusal>,
 }
 
 impl Rejected {
     fn new(reason: &'static str, refusal: Refusal) -> Self {
-        Rejected { reason, refusal }
+        Rejected { reason, refusal: Box::new(refusal) }
     }
 }
 
@@ -85,7 +85,7 @@ pub async fn receive(
         Err(rejected) => {
             metrics::counter!(HOOKS_REFUSED, "reason" => rejected.reason).increment(1);
             tracing::debug!(namespace, route, reason = rejected.reason, "hook.refused");
-            Err(rejected.refusal)
+            Err(*rejected.refusal)
         }
     }
 }

@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(lines[1], format!("ada,5,active,,,7,unreadable,,,,,damaged,,,,,,,{removal}"));
         assert_eq!(lines[2], ",8,unreadable,,,,,,,,,damaged,,,,,,,,");
         assert_eq!(lines[3], ",,incomplete,,,,,,,,,\"the store, for now, is away\",,,,,,,,");
-        assert!(lines.iter().all(|line| line.matches(',').count() == cells), "{text}");
+        assert!(lines[..3].iter().all(|line| line.matches(',').count() == cells), "{text}");
     }
 
     #[test]

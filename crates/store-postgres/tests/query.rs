@@ -94,8 +94,9 @@ async fn a_query_that_is_dropped_is_cancelled_in_the_database() {
     let schema = Schema::take().await;
     let name = format!("dropped in {}", schema.name);
     let text = format!("SELECT pg_sleep(15), '{name}'");
+    // Not while it is prepared: what has not begun cannot be cancelled.
     let running = format!(
-        "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE '%{name}%' AND pid <> pg_backend_pid()"
+        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%{name}%'"
     );
     let until = async |wanted: i64| {
         let is_so = async {

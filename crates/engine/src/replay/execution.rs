@@ -237,20 +237,22 @@ impl Execution {
         if self.ended.is_some() || self.paused {
             return;
         }
-        let (code, excess) = if self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
-            let excess = format!("{} events, the limit is {MAX_EVENTS_PER_EXECUTION}", self.last_event_id);
-            ("too-many-events", excess)
+        let next = "use ctx.continue_as_new to go on with a fresh history";
+        let failure = if self.last_event_id >= MAX_EVENTS_PER_EXECUTION {
+            let events = self.last_event_id;
+            let message =
+                format!("the execution has {events} events, the limit is {MAX_EVENTS_PER_EXECUTION}; {next}");
+            Failure::configuration("too-many-events", message)
         } else if self.payload_bytes > MAX_HISTORY_BYTES {
-            let limit = MAX_HISTORY_BYTES / (1024 * 1024);
-            let excess =
-                format!("{} bytes of data in its history, the limit is {limit} MiB", self.payload_bytes);
-            ("history-too-large", excess)
+            let (bytes, limit) = (self.payload_bytes, MAX_HISTORY_BYTES / (1024 * 1024));
+            let message = format!(
+                "the execution has {bytes} bytes of data in its history, the limit is {limit} MiB; {next}"
+            );
+            Failure::configuration("history-too-large", message)
         } else {
             return;
         };
-        let message =
-            format!("the execution has {excess}; use ctx.continue_as_new to go on with a fresh history");
-        self.fail(Failure::configuration(code, message), now_ms);
+        self.fail(failure, now_ms);
     }
 
     /// Whether there are steps that nobody has run yet.

@@ -108,7 +108,9 @@ async fn what_is_scraped_is_what_the_page_describes() {
     let _guard = metrics::set_default_local_recorder(&recorder);
     telemetry::all().for_each(Metric::announce);
     let ground = Ground::new().await;
-    let server = Server::builder(Arc::clone(&ground.store), settings(Authentication::None))
+    let mut settings = settings(Authentication::None);
+    settings.bus = serde_json::from_value(serde_json::json!({ "url": "built-in" })).unwrap();
+    let server = Server::builder(Arc::clone(&ground.store), settings)
         .registry(samples::registry())
         .functions(samples::functions)
         .metrics(recorder.handle())
@@ -131,19 +133,18 @@ async fn what_is_scraped_is_what_the_page_describes() {
         assert_eq!(answer.status(), status, "{path}");
     }
     let scrape = async {
-        // Gauges of the scheduler come with its first look.
+        // Gauges come with the first look of the scheduler, and at the bus.
+        let looked = ["segno_recurring_active", "segno_actions_overdue", "segno_bus_oldest_waiting_seconds"];
         loop {
             let answer = http.get(format!("{url}/metrics")).send().await.unwrap();
             let scrape = Scrape::parse(&answer.text().await.unwrap());
-            if scrape.types.contains_key("segno_recurring_active")
-                && scrape.types.contains_key("segno_actions_overdue")
-            {
+            if looked.iter().all(|name| scrape.types.contains_key(*name)) {
                 break scrape;
             }
             tokio::task::yield_now().await;
         }
     };
-    let scrape = clock::timeout(&SystemClock, PATIENCE, scrape).await.expect("the scheduler looks");
+    let scrape = clock::timeout(&SystemClock, PATIENCE, scrape).await.expect("they look");
     compare(&scrape);
     let get = |route, status| [("method", "GET"), ("route", route), ("status", status)];
     for (labels, count) in [

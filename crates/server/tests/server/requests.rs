@@ -240,7 +240,8 @@ async fn deleting_what_is_not_there_is_not_found_everywhere() {
             path.replace("{namespace}", "default").replace("{route}", "nothing").replace("{name}", "nothing");
         let id = if path.starts_with("/v1/batches") { "77" } else { "0198c0de-0000-7000-8000-000000000000" };
         let named = named.replace("{id}", id);
-        let named = named.replace("{topic}", "jobs").replace("{subscription}", "nothing");
+        let named =
+            named.replace("{topic}", "jobs").replace("{subscription}", "nothing").replace("{version}", "7");
         let answer = http.delete(stand.url(&named)).bearer_auth(&stand.admin_key).send().await.unwrap();
         assert_eq!(answer.status().as_u16(), 404, "DELETE {named}: {}", answer.text().await.unwrap());
         found += 1;

@@ -121,6 +121,9 @@ pub struct World {
     schedulers: Vec<JoinHandle<()>>,
 }
 
+/// Makes the store that a world sees of the one that it has.
+type Between = fn(Arc<dyn Store>, Arc<VirtualClock>) -> Arc<dyn Store>;
+
 impl World {
     pub async fn start() -> World {
         let mut world = World::idle().await;
@@ -134,7 +137,7 @@ impl World {
     }
 
     /// The same, with something between each node and the store.
-    pub async fn idle_behind(between: fn(Arc<dyn Store>, Arc<VirtualClock>) -> Arc<dyn Store>) -> World {
+    pub async fn idle_behind(between: Between) -> World {
         let clock = VirtualClock::auto();
         clock.set_ms(START_MS);
         let store: Arc<dyn Store> = MemoryStore::with_clock(clock.clone());

@@ -92,11 +92,12 @@ async fn a_database_that_is_away_is_named_and_its_password_is_not() {
 #[tokio::test]
 async fn a_query_that_is_dropped_is_cancelled_in_the_database() {
     let schema = Schema::take().await;
-    let name = format!("dropped in {}", schema.name);
-    let text = format!("SELECT pg_sleep(15), '{name}'");
-    // Not while it is prepared: what has not begun cannot be cancelled.
+    // The query waits for a lock that this test holds, so that it can be told from all others.
+    let lock = std::process::id();
+    schema.client.batch_execute(&format!("SELECT pg_advisory_lock({lock})")).await.unwrap();
+    let text = format!("SELECT pg_advisory_lock({lock})");
     let running = format!(
-        "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%{name}%'"
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = {lock} AND NOT granted"
     );
     let until = async |wanted: i64| {
         let is_so = async {

@@ -18,6 +18,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
+use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt as _;
@@ -27,13 +28,25 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
+use crate::access::Need;
 use crate::app::App;
 use crate::problem::{Code, Refusal};
-use crate::{extract, operation, request_id};
+use crate::{extract, operation, refused, request_id};
 
 /// Routes that are POSTs for their bodies and leave nothing behind: a caller that has gone gets no
 /// work leased, and needs no preview.
-const OF_CALLER: [&str; 3] = ["/v1/work/fetch", "/v1/recurring/preview", "/v1/runbooks/{name}/preview"];
+const OF_CALLER: [&str; 4] = [FETCH, RECEIVE, "/v1/recurring/preview", "/v1/runbooks/{name}/preview"];
+
+/// The route by which workers get work.
+const FETCH: &str = "/v1/work/fetch";
+
+/// The route by which receivers get messages.
+const RECEIVE: &str = "/v1/bus/{topic}/{subscription}/receive";
+
+/// Whether a request may wait for something that its caller wants, and can be cut off at any time.
+pub fn may_wait(method: &Method, route: &str) -> bool {
+    method.is_safe() || [FETCH, RECEIVE].contains(&route)
+}
 
 /// The detached tasks of a server.
 pub struct Detached {
@@ -103,21 +116,23 @@ impl Detached {
 }
 
 /// Detaches requests that change something, once their bodies have arrived.
-pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
+pub async fn layer(State((app, need)): State<(App, Need)>, request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
     if request.method().is_safe() || OF_CALLER.contains(&route) {
         return next.run(request).await;
     }
-    match answer(&app, request, next).await {
-        Ok(response) => response,
-        Err(refusal) => refusal.into_response(),
-    }
-}
-
-async fn answer(app: &App, request: Request, next: Next) -> Result<Response, Refusal> {
-    let (parts, body) = request.into_parts();
-    let body = extract::read(Request::from_parts(parts.clone(), body), app).await?;
-    app.detached.run(next.run(Request::from_parts(parts, Body::from(body)))).await
+    let (mut parts, body) = request.into_parts();
+    let answer = match extract::read(Request::from_parts(parts.clone(), body), &app).await {
+        Ok(body) => app.detached.run(next.run(Request::from_parts(parts, Body::from(body)))).await,
+        Err(refusal) => {
+            // What workers do is not in the log.
+            if need != Need::Work {
+                refused::note(&app, &mut parts, None, &refusal).await;
+            }
+            Err(refusal)
+        }
+    };
+    answer.unwrap_or_else(IntoResponse::into_response)
 }
 
 /// The innermost layer: runs the handler until it ends, fails, or its operation is closed. All

@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use super::{Caller, Need};
 use crate::app::App;
 use crate::problem::{Code, Refusal};
-use crate::refused;
+use crate::{detached, refused};
 
 /// Lets a request through whose caller may do what the route needs, and notes the caller for the route.
 pub async fn guard(State((app, need)): State<(App, Need)>, mut request: Request, next: Next) -> Response {
@@ -52,8 +52,8 @@ async fn note(app: &App, need: Need, request: Request, refused: &Refused) {
 /// Whether a request may be a long poll that can be cut off when its key is lost. One that changes
 /// something cannot: its answer tells what was done.
 fn may_wait(request: &Request) -> bool {
-    let route = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-    request.method().is_safe() || route == Some("/v1/work/fetch")
+    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    detached::may_wait(request.method(), route)
 }
 
 /// A request that is not let through, and who sent it if that is known.

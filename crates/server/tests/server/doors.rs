@@ -34,8 +34,9 @@ async fn doors(stand: &Stand) -> Vec<Door> {
             let number = if path.starts_with("/v1/batches") { "77" } else { "nothing" };
             let named = path.replace("{namespace}", "default").replace("{id}", number);
             let named = named.replace("{version}", "7").replace("{member}", "7");
-            let named =
-                ["{name}", "{route}", "{key}"].iter().fold(named, |path, it| path.replace(it, "nothing"));
+            let named = ["{name}", "{route}", "{key}", "{topic}", "{subscription}"]
+                .iter()
+                .fold(named, |path, it| path.replace(it, "nothing"));
             assert!(!named.contains('{'), "{named}");
             let parameters = operation["parameters"].as_array().into_iter().flatten();
             let in_query = parameters.filter(|parameter| parameter["in"] == "query");

@@ -18,8 +18,16 @@ use tokio::net::TcpStream;
 use crate::outcomes::{Failing, Row, answer, rows};
 use crate::stand::{Ground, PATIENCE, Stand, settings};
 
-/// Routes whose changes are not in the audit log.
-const NOT_AUDITED: [&str; 2] = ["/v1/work/", "/v1/hooks/{namespace}/{route}"];
+/// Whether the changes of a route are in the audit log: what workers do and what senders post is
+/// not.
+fn is_audited((method, route, ..): &Row) -> bool {
+    let is_of_workers = route.starts_with("/v1/work/")
+        || ["settle", "renew"]
+            .iter()
+            .any(|verb| *route == format!("/v1/bus/{{topic}}/{{subscription}}/{verb}"));
+    let is_of_senders = *method == Method::POST && *route == "/v1/hooks/{namespace}/{route}";
+    !is_of_workers && !is_of_senders
+}
 
 /// Routes that store their answer in the commit of their operation, without a claim before it.
 const ONE_COMMIT: [&str; 2] = ["/v1/instances", "/v1/invocations"];
@@ -139,11 +147,7 @@ async fn hang_up_everywhere(sent: Sent) {
     clock.advance(Duration::from_millis(SystemClock.now_ms() - clock.now_ms()));
     let failing = Failing::new(&ground, &admin_key, clock.clone()).await;
     let line = Line { failing, clock };
-    let is_audited = |row: &&Row| {
-        let (method, route) = (&row.0, row.1);
-        !(route.starts_with(NOT_AUDITED[0]) || (*method == Method::POST && route == NOT_AUDITED[1]))
-    };
-    for (number, row) in rows.iter().filter(is_audited).enumerate() {
+    for (number, row) in rows.iter().filter(|row| is_audited(row)).enumerate() {
         let list = LISTS.into_iter().find(|(path, _)| *path == row.2 && row.0 == Method::POST);
         let before = match list {
             Some(list) => line.count(list).await,

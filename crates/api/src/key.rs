@@ -70,7 +70,7 @@ pub struct Key {
     pub last_used_at: Option<Timestamp>,
 }
 
-/// A new key with its secret, which is shown this once.
+/// A new key with its secret, which is shown only once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CreatedKey {
     /// The key itself: give it as `Authorization: Bearer …`.

@@ -11,7 +11,7 @@
 //! | `function` | functions, and what their tools wrote |
 //! | `hook` | webhooks: routes, payloads, events |
 //! | `invocation`, `call` | calls of functions, and how far one is |
-//! | `action`, `recurring` | functions called at a time, and again and again |
+//! | `action`, `recurring` | functions run once at a set time, or on a schedule |
 //! | `work`, `worker`, `pool` | the workers' protocol, who speaks it, and pools of workers |
 //! | `dead_letter` | what was given up, and the way back |
 //! | `key` | API keys, roles and grants |

@@ -55,7 +55,7 @@ pub enum Command {
     Remote(RemoteCommand),
     /// Look after a store: figures, backups, copies.
     Store(StoreArguments),
-    /// Find out whether this machine and disk keep what they acknowledge: writes, kills itself, and looks.
+    /// Test whether this machine and disk keep what they acknowledge: writes, kills itself, and verifies.
     #[command(after_help = "Example:\n  segno selftest --directory /var/lib/segno --rounds 100")]
     Selftest(SelftestArguments),
     /// Measure Segno on this machine: workloads on a store, the disk alone, or a server over HTTP.

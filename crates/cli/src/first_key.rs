@@ -19,7 +19,7 @@ const FILE_MODE: u32 = 0o600;
 /// When the file cannot be written, or is there already.
 pub fn hand_over(key: &str, file: Option<&Path>, store: &StoreUrl) -> Result<(), Failure> {
     if file.is_none() && io::stderr().is_terminal() {
-        eprintln!("This store had no API key. The administrator's key, shown this once:\n\n  {key}\n");
+        eprintln!("This store had no API key. The administrator's key, shown only once:\n\n  {key}\n");
         return Ok(());
     }
     let path = file.map_or_else(|| default_path(key, store), Path::to_owned);

@@ -49,7 +49,7 @@ pub async fn run(arguments: KeysArguments, output: &Output) -> Result<(), Failur
                 .line("id", &made.key.id)
                 .line("name", &made.key.name)
                 .line("secret", &made.secret);
-            output.hint("Keep the secret in a safe place: it is shown this once. Commands take it as --key or SEGNO_KEY.");
+            output.hint("Keep the secret in a safe place: it is shown only once. Commands take it as --key or SEGNO_KEY.");
             output.print(&Created { key: &made.key, secret: &made.secret }, table)
         }
         KeysVerb::List { paging } => {

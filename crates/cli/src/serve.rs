@@ -65,7 +65,7 @@ pub async fn dev(arguments: DevArguments, program: Program) -> Result<(), Failur
         for verb in if has_code { &["list"] } else { SAMPLE_VERBS } {
             eprintln!("  {name} {verb}{server}");
         }
-        eprintln!("\nStop it with Ctrl-C, or with kill -9: it goes on where it was.\n");
+        eprintln!("\nStop it with Ctrl-C, or even with kill -9: on restart it resumes where it left off.\n");
     })
     .await
 }

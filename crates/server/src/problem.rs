@@ -88,7 +88,7 @@ codes! {
     IdempotencyMismatch = "idempotency-mismatch", UNPROCESSABLE_ENTITY, "The idempotency key belongs to another request";
     /// A request with the same idempotency key is being worked on.
     IdempotencyInFlight = "idempotency-in-flight", CONFLICT, "The same request is being worked on";
-    /// A sender of webhooks is not believed.
+    /// The sender of a webhook could not be verified.
     HookRefused = "hook-refused", UNAUTHORIZED, "The sender cannot be believed";
     /// The key sends more requests than it may.
     RateLimited = "rate-limited", TOO_MANY_REQUESTS, "Too many requests";

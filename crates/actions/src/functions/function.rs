@@ -1,6 +1,6 @@
 //! A declaration: what a function is called for, who runs it, and how it is called by default.
 //!
-//! The form is the same in a TOML file and in JSON. A setting that nobody knows is an error, so that a typing error
+//! The form is the same in a TOML file and in JSON. An unknown setting is an error, so that a typing error
 //! is not silently a default.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct Function {
     /// What it does, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Who runs it, with the settings of that executor on the same level. It refuses settings that nobody knows.
+    /// Who runs it, with the settings of that executor on the same level. It refuses unknown settings.
     #[serde(flatten, deserialize_with = "executor")]
     pub executor: Executor,
     /// JSON Schema that inputs are checked against before anything is queued.

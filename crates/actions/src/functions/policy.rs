@@ -1,4 +1,4 @@
-//! What stored functions may do. Whoever may store one is not always whoever runs the node.
+//! What stored functions may do. The people who may store one are not always those who run the server.
 //!
 //! A declaration in the node's own configuration may do everything. One that came in through the API could otherwise start
 //! any program, call what only the node can reach, and send the node's own secrets to itself.

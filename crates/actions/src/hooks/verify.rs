@@ -25,7 +25,7 @@ pub(super) const STANDARD_SIGNATURE: &str = "webhook-signature";
 const WRONG_SIGNATURE: &str = "wrong_signature";
 const WRONG_SECRET: &str = "wrong_secret";
 
-/// Why a request is not believed.
+/// Why a request could not be verified.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unverified {
     /// A short name, for metrics and events.

@@ -17,8 +17,8 @@ use jiff::civil::Date;
 pub(super) const LAST_YEAR: u16 = 5_000;
 
 /// How to write one.
-const ADVICE: &str = "write five fields (minute, hour, day of month, month, day of week), with seconds before them or also a \
-                      year behind them, such as \"0 9 * * MON-FRI\"";
+const ADVICE: &str = "write five fields (minute, hour, day of month, month, day of week), optionally with seconds \
+                      before and a year after them, such as \"0 9 * * MON-FRI\"";
 
 /// The longest text of an expression that is repeated to the user, in characters.
 const SHOWN_CHARACTERS: usize = 80;

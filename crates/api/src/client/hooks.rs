@@ -147,7 +147,7 @@ impl Client {
     /// Posts to a route as a sender does: no key of ours, these headers, this body.
     ///
     /// # Errors
-    /// `unknown-hook` when there is none, `hook-refused` when the sender is not believed.
+    /// `unknown-hook` when there is none, `hook-refused` when the sender could not be verified.
     pub async fn send_hook(
         &self,
         name: &str,

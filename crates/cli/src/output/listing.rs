@@ -16,7 +16,7 @@ pub struct Paging {
     /// List at most this many.
     #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: u32,
-    /// Continue behind an earlier list: its `next_cursor`.
+    /// Continue after an earlier page: its `next_cursor`.
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }

@@ -79,7 +79,7 @@ struct StoredKey {
 
 /// A new key with its secret.
 pub struct NewKey {
-    /// The key itself, shown this once.
+    /// The key itself, shown only once.
     pub secret: String,
     /// All else about it.
     pub key: Key,

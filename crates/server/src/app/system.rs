@@ -66,5 +66,5 @@ pub(super) fn may(parts: &Parts, need: Need) -> Result<(), Refusal> {
     if parts.extensions.get::<Caller>().is_some_and(|caller| caller.may(need)) {
         return Ok(());
     }
-    Err(Refusal::new(Code::Forbidden, "the key is good, but not for this"))
+    Err(Refusal::new(Code::Forbidden, "the key is valid, but does not allow this"))
 }

@@ -52,10 +52,6 @@ install_package() {
   apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends "$1"
 }
 
-docs() {
-  RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --features "$otlp"
-}
-
 # Without what a test runner of this script does not use, and without optimisation: it starts processes and waits for them.
 install_runner() {
   CARGO_PROFILE_DEV_DEBUG=0 cargo install --locked --debug --no-default-features --features default-no-update cargo-nextest
@@ -73,19 +69,24 @@ provide openssl openssl
 # Checks the unit file.
 provide systemd-analyze systemd
 
-# Everything is compiled once to be linted and once to be run. Features of dependencies must not differ between stages, or both are done
-# again: each stage takes the whole workspace, and the feature `otlp` that the default build leaves out changes no crate but segno-cli
-# (see its dev-dependencies). The feature `amqp` changes segno-runbook and what uses it.
-otlp=segno-cli/otlp
-amqp=segno-runbook/amqp-tests,segno-cli/amqp
+# Everything is compiled once: clippy's driver is a compiler that also lints, so what it compiles is what the tests run. Warnings are errors.
+RUSTC_WORKSPACE_WRAPPER=$(command -v clippy-driver || rustup which clippy-driver)
+export RUSTC_WORKSPACE_WRAPPER
+export CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+# rustdoc makes the pages of a crate before it runs its doctests, from what is compiled for them.
+RUSTDOC=$PWD/scripts/rustdoc.sh
+export RUSTDOC
+
+# Features that the default build leaves out. Features of dependencies must not differ between stages, or they are compiled again: each
+# stage takes the whole workspace, and `otlp` changes no crate but segno-cli (see its dev-dependencies). `amqp` changes segno-runbook and
+# what uses it.
+features=segno-cli/otlp,segno-runbook/amqp-tests,segno-cli/amqp
 
 stage format cargo fmt --all --check
-stage lints cargo clippy --workspace --all-targets -- -D warnings
-stage "lints of features" cargo clippy --workspace --all-targets --features "$otlp,$amqp" -- -D warnings
 if ! cargo nextest --version >/dev/null 2>&1; then
   stage "test runner" install_runner
 fi
-stage build cargo nextest run --workspace --no-run
+stage "build and lints" cargo nextest run --workspace --no-run
 # The house rules (dependency edges, error pages, file lengths) are tests too: examples/tests/house.rs.
 stage tests scripts/with-postgres.sh cargo nextest run --workspace
 # The same tests of the server again, on the stores that people run it on.
@@ -93,11 +94,11 @@ for store in embedded postgres; do
   SEGNO_TEST_STORE=$store stage "server on $store" \
     scripts/with-postgres.sh cargo nextest run --workspace -E 'package(segno-server) and kind(test)'
 done
-stage otlp cargo nextest run --workspace --features "$otlp" --test cli otlp
-# A broker in process, and RabbitMQ.
-stage amqp scripts/with-rabbitmq.sh cargo nextest run --workspace --features segno-runbook/amqp-tests --test amqp
-stage doctests cargo test --workspace --doc
-stage documentation docs
+# Traces, and brokers: one in process, and RabbitMQ.
+stage "build with features" cargo nextest run --workspace --features "$features" --test cli --test amqp --no-run
+stage features scripts/with-rabbitmq.sh cargo nextest run --workspace --features "$features" --test cli --test amqp \
+  -E 'binary(amqp) or test(otlp)'
+stage "documentation, doctests" cargo test --workspace --doc
 
 echo "==> all stages passed"
 table

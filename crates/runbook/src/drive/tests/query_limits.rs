@@ -152,7 +152,9 @@ fn tenants_that_fill_all_places_do_not_keep_another_one_waiting_behind_their_bac
         assert_eq!(first, ["g1", "g2", "g3", "g4"], "each has one place, whatever its backlog");
         stage.enable(&stage.world.scope, "late", &sql("late", 1)).await;
         stage.world.until("the late one", async || stage.begun().contains(&"late".to_owned())).await;
-        assert_eq!(stage.begun()[4], "late", "the next place is its: {:?}", stage.begun());
+        // The four places become free at the same moment.
+        let position = stage.begun().iter().position(|name| name == "late");
+        assert!(position.is_some_and(|at| at < 8), "one of the next places is its: {:?}", stage.begun());
         stage.world.until("all others", async || stage.begun().len() >= 17).await;
     });
 }

@@ -48,14 +48,15 @@ async fn a_call_whose_workers_die_is_given_up_and_can_be_made_again_once() {
         .unwrap();
     let request = Invoke { key: Some("k".to_owned()), ..Invoke::new("render", json_of(&json!({ "n": 1 }))) };
     let id = client.invoke(&request, Duration::ZERO).await.unwrap().id;
-    // The third fetch finds that it was handed out too often.
     let dying = FetchWork { lease_ms: 10, wait_ms: 60_000, ..FetchWork::new("w", ["render"]) };
     for _ in 0..2 {
         assert_eq!(client.fetch_work(&dying).await.unwrap().items.len(), 1);
     }
+    // The third fetch finds that it was handed out too often. Its own lease lasts until it has given the call up.
+    let third = FetchWork { wait_ms: 100, lease_ms: 60_000, ..dying };
     let ended = async {
         loop {
-            let fetched = client.fetch_work(&FetchWork { wait_ms: 100, ..dying.clone() }).await.unwrap();
+            let fetched = client.fetch_work(&third).await.unwrap();
             assert!(fetched.items.is_empty());
             let found = client.instance(&id, Duration::ZERO).await.unwrap();
             if found.status == Status::Failed {

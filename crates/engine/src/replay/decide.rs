@@ -150,7 +150,10 @@ impl Execution {
         if self.seen_message_ids.contains(id.as_deref()) {
             return Vec::new();
         }
-        if let Some(reason) = self.waiting_messages().refusal(&data) {
+        // A message that the code waits for does not stay unread, however many others do.
+        let is_awaited = !self.paused && self.shared.journal().awaits(channel, &name);
+        let refusal = if is_awaited { None } else { self.waiting_messages().refusal(&data) };
+        if let Some(reason) = refusal {
             self.plan.refused.push((WorkItem::message(channel, name, data, id), reason));
             return Vec::new();
         }

@@ -447,6 +447,12 @@ impl Journal {
         }
     }
 
+    /// Whether a message would go to a subscription at once.
+    pub(crate) fn awaits(&self, channel: Channel, name: &str) -> bool {
+        let inbox = self.inboxes.get(&(channel, name.to_owned()));
+        inbox.is_some_and(|inbox| !inbox.waiting.is_empty())
+    }
+
     /// Operations that a cancellation ends, oldest first.
     fn unshielded(&self) -> Vec<(Option<u64>, Token)> {
         let slots = self.slots.iter().enumerate();

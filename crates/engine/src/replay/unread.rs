@@ -55,6 +55,8 @@ mod tests {
 
     use super::super::{Execution, ExecutionId, OrchestrationHandler};
     use super::*;
+    use crate::Signal;
+    use crate::context::Context;
     use crate::event::{Channel, EventKind, Started};
     use crate::limits::{MAX_HISTORY_BYTES, MAX_PAYLOAD_BYTES};
     use crate::work_item::WorkItem;
@@ -79,6 +81,18 @@ mod tests {
 
     /// An execution whose code waits for ever, with so many messages carried over.
     fn begin(carried: &[Payload]) -> Execution {
+        begin_with(carried, Arc::new(|_, _| Box::pin(std::future::pending())))
+    }
+
+    /// An execution whose code ends with the signal `wave`.
+    fn begin_waiting(carried: &[Payload]) -> Execution {
+        let handler: OrchestrationHandler = Arc::new(|shared, _| {
+            Box::pin(async move { Context::new(shared).event(Signal::<Payload>::new("wave")).await })
+        });
+        begin_with(carried, handler)
+    }
+
+    fn begin_with(carried: &[Payload], handler: OrchestrationHandler) -> Execution {
         let started = serde_json::json!({
             "name": "main", "version": "1.0.0", "input": "null", "seed": 1, "engine_version": "1.0.0",
         });
@@ -91,7 +105,6 @@ mod tests {
                 data: data.clone(),
             })
             .collect();
-        let handler: OrchestrationHandler = Arc::new(|_, _| Box::pin(std::future::pending()));
         let id = ExecutionId { instance: "a".into(), execution_id: 1 };
         Execution::begin(id, &[], started, &handler, 1)
     }
@@ -130,6 +143,21 @@ mod tests {
             send(&mut execution, Channel::Mailbox, &large);
             assert_eq!(refused(&execution), 2, "{state}: a small one does not fit either");
             assert!(execution.plan.refused.iter().all(|(_, reason)| reason.contains("64 MiB")), "{state}");
+        }
+    }
+
+    /// Else unread messages of other names would keep code from ever getting what it waits for.
+    #[test]
+    fn a_message_that_the_code_waits_for_is_taken_beyond_the_limit() {
+        for (is_paused, name, refused) in [(false, "wave", 0), (false, "noise", 1), (true, "wave", 1)] {
+            let noise = Payload::null();
+            let mut execution = begin_waiting(&vec![noise.clone(); MAX_UNREAD_MESSAGES]);
+            if is_paused {
+                execution.handle(WorkItem::PauseInstance { reason: "x".to_owned() }, 2);
+            }
+            execution.handle(WorkItem::message(Channel::Signal, name.to_owned(), noise, None), 2);
+            assert_eq!(execution.plan.refused.len(), refused, "{name}, paused: {is_paused}");
+            assert_eq!(execution.has_ended(), name == "wave" && !is_paused);
         }
     }
 

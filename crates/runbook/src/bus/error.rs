@@ -28,6 +28,12 @@ pub enum BusError {
     /// There is no such subscription.
     #[error("there is no subscription {0} [unknown-subscription]")]
     UnknownSubscription(String),
+    /// Messages to the topic would reach no receiver.
+    #[error(
+        "the topic {0} has no subscription in this namespace and tenant, so its messages would be lost; check the topic, the namespace and the \
+         tenant, and that the bus serves them [unknown-subscription]"
+    )]
+    NoSubscription(String),
     /// The lock has expired, or the message was settled.
     #[error("the lock {0:?} has expired, or its message was settled; receive the message again [lock-lost]")]
     LockLost(String),
@@ -45,7 +51,7 @@ impl BusError {
         match self {
             BusError::InvalidName { .. } => "invalid-bus-name",
             BusError::InvalidMessage { .. } => "invalid-bus-message",
-            BusError::UnknownSubscription(_) => "unknown-subscription",
+            BusError::UnknownSubscription(_) | BusError::NoSubscription(_) => "unknown-subscription",
             BusError::LockLost(_) => "lock-lost",
             BusError::Store(_) => "store",
             BusError::Unavailable(_) => "bus-unavailable",
@@ -56,7 +62,7 @@ impl BusError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             BusError::InvalidName { .. } | BusError::InvalidMessage { .. } => ErrorKind::Invalid,
-            BusError::UnknownSubscription(_) => ErrorKind::NotFound,
+            BusError::UnknownSubscription(_) | BusError::NoSubscription(_) => ErrorKind::NotFound,
             BusError::LockLost(_) => ErrorKind::Conflict,
             BusError::Store(error) => error.kind(),
             BusError::Unavailable(_) => ErrorKind::Unavailable,

@@ -7,7 +7,7 @@ use segno_actions::{Listed, Unreadable};
 
 use super::error::BusError;
 use super::message::{DeadLetter, Message, StoredState, WaitingMessage};
-use super::names::SubscriptionName;
+use super::names::{SubscriptionName, TopicName};
 use super::records::{DEAD_LETTERS, MESSAGES, RecordBus, SUBSCRIPTIONS, Timing, decode, put};
 use super::stored::{StoredDeadLetter, StoredMessage, SubscriptionSettings};
 
@@ -58,6 +58,17 @@ impl RecordBus {
     pub async fn subscription(&self, name: &SubscriptionName) -> Result<Subscription, BusError> {
         let settings = self.settings(name).await?;
         self.shown(name.clone(), settings).await
+    }
+
+    /// Checks that a topic has a subscription: [`Bus::send`] drops what no subscription receives.
+    ///
+    /// # Errors
+    /// `unknown-subscription`.
+    pub async fn check_subscribed(&self, topic: &TopicName) -> Result<(), BusError> {
+        if self.subscriptions(topic).await?.is_empty() {
+            return Err(BusError::NoSubscription(topic.to_string()));
+        }
+        Ok(())
     }
 
     async fn shown(

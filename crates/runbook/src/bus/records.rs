@@ -135,7 +135,7 @@ impl RecordBus {
     }
 
     /// Ids and settings of all subscriptions of a topic.
-    async fn subscriptions(
+    pub(super) async fn subscriptions(
         &self,
         topic: &TopicName,
     ) -> Result<Vec<(String, SubscriptionSettings)>, BusError> {

@@ -10,12 +10,12 @@ use segno::store::{ErrorKind, ProviderError, RecordBatch, Store};
 use segno_actions::functions::Scope;
 
 use super::inbox;
-use super::outbox;
+use super::outbox::{self, OUTBOX, WORKER_ID};
 use super::place::BatchPlace;
 use super::post::{self, Posting};
 use crate::bus::Message;
 use crate::message::{CallResult, EventMessage, Outcome, WorkReference};
-use crate::rows::{BatchId, BatchRow, InitId, Row, RowKey, StepId, Table, WorkKey};
+use crate::rows::{BatchId, BatchRow, InitId, Row, RowKey, StepId, Table, Work, WorkKey};
 
 /// What became of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +24,16 @@ pub enum Arrival {
     Stored,
     /// It names a batch or a row that does not exist, or the runbook of another batch.
     Unknown(String),
+}
+
+/// How a job was sent.
+enum Sent {
+    /// Over the bus, and its result has not been taken.
+    OverBus,
+    /// Perhaps over the bus: its result is not awaited any more.
+    Before,
+    /// Not over the bus, as far as can be told, and why.
+    Otherwise(String),
 }
 
 /// The way from the bus to the inboxes of a tenant's batches.
@@ -88,10 +98,65 @@ impl BusInbox {
         if !self.exists(&place, &key).await? {
             return Ok(Arrival::Unknown(format!("batch {batch} has no {name}, or there is no such batch")));
         }
-        let key = inbox::bus_key(&message.message_id, &message.body);
-        let now_ms = self.store.now_ms().await?;
-        self.commit(vec![inbox::put_bus_result(&place, &key, result, now_ms)]).await?;
-        Ok(Arrival::Stored)
+        match self.sent(&place, message, &result).await? {
+            Sent::OverBus => {
+                let key = inbox::bus_key(&message.message_id, &message.body);
+                let now_ms = self.store.now_ms().await?;
+                self.commit(vec![inbox::put_bus_result(&place, &key, result, now_ms)]).await?;
+                Ok(Arrival::Stored)
+            }
+            Sent::Before => Ok(Arrival::Stored),
+            Sent::Otherwise(reason) => Ok(Arrival::Unknown(reason)),
+        }
+    }
+
+    /// How the job of a result was sent. The row of the outbox is the proof: else any sender to the
+    /// topic could end calls that workers hold leases on, and functions that nodes run.
+    async fn sent(
+        &self,
+        place: &BatchPlace,
+        message: &Message,
+        result: &CallResult,
+    ) -> Result<Sent, ProviderError> {
+        let work = self.work(place, result.work).await?;
+        let claimed =
+            result.pool.as_deref().or_else(|| message.properties.get(WORKER_ID).map(String::as_str));
+        let Some(pool) = work.as_ref().map(|work| work.worker_id.as_str()).or(claimed) else {
+            return Ok(Sent::Otherwise(format!("the result of {} has no workerId", result.job_id)));
+        };
+        let id = outbox::job_row_id(place, pool, &result.job_id);
+        if self.store.get_record(OUTBOX, &id).await?.is_some() {
+            return Ok(Sent::OverBus);
+        }
+        let is_awaited = |work: Work| work.job_id.as_ref() == Some(&result.job_id) && work.is_called();
+        Ok(match work.is_some_and(is_awaited) {
+            true => Sent::Otherwise(format!("the job {} was not sent over the bus", result.job_id)),
+            false => Sent::Before,
+        })
+    }
+
+    /// The piece of work that a result names. That of a rollback is not known without its origin.
+    async fn work(&self, place: &BatchPlace, work: WorkReference) -> Result<Option<Work>, ProviderError> {
+        let key = match work {
+            WorkReference::Step(id) => WorkKey::Step(id),
+            WorkReference::Init(id) => WorkKey::Init(id),
+            WorkReference::Removal(member, index) => WorkKey::Removal(member, index),
+            WorkReference::Rollback(_) => return Ok(None),
+        };
+        let key = RowKey::from(key);
+        let Some(record) = self.store.get_record(key.table().name(), &place.row_id(&key)).await? else {
+            return Ok(None);
+        };
+        match Row::decode(key.table(), &record.body) {
+            Ok(Row::Step(row)) => Ok(Some(row.work)),
+            Ok(Row::Init(row)) => Ok(Some(row.work)),
+            Ok(Row::Removal(row)) => Ok(Some(row.work)),
+            Ok(_) => Ok(None),
+            Err(error) => {
+                let problem = format!("the row of {work:?} cannot be read: {error}");
+                Err(ProviderError::new(ErrorKind::Corrupt, "bus", problem))
+            }
+        }
     }
 
     /// Fails a job of a pool that the bus can never take, and removes its row.

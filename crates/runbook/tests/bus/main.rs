@@ -221,6 +221,8 @@ async fn tenants_do_not_share_a_bus() {
     let other = World::bus(&world.store, &world.clock, "other");
     world.send("results", vec![Message::json("m", "{}")]).await;
     assert_eq!(other.receive(&from, 1, NOW).await.unwrap_err().code(), "unknown-subscription");
+    world.bus.check_subscribed(&from.topic).await.unwrap();
+    assert_eq!(other.check_subscribed(&from.topic).await.unwrap_err().code(), "unknown-subscription");
     other.subscribe(&from, &SubscriptionSettings::default()).await.unwrap();
     assert!(other.receive(&from, 1, NOW).await.unwrap().is_empty());
     let mine = world.receive(&from).await.remove(0);

@@ -46,6 +46,14 @@ async fn tracked<T>(write: impl Future<Output = Result<T, ProviderError>>) -> Re
     done
 }
 
+/// A read of several rows. A store in this process answers without a pause, so a request that makes
+/// one read after another would keep a thread of the server from all others to its end.
+async fn giving_way<T>(read: impl Future<Output = T>) -> T {
+    let found = read.await;
+    tokio::task::yield_now().await;
+    found
+}
+
 #[async_trait]
 impl Provider for TrackedStore {
     fn name(&self) -> &str {
@@ -93,7 +101,7 @@ impl Provider for TrackedStore {
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<StoredEvent>, ProviderError> {
-        self.inner.read(instance).await
+        giving_way(self.inner.read(instance)).await
     }
 
     async fn read_with_execution(
@@ -101,7 +109,7 @@ impl Provider for TrackedStore {
         instance: &str,
         execution_id: u64,
     ) -> Result<Vec<StoredEvent>, ProviderError> {
-        self.inner.read_with_execution(instance, execution_id).await
+        giving_way(self.inner.read_with_execution(instance, execution_id)).await
     }
 
     async fn append_with_execution(
@@ -200,19 +208,19 @@ impl Provider for TrackedStore {
 #[async_trait]
 impl ProviderAdmin for TrackedStore {
     async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
-        self.inner.query_instances(query).await
+        giving_way(self.inner.query_instances(query)).await
     }
 
     async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
-        self.inner.list_instances().await
+        giving_way(self.inner.list_instances()).await
     }
 
     async fn list_instances_by_status(&self, status: ExecutionStatus) -> Result<Vec<String>, ProviderError> {
-        self.inner.list_instances_by_status(status).await
+        giving_way(self.inner.list_instances_by_status(status)).await
     }
 
     async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
-        self.inner.list_executions(instance).await
+        giving_way(self.inner.list_executions(instance)).await
     }
 
     async fn read_history_with_execution_id(
@@ -220,18 +228,18 @@ impl ProviderAdmin for TrackedStore {
         instance: &str,
         execution_id: u64,
     ) -> Result<Vec<StoredEvent>, ProviderError> {
-        self.inner.read_history_with_execution_id(instance, execution_id).await
+        giving_way(self.inner.read_history_with_execution_id(instance, execution_id)).await
     }
 
     async fn read_history_page(&self, query: HistoryQuery) -> Result<HistoryPage, ProviderError> {
-        self.inner.read_history_page(query).await
+        giving_way(self.inner.read_history_page(query)).await
     }
 
     async fn read_history_around_damage(
         &self,
         query: HistoryQuery,
     ) -> Result<ReadableHistoryPage, ProviderError> {
-        self.inner.read_history_around_damage(query).await
+        giving_way(self.inner.read_history_around_damage(query)).await
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
@@ -263,7 +271,7 @@ impl ProviderAdmin for TrackedStore {
     }
 
     async fn list_children(&self, instance: &str) -> Result<Vec<String>, ProviderError> {
-        self.inner.list_children(instance).await
+        giving_way(self.inner.list_children(instance)).await
     }
 
     async fn queued_start_ms(&self, instance: &str) -> Result<Option<u64>, ProviderError> {
@@ -271,7 +279,7 @@ impl ProviderAdmin for TrackedStore {
     }
 
     async fn queued_activities(&self, instance: &str) -> Result<Vec<QueuedActivity>, ProviderError> {
-        self.inner.queued_activities(instance).await
+        giving_way(self.inner.queued_activities(instance)).await
     }
 
     async fn get_parent_id(&self, instance: &str) -> Result<Option<String>, ProviderError> {
@@ -321,11 +329,11 @@ impl Records for TrackedStore {
         // not at all.
         match damage::is_shown_around() {
             true => {
-                let read = self.inner.list_records_around_damage(request).await?;
+                let read = giving_way(self.inner.list_records_around_damage(request)).await?;
                 read.damaged.into_iter().for_each(damage::note);
                 Ok(read.records)
             }
-            false => self.inner.list_records(request).await,
+            false => giving_way(self.inner.list_records(request)).await,
         }
     }
 
@@ -333,11 +341,11 @@ impl Records for TrackedStore {
         &self,
         request: ListRecords<'_>,
     ) -> Result<ReadableRecords, ProviderError> {
-        self.inner.list_records_around_damage(request).await
+        giving_way(self.inner.list_records_around_damage(request)).await
     }
 
     async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {
-        self.inner.due_records(request).await
+        giving_way(self.inner.due_records(request)).await
     }
 
     async fn next_due_ms(&self, kind: &str) -> Result<Option<u64>, ProviderError> {
@@ -357,5 +365,34 @@ impl Transfer for TrackedStore {
 
     async fn import(&self) -> Result<Box<dyn Import + '_>, ProviderError> {
         self.inner.import().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use segno::store::memory::MemoryStore;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_request_that_reads_on_and_on_gives_way_to_others() {
+        let store = TrackedStore::new(MemoryStore::new());
+        let turns = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&turns);
+        let other = tokio::spawn(async move {
+            loop {
+                counted.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        for _ in 0..50 {
+            let request = || ListRecords { kind: "kind", id_prefix: "", after_id: None, limit: 64 };
+            store.list_records(request()).await.unwrap();
+            store.list_records_around_damage(request()).await.unwrap();
+        }
+        other.abort();
+        assert!(turns.load(Ordering::Relaxed) >= 100, "{turns:?}");
     }
 }

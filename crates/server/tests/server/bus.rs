@@ -101,6 +101,8 @@ async fn a_message_that_cannot_be_taken_is_inspected_resubmitted_and_discarded()
     assert!(client.bus_dead_letters(RESULTS, None).await.unwrap().dead_letters.is_empty());
     let gone = client.discard_message(RESULTS, &second.id).await.unwrap_err();
     assert_eq!(gone.code(), Some("not-found"));
+    let lost = client.send_messages("result", &bad).await.unwrap_err();
+    assert_eq!(lost.code(), Some("unknown-subscription"), "a topic without a receiver: {lost}");
     for (from, code) in
         [(("results", "none"), "unknown-subscription"), (("re sults", "x"), "invalid-bus-name")]
     {

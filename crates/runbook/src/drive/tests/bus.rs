@@ -473,6 +473,40 @@ fn a_job_whose_row_is_gone_is_sent_again_under_its_id_and_a_pool_that_is_paused_
     });
 }
 
+/// Else a worker's key could end calls that other workers hold, and functions that nodes run.
+#[test]
+fn a_result_over_the_bus_for_a_job_that_was_not_sent_over_it_is_a_dead_letter() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed()).with_bus().await;
+        let process = world.process(world.store.clone(), "node-1").await;
+        let batch = waiting_batch(&world).await;
+        world.pass(5).await;
+        // A job of another transport has no row in the outbox.
+        for id in outbox_ids(&world).await.into_iter().filter(|id| id.contains("/jobs/")) {
+            let none = RecordWrite::Delete { kind: OUTBOX.to_owned(), id, expect: Expect::Anything };
+            let writes = RecordBatch { writes: vec![none], ..RecordBatch::default() };
+            world.store.commit_records(writes).await.unwrap();
+        }
+        let step = world.step(batch, "a", "one").await.unwrap();
+        let bus = world.record_bus(world.store.clone());
+        for pool in ["cloud-01", "other"] {
+            let result = json!({"jobId": step.work.job_id, "batchId": batch, "workerId": pool,
+                "status": "success", "correlationData": {"stepExecutionId": step.id}});
+            send_result(&bus, &format!("r-{pool}"), &result).await;
+        }
+        let rollback = json!({"jobId": "rollback-1-1-undo-0", "batchId": batch, "status": "success"});
+        send_result(&bus, "s", &rollback).await;
+        world.pass(5).await;
+        let dead = dead(&world, "results").await;
+        let texts: Vec<&str> = dead.iter().map(|(_, _, text)| text.as_str()).collect();
+        let job = format!("the job {} was not sent over the bus", step.work.job_id.as_deref().unwrap());
+        assert_eq!(texts, [&*job, &*job, "the result of rollback-1-1-undo-0 has no workerId"]);
+        let later = world.step(batch, "a", "one").await.unwrap();
+        assert_eq!(later.work.status, WorkStatus::Dispatched);
+        drop(process);
+    });
+}
+
 #[test]
 fn a_message_keeps_its_lock_while_its_inbox_record_cannot_be_written() {
     segno_testkit::run(async {

@@ -71,10 +71,11 @@ impl Tenant {
     /// Sends messages to a topic.
     ///
     /// # Errors
-    /// `invalid-bus-message`.
+    /// `invalid-bus-message`, `unknown-subscription` if the topic has none.
     pub async fn send_messages(&self, topic: &TopicName, messages: Vec<BusMessage>) -> Result<(), Refusal> {
-        let messages = messages.into_iter().map(message).collect();
-        self.bus().send(topic, messages).await.map_err(|error| self.refused(error))
+        let (bus, messages) = (self.bus(), messages.into_iter().map(message).collect());
+        bus.check_subscribed(topic).await.map_err(|error| self.refused(error))?;
+        bus.send(topic, messages).await.map_err(|error| self.refused(error))
     }
 
     /// Locks messages of a subscription, or waits for them.

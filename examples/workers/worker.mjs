@@ -28,11 +28,12 @@ const FUNCTIONS = {
 async function post(verb, body) {
   const headers = { "content-type": "application/json", authorization: `Bearer ${process.env.SEGNO_KEY ?? ""}` };
   const call = { method: "POST", headers, body: JSON.stringify(body) };
-  for (let ms = 100; ; ms = Math.min(2 * ms, 5_000)) {
-    const response = await fetch(`${SERVER}/v1/work/${verb}`, call).catch(() => null);
+  for (let [ms, trouble] = [100]; ; ms = Math.min(2 * ms, 5_000)) {
+    const response = await fetch(`${SERVER}/v1/work/${verb}`, call).catch((error) => void (trouble = error));
     const text = await response?.text().catch(() => null);
     if (response?.ok && text !== null) return text && JSON.parse(text);
     if (response?.status < 500) throw Object.assign(new Error(`${verb}: ${text}`), { status: response.status });
+    console.error(`${SERVER}/v1/work/${verb}: ${trouble?.cause ?? text}; trying again`);
     await pause(ms);
   }
 }

@@ -31,6 +31,7 @@ def post(verb, body):
         except Exception as trouble:
             if getattr(trouble, "code", 500) < 500:
                 raise
+            print(f"{call.full_url}: {trouble}; trying again", file=sys.stderr)
         time.sleep(pause := min(2 * pause, 5))
 
 

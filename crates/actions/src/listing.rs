@@ -109,7 +109,9 @@ impl Index {
         (after, limit): (Option<Place>, usize),
         place_of: fn(&Record) -> Option<Place>,
     ) -> Result<Vec<(Place, Listed<Record>)>, ActionError> {
-        self.build(store, scope, place_of).await?;
+        if self.build(store, scope, place_of).await? == Indexed::Partly {
+            return self.page_without_index(store, scope, (after, limit), place_of).await;
+        }
         let prefix = scope.id_prefix();
         let (start, mut found) = (after, Vec::new());
         let mut after = start.map(|place| format!("{prefix}{place}"));
@@ -136,8 +138,8 @@ impl Index {
         Ok(found)
     }
 
-    /// The same when a part of the index is damaged: the records themselves are read, all of the
-    /// scope. Entries that can be read name the records that cannot.
+    /// The same when a part of the index is damaged, or could not be written: the records themselves
+    /// are read, all of the scope. Entries that can be read name the records that cannot.
     async fn page_without_index(
         &self,
         store: &dyn Store,
@@ -214,8 +216,8 @@ impl Index {
         }
         if !writes.is_empty() {
             match store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
-                // The store is damaged where they are; they lead nowhere next time too.
-                Err(error) if error.kind() == ErrorKind::Corrupt => {}
+                // The store takes no writes now, or is damaged where they are; they lead nowhere next time too.
+                Err(error) if is_postponed(error.kind()) => {}
                 removed => drop(removed?),
             }
         }
@@ -228,7 +230,7 @@ impl Index {
         store: &dyn Store,
         scope: &Scope,
         place_of: fn(&Record) -> Option<Place>,
-    ) -> Result<(), ActionError> {
+    ) -> Result<Indexed, ActionError> {
         let entry = |record: &Record, now_ms: u64| {
             let life = record.expires_at_ms.map(|at_ms| at_ms.saturating_sub(now_ms).max(1));
             Some(self.put(scope, place_of(record)?, life.map(Duration::from_millis)))
@@ -247,21 +249,35 @@ pub(crate) struct Backfill<'a> {
     pub(crate) scope: &'a Scope,
 }
 
-/// Writes the entries of a scope into an index, unless that was done. An entry is made of a record and the store's time. Everything that is stored from now on has its entry, so
-/// doing it twice is fine.
+/// How far a scope is indexed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Indexed {
+    /// The index has all that can be read.
+    Wholly,
+    /// Records may be missing from the index, because the store takes no writes now, such as on a full disk.
+    Partly,
+}
+
+/// Whether a write that only prepares later reads may fail like this without failing the read that needs it.
+fn is_postponed(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::Corrupt | ErrorKind::Unavailable)
+}
+
+/// Writes the entries of a scope into an index, unless that was done. An entry is made of a record and the store's time.
+/// Everything that is stored from now on has its entry, so doing it twice is fine.
 pub(crate) async fn index_once(
     store: &dyn Store,
     Backfill { of, built, scope }: Backfill<'_>,
     entry: impl Fn(&Record, u64) -> Option<RecordWrite>,
-) -> Result<(), ActionError> {
+) -> Result<Indexed, ActionError> {
     let prefix = scope.id_prefix();
     let found = match store.get_record(built, &prefix).await {
         // Whether it was done is on a damaged block. What the index has is listed all the same.
-        Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(Indexed::Wholly),
         found => found?,
     };
     if found.is_some() {
-        return Ok(());
+        return Ok(Indexed::Wholly);
     }
     let (mut after, now_ms) = (None::<String>, store.now_ms().await?);
     loop {
@@ -271,7 +287,8 @@ pub(crate) async fn index_once(
         if !writes.is_empty() {
             match store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
                 // The index is damaged, so it is not read either.
-                Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
+                Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(Indexed::Wholly),
+                Err(error) if error.kind() == ErrorKind::Unavailable => return Ok(Indexed::Partly),
                 written => drop(written?),
             }
         }
@@ -282,7 +299,7 @@ pub(crate) async fn index_once(
     }
     if store.known_damage().await?.is_some() {
         // Not all of them may have been read, so the scope is indexed again by a later listing.
-        return Ok(());
+        return Ok(Indexed::Wholly);
     }
     let built = RecordWrite::Put {
         kind: built.to_owned(),
@@ -292,8 +309,12 @@ pub(crate) async fn index_once(
         time_to_live: None,
         body: bytes::Bytes::new(),
     };
-    store.commit_records(RecordBatch { writes: vec![built], ..RecordBatch::default() }).await?;
-    Ok(())
+    match store.commit_records(RecordBatch { writes: vec![built], ..RecordBatch::default() }).await {
+        // All entries are there; a later listing writes them once more.
+        Err(error) if is_postponed(error.kind()) => {}
+        written => drop(written?),
+    }
+    Ok(Indexed::Wholly)
 }
 
 #[cfg(test)]

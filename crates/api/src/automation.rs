@@ -72,6 +72,9 @@ pub struct QueryResult {
     pub removed: u64,
     /// Rows without a batch: their batch time cannot be read, or their batch has ended.
     pub skipped: u64,
+    /// Those of them whose batch has ended.
+    #[serde(default)]
+    pub skipped_ended: u64,
 }
 
 /// Members that the query no longer has, more than `max_removed_percent`.
@@ -155,6 +158,9 @@ pub struct RunbookPreview {
     pub problems: Vec<String>,
     /// Members that a run would add.
     pub added: u64,
+    /// Rows that a run would skip because their batch has ended.
+    #[serde(default)]
+    pub skipped_ended: u64,
     /// Members whose data a run would change.
     pub changed: u64,
     /// Members that a run would remove.

@@ -67,6 +67,8 @@ enum Gate {
     Open,
     AwayUntil(u64),
     StalledUntil(u64),
+    /// Reads are answered; commits, and fetches of what is to be committed, are refused.
+    Full,
     Dead,
 }
 
@@ -117,11 +119,35 @@ impl FaultStore {
         self.gate.send_replace(Gate::Dead);
     }
 
+    /// From now on the store takes no writes and hands out no work, and answers reads, as on a full disk.
+    pub fn fill_up(&self) {
+        self.shut(Gate::Full);
+    }
+
     fn decide(&self, operation: &'static str) -> Fault {
+        if self.is_full() {
+            return Fault::Refuse;
+        }
         let mut decider = self.decider.lock().unwrap_or_else(PoisonError::into_inner);
         decider.commits += 1;
         let number = decider.commits;
         (decider.plan)(CommitPoint { number, operation })
+    }
+
+    fn is_full(&self) -> bool {
+        *self.gate.borrow() == Gate::Full
+    }
+
+    /// Runs a fetch of what is to be committed.
+    async fn fetch<T>(
+        &self,
+        operation: &'static str,
+        work: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, ProviderError> {
+        if self.is_full() {
+            return Err(ProviderError::unavailable(operation, "refused, because the store takes no writes"));
+        }
+        self.read(operation, work).await
     }
 
     /// Waits until the store answers; an error while it is away; never for the dead.
@@ -129,7 +155,7 @@ impl FaultStore {
         loop {
             let gate = *self.gate.borrow();
             match gate {
-                Gate::Open => return Ok(()),
+                Gate::Open | Gate::Full => return Ok(()),
                 Gate::AwayUntil(at_ms) if self.clock.now_ms() < at_ms => {
                     return Err(ProviderError::unavailable(operation, "the store is away"));
                 }

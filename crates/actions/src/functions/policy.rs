@@ -36,8 +36,8 @@ impl StoredPolicy {
                 return Err(refuse("executor", "code is registered by the program, it cannot be stored"));
             }
             Executor::Process(_) if !self.processes => {
-                let problem =
-                    "tools are declared in the node's configuration, or their storing is allowed there";
+                let problem = "tools are declared in the settings of the server, or \
+                               `stored_functions.processes` there allows storing them";
                 return Err(refuse("executor", problem));
             }
             Executor::Http(settings) if settings.guard()?.is_open() && !self.private_addresses => {
@@ -76,9 +76,15 @@ impl StoredPolicy {
         if allowed {
             return Ok(());
         }
-        let problem = format!(
-            "what came in through the API may not read the {secret}; ask who runs the node for a place"
-        );
+        let setting = match secret {
+            SecretReference::Env(_) => {
+                "`stored_functions.secret_variables` in the settings of the server to the beginning of its name"
+            }
+            SecretReference::File(_) => {
+                "`stored_functions.secret_directory` in the settings of the server and put the file below <directory>/<namespace>/<tenant>/"
+            }
+        };
+        let problem = format!("what came in through the API may not read the {secret}; set {setting}");
         Err(refuse(field, problem))
     }
 }

@@ -13,7 +13,7 @@ use super::model::RecurringAction;
 use super::record::{RECURRING_KIND, decode, record_id};
 use crate::action::ActionError;
 use crate::functions::Scope;
-use crate::listing::{Backfill, index_once};
+use crate::listing::{Backfill, Indexed, index_once};
 
 /// Kind of the entries.
 const NAME_KIND: &str = "segno.recurring-name";
@@ -79,7 +79,21 @@ impl RecurringActions {
     /// `unknown-action` when there is none, `ambiguous-name` when there are several.
     pub(super) async fn named(&self, scope: &Scope, name: &str) -> Result<Record, ActionError> {
         let backfill = Backfill { of: RECURRING_KIND, built: BUILT_KIND, scope };
-        index_once(&*self.store, backfill, |record, _| put(&decode(record).ok()?.action)).await?;
+        let indexed =
+            index_once(&*self.store, backfill, |record, _| put(&decode(record).ok()?.action)).await?;
+        let mut found = match indexed {
+            Indexed::Wholly => self.entries_of(scope, name).await?,
+            Indexed::Partly => self.records_of(scope, name).await?,
+        };
+        match found.len() {
+            0 => Err(ActionError::Unknown { what: "recurring action", id: name.chars().take(64).collect() }),
+            1 => Ok(found.remove(0).1),
+            _ => Err(ambiguous(name, &found)),
+        }
+    }
+
+    /// The recurring actions of a name by the index, with their ids: not many more than [`MAX_CANDIDATES`].
+    async fn entries_of(&self, scope: &Scope, name: &str) -> Result<Vec<(String, Record)>, ActionError> {
         let prefix = prefix_of(scope, name);
         let mut found = Vec::new();
         let mut after = None::<String>;
@@ -90,25 +104,47 @@ impl RecurringActions {
             for entry in &entries {
                 let id = entry.id.strip_prefix(&prefix).unwrap_or_default();
                 let record = self.store.get_record(RECURRING_KIND, &record_id(scope, id)).await?;
-                let has_name = |record: &Record| {
-                    decode(record).is_ok_and(|stored| stored.action.name.as_deref() == Some(name))
-                };
-                found.extend(record.filter(has_name).map(|record| (id.to_owned(), record)));
+                found.extend(
+                    record.filter(|record| has_name(record, name)).map(|record| (id.to_owned(), record)),
+                );
                 if found.len() > MAX_CANDIDATES {
-                    return Err(ambiguous(name, &found));
+                    return Ok(found);
                 }
             }
             match entries.last() {
                 Some(last) if entries.len() == PAGE => after = Some(last.id.clone()),
-                _ => break,
+                _ => return Ok(found),
             }
         }
-        match found.len() {
-            0 => Err(ActionError::Unknown { what: "recurring action", id: name.chars().take(64).collect() }),
-            1 => Ok(found.remove(0).1),
-            _ => Err(ambiguous(name, &found)),
+    }
+
+    /// The same without the index: all recurring actions of the scope are read.
+    async fn records_of(&self, scope: &Scope, name: &str) -> Result<Vec<(String, Record)>, ActionError> {
+        let prefix = scope.id_prefix();
+        let mut found = Vec::new();
+        let mut after = None::<String>;
+        loop {
+            let request = ListRecords {
+                kind: RECURRING_KIND,
+                id_prefix: &prefix,
+                after_id: after.as_deref(),
+                limit: PAGE,
+            };
+            let records = self.store.list_records(request).await?;
+            after = records.last().filter(|_| records.len() == PAGE).map(|record| record.id.clone());
+            for record in records.into_iter().filter(|record| has_name(record, name)) {
+                let id = record.id.strip_prefix(&prefix).unwrap_or_default().to_owned();
+                found.push((id, record));
+            }
+            if after.is_none() || found.len() > MAX_CANDIDATES {
+                return Ok(found);
+            }
         }
     }
+}
+
+fn has_name(record: &Record, name: &str) -> bool {
+    decode(record).is_ok_and(|stored| stored.action.name.as_deref() == Some(name))
 }
 
 fn ambiguous(name: &str, found: &[(String, Record)]) -> ActionError {

@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{Client, ClientError, Download, PageRequest};
 use crate::batch::{
-    Batch, BatchAction, BatchDetails, BatchList, BatchRequest, CreateBatch, Explanation, MemberDetails,
-    MemberList, PutMembers, RemoveMembers,
+    Batch, BatchAction, BatchDetails, BatchList, BatchRequest, CreateBatch, Explanation, Member,
+    MemberDetails, MemberList, PutMembers, RemoveMembers,
 };
 use crate::runbook::{PublishPlan, PublishRunbook, Runbook, RunbookList, RunbookVersion, RunbookVersionList};
 
@@ -21,6 +21,11 @@ pub struct ListBatches {
     /// Which page.
     #[serde(flatten)]
     pub page: PageRequest,
+}
+
+#[derive(Serialize)]
+struct KeyQuery<'a> {
+    key: &'a str,
 }
 
 #[derive(Serialize)]
@@ -145,6 +150,16 @@ impl Client {
         page: impl Into<PageRequest>,
     ) -> Result<MemberList, ClientError> {
         self.get_with(&["v1", "batches", &batch.to_string(), "members"], &page.into()).await
+    }
+
+    /// The member of a batch that has a key; letter case does not matter. `None` if no member has it.
+    ///
+    /// # Errors
+    /// `unknown-batch`.
+    pub async fn batch_member_of_key(&self, batch: u64, key: &str) -> Result<Option<Member>, ClientError> {
+        let path = ["v1", "batches", &batch.to_string(), "members"];
+        let list: MemberList = self.get_with(&path, &KeyQuery { key }).await?;
+        Ok(list.members.into_iter().next())
     }
 
     /// A member with its steps in all phases.

@@ -32,7 +32,11 @@ pub async fn run(arguments: Batches, output: &Output) -> Result<(), Failure> {
         }
         BatchVerb::Delete(batch) => delete(client, batch.id, output).await,
         BatchVerb::Report(batch) => batch_report::run(client, batch.id, output).await,
-        BatchVerb::Members { batch, paging } => members(client, batch.id, &paging, output).await,
+        BatchVerb::Members { batch, key: Some(key), .. } => {
+            let member = member_of_key(client, batch.id, &key).await?;
+            listed(&Page::of(vec![member], Vec::new(), None), output)
+        }
+        BatchVerb::Members { batch, key: None, paging } => members(client, batch.id, &paging, output).await,
         BatchVerb::AddMembers { batch, file } => {
             let members = PutMembers { members_csv: Some(csv(&file)?), members: Vec::new() };
             shown(batch.id, &client.put_batch_members(batch.id, &members).await?, output)
@@ -253,8 +257,19 @@ async fn delete(client: &Client, batch: u64, output: &Output) -> Result<(), Fail
 }
 
 async fn explain(client: &Client, batch: u64, row: Option<&str>, output: &Output) -> Result<(), Failure> {
-    let explanation = client.explain_batch(batch, row).await?;
+    let phase = match row.filter(|row| !is_row(row)) {
+        Some(name) => Some(id_of(client, &OfPhase { id: batch, phase: name.to_owned() }).await?),
+        None => None,
+    };
+    let phase = phase.map(|id| format!("phase-{id}"));
+    let explanation = client.explain_batch(batch, phase.as_deref().or(row)).await?;
     output.print(&explanation, explained(Table::default(), &explanation, output))
+}
+
+/// Whether a text is a row as the API has it, such as `step-1042`. Another one is the name of a phase.
+fn is_row(text: &str) -> bool {
+    let is_numbered = |kind: &str| text.strip_prefix(kind).is_some_and(|id| id.parse::<u64>().is_ok());
+    text == "batch" || ["phase-", "member-", "step-", "init-"].into_iter().any(is_numbered)
 }
 
 fn explained(table: Table, explanation: &Explanation, output: &Output) -> Table {
@@ -272,7 +287,20 @@ async fn members(client: &Client, batch: u64, paging: &Paging, output: &Output) 
         let page = client.batch_members(batch, request).await?;
         Ok(Page::of(page.members, page.unreadable, page.next_cursor))
     });
-    let page = page.await?;
+    listed(&page.await?, output)
+}
+
+/// The member of a batch that has a key.
+pub(super) async fn member_of_key(client: &Client, batch: u64, key: &str) -> Result<Member, Failure> {
+    client.batch_member_of_key(batch, key).await?.ok_or_else(|| {
+        let text = format!(
+            "batch {batch} has no member with the key {key:?}; list them with `segno batch members {batch}`"
+        );
+        Failure::not_found(text)
+    })
+}
+
+fn listed(page: &Page<Member>, output: &Output) -> Result<(), Failure> {
     let mut rows = Rows::new(["member", "id", "added", "state"]);
     for member in &page.items {
         rows.add([
@@ -282,7 +310,7 @@ async fn members(client: &Client, batch: u64, paging: &Paging, output: &Output) 
             member_state(member),
         ]);
     }
-    output.list(&page, &rows)
+    output.list(page, &rows)
 }
 
 /// The id of a phase that is given by its name or its id. Letter case does not matter, as in runbooks.

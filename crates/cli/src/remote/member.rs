@@ -4,34 +4,37 @@ use segno_api::Client;
 use segno_api::batch::BatchAction;
 
 use super::arguments::{MemberVerb, Members, OneMember};
-use super::batch::{member_state, request, step_error, step_state};
+use super::batch::{member_of_key, member_state, request, step_error, step_state};
 use crate::exit::Failure;
 use crate::output::{Output, Rows, Table};
 
 /// Does what was asked.
 pub async fn run(arguments: Members, output: &Output) -> Result<(), Failure> {
     let client = &arguments.connection.client(output)?;
-    let (batch, action) = match arguments.verb {
-        MemberVerb::Show(member) => return show(client, &member, output).await,
-        MemberVerb::Retry { member: OneMember { batch, member }, origin } => {
-            let batch_member_ids = Some(vec![member]);
-            (batch, BatchAction::RetryMembers { batch_member_ids, from: origin.retry_from() })
+    let (of, action): (_, fn(u64) -> BatchAction) = match arguments.verb {
+        MemberVerb::Show(of) => return show(client, &of, output).await,
+        MemberVerb::Retry { member: of, origin } => {
+            let batch_member_ids = Some(vec![id_of(client, &of).await?]);
+            let action = BatchAction::RetryMembers { batch_member_ids, from: origin.retry_from() };
+            return request(client, of.batch, &action, output).await;
         }
-        MemberVerb::Cancel(OneMember { batch, member: batch_member_id }) => {
-            (batch, BatchAction::CancelMember { batch_member_id })
-        }
-        MemberVerb::Resume(OneMember { batch, member: batch_member_id }) => {
-            (batch, BatchAction::ResumeMember { batch_member_id })
-        }
-        MemberVerb::RetryRemoval(OneMember { batch, member: batch_member_id }) => {
-            (batch, BatchAction::RetryRemoval { batch_member_id })
-        }
+        MemberVerb::Cancel(of) => (of, |batch_member_id| BatchAction::CancelMember { batch_member_id }),
+        MemberVerb::Resume(of) => (of, |batch_member_id| BatchAction::ResumeMember { batch_member_id }),
+        MemberVerb::RetryRemoval(of) => (of, |batch_member_id| BatchAction::RetryRemoval { batch_member_id }),
     };
-    request(client, batch, &action, output).await
+    request(client, of.batch, &action(id_of(client, &of).await?), output).await
+}
+
+/// The id of a member that is given by its id, or by a key that is no whole number.
+async fn id_of(client: &Client, of: &OneMember) -> Result<u64, Failure> {
+    match of.member.parse() {
+        Ok(id) => Ok(id),
+        Err(_) => Ok(member_of_key(client, of.batch, &of.member).await?.id),
+    }
 }
 
 async fn show(client: &Client, of: &OneMember, output: &Output) -> Result<(), Failure> {
-    let details = client.batch_member(of.batch, of.member).await?;
+    let details = client.batch_member(of.batch, id_of(client, of).await?).await?;
     let member = &details.member;
     let mut table = Table::default()
         .line("member", &member.member_key)

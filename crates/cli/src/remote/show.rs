@@ -43,9 +43,10 @@ pub async fn run(arguments: One, output: &Output) -> Result<(), exit::Failure> {
     output.text(&Shown { instance, events, unreadable }, &text)
 }
 
-/// A failure in one line, with its code, which has a page.
+/// A failure in one line, with its code, which has a page. Messages of the engine end with it already.
 fn failure(failure: &Failure) -> String {
     let code = failure.code.as_ref().map(|code| format!(" [{code}]")).unwrap_or_default();
+    let code = if failure.message.ends_with(&code) { "" } else { &code };
     format!("{}: {}{code}", failure.category, failure.message)
 }
 
@@ -87,5 +88,25 @@ fn table(instance: &Instance, output: &Output) -> Table {
     match instance.completed_at {
         Some(at) => table.line("ended", output.time(at)),
         None => table.line("updated", output.time(instance.updated_at)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_shown_once() {
+        for message in ["it is gone", "it is gone [lost]"] {
+            let code = Some("lost".to_owned());
+            let failed = Failure {
+                category: "application".to_owned(),
+                message: message.to_owned(),
+                code,
+                retryable: false,
+                details: None,
+            };
+            assert_eq!(failure(&failed), "application: it is gone [lost]");
+        }
     }
 }

@@ -76,10 +76,14 @@ fn shown(preview: &RunbookPreview, output: &Output) -> String {
         (preview.removed, "removed"),
         (preview.held, "removed after approval"),
     ];
-    let table = Table::default()
+    let mut table = Table::default()
         .line("rows", preview.rows.to_string())
         .line("batches", preview.batches.to_string())
         .line("would be", counted(&changes));
+    let skipped = skipped(preview.skipped, preview.skipped_ended).join(", ");
+    if !skipped.is_empty() {
+        table = table.line("and", skipped);
+    }
     let mut groups = Rows::new(["batch start", "rows"]);
     for group in &preview.groups {
         groups.add([output.time(group.batch_start_time), group.rows.to_string()]);
@@ -146,9 +150,17 @@ fn found(result: &QueryResult) -> String {
     let changes = [(result.added, "added"), (result.changed, "changed"), (result.removed, "removed")];
     let created = (result.created > 0).then_some(created);
     let changed = changes.iter().any(|(count, _)| *count > 0).then(|| counted(&changes));
-    let skipped = (result.skipped > 0).then(|| format!("{} skipped", row_count(result.skipped, "row")));
+    let skipped = skipped(result.skipped.saturating_sub(result.skipped_ended), result.skipped_ended);
     let told: Vec<String> = created.into_iter().chain(changed).chain(skipped).collect();
     if told.is_empty() { rows } else { format!("{rows}; {}", told.join(", ")) }
+}
+
+/// How many rows were skipped and why.
+fn skipped(without_time: u64, of_ended_batches: u64) -> Vec<String> {
+    let reasons =
+        [(without_time, "whose batch time cannot be read"), (of_ended_batches, "whose batch has ended")];
+    let told = reasons.iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, reason)| format!("{} skipped {reason}", row_count(*count, "row"))).collect()
 }
 
 fn batches(count: u64) -> String {

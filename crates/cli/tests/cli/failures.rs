@@ -152,14 +152,27 @@ fn what_a_server_refuses_about_runbooks_and_batches_has_its_code() {
         (vec!["batch", "show", "9"], "unknown-batch", 6, "9"),
         (vec!["batch", "advance", "1"], "batch-request-refused", 5, "follows its start time"),
         (vec!["batch", "approve", "1", "cellar"], "not-found", 6, "its phases are invite, seat"),
-        (vec!["batch", "explain", "1", "stair-1"], "invalid-request", 2, "row"),
+        (
+            vec!["batch", "explain", "1", "stair-1"],
+            "not-found",
+            6,
+            "\"stair-1\"; its phases are invite, seat",
+        ),
         (vec!["batch", "explain", "1", "step-77"], "not-found", 6, "step 77"),
         (vec!["member", "show", "1", "77"], "not-found", 6, "77"),
+        (vec!["member", "retry", "1", "Nobody"], "not-found", 6, "no member with the key \"Nobody\""),
+        (vec!["batch", "members", "1", "--key", "77"], "not-found", 6, "no member with the key \"77\""),
     ] {
         let (found, message, exit) = failure(&run(&server, &arguments));
         assert_eq!((found.as_str(), exit), (code, exit_code), "{arguments:?}: {message}");
         assert!(message.contains(words), "{arguments:?}: {message}");
     }
+    for by_key in [["member", "show", "1", "ADA"].as_slice(), &["batch", "members", "1", "--key", "ada"]] {
+        let shown = server.said(by_key);
+        assert!(shown.contains("Ada") && !shown.contains("Grace"), "{by_key:?}: {shown}");
+    }
+    let explained = server.said(&["batch", "explain", "1", "Seat"]);
+    assert!(explained.contains("phase \"invite\" has not ended"), "{explained}");
     let skipped = server.said(&["batch", "skip-phase", "1", "invite"]);
     assert!(skipped.contains("applied"), "{skipped}");
     let shown = server.said(&["batch", "show", "1"]);

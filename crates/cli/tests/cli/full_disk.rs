@@ -254,6 +254,10 @@ fn a_server_on_a_full_disk_says_so_and_names_the_file() {
         let input = format!("\"{}\"", "x".repeat(100_000));
         let start =
             |id: &str| server.run(&["invoke", "echo", "--call-key", id, "--input", &input, "--no-wait"]);
+        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/runbooks");
+        let example = |name: &str| examples.join(name).display().to_string();
+        server.said(&["runbook", "publish", &example("guests.yaml")]);
+        server.said(&["batch", "create", "--runbook", "guests", "--members", &example("guests.csv")]);
         disks.fill_up();
         let refused =
             (0..200).map(|number| start(&format!("k{number}"))).find(|output| !output.status.success());
@@ -273,6 +277,17 @@ fn a_server_on_a_full_disk_says_so_and_names_the_file() {
                 !text.contains(data.to_str().unwrap()),
                 "a path of the machine is told to callers: {text}"
             );
+        }
+        // Writes have failed, so that some of what is in memory waits for room.
+        for read in [
+            ["batch", "show", "1"].as_slice(),
+            &["batch", "explain", "1", "seat"],
+            &["action", "list"],
+            &["recurring", "list"],
+            &["list"],
+        ] {
+            let shown = server.run(read);
+            assert!(shown.status.success(), "{read:?}: {}", String::from_utf8_lossy(&shown.stderr));
         }
         disks.make_room();
         let mut healths = std::iter::repeat_with(|| server.run(&["health"])).take(MAX_ASKED);

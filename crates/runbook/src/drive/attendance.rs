@@ -28,7 +28,8 @@ pub(super) async fn add_delay(
     let Some(record) = store.get_record(LEASES, &place.id()).await? else { return Ok(explanation) };
     let late_ms = now_ms.saturating_sub(duration_ms(LATE_AFTER));
     let is_past = |at: jiff::Timestamp| u64::try_from(at.as_millisecond()).unwrap_or_default() < late_ms;
-    let waits_long = inbox::oldest_ms(store, place).await?.is_some_and(|posted_ms| posted_ms < late_ms);
+    let waits_long =
+        inbox::oldest_ms(store, place, now_ms).await?.is_some_and(|posted_ms| posted_ms < late_ms);
     let is_overdue = waits_long || explanation.wakes_at.is_some_and(is_past);
     match Tenure::of(&record, now_ms) {
         Some(tenure) if is_overdue || is_unrenewed(&tenure, now_ms) => {

@@ -139,12 +139,17 @@ pub(super) async fn read(
 
 /// Whether a message waits.
 pub(super) async fn has_messages(store: &dyn Store, place: &BatchPlace) -> Result<bool, ProviderError> {
-    Ok(first(store, place).await?.is_some())
+    Ok(first(store, place, None).await?.is_some())
 }
 
-/// When the first message that waits was posted, in Unix milliseconds.
-pub(super) async fn oldest_ms(store: &dyn Store, place: &BatchPlace) -> Result<Option<u64>, ProviderError> {
-    Ok(first(store, place).await?.map(|record| {
+/// When the first message that waits was posted, in Unix milliseconds. It is a look at what is due at `now_ms`, which a
+/// store answers even if it takes no writes; what [`read`] fetches is to be committed, so a store refuses it then.
+pub(super) async fn oldest_ms(
+    store: &dyn Store,
+    place: &BatchPlace,
+    now_ms: u64,
+) -> Result<Option<u64>, ProviderError> {
+    Ok(first(store, place, Some(now_ms)).await?.map(|record| {
         let due_ms = record.due_at_ms.unwrap_or_default();
         // Requests are due far earlier than they were posted, so that they come first.
         let is_request = due_ms < REQUESTS_FIRST_MS;
@@ -152,10 +157,14 @@ pub(super) async fn oldest_ms(store: &dyn Store, place: &BatchPlace) -> Result<O
     }))
 }
 
-async fn first(store: &dyn Store, place: &BatchPlace) -> Result<Option<Record>, ProviderError> {
+async fn first(
+    store: &dyn Store,
+    place: &BatchPlace,
+    now_ms: Option<u64>,
+) -> Result<Option<Record>, ProviderError> {
     let folder = place.folder();
     let request =
-        DueRecords { kind: INBOX, id_prefix: &folder, now_ms: None, limit: 1, poll_timeout: Duration::ZERO };
+        DueRecords { kind: INBOX, id_prefix: &folder, now_ms, limit: 1, poll_timeout: Duration::ZERO };
     Ok(store.due_records(request).await?.into_iter().next())
 }
 

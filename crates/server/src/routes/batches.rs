@@ -37,6 +37,20 @@ pub struct BatchQuery {
     pub cursor: Option<String>,
 }
 
+/// Which members of a batch.
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub struct MemberQuery {
+    /// Only the member with this key; letter case does not matter.
+    pub key: Option<String>,
+    /// At most this many.
+    #[param(minimum = 1, maximum = 1000)]
+    pub limit: Option<usize>,
+    /// `next_cursor` of the page before.
+    pub cursor: Option<String>,
+}
+
 /// Which row of a batch.
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -104,8 +118,8 @@ pub async fn explain(
     let key = match query.row.as_deref() {
         None | Some("batch") => RowKey::Batch,
         Some(row) => row_key(row).ok_or_else(|| {
-            let problem = "is no row; write phase-108, member-501, step-1042 or init-7";
-            Refusal::field("row", problem)
+            let problem = "write phase-108, member-501, step-1042 or init-7";
+            Refusal::field("row", format!("{row:?} is no row of a batch; {problem}"))
         })?,
     };
     Ok(Json(tenant.explain_row(id, &key).await?))
@@ -125,14 +139,19 @@ fn row_key(text: &str) -> Option<RowKey> {
 
 /// Members of a batch, in the order in which they were added.
 #[utoipa::path(get, path = "/v1/batches/{id}/members", tag = "batches", params(
-    ("id" = u64, Path, description = "Id of the batch"), ScopeParameters, Page,
+    ("id" = u64, Path, description = "Id of the batch"), ScopeParameters, MemberQuery,
 ), responses((status = 200, body = MemberList)))]
 pub async fn members(
     tenant: Tenant,
     Path(id): Path<u64>,
-    Query(page): Query<Page>,
+    Query(query): Query<MemberQuery>,
 ) -> Result<Json<MemberList>, Refusal> {
-    let tenant = &tenant;
+    let (tenant, page) = (&tenant, Page { limit: query.limit, cursor: query.cursor });
+    if let Some(key) = &query.key {
+        limit(page.limit)?;
+        let members = tenant.member_of_key(id, key).await?.into_iter().collect();
+        return Ok(Json(MemberList { members, unreadable: Vec::new(), next_cursor: None }));
+    }
     let read = |after: Option<String>, rows| async move {
         let after = cursor(after.as_deref(), |text| text.parse().ok())?;
         Ok(Chunk::of(tenant.members(id, after, rows).await?, rows))

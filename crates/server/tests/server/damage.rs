@@ -1,15 +1,17 @@
 //! Every block of a store, overwritten in turn: a server on it answers every `GET` of its document
 //! with what can be read or with a problem that names the damage, lists everything that can be
-//! read, and lets in every key that can be read.
+//! read, and lets in every key that can be read. One that takes no writes, as on a full disk, answers all of them.
 //!
 //! `SEGNO_DAMAGED_BLOCKS` is how many blocks are damaged, one after the other; 0 is all.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use segno::clock::{SystemClock, timeout};
+use segno::store::Store;
 use segno::{Context, Failure, Orchestration};
 use segno_api::Client;
 use segno_api::client::Expected;
@@ -18,6 +20,7 @@ use segno_api::key::{CreateKey, Grant, Role};
 use segno_api::work::FetchWork;
 use segno_server::settings::{Authentication, Settings};
 use segno_server::{Server, samples};
+use segno_testkit::faults::{FaultStore, no_faults};
 use serde_json::{Value, json};
 
 use crate::runbooks;
@@ -60,7 +63,11 @@ fn of_sweep() -> Settings {
 }
 
 async fn stand(ground: &Ground) -> Stand {
-    let builder = Server::builder(ground.store.clone(), of_sweep());
+    stand_on(ground.store.clone(), ground).await
+}
+
+async fn stand_on(store: Arc<dyn Store>, ground: &Ground) -> Stand {
+    let builder = Server::builder(store, of_sweep());
     let registry = samples::registry().orchestration(FAMILY, family);
     Stand::begun(builder.registry(registry).functions(runbooks::functions), ground).await
 }
@@ -479,4 +486,35 @@ async fn whatever_block_is_damaged_all_else_is_served_and_the_loss_is_named() {
     println!("{sweep:?} of {} blocks", stored.blocks());
     assert!(failed.is_empty(), "blocks {failed:?}");
     assert!(sweep.missing_rows > 0 && sweep.refused_answers > 0, "no damage was met: {sweep:?}");
+}
+
+#[tokio::test]
+async fn everything_is_read_while_the_store_takes_no_writes() {
+    let stored = stored().await;
+    let ground = stored.damaged(None).await.unwrap();
+    let store = FaultStore::new(ground.store.clone(), Arc::new(SystemClock), no_faults());
+    let stand = stand_on(store.clone(), &ground).await;
+    let caller = let_in(&stand, &stored).await.0.unwrap();
+    let client = Client::new(&stand.url("")).unwrap().key(caller.key.clone());
+    // A batch that waits, so that it is explained what for.
+    let batch = client.create_batch(&runbooks::by_hand(&["late"])).await.unwrap().id;
+    store.fill_up();
+    let mut refused = Vec::new();
+    let paths = paths(&stand).await.into_iter().filter(|path| path != "/readyz");
+    let mut paths: Vec<String> = paths.map(|path| stored.filled(&path)).collect();
+    paths.extend([
+        format!("/v1/batches/{batch}"),
+        format!("/v1/batches/{batch}/explain"),
+        "/v1/recurring/n003".to_owned(),
+    ]);
+    for path in paths {
+        let answer = caller.get(&path).await;
+        refused.extend((answer.status != 200).then(|| format!("{path}: {}", answer.text)));
+    }
+    assert!(refused.is_empty(), "{refused:#?}");
+    for list in stored.lists() {
+        let listed = caller.listed(&list).await;
+        assert!(listed.rows.len() >= ROWS || list.rows == "batches", "{}: {listed:?}", list.path);
+    }
+    stand.shutdown().await;
 }

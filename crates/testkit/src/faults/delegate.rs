@@ -34,7 +34,7 @@ impl Provider for FaultStore {
         &self,
         request: FetchOrchestrationItems<'_>,
     ) -> Result<Vec<OrchestrationItem>, ProviderError> {
-        self.read("fetch_orchestration_items", self.inner.fetch_orchestration_items(request)).await
+        self.fetch("fetch_orchestration_items", self.inner.fetch_orchestration_items(request)).await
     }
 
     async fn ack_orchestration_item(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError> {
@@ -115,7 +115,7 @@ impl Provider for FaultStore {
         &self,
         request: FetchWorkItems<'_>,
     ) -> Result<Vec<LockedWorkItem>, ProviderError> {
-        self.read("fetch_work_items", self.inner.fetch_work_items(request)).await
+        self.fetch("fetch_work_items", self.inner.fetch_work_items(request)).await
     }
 
     async fn ack_work_item(&self, ack: AckWorkItem) -> Result<(), ProviderError> {
@@ -318,7 +318,10 @@ impl Records for FaultStore {
     }
 
     async fn due_records(&self, request: DueRecords<'_>) -> Result<Vec<Record>, ProviderError> {
-        self.read("due_records", self.inner.due_records(request)).await
+        match request.now_ms {
+            Some(_) => self.read("due_records", self.inner.due_records(request)).await,
+            None => self.fetch("due_records", self.inner.due_records(request)).await,
+        }
     }
 
     async fn next_due_ms(&self, kind: &str) -> Result<Option<u64>, ProviderError> {

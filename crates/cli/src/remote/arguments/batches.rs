@@ -63,12 +63,14 @@ pub enum BatchVerb {
         keys: Vec<String>,
     },
     /// Explain why a batch, or a row of a batch, waits, and what will wake it.
-    #[command(after_help = "Examples:\n  segno batch explain 7\n  segno batch explain 7 step-1042")]
+    #[command(
+        after_help = "Examples:\n  segno batch explain 7\n  segno batch explain 7 step-1042\n  segno batch explain 7 cutover"
+    )]
     Explain {
         /// The batch.
         #[command(flatten)]
         batch: OneBatch,
-        /// A row: `phase-108`, `member-501`, `step-1042` or `init-7`.
+        /// A row: `phase-108`, `member-501`, `step-1042`, `init-7`, or the name of a phase.
         row: Option<String>,
     },
     /// Follow a batch until it ends: counts, an estimate of the end, and members × steps.
@@ -96,6 +98,9 @@ pub enum BatchVerb {
         /// The batch.
         #[command(flatten)]
         batch: OneBatch,
+        /// Only the member with this key; letter case does not matter.
+        #[arg(long)]
+        key: Option<String>,
         /// How many.
         #[command(flatten)]
         paging: Paging,
@@ -315,7 +320,6 @@ pub struct OneMember {
     /// Id of the batch.
     #[arg(value_parser = id)]
     pub batch: u64,
-    /// Id of the member; `segno batch members` lists them.
-    #[arg(value_parser = id)]
-    pub member: u64,
+    /// Id of the member, or its key if that is no whole number; `segno batch members` lists both.
+    pub member: String,
 }

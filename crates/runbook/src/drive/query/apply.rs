@@ -163,6 +163,7 @@ impl Applier<'_> {
                 let state = self.states.of(self.runbooks, &self.claim.scope, batch).await?;
                 if state == BatchState::Ended {
                     self.counts.skipped += count;
+                    self.counts.skipped_ended += count;
                     if is_creating {
                         self.claim.row.creating = None;
                     }

@@ -11,17 +11,17 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 
 use super::apply::BatchStates;
-use super::known::SourceMember;
+use super::known::{SourceBatch, SourceMember};
 use super::row::QueryRow;
 use crate::definition::{DataSource, Definition, SourceKind};
 use crate::drive::ended_calls;
 use crate::drive::error::RunbookError;
-use crate::drive::place::{SOURCE_MEMBERS, index_folder};
+use crate::drive::place::{SOURCE_BATCHES, SOURCE_MEMBERS, index_folder};
 use crate::drive::runbooks::Runbooks;
 use crate::members::{Row, immediate_start};
 use crate::problem::Problems;
 use crate::rows::normal_key;
-use crate::source::{ComparedRow, Merge, Query, RowDigest, RowStart, Sources, start_of};
+use crate::source::{BatchState, ComparedRow, Merge, Query, RowDigest, RowStart, Sources, start_of};
 use crate::template::columns_needed;
 
 /// Most rows of a preview.
@@ -88,6 +88,8 @@ pub struct PreviewChanges {
     pub removed: usize,
     /// Members whose removal would wait for approval.
     pub held: usize,
+    /// Rows that are skipped because the batch of their start has ended.
+    pub skipped_ended: usize,
 }
 
 /// Makes previews of queries.
@@ -224,13 +226,49 @@ impl Previewer {
         let row: QueryRow = runbooks.query(scope, name).await?;
         let percent = definition.data_source.max_removed_percent;
         let removals = difference.take_removals(percent, row.decisions());
-        let moved = removals.removed.values().flatten().filter(|missing| missing.moves_to.is_some()).count();
+        let mut new: BTreeMap<Timestamp, usize> =
+            difference.new.iter().map(|(start, entries)| (*start, entries.len())).collect();
+        for (start, _) in removals.removed.values().flatten().filter_map(|missing| missing.moves_to.as_ref())
+        {
+            *new.entry(*start).or_default() += 1;
+        }
+        let skipped_ended = self.of_ended_batches((scope, name), &new, &mut states).await?;
         Ok(PreviewChanges {
-            added: difference.new.values().map(Vec::len).sum::<usize>() + moved + difference.returned,
+            added: difference.returned + new.values().sum::<usize>() - skipped_ended,
+            skipped_ended,
             changed: difference.changed_data(),
             removed: removals.removed.values().map(Vec::len).sum(),
             held: removals.held.values().map(Vec::len).sum(),
         })
+    }
+
+    /// How many of the rows that are new have a start whose batch has ended.
+    async fn of_ended_batches(
+        &self,
+        (scope, name): (&Scope, &str),
+        new: &BTreeMap<Timestamp, usize>,
+        states: &mut BatchStates,
+    ) -> Result<usize, RunbookError> {
+        let folder = index_folder(scope, name);
+        let (mut count, mut after) = (0, None::<String>);
+        // A runbook has fewer batches than a source may have starts.
+        loop {
+            let after_id = after.as_deref();
+            let request = ListRecords { kind: SOURCE_BATCHES, id_prefix: &folder, after_id, limit: PAGE };
+            let page = self.runbooks.store.list_records(request).await?;
+            for record in &page {
+                let start = record.id.strip_prefix(&folder).and_then(|start| start.parse::<Timestamp>().ok());
+                let Some(rows) = start.and_then(|start| new.get(&start)) else { continue };
+                let batch = SourceBatch::read(record)?.batch_id;
+                if states.of(&self.runbooks, scope, batch).await? == BatchState::Ended {
+                    count += rows;
+                }
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = Some(last.id.clone()),
+                _ => return Ok(count),
+            }
+        }
     }
 }
 

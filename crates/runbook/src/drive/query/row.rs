@@ -78,6 +78,14 @@ pub struct QueryCounts {
     pub removed: u64,
     /// Rows without a batch: their batch time cannot be read, or their batch has ended.
     pub skipped: u64,
+    /// Those of them whose batch has ended.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped_ended: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it like that")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Why a run failed.

@@ -70,6 +70,14 @@ impl Stage {
         Stage { world: World::new(all_succeed()), database }
     }
 
+    fn previewer(&self) -> Previewer {
+        Previewer {
+            runbooks: self.world.runbooks.clone(),
+            sources: self.sources(&self.world.store),
+            keep_invocations: self.world.options.keep_invocations,
+        }
+    }
+
     fn sources(&self, store: &Arc<dyn Store>) -> Sources {
         // A variable that every machine has stands for the secret.
         let policy = StoredPolicy { secret_variables: Some("PATH".to_owned()), ..StoredPolicy::default() };
@@ -241,7 +249,12 @@ fn rows_without_a_batch_time_and_rows_of_ended_batches_are_skipped() {
         stage.database.rows.lock().unwrap().as_mut().unwrap()[2][1] = "soon".to_owned();
         let counts = stage.next().await.counts.unwrap();
         assert_eq!((counts.rows, counts.skipped, counts.added, counts.created), (3, 2, 0, 0));
+        assert_eq!(counts.skipped_ended, 1);
         assert_eq!(stage.members(1).await, ["a=1"]);
+        let definition =
+            stage.world.runbooks.definitions().get(&stage.world.scope, "waves", 1).await.unwrap();
+        let preview = stage.previewer().preview(&stage.world.scope, &definition, "1").await.unwrap();
+        assert_eq!((preview.skipped, preview.changes.skipped_ended, preview.changes.added), (1, 1, 0));
         // A member whose batch has ended may take part in a later one.
         stage.set(&[("a", 9, "2")]);
         assert_eq!(stage.next().await.counts.unwrap().created, 1);
@@ -520,11 +533,7 @@ fn a_preview_shows_rows_and_changes_and_writes_nothing() {
         let _node = stage.begin(WAVES).await;
         stage.next().await;
         stage.set_many(140..160);
-        let previewer = Previewer {
-            runbooks: world.runbooks.clone(),
-            sources: stage.sources(&world.store),
-            keep_invocations: world.options.keep_invocations,
-        };
+        let previewer = stage.previewer();
         let definition = world.runbooks.definitions().get(&world.scope, "waves", 1).await.unwrap();
         let before = stage.query().await;
         let preview = previewer.preview(&world.scope, &definition, "1").await.unwrap();

@@ -165,6 +165,7 @@ fn automation(enabled: bool, row: QueryRow, now_ms: u64) -> Automation {
             changed: counts.changed,
             removed: counts.removed,
             skipped: counts.skipped,
+            skipped_ended: counts.skipped_ended,
         }),
         pending_removal: row.pending_removal.map(|pending| PendingRemoval {
             set: pending.set,
@@ -209,6 +210,7 @@ fn preview(made: Preview) -> RunbookPreview {
         skipped: made.skipped as u64,
         problems: made.problems,
         added: made.changes.added as u64,
+        skipped_ended: made.changes.skipped_ended as u64,
         changed: made.changes.changed as u64,
         removed: made.changes.removed as u64,
         held: made.changes.held as u64,

@@ -14,7 +14,7 @@ use segno_runbook::drive::{
 };
 use segno_runbook::members::{CsvLimits, InvalidMembers, read_csv};
 use segno_runbook::message::{Action, MemberEntry};
-use segno_runbook::rows::{BatchId, BatchRow, MemberId, Row, RowKey, Table};
+use segno_runbook::rows::{BatchId, BatchRow, MemberId, Row, RowKey, Table, normal_key};
 use segno_runbook::source::{member_entry, read_objects};
 use segno_runbook::tables::PublishedVersion;
 use segno_runbook::template::columns_needed;
@@ -341,6 +341,26 @@ impl Tenant {
             Listed::Unreadable(row) => Some(Listed::Unreadable(row)),
         };
         Ok(found.into_iter().filter_map(of_member).collect())
+    }
+
+    /// The member of a batch that has a key; none if no member has it.
+    ///
+    /// # Errors
+    /// `unknown-batch`.
+    pub async fn member_of_key(&self, batch: u64, key: &str) -> Result<Option<wire::Member>, Refusal> {
+        let batch = BatchId(batch);
+        let batch_row = damage::part(self.batch_row(batch).await)?;
+        let last_query = self.last_query(batch_row.as_ref()).await?;
+        let (runbooks, owner) = (&self.resources().runbooks, self.owner());
+        let entry = runbooks.row(&owner, batch, &RowKey::MemberKey(normal_key(key))).await;
+        let Some(Row::MemberKey(entry)) = entry.map_err(|error| self.refused(error))? else {
+            return Ok(None);
+        };
+        let row = runbooks.row(&owner, batch, &RowKey::Member(entry.batch_member_id)).await;
+        Ok(match row.map_err(|error| self.refused(error))? {
+            Some(Row::Member(row)) => Some(rows::member(row, last_query)),
+            _ => None,
+        })
     }
 
     /// A member with its steps.

@@ -1,0 +1,7 @@
+//! The ledger: the truth of DAG runs is an append-only event log on an object store; tables in Parquet are its fold.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`tables`] | the rows of every table, their columns and keys |
+
+pub mod tables;

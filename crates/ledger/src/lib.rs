@@ -9,6 +9,7 @@
 //! | [`objects`] | the object store: paths, and calls whose outcome is known |
 //! | [`log`] | appending batches of events, and reading them |
 //! | [`manifest`] | which files are the tables |
+//! | [`snapshot`] | reading the tables that a manifest names |
 
 pub mod columnar;
 pub mod event;
@@ -16,4 +17,5 @@ pub mod ids;
 pub mod log;
 pub mod manifest;
 pub mod objects;
+pub mod snapshot;
 pub mod tables;

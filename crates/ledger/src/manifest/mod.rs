@@ -22,4 +22,5 @@ pub use model::{
     Watermarks,
 };
 pub use parts::{Base, History, Month, MonthRef};
+pub(crate) use publish::sha256;
 pub use publish::{Manifests, Outcome};

@@ -9,9 +9,11 @@
 //! | [`objects`] | the object store: paths, and calls whose outcome is known |
 //! | [`log`] | appending batches of events, and reading them |
 //! | [`manifest`] | which files are the tables |
+//! | [`compactor`] | events in, files and a manifest out |
 //! | [`snapshot`] | reading the tables that a manifest names |
 
 pub mod columnar;
+pub mod compactor;
 pub mod event;
 pub mod ids;
 pub mod log;

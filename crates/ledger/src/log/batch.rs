@@ -9,20 +9,44 @@ use crate::event::Envelope;
 use crate::ids::Ulid;
 use crate::objects::Paths;
 
-/// An event and the JSON in which it was written, which is kept to the letter.
+/// An event and what is kept of it for good.
 #[derive(Debug, Clone)]
 pub struct Event {
     /// The event.
     pub envelope: Envelope,
+    /// What is kept.
+    pub record: EventRecord,
+}
+
+/// What is kept of an event: the JSON in which it was written, to the letter, and what it is found by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventRecord {
+    /// Its id.
+    pub event_id: Ulid,
+    /// Its type.
+    pub event_type: Arc<str>,
+    /// The run that it is about.
+    pub run_id: Option<Arc<str>>,
     /// Its JSON.
     pub json: Arc<str>,
 }
 
 impl Event {
     /// An event from its JSON.
-    pub(super) fn read(json: Arc<str>) -> Result<Self, String> {
-        let envelope = serde_json::from_str(&json).map_err(|error| error.to_string())?;
-        Ok(Event { envelope, json })
+    pub(crate) fn read(json: Arc<str>) -> Result<Self, String> {
+        let envelope: Envelope = serde_json::from_str(&json).map_err(|error| error.to_string())?;
+        Ok(Event::new(envelope, json))
+    }
+
+    /// An event and the JSON that it is written as.
+    pub(crate) fn new(envelope: Envelope, json: Arc<str>) -> Self {
+        let record = EventRecord {
+            event_id: envelope.event_id,
+            event_type: Arc::clone(&envelope.event_type),
+            run_id: envelope.run_id().cloned(),
+            json,
+        };
+        Event { envelope, record }
     }
 }
 
@@ -39,7 +63,7 @@ pub(super) fn decode(paths: &Paths, first: Ulid, bytes: &[u8]) -> Result<Vec<Eve
 }
 
 /// The rules of a batch: it belongs to the scope, its ids ascend, and the first one is its name.
-pub(super) fn check<'a>(
+pub(crate) fn check<'a>(
     paths: &Paths,
     first: Ulid,
     events: impl Iterator<Item = &'a Envelope>,

@@ -16,7 +16,9 @@ mod reader;
 mod segment;
 mod writer;
 
-pub use batch::Event;
+pub(crate) use batch::check as check_batch;
+pub use batch::{Event, EventRecord};
+pub(crate) use reader::Fetched;
 pub use reader::{LogReader, Waiting};
 pub use segment::{EVENTS, day_of, events_layout};
 pub(crate) use segment::{decode_events, encode_days};

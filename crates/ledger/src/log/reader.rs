@@ -23,6 +23,8 @@ pub struct Waiting {
     pub has_more: bool,
     /// Objects that are no batches: their names or sizes say so.
     pub foreign: Vec<Path>,
+    /// Batches that are folded and still there.
+    pub present: BTreeSet<Ulid>,
 }
 
 /// Reads the log of a scope.
@@ -58,7 +60,7 @@ impl LogReader {
         for object in listed {
             match self.first_id(&object) {
                 None => waiting.foreign.push(object.path),
-                Some(first) if folded.contains(&first) => (),
+                Some(first) if folded.contains(&first) => drop(waiting.present.insert(first)),
                 Some(first) => {
                     bytes += object.bytes;
                     let fits = waiting.batches.len() < FOLD_BATCHES && bytes <= FOLD_BYTES;
@@ -107,26 +109,6 @@ impl LogReader {
             self.objects.put_over(&target, bytes).await?;
         }
         self.objects.delete(path).await
-    }
-
-    /// Deletes batches that are joined.
-    pub(crate) async fn delete(&self, batches: &[Ulid]) -> Result<(), StorageError> {
-        let deletions = batches.iter().map(|first| {
-            let path = self.paths.batch(*first);
-            async move { self.objects.delete(&path).await }
-        });
-        stream::iter(deletions).buffer_unordered(CONCURRENT_CALLS).try_collect().await
-    }
-
-    /// Puts a segment.
-    pub(crate) async fn put_segment(&self, name: &str, bytes: Bytes) -> Result<(), StorageError> {
-        let path = self.paths.segment(name);
-        match self.objects.put_new(&path, bytes).await? {
-            crate::objects::Put::Done => Ok(()),
-            crate::objects::Put::Taken => {
-                Err(StorageError::corrupt(&path, "it has other bytes than its name says"))
-            }
-        }
     }
 
     /// The bytes of a segment.

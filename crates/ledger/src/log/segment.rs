@@ -6,8 +6,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use segno_actions::functions::Scope;
 
-use super::batch::Event;
+use super::batch::{Event, EventRecord};
 use crate::columnar::{ColumnarFile, Damaged, Encoder, Layout};
 use crate::ids::Ulid;
 use crate::tables::{Cell, Column, Kind};
@@ -48,34 +49,37 @@ pub(crate) struct Segment {
     pub(crate) last: Ulid,
 }
 
-/// Events as files, one for each day, sorted by id; an event that is there twice is kept once.
-pub(crate) fn encode_days<'a>(events: impl Iterator<Item = &'a Event>) -> Result<Vec<Segment>, Damaged> {
-    let mut days: BTreeMap<String, BTreeMap<Ulid, &Event>> = BTreeMap::new();
+/// Events of a scope as files, one for each day, sorted by id; an event that is there twice is kept once.
+pub(crate) fn encode_days<'a>(
+    scope: &Scope,
+    events: impl Iterator<Item = &'a EventRecord>,
+) -> Result<Vec<Segment>, Damaged> {
+    let tenant: Arc<str> = scope.tenant.as_str().into();
+    let workspace: Arc<str> = scope.namespace.as_str().into();
+    let mut days: BTreeMap<String, BTreeMap<Ulid, &EventRecord>> = BTreeMap::new();
     for event in events {
-        let id = event.envelope.event_id;
-        days.entry(day_of(id.time_ms())).or_default().insert(id, event);
+        days.entry(day_of(event.event_id.time_ms())).or_default().insert(event.event_id, event);
     }
-    let segment = |(day, events): (String, BTreeMap<Ulid, &Event>)| {
+    let segment = |(day, events): (String, BTreeMap<Ulid, &EventRecord>)| {
         let mut encoder = Encoder::new(events_layout())?;
         for event in events.values() {
-            encoder.push(cells(event))?;
+            let mut cells = vec![Cell::Text(Arc::clone(&tenant)), Cell::Text(Arc::clone(&workspace))];
+            cells.extend(cells_of(event));
+            encoder.push(cells)?;
         }
-        let (first, last) = (events.first_key_value(), events.last_key_value());
         let id = |entry: Option<(&Ulid, _)>| entry.map_or(Ulid::MIN, |(id, _)| *id);
-        Ok(Segment { day, rows: encoder.rows(), first: id(first), last: id(last), bytes: encoder.finish()? })
+        let (first, last) = (id(events.first_key_value()), id(events.last_key_value()));
+        Ok(Segment { day, rows: encoder.rows(), first, last, bytes: encoder.finish()? })
     };
     days.into_iter().map(segment).collect()
 }
 
-fn cells(event: &Event) -> Vec<Cell> {
-    let envelope = &event.envelope;
-    vec![
-        Cell::Text(Arc::clone(&envelope.tenant_id)),
-        Cell::Text(Arc::clone(&envelope.workspace_id)),
-        Cell::Text(envelope.event_id.to_string().into()),
-        Cell::Text(Arc::clone(&envelope.event_type)),
-        envelope.run_id().map_or(Cell::Null, |run| Cell::Text(Arc::clone(run))),
-        Cell::Integer(envelope.event_id.time_ms()),
+fn cells_of(event: &EventRecord) -> [Cell; 5] {
+    [
+        Cell::Text(event.event_id.to_string().into()),
+        Cell::Text(Arc::clone(&event.event_type)),
+        event.run_id.as_ref().map_or(Cell::Null, |run| Cell::Text(Arc::clone(run))),
+        Cell::Integer(event.event_id.time_ms()),
         Cell::Text(Arc::clone(&event.json)),
     ]
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Base, Delta, FileRef, Month, Piece};
+use super::{Base, Delta, FileRef, Month, Part, Piece};
 
 /// Where rows of a table lie: among the active ones, or in a day partition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -35,6 +35,8 @@ pub struct Catalog {
     pub base_changed: bool,
     /// Months that differ from their stored parts.
     pub months_changed: BTreeSet<String>,
+    /// The stored parts of the months.
+    pub month_parts: BTreeMap<String, Part>,
 }
 
 impl Catalog {

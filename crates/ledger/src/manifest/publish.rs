@@ -122,7 +122,8 @@ impl Manifests {
             let months = self.read_part::<History>(history).await?.months;
             let parts = months.iter().map(|month| self.read_part::<Month>(&month.part));
             let parts: Vec<Month> = futures_util::future::try_join_all(parts).await?;
-            catalog.months = months.into_iter().map(|month| month.month).zip(parts).collect();
+            catalog.months = months.iter().map(|month| month.month.clone()).zip(parts).collect();
+            catalog.month_parts = months.into_iter().map(|month| (month.month, month.part)).collect();
         }
         check(&self.paths.manifest(manifest.manifest_id), &catalog)?;
         Ok(catalog)
@@ -139,49 +140,56 @@ impl Manifests {
         parse(&path, &bytes)
     }
 
-    /// Writes the parts of a catalog that changed, and names them in the manifest.
+    /// Writes the parts of a catalog that changed, and names them in the manifest. The result is the paths of parts that it no
+    /// longer names.
     ///
     /// # Errors
     /// `Unavailable`.
-    pub async fn put_parts(&self, manifest: &mut Manifest, catalog: &Catalog) -> Result<(), StorageError> {
+    pub async fn put_parts(
+        &self,
+        manifest: &mut Manifest,
+        catalog: &mut Catalog,
+        token: &str,
+    ) -> Result<Vec<String>, StorageError> {
         let number = manifest.manifest_id;
+        let name = |kind: &str| format!("{number:020}-{kind}-{token}.json");
+        let mut superseded = Vec::new();
         if catalog.base_changed {
-            let part = self.put_part(number, "base", &catalog.base).await?;
-            let snapshot_id = format!("{number:020}");
-            manifest.base_snapshot =
-                Some(BaseSnapshot { snapshot_id, published_at: manifest.published_at, part });
+            let part = self.put_part(name("base"), &catalog.base).await?;
+            let (snapshot_id, published_at) = (format!("{number:020}"), manifest.published_at);
+            let old = manifest.base_snapshot.replace(BaseSnapshot { snapshot_id, published_at, part });
+            superseded.extend(old.map(|old| old.part.path));
         }
         if catalog.months_changed.is_empty() {
-            return Ok(());
+            return Ok(superseded);
         }
-        let mut history = match &manifest.history {
-            Some(part) => self.read_part::<History>(part).await?,
-            None => History::default(),
-        };
         for month in &catalog.months_changed {
-            history.months.retain(|known| known.month != *month);
-            if let Some(days) = catalog.months.get(month) {
-                let part = self.put_part(number, month, days).await?;
-                history.months.push(MonthRef { month: month.clone(), part });
-            }
+            let days = catalog.months.get(month).filter(|days| !days.days.is_empty());
+            let old = match days {
+                Some(days) => {
+                    let part = self.put_part(name(month), days).await?;
+                    catalog.month_parts.insert(month.clone(), part)
+                }
+                None => catalog.month_parts.remove(month),
+            };
+            superseded.extend(old.map(|old| old.path));
         }
-        history.months.sort_by(|a, b| a.month.cmp(&b.month));
-        manifest.history = Some(self.put_part(number, "history", &history).await?);
-        Ok(())
+        let month = |(month, part): (&String, &Part)| MonthRef { month: month.clone(), part: part.clone() };
+        let history = History { months: catalog.month_parts.iter().map(month).collect() };
+        let old = manifest.history.replace(self.put_part(name("history"), &history).await?);
+        superseded.extend(old.map(|old| old.path));
+        Ok(superseded)
     }
 
-    async fn put_part<T: Serialize>(&self, number: u64, kind: &str, part: &T) -> Result<Part, StorageError> {
+    async fn put_part<T: Serialize>(&self, path: String, part: &T) -> Result<Part, StorageError> {
         let bytes = encode(part);
-        let sha256 = sha256(&bytes);
-        let path = format!("{number:020}-{kind}-{}.json", &sha256[..16]);
-        let part = Part { path, sha256, bytes: bytes.len() as u64 };
+        let part = Part { path, sha256: sha256(&bytes), bytes: bytes.len() as u64 };
         let path = self.paths.part(&part.path);
         match self.objects.put_new(&path, bytes).await? {
             Put::Done => Ok(part),
-            Put::Taken => Err(StorageError::corrupt(&path, "it has other bytes than its name says")),
+            Put::Taken => Err(StorageError::corrupt(&path, "another object has its name")),
         }
     }
-
     /// Publishes a manifest: it becomes the newest, or nothing changes.
     ///
     /// # Errors

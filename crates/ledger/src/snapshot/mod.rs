@@ -14,7 +14,8 @@ pub mod limits;
 mod reader;
 mod tables;
 
-pub(crate) use fetch::{Rowset, TableFile};
-pub(crate) use group::{Key, live_rows};
+pub(crate) use fetch::TableFile;
+pub(crate) use group::{Key, key_of, live_rows};
+pub(crate) use reader::rows_of;
 pub use reader::{Days, Filter, Reader, Snapshot};
 pub(crate) use tables::{Spec, Tables};

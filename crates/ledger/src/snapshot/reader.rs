@@ -144,7 +144,7 @@ impl Snapshot {
         let mut all = BTreeMap::new();
         let filter = Filter { days, key: vec![run_id.into()] };
         for (table, spec) in Tables::all() {
-            if spec.run_column.is_some() && spec.run_column == spec.rows.key().get(2).copied() {
+            if spec.is_keyed_by_run() {
                 all.insert(table, self.cells(table, spec, &filter).await?);
             }
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use crate::columnar::Layout;
+use crate::log::{EVENTS, events_layout};
 use crate::tables::{Row, VisitTables, visit_tables};
 
 /// The layouts of a table.
@@ -15,8 +16,19 @@ pub(crate) struct Spec {
     pub(crate) run_column: Option<usize>,
 }
 
+impl Spec {
+    /// Whether the run is the first column of the key after tenant and workspace.
+    pub(crate) fn is_keyed_by_run(&self) -> bool {
+        self.run_column.is_some() && self.run_column == self.rows.key().get(2).copied()
+    }
+}
+
 /// All tables.
 pub(crate) struct Tables;
+
+/// Joined events have no tombstones.
+static EVENTS_SPEC: LazyLock<Spec> =
+    LazyLock::new(|| Spec { rows: events_layout(), tombstones: events_layout(), run_column: None });
 
 static TABLES: LazyLock<BTreeMap<&'static str, Spec>> = LazyLock::new(|| {
     struct Collect(BTreeMap<&'static str, Spec>);
@@ -34,9 +46,9 @@ static TABLES: LazyLock<BTreeMap<&'static str, Spec>> = LazyLock::new(|| {
 });
 
 impl Tables {
-    /// The table with a name; files of tables that this version does not know are left alone.
+    /// The table with a name, joined events included; files of tables that this version does not know are left alone.
     pub(crate) fn find(table: &str) -> Option<&'static Spec> {
-        TABLES.get(table)
+        if table == EVENTS { Some(&EVENTS_SPEC) } else { TABLES.get(table) }
     }
 
     /// All of them.

@@ -4,8 +4,10 @@
 //! |---|---|
 //! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
 //! | [`event`] | the events, their envelope and their idempotency keys |
+//! | [`fold`](mod@fold) | the pure fold: events in, rows of all tables out |
 //! | [`tables`] | the rows of every table, their columns and keys |
 
 pub mod event;
+pub mod fold;
 pub mod ids;
 pub mod tables;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
 //! | [`event`] | the events, their envelope and their idempotency keys |
+//! | [`fold`](mod@fold) | the pure fold: events in, rows of all tables out |
 //! | [`tables`] | the rows of every table, their columns and keys |
 //! | [`columnar`] | tables as Parquet files |
 //! | [`objects`] | the object store: paths, and calls whose outcome is known |
@@ -15,6 +16,7 @@
 pub mod columnar;
 pub mod compactor;
 pub mod event;
+pub mod fold;
 pub mod ids;
 pub mod log;
 pub mod manifest;

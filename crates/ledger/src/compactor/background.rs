@@ -1,4 +1,5 @@
-//! Work beside folding: deleting what no manifest names any more, the pointer copy, and merges. All of it ends with the compactor.
+//! Work beside folding: deleting what no manifest names any more, the pointer copy, and merges. All
+//! of it ends with the compactor.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -106,7 +107,8 @@ impl Background {
         !self.merges.is_empty()
     }
 
-    /// Starts a merge on a thread for blocking work, because decoding and encoding take the processor.
+    /// Starts a merge on a thread for blocking work, because decoding and encoding take the
+    /// processor.
     pub(super) fn start(&mut self, shelves: Shelves, job: Merge) {
         let runtime = tokio::runtime::Handle::current();
         self.merges.spawn_blocking(move || runtime.block_on(merge(shelves, job)));

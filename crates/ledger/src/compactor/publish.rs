@@ -1,4 +1,5 @@
-//! What a fold writes: a delta or a base, day partitions, joined events; then the manifest that names them.
+//! What a fold writes: a delta or a base, day partitions, joined events; then the manifest that
+//! names them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -270,7 +271,8 @@ impl<P: Projection> Compactor<P> {
         Ok(())
     }
 
-    /// Puts the outputs of merges that have ended in the place of their inputs; the next manifest names them.
+    /// Puts the outputs of merges that have ended in the place of their inputs; the next manifest
+    /// names them.
     pub(super) fn adopt_merges(&mut self) {
         while let Some(merged) = self.background.ended_merge() {
             self.adopt_merge(merged);
@@ -296,8 +298,8 @@ impl<P: Projection> Compactor<P> {
         self.touched.insert(merge.group);
     }
 
-    /// A token that no other publication and no other merge has, also not of this compactor: a try that failed may have
-    /// written files, and the next one writes others.
+    /// A token that no other publication and no other merge has, also not of this compactor: a try
+    /// that failed may have written files, and the next one writes others.
     fn fresh_token(&mut self) -> String {
         self.tokens += 1;
         format!("{}{:06x}", self.context.token, self.tokens)
@@ -316,8 +318,8 @@ impl<P: Projection> Compactor<P> {
         }
     }
 
-    /// Waits for merges, deletions that are due and the pointer copy, and publishes what the merges made: for the end of a node, and for
-    /// tests.
+    /// Waits for merges, deletions that are due and the pointer copy, and publishes what the merges
+    /// made: for the end of a node, and for tests.
     ///
     /// # Errors
     /// As [`Compactor::fold_waiting`].

@@ -30,10 +30,12 @@ pub(super) struct Intake {
 }
 
 impl<P: Projection> Compactor<P> {
-    /// Folds what waits in the log, and publishes it. Nothing is written if nothing waits and nothing is due.
+    /// Folds what waits in the log, and publishes it. Nothing is written if nothing waits and
+    /// nothing is due.
     ///
     /// # Errors
-    /// `LockLost` when a compactor of a higher epoch has taken over: stop. `Unavailable`, `Conflict`: call again. `Corrupt`.
+    /// `LockLost` when a compactor of a higher epoch has taken over: stop. `Unavailable`,
+    /// `Conflict`: call again. `Corrupt`.
     pub async fn fold_waiting(&mut self) -> Result<Published, StorageError> {
         for _ in 0..FOLD_TRIES {
             let outcome = self.try_fold_waiting().await;
@@ -45,12 +47,13 @@ impl<P: Projection> Compactor<P> {
         Err(self.contended())
     }
 
-    /// Appends a batch of events and folds it in one go: the batch and the files of its changes are written at the same
-    /// time, then the manifest. For the one writer that holds the scope; its ids are above the watermark.
+    /// Appends a batch of events and folds it in one go: the batch and the files of its changes are
+    /// written at the same time, then the manifest. For the one writer that holds the scope; its
+    /// ids are above the watermark.
     ///
     /// # Errors
-    /// As [`Compactor::fold_waiting`]; `Invalid` when the batch breaks a rule. After any other error the batch may be in the log:
-    /// [`Compactor::fold_waiting`] folds it then.
+    /// As [`Compactor::fold_waiting`]; `Invalid` when the batch breaks a rule. After any other
+    /// error the batch may be in the log: [`Compactor::fold_waiting`] folds it then.
     pub async fn append(&mut self, batch: Vec<Envelope>) -> Result<Published, StorageError> {
         let outcome = self.try_append(batch).await;
         match self.settled(outcome)? {
@@ -180,7 +183,8 @@ impl<P: Projection> Compactor<P> {
         Ok(Some(published))
     }
 
-    /// Folds events into the projection. Runs of which an event arrived late are rebuilt; the result is how many.
+    /// Folds events into the projection. Runs of which an event arrived late are rebuilt; the
+    /// result is how many.
     async fn fold(
         &mut self,
         events: &[Envelope],

@@ -1,4 +1,5 @@
-//! Files that no manifest names: left behind by a crash between writing them and the manifest, or by a deletion that failed.
+//! Files that no manifest names: left behind by a crash between writing them and the manifest, or
+//! by a deletion that failed.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +14,9 @@ use crate::log::EVENTS;
 use crate::objects::StorageError;
 
 impl<P: Projection> Compactor<P> {
-    /// Deletes files that no manifest names and that are so old that no compactor can still be about to name them. It lists everything, so
-    /// it is for the start of a node and for once a day.
+    /// Deletes files that no manifest names and that are so old that no compactor can still be
+    /// about to name them. It lists everything, so it is for the start of a node and for once a
+    /// day.
     ///
     /// # Errors
     /// `Unavailable`, or those of reading the newest manifest.

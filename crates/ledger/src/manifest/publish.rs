@@ -1,8 +1,9 @@
 //! Finding the newest manifest, and publishing the next one.
 //!
-//! Numbers have no gaps above the oldest one that is kept, and only the number after the newest one is ever written. So a
-//! reader that knows any recent number finds the newest one by trying the following numbers, and a compactor whose epoch was
-//! overtaken finds the number taken by a manifest with a higher epoch.
+//! Numbers have no gaps above the oldest one that is kept, and only the number after the newest one
+//! is ever written. So a reader that knows any recent number finds the newest one by trying the
+//! following numbers, and a compactor whose epoch was overtaken finds the number taken by a
+//! manifest with a higher epoch.
 
 use bytes::Bytes;
 use object_store::path::Path;
@@ -43,7 +44,8 @@ impl Manifests {
         Manifests { objects, paths }
     }
 
-    /// The newest manifest, if there is one; `known` is a number that was the newest at some time, or 0.
+    /// The newest manifest, if there is one; `known` is a number that was the newest at some time,
+    /// or 0.
     ///
     /// # Errors
     /// `Unavailable`, or `Corrupt` when it cannot be read.
@@ -112,7 +114,8 @@ impl Manifests {
     /// A manifest with all its parts.
     ///
     /// # Errors
-    /// `NotFound` when a part was deleted, because the manifest is no longer the newest; `Corrupt`, `Unavailable`.
+    /// `NotFound` when a part was deleted, because the manifest is no longer the newest; `Corrupt`,
+    /// `Unavailable`.
     pub async fn catalog(&self, manifest: &Manifest) -> Result<Catalog, StorageError> {
         let mut catalog = Catalog { deltas: manifest.l0_deltas.clone(), ..Catalog::default() };
         if let Some(base) = &manifest.base_snapshot {
@@ -140,8 +143,8 @@ impl Manifests {
         parse(&path, &bytes)
     }
 
-    /// Writes the parts of a catalog that changed, and names them in the manifest. The result is the paths of parts that it no
-    /// longer names.
+    /// Writes the parts of a catalog that changed, and names them in the manifest. The result is
+    /// the paths of parts that it no longer names.
     ///
     /// # Errors
     /// `Unavailable`.
@@ -206,7 +209,8 @@ impl Manifests {
         }
     }
 
-    /// Copies a manifest to the fixed name. Two compactors may leave an older one there, so readers take it as a hint.
+    /// Copies a manifest to the fixed name. Two compactors may leave an older one there, so readers
+    /// take it as a hint.
     ///
     /// # Errors
     /// `Unavailable`.

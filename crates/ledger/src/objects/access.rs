@@ -1,7 +1,8 @@
 //! Calls to an object store whose outcome is known when they return.
 //!
-//! A put that timed out may have been done, or may still be done. All objects but the pointer copy are immutable and put if absent, so
-//! the answer to an unknown outcome is to put again: "exists already" with the same bytes is a success.
+//! A put that timed out may have been done, or may still be done. All objects but the pointer copy
+//! are immutable and put if absent, so the answer to an unknown outcome is to put again: "exists
+//! already" with the same bytes is a success.
 
 use std::sync::Arc;
 

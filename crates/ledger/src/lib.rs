@@ -1,0 +1,25 @@
+//! The ledger: the truth of DAG runs is an append-only event log on an object store; tables in Parquet are its fold.
+//!
+//! | module | what it has |
+//! |---|---|
+//! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
+//! | [`event`] | the events, their envelope and their idempotency keys |
+//! | [`fold`](mod@fold) | the pure fold: events in, rows of all tables out |
+//! | [`tables`] | the rows of every table, their columns and keys |
+//! | [`columnar`] | tables as Parquet files |
+//! | [`objects`] | the object store: paths, and calls whose outcome is known |
+//! | [`log`] | appending batches of events, and reading them |
+//! | [`manifest`] | which files are the tables |
+//! | [`compactor`] | events in, files and a manifest out |
+//! | [`snapshot`] | reading the tables that a manifest names |
+
+pub mod columnar;
+pub mod compactor;
+pub mod event;
+pub mod fold;
+pub mod ids;
+pub mod log;
+pub mod manifest;
+pub mod objects;
+pub mod snapshot;
+pub mod tables;

@@ -2,6 +2,8 @@
 //!
 //! | module | what it has |
 //! |---|---|
+//! | [`sql`] | read-only SQL over tables that rooms register |
 //! | [`tables`] | the rows of every table, their columns and keys |
 
+pub mod sql;
 pub mod tables;

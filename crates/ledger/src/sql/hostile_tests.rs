@@ -57,16 +57,19 @@ async fn nothing_but_tables_and_pure_functions_can_be_named() {
         "SELECT * FROM things FOR UPDATE",
         "SELECT * FROM things INDEXED BY x",
         "SELECT 0x10",
+        "SELECT :name",
+        "SELECT @name",
+        "SELECT $name",
     ] {
         let answer = rows(query).await;
         assert!(answer.starts_with("sql-refused"), "{query}: {answer}");
     }
 }
 
-/// The code of a query that has two seconds.
-async fn code(query: &str) -> String {
+/// The code of a query that has so much time.
+async fn code(query: &str, timeout: Duration) -> String {
     let engine = Engine::new(SystemClock::shared());
-    let query = Query { timeout: Duration::from_secs(2), ..Query::new(query) };
+    let query = Query { timeout, ..Query::new(query) };
     match engine.run("t", query, &tables().0).await {
         Ok(answer) => format!("{} rows", answer.rows.len()),
         Err(error @ SqlError::Internal(_)) => error.to_string(),
@@ -94,15 +97,17 @@ async fn bombs_end_in_time() {
         (
             "WITH RECURSIVE n(i, x) AS (SELECT 1, printf('%1000000d', 1) UNION ALL SELECT i + 1, i || x FROM n) \
              SELECT count(DISTINCT x) FROM n",
-            "sql-too-large",
+            "sql-too-large or sql-timeout",
         ),
-        ("SELECT DISTINCT printf('%1000000d', random()) FROM things a, things b, things c", "32 rows"),
+        ("SELECT DISTINCT printf('%1000000d', random()) FROM things a, things b, things c", "33 rows"),
         (&long_text, "1 rows"),
         (&pattern, "1 rows"),
     ] {
         let begin = Instant::now();
-        let found = code(query).await;
-        assert_eq!(found, expected, "{}", &query[..query.len().min(200)]);
+        let seconds = if expected == "sql-timeout" { 1 } else { 15 };
+        let found = code(query, Duration::from_secs(seconds)).await;
+        let is_expected = expected.split(" or ").any(|expected| expected == found);
+        assert!(is_expected, "{} returned {found}", &query[..query.len().min(200)]);
         assert!(begin.elapsed() < Duration::from_secs(20), "{query} took {:?}", begin.elapsed());
     }
 }

@@ -114,7 +114,6 @@ mod tests {
             (";", Some("sql-refused")),
             ("SELECT 1; SELECT 2", Some("sql-refused")),
             ("SELECT ?", Some("sql-refused")),
-            ("SELECT :name", Some("sql-refused")),
             ("SELECT 'open", Some("sql-refused")),
             ("SELECT \0", Some("sql-refused")),
             ("DELETE FROM instances", Some("sql-refused")),

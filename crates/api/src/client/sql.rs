@@ -1,7 +1,14 @@
 //! Read-only SQL.
 
+use std::time::Duration;
+
+use reqwest::Method;
+
 use super::{Client, ClientError};
 use crate::sql::{SqlAnswer, SqlCatalogue, SqlQuery};
+
+/// Longest time until an answer begins: beyond the longest time that a query may take.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 
 impl Client {
     /// Runs a query.
@@ -9,7 +16,8 @@ impl Client {
     /// # Errors
     /// `sql-refused`, `sql-failed`, `sql-too-large`, `sql-timeout`.
     pub async fn sql(&self, query: &SqlQuery) -> Result<SqlAnswer, ClientError> {
-        self.post(&["v1", "sql"], query).await
+        let call = self.request(Method::POST, &["v1", "sql"], Duration::ZERO).timeout(ANSWER_TIMEOUT);
+        self.read(call.json(query)).await
     }
 
     /// Tables with their columns, functions and shipped queries.

@@ -39,7 +39,7 @@ pub fn is_scalar(name: &str) -> bool {
     SCALAR.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// All that may be called.
+/// All functions that a query may call.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let is_word = |name: &&str| name.starts_with(|c: char| c.is_ascii_lowercase());
     SCALAR.iter().chain(OTHERS).chain(TABLES).copied().filter(is_word)

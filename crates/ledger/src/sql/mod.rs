@@ -22,7 +22,6 @@
 //! | `worker` | one query on a thread of its own |
 //! | `engine` | the same from outside: fetches pages for the thread |
 //! | `answer` | columns, rows and the report of what was fetched |
-//! | `shipped` | queries by name |
 //! | `value`, `error`, `limits` | cells, errors, every limit |
 //!
 //! **Invariant.** Pushdown never changes a result: what is fetched is a superset of what the query can see, and SQLite
@@ -42,7 +41,6 @@ mod instant;
 pub mod limits;
 mod plan;
 mod scope;
-mod shipped;
 mod table;
 mod text;
 mod value;
@@ -52,7 +50,7 @@ mod worker;
 pub use answer::{Answer, Fetched};
 pub use engine::{Engine, Query};
 pub use error::SqlError;
-pub use shipped::{Shipped, shipped};
+pub use functions::names as function_names;
 pub use table::{ColumnInfo, ColumnKind, Constraint, Pushdown, Row, Rows, Scan, Table, TableInfo, Tables, Test};
 pub use value::Value;
 

@@ -69,7 +69,8 @@ impl Admission {
     fn queue(&self, tenant: &str) -> Result<(InLine, Arc<Semaphore>), SqlError> {
         let mut lines = self.0.lines();
         if lines.values().map(|line| line.length).sum::<usize>() >= MAX_WAITING {
-            let detail = format!("{MAX_WAITING} queries wait on this node already; try again in some seconds");
+            let detail =
+                format!("{MAX_WAITING} queries wait on this node already; try again in some seconds");
             return Err(SqlError::Busy(detail));
         }
         let line = lines.entry(tenant.to_owned());
@@ -94,7 +95,8 @@ impl Place {
     pub async fn alone(mut self) -> Result<Self, SqlError> {
         self.permit = None;
         let all = self.line.places.free.clone().acquire_many_owned(MAX_RUNNING).await;
-        self.permit = Some(all.map_err(|_| SqlError::Internal("the places for queries are closed".to_owned()))?);
+        self.permit =
+            Some(all.map_err(|_| SqlError::Internal("the places for queries are closed".to_owned()))?);
         Ok(self)
     }
 }

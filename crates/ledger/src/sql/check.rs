@@ -3,9 +3,9 @@
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    BinaryOperator, CastKind, Expr, Function, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator,
-    ObjectName, OrderBy, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, TableFactor, Value, Visit,
-    Visitor,
+    BinaryOperator, CastKind, Expr, Function, FunctionArguments, GroupByExpr, Ident, JoinConstraint,
+    JoinOperator, ObjectName, OrderBy, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    TableFactor, Value, Visit, Visitor,
 };
 
 use super::error::SqlError;
@@ -190,10 +190,7 @@ impl Visitor for Checker<'_> {
             Expr::Value(value) => allow(
                 matches!(
                     value.value,
-                    Value::Number(_, false)
-                        | Value::SingleQuotedString(_)
-                        | Value::Boolean(_)
-                        | Value::Null
+                    Value::Number(_, false) | Value::SingleQuotedString(_) | Value::Boolean(_) | Value::Null
                 ),
                 expr,
             ),
@@ -253,17 +250,22 @@ fn body(body: &SetExpr) -> Checked {
             self::body(left)?;
             self::body(right)
         }
-        SetExpr::Values(values) => allow(!values.explicit_row && !values.value_keyword, "this form of VALUES"),
-        SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) | SetExpr::Table(_) => {
-            refuse("a query that is not a SELECT")
+        SetExpr::Values(values) => {
+            allow(!values.explicit_row && !values.value_keyword, "this form of VALUES")
         }
+        SetExpr::Insert(_)
+        | SetExpr::Update(_)
+        | SetExpr::Delete(_)
+        | SetExpr::Merge(_)
+        | SetExpr::Table(_) => refuse("a query that is not a SELECT"),
     }
 }
 
 fn call(function: &Function) -> Checked {
     let Some(name) = single(&function.name) else { return refuse(&function.name) };
     if !functions::is_allowed(&name) {
-        let detail = format!("there is no function {name:?}, or it may not be called; docs/guide/sql.md lists them");
+        let detail =
+            format!("there is no function {name:?}, or it may not be called; docs/guide/sql.md lists them");
         return ControlFlow::Break(SqlError::Refused(detail));
     }
     let is_plain = !function.uses_odbc_syntax

@@ -25,8 +25,9 @@ pub struct Conjunct {
 /// What a condition says of one column, if that is all that it says.
 pub fn read(expr: &Expr, scope: &Scope) -> Option<Conjunct> {
     match expr {
-        Expr::BinaryOp { left, op, right } => compared(left, op, right, scope)
-            .or_else(|| compared(right, &flipped(op)?, left, scope)),
+        Expr::BinaryOp { left, op, right } => {
+            compared(left, op, right, scope).or_else(|| compared(right, &flipped(op)?, left, scope))
+        }
         Expr::Between { expr, negated: false, low, high } => {
             let of = scope.resolve(expr)?;
             let (low, high) = (edge(of, literal(low)?)?, edge(of, literal(high)?)?);

@@ -6,7 +6,9 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{BinaryOperator, Expr, FunctionArguments, Query, Select, Value as Literal, VisitMut, VisitorMut};
+use sqlparser::ast::{
+    BinaryOperator, Expr, FunctionArguments, Query, Select, Value as Literal, VisitMut, VisitorMut,
+};
 
 use super::check::single;
 use super::functions;
@@ -124,7 +126,9 @@ pub fn literal(expr: &Expr) -> Option<Value> {
 fn written(value: Value) -> Option<Expr> {
     match value {
         Value::Text(text) => Some(Expr::value(Literal::SingleQuotedString(text.replace('\'', "''")))),
-        Value::Integer(number) if number >= 0 => Some(Expr::value(Literal::Number(number.to_string(), false))),
+        Value::Integer(number) if number >= 0 => {
+            Some(Expr::value(Literal::Number(number.to_string(), false)))
+        }
         _ => None,
     }
 }
@@ -133,7 +137,9 @@ fn written(value: Value) -> Option<Expr> {
 fn is_constant(expr: &Expr) -> bool {
     match expr {
         Expr::Value(value) => !matches!(value.value, Literal::Null),
-        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } | Expr::Cast { expr: inner, .. } => is_constant(inner),
+        Expr::Nested(inner) | Expr::UnaryOp { expr: inner, .. } | Expr::Cast { expr: inner, .. } => {
+            is_constant(inner)
+        }
         Expr::BinaryOp { left, right, .. } => is_constant(left) && is_constant(right),
         Expr::Function(function) => {
             let is_scalar = single(&function.name).is_some_and(|name| functions::is_scalar(&name));

@@ -63,10 +63,13 @@ impl Database {
     /// When SQLite has no memory.
     pub fn create(&self, table: &TableInfo, unique: Option<&[&str]>) -> Result<(), SqlError> {
         self.is_own.store(true, Ordering::Relaxed);
-        let columns = table.columns.iter().map(|column| format!("\"{}\" {}", column.name, column.kind.declared()));
+        let columns =
+            table.columns.iter().map(|column| format!("\"{}\" {}", column.name, column.kind.declared()));
         let columns = Vec::from_iter(columns).join(", ");
         let unique = unique.map_or(String::new(), |key| format!(", UNIQUE (\"{}\")", key.join("\", \"")));
-        self.connection.execute_batch(&format!("CREATE TABLE \"{}\" ({columns}{unique})", table.name)).map_err(told)
+        self.connection
+            .execute_batch(&format!("CREATE TABLE \"{}\" ({columns}{unique})", table.name))
+            .map_err(told)
     }
 
     /// Adds rows to a table: the cells of these columns. Those that are there already are left out.

@@ -21,7 +21,9 @@ pub enum SqlError {
         MAX_MEMORY_BYTES / 1024 / 1024)]
     OutOfMemory,
     /// It takes too long.
-    #[error("the query took longer than {seconds} s; constrain id, name, status or creation time, or raise the time limit")]
+    #[error(
+        "the query took longer than {seconds} s; constrain id, name, status or creation time, or raise the time limit"
+    )]
     TimedOut {
         /// The limit, in seconds.
         seconds: u64,

@@ -10,19 +10,88 @@ use super::limits::MAX_VALUE_BYTES;
 
 /// Functions of one row, whose result follows from their arguments.
 pub const SCALAR: &[&str] = &[
-    "abs", "ago", "char", "coalesce", "concat", "concat_ws", "date", "datetime", "format", "glob", "hex", "ifnull",
-    "iif", "instr", "json", "json_array", "json_array_length", "json_extract", "json_object", "json_patch",
-    "json_pretty", "json_quote", "json_remove", "json_replace", "json_set", "json_type", "json_valid", "julianday",
-    "length", "like", "lower", "ltrim", "now", "nullif", "octet_length", "printf", "quote", "replace", "round",
-    "rtrim", "sign", "strftime", "substr", "substring", "time", "timediff", "trim", "typeof", "unicode", "unixepoch",
+    "abs",
+    "ago",
+    "char",
+    "coalesce",
+    "concat",
+    "concat_ws",
+    "date",
+    "datetime",
+    "format",
+    "glob",
+    "hex",
+    "ifnull",
+    "iif",
+    "instr",
+    "json",
+    "json_array",
+    "json_array_length",
+    "json_extract",
+    "json_object",
+    "json_patch",
+    "json_pretty",
+    "json_quote",
+    "json_remove",
+    "json_replace",
+    "json_set",
+    "json_type",
+    "json_valid",
+    "julianday",
+    "length",
+    "like",
+    "lower",
+    "ltrim",
+    "now",
+    "nullif",
+    "octet_length",
+    "printf",
+    "quote",
+    "replace",
+    "round",
+    "rtrim",
+    "sign",
+    "strftime",
+    "substr",
+    "substring",
+    "time",
+    "timediff",
+    "trim",
+    "typeof",
+    "unicode",
+    "unixepoch",
     "upper",
 ];
 
 /// Aggregate and window functions, functions without a fixed result, and the names under which SQLite calls operators.
 const OTHERS: &[&str] = &[
-    "->", "->>", "avg", "count", "cume_dist", "current_date", "current_time", "current_timestamp", "dense_rank",
-    "first_value", "group_concat", "json_group_array", "json_group_object", "lag", "last_value", "lead", "max", "min",
-    "nth_value", "ntile", "percent_rank", "random", "rank", "row_number", "string_agg", "sum", "total",
+    "->",
+    "->>",
+    "avg",
+    "count",
+    "cume_dist",
+    "current_date",
+    "current_time",
+    "current_timestamp",
+    "dense_rank",
+    "first_value",
+    "group_concat",
+    "json_group_array",
+    "json_group_object",
+    "lag",
+    "last_value",
+    "lead",
+    "max",
+    "min",
+    "nth_value",
+    "ntile",
+    "percent_rank",
+    "random",
+    "rank",
+    "row_number",
+    "string_agg",
+    "sum",
+    "total",
 ];
 
 /// Table functions.
@@ -54,7 +123,8 @@ pub fn register(connection: &Connection, now_ms: i64) -> rusqlite::Result<()> {
         let duration: jiff::SignedDuration = text.trim().parse().map_err(|_| {
             failed(format!("ago({text:?}) is not a duration; write one such as '15m', '1h 30m' or '24h'"))
         })?;
-        let ms = i64::try_from(duration.as_millis()).map_err(|_| failed("ago() is out of range".to_owned()))?;
+        let ms =
+            i64::try_from(duration.as_millis()).map_err(|_| failed("ago() is out of range".to_owned()))?;
         Ok(instant::text(now_ms.saturating_sub(ms)))
     })?;
     connection.create_scalar_function("instr", 2, flags, |context| {

@@ -82,7 +82,10 @@ async fn bombs_end_in_time() {
     let long_text = format!("SELECT instr(hex(printf('%4000000d', 1)), '{}b')", "20".repeat(8_000));
     let pattern = format!("SELECT hex(printf('%4000000d', 1)) LIKE '{}x'", "%0".repeat(120));
     for (query, expected) in [
-        ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n", "sql-timeout"),
+        (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+            "sql-timeout",
+        ),
         ("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n", "1000 rows"),
         ("SELECT count(*) FROM things a, things b, things c, things d, things e, things f", "sql-timeout"),
         ("SELECT printf('%1000000000d', 1)", "sql-too-large"),

@@ -46,12 +46,13 @@ mod text;
 mod value;
 mod worker;
 
-
 pub use answer::{Answer, Fetched};
 pub use engine::{Engine, Query};
 pub use error::SqlError;
 pub use functions::names as function_names;
-pub use table::{ColumnInfo, ColumnKind, Constraint, Pushdown, Row, Rows, Scan, Table, TableInfo, Tables, Test};
+pub use table::{
+    ColumnInfo, ColumnKind, Constraint, Pushdown, Row, Rows, Scan, Table, TableInfo, Tables, Test,
+};
 pub use value::Value;
 
 #[cfg(test)]

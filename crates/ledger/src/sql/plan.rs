@@ -8,8 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Distinct, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, JoinConstraint, JoinOperator,
-    LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, Visit, Visitor,
+    Distinct, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, JoinConstraint,
+    JoinOperator, LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, Visit, Visitor,
 };
 use sqlparser::dialect::SQLiteDialect;
 use sqlparser::tokenizer::{Token, Tokenizer};
@@ -70,7 +70,12 @@ impl Reading {
 ///
 /// # Errors
 /// Says what of the query is not allowed.
-pub fn plan(text: &str, tables: &Tables, max_rows: usize, evaluator: &dyn Evaluate) -> Result<Plan, SqlError> {
+pub fn plan(
+    text: &str,
+    tables: &Tables,
+    max_rows: usize,
+    evaluator: &dyn Evaluate,
+) -> Result<Plan, SqlError> {
     let mut query = text::parse(text)?;
     let names = check::check(&query, tables)?.0;
     constant::fold(&mut query, tables, evaluator);
@@ -78,10 +83,17 @@ pub fn plan(text: &str, tables: &Tables, max_rows: usize, evaluator: &dyn Evalua
     // What SQLite gets has to be what was analysed.
     let again = text::parse(&sql);
     if again.ok().as_deref() != Some(&*query) {
-        return Err(SqlError::Refused("the query cannot be read without doubt; write it in another way".to_owned()));
+        return Err(SqlError::Refused(
+            "the query cannot be read without doubt; write it in another way".to_owned(),
+        ));
     }
-    let mut planner =
-        Planner { tables, wanted: words(&sql), whole: BTreeSet::new(), limits: BTreeMap::new(), found: Vec::new() };
+    let mut planner = Planner {
+        tables,
+        wanted: words(&sql),
+        whole: BTreeSet::new(),
+        limits: BTreeMap::new(),
+        found: Vec::new(),
+    };
     planner.limit(&query, Some(max_rows as u64 + 1));
     let _ = query.visit(&mut planner);
     let Planner { wanted, whole, found, .. } = planner;
@@ -262,7 +274,9 @@ fn is_in_order(query: &Query, select: &Select, scope: &Scope, table: &TableInfo)
         SelectItem::ExprWithAlias { alias, .. } => unquoted(alias).eq_ignore_ascii_case(resolved.column.name),
         _ => false,
     });
-    let is_descending = by.options.sort == Some(sqlparser::ast::OrderBySort::Desc) && by.options.nulls_first.is_none() && by.with_fill.is_none();
+    let is_descending = by.options.sort == Some(sqlparser::ast::OrderBySort::Desc)
+        && by.options.nulls_first.is_none()
+        && by.with_fill.is_none();
     is_descending && !is_renamed && table.newest_first == Some(resolved.column.name)
 }
 

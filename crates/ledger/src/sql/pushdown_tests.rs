@@ -39,10 +39,19 @@ impl Random {
             0 => format!("{alias}.{} {op} {}", self.one(numbers), self.one(&number)),
             1 => format!("{alias}.{} {op} {}", self.one(times), self.one(&time)),
             2 => format!("{} {op} {alias}.{}", self.one(&text), self.one(texts)),
-            3 => format!("{alias}.{} LIKE '{}'", self.one(texts), self.one(&["order-%", "o%", "%", "f_", "ord%r%"])),
+            3 => format!(
+                "{alias}.{} LIKE '{}'",
+                self.one(texts),
+                self.one(&["order-%", "o%", "%", "f_", "ord%r%"])
+            ),
             4 => format!("{alias}.{} GLOB '{}'", self.one(texts), self.one(&["order-*", "O*", "*", "f?"])),
             5 => format!("{alias}.{} IN ({}, {})", self.one(texts), self.one(&text), self.one(&text)),
-            6 => format!("{alias}.{} BETWEEN {} AND {}", self.one(numbers), self.one(&number), self.one(&number)),
+            6 => format!(
+                "{alias}.{} BETWEEN {} AND {}",
+                self.one(numbers),
+                self.one(&number),
+                self.one(&number)
+            ),
             7 => format!("{alias}.{} IS {}NULL", self.one(texts), self.one(&["", "NOT "])),
             _ => format!("{alias}.{} {op} {}", self.one(texts), self.one(&text)),
         }
@@ -52,15 +61,30 @@ impl Random {
         let (alias, table) = self.one(references);
         match self.0.u8(..if depth == 0 { 4 } else { 10 }) {
             0..=3 => self.simple(alias, table),
-            4..=6 => format!("{} AND {}", self.condition(references, depth - 1), self.condition(references, depth - 1)),
-            7 => format!("({} OR {})", self.condition(references, depth - 1), self.condition(references, depth - 1)),
+            4..=6 => format!(
+                "{} AND {}",
+                self.condition(references, depth - 1),
+                self.condition(references, depth - 1)
+            ),
+            7 => format!(
+                "({} OR {})",
+                self.condition(references, depth - 1),
+                self.condition(references, depth - 1)
+            ),
             8 => format!("NOT ({})", self.condition(references, depth - 1)),
             _ if table == "things" => {
                 let inner = self.condition(&[("x", "parts")], depth - 1);
-                let correlated = if self.0.bool() { format!(" AND x.status = {alias}.status") } else { String::new() };
-                format!("{alias}.id {}IN (SELECT x.thing FROM parts x WHERE ({inner}){correlated})", self.one(&["", "NOT "]))
+                let correlated =
+                    if self.0.bool() { format!(" AND x.status = {alias}.status") } else { String::new() };
+                format!(
+                    "{alias}.id {}IN (SELECT x.thing FROM parts x WHERE ({inner}){correlated})",
+                    self.one(&["", "NOT "])
+                )
             }
-            _ => format!("EXISTS (SELECT 1 FROM things x WHERE x.id = {alias}.thing AND {})", self.simple("x", "things")),
+            _ => format!(
+                "EXISTS (SELECT 1 FROM things x WHERE x.id = {alias}.thing AND {})",
+                self.simple("x", "things")
+            ),
         }
     }
 
@@ -73,7 +97,9 @@ impl Random {
         for n in 1..count {
             let (alias, table) = references[n];
             let (before, other) = references[n - 1];
-            let key = |alias: &str, table: &str| format!("{alias}.{}", if table == "things" { "id" } else { "thing" });
+            let key = |alias: &str, table: &str| {
+                format!("{alias}.{}", if table == "things" { "id" } else { "thing" })
+            };
             let join = self.one(&["JOIN", "LEFT JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]);
             let more = if self.0.bool() {
                 let seen = references[..=n].to_vec();
@@ -81,13 +107,23 @@ impl Random {
             } else {
                 String::new()
             };
-            from.push_str(&format!(" {join} {table} {alias} ON {} = {}{more}", key(alias, table), key(before, other)));
+            from.push_str(&format!(
+                " {join} {table} {alias} ON {} = {}{more}",
+                key(alias, table),
+                key(before, other)
+            ));
         }
-        let filter = if self.0.u8(..5) == 0 { String::new() } else { format!(" WHERE {}", self.condition(&references, 2)) };
+        let filter = if self.0.u8(..5) == 0 {
+            String::new()
+        } else {
+            format!(" WHERE {}", self.condition(&references, 2))
+        };
         if count == 1 && references[0].1 == "things" && self.0.bool() {
             let limit = self.0.u8(..6);
             let offset = self.one(&["", " OFFSET 1", " OFFSET 3"]);
-            return format!("SELECT a.created_at FROM {from}{filter} ORDER BY a.created_at DESC LIMIT {limit}{offset}");
+            return format!(
+                "SELECT a.created_at FROM {from}{filter} ORDER BY a.created_at DESC LIMIT {limit}{offset}"
+            );
         }
         let columns = references.iter().map(|(alias, table)| match *table {
             "things" => format!("{alias}.id, {alias}.size"),
@@ -119,11 +155,15 @@ async fn pushdown_changes_no_answer() {
         let (tables, scans) = tables();
         let expected = all.query(&query, 20_000, usize::MAX).unwrap();
         let asked = Query { max_rows: 20_000, ..Query::new(query.clone()) };
-        let found = engine.run("t", asked, &tables).await.unwrap_or_else(|error| panic!("{seed}: {query}: {error}"));
+        let found =
+            engine.run("t", asked, &tables).await.unwrap_or_else(|error| panic!("{seed}: {query}: {error}"));
         assert!(!expected.is_truncated, "{seed}: the case is too large");
         answered += usize::from(!expected.rows.is_empty() && expected.rows != [[Value::Integer(0)]]);
         assert_eq!(sorted(found.rows), sorted(expected.rows), "{seed}: {query}");
         pushed += usize::from(scans.lock().unwrap().iter().any(|(_, constraints)| !constraints.is_empty()));
     }
-    assert!(pushed > cases as usize / 3 && answered > cases as usize / 3, "{pushed} pushed, {answered} with rows");
+    assert!(
+        pushed > cases as usize / 3 && answered > cases as usize / 3,
+        "{pushed} pushed, {answered} with rows"
+    );
 }

@@ -6,8 +6,8 @@ use futures_util::stream::{self, StreamExt as _};
 use segno::clock::SystemClock;
 
 use super::{
-    Answer, ColumnInfo, ColumnKind, Constraint, Engine, Pushdown, Query, Row, Rows, Scan, SqlError, Table, TableInfo,
-    Tables, Value,
+    Answer, ColumnInfo, ColumnKind, Constraint, Engine, Pushdown, Query, Row, Rows, Scan, SqlError, Table,
+    TableInfo, Tables, Value,
 };
 
 const fn column(name: &'static str, kind: ColumnKind, pushdown: Pushdown) -> ColumnInfo {
@@ -72,7 +72,9 @@ impl Table for Fake {
 /// Tables with 40 things and about 60 parts.
 pub fn tables() -> (Tables, Scans) {
     let scans = Scans::default();
-    let fake = |info, rows| -> Arc<dyn Table> { Arc::new(Fake { info, rows: Arc::new(rows), scans: scans.clone() }) };
+    let fake = |info, rows| -> Arc<dyn Table> {
+        Arc::new(Fake { info, rows: Arc::new(rows), scans: scans.clone() })
+    };
     (Tables::new([fake(&THINGS, things()), fake(&PARTS, parts())]), scans)
 }
 

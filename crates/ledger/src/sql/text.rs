@@ -36,7 +36,8 @@ pub fn parse(text: &str) -> Result<Box<Query>, SqlError> {
     match (statements.next(), statements.next()) {
         (Some(Statement::Query(query)), None) => Ok(query),
         (Some(Statement::Explain { .. } | Statement::ExplainTable { .. }), None) => Err(SqlError::Refused(
-            "EXPLAIN is not a query; set \"explain\" (`segno sql --explain`) to see what is fetched".to_owned(),
+            "EXPLAIN is not a query; set \"explain\" (`segno sql --explain`) to see what is fetched"
+                .to_owned(),
         )),
         (Some(_), None) => Err(SqlError::Refused(
             "only one SELECT is run, or one WITH … SELECT: nothing is written and no setting is changed"

@@ -246,7 +246,8 @@ impl Filling<'_> {
         }
         if self.bytes > MAX_READ_BYTES {
             let mib = MAX_READ_BYTES / 1024 / 1024;
-            let detail = format!("the query reads more than {mib} MiB, the last of them of {}; {advice}", table.name);
+            let detail =
+                format!("the query reads more than {mib} MiB, the last of them of {}; {advice}", table.name);
             return Err(SqlError::TooLarge(detail));
         }
         Ok(())

@@ -649,7 +649,8 @@ fn queries(names: &Names) -> Vec<Value> {
         ("batches", "runbook", &names.runbook),
     ] {
         for id in [id.clone(), stored(id), format!("../{}/{id}", names.tenant)] {
-            queries.push(format!("SELECT count(*), max(\"{column}\") FROM {table} WHERE \"{column}\" = '{id}'"));
+            queries
+                .push(format!("SELECT count(*), max(\"{column}\") FROM {table} WHERE \"{column}\" = '{id}'"));
         }
     }
     for table in ["batches", "members", "phases", "steps"] {
@@ -657,9 +658,11 @@ fn queries(names: &Names) -> Vec<Value> {
         queries.push(format!("SELECT count(*) FROM {table} WHERE {column} = {}", names.batch));
     }
     let (namespace, tenant) = (names.namespace, names.tenant);
-    queries.push(format!("SELECT * FROM instances WHERE id LIKE '{namespace}/{tenant}/%'"));
-    queries.push(format!("SELECT * FROM all_instances WHERE namespace = '{namespace}' AND tenant = '{tenant}'"));
-    queries.push(format!("SELECT count(*) FROM all_instances WHERE tenant = '{tenant}' OR namespace = '{namespace}'"));
+    queries
+        .push(format!("SELECT * FROM all_instances WHERE namespace = '{namespace}' AND tenant = '{tenant}'"));
+    queries.push(format!(
+        "SELECT count(*) FROM all_instances WHERE tenant = '{tenant}' OR namespace = '{namespace}'"
+    ));
     for table in ["hooks", "queues", "workers", "audit"] {
         queries.push(format!("SELECT * FROM {table}"));
     }

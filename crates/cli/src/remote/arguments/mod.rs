@@ -107,8 +107,10 @@ pub enum RemoteCommand {
     #[command(after_help = "Example:\n  segno audit --action cancel --since 1d")]
     Audit(AuditArguments),
     /// Query live instances, events, actions and batches with SQL; without a query, in a console.
-    #[command(after_help = "Examples:\n  segno sql \"SELECT status, count(*) FROM instances GROUP BY status\"\n  \
-                            segno sql --query slowest-functions\n  segno sql")]
+    #[command(
+        after_help = "Examples:\n  segno sql \"SELECT status, count(*) FROM instances GROUP BY status\"\n  \
+                            segno sql --query slowest-functions\n  segno sql"
+    )]
     Sql(SqlArguments),
     /// Show which workers are connected.
     #[command(after_help = "Example:\n  segno workers")]

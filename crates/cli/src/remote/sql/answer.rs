@@ -46,7 +46,9 @@ pub fn print(answer: &SqlAnswer, form: Form, output: &Output) -> Result<(), Fail
     }
     if answer.truncated {
         let shown = answer.rows.len();
-        output.warn(&format!("there are more rows than the {shown} shown; raise --max-rows or narrow the query"));
+        output.warn(&format!(
+            "there are more rows than the {shown} shown; raise --max-rows or narrow the query"
+        ));
     }
     Ok(())
 }
@@ -72,11 +74,14 @@ fn csv(answer: &SqlAnswer) -> String {
     let mut text = String::new();
     line(&mut text, answer.columns.iter().map(|name| quoted(name)));
     for row in &answer.rows {
-        line(&mut text, row.iter().map(|cell| match serde_json::from_str::<String>(cell.text()) {
-            Ok(text) => quoted(&text),
-            Err(_) if cell.text() == "null" => String::new(),
-            Err(_) => cell.text().to_owned(),
-        }));
+        line(
+            &mut text,
+            row.iter().map(|cell| match serde_json::from_str::<String>(cell.text()) {
+                Ok(text) => quoted(&text),
+                Err(_) if cell.text() == "null" => String::new(),
+                Err(_) => cell.text().to_owned(),
+            }),
+        );
     }
     text
 }

@@ -4,9 +4,46 @@ use segno_api::sql::SqlCatalogue;
 
 /// Keywords of queries.
 const KEYWORDS: &[&str] = &[
-    "AND", "AS", "BETWEEN", "BY", "CASE", "CAST", "COUNT", "CROSS", "DESC", "DISTINCT", "ELSE", "END", "EXISTS",
-    "FILTER", "FROM", "GLOB", "GROUP", "HAVING", "IN", "INNER", "IS", "JOIN", "LEFT", "LIKE", "LIMIT", "NOT", "NULL",
-    "OFFSET", "ON", "OR", "ORDER", "OVER", "PARTITION", "SELECT", "THEN", "UNION", "USING", "VALUES", "WHEN", "WHERE",
+    "AND",
+    "AS",
+    "BETWEEN",
+    "BY",
+    "CASE",
+    "CAST",
+    "COUNT",
+    "CROSS",
+    "DESC",
+    "DISTINCT",
+    "ELSE",
+    "END",
+    "EXISTS",
+    "FILTER",
+    "FROM",
+    "GLOB",
+    "GROUP",
+    "HAVING",
+    "IN",
+    "INNER",
+    "IS",
+    "JOIN",
+    "LEFT",
+    "LIKE",
+    "LIMIT",
+    "NOT",
+    "NULL",
+    "OFFSET",
+    "ON",
+    "OR",
+    "ORDER",
+    "OVER",
+    "PARTITION",
+    "SELECT",
+    "THEN",
+    "UNION",
+    "USING",
+    "VALUES",
+    "WHEN",
+    "WHERE",
     "WITH",
 ];
 
@@ -20,7 +57,9 @@ pub fn complete(catalogue: &SqlCatalogue, line: &str, place: usize) -> (usize, V
     if before.starts_with('.') && !before.contains(' ') {
         return (0, beginning(COMMANDS.iter().copied(), before));
     }
-    let begin = before.rfind(|c| !is_part(c)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    let begin = before
+        .rfind(|c| !is_part(c))
+        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
     let word = &before[begin..];
     if before.starts_with(".schema") {
         return (begin, beginning(catalogue.tables.iter().map(|table| table.name.as_str()), word));
@@ -47,9 +86,7 @@ pub fn complete(catalogue: &SqlCatalogue, line: &str, place: usize) -> (usize, V
 
 /// Sorted, each once.
 fn beginning<'a>(words: impl Iterator<Item = &'a str>, begin: &str) -> Vec<String> {
-    let is_like = |word: &&str| {
-        word.get(..begin.len()).is_some_and(|head| head.eq_ignore_ascii_case(begin))
-    };
+    let is_like = |word: &&str| word.get(..begin.len()).is_some_and(|head| head.eq_ignore_ascii_case(begin));
     let mut found: Vec<String> = words.filter(is_like).map(str::to_owned).collect();
     found.sort();
     found.dedup();

@@ -69,7 +69,10 @@ impl Tenant {
             Ok(refused) => refused.0,
             Err(error) => {
                 tracing::error!(%error, table, "a table could not be read");
-                Refusal::new(Code::Internal, format!("table {table} cannot be read; the server's log has the reason"))
+                Refusal::new(
+                    Code::Internal,
+                    format!("table {table} cannot be read; the server's log has the reason"),
+                )
             }
         }
     }

@@ -55,8 +55,12 @@ fn query(request: &SqlQuery) -> Result<Query, Refusal> {
             };
             known.ok_or_else(unknown)?.text.to_owned()
         }
-        (None, None) => return Err(Refusal::field("query", "is missing; write a SELECT, or name a shipped query")),
-        (Some(_), Some(_)) => return Err(Refusal::field("shipped", "cannot be used with query; give one of them")),
+        (None, None) => {
+            return Err(Refusal::field("query", "is missing; write a SELECT, or name a shipped query"));
+        }
+        (Some(_), Some(_)) => {
+            return Err(Refusal::field("shipped", "cannot be used with query; give one of them"));
+        }
     };
     let max_rows = request.max_rows.unwrap_or(DEFAULT_ROWS);
     if !(1..=MAX_ROWS).contains(&max_rows) {

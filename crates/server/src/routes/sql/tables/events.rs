@@ -24,7 +24,11 @@ pub static EVENTS: TableInfo = TableInfo {
         column("at", Kind::Time, "When it was recorded"),
         column("kind", Kind::Text, "What happened; the kinds are in the guide, page \"history format\""),
         column("name", Kind::Text, "The activity, step, signal or orchestration that it is about"),
-        column("source", Kind::Integer, "The event that it ends: of an ActivityCompleted, the ActivityScheduled"),
+        column(
+            "source",
+            Kind::Integer,
+            "The event that it ends: of an ActivityCompleted, the ActivityScheduled",
+        ),
         column("data", Kind::Json, "The fields of the kind"),
         UNREADABLE,
     ],

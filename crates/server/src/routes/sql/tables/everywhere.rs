@@ -7,8 +7,8 @@ use segno_actions::functions::FUNCTION_LABEL;
 use segno_ledger::sql::{ColumnKind as Kind, Pushdown, Row, Rows, Scan, Table, TableInfo, Value};
 
 use super::instances::{
-    COMPLETED_AT, CREATED_AT, DURATION_MS, EXECUTION, FAILURE_CATEGORY, FAILURE_CODE, KIND, ORCHESTRATION, PARENT,
-    REVISION, START_AT, STATUS, UPDATED_AT, VERSION, cell, created, page_rows, status,
+    COMPLETED_AT, CREATED_AT, DURATION_MS, EXECUTION, FAILURE_CATEGORY, FAILURE_CODE, KIND, ORCHESTRATION,
+    PARENT, REVISION, START_AT, STATUS, UPDATED_AT, VERSION, cell, created, page_rows, status,
 };
 use super::{column, pushed};
 use crate::app::{Granted, GrantedFilter, Refused};
@@ -53,7 +53,8 @@ impl Table for AllInstances {
     fn scan(&self, scan: Scan) -> Rows {
         let Some(filter) = filter(&scan) else { return stream::empty().boxed() };
         let named = (scan.equals_text("namespace"), scan.equals_text("tenant"));
-        let prefixes: Vec<String> = self.0.prefixes().into_iter().filter_map(|prefix| narrowed(prefix, named)).collect();
+        let prefixes: Vec<String> =
+            self.0.prefixes().into_iter().filter_map(|prefix| narrowed(prefix, named)).collect();
         let granted = self.0.clone();
         let of_prefix = move |prefix: String| {
             let (granted, filter, scan) = (granted.clone(), filter.clone(), scan.clone());

@@ -53,8 +53,11 @@ pub const ORCHESTRATION: ColumnInfo =
     pushed("orchestration", Kind::Text, Pushdown::Equal, "Name of its orchestration; `invoke` for a call");
 pub const FUNCTION: ColumnInfo =
     pushed("function", Kind::Text, Pushdown::Equal, "The function that it calls; NULL for an orchestration");
-pub const KIND: ColumnInfo =
-    column("kind", Kind::Text, "What made it: `call`, `action`, `schedule`, `hook` or `runbook`; NULL for others");
+pub const KIND: ColumnInfo = column(
+    "kind",
+    Kind::Text,
+    "What made it: `call`, `action`, `schedule`, `hook` or `runbook`; NULL for others",
+);
 pub const VERSION: ColumnInfo = column("version", Kind::Text, "Version of its orchestration");
 pub const STATUS: ColumnInfo = pushed(
     "status",
@@ -62,11 +65,14 @@ pub const STATUS: ColumnInfo = pushed(
     Pushdown::Equal,
     "`pending`, `running`, `paused`, `completed`, `failed`, `cancelled` or `continued_as_new`",
 );
-pub const EXECUTION: ColumnInfo = column("execution", Kind::Integer, "Number of the current execution, from 1");
+pub const EXECUTION: ColumnInfo =
+    column("execution", Kind::Integer, "Number of the current execution, from 1");
 pub const PARENT: ColumnInfo = pushed("parent", Kind::Text, Pushdown::Equal, "Id of its parent");
 pub const CREATED_AT: ColumnInfo = pushed("created_at", Kind::Time, Pushdown::Range, "When it was created");
-pub const START_AT: ColumnInfo = column("start_at", Kind::Time, "When its delayed start is due, while it is pending");
-pub const UPDATED_AT: ColumnInfo = column("updated_at", Kind::Time, "When something was last committed for it");
+pub const START_AT: ColumnInfo =
+    column("start_at", Kind::Time, "When its delayed start is due, while it is pending");
+pub const UPDATED_AT: ColumnInfo =
+    column("updated_at", Kind::Time, "When something was last committed for it");
 pub const COMPLETED_AT: ColumnInfo = column("completed_at", Kind::Time, "When it ended");
 pub const DURATION_MS: ColumnInfo =
     column("duration_ms", Kind::Integer, "Milliseconds from its creation to its end");
@@ -105,7 +111,8 @@ impl Table for Instances {
             async move {
                 let Some(cursor) = cursor else { return Ok(None) };
                 let page = tenant.instances(InstanceFilter { cursor, ..filter }).await.map_err(Refused)?;
-                let mut rows: Vec<Row> = page.instances.iter().map(|found| row(&tenant, found, &scan)).collect();
+                let mut rows: Vec<Row> =
+                    page.instances.iter().map(|found| row(&tenant, found, &scan)).collect();
                 rows.extend(page.unreadable.iter().map(|lost| unreadable(lost, &scan)));
                 Ok::<_, Box<dyn std::error::Error + Send + Sync>>(Some((rows, page.next.map(Some))))
             }
@@ -235,7 +242,8 @@ pub fn ids(tenant: &Tenant) -> super::listing::Ids<String> {
             let Some(cursor) = cursor else { return Ok(None) };
             let filter = InstanceFilter { cursor, limit: MAX_PAGE_ROWS, ..InstanceFilter::default() };
             let page = tenant.instances(filter).await?;
-            let ids: Vec<Result<String, Refusal>> = page.instances.into_iter().map(|found| Ok(found.id)).collect();
+            let ids: Vec<Result<String, Refusal>> =
+                page.instances.into_iter().map(|found| Ok(found.id)).collect();
             Ok::<_, Refusal>(Some((ids, page.next.map(Some))))
         }
     });

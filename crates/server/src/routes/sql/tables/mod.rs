@@ -3,8 +3,8 @@
 mod actions;
 mod audit;
 mod batches;
-mod everywhere;
 mod events;
+mod everywhere;
 mod hooks;
 mod instances;
 mod listing;

@@ -351,6 +351,12 @@ async fn queries_are_neither_audited_nor_kept() {
     let client = stand.client();
     run(&client, "SELECT count(*) FROM instances").await;
     assert_eq!(rows(&client, "SELECT count(*) FROM audit WHERE path LIKE '/v1/sql%'").await, "0");
+    for text in ["SELECT 1", "SELECT 2"] {
+        let post = reqwest::Client::new().post(stand.url("/v1/sql")).bearer_auth(&stand.admin_key);
+        let answer = post.header("idempotency-key", "one").json(&json!({ "query": text })).send().await.unwrap();
+        assert_eq!(answer.status(), 200, "{text}");
+        assert!(!answer.headers().contains_key("idempotent-replayed"), "{text}");
+    }
 }
 
 /// A table with known rows, under the columns that the server describes.

@@ -14,7 +14,7 @@ use segno_api::sql::{SqlCatalogue, SqlQuery};
 
 use super::{answer, completion};
 use crate::exit::Failure;
-use crate::output::{self, Output, Rows};
+use crate::output::{self, Output, Rows, without_controls};
 
 /// Lines of the history.
 const MAX_HISTORY: usize = 1_000;
@@ -115,7 +115,11 @@ impl Session<'_> {
         for table in &self.catalogue.tables {
             rows.add([table.name.clone(), table.description.clone()]);
         }
-        output::write(rows.to_text(self.output.colours).as_bytes())
+        self.show(&rows)
+    }
+
+    fn show(&self, rows: &Rows) -> Result<(), Failure> {
+        output::write(without_controls(&rows.to_text(self.output.colours)).as_bytes())
     }
 
     fn queries(&self) -> Result<(), Failure> {
@@ -137,7 +141,7 @@ impl Session<'_> {
             let pushed = column.pushed.join(", ");
             rows.add([column.name.clone(), column.kind.clone(), pushed, column.description.clone()]);
         }
-        output::write(rows.to_text(self.output.colours).as_bytes())
+        self.show(&rows)
     }
 }
 

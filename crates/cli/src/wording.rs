@@ -36,7 +36,6 @@ const SENTENCES: &[Sentence] = &[
         "pass the API key with SEGNO_KEY, --key or a profile",
     ),
     sentence("; GET /docs lists them", "; the server may be of another version than this program"),
-    sentence("set \"explain\" (`segno sql --explain`)", "pass --explain"),
     sentence("`GET /v1/sql` lists tables", "`.tables` in `{program} sql` lists tables"),
     sentence("by POST /v1/batches/{id}/requests", "with `{program} batch` or `{program} member`"),
     sentence("take next_cursor of the page before", "take next_cursor of the list before"),

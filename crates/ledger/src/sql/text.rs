@@ -36,7 +36,7 @@ pub fn parse(text: &str) -> Result<Box<Query>, SqlError> {
     match (statements.next(), statements.next()) {
         (Some(Statement::Query(query)), None) => Ok(query),
         (Some(Statement::Explain { .. } | Statement::ExplainTable { .. }), None) => Err(SqlError::Refused(
-            "EXPLAIN is not a query; set \"explain\" (`segno sql --explain`) to see what is fetched"
+            "EXPLAIN is not a query; `fetched` in an answer (`segno sql --explain`) says what is read"
                 .to_owned(),
         )),
         (Some(_), None) => Err(SqlError::Refused(

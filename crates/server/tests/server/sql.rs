@@ -353,7 +353,8 @@ async fn queries_are_neither_audited_nor_kept() {
     assert_eq!(rows(&client, "SELECT count(*) FROM audit WHERE path LIKE '/v1/sql%'").await, "0");
     for text in ["SELECT 1", "SELECT 2"] {
         let post = reqwest::Client::new().post(stand.url("/v1/sql")).bearer_auth(&stand.admin_key);
-        let answer = post.header("idempotency-key", "one").json(&json!({ "query": text })).send().await.unwrap();
+        let answer =
+            post.header("idempotency-key", "one").json(&json!({ "query": text })).send().await.unwrap();
         assert_eq!(answer.status(), 200, "{text}");
         assert!(!answer.headers().contains_key("idempotent-replayed"), "{text}");
     }

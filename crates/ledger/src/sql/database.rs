@@ -139,7 +139,7 @@ impl Database {
         if !statement.readonly() {
             return Err(SqlError::Refused("the query is not read-only".to_owned()));
         }
-        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         if columns.len() > MAX_COLUMNS {
             let detail = format!("the answer has {} columns; the limit is {MAX_COLUMNS}", columns.len());
             return Err(SqlError::TooLarge(detail));

@@ -18,6 +18,7 @@
 //! | `audit` | who changed what |
 //! | `client` | a client that speaks all of it |
 //! | `several` | filters that take one value or several |
+//! | `sql` | read-only queries over live tables |
 //! | `system` | the state of a node and of the store |
 //! | `unreadable` | stored rows that cannot be read, in listings |
 //!
@@ -45,6 +46,7 @@ pub mod problem;
 pub mod recurring;
 pub mod runbook;
 pub mod several;
+pub mod sql;
 pub mod system;
 pub mod unreadable;
 pub mod work;

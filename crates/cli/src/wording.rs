@@ -36,6 +36,7 @@ const SENTENCES: &[Sentence] = &[
         "pass the API key with SEGNO_KEY, --key or a profile",
     ),
     sentence("; GET /docs lists them", "; the server may be of another version than this program"),
+    sentence("`GET /v1/sql` lists tables", "`.tables` in `{program} sql` lists tables"),
     sentence("by POST /v1/batches/{id}/requests", "with `{program} batch` or `{program} member`"),
     sentence("take next_cursor of the page before", "take next_cursor of the list before"),
     sentence("as in [{\"env\": \"NAME\"}]", "as in --secret env:NAME"),
@@ -87,6 +88,8 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("timeout", &["attempt-timeout"]),
     ("key", &["call-key"]),
     ("batch_start_time", &["start"]),
+    ("shipped", &["query"]),
+    ("timeout_seconds", &["timeout"]),
 ];
 
 /// Codes of problems whose `errors` are a list for people: the detail has the first one only.

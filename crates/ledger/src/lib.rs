@@ -3,7 +3,9 @@
 //! | module | what it has |
 //! |---|---|
 //! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
+//! | [`controllers`] | what is decided from the tables: dispatches, timers, retries, repairs, ticks, backfills |
 //! | [`event`] | the events, their envelope and their idempotency keys |
+//! | [`sql`] | read-only SQL over tables that rooms register |
 //! | [`fold`](mod@fold) | the pure fold: events in, rows of all tables out |
 //! | [`tables`] | the rows of every table, their columns and keys |
 //! | [`columnar`] | tables as Parquet files |
@@ -15,6 +17,7 @@
 
 pub mod columnar;
 pub mod compactor;
+pub mod controllers;
 pub mod event;
 pub mod fold;
 pub mod ids;
@@ -22,4 +25,5 @@ pub mod log;
 pub mod manifest;
 pub mod objects;
 pub mod snapshot;
+pub mod sql;
 pub mod tables;

@@ -35,7 +35,8 @@ use crate::{extract, operation, refused, request_id};
 
 /// Routes that are POSTs for their bodies and leave nothing behind: a caller that has gone gets no
 /// work leased, and needs no preview.
-const OF_CALLER: [&str; 4] = [FETCH, RECEIVE, "/v1/recurring/preview", "/v1/runbooks/{name}/preview"];
+const OF_CALLER: [&str; 5] =
+    [FETCH, RECEIVE, "/v1/recurring/preview", "/v1/runbooks/{name}/preview", "/v1/sql"];
 
 /// The route by which workers get work.
 const FETCH: &str = "/v1/work/fetch";

@@ -92,6 +92,14 @@ codes! {
     HookRefused = "hook-refused", UNAUTHORIZED, "The sender cannot be believed";
     /// The key sends more requests than it may.
     RateLimited = "rate-limited", TOO_MANY_REQUESTS, "Too many requests";
+    /// The query is not one that may be run.
+    SqlRefused = "sql-refused", BAD_REQUEST, "The query is not allowed";
+    /// The query could not be evaluated.
+    SqlFailed = "sql-failed", BAD_REQUEST, "The query failed";
+    /// The query goes beyond a limit on sizes.
+    SqlTooLarge = "sql-too-large", BAD_REQUEST, "The query is too large";
+    /// The query took too long.
+    SqlTimeout = "sql-timeout", REQUEST_TIMEOUT, "The query took too long";
     /// More streams are open than allowed.
     TooManyStreams = "too-many-streams", TOO_MANY_REQUESTS, "Too many streams are open";
     /// More requests wait than allowed.

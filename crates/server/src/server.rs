@@ -19,6 +19,7 @@ use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
+use segno_ledger::sql::Engine;
 use segno_runbook::drive::{self, Driver, Previewer, Querier, QueryServices, Runbooks, Services, Upkeep};
 use segno_runbook::source::Sources;
 use tokio::net::TcpListener;
@@ -312,6 +313,7 @@ impl ServerBuilder {
             presence,
             hub,
             keys,
+            sql: Engine::new(self.clock.clone()),
         };
         let detached = Arc::new(Detached::new(self.settings.server.max_connections));
         let app: App = Arc::new(AppState {

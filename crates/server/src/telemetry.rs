@@ -40,6 +40,13 @@ pub const HTTP_SECONDS: &str = "segno_http_request_duration_seconds";
 /// Gauge: HTTP requests whose answer has not begun.
 pub const HTTP_IN_FLIGHT: &str = "segno_http_requests_in_flight";
 
+/// Counter with label `outcome`: SQL queries.
+pub const SQL_QUERIES: &str = "segno_sql_queries_total";
+/// Histogram: seconds of an SQL query, with its wait for a place.
+pub const SQL_SECONDS: &str = "segno_sql_query_duration_seconds";
+/// Counter: rows that answered SQL queries read from tables.
+pub const SQL_ROWS_READ: &str = "segno_sql_rows_read_total";
+
 /// How often samples of histograms are folded into their buckets where nothing reads `/metrics`: until then each takes
 /// memory.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -69,6 +76,8 @@ const REASONS: MetricLabel = MetricLabel::new(
     ],
 );
 const QUEUES: MetricLabel = MetricLabel::new("queue", &["orchestrator", "worker", "delayed", "locked"]);
+const SQL_OUTCOMES: MetricLabel =
+    MetricLabel::new("outcome", &["answered", "refused", "failed", "too-large", "timeout", "error"]);
 /// Of an HTTP request. Routes are those of the router, so that their number is that of the API.
 const METHOD: MetricLabel = MetricLabel::new("method", &[]);
 const ROUTE: MetricLabel = MetricLabel::new("route", &[]);
@@ -98,6 +107,9 @@ pub const METRICS: &[Metric] = &[
         &[],
         "Refused requests beyond the audit entries of their key in a minute.",
     ),
+    Metric::counter(SQL_QUERIES, &[SQL_OUTCOMES], "SQL queries, by what became of them."),
+    Metric::histogram(SQL_SECONDS, SECONDS, "Seconds of an SQL query, with its wait for a place."),
+    Metric::counter(SQL_ROWS_READ, &[], "Rows that answered SQL queries read from tables."),
     Metric::counter(UNAUTHENTICATED, &[], "Requests without a valid key."),
 ];
 

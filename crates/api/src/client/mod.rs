@@ -17,6 +17,7 @@ mod pools;
 mod recurring;
 mod retry;
 mod runbooks;
+mod sql;
 mod stream;
 mod system;
 mod work;

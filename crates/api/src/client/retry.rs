@@ -57,7 +57,7 @@ impl Client {
 
 /// Gives a POST a key of its own, unless it has one or is safe without.
 fn make_repeatable(request: &mut Request) {
-    let needs_key = *request.method() == Method::POST && !is_of_a_worker(request);
+    let needs_key = *request.method() == Method::POST && !is_of_a_worker(request) && !is_query(request);
     let key = (needs_key && !request.headers().contains_key(IDEMPOTENCY_KEY)).then(random_key);
     if let Some(key) = key.flatten() {
         request.headers_mut().insert(IDEMPOTENCY_KEY, key);
@@ -67,6 +67,11 @@ fn make_repeatable(request: &mut Request) {
 /// Whether a lease makes the call count once.
 fn is_of_a_worker(request: &Request) -> bool {
     request.url().path().contains("/v1/work/")
+}
+
+/// Whether it changes nothing.
+fn is_query(request: &Request) -> bool {
+    request.url().path().ends_with("/v1/sql")
 }
 
 fn random_key() -> Option<HeaderValue> {
@@ -79,7 +84,8 @@ fn random_key() -> Option<HeaderValue> {
 fn may_repeat(request: &Request, failed: &ClientError) -> bool {
     let has_one_effect = matches!(*request.method(), Method::GET | Method::HEAD)
         || request.headers().contains_key(IDEMPOTENCY_KEY)
-        || is_of_a_worker(request);
+        || is_of_a_worker(request)
+        || is_query(request);
     match failed {
         // Without a connection nothing was sent.
         ClientError::Unreachable(error) => error.is_connect() || (has_one_effect && !error.is_builder()),

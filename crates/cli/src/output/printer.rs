@@ -109,6 +109,11 @@ impl Output {
         }
     }
 
+    /// Tells programs something on stderr.
+    pub fn note_object(&self, object: &serde_json::Value) {
+        self.note("", || object.clone());
+    }
+
     /// Tells something on stderr, which programs read as an object.
     fn note(&self, text: &str, object: impl FnOnce() -> serde_json::Value) {
         let line = if self.format.is_for_programs() {

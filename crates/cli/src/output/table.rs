@@ -71,6 +71,17 @@ impl Rows {
         Rows { headings: headings.iter().map(|heading| heading.to_uppercase()).collect(), rows: Vec::new() }
     }
 
+    /// No rows yet, under names that are printed as they are.
+    pub fn named(names: Vec<String>) -> Self {
+        let headings = names.iter().map(|name| in_one_line(name).into_owned()).collect();
+        Rows { headings, rows: Vec::new() }
+    }
+
+    /// Adds a row of as many cells as there are headings.
+    pub fn push(&mut self, cells: Vec<String>) {
+        self.rows.push(cells.iter().map(|cell| in_one_line(cell).into_owned()).collect());
+    }
+
     /// Adds a row.
     pub fn add<const N: usize>(&mut self, cells: [String; N]) {
         self.rows.push(cells.map(|cell| in_one_line(&cell).into_owned()).into());

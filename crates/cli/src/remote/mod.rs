@@ -23,6 +23,7 @@ mod member;
 mod pool;
 mod profiles;
 mod show;
+mod sql;
 pub mod start;
 mod steer;
 mod tail;
@@ -68,6 +69,7 @@ pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure>
         RemoteCommand::Logs(arguments) => functions::logs(arguments, output).await,
         RemoteCommand::Queues(arguments) => top::queues(arguments, output).await,
         RemoteCommand::Top(arguments) => top::run(arguments, output).await,
+        RemoteCommand::Sql(arguments) => sql::run(arguments, output).await,
         RemoteCommand::Health(arguments) => health::run(arguments, output).await,
     }
 }

@@ -86,6 +86,15 @@ fn a_session() {
         "recurring create --cron 0_0_30_2_* --function echo",
         "recurring create --every 1h --function nothing",
         "bulk cancel --status running --dry-run",
+        "sql SELECT_id,_status,_labels_FROM_instances_WHERE_orchestration_=_'greet'",
+        "sql SELECT_1_AS_one,_'a,b'_AS_two,_NULL_AS_three --csv",
+        "sql SELECT_1_AS_one,_'a'_AS_two -o json",
+        "sql SELECT_1_AS_one -o jsonl",
+        "sql DELETE_FROM_instances",
+        "sql SELECT_nope_FROM_instances",
+        "sql --query nothing",
+        "sql --query busiest-tenants",
+        "sql WITH_RECURSIVE_n(i)_AS_(SELECT_1_UNION_ALL_SELECT_i_+_1_FROM_n)_SELECT_count(*)_FROM_n --timeout 1s",
     ] {
         // Words that have spaces in them are written with underscores.
         let words: Vec<String> = line.split(' ').map(|word| word.replace('_', " ")).collect();

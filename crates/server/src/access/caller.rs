@@ -72,6 +72,11 @@ impl Caller {
         scope.and_then(Result::ok).unwrap_or_default()
     }
 
+    /// Where it may work.
+    pub fn grants(&self) -> &[Grant] {
+        &self.grants
+    }
+
     /// Whether a grant covers the scope.
     pub fn may_enter(&self, scope: &Scope) -> bool {
         self.grants.iter().any(|grant| scope.is_covered_by(grant))

@@ -8,8 +8,10 @@
 //! | [`Tenant`] | belong to a namespace and tenant; ids are those of the caller, in and out |
 //! | [`System`] | concern all tenants: counts, queues |
 //! | [`Keys`] | manage keys |
+//! | [`Granted`] | query instances of all tenants that the key may enter |
 //! | [`Ingress`] | senders of webhooks post to, without a key |
 
+mod granted;
 mod ingress;
 mod keys;
 mod system;
@@ -44,12 +46,13 @@ use crate::trace::CurrentTrace;
 use crate::views::RunbookViews;
 use crate::work::{LeaseSeal, Presence};
 
+pub use granted::{Granted, GrantedFilter};
 pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
-    BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Requester, Restarting,
-    Sent, Start, Tenant, TenantChange, TenantListener, batch_status,
+    BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Refused, Requester,
+    Restarting, Sent, Start, Tenant, TenantChange, TenantListener, batch_status,
 };
 
 /// What every route needs. Cheap to clone.
@@ -108,6 +111,7 @@ pub struct Resources {
     hub: Arc<Hub>,
     keys: Option<KeyStore>,
     readiness: Readiness,
+    sql: segno_ledger::sql::Engine,
 }
 
 /// What [`Resources`] are made of.
@@ -140,6 +144,8 @@ pub struct ResourceParts {
     pub hub: Arc<Hub>,
     /// API keys; `None` on a server without authentication.
     pub keys: Option<KeyStore>,
+    /// What runs queries.
+    pub sql: segno_ledger::sql::Engine,
 }
 
 impl From<ResourceParts> for Resources {
@@ -159,6 +165,7 @@ impl From<ResourceParts> for Resources {
             presence,
             hub,
             keys,
+            sql,
         } = parts;
         let readiness = Readiness::default();
         Resources {
@@ -177,6 +184,7 @@ impl From<ResourceParts> for Resources {
             hub,
             keys,
             readiness,
+            sql,
         }
     }
 }

@@ -219,10 +219,14 @@ impl<S: Send + Sync> FromRequestParts<S> for RepeatSafe {
     }
 }
 
+/// The route of queries. They change nothing, and their answers may be large: none is kept.
+const QUERY: &str = "/v1/sql";
+
 /// Answers a repeated POST with the first answer.
 pub async fn layer(State(app): State<App>, request: Request, next: Next) -> Response {
     let keyed = *request.method() == Method::POST && request.headers().contains_key(IDEMPOTENCY_KEY);
-    if !keyed {
+    let route = request.extensions().get::<MatchedPath>().map_or("", MatchedPath::as_str);
+    if !keyed || route == QUERY {
         return next.run(request).await;
     }
     match answer(&app, request, next).await {

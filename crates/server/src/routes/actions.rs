@@ -156,6 +156,15 @@ pub async fn get(
     Ok(Json(shown(&tenant, found.map_err(|error| tenant.refused(error))?, bodies)?))
 }
 
+/// One action without the body of its webhook.
+///
+/// # Errors
+/// `unknown-action` when there is none.
+pub async fn get_without_body(tenant: Tenant, Path(id): Path<String>) -> Result<Json<Action>, Refusal> {
+    let found = tenant.actions().get(parse_id(&id)?).await;
+    Ok(Json(shown(&tenant, found.map_err(|error| tenant.refused(error))?, Bodies::Hidden)?))
+}
+
 /// Changes an action. What is left out stays; `recurrence_secs: null` ends the recurrence.
 #[utoipa::path(patch, path = "/v1/actions/{id}", tag = "actions", params(
     ("id" = String, Path, description = "Id of the action"), ScopeParameters,

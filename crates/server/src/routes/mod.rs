@@ -22,6 +22,7 @@ mod pools;
 mod recurring;
 mod runbook_delete;
 mod runbooks;
+mod sql;
 mod sse;
 mod system;
 mod versions;
@@ -64,7 +65,7 @@ enum Audit {
     EveryChange,
     /// Every request that changes something; its body may say in which namespace and tenant.
     EveryChangeAsItsBodySays,
-    /// Nothing: `work.rs` says why.
+    /// Nothing: `work.rs` says why; queries change nothing.
     Nothing,
 }
 
@@ -115,6 +116,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(recurring::inspect::history))
         .routes(routes!(recurring::inspect::explain))
         .routes(routes!(recurring::inspect::preview));
+    let query =
+        OpenApiRouter::new().routes(routes!(sql::run::run)).routes(routes!(sql::catalogue::catalogue));
     let operate = OpenApiRouter::new()
         .routes(routes!(instances::start::start))
         .routes(routes!(instances::start::restart))
@@ -189,6 +192,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     let body = app.settings.server.max_body_bytes;
     let guarded = [
         (Need::Read, Audit::EveryChange, body, read),
+        (Need::Read, Audit::Nothing, body, query),
         (Need::Operate, Audit::EveryChange, body, operate),
         (Need::Operate, Audit::EveryChange, body.max(runbooks::MAX_RUNBOOK_BODY_BYTES), publish),
         (Need::Operate, Audit::EveryChange, body.max(batches::MAX_MEMBERS_BODY_BYTES), with_members),

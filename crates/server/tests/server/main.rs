@@ -44,6 +44,7 @@ mod runbook_versions;
 mod runbooks;
 mod schema_fairness;
 mod sizes;
+mod sql;
 mod stand;
 mod streams;
 mod tenancy;

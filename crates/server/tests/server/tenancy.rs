@@ -621,6 +621,8 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         }
         "post /v1/work/release" => vec![plain(path).body(json!({ "lease": names.lease }))],
         "get /v1/workers" => vec![plain(path), plain(path).query("cursor=b-worker%40n")],
+        "get /v1/sql" => vec![plain(path)],
+        "post /v1/sql" => queries(names).into_iter().map(|body| plain(path).body(body)).collect(),
         "get /v1/audit" => vec![plain(path), plain(path).query(format!("resource={}", names.instance))],
         "get /v1/keys" => vec![plain(path), plain(path).query(format!("cursor={}", names.key))],
         "post /v1/keys" => {
@@ -630,6 +632,41 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "delete /v1/keys/{id}" => with("{id}", vec![names.key.clone()]),
         other => requests_of_runbooks(other, path, names),
     }
+}
+
+/// Queries by the ids and names of a tenant: as text, and as the store has them.
+fn queries(names: &Names) -> Vec<Value> {
+    let stored = |id: &str| format!("{}/{}/{id}", names.namespace, names.tenant);
+    let mut queries = Vec::new();
+    for (table, column, id) in [
+        ("instances", "id", &names.instance),
+        ("instances", "parent", &names.instance),
+        ("instances", "function", &names.function),
+        ("events", "instance", &names.instance),
+        ("actions", "id", &names.action),
+        ("recurring", "id", &names.recurring),
+        ("recurring_history", "recurring", &names.recurring),
+        ("batches", "runbook", &names.runbook),
+    ] {
+        for id in [id.clone(), stored(id), format!("../{}/{id}", names.tenant)] {
+            queries
+                .push(format!("SELECT count(*), max(\"{column}\") FROM {table} WHERE \"{column}\" = '{id}'"));
+        }
+    }
+    for table in ["batches", "members", "phases", "steps"] {
+        let column = if table == "batches" { "id" } else { "batch" };
+        queries.push(format!("SELECT count(*) FROM {table} WHERE {column} = {}", names.batch));
+    }
+    let (namespace, tenant) = (names.namespace, names.tenant);
+    queries
+        .push(format!("SELECT * FROM all_instances WHERE namespace = '{namespace}' AND tenant = '{tenant}'"));
+    queries.push(format!(
+        "SELECT count(*) FROM all_instances WHERE tenant = '{tenant}' OR namespace = '{namespace}'"
+    ));
+    for table in ["hooks", "queues", "workers", "audit"] {
+        queries.push(format!("SELECT * FROM {table}"));
+    }
+    queries.into_iter().map(|query| json!({ "query": query, "format": "csv" })).collect()
 }
 
 /// Those of runbooks and batches.

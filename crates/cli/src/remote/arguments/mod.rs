@@ -30,6 +30,7 @@ use super::connection::Connection;
 use super::dead_letters::DeadLettersArguments;
 use super::executions::ExecutionsArguments;
 use super::hook::arguments::Hook;
+use super::sql::arguments::SqlArguments;
 use super::tree::TreeArguments;
 
 /// What to do on a server.
@@ -105,6 +106,12 @@ pub enum RemoteCommand {
     /// Show which key changed what, newest first. Needs an administrator's key.
     #[command(after_help = "Example:\n  segno audit --action cancel --since 1d")]
     Audit(AuditArguments),
+    /// Query live instances, events, actions and batches with SQL; without a query, in a console.
+    #[command(
+        after_help = "Examples:\n  segno sql \"SELECT status, count(*) FROM instances GROUP BY status\"\n  \
+                            segno sql --query slowest-functions\n  segno sql"
+    )]
+    Sql(SqlArguments),
     /// Show which workers are connected.
     #[command(after_help = "Example:\n  segno workers")]
     Workers(Workers),

@@ -21,6 +21,7 @@ mod reserved;
 mod runbook_pools;
 mod runbook_rows;
 mod runbooks;
+mod sql;
 mod starts;
 mod work;
 
@@ -45,6 +46,7 @@ pub use instances::{BulkChange, InstanceFilter, Sent};
 pub use pools::PoolFetch;
 pub use runbook_rows::batch_status;
 pub use runbooks::Requester;
+pub use sql::Refused;
 pub use starts::{NewInstance, Restarting, Start};
 
 /// A namespace and tenant that the caller may enter. Cheap to clone.

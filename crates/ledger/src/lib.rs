@@ -2,6 +2,10 @@
 //!
 //! | module | what it has |
 //! |---|---|
+//! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
+//! | [`event`] | the events, their envelope and their idempotency keys |
 //! | [`tables`] | the rows of every table, their columns and keys |
 
+pub mod event;
+pub mod ids;
 pub mod tables;

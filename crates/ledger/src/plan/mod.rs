@@ -6,7 +6,7 @@
 //! | [`definition`] | a published DAG |
 //! | [`yaml`] | DAGs as they are written: parsing and validation |
 //! | `builder.rs` | DAGs built in Rust |
-//! | [`graph`] | topological order, depth, critical path |
+//! | [`graph`], [`sketch`] | topological order, depth, critical path; a drawing for terminals |
 //! | [`partition`] | keys of partitions, ranges and mappings |
 //! | `selection.rs` | some tasks of a DAG |
 //! | `compile.rs` | the plan of a run: `PlanCreated` tasks with an id that follows from their content |
@@ -25,6 +25,7 @@ pub mod limits;
 pub mod names;
 pub mod partition;
 mod selection;
+pub mod sketch;
 pub mod yaml;
 
 pub use builder::{DagBuilder, Function, Orchestration, TaskBuilder};

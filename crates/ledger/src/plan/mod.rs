@@ -12,6 +12,7 @@
 //! | `compile.rs` | the plan of a run: `PlanCreated` tasks with an id that follows from their content |
 //! | [`input`] | inputs of planned tasks, resolved as far as they can be |
 //! | `dispatch.rs` | the input of a task that is ready, and the tasks that a list adds |
+//! | [`rehearsal`] | plans run without a server, with stubs for functions |
 //! | [`names`], [`limits`] | which names are allowed; every limit |
 
 mod builder;
@@ -24,6 +25,7 @@ pub mod input;
 pub mod limits;
 pub mod names;
 pub mod partition;
+pub mod rehearsal;
 mod selection;
 pub mod sketch;
 pub mod yaml;

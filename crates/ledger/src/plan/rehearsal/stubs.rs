@@ -2,21 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use segno::store::ErrorKind;
 use segno_actions::document::{
     self, Budget, Field, ObjectKeys, Origin, PartReader, Problem, Problems, Tree, did_you_mean, shown,
 };
 use segno_actions::functions::HumanDuration;
 use serde_json::Value;
 
+use super::error::InvalidStubs;
 use crate::event::{PlannedTask, Target};
 use crate::plan::definition::Dag;
 use crate::plan::limits::{
     DAG_BUDGET, MAX_ATTEMPTS, MAX_DESCRIPTION_BYTES, MAX_RESOLVED_INPUT_BYTES, MAX_TASKS,
 };
-
-/// The code of [`InvalidStubs`], with a page in `docs/errors/`.
-pub const INVALID_STUBS: &str = "invalid-stubs";
 
 /// How long a call takes without a stub that says so.
 const DEFAULT_DURATION: HumanDuration = HumanDuration::from_secs(1);
@@ -64,26 +61,6 @@ pub struct Stubs {
     functions: BTreeMap<String, Stub>,
     orchestrations: BTreeMap<String, Stub>,
     tasks: BTreeMap<String, Stub>,
-}
-
-/// A text has no stubs. All problems are listed, each with its line, column and path.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{problems} [{INVALID_STUBS}]")]
-pub struct InvalidStubs {
-    /// Errors, of which there is at least one, and warnings.
-    pub problems: Problems,
-}
-
-impl InvalidStubs {
-    /// The stable code.
-    pub fn code(&self) -> &'static str {
-        INVALID_STUBS
-    }
-
-    /// What the caller can do about it.
-    pub fn kind(&self) -> ErrorKind {
-        ErrorKind::Invalid
-    }
 }
 
 impl Stubs {

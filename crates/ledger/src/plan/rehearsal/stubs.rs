@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use segno_actions::document::limits::MAX_PROBLEMS;
 use segno_actions::document::{
     self, Budget, Field, ObjectKeys, Origin, PartReader, Problem, Problems, Tree, did_you_mean, shown,
 };
@@ -168,7 +169,9 @@ impl Reader {
             if !known.contains(&name) {
                 let problem = format!("nothing in the DAG has the name {:?}", shown(name));
                 let problem = Problem::warning(entry.at, value.path.clone(), problem);
-                self.push(problem.maybe_advice(did_you_mean(name, known.iter().copied())));
+                let is_shown = self.problems.warnings() < MAX_PROBLEMS;
+                let advice = is_shown.then(|| did_you_mean(name, known.iter().copied())).flatten();
+                self.push(problem.maybe_advice(advice));
             }
             if let Some(stub) = self.stub(value) {
                 stubs.insert(entry.key.clone(), stub);

@@ -43,6 +43,7 @@ mod trigger_rule;
 mod view;
 
 pub use apply::{FoldReport, fold};
+pub(crate) use index::lost_at;
 pub use index::{Due, TaskRef};
 pub use rebuild::rebuild_run;
 pub use shared::Scope;

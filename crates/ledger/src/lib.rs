@@ -7,6 +7,7 @@
 //! | [`event`] | the events, their envelope and their idempotency keys |
 //! | [`sql`] | read-only SQL over tables that rooms register |
 //! | [`fold`](mod@fold) | the pure fold: events in, rows of all tables out |
+//! | [`plan`] | DAGs as users write them, and the plans of their runs |
 //! | [`tables`] | the rows of every table, their columns and keys |
 //! | [`columnar`] | tables as Parquet files |
 //! | [`objects`] | the object store: paths, and calls whose outcome is known |
@@ -24,6 +25,9 @@ pub mod ids;
 pub mod log;
 pub mod manifest;
 pub mod objects;
+pub mod plan;
 pub mod snapshot;
 pub mod sql;
 pub mod tables;
+
+pub use segno_actions::document::problem;

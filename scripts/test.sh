@@ -73,6 +73,8 @@ provide systemd-analyze systemd
 RUSTC_WORKSPACE_WRAPPER=$(command -v clippy-driver || rustup which clippy-driver)
 export RUSTC_WORKSPACE_WRAPPER
 export CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__
+# A cold build has no use for incremental compilation, which costs time and gigabytes.
+export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 # rustdoc makes the pages of a crate before it runs its doctests, from what is compiled for them.
 RUSTDOC=$PWD/scripts/rustdoc.sh
 export RUSTDOC

@@ -321,7 +321,7 @@ impl<P: Projection> Compactor<P> {
             if number < self.published.manifest_id {
                 let path = self.context.shelves.paths.manifest(number);
                 let objects = self.context.shelves.state.clone();
-                self.background.doom(Doomed { due_ms, objects, path, in_order: true });
+                self.background.doom_manifest(Doomed { due_ms, objects, path });
             }
         }
         let joined: Vec<Ulid> = self.batches.joined.iter().copied().collect();
@@ -334,7 +334,7 @@ impl<P: Projection> Compactor<P> {
         let shelves = &self.context.shelves;
         for first in batches {
             let (objects, path) = (shelves.ledger.clone(), shelves.paths.batch(*first));
-            self.background.doom_now(Doomed { due_ms: 0, objects, path, in_order: false });
+            self.background.doom_now(Doomed { due_ms: 0, objects, path });
         }
     }
 

@@ -16,7 +16,7 @@ use crate::event::Envelope;
 use crate::ids::Ulid;
 use crate::log::limits::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS};
 use crate::log::{Event, EventRecord, Fetched, check_batch};
-use crate::objects::StorageError;
+use crate::objects::{Put, StorageError};
 
 /// What a fold takes.
 #[derive(Default)]
@@ -55,12 +55,18 @@ impl<P: Projection> Compactor<P> {
     /// As [`Compactor::fold_waiting`]; `Invalid` when the batch breaks a rule. After any other
     /// error the batch may be in the log: [`Compactor::fold_waiting`] folds it then.
     pub async fn append(&mut self, batch: Vec<Envelope>) -> Result<Published, StorageError> {
-        let outcome = self.try_append(batch).await;
-        match self.settled(outcome)? {
-            Some(published) => Ok(published),
-            // Another compactor of this epoch was first; the batch is in the log.
-            None => self.fold_waiting().await,
+        let (first, events, bytes) = self.checked(batch)?;
+        let outcome = self.try_append(first, events, bytes.clone()).await;
+        if let Some(published) = self.settled(outcome)? {
+            return Ok(published);
         }
+        // Another compactor of this epoch was first. The batch may not be in the log yet.
+        let path = self.context.shelves.paths.batch(first);
+        if self.context.shelves.ledger.put_new(&path, bytes).await? == Put::Taken {
+            let problem = "another batch has this first id; draw new ids and append again";
+            return Err(StorageError::new(ErrorKind::Conflict, &path, problem));
+        }
+        self.fold_waiting().await
     }
 
     /// After any failure memory is read again before it is used.
@@ -87,8 +93,8 @@ impl<P: Projection> Compactor<P> {
         self.step(intake).await
     }
 
-    async fn try_append(&mut self, batch: Vec<Envelope>) -> Result<Option<Published>, StorageError> {
-        self.reload().await?;
+    /// A batch that keeps the rules: its first id, its events and the bytes of its object.
+    fn checked(&self, batch: Vec<Envelope>) -> Result<(Ulid, Vec<Event>, Bytes), StorageError> {
         let invalid = |problem: String| {
             StorageError::new(ErrorKind::Invalid, self.context.shelves.paths.log(), problem)
         };
@@ -106,9 +112,18 @@ impl<P: Projection> Compactor<P> {
                 format!("a batch has {} bytes; append at most {MAX_BATCH_BYTES} at once", bytes.len());
             return Err(invalid(problem));
         }
-        let intake =
-            Intake { batches: vec![(first, events)], appended: Some((first, bytes)), ..Intake::default() };
-        self.step(intake).await
+        Ok((first, events, bytes))
+    }
+
+    async fn try_append(
+        &mut self,
+        first: Ulid,
+        events: Vec<Event>,
+        bytes: Bytes,
+    ) -> Result<Option<Published>, StorageError> {
+        self.reload().await?;
+        let batches = vec![(first, events)];
+        self.step(Intake { batches, appended: Some((first, bytes)), ..Intake::default() }).await
     }
 
     /// What waits in the log; objects that are no batches are moved out of it.

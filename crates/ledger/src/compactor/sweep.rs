@@ -36,12 +36,7 @@ impl<P: Projection> Compactor<P> {
                 let is_old = now_ms.saturating_sub(listed.written_at_ms) > ORPHAN_AGE_MS.cast_signed();
                 if is_old && !named.contains(&listed.path) {
                     let objects = objects.clone();
-                    self.background.doom_now(Doomed {
-                        due_ms: 0,
-                        objects,
-                        path: listed.path,
-                        in_order: false,
-                    });
+                    self.background.doom_now(Doomed { due_ms: 0, objects, path: listed.path });
                     doomed += 1;
                 }
             }

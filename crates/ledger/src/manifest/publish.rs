@@ -195,17 +195,32 @@ impl Manifests {
     }
     /// Publishes a manifest: it becomes the newest, or nothing changes.
     ///
+    /// A number that was published and deleted since is absent again, and a compactor that stood still
+    /// for so long could take it. Manifests are deleted in order, so the number was never published
+    /// if the one before it is still there after the put.
+    ///
     /// # Errors
     /// `Unavailable` when the outcome is unknown: read the newest manifest again.
     pub async fn publish(&self, manifest: &Manifest) -> Result<Outcome, StorageError> {
-        let path = self.paths.manifest(manifest.manifest_id);
-        if self.objects.put_new(&path, encode(manifest)).await? == Put::Done {
+        let number = manifest.manifest_id;
+        let path = self.paths.manifest(number);
+        let put = self.objects.put_new(&path, encode(manifest)).await?;
+        if put == Put::Done && self.is_successor(number).await? {
             return Ok(Outcome::Published);
         }
-        let winner = self.newest(manifest.manifest_id).await?;
+        let known = if put == Put::Done { number.saturating_sub(1) } else { number };
+        let winner = self.newest(known).await?;
         match winner.map(|winner| winner.epoch) {
             Some(epoch) if epoch > manifest.epoch => Ok(Outcome::Fenced(epoch)),
             _ => Ok(Outcome::Overtaken),
+        }
+    }
+
+    /// Whether the manifest before this number is there; for the first, whether no later one is.
+    async fn is_successor(&self, number: u64) -> Result<bool, StorageError> {
+        match number {
+            0 | 1 => Ok(self.listed().await?.iter().all(|other| *other <= number)),
+            _ => self.objects.exists(&self.paths.manifest(number - 1)).await,
         }
     }
 

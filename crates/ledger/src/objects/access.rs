@@ -113,6 +113,21 @@ impl Objects {
         Ok(bytes.freeze())
     }
 
+    /// Whether there is an object.
+    ///
+    /// # Errors
+    /// `Unavailable` after retries.
+    pub async fn exists(&self, path: &Path) -> Result<bool, StorageError> {
+        let mut tries = Tries::new(self, path);
+        loop {
+            match self.store.head(path).await {
+                Ok(_) => return Ok(true),
+                Err(Error::NotFound { .. }) => return Ok(false),
+                Err(error) => tries.wait(error.into()).await?,
+            }
+        }
+    }
+
     /// Puts an object if there is none. Putting the same bytes again is a success.
     ///
     /// # Errors

@@ -143,6 +143,16 @@ impl Problems {
         self.kept.sort_by_key(|problem| (problem.line, problem.column));
     }
 
+    /// The same problems without lines, for what was not written by people.
+    #[must_use]
+    pub fn without_positions(&self) -> Self {
+        let mut problems = self.clone();
+        for problem in &mut problems.kept {
+            (problem.line, problem.column) = (0, 0);
+        }
+        problems
+    }
+
     /// Whether there is an error.
     pub fn has_errors(&self) -> bool {
         self.errors > 0

@@ -1,7 +1,10 @@
 //! Assets: the lasting things that tasks make.
 
 use segno_actions::functions::HumanDuration;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+
+/// What documents write for assets without partitions.
+pub(crate) const UNPARTITIONED: &str = "none";
 
 /// An asset.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -10,7 +13,7 @@ pub struct Asset {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The name of its partition definition; without one it is made as a whole.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(serialize_with = "name_or_none")]
     pub partitions: Option<String>,
     /// How old it may be before it is stale.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,4 +42,8 @@ pub enum PartitionMapping {
     Window,
     /// All of them.
     All,
+}
+
+fn name_or_none<S: Serializer>(name: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(name.as_deref().unwrap_or(UNPARTITIONED))
 }

@@ -9,6 +9,7 @@ mod partitions;
 mod sensor;
 mod task;
 
+pub(crate) use asset::UNPARTITIONED;
 pub use asset::{Asset, PartitionMapping, UpstreamAsset};
 pub use dag::{Dag, DagSchedule};
 pub use notify::{Notify, NotifyEvent};

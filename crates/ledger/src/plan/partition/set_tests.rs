@@ -72,7 +72,7 @@ fn ranges_that_are_none_are_refused() {
         ("day", "", "is not a partition key"),
         ("quarter", "2026-03..2026-04", "after the last"),
         ("region", "ap..eu", "ends before it begins"),
-        ("region", "ue", "did you mean \"us\" or \"eu\"?"),
+        ("region", "ue", "did you mean \"eu\" or \"us\"?"),
         ("region", "antarctica", "the first is \"eu\" and the last \"ap\""),
         ("day-region", "2026-01-15", "has not two dimensions; write the keys of day and region"),
         ("day-region", "2026-01-15|eu|us", "has not two dimensions"),

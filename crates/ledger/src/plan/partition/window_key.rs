@@ -15,7 +15,7 @@ const MONTH_CHARS: usize = 7;
 
 impl WindowSize {
     /// A key, for errors.
-    pub(super) fn example(self) -> &'static str {
+    pub(crate) fn example(self) -> &'static str {
         match self {
             WindowSize::Hourly => "2026-03-29T01:00+01:00",
             WindowSize::Daily => "2026-03-29",

@@ -43,8 +43,19 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("segno-stores", &["segno", "segno-embedded", "segno-postgres"]),
-    // Runbooks are checked and planned without a server.
-    ("segno-cli", &["segno", "segno-api", "segno-bench", "segno-runbook", "segno-server", "segno-stores"]),
+    // Runbooks and DAGs are checked and planned without a server.
+    (
+        "segno-cli",
+        &[
+            "segno",
+            "segno-api",
+            "segno-bench",
+            "segno-ledger",
+            "segno-runbook",
+            "segno-server",
+            "segno-stores",
+        ],
+    ),
     ("segno-testkit", &["segno"]),
     (
         "segno-bench",

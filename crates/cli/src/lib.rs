@@ -12,6 +12,7 @@
 //! | `action` | `segno action …` |
 //! | `recurring` | `segno recurring …`, one file per verb |
 //! | `runbook` | `segno runbook …`, one file per verb |
+//! | `dag`, `run`, `backfill` | `segno dag …`, `segno run …` and `segno task …`, `segno backfill …` |
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
 //! | `store` | `segno store …`, one file per verb |
@@ -33,8 +34,10 @@
 
 mod action;
 mod arguments;
+mod backfill;
 mod code;
 mod config;
+mod dag;
 mod exit;
 mod file_size_limit;
 mod first_key;
@@ -50,6 +53,7 @@ mod program;
 mod progress;
 mod recurring;
 mod remote;
+mod run;
 mod runbook;
 mod selftest;
 mod serve;

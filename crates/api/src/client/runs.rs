@@ -32,7 +32,7 @@ pub struct ListRuns {
     pub triggered_from: Option<Timestamp>,
     /// Only runs that were triggered before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub triggered_to: Option<Timestamp>,
+    pub triggered_before: Option<Timestamp>,
     /// Which page.
     #[serde(flatten)]
     pub page: PageRequest,

@@ -15,26 +15,18 @@ use crate::unreadable::Unreadable;
 pub struct CreateBackfill {
     /// Name of the DAG, which has `partitioned_by`.
     pub dag: String,
-    /// Key of the first partition; with `to`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "2026-10-01")]
-    pub from: Option<String>,
-    /// Key of the last partition; with `from`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(example = "2026-10-30")]
-    pub to: Option<String>,
-    /// Keys of partitions, in place of a range.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub partitions: Vec<String>,
+    /// Its partitions: `FIRST..LAST` with both ends, one key, or `*` for all up to now.
+    #[schema(example = "2026-10-01..2026-10-30")]
+    pub partitions: String,
     /// Parameters of its runs.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     #[schema(value_type = Object)]
     pub params: Map<String, Value>,
-    /// Partitions in a chunk; 10 by default.
+    /// Partitions of one run; 10 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub chunk_size: Option<u32>,
-    /// Chunks that run at a time; 2 by default.
+    /// Runs at a time; 2 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1)]
     pub max_concurrent_runs: Option<u32>,
@@ -88,17 +80,17 @@ pub struct Backfill {
     pub dag: String,
     /// State of the backfill.
     pub status: BackfillStatus,
-    /// Key of the first partition, of a range.
+    /// Key of the first partition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// Key of the last partition, of a range.
+    pub first_partition: Option<String>,
+    /// Key of the last partition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to: Option<String>,
+    pub last_partition: Option<String>,
     /// Number of its partitions.
     pub total_partitions: u32,
-    /// Partitions in a chunk.
+    /// Partitions of one run.
     pub chunk_size: u32,
-    /// Chunks that run at a time.
+    /// Runs at a time.
     pub max_concurrent_runs: u32,
     /// Chunks that were started.
     pub planned_chunks: u32,

@@ -113,8 +113,9 @@ pub struct DagVersion {
     pub version: u32,
     /// Whether new runs follow it.
     pub is_active: bool,
-    /// Number of its tasks.
-    pub tasks: u32,
+    /// Number of its tasks; absent in lists.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<u32>,
     /// When it was published.
     pub created_at: Timestamp,
     /// Id of the API key with which it was published.

@@ -19,6 +19,9 @@ use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
+use segno_ledger::drive as ledger_drive;
+use segno_ledger::drive::{Ledger, LedgerOptions};
+use segno_ledger::objects::Stores;
 use segno_runbook::drive::{self, Driver, Previewer, Querier, QueryServices, Runbooks, Services, Upkeep};
 use segno_runbook::source::Sources;
 use tokio::net::TcpListener;
@@ -94,6 +97,7 @@ pub struct ServerBuilder {
     metrics: Option<PrometheusHandle>,
     current_trace: Option<CurrentTrace>,
     without_keys: WithoutKeys,
+    ledger: Option<Stores>,
 }
 
 impl ServerBuilder {
@@ -133,6 +137,13 @@ impl ServerBuilder {
         self
     }
 
+    /// The object stores of the ledger, in the place of those of the settings.
+    #[must_use]
+    pub fn ledger(mut self, stores: Stores) -> Self {
+        self.ledger = Some(stores);
+        self
+    }
+
     /// Lets a server without keys listen beyond this machine.
     #[must_use]
     pub fn insecure(mut self) -> Self {
@@ -144,7 +155,7 @@ impl ServerBuilder {
     ///
     /// # Errors
     /// Says what cannot be used and what to do.
-    pub async fn start(self, listener: TcpListener) -> Result<Server, ServerError> {
+    pub async fn start(mut self, listener: TcpListener) -> Result<Server, ServerError> {
         let Preflight { address, tls } = preflight::prepare(&self.settings, &listener, self.without_keys)?;
         let with_keys = self.settings.auth.mode == Authentication::Keys;
         let zones = Arc::new(Zones::newest());
@@ -161,6 +172,7 @@ impl ServerBuilder {
             None => None,
         };
         let functions = drive::register(self.functions.clock(self.clock.clone()).ids(self.ids.clone()));
+        let functions = ledger_drive::register(functions);
         let functions = self.settings.declare_functions(functions).shared_by_tenant().build()?;
         let pools = Pools::with_bus(tracked.clone(), self.settings.pools.clone())?.clock(self.clock.clone());
         let sources = (self.clock.clone(), self.ids.clone());
@@ -243,6 +255,16 @@ impl ServerBuilder {
             .options(self.settings.action_options())
             .current_trace(self.current_trace);
         let runbooks = Runbooks::new(tracked.clone(), zones.clone());
+        let ledger_stores = match self.ledger.take() {
+            Some(stores) => Some(stores),
+            None => self.settings.ledger_stores()?,
+        };
+        let ledger_on = |store: &Arc<dyn Store>| {
+            let options =
+                LedgerOptions { clock: self.clock.clone(), ids: self.ids.clone(), zones: zones.clone() };
+            Some(Ledger::new(store.clone(), ledger_stores.clone()?, options))
+        };
+        let ledger = ledger_on(&tracked);
         if self.settings.has(Role::Orchestrator) {
             let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
             let services = Services {
@@ -273,6 +295,14 @@ impl ServerBuilder {
             let queries = QueryServices { runbooks: queried, clock, sources, lease, keep_invocations };
             let querier = Querier::new(queries, node.clone());
             background.push(tokio::spawn(querier.run(stopping.clone().cancelled_owned())));
+            if let Some(ledger) = ledger_on(&self.store) {
+                let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
+                let calls = RoomCalls::new(Room::LEDGER, &functions, pools.clone(), client);
+                let options = ledger_drive::DriverOptions::default();
+                let services = ledger_drive::Services { ledger, calls, options };
+                let driver = ledger_drive::Driver::new(services, node.clone()).processes(incarnation.clone());
+                background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
+            }
             let driver = Driver::new(services, node.clone()).processes(incarnation.clone());
             background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
             let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
@@ -305,6 +335,7 @@ impl ServerBuilder {
             hooks,
             recurring,
             runbooks,
+            ledger,
             previewer,
             views,
             work,
@@ -378,6 +409,7 @@ impl Server {
             metrics: None,
             current_trace: None,
             without_keys: WithoutKeys::default(),
+            ledger: None,
         }
     }
 

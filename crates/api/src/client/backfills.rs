@@ -62,7 +62,7 @@ impl Client {
         self.backfill_request(id, "resume").await
     }
 
-    /// Cancels a backfill: no further chunks are started.
+    /// Cancels a backfill with its runs.
     ///
     /// # Errors
     /// `unknown-backfill`, `run-request-refused` when it has ended.

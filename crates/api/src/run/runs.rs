@@ -122,12 +122,6 @@ pub struct Run {
     /// The run that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_run: Option<String>,
-    /// Its partition.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub partition: Option<String>,
-    /// Version of the code that it runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code_version: Option<String>,
     /// Labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -169,6 +163,9 @@ pub struct RunDetails {
     /// The run.
     #[serde(flatten)]
     pub run: Run,
+    /// Its partition, if all its tasks have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<String>,
     /// Its first 1,000 tasks, upstream before downstream. `GET /v1/runs/{id}/tasks` lists all of them.
     pub tasks: Vec<RunTask>,
     /// Why it waits, and when it wakes.

@@ -21,8 +21,8 @@ pub struct BackfillArguments {
 pub enum BackfillVerb {
     /// Create a backfill: runs of a DAG for a range of partitions, chunk by chunk.
     #[command(
-        after_help = "Examples:\n  segno backfill create daily-sales --from 2026-10-01 --to 2026-10-30\n  \
-                      segno backfill create daily-sales --partition 2026-10-07 --partition 2026-10-09 --chunk-size 1"
+        after_help = "Examples:\n  segno backfill create daily-sales --partitions 2026-10-01..2026-10-30\n  \
+                      segno backfill create daily-sales --partitions '*' --chunk-size 1 --max-concurrent-runs 4"
     )]
     Create(Create),
     /// List backfills, newest first.
@@ -53,7 +53,7 @@ pub enum BackfillVerb {
         /// Id of the backfill.
         id: String,
     },
-    /// Cancel a backfill: no further chunks are started; runs that have begun go on.
+    /// Cancel a backfill: no further chunks are started; runs that have begun are cancelled.
     #[command(after_help = "Example:\n  segno backfill cancel backfill-7")]
     Cancel {
         /// Id of the backfill.
@@ -66,19 +66,13 @@ pub enum BackfillVerb {
 pub struct Create {
     /// Name of the DAG.
     pub dag: String,
-    /// Key of the first partition.
-    #[arg(long, value_name = "KEY", requires = "to", conflicts_with = "partitions")]
-    pub from: Option<String>,
-    /// Key of the last partition.
-    #[arg(long, value_name = "KEY", requires = "from")]
-    pub to: Option<String>,
-    /// Key of a partition, in place of a range. May be repeated.
-    #[arg(long = "partition", value_name = "KEY", required_unless_present = "from")]
-    pub partitions: Vec<String>,
+    /// The partitions: `FIRST..LAST` with both ends, one key, or `*` for all up to now.
+    #[arg(long, value_name = "RANGE")]
+    pub partitions: String,
     /// A parameter of the runs; the value is JSON, or else text. May be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE")]
     pub params: Vec<String>,
-    /// Partitions in a chunk; 10 by default.
+    /// Partitions of one run; 10 by default.
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
     pub chunk_size: Option<u32>,
     /// Runs at a time; 2 by default.

@@ -28,8 +28,6 @@ pub async fn run(arguments: BackfillArguments, output: &Output) -> Result<(), Fa
 async fn create(client: &Client, arguments: Create, output: &Output) -> Result<(), Failure> {
     let request = CreateBackfill {
         dag: arguments.dag,
-        from: arguments.from,
-        to: arguments.to,
         partitions: arguments.partitions,
         params: pairs("--param", &arguments.params)?.into_iter().map(parameter).collect(),
         chunk_size: arguments.chunk_size,
@@ -112,7 +110,7 @@ fn shown(changed: &BackfillChanged, request: &str, output: &Output) -> Result<()
 
 /// How many partitions, and which.
 fn partitions(backfill: &Backfill) -> String {
-    match (&backfill.from, &backfill.to) {
+    match (&backfill.first_partition, &backfill.last_partition) {
         (Some(from), Some(to)) => format!("{}: {from} to {to}", backfill.total_partitions),
         _ => backfill.total_partitions.to_string(),
     }

@@ -146,12 +146,12 @@ async fn versions(client: &Client, name: &str, paging: &Paging, output: &Output)
         Ok(Page::of(page.versions, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
-    let mut rows = Rows::new(["version", "published", "tasks", "active"]);
+    let mut rows = Rows::new(["version", "published", "by", "active"]);
     for version in &page.items {
         rows.add([
             version.version.to_string(),
             output.time(version.created_at),
-            version.tasks.to_string(),
+            version.created_by.clone().unwrap_or_default(),
             if version.is_active { "yes" } else { "no" }.to_owned(),
         ]);
     }
@@ -237,10 +237,12 @@ fn facts(dag: &Dag, output: &Output) -> Table {
 }
 
 fn version_facts(version: &DagVersion, output: &Output) -> Table {
-    Table::default()
+    let mut table = Table::default()
         .line("dag", &version.name)
         .line("version", version.version.to_string())
-        .line("active", if version.is_active { "yes" } else { "no" })
-        .line("tasks", version.tasks.to_string())
-        .line("published", output.time(version.created_at))
+        .line("active", if version.is_active { "yes" } else { "no" });
+    if let Some(tasks) = version.tasks {
+        table = table.line("tasks", tasks.to_string());
+    }
+    table.line("published", output.time(version.created_at))
 }

@@ -24,12 +24,11 @@ pub async fn run(client: &Client, arguments: ListRuns, output: &Output) -> Resul
         Ok(Page::of(page.runs, page.unreadable, page.next_cursor))
     });
     let page = page.await?;
-    let mut rows = Rows::new(["run", "dag", "partition", "status", "tasks", "triggered", "ended"]);
+    let mut rows = Rows::new(["run", "dag", "status", "tasks", "triggered", "ended"]);
     for run in &page.items {
         rows.add([
             run.id.clone(),
             run.dag.clone(),
-            run.partition.clone().unwrap_or_default(),
             state(run),
             format!("{}/{}", run.tasks_completed, run.tasks_total),
             output.time(run.triggered_at),

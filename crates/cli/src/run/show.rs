@@ -22,6 +22,9 @@ pub async fn run(client: &Client, id: &str, output: &Output) -> Result<(), Failu
 pub fn text(details: &RunDetails, output: &Output) -> String {
     let run = &details.run;
     let mut table = facts(run, output);
+    if let Some(partition) = &details.partition {
+        table = table.line("partition", partition);
+    }
     if !run.status.is_final() {
         table = table.line("why", &details.waits.why);
         if let Some(at) = details.waits.wakes_at {
@@ -46,9 +49,6 @@ fn facts(run: &Run, output: &Output) -> Table {
         .line("run", &run.id)
         .line("dag", format!("{}{version}", run.dag))
         .line("status", state(run));
-    if let Some(partition) = &run.partition {
-        table = table.line("partition", partition);
-    }
     if let Some(params) = run.params.as_ref().filter(|params| params.text() != "{}") {
         table = table.line("parameters", params.text());
     }

@@ -27,6 +27,7 @@ use segno_actions::functions::Functions;
 use segno_actions::hooks::Hooks;
 use segno_actions::pools::Pools;
 use segno_actions::recurring::RecurringActions;
+use segno_ledger::drive::Ledger;
 use segno_runbook::drive::{Previewer, Runbooks};
 use tokio_util::sync::CancellationToken;
 
@@ -48,8 +49,8 @@ pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
-    BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Requester, Restarting,
-    Sent, Start, Tenant, TenantChange, TenantListener, batch_status,
+    BackfillRequest, BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Requester, Restarting,
+    Sent, Start, Tenant, TenantChange, TenantListener, batch_status, run_state,
 };
 
 /// What every route needs. Cheap to clone.
@@ -100,6 +101,7 @@ pub struct Resources {
     hooks: Hooks,
     recurring: RecurringActions,
     runbooks: Runbooks,
+    ledger: Option<Ledger>,
     previewer: Previewer,
     views: Option<RunbookViews>,
     work: WorkQueue,
@@ -126,6 +128,8 @@ pub struct ResourceParts {
     pub recurring: RecurringActions,
     /// Runbooks and their batches.
     pub runbooks: Runbooks,
+    /// DAGs and their runs; `None` on a server without a place for them.
+    pub ledger: Option<Ledger>,
     /// Previews of their queries.
     pub previewer: Previewer,
     /// Views of their tables, if there are to be any.
@@ -152,6 +156,7 @@ impl From<ResourceParts> for Resources {
             hooks,
             recurring,
             runbooks,
+            ledger,
             previewer,
             views,
             work,
@@ -169,6 +174,7 @@ impl From<ResourceParts> for Resources {
             hooks,
             recurring,
             runbooks,
+            ledger,
             previewer,
             views,
             work,

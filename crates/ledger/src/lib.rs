@@ -5,7 +5,9 @@
 //! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
 //! | [`event`] | the events, their envelope and their idempotency keys |
 //! | [`tables`] | the rows of every table, their columns and keys |
+//! | [`drive`] | appending, folding, deciding and dispatching on the node that holds a scope |
 
+pub mod drive;
 pub mod event;
 pub mod ids;
 pub mod tables;

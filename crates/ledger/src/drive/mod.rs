@@ -1,0 +1,33 @@
+//! Driving DAG runs: events that wait in the outbox are appended to the log and folded, controllers decide on the folded
+//! state, and what they want dispatched is started.
+//!
+//! One node at a time holds a scope (tenant and workspace) by a lease. Writers never contend with it: every event waits as a
+//! record of its own, written in the commit of what it is about.
+//!
+//! | file | what |
+//! |---|---|
+//! | `place.rs` | kinds and ids of records |
+//! | `outbox.rs`, `post.rs` | events that wait to be appended, and how they wake a node |
+//! | `settler.rs` | the end of an attempt, written in the commit that ends its call |
+//! | `lease.rs`, `processes.rs` | which node holds a scope, the fencing tokens; which processes are alive |
+//! | `limits.rs` | every limit |
+//! | `error.rs` | errors |
+//!
+//! **Invariants.** Only the holder of a scope appends what waits in its outbox. A record is deleted after its events are in
+//! the log, so none is lost; appended twice, they are harmless by their idempotency keys.
+
+mod error;
+mod lease;
+pub mod limits;
+mod outbox;
+mod place;
+mod post;
+mod processes;
+mod settler;
+
+pub use error::DriveError;
+pub use outbox::WaitingEvent;
+pub use place::{LEASES, OUTBOX};
+pub use post::{Posting, post};
+pub use processes::Processes;
+pub use settler::{AttemptSettler, SETTLE_KIND, SKIPPED_CODE, register};

@@ -5,9 +5,21 @@
 //! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
 //! | [`event`] | the events, their envelope and their idempotency keys |
 //! | [`tables`] | the rows of every table, their columns and keys |
+//! | [`columnar`] | tables as Parquet files |
+//! | [`objects`] | the object store: paths, and calls whose outcome is known |
+//! | [`log`] | appending batches of events, and reading them |
+//! | [`manifest`] | which files are the tables |
+//! | [`compactor`] | events in, files and a manifest out |
+//! | [`snapshot`] | reading the tables that a manifest names |
 //! | [`drive`] | appending, folding, deciding and dispatching on the node that holds a scope |
 
+pub mod columnar;
+pub mod compactor;
 pub mod drive;
 pub mod event;
 pub mod ids;
+pub mod log;
+pub mod manifest;
+pub mod objects;
+pub mod snapshot;
 pub mod tables;

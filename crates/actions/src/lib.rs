@@ -2,6 +2,7 @@
 
 pub mod action;
 mod assembly;
+pub mod document;
 mod ended;
 pub mod free_text;
 pub mod functions;

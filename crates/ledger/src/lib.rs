@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
 //! | [`event`] | the events, their envelope and their idempotency keys |
+//! | [`plan`] | DAGs as users write them, and the plans of their runs |
 //! | [`tables`] | the rows of every table, their columns and keys |
 //! | [`columnar`] | tables as Parquet files |
 //! | [`objects`] | the object store: paths, and calls whose outcome is known |
@@ -21,5 +22,8 @@ pub mod ids;
 pub mod log;
 pub mod manifest;
 pub mod objects;
+pub mod plan;
 pub mod snapshot;
 pub mod tables;
+
+pub use segno_actions::document::problem;

@@ -19,7 +19,7 @@
 //! | [`bus`] | the message bus: topics, subscriptions, peek-lock delivery, dead letters |
 //! | [`edge`] | the way between the bus and batches: messages in, jobs and events out |
 //! | [`telemetry`] | metrics |
-//! | [`problem`] | problems of a text, each with its place |
+//! | [`problem`] | problems of a text, each with its place; from the crate of actions |
 //! | [`names`], [`limits`] | which names are allowed; every limit |
 
 pub mod blackout;
@@ -34,13 +34,13 @@ pub mod message;
 mod model;
 pub mod names;
 pub mod plan;
-pub mod problem;
 pub mod report;
 pub mod rows;
 pub mod source;
 pub mod step;
-mod suggestion;
 pub mod tables;
 pub mod telemetry;
 pub mod template;
 pub mod yaml;
+
+pub use segno_actions::document::problem;

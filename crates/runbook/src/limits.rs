@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use segno_actions::document::Budget;
 use segno_actions::template::limits::MAX_JSON_TEMPLATE_BYTES;
 
 /// A limit of whole MiB as people read it.
@@ -29,8 +30,16 @@ pub const MAX_YAML_ANCHORS: usize = 1_000;
 /// Most bytes of all scalars of a YAML document, aliases expanded.
 pub const MAX_YAML_SCALAR_BYTES: usize = 4 * 1024 * 1024;
 
-/// Most problems that are reported for one runbook or CSV file; more are counted.
-pub const MAX_PROBLEMS: usize = 100;
+/// What the parser may use for one runbook.
+pub const YAML_BUDGET: Budget = Budget {
+    noun: "runbook",
+    max_bytes: MAX_RUNBOOK_BYTES,
+    max_depth: MAX_YAML_DEPTH,
+    max_nodes: MAX_YAML_NODES,
+    max_aliases: MAX_YAML_ALIASES,
+    max_anchors: MAX_YAML_ANCHORS,
+    max_scalar_bytes: MAX_YAML_SCALAR_BYTES,
+};
 
 /// Longest name of a runbook, phase, step, rollback, worker pool, function, variable or column in
 /// bytes.

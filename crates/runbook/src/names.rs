@@ -1,9 +1,8 @@
 //! Which names are allowed, and which variables are reserved.
 
-use crate::limits::MAX_NAME_BYTES;
+use segno_actions::document::shown;
 
-/// How much of a bad name an error shows, in characters.
-const SHOWN_CHARS: usize = 80;
+use crate::limits::MAX_NAME_BYTES;
 
 /// Variables that the system sets for every member; columns and output parameters cannot have these
 /// names.
@@ -115,16 +114,6 @@ fn ends_as_job_id(name: &str) -> bool {
     let without_number = name.trim_end_matches(|sign: char| sign.is_ascii_digit());
     let base = without_number.strip_suffix('-').filter(|_| without_number != name).unwrap_or(name);
     JOB_ID_ENDINGS.iter().any(|ending| base.ends_with(ending))
-}
-
-/// The beginning of a text, for errors.
-pub(crate) fn shown(text: &str) -> String {
-    text.chars().take(SHOWN_CHARS).collect()
-}
-
-/// The form in which names and keys are compared: letter case does not matter.
-pub(crate) fn folded(text: &str) -> String {
-    text.to_lowercase()
 }
 
 #[cfg(test)]

@@ -90,7 +90,8 @@ impl TemplateError {
     }
 
     /// The same error in a text that stands at this place of a JSON template.
-    pub(super) fn below(mut self, pointer: &str) -> Self {
+    #[must_use]
+    pub fn below(mut self, pointer: &str) -> Self {
         let (TemplateError::Invalid { place, .. } | TemplateError::Failed { place, .. }) = &mut self;
         pointer.clone_into(&mut place.pointer);
         self

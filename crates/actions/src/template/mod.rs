@@ -11,7 +11,7 @@
 //! | `condition.rs`, `evaluate.rs` | [`Condition`]: whether something is true of the names |
 //! | `placeholder.rs`, `filter.rs`, `path.rs` | what stands between the braces |
 //! | `scan.rs` | reading it |
-//! | `wanted.rs` | [`Wanted`]: which names something asks for |
+//! | `wanted.rs`, `reference.rs` | [`Wanted`], [`Reference`]: which names and paths something asks for |
 //! | `error.rs`, `limits.rs` | what goes wrong, and every limit |
 //!
 //! **Invariants.** What is put in is never read as template, JSON or code again. Nothing here panics or runs without an
@@ -25,6 +25,7 @@ mod json;
 pub mod limits;
 mod path;
 mod placeholder;
+mod reference;
 mod scan;
 mod text;
 mod wanted;
@@ -32,6 +33,7 @@ mod wanted;
 pub use condition::Condition;
 pub use error::{Place, TemplateError};
 pub use json::JsonTemplate;
+pub use reference::Reference;
 pub use text::Template;
 pub use wanted::Wanted;
 

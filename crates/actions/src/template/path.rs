@@ -39,6 +39,11 @@ impl Path {
         }
     }
 
+    /// All parts.
+    pub(super) fn parts(&self) -> &[String] {
+        &self.parts
+    }
+
     /// The first part.
     pub(super) fn root(&self) -> &str {
         &self.parts[0]

@@ -8,6 +8,7 @@ use super::error::{Place, Problem, TemplateError};
 use super::filter::{Filter, Work};
 use super::limits::MAX_FILTERS;
 use super::path::{Path, kind_of};
+use super::reference::Reference;
 use super::scan::Scanner;
 
 /// What opens a placeholder.
@@ -68,10 +69,18 @@ impl Placeholder {
         }
     }
 
+    /// Its path, if it has one, and whether a default replaces it.
+    pub(super) fn reference(&self) -> Option<Reference<'_>> {
+        Some(Reference::new(self.path()?, self.has_default()))
+    }
+
+    fn has_default(&self) -> bool {
+        self.filters.iter().any(|filter| matches!(filter, Filter::Default(_)))
+    }
+
     /// The name that must be there for it to be rendered; none if it has a default.
     pub(super) fn required_name(&self) -> Option<&str> {
-        let has_default = self.filters.iter().any(|filter| matches!(filter, Filter::Default(_)));
-        if has_default { None } else { self.path().map(Path::root) }
+        if self.has_default() { None } else { self.path().map(Path::root) }
     }
 
     /// Its name, if it is one whole name without filters.

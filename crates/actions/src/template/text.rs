@@ -8,6 +8,7 @@ use super::filter::{Work, within_limit};
 use super::limits::{MAX_PLACEHOLDERS, MAX_TEMPLATE_BYTES};
 use super::path::Path;
 use super::placeholder::{OPEN, Placeholder};
+use super::reference::Reference;
 use super::scan::Scanner;
 use super::wanted::Wanted;
 
@@ -113,6 +114,19 @@ impl Template {
         })
     }
 
+    /// The paths that it asks for, in their order.
+    pub fn references(&self) -> impl Iterator<Item = Reference<'_>> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Placeholder(placeholder) => placeholder.reference(),
+        })
+    }
+
+    /// Whether it is nothing but one placeholder, which keeps the type of its value in a JSON template.
+    pub fn is_one_placeholder(&self) -> bool {
+        self.only_placeholder().is_some()
+    }
+
     pub(super) fn paths(&self) -> impl Iterator<Item = &Path> {
         self.parts.iter().filter_map(|part| match part {
             Part::Text(_) => None,
@@ -129,7 +143,7 @@ impl Template {
     }
 
     /// Whether there is no placeholder.
-    pub(super) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, Part::Text(_)))
     }
 }
@@ -243,6 +257,12 @@ mod tests {
         assert_eq!(template.wanted().fields_of("headers").collect::<Vec<_>>(), ["b"]);
         assert_eq!(template.wanted().fields_of("id").count(), 0);
         let template = Template::parse("{{a}} {{b | upper | default('x')}} {{c.d | lower}}").unwrap();
+        let references: Vec<(Vec<String>, bool)> = template
+            .references()
+            .map(|reference| (reference.parts().to_vec(), reference.is_required()))
+            .collect();
+        let parts = |path: &str| path.split('.').map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(references, [(parts("a"), true), (parts("b"), false), (parts("c.d"), true)]);
         assert_eq!(template.required_names().collect::<Vec<_>>(), ["a", "c"]);
     }
 }

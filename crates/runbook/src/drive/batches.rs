@@ -440,7 +440,7 @@ fn checked_members(mut members: Vec<MemberEntry>) -> Result<Vec<MemberEntry>, Ru
     }
     let mut seen: HashMap<String, usize> = HashMap::with_capacity(members.len());
     for (index, entry) in members.iter_mut().enumerate() {
-        let shown = crate::names::shown(&entry.key);
+        let shown = segno_actions::document::shown(&entry.key);
         if entry.key.trim().is_empty() {
             return wrong(format!("member {} has no key; fill in its primary key column", index + 1));
         }

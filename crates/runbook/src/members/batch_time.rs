@@ -4,10 +4,11 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
+use segno_actions::document::shown;
+
 use super::csv::Row;
 use crate::definition::{BatchTime, DataSource};
 use crate::limits::IMMEDIATE_BATCH_SEC;
-use crate::names::shown;
 
 /// When the batch of a row starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use segno_actions::document::{did_you_mean, folded, shown};
 use serde_json::{Map, Value};
 
 use super::csv::{Row, Rows};
@@ -10,9 +11,8 @@ use super::keys::MemberKeys;
 use super::values::split_values;
 use crate::definition::DataSource;
 use crate::limits::{MAX_COLUMNS, MAX_ROW_BYTES, MAX_SOURCE_ROWS, MAX_VALUES};
-use crate::names::{NameKind, folded, shown};
+use crate::names::NameKind;
 use crate::problem::{Position, Problem, Problems};
-use crate::suggestion::did_you_mean;
 
 /// A value of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]

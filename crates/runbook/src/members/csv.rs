@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use csv::{ByteRecord, ReaderBuilder};
+use segno_actions::document::{did_you_mean, folded, shown};
 use serde_json::{Map, Value};
 
 use super::batch_time::parse_batch_time;
@@ -13,9 +14,8 @@ use crate::definition::{BatchTime, DataSource};
 use crate::limits::{
     MAX_COLUMNS, MAX_CSV_BYTES, MAX_CSV_ROWS, MAX_ROW_BYTES, MAX_SOURCE_BYTES, MAX_SOURCE_ROWS, in_mib,
 };
-use crate::names::{NameKind, folded, shown};
+use crate::names::NameKind;
 use crate::problem::{Position, Problem, Problems};
-use crate::suggestion::did_you_mean;
 
 /// The byte order mark that some programs write at the beginning of a file.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use segno_actions::document::shown;
 use sha2::{Digest, Sha256};
 
 use crate::limits::MAX_MEMBER_KEY_CHARS;
-use crate::names::shown;
 use crate::rows::normal_key;
 
 /// Bytes of a digest: enough that two keys never have the same by chance.

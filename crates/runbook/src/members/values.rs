@@ -1,11 +1,11 @@
 //! Cells that hold several values.
 
 use segno::Payload;
+use segno_actions::document::shown;
 use serde_json::Value;
 
 use crate::definition::MultiValuedFormat;
 use crate::limits::MAX_VALUES;
-use crate::names::shown;
 
 /// The values of a cell as texts, in their order. White space around them and empty values are left
 /// out.

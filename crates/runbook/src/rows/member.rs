@@ -1,12 +1,12 @@
 //! `batch_members`, with the member's data, and `member_keys`, by which members are found.
 
 use jiff::Timestamp;
+use segno_actions::document::folded;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ids::{BatchId, MemberId, StepId};
 use super::status::{MemberStatus, SequenceState};
-use crate::names::folded;
 
 /// A member of a batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

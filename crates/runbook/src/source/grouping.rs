@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 
+use segno_actions::document::shown;
+
 use crate::definition::{BatchTime, DataSource};
 use crate::members::{Row, parse_batch_time};
-use crate::names::shown;
 use crate::problem::{Position, Problem, Problems};
 
 /// The start of the batch that a row belongs to.

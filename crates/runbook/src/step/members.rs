@@ -65,7 +65,7 @@ impl Turn<'_> {
         let mut changes = false;
         for key in keys {
             let Some(found) = self.rows.member_key(&normal_key(key))? else {
-                let key = crate::names::shown(key);
+                let key = segno_actions::document::shown(key);
                 return Ok(Some(Verdict::NotFound(format!(
                     "batch {batch} has no member with the key {key:?}"
                 ))));

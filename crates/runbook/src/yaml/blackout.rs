@@ -1,14 +1,13 @@
 //! Blackout windows.
 
+use segno_actions::document::{Field, PartReader, Tree, shown};
 use segno_actions::schedule::Exclusion;
 
 use super::keys::BLACKOUT;
-use super::reader::{Field, Reader};
-use super::tree::Tree;
+use super::reader::Reader;
 use crate::blackout::Blackouts;
 use crate::definition::Blackout;
 use crate::limits::{MAX_BLACKOUT_DAYS, MAX_BLACKOUTS, MAX_NAME_BYTES};
-use crate::names::shown;
 
 /// Seconds of a day.
 const DAY_SEC: u32 = 86_400;

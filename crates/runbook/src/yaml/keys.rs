@@ -1,14 +1,7 @@
 //! Every key of the YAML format, object by object. The JSON Schema for editors and the guide are
 //! tested against these tables.
 
-/// The keys of one kind of map.
-#[derive(Debug)]
-pub struct ObjectKeys {
-    /// The map's name in the JSON Schema.
-    pub object: &'static str,
-    /// Its keys.
-    pub keys: &'static [&'static str],
-}
+use segno_actions::document::ObjectKeys;
 
 /// The document.
 pub(super) const RUNBOOK: ObjectKeys = ObjectKeys {

@@ -1,10 +1,10 @@
-//! Runbooks as YAML: from a text to a [`Definition`], with all problems at once.
+//! Runbooks as YAML: from a text to a [`Definition`], with all problems at once. [`segno_actions::document`] reads the
+//! document; here is what its keys mean.
 //!
 //! | file | what |
 //! |---|---|
-//! | `tree.rs` | the document as a tree with places, read under budgets |
 //! | `keys.rs` | every key of the format |
-//! | `reader.rs` | maps with known keys and values of all types, with a report of problems |
+//! | `reader.rs` | what the parts need of each other |
 //! | `runbook.rs`, `source.rs`, `phase.rs`, `step.rs`, `blackout.rs`, `notify.rs` | the parts of a runbook |
 //! | `variables.rs` | variables that nothing provides |
 //! | `places.rs` | where the parts of a definition stand in the document |
@@ -23,18 +23,19 @@ mod reader;
 mod runbook;
 mod source;
 mod step;
-mod tree;
 mod variables;
 
 pub use error::{INVALID_RUNBOOK, InvalidRunbook};
-pub use keys::{OBJECTS, ObjectKeys};
+pub use keys::OBJECTS;
 pub use places::Places;
 
+use segno_actions::document::{self, Field, Origin, PartReader};
 use segno_actions::schedule::Zones;
 
 use crate::definition::Definition;
+use crate::limits::YAML_BUDGET;
 use crate::problem::Problems;
-use reader::{Field, Origin, Reader};
+use reader::Reader;
 
 /// A runbook that can be used.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,10 +66,10 @@ pub(crate) fn parse_published(bytes: &[u8], zones: &Zones) -> Result<Parsed, Inv
 }
 
 fn read(bytes: &[u8], mut reader: Reader<'_>) -> Result<Parsed, InvalidRunbook> {
-    let definition = match tree::read(bytes) {
+    let definition = match document::read(bytes, &YAML_BUDGET) {
         Ok(document) => {
             document.duplicate.into_iter().for_each(|problem| reader.push(problem));
-            reader.runbook(Field { node: &document.root, path: String::new() })
+            reader.runbook(Field::root(&document.root))
         }
         Err(problem) => {
             reader.push(problem);

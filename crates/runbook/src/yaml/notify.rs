@@ -1,8 +1,9 @@
 //! `notify`: the function that is called when people have to know something.
 
+use segno_actions::document::{Field, PartReader, Tree};
+
 use super::keys::NOTIFY;
-use super::reader::{Field, Reader};
-use super::tree::Tree;
+use super::reader::Reader;
 use crate::definition::{NoticeEvent, Notify};
 use crate::names::NameKind;
 

@@ -1,14 +1,16 @@
 //! Phases: when they are due, and how members go through them.
 
+use std::collections::BTreeSet;
+
+use segno_actions::document::{Field, Fields, PartReader, Tree, percent_of, shown};
 use segno_actions::functions::HumanDuration;
 
 use super::keys::{APPROVAL, PHASE, WAVE};
-use super::reader::{Field, Fields, Reader, percent_of};
+use super::reader::Reader;
 use super::step::StepList;
-use super::tree::Tree;
 use crate::definition::{Approval, ErrorBudget, Phase, Wave};
 use crate::limits::{MAX_PARALLEL, MAX_PHASES, MAX_WAVES};
-use crate::names::{NameKind, shown};
+use crate::names::NameKind;
 
 /// Seconds of a minute.
 const MINUTE_SEC: u64 = 60;
@@ -20,7 +22,7 @@ impl Reader<'_> {
         if matches!(&field.node.tree, Tree::List(items) if items.is_empty()) {
             self.push(field.error("there is no phase").advice("add at least one"));
         }
-        let mut seen = Vec::new();
+        let mut seen = BTreeSet::new();
         let mut phases: Vec<(usize, Phase)> = Vec::new();
         for (index, item) in items.into_iter().enumerate() {
             phases.extend(self.phase(item, &mut seen).map(|phase| (index, phase)));
@@ -30,7 +32,7 @@ impl Reader<'_> {
         phases.into_iter().map(|(_, phase)| phase).collect()
     }
 
-    fn phase(&mut self, field: Field<'_>, seen: &mut Vec<String>) -> Option<Phase> {
+    fn phase(&mut self, field: Field<'_>, seen: &mut BTreeSet<String>) -> Option<Phase> {
         self.places.insert(&field.path, field.at());
         let fields = self.fields(field, &PHASE)?;
         let name = self.required(&fields, "name", "prepare").and_then(|field| {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use segno_actions::document::{Field, Fields, Origin, PartReader, Tree, shown};
+
 use super::keys::RUNBOOK;
-use super::reader::{Field, Fields, Origin, Reader};
+use super::reader::Reader;
 use super::step::StepList;
-use super::tree::Tree;
 use crate::definition::{Definition, Members, OnPhaseFailure, Retry, StepDefinition};
 use crate::limits::MAX_ROLLBACKS;
-use crate::names::{NameKind, shown};
+use crate::names::NameKind;
 
 /// What `members` can be.
 const MEMBERS: [(&str, Members); 2] = [("barrier", Members::Barrier), ("independent", Members::Independent)];

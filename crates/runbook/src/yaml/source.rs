@@ -1,19 +1,19 @@
 //! `data_source`: what is queried, and which columns mean what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use segno_actions::document::{Field, Fields, PartReader, Tree, shown};
 use segno_actions::functions::{SecretReference, SettingValue};
 use serde_json::Value;
 
 use super::keys::{DATA_SOURCE, MULTI_VALUED, SECRET};
-use super::reader::{Field, Fields, Reader};
-use super::tree::Tree;
+use super::reader::Reader;
 use crate::definition::{BatchTime, DataSource, MultiValued, MultiValuedFormat, SourceKind};
 use crate::limits::{
     DEFAULT_INTERVAL_SEC, DEFAULT_MAX_REMOVED_PERCENT, MAX_HEADERS, MAX_MULTI_VALUED_COLUMNS,
     MAX_QUERY_BYTES, MAX_URL_BYTES, MIN_INTERVAL_SEC,
 };
-use crate::names::{NameKind, shown};
+use crate::names::NameKind;
 
 /// The types of data sources, and the keys that only this type has.
 const TYPES: [(&str, &[&str]); 5] = [
@@ -234,7 +234,7 @@ impl Reader<'_> {
     }
 
     fn multi_valued(&mut self, field: &Field<'_>) -> Vec<MultiValued> {
-        let mut seen = Vec::new();
+        let mut seen = BTreeSet::new();
         let mut columns = Vec::new();
         for item in self.list(field, MAX_MULTI_VALUED_COLUMNS) {
             let Some(fields) = self.fields(item, &MULTI_VALUED) else { continue };

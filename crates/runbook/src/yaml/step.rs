@@ -1,20 +1,19 @@
 //! Steps: of `init`, of phases, of rollbacks and of `on_member_removed`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use segno_actions::template::limits::MAX_TEMPLATE_BYTES;
-use segno_actions::template::{Template, TemplateError};
+use segno_actions::document::{
+    Field, Fields, PartReader, Tree, did_you_mean, shown, template_of, templates_of,
+};
 use serde_json::Value;
 
 use super::keys::{POLL, RETRY, STEP};
-use super::reader::{Field, Fields, Reader};
-use super::tree::Tree;
+use super::reader::Reader;
 use crate::definition::{Poll, Retry, StepDefinition};
 use crate::limits::{
     DEFAULT_RETRY_INTERVAL_SEC, MAX_NAME_BYTES, MAX_PARAMS, MAX_PARAMS_BYTES, MAX_RETRIES, MAX_STEPS,
 };
-use crate::names::{NameKind, shown};
-use crate::suggestion::did_you_mean;
+use crate::names::NameKind;
 
 /// Where steps stand, which decides what they may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +32,16 @@ impl Reader<'_> {
         if must_have_steps && matches!(&field.node.tree, Tree::List(items) if items.is_empty()) {
             self.push(field.error("there is no step").advice("add at least one"));
         }
-        let mut seen = Vec::new();
+        let mut seen = BTreeSet::new();
         items.into_iter().filter_map(|item| self.step(item, list, &mut seen)).collect()
     }
 
-    fn step(&mut self, field: Field<'_>, list: StepList, seen: &mut Vec<String>) -> Option<StepDefinition> {
+    fn step(
+        &mut self,
+        field: Field<'_>,
+        list: StepList,
+        seen: &mut BTreeSet<String>,
+    ) -> Option<StepDefinition> {
         self.places.insert(&field.path, field.at());
         let fields = self.fields(field, &STEP)?;
         let name = self.required(&fields, "name", "create-user").and_then(|field| {
@@ -74,7 +78,8 @@ impl Reader<'_> {
     fn function(&mut self, field: &Field<'_>) -> Option<String> {
         let text = self.text(field, MAX_PARAMS_BYTES)?;
         if text.contains("{{") {
-            return self.template(field, &text).then_some(text);
+            self.places.insert(&field.path, field.at());
+            return template_of(self, field, &text).map(|_| text);
         }
         self.name(field, NameKind::Function)
     }
@@ -87,67 +92,12 @@ impl Reader<'_> {
             return None;
         }
         self.places.insert(&field.path, field.at());
-        if !self.templates(field) {
-            return None;
+        for (text, _) in templates_of(self, field)? {
+            self.places.insert(&text.path, text.at());
         }
         match self.json(field, MAX_PARAMS_BYTES)? {
             Value::Object(params) => Some(params.into_iter().collect()),
             _ => None,
-        }
-    }
-
-    /// Checks all texts below a value; whether all are templates.
-    fn templates(&mut self, field: &Field<'_>) -> bool {
-        match &field.node.tree {
-            Tree::Text(text) => self.template(field, text),
-            Tree::List(items) => {
-                let items = items.iter().enumerate();
-                items.fold(true, |valid, (index, item)| self.templates(&field.item(index, item)) && valid)
-            }
-            Tree::Map(entries) => entries.iter().fold(true, |valid, entry| {
-                let is_name = !entry.key.contains("{{");
-                if !is_name {
-                    let problem = format!("the key {:?} has a placeholder", shown(&entry.key));
-                    let advice = "placeholders stand in values, not in keys";
-                    self.push(field.value(entry).error(problem).advice(advice));
-                }
-                self.templates(&field.value(entry)) && is_name && valid
-            }),
-            Tree::Null | Tree::Bool(_) | Tree::Number(..) => true,
-        }
-    }
-
-    fn template(&mut self, field: &Field<'_>, text: &str) -> bool {
-        self.places.insert(&field.path, field.at());
-        if text.len() > MAX_TEMPLATE_BYTES {
-            self.push(
-                field.error(format!("the text has {} bytes, the limit is {MAX_TEMPLATE_BYTES}", text.len())),
-            );
-            return false;
-        }
-        match Template::parse(text) {
-            Ok(_) => {
-                if has_stray_close(text) {
-                    let problem = field.warning(format!("{:?} has }}}} without {{{{ before it", shown(text)));
-                    self.push(problem.advice("a placeholder is written {{name}}"));
-                }
-                true
-            }
-            Err(error) => {
-                let column = match &error {
-                    TemplateError::Invalid { place, .. } | TemplateError::Failed { place, .. } => {
-                        place.column
-                    }
-                    _ => 1,
-                };
-                let problem = format!(
-                    "the template {:?} is wrong at character {column}: {}",
-                    shown(text),
-                    error.problem()
-                );
-                self.push(field.error(problem).advice("a placeholder is written {{name}}"));
-                false
-            }
         }
     }
 
@@ -217,34 +167,5 @@ impl Reader<'_> {
         // An interval that nothing waits for is none, so that equal policies are equal.
         let interval_sec = interval_sec?;
         Some(Retry { max_retries, interval_sec: if max_retries > 0 { interval_sec } else { 0 } })
-    }
-}
-
-/// Whether a text that is a template has a `}}` that closes nothing. JSON in a text ends in such.
-fn has_stray_close(text: &str) -> bool {
-    if text.trim_start().starts_with('[') || text.replace(' ', "").starts_with("{\"") {
-        return false;
-    }
-    let mut parts = text.split("{{");
-    let before = parts.next().unwrap_or_default();
-    before.contains("}}") || parts.any(|part| part.matches("}}").count() > 1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stray_close_is_found_outside_of_json() {
-        for (text, is_stray) in [
-            ("{{a}}", false),
-            ("{a}}", true),
-            ("a}} {{b}}", true),
-            ("{{a}} b}}", true),
-            (r#"{"a":{"b":"{{c}}"}}"#, false),
-            ("plain", false),
-        ] {
-            assert_eq!(has_stray_close(text), is_stray, "{text}");
-        }
     }
 }

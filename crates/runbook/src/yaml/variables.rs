@@ -1,11 +1,11 @@
 //! Variables that nothing provides.
 
+use segno_actions::document::{below, did_you_mean};
+
 use super::Parsed;
-use super::reader::below;
 use crate::definition::{BatchTime, Definition};
 use crate::names::{BATCH_ID, BATCH_START_TIME};
 use crate::problem::{Position, Problem, Problems};
-use crate::suggestion::did_you_mean;
 use crate::template::{Provider, StepAt, VariableUse, uses};
 use crate::yaml::Places;
 

@@ -70,6 +70,17 @@ impl InputSchema {
         threads::run_blocking(|| Self::compile_here(schema))?
     }
 
+    /// Compiles a schema and checks one value, on a thread of its own like [`compile`](Self::compile).
+    ///
+    /// # Errors
+    /// Those of [`compile`](Self::compile), and when the check would take too long.
+    pub fn check_once(schema: &Value, value: &Value) -> Result<Vec<Violation>, FunctionError> {
+        threads::run_blocking(|| {
+            let too_costly = |Unchecked { cost }| FunctionError::invalid("input_schema", cost.to_string());
+            Self::compile_here(schema)?.violations(value).map_err(too_costly)
+        })?
+    }
+
     /// The same on this thread, which has to be one of [`threads`].
     pub(in crate::functions) fn compile_here(schema: &Value) -> Result<Self, FunctionError> {
         let refuse = |problem: String| FunctionError::invalid("input_schema", problem);

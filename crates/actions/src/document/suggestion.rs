@@ -8,7 +8,7 @@ const MAX_SUGGESTED: usize = 2;
 const MAX_COMPARED_CHARS: usize = 64;
 
 /// `did you mean "a" or "b"?`, if a known name is near to this one.
-pub(crate) fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
+pub fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
     let near = nearest(name, known);
     let quoted: Vec<String> = near.iter().map(|name| format!("{name:?}")).collect();
     (!quoted.is_empty()).then(|| format!("did you mean {}?", quoted.join(" or ")))

@@ -12,39 +12,46 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::budget::BudgetBreach;
 use serde_saphyr::{DuplicateKeyPolicy, Error, Location, MessageFormatter, Options, Spanned};
 
-use crate::limits::{
-    MAX_RUNBOOK_BYTES, MAX_YAML_ALIASES, MAX_YAML_ANCHORS, MAX_YAML_DEPTH, MAX_YAML_NODES,
-    MAX_YAML_SCALAR_BYTES, in_mib,
-};
-use crate::problem::{Position, Problem};
+use super::budget::Budget;
+use super::problem::{Position, Problem};
 
 /// The byte order mark that some editors write at the beginning of a file.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Node {
+pub struct Node {
+    /// Where it stands.
     pub at: Position,
+    /// The value.
     pub tree: Tree,
 }
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Tree {
+pub enum Tree {
+    /// Nothing.
     Null,
+    /// True or false.
     Bool(bool),
     /// A number, and its text in the document: `0x10` and `1.50` are not what they are printed as.
     Number(Number, String),
+    /// A text.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// A map, in the order of the document.
     Map(Vec<Entry>),
 }
 
 /// A key with its value. Keys of a map are unique.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
+pub struct Entry {
+    /// The key.
     pub key: String,
+    /// Where the key stands.
     pub at: Position,
+    /// The value.
     pub value: Node,
 }
 
@@ -79,8 +86,10 @@ impl Node {
 
 /// A document, and the first key that it has twice, if it does.
 #[derive(Debug)]
-pub(super) struct Document {
+pub struct Document {
+    /// The whole value.
     pub root: Node,
+    /// The first key that a map has twice.
     pub duplicate: Option<Problem>,
 }
 
@@ -88,25 +97,28 @@ pub(super) struct Document {
 ///
 /// # Errors
 /// The one problem that prevents reading on.
-pub(super) fn read(bytes: &[u8]) -> Result<Document, Problem> {
-    let text = decoded(bytes)?;
-    match parse(text, DuplicateKeyPolicy::Error) {
+pub fn read(bytes: &[u8], budget: &Budget) -> Result<Document, Problem> {
+    let text = decoded(bytes, budget)?;
+    match parse(text, budget, DuplicateKeyPolicy::Error) {
         Ok(root) => Ok(Document { root, duplicate: None }),
         // The rest of the document may have problems as well.
         Err(error @ Error::DuplicateMappingKey { .. }) => {
-            let root = parse(text, DuplicateKeyPolicy::FirstWins).map_err(|error| syntax_problem(&error))?;
-            Ok(Document { root, duplicate: Some(syntax_problem(&error)) })
+            let root = parse(text, budget, DuplicateKeyPolicy::FirstWins)
+                .map_err(|error| syntax_problem(&error, budget))?;
+            Ok(Document { root, duplicate: Some(syntax_problem(&error, budget)) })
         }
-        Err(error) => Err(syntax_problem(&error)),
+        Err(error) => Err(syntax_problem(&error, budget)),
     }
 }
 
 /// The text, if it is UTF-8 and not too large.
-fn decoded(bytes: &[u8]) -> Result<&str, Problem> {
-    if bytes.len() > MAX_RUNBOOK_BYTES {
+fn decoded<'b>(bytes: &'b [u8], budget: &Budget) -> Result<&'b str, Problem> {
+    let Budget { noun, max_bytes, .. } = budget;
+    if bytes.len() > *max_bytes {
         // Not how many there are: the caller may have stopped reading at the limit.
-        let problem = format!("the runbook has more than the limit of {}", in_mib(MAX_RUNBOOK_BYTES));
-        return Err(Problem::error(Position::START, "", problem).advice("split it into several runbooks"));
+        let problem = format!("the {noun} has more than the limit of {} MiB", max_bytes / (1024 * 1024));
+        let advice = format!("split it into several {noun}s");
+        return Err(Problem::error(Position::START, "", problem).advice(advice));
     }
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
@@ -122,30 +134,31 @@ fn decoded(bytes: &[u8]) -> Result<&str, Problem> {
     Ok(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text))
 }
 
-fn parse(text: &str, duplicate_keys: DuplicateKeyPolicy) -> Result<Node, Error> {
-    let root: Spanned<Raw<'_>> = serde_saphyr::from_str_with_options(text, options(duplicate_keys))?;
+fn parse(text: &str, budget: &Budget, duplicate_keys: DuplicateKeyPolicy) -> Result<Node, Error> {
+    let options = options(budget, duplicate_keys);
+    let root: Spanned<Raw<'_>> = serde_saphyr::from_str_with_options(text, options)?;
     Ok(located(root, text, Position::START))
 }
 
-fn options(duplicate_keys: DuplicateKeyPolicy) -> Options {
+fn options(limits: &Budget, duplicate_keys: DuplicateKeyPolicy) -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
-            max_depth: MAX_YAML_DEPTH,
-            max_nodes: MAX_YAML_NODES,
+            max_depth: limits.max_depth,
+            max_nodes: limits.max_nodes,
             // A list or map has an end as well, and a document a beginning and an end.
-            max_events: 2 * MAX_YAML_NODES + 16,
-            max_aliases: MAX_YAML_ALIASES,
-            max_anchors: MAX_YAML_ANCHORS,
-            max_merge_keys: MAX_YAML_ALIASES,
-            max_total_scalar_bytes: MAX_YAML_SCALAR_BYTES,
-            max_recorded_anchor_events: MAX_YAML_NODES,
-            max_recorded_anchor_bytes: MAX_RUNBOOK_BYTES,
+            max_events: 2 * limits.max_nodes + 16,
+            max_aliases: limits.max_aliases,
+            max_anchors: limits.max_anchors,
+            max_merge_keys: limits.max_aliases,
+            max_total_scalar_bytes: limits.max_scalar_bytes,
+            max_recorded_anchor_events: limits.max_nodes,
+            max_recorded_anchor_bytes: limits.max_bytes,
             // One anchor with many aliases is what defaults of steps look like.
             enforce_alias_anchor_ratio: false,
         },
         alias_limits: serde_saphyr::alias_limits! {
-            max_total_replayed_events: MAX_YAML_NODES,
-            max_replay_stack_depth: MAX_YAML_DEPTH,
+            max_total_replayed_events: limits.max_nodes,
+            max_replay_stack_depth: limits.max_depth,
         },
         duplicate_keys: duplicate_keys,
         strict_booleans: true,
@@ -155,39 +168,41 @@ fn options(duplicate_keys: DuplicateKeyPolicy) -> Options {
 }
 
 /// Why a document cannot be read, in our words where a limit is ours.
-fn syntax_problem(error: &Error) -> Problem {
+fn syntax_problem(error: &Error, budget: &Budget) -> Problem {
     let at = error.location().and_then(position).unwrap_or(Position::START);
     let (problem, advice) = match error {
         Error::DuplicateMappingKey { key, .. } => {
             let key = key.as_deref().map_or_else(String::new, |key| format!(" {key:?}"));
-            (format!("the key{key} is given twice in one map"), Some("remove one of them"))
+            (format!("the key{key} is given twice in one map"), Some("remove one of them".to_owned()))
         }
         Error::MultipleDocuments { .. } => (
             "there is more than one YAML document".to_owned(),
-            Some("write one runbook in each file, without a second ---"),
+            Some(format!("write one {} in each file, without a second ---", budget.noun)),
         ),
-        Error::Budget { breach, .. } => (exceeded(breach), None),
-        Error::AliasReplayLimitExceeded { .. } => (exceeded(&BudgetBreach::Nodes { nodes: 0 }), None),
-        Error::AliasReplayStackDepthExceeded { .. } => (exceeded(&BudgetBreach::Depth { depth: 0 }), None),
+        Error::Budget { breach, .. } => (exceeded(breach, budget), None),
+        Error::AliasReplayLimitExceeded { .. } => (exceeded(&BudgetBreach::Nodes { nodes: 0 }, budget), None),
+        Error::AliasReplayStackDepthExceeded { .. } => {
+            (exceeded(&BudgetBreach::Depth { depth: 0 }, budget), None)
+        }
         Error::RecursiveReferencesRequireWeakTypes { .. } => {
             ("an alias stands for a value that contains the alias".to_owned(), None)
         }
         Error::NonFiniteFloat { value, .. } => {
-            (format!("the number {value} has no JSON form"), Some("write it in quotes"))
+            (format!("the number {value} has no JSON form"), Some("write it in quotes".to_owned()))
         }
         Error::NullIntoString { .. } | Error::Unexpected { expected: "string scalar", .. } => {
-            ("a key is not a text".to_owned(), Some("write it in quotes"))
+            ("a key is not a text".to_owned(), Some("write it in quotes".to_owned()))
         }
-        Error::AliasError { error, .. } => return syntax_problem(error),
+        Error::AliasError { error, .. } => return syntax_problem(error, budget),
         other => {
             let message = serde_saphyr::DefaultMessageFormatter.format_message(other).into_owned();
             if message.contains(TOO_DEEP) {
-                return Problem::error(at, "", exceeded(&BudgetBreach::Depth { depth: 0 }));
+                return Problem::error(at, "", exceeded(&BudgetBreach::Depth { depth: 0 }, budget));
             }
             (format!("the YAML cannot be read: {}", printable(&message)), None)
         }
     };
-    Problem::error(at, "", problem).maybe_advice(advice.map(str::to_owned))
+    Problem::error(at, "", problem).maybe_advice(advice)
 }
 
 /// What the parser reports of lists that are nested deeper than it can go.
@@ -199,21 +214,22 @@ fn printable(text: &str) -> String {
     text.chars().map(escaped).collect()
 }
 
-fn exceeded(breach: &BudgetBreach) -> String {
+fn exceeded(breach: &BudgetBreach, budget: &Budget) -> String {
+    let Budget { max_depth, max_nodes, max_aliases, max_anchors, max_scalar_bytes, .. } = budget;
     match breach {
         BudgetBreach::Depth { .. } => {
-            format!("it is nested deeper than {MAX_YAML_DEPTH} levels, aliases and merge keys expanded")
+            format!("it is nested deeper than {max_depth} levels, aliases and merge keys expanded")
         }
-        BudgetBreach::Aliases { .. } => format!("it has more than {MAX_YAML_ALIASES} aliases"),
-        BudgetBreach::Anchors { .. } => format!("it has more than {MAX_YAML_ANCHORS} anchors"),
-        BudgetBreach::MergeKeys { .. } => format!("it has more than {MAX_YAML_ALIASES} merge keys"),
+        BudgetBreach::Aliases { .. } => format!("it has more than {max_aliases} aliases"),
+        BudgetBreach::Anchors { .. } => format!("it has more than {max_anchors} anchors"),
+        BudgetBreach::MergeKeys { .. } => format!("it has more than {max_aliases} merge keys"),
         BudgetBreach::ScalarBytes { .. } | BudgetBreach::RecordedAnchorBytes { .. } => {
-            format!("its values have more than {MAX_YAML_SCALAR_BYTES} bytes, aliases expanded")
+            format!("its values have more than {max_scalar_bytes} bytes, aliases expanded")
         }
         BudgetBreach::Nodes { .. }
         | BudgetBreach::Events { .. }
         | BudgetBreach::RecordedAnchorEvents { .. } => {
-            format!("it has more than {MAX_YAML_NODES} values, aliases expanded")
+            format!("it has more than {max_nodes} values, aliases expanded")
         }
         other => format!("it exceeds a limit of the parser: {other:?}"),
     }

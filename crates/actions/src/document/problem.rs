@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::limits::MAX_PROBLEMS;
+use super::limits::MAX_PROBLEMS;
 
 /// Whether a problem prevents the use of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -39,10 +39,10 @@ impl Position {
     pub const START: Position = Position { line: 1, column: 1 };
 
     /// No place in a text: what is wrong is named by its path alone.
-    pub(crate) const NONE: Position = Position { line: 0, column: 0 };
+    pub const NONE: Position = Position { line: 0, column: 0 };
 
     /// A whole line.
-    pub(crate) fn of_line(line: u64) -> Self {
+    pub fn of_line(line: u64) -> Self {
         Position { line, column: 0 }
     }
 }
@@ -67,7 +67,8 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(crate) fn error(at: Position, path: impl Into<String>, problem: impl Into<String>) -> Self {
+    /// An error about a place.
+    pub fn error(at: Position, path: impl Into<String>, problem: impl Into<String>) -> Self {
         let Position { line, column } = at;
         let (path, problem) = (path.into(), problem.into());
         Problem { severity: Severity::Error, line, column, path, problem, advice: None }
@@ -78,11 +79,15 @@ impl Problem {
         Problem { severity: Severity::Warning, ..Problem::error(at, path, problem) }
     }
 
-    pub(crate) fn advice(self, advice: impl Into<String>) -> Self {
+    /// With what to write instead.
+    #[must_use]
+    pub fn advice(self, advice: impl Into<String>) -> Self {
         Problem { advice: Some(advice.into()), ..self }
     }
 
-    pub(crate) fn maybe_advice(self, advice: Option<String>) -> Self {
+    /// With what to write instead, if that is known.
+    #[must_use]
+    pub fn maybe_advice(self, advice: Option<String>) -> Self {
         Problem { advice, ..self }
     }
 }
@@ -121,7 +126,8 @@ pub struct Problems {
 }
 
 impl Problems {
-    pub(crate) fn push(&mut self, problem: Problem) {
+    /// Adds one.
+    pub fn push(&mut self, problem: Problem) {
         let count = match problem.severity {
             Severity::Error => &mut self.errors,
             Severity::Warning => &mut self.warnings,
@@ -133,8 +139,18 @@ impl Problems {
     }
 
     /// Sorts them by place; problems of one place stay in the order in which they were found.
-    pub(crate) fn sort(&mut self) {
+    pub fn sort(&mut self) {
         self.kept.sort_by_key(|problem| (problem.line, problem.column));
+    }
+
+    /// The same problems without lines, for what was not written by people.
+    #[must_use]
+    pub fn without_positions(&self) -> Self {
+        let mut problems = self.clone();
+        for problem in &mut problems.kept {
+            (problem.line, problem.column) = (0, 0);
+        }
+        problems
     }
 
     /// Whether there is an error.

@@ -5,6 +5,7 @@
 //! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
 //! | [`event`] | the events, their envelope and their idempotency keys |
 //! | [`plan`] | DAGs as users write them, and the plans of their runs |
+//! | [`fold`](mod@fold) | the pure fold: events in, rows of all tables out |
 //! | [`tables`] | the rows of every table, their columns and keys |
 //! | [`columnar`] | tables as Parquet files |
 //! | [`objects`] | the object store: paths, and calls whose outcome is known |
@@ -18,6 +19,7 @@ pub mod columnar;
 pub mod compactor;
 pub mod drive;
 pub mod event;
+pub mod fold;
 pub mod ids;
 pub mod log;
 pub mod manifest;

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use super::change::Entries;
 use super::compactor::Compactor;
 use super::projection::Projection;
-use crate::event::Envelope;
 use crate::log::day_of;
 use crate::manifest::{Group, Place};
 use crate::objects::StorageError;
@@ -35,16 +34,16 @@ pub(super) struct Moves {
 }
 
 impl<P: Projection> Compactor<P> {
-    /// Puts archived runs back that events may change, and those that have to be rebuilt.
+    /// Puts archived runs back.
     pub(super) async fn page_in(
         &mut self,
-        events: &[Envelope],
-        late: &BTreeSet<Arc<str>>,
-    ) -> Result<HashMap<Arc<str>, PagedRun>, StorageError> {
-        let mut wanted = self.projection.absent_runs(events);
-        wanted.extend(late.iter().filter(|run_id| !self.projection.has_run(run_id)).cloned());
-        let mut paged = HashMap::new();
+        wanted: BTreeSet<Arc<str>>,
+        paged: &mut HashMap<Arc<str>, PagedRun>,
+    ) -> Result<(), StorageError> {
         for run_id in wanted {
+            if self.projection.has_run(&run_id) {
+                continue;
+            }
             let Some(day) = self.archived_day(&run_id).await? else { continue };
             let mut rows = self.archived_rows(&run_id, &day).await?;
             if rows.count() > 0 {
@@ -53,7 +52,7 @@ impl<P: Projection> Compactor<P> {
                 paged.insert(run_id, PagedRun { day, rows: entries });
             }
         }
-        Ok(paged)
+        Ok(())
     }
 
     async fn archived_day(&mut self, run_id: &str) -> Result<Option<Arc<str>>, StorageError> {

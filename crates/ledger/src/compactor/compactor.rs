@@ -11,7 +11,6 @@ use segno_actions::functions::Scope;
 use super::archive::ArchivedRuns;
 use super::background::{Background, Doomed};
 use super::change::Entries;
-use super::late::NewestByRun;
 use super::limits::{ARCHIVE_AGE_MS, ARCHIVE_RUNS, FOLD_TRIES, GRACE_MS};
 use super::merge::Shelves;
 use super::projection::Projection;
@@ -125,7 +124,6 @@ pub struct Compactor<P> {
     pub(super) catalog: Catalog,
     /// Changes since the base: the content of all deltas.
     pub(super) overlay: Entries,
-    pub(super) newest: NewestByRun,
     pub(super) batches: Batches,
     pub(super) archived: Option<ArchivedRuns>,
     /// Since when finished runs wait to be moved to day partitions.
@@ -168,7 +166,6 @@ impl<P: Projection> Compactor<P> {
             context,
             catalog: Catalog::default(),
             overlay: Entries::default(),
-            newest: NewestByRun::default(),
             batches: Batches::default(),
             archived: None,
             finished_since_ms: None,
@@ -275,7 +272,6 @@ impl<P: Projection> Compactor<P> {
         self.projection =
             P::load(&self.context.scope, rows_of(active)?, manifest.watermarks.events_processed_through);
         self.overlay = overlay;
-        self.newest = NewestByRun::from_watermark(manifest.watermarks.events_processed_through);
         self.batches = Batches {
             folded: manifest.log.folded.iter().map(|first| (*first, None)).collect(),
             joined: manifest.log.joined.iter().copied().collect(),

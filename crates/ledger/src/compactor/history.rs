@@ -120,6 +120,7 @@ fn add(record: &EventRecord, events: &mut BTreeMap<Ulid, Envelope>) -> Result<()
 fn fold<P: Projection>(projection: &mut P, events: BTreeMap<Ulid, Envelope>) {
     let events: Vec<Envelope> = events.into_values().collect();
     for chunk in events.chunks(REPLAY_EVENTS) {
+        // They are in the order of their ids, so none is late.
         projection.fold(chunk);
     }
 }

@@ -21,7 +21,5 @@ pub const ARCHIVE_AGE_MS: u64 = 60_000;
 pub const DELETIONS: usize = 512;
 /// Age of a file that no manifest names before a sweep deletes it: longer than any merge.
 pub const ORPHAN_AGE_MS: u64 = 3_600_000;
-/// Runs whose newest event is remembered, to tell late events from others.
-pub const REMEMBERED_RUNS: usize = 200_000;
 /// Bytes of batches that are kept in memory until they are joined.
 pub const CACHED_BATCH_BYTES: usize = 32 << 20;

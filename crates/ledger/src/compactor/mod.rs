@@ -7,9 +7,9 @@
 //! | `publish.rs` | what a fold writes: deltas or a base, day partitions, joined events, the manifest |
 //! | `archive.rs` | finished runs: out to day partitions, and back for late events |
 //! | `history.rs` | all events of a run, or of the scope, from segments and batches |
-//! | `late.rs` | which events arrive late |
 //! | `plan.rs`, `merge.rs` | which pieces are merged, and merging them |
 //! | `background.rs` | merges, deletions and the pointer copy, beside folding |
+//! | `sweep.rs` | files that no manifest names |
 //! | `change.rs`, `output.rs` | changes as cells, cells as files |
 //! | `projection.rs` | what is folded into |
 //! | `limits.rs` | every limit |
@@ -24,7 +24,6 @@ mod change;
 #[expect(clippy::module_inception, reason = "the file is named by its noun")]
 mod compactor;
 mod history;
-mod late;
 pub mod limits;
 mod merge;
 mod output;
@@ -32,6 +31,9 @@ mod plan;
 mod projection;
 mod publish;
 mod step;
+mod sweep;
+#[cfg(test)]
+mod tests;
 
 pub use compactor::{Compactor, Options, Published, Setup};
 pub use projection::Projection;

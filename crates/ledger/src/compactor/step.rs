@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use segno::store::ErrorKind;
 
-use super::archive::Moves;
+use super::archive::{Moves, PagedRun};
 use super::change::Entries;
 use super::compactor::{Compactor, Published};
 use super::limits::{CACHED_BATCH_BYTES, FOLD_TRIES};
@@ -146,10 +146,8 @@ impl<P: Projection> Compactor<P> {
         let mut paged = HashMap::new();
         if !intake.batches.is_empty() {
             let (events, batches) = sorted(intake.batches);
-            let late = self.late_runs(&events);
-            paged = self.page_in(&events, &late).await?;
-            self.fold(&events, &batches, &late).await?;
-            (published.events, published.rebuilt_runs) = (events.len(), late.len());
+            published.events = events.len();
+            published.rebuilt_runs = self.fold(&events, &batches, &mut paged).await?;
             step.note_events(&events);
             step.batches = batches;
         }
@@ -182,40 +180,25 @@ impl<P: Projection> Compactor<P> {
         Ok(Some(published))
     }
 
-    /// Runs of which an event arrived late.
-    fn late_runs(&self, events: &[Envelope]) -> BTreeSet<Arc<str>> {
-        let late = events.iter().filter_map(|event| {
-            let run_id = event.run_id()?;
-            self.newest.is_late(run_id, event.event_id).then(|| Arc::clone(run_id))
-        });
-        late.collect()
-    }
-
-    /// Folds events into the projection; late runs are rebuilt.
+    /// Folds events into the projection. Runs of which an event arrived late are rebuilt; the result is how many.
     async fn fold(
         &mut self,
         events: &[Envelope],
         batches: &[(Ulid, Vec<EventRecord>)],
-        late: &BTreeSet<Arc<str>>,
-    ) -> Result<(), StorageError> {
+        paged: &mut HashMap<Arc<str>, PagedRun>,
+    ) -> Result<usize, StorageError> {
+        self.page_in(self.projection.absent_runs(events), paged).await?;
+        let late = self.projection.fold(events);
         if late.is_empty() {
-            self.projection.fold(events);
-        } else {
-            let is_in_order = |event: &&Envelope| event.run_id().is_none_or(|run_id| !late.contains(run_id));
-            let in_order: Vec<Envelope> = events.iter().filter(is_in_order).cloned().collect();
-            self.projection.fold(&in_order);
-            let waiting: Vec<&EventRecord> = batches.iter().flat_map(|(_, records)| records).collect();
-            for run_id in late {
-                let history = self.events_of_run(run_id, &waiting).await?;
-                self.projection.rebuild_run(run_id, &history);
-            }
+            return Ok(0);
         }
-        for event in events {
-            if let Some(run_id) = event.run_id() {
-                self.newest.note(run_id, event.event_id);
-            }
+        self.page_in(late.clone(), paged).await?;
+        let waiting: Vec<&EventRecord> = batches.iter().flat_map(|(_, records)| records).collect();
+        for run_id in &late {
+            let history = self.events_of_run(run_id, &waiting).await?;
+            self.projection.rebuild_run(run_id, &history);
         }
-        Ok(())
+        Ok(late.len())
     }
 }
 

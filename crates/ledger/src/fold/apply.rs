@@ -84,7 +84,7 @@ pub(super) fn apply(state: &mut State, envelope: &Envelope, event: &EventData, a
 }
 
 /// The run that an event belongs to; from the id of a dispatch or timer if the event does not name it.
-pub(super) fn run_of(event: &EventData) -> Option<Name> {
+pub(crate) fn run_of(event: &EventData) -> Option<Name> {
     let timer_run = |timer_id: &Name| match timer_id.parse().ok()? {
         TimerName::Attempt { run_id, .. } => Some(run_id.into()),
         TimerName::Cron { .. } => None,

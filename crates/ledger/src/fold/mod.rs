@@ -42,6 +42,7 @@ mod timers;
 mod trigger_rule;
 mod view;
 
+pub(crate) use apply::run_of;
 pub use apply::{FoldReport, fold};
 pub use index::{Due, TaskRef};
 pub use rebuild::rebuild_run;

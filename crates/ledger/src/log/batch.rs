@@ -43,11 +43,16 @@ impl Event {
         let record = EventRecord {
             event_id: envelope.event_id,
             event_type: Arc::clone(&envelope.event_type),
-            run_id: envelope.run_id().cloned(),
+            run_id: run_of(&envelope),
             json,
         };
         Event { envelope, record }
     }
+}
+
+/// The run that an event is about: as the fold sees it, which reads the ids of dispatches and timers if need be.
+fn run_of(envelope: &Envelope) -> Option<Arc<str>> {
+    envelope.event().and_then(crate::fold::run_of).or_else(|| envelope.run_id().cloned())
 }
 
 /// The events of the batch with this first id; the rule that it breaks otherwise.

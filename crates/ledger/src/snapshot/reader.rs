@@ -151,12 +151,12 @@ impl Snapshot {
         rows_of(all)
     }
 
-    /// All active rows.
+    /// The rows of all tables.
     ///
     /// # Errors
     /// As [`Snapshot::rows`].
-    pub async fn active(&self) -> Result<Rows, StorageError> {
-        let filter = Filter { days: Days::None, key: Vec::new() };
+    pub async fn tables(&self, days: Days) -> Result<Rows, StorageError> {
+        let filter = Filter { days, key: Vec::new() };
         let reads = Tables::all().map(|(table, spec)| {
             let filter = &filter;
             async move { Ok::<_, StorageError>((table, self.cells(table, spec, filter).await?)) }

@@ -17,6 +17,7 @@
 
 pub mod columnar;
 pub mod compactor;
+pub mod controllers;
 pub mod drive;
 pub mod event;
 pub mod fold;
@@ -27,5 +28,6 @@ pub mod objects;
 pub mod plan;
 pub mod snapshot;
 pub mod tables;
+pub mod telemetry;
 
 pub use segno_actions::document::problem;

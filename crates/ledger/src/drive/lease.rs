@@ -144,24 +144,24 @@ impl Lease {
 pub(super) enum Look {
     /// A node holds the scope, or is about to take it.
     Attended,
-    /// The scope is free or new: this write makes it due.
-    Wake(RecordWrite),
+    /// The scope is free or new: this write makes it due, if the lease is still so.
+    Wake(RecordWrite, Expect),
 }
 
 /// Finds out whether a scope has to be woken.
 pub(super) async fn look(store: &dyn Store, scope: &Scope, now_ms: u64) -> Result<Look, ProviderError> {
     let id = lease_id(scope);
     Ok(match store.get_record(LEASES, &id).await? {
-        None => Look::Wake(write(&id, &Body::default(), Some(now_ms), Expect::Absent)),
+        None => Look::Wake(write(&id, &Body::default(), Some(now_ms), Expect::Absent), Expect::Absent),
         Some(record) if record.due_at_ms.is_some_and(|due_at_ms| due_at_ms <= now_ms) => Look::Attended,
         Some(record) if Tenure::of(&record, now_ms).is_some() => Look::Attended,
-        Some(record) => Look::Wake(due(&record, now_ms)),
+        Some(record) => Look::Wake(due(&record, now_ms), Expect::Version(record.version)),
     })
 }
 
 /// Has a free scope looked after at once.
 pub(super) async fn wake(store: &dyn Store, scope: &Scope, now_ms: u64) -> Result<(), ProviderError> {
-    let Look::Wake(write) = look(store, scope, now_ms).await? else { return Ok(()) };
+    let Look::Wake(write, _) = look(store, scope, now_ms).await? else { return Ok(()) };
     ignore_conflict(commit(store, write).await)
 }
 
@@ -288,7 +288,7 @@ mod tests {
         assert!(matches!(look(store, &scope, 2_000).await.unwrap(), Look::Attended), "it is held");
         assert_eq!(record(store, &scope).await.due_at_ms, Some(31_000), "due at the end of the lease");
         lease.release(store, Some(90_000)).await.unwrap();
-        assert!(matches!(look(store, &scope, 2_000).await.unwrap(), Look::Wake(_)));
+        assert!(matches!(look(store, &scope, 2_000).await.unwrap(), Look::Wake(..)));
         wake(store, &scope, 2_000).await.unwrap();
         assert_eq!(record(store, &scope).await.due_at_ms, Some(2_000));
     }

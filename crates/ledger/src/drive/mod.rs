@@ -16,18 +16,47 @@
 //! **Invariants.** Only the holder of a scope appends what waits in its outbox. A record is deleted after its events are in
 //! the log, so none is lost; appended twice, they are harmless by their idempotency keys.
 
+mod append;
+mod backfills;
+mod checks;
+mod corrections;
+mod dags;
+mod decide;
+mod definitions;
+mod dispatch;
 mod error;
+mod failure;
+mod holder;
+mod inputs;
 mod lease;
+mod ledger;
 pub mod limits;
+mod node;
 mod outbox;
 mod place;
+mod planning;
 mod post;
 mod processes;
+mod reading;
+mod request;
+mod runs;
 mod settler;
+mod wakeups;
 
+pub use backfills::{BackfillDetail, Backfills, CreatedBackfill, NewBackfill};
+pub use corrections::{ClearTasks, MarkTask, Rerun};
+pub use dags::{Dags, PublishedDag};
+pub use definitions::{DagHead, DagVersion};
 pub use error::DriveError;
+pub use failure::LedgerError;
+pub use holder::{DriverOptions, Services};
+pub use ledger::{Ledger, LedgerOptions};
+pub use node::Driver;
 pub use outbox::WaitingEvent;
-pub use place::{LEASES, OUTBOX};
+pub use place::{HEADS, LEASES, OUTBOX, RUN_KEYS, SECRETS, VERSIONS};
 pub use post::{Posting, post};
 pub use processes::Processes;
+pub use reading::{RunDetail, RunPage, RunQuery, TaskWait, WaitReason};
+pub use request::{Accepted, Request};
+pub use runs::{Runs, StartRun, StartedRun};
 pub use settler::{AttemptSettler, SETTLE_KIND, SKIPPED_CODE, register};

@@ -5,6 +5,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use segno::clock;
 use segno::store::{DueRecords, ProviderError, Record};
@@ -18,7 +20,7 @@ use super::lease::{self, Holder, Tenure};
 use super::limits::MAX_HELD_SCOPES;
 use super::place::{LEASES, scope_of_lease};
 use super::processes::Processes;
-use super::telemetry;
+use crate::telemetry;
 
 /// Most due records that are read at once.
 const PAGE: usize = 64;
@@ -124,9 +126,8 @@ impl Driver {
                 void.push(record);
             }
         }
-        let ends =
-            stream::iter(void).map(|record: Record| async move { lease::end(store, &record, now_ms).await });
-        ends.buffer_unordered(ENDED_AT_ONCE).try_collect().await
+        let ends: Vec<_> = void.iter().map(|record| lease::end(store, record, now_ms)).collect();
+        stream::iter(ends).buffer_unordered(ENDED_AT_ONCE).try_collect().await
     }
 
     fn holder(&self) -> Holder {
@@ -169,7 +170,8 @@ impl Driver {
         let (services, holder, record) = (Arc::clone(&self.services), self.holder(), record.clone());
         let (held, stop) = (Arc::clone(&self.held), stopping.subscribe());
         scopes.spawn(async move {
-            let driven = drive(Arc::clone(&services), &scope, &record, (holder, stop)).await;
+            let time = Arc::clone(&services.ledger.options().clock);
+            let driven = drive(services, scope.clone(), record, (holder, stop)).await;
             match driven {
                 Ok(()) => {}
                 Err(DriveError::LeaseLost) => {
@@ -178,7 +180,7 @@ impl Driver {
                 Err(error) => {
                     let scope = scope.id_prefix();
                     tracing::warn!(%scope, %error, "a ledger cannot be driven; it is tried again");
-                    clock::sleep(services.ledger.clock(), PAUSE).await;
+                    clock::sleep(&*time, PAUSE).await;
                 }
             }
             lock(&held).remove(&scope);
@@ -189,12 +191,17 @@ impl Driver {
 
 async fn drive(
     services: Arc<Services>,
-    scope: &Scope,
-    record: &Record,
+    scope: Scope,
+    record: Record,
     (holder, stop): (Holder, watch::Receiver<bool>),
 ) -> Result<(), DriveError> {
-    match Held::acquire(services, scope.clone(), record, holder).await? {
-        Some(held) => held.run(stop).await,
+    // Boxed, so that each is known to be `Send` by itself.
+    let acquired: BoxFuture<'static, _> = Held::acquire(services, scope, record, holder).boxed();
+    match acquired.await? {
+        Some(held) => {
+            let driven: BoxFuture<'static, _> = held.run(stop).boxed();
+            driven.await
+        }
         None => Ok(()),
     }
 }

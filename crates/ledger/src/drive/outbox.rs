@@ -54,8 +54,6 @@ struct Body {
 pub(super) struct Waiting {
     /// Its id.
     pub(super) id: String,
-    /// Its version.
-    pub(super) version: u64,
     /// Its stored form.
     pub(super) body: bytes::Bytes,
     /// When it was written, in Unix milliseconds.
@@ -131,7 +129,6 @@ fn waiting(record: Record) -> Waiting {
     let written_at_ms = record.due_at_ms.unwrap_or_default().saturating_add(duration_ms(CLOCK_SKEW));
     Waiting {
         id: record.id,
-        version: record.version,
         written_at_ms,
         events: body.map(|body| body.events).map_err(|error| error.to_string()),
         body: record.body,

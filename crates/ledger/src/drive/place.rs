@@ -9,6 +9,18 @@ pub const OUTBOX: &str = "ledger_outbox";
 /// Kind of the lease records: which node holds a scope, and when it is looked after next.
 pub const LEASES: &str = "ledger_leases";
 
+/// Kind of the secrets of tenants, from which ids of runs with a key are derived.
+pub const SECRETS: &str = "ledger_secrets";
+
+/// Kind of the reservations of run keys.
+pub const RUN_KEYS: &str = "ledger_run_keys";
+
+/// Kind of the DAGs by name.
+pub const HEADS: &str = "dag_heads";
+
+/// Kind of the versions of DAGs.
+pub const VERSIONS: &str = "dag_versions";
+
 /// Name of the lease record within its scope.
 const LEASE: &str = "lease";
 
@@ -34,6 +46,31 @@ pub(super) fn scope_of_lease(id: &str) -> Option<Scope> {
 /// at a cost that does not depend on other scopes.
 pub(super) fn outbox_id(scope: &Scope, key: &str) -> String {
     format!("{}{}", scope.id_prefix(), plain(key))
+}
+
+/// Id of the secret of a scope.
+pub(super) fn secret_id(scope: &Scope) -> String {
+    format!("{}secret", scope.id_prefix())
+}
+
+/// Id of the reservation of a run key.
+pub(super) fn run_key_id(scope: &Scope, run_key: &str) -> String {
+    format!("{}{}", scope.id_prefix(), plain(run_key))
+}
+
+/// Id of the head of a DAG.
+pub(super) fn head_id(scope: &Scope, dag: &str) -> String {
+    format!("{}{dag}", scope.id_prefix())
+}
+
+/// What the ids of all versions of a DAG begin with.
+pub(super) fn version_folder(scope: &Scope, dag: &str) -> String {
+    format!("{}{dag}/", scope.id_prefix())
+}
+
+/// Id of a version of a DAG.
+pub(super) fn version_id(scope: &Scope, dag: &str, version: u32) -> String {
+    format!("{}{version:010}", version_folder(scope, dag))
 }
 
 /// A key that can be part of an id: without a slash, and not longer than allowed.

@@ -5,7 +5,7 @@
 //! writer looks at the lease again after its commit and wakes the scope if it was released meanwhile, and the holder looks
 //! at its outbox again after the release.
 
-use segno::store::{ErrorKind, ProviderError, RecordBatch, RecordWrite, Store};
+use segno::store::{ErrorKind, Expect, ProviderError, RecordBatch, RecordWrite, Store};
 use segno_actions::functions::Scope;
 
 use super::lease::{self, Look};
@@ -30,25 +30,34 @@ pub struct Posting {
 /// # Errors
 /// `Conflict` when an expectation of the writes does not hold, and those of the store.
 pub async fn post(store: &dyn Store, scope: &Scope, posting: Posting) -> Result<(), ProviderError> {
+    let mut refused: Option<(Expect, ProviderError)> = None;
     for _ in 0..ATTEMPTS {
         let now_ms = store.now_ms().await?;
         let mut writes = posting.writes.clone();
         if !posting.events.is_empty() {
             writes.push(outbox::put(scope, &posting.key, posting.events.clone(), now_ms));
         }
-        let is_attended = match lease::look(store, scope, now_ms).await? {
-            Look::Attended => true,
-            Look::Wake(write) => {
+        let woken = match lease::look(store, scope, now_ms).await? {
+            Look::Attended => None,
+            Look::Wake(write, expect) => {
                 writes.push(write);
-                false
+                Some(expect)
             }
         };
-        match store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await {
-            Ok(_) if is_attended => return lease::wake(store, scope, now_ms).await,
-            Ok(_) => return Ok(()),
-            // Others may have changed the lease; without a write of it, the conflict is that of the caller.
-            Err(error) if error.kind() == ErrorKind::Conflict && !is_attended => {}
-            Err(error) => return Err(error),
+        // The lease is as it was before the last conflict, so that was about the writes of the caller.
+        if let (Some(expect), Some((before, _))) = (woken, &refused)
+            && expect == *before
+            && let Some((_, error)) = refused
+        {
+            return Err(error);
+        }
+        match (store.commit_records(RecordBatch { writes, ..RecordBatch::default() }).await, woken) {
+            (Ok(_), None) => return lease::wake(store, scope, now_ms).await,
+            (Ok(_), Some(_)) => return Ok(()),
+            (Err(error), Some(expect)) if error.kind() == ErrorKind::Conflict => {
+                refused = Some((expect, error));
+            }
+            (Err(error), _) => return Err(error),
         }
     }
     let message = format!("the lease of {} is changed by many writers; try again", scope.id_prefix());
@@ -59,8 +68,8 @@ pub async fn post(store: &dyn Store, scope: &Scope, posting: Posting) -> Result<
 mod tests {
     use std::time::Duration;
 
+    use segno::store::DueRecords;
     use segno::store::memory::MemoryStore;
-    use segno::store::{DueRecords, Expect};
 
     use super::super::place::{LEASES, OUTBOX};
     use super::*;
@@ -111,6 +120,14 @@ mod tests {
         post(&*store, &scope, with("a")).await.unwrap();
         let refused = post(&*store, &scope, with("b")).await.unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Conflict);
+        let free = RecordWrite::Delete {
+            kind: LEASES.to_owned(),
+            id: "default/default/lease".to_owned(),
+            expect: Expect::Anything,
+        };
+        store.commit_records(RecordBatch { writes: vec![free], ..RecordBatch::default() }).await.unwrap();
+        let refused = post(&*store, &scope, with("b")).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Conflict, "also while the scope has to be woken");
         assert_eq!(due(&*store, OUTBOX).await, ["default/default/a"]);
     }
 }

@@ -43,7 +43,21 @@ pub(super) fn settle(dispatch_id: &str, attempt_id: &Arc<str>) -> Result<Settle,
 
 /// The end of an attempt as an event, by the instance that ran it.
 pub(super) fn finished(attempt: Attempt, instance: &str, ended: &Result<Payload, Failure>) -> TaskFinished {
-    let mut event = TaskFinished {
+    let mut event = self::ended(attempt);
+    match ended {
+        Ok(payload) => event.output = output(payload, instance),
+        Err(failure) => {
+            event.outcome = outcome(failure);
+            event.error_message = Some(cut(&failure.message).into());
+            event.error = Some(error(failure));
+        }
+    }
+    event
+}
+
+/// The end of an attempt that succeeded without an output.
+pub(super) fn ended(attempt: Attempt) -> TaskFinished {
+    TaskFinished {
         attempt,
         worker_id: SEGNO_WORKER.into(),
         outcome: Outcome::Succeeded,
@@ -57,16 +71,7 @@ pub(super) fn finished(attempt: Attempt, instance: &str, ended: &Result<Payload,
         asset_key: None,
         partition_key: None,
         code_version: None,
-    };
-    match ended {
-        Ok(payload) => event.output = output(payload, instance),
-        Err(failure) => {
-            event.outcome = outcome(failure);
-            event.error_message = Some(cut(&failure.message).into());
-            event.error = Some(error(failure));
-        }
     }
-    event
 }
 
 /// What an attempt returned: the value itself, or the instance that has it.

@@ -3,6 +3,7 @@
 //! | module | what it has |
 //! |---|---|
 //! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
+//! | [`controllers`] | what is decided from the tables: dispatches, timers, retries, repairs, ticks, backfills |
 //! | [`event`] | the events, their envelope and their idempotency keys |
 //! | [`plan`] | DAGs as users write them, and the plans of their runs |
 //! | [`fold`](mod@fold) | the pure fold: events in, rows of all tables out |

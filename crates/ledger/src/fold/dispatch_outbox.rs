@@ -128,20 +128,36 @@ impl LiveRun {
 }
 
 impl Shared {
-    /// Stores a row of the outbox and keeps its index.
-    pub(super) fn put_dispatch(&mut self, row: OutboxRow) {
-        let place = (row.created_at, Arc::clone(&row.dispatch_id));
-        match row.status {
-            OutboxStatus::Pending => drop(self.outbox_pending.insert(place)),
-            OutboxStatus::Created => drop(self.outbox_pending.remove(&place)),
-        }
+    /// Stores a row of the outbox and keeps its indexes.
+    fn put_dispatch(&mut self, row: OutboxRow) {
+        self.unlist_dispatch(&Arc::clone(&row.dispatch_id));
+        self.list_dispatch(&row);
         self.outbox.put(Arc::clone(&row.dispatch_id), row);
+    }
+
+    /// Lists a dispatch in its index.
+    pub(super) fn list_dispatch(&mut self, row: &OutboxRow) {
+        let dispatch_id = Arc::clone(&row.dispatch_id);
+        match row.status {
+            OutboxStatus::Pending => self.outbox_pending.insert((row.created_at, dispatch_id)),
+            OutboxStatus::Created => {
+                let at = row.enqueued_at.unwrap_or(row.created_at);
+                self.outbox_accepted.insert((at, dispatch_id))
+            }
+        };
+    }
+
+    fn unlist_dispatch(&mut self, dispatch_id: &Name) {
+        if let Some(row) = self.outbox.get(dispatch_id) {
+            let at = row.enqueued_at.unwrap_or(row.created_at);
+            self.outbox_pending.remove(&(row.created_at, Arc::clone(dispatch_id)));
+            self.outbox_accepted.remove(&(at, Arc::clone(dispatch_id)));
+        }
     }
 
     /// Removes a row of the outbox.
     pub(super) fn remove_dispatch(&mut self, dispatch_id: &Name) -> bool {
-        let Some(row) = self.outbox.remove(dispatch_id) else { return false };
-        self.outbox_pending.remove(&(row.created_at, row.dispatch_id));
-        true
+        self.unlist_dispatch(dispatch_id);
+        self.outbox.remove(dispatch_id).is_some()
     }
 }

@@ -44,6 +44,7 @@ mod view;
 
 pub(crate) use apply::run_of;
 pub use apply::{FoldReport, fold};
+pub(crate) use index::lost_at;
 pub use index::{Due, TaskRef};
 pub use rebuild::rebuild_run;
 pub use shared::Scope;

@@ -183,7 +183,8 @@ fn task_row(planned: &PlannedTask, scope: &Scope, run_id: &Arc<str>, at: Moment)
         ready_at: None,
         asset_key: planned.asset_key.clone(),
         partition_key: planned.partition_key.clone(),
-        requires_visible_output: planned.requires_visible_output,
+        // A list has no attempt whose output could become visible; its items have.
+        requires_visible_output: planned.requires_visible_output && planned.for_each.is_none(),
         materialization_id: None,
         output_visibility_state: None,
         published_at: None,

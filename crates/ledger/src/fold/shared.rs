@@ -67,6 +67,8 @@ pub(super) struct Shared {
     pub(super) outbox: Table<Name, OutboxRow>,
     /// Dispatches that were not accepted yet, by request time.
     pub(super) outbox_pending: ByTime,
+    /// Dispatches that were accepted, by the time of their last acceptance.
+    pub(super) outbox_accepted: ByTime,
     pub(super) timers: Table<Name, TimerRow>,
     /// Timers that were not accepted yet.
     pub(super) timers_requested: ByTime,
@@ -103,6 +105,7 @@ impl Shared {
             indexes: Indexes::default(),
             outbox: Table::default(),
             outbox_pending: ByTime::new(),
+            outbox_accepted: ByTime::new(),
             timers: Table::default(),
             timers_requested: ByTime::new(),
             timers_by_time: ByTime::new(),

@@ -12,7 +12,7 @@ use super::shared::{Expiring, Name, RUN_DAYS, Scope, Shared, days_after};
 use super::table::sorted_changes;
 use crate::event::{Envelope, EventData};
 use crate::ids::Ulid;
-use crate::tables::{Changes, DepRow, OutboxRow, OutboxStatus, Row, Rows, RunRow, TaskRow};
+use crate::tables::{Changes, DepRow, OutboxRow, Row, Rows, RunRow, TaskRow};
 
 /// The state of a scope.
 #[derive(Clone, Debug)]
@@ -110,9 +110,7 @@ impl State {
         {
             run.task_memory(number).dispatch = Some(Arc::clone(&row.dispatch_id));
         }
-        if row.status == OutboxStatus::Pending {
-            self.shared.outbox_pending.insert((row.created_at, Arc::clone(&row.dispatch_id)));
-        }
+        self.shared.list_dispatch(&row);
         self.shared.outbox.load(Arc::clone(&row.dispatch_id), row);
     }
 

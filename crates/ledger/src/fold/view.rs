@@ -113,6 +113,11 @@ impl State {
         self.shared.outbox_pending.iter().filter_map(|(_, dispatch_id)| self.shared.outbox.get(dispatch_id))
     }
 
+    /// Accepted dispatches that no worker has taken up, by their last acceptance, longest ago first.
+    pub fn accepted_dispatches(&self) -> impl Iterator<Item = &OutboxRow> {
+        self.shared.outbox_accepted.iter().filter_map(|(_, dispatch_id)| self.shared.outbox.get(dispatch_id))
+    }
+
     /// A dispatch.
     pub fn dispatch(&self, dispatch_id: &str) -> Option<&OutboxRow> {
         self.shared.outbox.get(dispatch_id)

@@ -246,8 +246,7 @@ fn check(manifest: &Path, catalog: &Catalog) -> Result<(), StorageError> {
     }
     let ascends = |mut sequences: Box<dyn Iterator<Item = u64> + '_>| {
         let mut last = None;
-        sequences
-            .all(|sequence| std::mem::replace(&mut last, Some(sequence)).is_none_or(|last| last < sequence))
+        sequences.all(|sequence| last.replace(sequence).is_none_or(|last| last < sequence))
     };
     let deltas = catalog.deltas.iter().map(|delta| delta.delta_id.parse().unwrap_or(0));
     let groups =

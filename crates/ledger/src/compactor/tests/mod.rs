@@ -2,5 +2,6 @@
 
 mod faults;
 mod folding;
+mod golden;
 mod merging;
 mod world;

@@ -145,7 +145,7 @@ pub(super) struct Script {
     runs: u64,
     /// Runs that go on: the events that come next.
     going: Vec<VecDeque<EventData>>,
-    going_at_most: usize,
+    pub(super) going_at_most: usize,
 }
 
 pub(super) fn event(value: serde_json::Value) -> EventData {
@@ -200,7 +200,10 @@ impl Script {
     }
 
     fn step(&mut self) -> EventData {
-        if self.going.is_empty() || (self.going.len() < self.going_at_most && self.random.u8(0..10) == 0) {
+        if self.going.is_empty()
+            || (self.going.len() < self.going_at_most
+                && self.random.u8(0..10) < 1 + (self.going_at_most > 100) as u8)
+        {
             self.runs += 1;
             let run = self.run(self.runs);
             self.going.push(run);

@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use segno_stores::StoreUrl;
 
 use crate::action::arguments::ActionArguments;
+use crate::dag::arguments::DagArguments;
 use crate::moment::{self, Moment, future_help};
 use crate::output::{Clocks, ColorChoice, Colours, CommandLine, Format, Output, Paging};
 use crate::recurring::arguments::RecurringArguments;
@@ -51,6 +52,8 @@ pub enum Command {
     Recurring(RecurringArguments),
     /// Check, publish and show runbooks.
     Runbook(RunbookArguments),
+    /// Check and plan DAGs: tasks that depend on each other.
+    Dag(DagArguments),
     #[command(flatten)]
     Remote(RemoteCommand),
     /// Look after a store: figures, backups, copies.

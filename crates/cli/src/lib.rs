@@ -12,6 +12,8 @@
 //! | `action` | `segno action …` |
 //! | `recurring` | `segno recurring …`, one file per verb |
 //! | `runbook` | `segno runbook …`, one file per verb |
+//! | `dag` | `segno dag …`, one file per verb |
+//! | `documents` | files that users write, read up to a limit, and their problems |
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
 //! | `store` | `segno store …`, one file per verb |
@@ -35,6 +37,8 @@ mod action;
 mod arguments;
 mod code;
 mod config;
+mod dag;
+mod documents;
 mod exit;
 mod file_size_limit;
 mod first_key;

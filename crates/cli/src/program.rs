@@ -15,7 +15,7 @@ use crate::invocation::{self, Invocation};
 use crate::output::{Format, Output};
 use crate::wording::Wording;
 use crate::{
-    action, config, file_size_limit, keys, output, recurring, remote, runbook, selftest, serve, store,
+    action, config, dag, file_size_limit, keys, output, recurring, remote, runbook, selftest, serve, store,
     version,
 };
 
@@ -142,6 +142,7 @@ impl Program {
             Command::Action(arguments) => action::run(arguments, output).await,
             Command::Recurring(arguments) => recurring::run(arguments, output).await,
             Command::Runbook(arguments) => runbook::run(arguments, output).await,
+            Command::Dag(arguments) => dag::run(&arguments, output),
             Command::Remote(command) => remote::run(command, output).await,
             Command::Store(arguments) => store::run(arguments, output).await,
             Command::Selftest(arguments) => selftest::run(arguments, output).await,

@@ -13,6 +13,7 @@
 //! | `recurring` | `segno recurring …`, one file per verb |
 //! | `runbook` | `segno runbook …`, one file per verb |
 //! | `dag`, `run`, `backfill` | `segno dag …`, `segno run …` and `segno task …`, `segno backfill …` |
+//! | `documents` | files that users write, read up to a limit, and their problems |
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
 //! | `store` | `segno store …`, one file per verb |
@@ -38,6 +39,7 @@ mod backfill;
 mod code;
 mod config;
 mod dag;
+mod documents;
 mod exit;
 mod file_size_limit;
 mod first_key;

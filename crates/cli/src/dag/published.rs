@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table, target};
 use crate::run::graph;
-use crate::runbook::read;
+use crate::documents::read;
 
 /// Code of a document that is no DAG.
 const INVALID_DAG: &str = "invalid-dag";

@@ -17,7 +17,7 @@ use super::arguments::{self, BatchVerb, Batches, OfPhase, RequestVerb};
 use super::{batch_report, batch_watch};
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table, count};
-use crate::runbook::read;
+use crate::documents::read;
 
 /// Does what was asked.
 pub async fn run(arguments: Batches, output: &Output) -> Result<(), Failure> {

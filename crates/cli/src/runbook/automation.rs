@@ -13,7 +13,7 @@ use segno_runbook::yaml::{INVALID_RUNBOOK, parse};
 use segno_server::schedule::Zones;
 
 use super::arguments::{Preview, Removal};
-use super::input::read;
+use crate::documents::read;
 use crate::exit::Failure;
 use crate::output::{Output, Rows, Table, counted as row_count};
 

@@ -1,12 +1,14 @@
 //! `segno runbook check`: all problems of a runbook and of its members, without a server.
 
 use segno_runbook::definition::Definition;
+use segno_runbook::members::INVALID_MEMBERS;
 use segno_runbook::yaml::INVALID_RUNBOOK;
 use segno_server::schedule::Zones;
 use serde::Serialize;
 
 use super::arguments::Check;
-use super::input::{FileProblem, Input};
+use super::input::Input;
+use crate::documents::FileProblem;
 use crate::exit::Failure;
 use crate::output::{Output, counted};
 
@@ -34,7 +36,7 @@ pub fn run(arguments: &Check, output: &Output) -> Result<(), Failure> {
         found.add(file, INVALID_RUNBOOK, parsed.check_variables(columns));
     }
     if let Some((data, members)) = data.zip(members) {
-        found.add_of_members(data, members.problems);
+        found.add(data, INVALID_MEMBERS, members.problems);
     }
     let (errors, warnings) = (found.errors(), found.warnings());
     let report = Report { valid: errors == 0, errors, warnings, problems: found.to_report() };

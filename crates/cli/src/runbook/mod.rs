@@ -8,8 +8,6 @@ mod moves;
 mod plan;
 mod published;
 
-pub use input::read;
-
 use crate::exit::Failure;
 use crate::output::Output;
 use arguments::{RunbookArguments, RunbookVerb};

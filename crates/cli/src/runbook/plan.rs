@@ -3,14 +3,15 @@
 use jiff::Timestamp;
 use segno_runbook::blackout::Blackouts;
 use segno_runbook::definition::{Definition, Phase};
-use segno_runbook::members::Row;
+use segno_runbook::members::{INVALID_MEMBERS, Row};
 use segno_runbook::plan::{Plan, PlannedBatch, PlannedCall, plan};
 use segno_server::schedule::Zones;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::arguments::Plan as Arguments;
-use super::input::{FileProblem, Found, Input};
+use super::input::Input;
+use crate::documents::{FileProblem, Found};
 use crate::exit::Failure;
 use crate::output::{Colours, Output, Rows, counted};
 
@@ -77,7 +78,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Failure> {
     let Input { runbook, members, mut found } = Input::read(file, Some(data), &zones)?;
     let mut rows = None;
     if let Some(members) = members {
-        found.add_of_members(data, members.problems);
+        found.add(data, INVALID_MEMBERS, members.problems);
         rows = members.is_usable.then_some(members.rows.rows);
     }
     let Some((parsed, rows)) = runbook.as_ref().zip(rows) else {
@@ -87,7 +88,7 @@ pub fn run(arguments: &Arguments, output: &Output) -> Result<(), Failure> {
     let unusable = |error: &dyn std::fmt::Display| Failure::Refused(error.to_string());
     let blackouts = Blackouts::compile(&definition.blackout, &zones).map_err(|error| unusable(&error))?;
     let mut plan = plan(definition, rows, now, start, &blackouts).map_err(|error| unusable(&error))?;
-    found.add_of_members(data, std::mem::take(&mut plan.problems));
+    found.add(data, INVALID_MEMBERS, std::mem::take(&mut plan.problems));
     let shown = Shown { definition, plan: &plan, arguments, output };
     output.text(&shown.report(now, &found), &shown.text()?)?;
     found.lines().lines().for_each(|line| output.hint(line));

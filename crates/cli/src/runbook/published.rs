@@ -9,8 +9,8 @@ use segno_server::schedule::Zones;
 
 use super::arguments::{Publish, Show};
 use super::automation;
-use super::input::read;
 use super::moves::{self, Tense};
+use crate::documents::read;
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table};
 

@@ -125,9 +125,6 @@ impl EventData {
                 | EventData::TaskOutputVisibilityChanged(_)
                 | EventData::DispatchRequested(_)
                 | EventData::DispatchEnqueued(_)
-                | EventData::TimerRequested(_)
-                | EventData::TimerEnqueued(_)
-                | EventData::TimerFired(_)
                 | EventData::TasksAdded(_)
         )
     }

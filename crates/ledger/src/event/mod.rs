@@ -29,6 +29,7 @@ mod timer;
 pub use backfill::{BackfillChunkPlanned, BackfillCreated, BackfillStateChanged, PartitionSelector};
 pub use correction::{MarkedState, RunPaused, RunResumed, TaskCleared, TaskMarked};
 pub use data::EventData;
+pub(crate) use dispatch::DEFAULT_QUEUE;
 pub use dispatch::{DispatchEnqueued, DispatchRequested};
 pub use envelope::{Data, Envelope, Header, InvalidBatch, Unread};
 pub use plan::{Backoff, ForEach, PlanCreated, PlannedTask, Target, TasksAdded};

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::ids::fingerprint;
+
 /// A run is requested.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRequested {
@@ -35,6 +37,24 @@ pub struct RunRequested {
     /// The parameters of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub params: Option<Value>,
+}
+
+impl RunRequested {
+    /// The fingerprint of what is requested. The order of selections does not matter, nor what requests it.
+    pub fn content_fingerprint(&self) -> String {
+        let sorted = |list: &[Arc<str>]| {
+            let mut list = list.to_vec();
+            list.sort();
+            list
+        };
+        let content = (
+            sorted(&self.asset_selection),
+            self.partition_selection.as_deref().map(sorted),
+            &self.labels,
+            (&self.code_version, &self.dag, &self.params),
+        );
+        fingerprint(&serde_json::to_string(&content).expect("all of its keys are texts"))
+    }
 }
 
 /// What requests a run.

@@ -184,7 +184,7 @@ impl Parsed {
         }
         let input = PlannedInput::resolve_known(&task.input, known).map_err(text)?;
         let mut wanted = input.wanted_outputs().map_err(text)?;
-        planned.input = Some(input.to_value());
+        planned.input = (!task.input.is_null()).then(|| input.to_value());
         if let Some(for_each) = &task.for_each {
             let items = match &for_each.items {
                 Items::List(items) => PlannedInput { value: items.clone().into(), templates: Vec::new() },

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use segno_actions::objects::Objects;
 use segno_actions::template::{JsonTemplate, Template, TemplateError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -109,7 +110,7 @@ impl PlannedInput {
     /// # Errors
     /// When it is not an input.
     pub fn from_value(value: &Value) -> Result<Self, InputError> {
-        PlannedInput::deserialize(value).map_err(|error| InputError::Unreadable(error.to_string()))
+        PlannedInput::deserialize(Objects(value)).map_err(|error| InputError::Unreadable(error.to_string()))
     }
 }
 

@@ -61,6 +61,9 @@ pub const MAX_FOR_EACH_ITEMS: u32 = 10_000;
 /// Most bytes of JSON text of the inputs that one `for_each` adds.
 pub const MAX_EXPANDED_BYTES: usize = 4 * 1024 * 1024;
 
+/// Most steps of a rehearsal; one that takes more is stopped.
+pub const MAX_REHEARSAL_STEPS: usize = 100_000;
+
 /// Most concurrency pools of a DAG.
 pub const MAX_POOLS: usize = 100;
 

@@ -6,12 +6,13 @@
 //! | [`definition`] | a published DAG |
 //! | [`yaml`] | DAGs as they are written: parsing and validation |
 //! | `builder.rs` | DAGs built in Rust |
-//! | [`graph`] | topological order, depth, critical path |
+//! | [`graph`], [`sketch`] | topological order, depth, critical path; a drawing for terminals |
 //! | [`partition`] | keys of partitions, ranges and mappings |
 //! | `selection.rs` | some tasks of a DAG |
 //! | `compile.rs` | the plan of a run: `PlanCreated` tasks with an id that follows from their content |
 //! | [`input`] | inputs of planned tasks, resolved as far as they can be |
 //! | `dispatch.rs` | the input of a task that is ready, and the tasks that a list adds |
+//! | [`rehearsal`] | plans run without a server, with stubs for functions |
 //! | [`names`], [`limits`] | which names are allowed; every limit |
 
 mod builder;
@@ -24,7 +25,9 @@ pub mod input;
 pub mod limits;
 pub mod names;
 pub mod partition;
+pub mod rehearsal;
 mod selection;
+pub mod sketch;
 pub mod yaml;
 
 pub use builder::{DagBuilder, Function, Orchestration, TaskBuilder};

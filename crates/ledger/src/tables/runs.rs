@@ -71,8 +71,8 @@ row! {
         parent_run_id: Option<Arc<str>>,
         /// Whether no further attempts are dispatched.
         paused: bool,
-        /// Why it was cancelled, and by whom.
-        cancel_reason: Option<Arc<str>>,
+        /// Why it was cancelled, or why its plan was refused.
+        reason: Option<Arc<str>>,
         /// How often tasks of it were cleared or marked.
         generation: u32,
         /// The event that last changed the row.

@@ -33,8 +33,10 @@ text_enum! {
 
 text_enum! {
     /// Which ends of its upstream tasks a task needs. It is decided at the first moment at which it can be.
+    #[derive(Default)]
     TriggerRule {
         /// All succeeded.
+        #[default]
         AllSuccess = "all_success",
         /// All ended, however.
         AllDone = "all_done",
@@ -52,12 +54,6 @@ text_enum! {
         NoneSkipped = "none_skipped",
         /// All ended, none failed, and at least one succeeded.
         NoneFailedMinOneSuccess = "none_failed_min_one_success",
-    }
-}
-
-impl Default for TriggerRule {
-    fn default() -> Self {
-        TriggerRule::AllSuccess
     }
 }
 

@@ -67,24 +67,14 @@ impl PartitionSet {
                 Ok(PartitionSet(Kind::Keys(values.clone())))
             }
             Partitions::Grid { dimensions } => {
-                let dimension = |name: &String| {
-                    let definition = others.get(name).ok_or_else(|| {
-                        let advice = did_you_mean(name, others.keys().map(String::as_str));
-                        let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
-                        PartitionError::new(format!("there are no partitions {:?}{advice}", shown(name)))
-                    })?;
-                    if matches!(definition, Partitions::Grid { .. }) {
-                        let problem = format!("{name:?} has two dimensions itself; name one with one");
-                        return Err(PartitionError::new(problem));
-                    }
-                    Self::compile(definition, others, zones)
-                };
                 let [first, second] = dimensions;
                 if first == second {
                     let problem = format!("the two dimensions are the same, {first:?}; name another one");
                     return Err(PartitionError::new(problem));
                 }
-                let sets = [dimension(first)?, dimension(second)?];
+                let definitions = [dimension(first, others)?, dimension(second, others)?];
+                let [first, second] = definitions.map(|definition| Self::compile(definition, others, zones));
+                let sets = [first?, second?];
                 Ok(PartitionSet(Kind::Grid(Box::new(Grid::new(dimensions.clone(), sets)))))
             }
         }
@@ -268,6 +258,24 @@ impl Windows {
             next = self.calendar.following(window);
         }
         Ok(keys)
+    }
+}
+
+/// The definition of a dimension of a grid.
+fn dimension<'d>(
+    name: &str,
+    definitions: &'d BTreeMap<String, Partitions>,
+) -> Result<&'d Partitions, PartitionError> {
+    let definition = definitions.get(name).ok_or_else(|| {
+        let advice = did_you_mean(name, definitions.keys().map(String::as_str));
+        let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+        PartitionError::new(format!("there are no partitions {:?}{advice}", shown(name)))
+    })?;
+    match definition {
+        Partitions::Grid { .. } => {
+            Err(PartitionError::new(format!("{name:?} has two dimensions itself; name one with one")))
+        }
+        _ => Ok(definition),
     }
 }
 

@@ -55,7 +55,7 @@ impl Reader<'_> {
         let fields = self.fields(field, &ASSET)?;
         let partitions = match fields.get("partitions") {
             Some(Field { node, .. }) if node.tree == Tree::Text(UNPARTITIONED.to_owned()) => None,
-            Some(field) => self.known_partitions(&field, &dag.partitions),
+            Some(field) => self.known_partitions(&field),
             None => dag.partitioned_by.clone(),
         };
         let asset = Asset {

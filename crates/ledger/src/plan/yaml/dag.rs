@@ -27,8 +27,7 @@ impl Reader<'_> {
         dag.description = fields.get("description").and_then(|field| self.free_text(&field));
         dag.params = fields.get("params").map(|field| self.params(&field)).unwrap_or_default();
         dag.partitions = fields.get("partitions").map(|field| self.partitions(&field)).unwrap_or_default();
-        dag.partitioned_by =
-            fields.get("partitioned_by").and_then(|field| self.known_partitions(&field, &dag.partitions));
+        dag.partitioned_by = fields.get("partitioned_by").and_then(|field| self.known_partitions(&field));
         dag.assets = fields.get("assets").map(|field| self.assets(&field, &dag)).unwrap_or_default();
         dag.pools = fields.get("pools").map(|field| self.pools(&field)).unwrap_or_default();
         dag.schedule = fields.get("schedule").and_then(|field| self.schedule(field, &dag));

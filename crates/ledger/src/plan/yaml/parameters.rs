@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use segno_actions::document::{Field, PartReader, Tree, did_you_mean, shown};
-use segno_actions::functions::InputSchema;
+use segno_actions::functions::{FunctionError, InputSchema};
 use serde_json::{Map, Value};
 
 use super::keys::PARAMETER;
@@ -48,7 +48,7 @@ impl Reader<'_> {
             match InputSchema::compile(&schema) {
                 Ok(_) => Some(schema),
                 Err(error) => {
-                    self.push(field.error(without_code(&error.to_string())));
+                    self.push(field.error(schema_problem(&error)));
                     None
                 }
             }
@@ -100,6 +100,13 @@ pub(crate) fn mismatch(schema: &Value, value: &Value) -> Option<String> {
             });
             Some(texts.collect::<Vec<_>>().join("; "))
         }
-        Err(error) => Some(without_code(&error.to_string())),
+        Err(error) => Some(schema_problem(&error)),
     }
+}
+
+/// Why a schema cannot be used, on one line.
+fn schema_problem(error: &FunctionError) -> String {
+    let message = without_code(&error.to_string());
+    let message = message.strip_prefix("input_schema: ").unwrap_or(&message);
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }

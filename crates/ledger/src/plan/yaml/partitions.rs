@@ -45,20 +45,24 @@ impl Reader<'_> {
             if let Err(problem) = checked {
                 self.push(value.error(problem));
             }
+            self.partition_names.insert(entry.key.clone());
             if let Some(definition) = self.partition_definition(value.clone()) {
                 values.push((entry.key.clone(), value));
                 definitions.insert(entry.key.clone(), definition);
             }
         }
-        let is_whole = definitions.len() == entries.len();
+        // Grids last: what is wrong with a dimension is reported there.
+        values.sort_by_key(|(name, _)| matches!(definitions[name], Partitions::Grid { .. }));
         for (name, value) in values {
-            let definition = &definitions[&name];
-            match PartitionSet::compile(definition, &definitions, self.zones) {
-                Ok(set) => {
-                    self.partitions.insert(name, set);
-                }
-                // The other definition of a grid may be one that could not be read.
-                Err(_) if !is_whole && matches!(definition, Partitions::Grid { .. }) => {}
+            let is_reported = match &definitions[&name] {
+                Partitions::Grid { dimensions } => dimensions.iter().any(|dimension| {
+                    self.partition_names.contains(dimension) && !self.partitions.contains_key(dimension)
+                }),
+                _ => false,
+            };
+            match PartitionSet::compile(&definitions[&name], &definitions, self.zones) {
+                Ok(set) => drop(self.partitions.insert(name, set)),
+                Err(_) if is_reported && self.problems.has_errors() => {}
                 Err(error) => self.push(value.error(error.problem())),
             }
         }
@@ -134,16 +138,12 @@ impl Reader<'_> {
     }
 
     /// The name of a definition.
-    pub fn known_partitions(
-        &mut self,
-        field: &Field<'_>,
-        definitions: &BTreeMap<String, Partitions>,
-    ) -> Option<String> {
+    pub fn known_partitions(&mut self, field: &Field<'_>) -> Option<String> {
         let name = self.text(field, MAX_NAME_BYTES)?;
-        if definitions.contains_key(&name) {
+        if self.partition_names.contains(&name) {
             return Some(name);
         }
-        let advice = self.suggestion(&name, definitions.keys().map(String::as_str));
+        let advice = self.suggestion(&name, self.partition_names.iter().map(String::as_str));
         let advice = advice.unwrap_or_else(|| "add it under partitions".to_owned());
         self.push(field.error(format!("there are no partitions {:?}", shown(&name))).advice(advice));
         None

@@ -1,6 +1,6 @@
 //! The reader of DAGs: what the parts of a document need of each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use segno_actions::OrchestrationName;
 use segno_actions::document::limits::MAX_PROBLEMS;
@@ -20,6 +20,8 @@ pub(super) struct Reader<'z> {
     pub zones: &'z Zones,
     /// Partition definitions that were read without errors.
     pub partitions: BTreeMap<String, PartitionSet>,
+    /// Names of all partition definitions.
+    pub partition_names: BTreeSet<String>,
 }
 
 /// What tasks have that say nothing themselves.
@@ -59,7 +61,12 @@ impl PartReader for Reader<'_> {
 impl<'z> Reader<'z> {
     /// A reader that has read nothing.
     pub fn new(zones: &'z Zones) -> Self {
-        Reader { problems: Problems::default(), zones, partitions: BTreeMap::new() }
+        Reader {
+            problems: Problems::default(),
+            zones,
+            partitions: BTreeMap::new(),
+            partition_names: BTreeSet::new(),
+        }
     }
 }
 

@@ -32,7 +32,8 @@ impl Reader<'_> {
         };
         let position = |key: &str| fields.get(key).map_or(at, |field| field.at());
         let (rule_at, asset_at, pool_at) = (position("trigger_rule"), position("asset"), position("pool"));
-        let mut task = Task::new(key?, target?);
+        // A task whose key is known is one that others may depend on, whatever else is wrong with it.
+        let mut task = Task::new(key?, target.unwrap_or_else(|| Target::Function("".into())));
         let retry = fields.get("retry").map_or(defaults.retry, |field| self.retry(field));
         task.retry = retry.unwrap_or_default();
         task.timeout = fields.get("timeout").map_or(defaults.timeout, |field| self.duration(&field, 1));
@@ -50,11 +51,8 @@ impl Reader<'_> {
             task.trigger_rule = self.choice(&field, &rules).unwrap_or_default();
         }
         task.depends_on = depends_on.iter().map(|(key, _)| key.clone()).collect();
-        task.input = input?;
-        task.for_each = match for_each {
-            Some(for_each) => Some(for_each?),
-            None => None,
-        };
+        task.input = input.unwrap_or_default();
+        task.for_each = for_each.flatten();
         Some(ReadTask { task, path, at, depends_on, rule_at, uses, asset_at, pool_at })
     }
 

@@ -1,0 +1,5 @@
+//! Controllers by example, and runs of random plans driven by them to their end.
+
+mod decisions;
+mod properties;
+mod simulation;

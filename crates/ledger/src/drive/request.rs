@@ -1,0 +1,93 @@
+//! What requests about runs and backfills have in common: who, why, and waiting until they are visible.
+
+use std::time::Duration;
+
+use segno::clock;
+use segno_actions::functions::Scope;
+use serde::{Deserialize, Serialize};
+
+use super::failure::LedgerError;
+use super::ledger::Ledger;
+use super::limits::READ_AFTER_WRITE;
+use super::outbox::WaitingEvent;
+use super::post::{Posting, post};
+use crate::snapshot::{Days, Snapshot};
+use crate::tables::IdempotencyKeyRow;
+
+/// The first pause between two looks for an event; each further one is twice as long.
+const FIRST_LOOK: Duration = Duration::from_millis(10);
+
+/// The longest pause.
+const LAST_LOOK: Duration = Duration::from_millis(80);
+
+/// Who requests something, and why.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Request {
+    /// Who.
+    pub by: Option<String>,
+    /// Why.
+    pub reason: Option<String>,
+    /// What makes the request itself again when it is repeated; a fresh one without it.
+    pub request_id: Option<String>,
+}
+
+/// A request that was accepted: it is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Accepted {
+    /// Whether the tables show it. They do so a moment later otherwise.
+    pub visible: bool,
+}
+
+impl Request {
+    /// Who, as events name them.
+    pub(super) fn requester(&self) -> &str {
+        self.by.as_deref().unwrap_or("unknown")
+    }
+}
+
+impl Ledger {
+    /// Posts one event and waits until it is visible.
+    pub(super) async fn request(
+        &self,
+        scope: &Scope,
+        event: impl Into<WaitingEvent>,
+    ) -> Result<Accepted, LedgerError> {
+        let mut event = event.into();
+        let key = event.key.get_or_insert_with(|| event.data.idempotency_key().into()).to_string();
+        let posting =
+            Posting { key: format!("request:{}", self.fresh()), events: vec![event], writes: Vec::new() };
+        post(self.store(), scope, posting).await?;
+        let visible = self.until_visible(scope, async |snapshot| snapshot.has_key(&key).await).await?;
+        Ok(Accepted { visible })
+    }
+
+    /// Waits until a snapshot shows something, at most for [`READ_AFTER_WRITE`].
+    pub(super) async fn until_visible(
+        &self,
+        scope: &Scope,
+        shows: impl AsyncFn(&Snapshot) -> Result<bool, LedgerError>,
+    ) -> Result<bool, LedgerError> {
+        let deadline_ms = clock::deadline_ms(self.clock(), READ_AFTER_WRITE);
+        let mut pause = FIRST_LOOK;
+        loop {
+            // The request is durable, so a table that cannot be read now is no failure of it.
+            if let Ok(Some(snapshot)) = self.snapshot(scope).await
+                && shows(&snapshot).await.unwrap_or(false)
+            {
+                return Ok(true);
+            }
+            if self.clock().now_ms() >= deadline_ms {
+                return Ok(false);
+            }
+            clock::sleep(self.clock(), pause).await;
+            pause = (pause * 2).min(LAST_LOOK);
+        }
+    }
+}
+
+impl Snapshot {
+    /// Whether an event with this idempotency key was applied.
+    async fn has_key(&self, key: &str) -> Result<bool, LedgerError> {
+        Ok(self.row::<IdempotencyKeyRow>(&[key.into()], Days::None).await?.is_some())
+    }
+}

@@ -1,0 +1,22 @@
+//! The object store below the ledger: where things lie, and calls whose outcome is known when they return.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `paths.rs` | the path of every kind of object of a scope |
+//! | `stores.rs` | the two stores of a ledger: for the log, and for what is folded |
+//! | `access.rs` | get, put if absent, put over, delete, list: with limits, retries, and read-back after time-outs |
+//! | `error.rs` | the error, by what the caller can do about it |
+//! | `limits.rs` | every limit |
+
+mod access;
+mod error;
+#[cfg(test)]
+pub(crate) mod faulty;
+pub mod limits;
+mod paths;
+mod stores;
+
+pub use access::{Listed, Objects, Put};
+pub use error::StorageError;
+pub use paths::Paths;
+pub use stores::Stores;

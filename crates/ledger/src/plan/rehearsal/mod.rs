@@ -1,0 +1,16 @@
+//! Plans run without a server and without time: functions are answered by stubs, events go through the one fold, and waits
+//! pass at once. What happens is what would happen, as far as the stubs are right.
+//!
+//! | file | what |
+//! |---|---|
+//! | `stubs.rs` | the answers of functions, from YAML or JSON |
+//! | `run.rs` | the loop: expand, dispatch, finish, wait |
+//! | `report.rs` | what happened, step by step |
+
+mod report;
+mod run;
+mod stubs;
+
+pub use report::{Ended, Report, Step, StepKind};
+pub use run::rehearse;
+pub use stubs::{INVALID_STUBS, InvalidStubs, STUB_OBJECTS, Stub, Stubs, parse_stubs};

@@ -1,0 +1,21 @@
+//! Reading tables: only files that a manifest names, never the log.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `tables.rs` | all tables by name, with the layouts of their files |
+//! | `fetch.rs` | a file of a table: verified whole, or only the row groups that can have what is searched |
+//! | `group.rs` | the live rows of a table at one place: newer pieces before older ones, tombstones applied |
+//! | `reader.rs` | snapshots for controllers and queries, by key and by day |
+//! | `limits.rs` | every limit |
+
+mod fetch;
+mod group;
+pub mod limits;
+mod reader;
+mod tables;
+
+pub(crate) use fetch::TableFile;
+pub(crate) use group::{Key, key_of, live_rows};
+pub(crate) use reader::rows_of;
+pub use reader::{Days, Filter, Reader, Snapshot};
+pub(crate) use tables::{Spec, Tables};

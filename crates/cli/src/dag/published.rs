@@ -8,10 +8,10 @@ use segno_api::dag::{Dag, DagDetails, DagVersion, PublishDag};
 use segno_ledger::plan::limits::MAX_DAG_BYTES;
 use serde_json::json;
 
+use crate::documents::read;
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table, target};
 use crate::run::graph;
-use crate::documents::read;
 
 /// Code of a document that is no DAG.
 const INVALID_DAG: &str = "invalid-dag";

@@ -57,7 +57,10 @@ impl Location<'_> {
             Some(("s3", _)) => self.of_feature("aws", cfg!(feature = "aws")),
             Some(("az" | "abfs" | "abfss", _)) => self.of_feature("azure", cfg!(feature = "azure")),
             Some(("gs", _)) => self.of_feature("gcp", cfg!(feature = "gcp")),
-            _ => Err(self.invalid(&"is no place for a ledger; write file:DIR, memory:, s3://…, az://… or gs://…")),
+            _ => {
+                Err(self
+                    .invalid(&"is no place for a ledger; write file:DIR, memory:, s3://…, az://… or gs://…"))
+            }
         }
     }
 

@@ -49,8 +49,8 @@ pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
-    BackfillRequest, BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Requester, Restarting,
-    Sent, Start, Tenant, TenantChange, TenantListener, batch_status, run_state,
+    BackfillRequest, BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Requester,
+    Restarting, Sent, Start, Tenant, TenantChange, TenantListener, batch_status, run_state,
 };
 
 /// What every route needs. Cheap to clone.

@@ -5,7 +5,8 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_actions::Listed;
 use segno_api::backfill::{
-    Backfill, BackfillChanged, BackfillChunk, BackfillChunkList, BackfillList, CreateBackfill, CreatedBackfill,
+    Backfill, BackfillChanged, BackfillChunk, BackfillChunkList, BackfillList, CreateBackfill,
+    CreatedBackfill,
 };
 
 use super::paging::{self, Chunk, Found, Page, Row, cursor, limit};

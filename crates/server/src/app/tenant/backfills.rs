@@ -51,7 +51,11 @@ impl Tenant {
     ///
     /// # Errors
     /// When the ledger cannot be read.
-    pub async fn backfills(&self, after: Option<&str>, limit: usize) -> Result<Vec<Listed<Backfill>>, Refusal> {
+    pub async fn backfills(
+        &self,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Listed<Backfill>>, Refusal> {
         let found = self.ledger()?.backfills().list(&self.owner(), after, limit).await;
         let found = found.map_err(|error| self.refused(error))?;
         Ok(found.iter().map(|row| Listed::Readable(rows::backfill(row))).collect())

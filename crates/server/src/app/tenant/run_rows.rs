@@ -133,7 +133,7 @@ pub fn sorted(detail: &RunDetail) -> impl Iterator<Item = &TaskRow> {
     ready.retain(|key| !open.contains_key(key));
     while let Some(key) = ready.pop() {
         let below = depth.get(key).copied().unwrap_or_default() + 1;
-        for next in downstream.get(key).into_iter().flatten() {
+        for next in downstream.get(key).into_iter().flatten().copied() {
             let known = depth.entry(next).or_default();
             *known = below.max(*known);
             if let Some(left) = open.get_mut(next) {
@@ -178,8 +178,7 @@ pub fn task(detail: &RunDetail, row: &TaskRow) -> RunTask {
         expanded_from: text(&row.expanded_from),
         marked_by: text(&row.marked_by),
         instance: None,
-        waits: waits
-            .map(|wait| RunWait { why: wait.reason.to_string(), wakes_at: wait.due_ms.map(time) }),
+        waits: waits.map(|wait| RunWait { why: wait.reason.to_string(), wakes_at: wait.due_ms.map(time) }),
     }
 }
 

@@ -85,7 +85,10 @@ impl Tenant {
             run: rows::run(&detail.run),
             partition: rows::partition(&detail.tasks),
             waits: rows::run_wait(&detail),
-            tasks: rows::sorted(&detail).take(MAX_SHOWN_TASKS).map(|task| self.shown_task(&detail, task)).collect(),
+            tasks: rows::sorted(&detail)
+                .take(MAX_SHOWN_TASKS)
+                .map(|task| self.shown_task(&detail, task))
+                .collect(),
         })
     }
 

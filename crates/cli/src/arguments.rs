@@ -54,7 +54,7 @@ pub enum Command {
     Recurring(RecurringArguments),
     /// Check, publish and show runbooks.
     Runbook(RunbookArguments),
-    /// Publish and show DAGs: tasks that depend on each other.
+    /// Check, plan, publish and show DAGs: tasks that depend on each other.
     Dag(DagArguments),
     /// Start, follow, cancel and repeat runs of DAGs.
     Run(RunArguments),

@@ -824,8 +824,13 @@ fn base64(text: &str) -> String {
 
 /// Operations that make things under names that the caller chooses. They come last: what they make is the caller's own.
 fn makes_something(operation: &str) -> bool {
-    let making =
-        ["post /v1/instances", "post /v1/invocations", "put /v1/functions/{name}", "post /v1/runbooks", "post /v1/dags"];
+    let making = [
+        "post /v1/instances",
+        "post /v1/invocations",
+        "put /v1/functions/{name}",
+        "post /v1/runbooks",
+        "post /v1/dags",
+    ];
     making.contains(&operation) || operation == "put /v1/hooks/{namespace}/{route}"
 }
 

@@ -107,18 +107,15 @@ pub struct Run {
     /// Whether its cancellation was requested.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancel_requested: bool,
-    /// Why it was cancelled.
+    /// Why it was cancelled, or why its plan was refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cancel_reason: Option<String>,
+    pub reason: Option<String>,
     /// What triggered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger: Option<RunTrigger>,
     /// The key under which it was requested once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_key: Option<String>,
-    /// Its parameters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub params: Option<Json>,
     /// The run that it repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_run: Option<String>,
@@ -163,6 +160,9 @@ pub struct RunDetails {
     /// The run.
     #[serde(flatten)]
     pub run: Run,
+    /// Its parameters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub params: Option<Json>,
     /// Its partition, if all its tasks have the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition: Option<String>,
@@ -180,4 +180,25 @@ pub struct RunWait {
     /// When it wakes by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wakes_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn details_can_be_read_with_parameters_of_any_kind() {
+        let text = json!({
+            "id": "run_1", "dag": "d", "status": "running", "triggered_at": "2026-01-01T00:00:00Z",
+            "tasks_total": 0, "tasks_completed": 0, "tasks_succeeded": 0, "tasks_failed": 0,
+            "tasks_skipped": 0, "tasks_cancelled": 0, "params": {"a": 1.5}, "tasks": [],
+            "waits": {"why": "it runs"},
+        });
+        let details: RunDetails = serde_json::from_str(&text.to_string()).unwrap();
+        assert_eq!(details.params.as_ref().unwrap().text(), r#"{"a":1.5}"#);
+        let again: RunDetails = serde_json::from_str(&serde_json::to_string(&details).unwrap()).unwrap();
+        assert_eq!(again, details);
+    }
 }

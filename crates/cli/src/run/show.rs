@@ -25,6 +25,9 @@ pub fn text(details: &RunDetails, output: &Output) -> String {
     if let Some(partition) = &details.partition {
         table = table.line("partition", partition);
     }
+    if let Some(params) = details.params.as_ref().filter(|params| params.text() != "{}") {
+        table = table.line("parameters", params.text());
+    }
     if !run.status.is_final() {
         table = table.line("why", &details.waits.why);
         if let Some(at) = details.waits.wakes_at {
@@ -49,9 +52,6 @@ fn facts(run: &Run, output: &Output) -> Table {
         .line("run", &run.id)
         .line("dag", format!("{}{version}", run.dag))
         .line("status", state(run));
-    if let Some(params) = run.params.as_ref().filter(|params| params.text() != "{}") {
-        table = table.line("parameters", params.text());
-    }
     if let Some(key) = &run.run_key {
         table = table.line("run key", key);
     }
@@ -70,7 +70,7 @@ fn facts(run: &Run, output: &Output) -> Table {
     if let Some(ended) = run.completed_at {
         table = table.line("ended", output.time(ended)).line("took", took(run.triggered_at, ended));
     }
-    if let Some(reason) = &run.cancel_reason {
+    if let Some(reason) = &run.reason {
         table = table.line("reason", reason);
     }
     table.line("tasks", counts(run))

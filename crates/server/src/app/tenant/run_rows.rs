@@ -28,10 +28,9 @@ pub fn run(row: &RunRow) -> Run {
         status: run_status(row.state),
         is_paused: row.paused,
         cancel_requested: row.cancel_requested,
-        cancel_reason: text(&row.cancel_reason),
+        reason: text(&row.reason),
         trigger: row.trigger.as_deref().and_then(trigger),
         run_key: text(&row.run_key),
-        params: row.params.as_deref().and_then(|json| Json::from_text(json.to_owned()).ok()),
         parent_run: text(&row.parent_run_id),
         labels,
         triggered_at: time(row.triggered_at),
@@ -43,6 +42,11 @@ pub fn run(row: &RunRow) -> Run {
         tasks_skipped: row.tasks_skipped,
         tasks_cancelled: row.tasks_cancelled,
     }
+}
+
+/// The parameters of a run.
+pub fn params(row: &RunRow) -> Option<Json> {
+    row.params.as_deref().and_then(|json| Json::from_text(json.to_owned()).ok())
 }
 
 fn run_status(state: RunState) -> RunStatus {

@@ -83,6 +83,7 @@ impl Tenant {
         let detail = self.run_detail(id).await?;
         Ok(RunDetails {
             run: rows::run(&detail.run),
+            params: rows::params(&detail.run),
             partition: rows::partition(&detail.tasks),
             waits: rows::run_wait(&detail),
             tasks: rows::sorted(&detail)

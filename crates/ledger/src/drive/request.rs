@@ -5,20 +5,22 @@ use std::time::Duration;
 use segno::clock;
 use segno_actions::functions::Scope;
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 
-use super::failure::LedgerError;
+use super::error::LedgerError;
 use super::ledger::Ledger;
 use super::limits::READ_AFTER_WRITE;
 use super::outbox::WaitingEvent;
+use super::place::outbox_id;
 use super::post::{Posting, post};
 use crate::snapshot::{Days, Snapshot};
 use crate::tables::IdempotencyKeyRow;
 
 /// The first pause between two looks for an event; each further one is twice as long.
-const FIRST_LOOK: Duration = Duration::from_millis(10);
+const FIRST_LOOK: Duration = Duration::from_millis(40);
 
 /// The longest pause.
-const LAST_LOOK: Duration = Duration::from_millis(80);
+const LAST_LOOK: Duration = Duration::from_millis(160);
 
 /// Who requests something, and why.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,21 +56,28 @@ impl Ledger {
     ) -> Result<Accepted, LedgerError> {
         let mut event = event.into();
         let key = event.key.get_or_insert_with(|| event.data.idempotency_key().into()).to_string();
-        let posting =
-            Posting { key: format!("request:{}", self.fresh()), events: vec![event], writes: Vec::new() };
-        post(self.store(), scope, posting).await?;
-        let visible = self.until_visible(scope, async |snapshot| snapshot.has_key(&key).await).await?;
+        let record = format!("request:{}", self.fresh());
+        let published = self.wait_published(outbox_id(scope, &record));
+        post(self.store(), scope, Posting { key: record, events: vec![event], writes: Vec::new() }).await?;
+        let shows = async |snapshot: &Snapshot| snapshot.has_key(&key).await;
+        let visible = self.until_visible(scope, published, shows).await?;
         Ok(Accepted { visible })
     }
 
-    /// Waits until a snapshot shows something, at most for [`READ_AFTER_WRITE`].
+    /// Waits until a snapshot shows something, at most for [`READ_AFTER_WRITE`]. A holder in this process reports it at once.
     pub(super) async fn until_visible(
         &self,
         scope: &Scope,
+        mut published: oneshot::Receiver<()>,
         shows: impl AsyncFn(&Snapshot) -> Result<bool, LedgerError>,
     ) -> Result<bool, LedgerError> {
         let deadline_ms = clock::deadline_ms(self.clock(), READ_AFTER_WRITE);
         let mut pause = FIRST_LOOK;
+        tokio::select! {
+            biased;
+            Ok(()) = &mut published => return Ok(true),
+            () = clock::sleep(self.clock(), pause) => {}
+        }
         loop {
             // The request is durable, so a table that cannot be read now is no failure of it.
             if let Ok(Some(snapshot)) = self.snapshot(scope).await
@@ -79,7 +88,11 @@ impl Ledger {
             if self.clock().now_ms() >= deadline_ms {
                 return Ok(false);
             }
-            clock::sleep(self.clock(), pause).await;
+            tokio::select! {
+                biased;
+                Ok(()) = &mut published => return Ok(true),
+                () = clock::sleep(self.clock(), pause) => {}
+            }
             pause = (pause * 2).min(LAST_LOOK);
         }
     }

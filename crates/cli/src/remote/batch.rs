@@ -15,9 +15,9 @@ use serde_json::json;
 
 use super::arguments::{self, BatchVerb, Batches, OfPhase, RequestVerb};
 use super::{batch_report, batch_watch};
+use crate::documents::read;
 use crate::exit::Failure;
 use crate::output::{Output, Page, Paging, Rows, Table, count};
-use crate::documents::read;
 
 /// Does what was asked.
 pub async fn run(arguments: Batches, output: &Output) -> Result<(), Failure> {

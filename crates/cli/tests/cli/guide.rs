@@ -340,6 +340,11 @@ fn commands_of_the_page_on_actions() {
 }
 
 #[test]
+fn commands_of_the_page_on_dags() {
+    check("dags.md", Comparison::Exact, &[]);
+}
+
+#[test]
 fn commands_of_the_page_on_runbooks() {
     // Times of plans are compared in `runbook.rs`.
     check("runbooks.md", Comparison::Settled, &[]);

@@ -12,6 +12,7 @@ mod batch;
 mod batch_watch;
 mod bell;
 mod bus;
+mod dag;
 mod damage;
 mod failures;
 #[cfg(target_os = "linux")]

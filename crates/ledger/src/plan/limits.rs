@@ -28,6 +28,9 @@ pub const MAX_EDGES: usize = 100_000;
 /// Longest name of a DAG, task, parameter, asset, pool, sensor or partition definition in bytes.
 pub const MAX_NAME_BYTES: usize = 128;
 
+/// Most names that are compared with wrong ones of one document, for suggestions.
+pub const MAX_COMPARISONS: usize = 100_000;
+
 /// Longest description in bytes.
 pub const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 

@@ -28,7 +28,8 @@ pub fn draw(graph: &Graph) -> Option<Drawing> {
             Some(_) => "│ ",
             None => "  ",
         });
-        rows.push((row.collect(), Some(task)));
+        let row: String = row.collect();
+        rows.push((row.trim_end().to_owned(), Some(task)));
         let mut after = graph.downstream(task).to_vec();
         after.sort_unstable_by_key(|&after| places[after]);
         lanes[own] = after.first().copied();
@@ -82,7 +83,7 @@ fn join(lanes: &[Option<usize>], joined: &[usize], [middle, end]: [char; 2]) -> 
         row.push(sign);
         row.push(if lane >= first && lane < last { '─' } else { ' ' });
     }
-    row
+    row.trim_end().to_owned()
 }
 
 #[cfg(test)]
@@ -94,40 +95,49 @@ mod tests {
         let graph = Graph::new(upstream.iter().map(|before| before.to_vec()).collect()).unwrap();
         let rows = draw(&graph).unwrap();
         let rows = rows.iter().map(|(row, task)| match task {
-            Some(task) => format!("{row} {task}\n"),
-            None => format!("{}\n", row.trim_end()),
+            Some(task) => format!("{row}  {task}\n"),
+            None => format!("{row}\n"),
         });
         expected.assert_eq(&rows.collect::<String>());
     }
 
     #[test]
     fn edges_are_lanes_that_part_and_join() {
-        check(&[&[], &[0], &[1]], expect![[r#"
+        check(
+            &[&[], &[0], &[1]],
+            expect![[r#"
             ●  0
             ●  1
             ●  2
-        "#]]);
-        check(&[&[], &[0], &[0], &[1, 2]], expect![[r#"
+        "#]],
+        );
+        check(
+            &[&[], &[0], &[0], &[1, 2]],
+            expect![[r#"
             ●  0
             ├─╮
             ● │  1
             │ ●  2
             ├─╯
-            ●    3
-        "#]]);
-        check(&[&[], &[], &[0], &[0, 1], &[2, 3], &[], &[4, 0]], expect![[r#"
+            ●  3
+        "#]],
+        );
+        check(
+            &[&[], &[], &[0], &[0, 1], &[2, 3], &[], &[4, 0]],
+            expect![[r#"
             ●  0
             ├─┬─╮
             │ │ │ ●  1
             ● │ │ │  2
             │ ├─┼─╯
-            │ ● │    3
+            │ ● │  3
             ├─╯ │
             ●   │  4
             │ ● │  5
             ├───╯
-            ●      6
-        "#]]);
+            ●  6
+        "#]],
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
     reason = "helpers of tests; clippy knows only the tests themselves"
 )]
 
+mod guide;
 mod hostile;
 mod problems;
 mod round_trip;

@@ -7,10 +7,12 @@
 //! | `run.rs` | the loop: expand, dispatch, finish, wait |
 //! | `report.rs` | what happened, step by step |
 
+mod error;
 mod report;
 mod run;
 mod stubs;
 
+pub use error::{INVALID_STUBS, InvalidStubs};
 pub use report::{Ended, Report, Step, StepKind};
 pub use run::rehearse;
-pub use stubs::{INVALID_STUBS, InvalidStubs, STUB_OBJECTS, Stub, Stubs, parse_stubs};
+pub use stubs::{STUB_OBJECTS, Stub, Stubs, parse_stubs};

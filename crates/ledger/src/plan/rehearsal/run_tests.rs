@@ -78,7 +78,10 @@ tasks:
   - {key: b, function: g, depends_on: a}
   - {key: mend, function: h, depends_on: a, trigger_rule: one_failed}
 "#;
-    check(dag, "tasks: {a: {fail: 2, error: not yet}}", expect![[r#"
+    check(
+        dag,
+        "tasks: {a: {fail: 2, error: not yet}}",
+        expect![[r#"
         0s a#1 (null)
         1s a#1 failed, again at 11s: not yet
         11s a#2 (null)
@@ -89,8 +92,12 @@ tasks:
         34s b#1 = null
         SUCCEEDED after 34s
         mend SKIPPED
-    "#]]);
-    check(dag, "tasks: {a: {fail: true}}", expect![[r#"
+    "#]],
+    );
+    check(
+        dag,
+        "tasks: {a: {fail: true}}",
+        expect![[r#"
         0s a#1 (null)
         1s a#1 failed, again at 11s: the stub fails
         11s a#2 (null)
@@ -102,8 +109,12 @@ tasks:
         FAILED after 34s
         a FAILED
         b SKIPPED
-    "#]]);
-    check(dag, "functions: {f: {fail: true, retryable: false}}", expect![[r#"
+    "#]],
+    );
+    check(
+        dag,
+        "functions: {f: {fail: true, retryable: false}}",
+        expect![[r#"
         0s a#1 (null)
         1s a#1 failed: the stub fails
         1s mend#1 (null)
@@ -111,7 +122,8 @@ tasks:
         FAILED after 2s
         a FAILED
         b SKIPPED
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -142,22 +154,30 @@ tasks:
             SUCCEEDED after 12s
         "#]],
     );
-    check(dag, "functions: {list: {output: []}}", expect![[r#"
+    check(
+        dag,
+        "functions: {list: {output: []}}",
+        expect![[r#"
         0s list#1 (null)
         1s list#1 = []
         1s each#0 adds 0 tasks
         1s sum#1 ([])
         2s sum#1 = []
         SUCCEEDED after 2s
-    "#]]);
-    check(dag, "functions: {list: {output: 5}}", expect![[r#"
+    "#]],
+    );
+    check(
+        dag,
+        "functions: {list: {output: 5}}",
+        expect![[r#"
         0s list#1 (null)
         1s list#1 = 5
         1s each#0 adds no task: for_each: expected a list, found a number; name a list in {{ … }}
         FAILED after 1s
         each FAILED
         sum SKIPPED
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -2,21 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use segno::store::ErrorKind;
+use segno_actions::document::limits::MAX_PROBLEMS;
 use segno_actions::document::{
     self, Budget, Field, ObjectKeys, Origin, PartReader, Problem, Problems, Tree, did_you_mean, shown,
 };
 use segno_actions::functions::HumanDuration;
 use serde_json::Value;
 
+use super::error::InvalidStubs;
 use crate::event::{PlannedTask, Target};
 use crate::plan::definition::Dag;
 use crate::plan::limits::{
     DAG_BUDGET, MAX_ATTEMPTS, MAX_DESCRIPTION_BYTES, MAX_RESOLVED_INPUT_BYTES, MAX_TASKS,
 };
-
-/// The code of [`InvalidStubs`], with a page in `docs/errors/`.
-pub const INVALID_STUBS: &str = "invalid-stubs";
 
 /// How long a call takes without a stub that says so.
 const DEFAULT_DURATION: HumanDuration = HumanDuration::from_secs(1);
@@ -64,26 +62,6 @@ pub struct Stubs {
     functions: BTreeMap<String, Stub>,
     orchestrations: BTreeMap<String, Stub>,
     tasks: BTreeMap<String, Stub>,
-}
-
-/// A text has no stubs. All problems are listed, each with its line, column and path.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{problems} [{INVALID_STUBS}]")]
-pub struct InvalidStubs {
-    /// Errors, of which there is at least one, and warnings.
-    pub problems: Problems,
-}
-
-impl InvalidStubs {
-    /// The stable code.
-    pub fn code(&self) -> &'static str {
-        INVALID_STUBS
-    }
-
-    /// What the caller can do about it.
-    pub fn kind(&self) -> ErrorKind {
-        ErrorKind::Invalid
-    }
 }
 
 impl Stubs {
@@ -191,7 +169,9 @@ impl Reader {
             if !known.contains(&name) {
                 let problem = format!("nothing in the DAG has the name {:?}", shown(name));
                 let problem = Problem::warning(entry.at, value.path.clone(), problem);
-                self.push(problem.maybe_advice(did_you_mean(name, known.iter().copied())));
+                let is_shown = self.problems.warnings() < MAX_PROBLEMS;
+                let advice = is_shown.then(|| did_you_mean(name, known.iter().copied())).flatten();
+                self.push(problem.maybe_advice(advice));
             }
             if let Some(stub) = self.stub(value) {
                 stubs.insert(entry.key.clone(), stub);

@@ -88,7 +88,10 @@ impl Reader<'_> {
         for (number, read) in tasks.iter().enumerate() {
             let rule = read.task.trigger_rule;
             if graph.upstream(number).is_empty() && needs_upstream(rule) {
-                let problem = format!("the rule {} never holds: the task depends on nothing", rule.text());
+                let problem = format!(
+                    "the rule {} needs an upstream task, and the task depends on nothing",
+                    rule.text()
+                );
                 let problem = Problem::error(read.rule_at, format!("{}.trigger_rule", read.path), problem);
                 self.push(problem.advice("add depends_on, or remove trigger_rule"));
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use segno_actions::document::{Field, Fields, PartReader, Tree, shown};
+use segno_actions::document::{Field, Fields, PartReader, Tree, did_you_mean, shown};
 
 use super::keys::PARTITIONS;
 use super::reader::Reader;
@@ -143,7 +143,7 @@ impl Reader<'_> {
         if self.partition_names.contains(&name) {
             return Some(name);
         }
-        let advice = self.suggestion(&name, self.partition_names.iter().map(String::as_str));
+        let advice = did_you_mean(&name, self.partition_names.iter().map(String::as_str));
         let advice = advice.unwrap_or_else(|| "add it under partitions".to_owned());
         self.push(field.error(format!("there are no partitions {:?}", shown(&name))).advice(advice));
         None

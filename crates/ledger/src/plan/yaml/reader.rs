@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use segno_actions::OrchestrationName;
-use segno_actions::document::limits::MAX_PROBLEMS;
 use segno_actions::document::{Field, Origin, PartReader, Position, Problems, did_you_mean};
 use segno_actions::functions::{FunctionName, HumanDuration, Tag};
 use segno_actions::schedule::Zones;
 
 use super::references::TemplateUse;
 use crate::plan::definition::{Retry, Task};
-use crate::plan::limits::MAX_DESCRIPTION_BYTES;
+use crate::plan::limits::{MAX_COMPARISONS, MAX_DESCRIPTION_BYTES};
 use crate::plan::names::NameKind;
 use crate::plan::partition::PartitionSet;
 
@@ -20,6 +19,8 @@ pub(super) struct Reader<'z> {
     pub zones: &'z Zones,
     /// Partition definitions that were read without errors.
     pub partitions: BTreeMap<String, PartitionSet>,
+    /// How many more names are compared for suggestions.
+    comparisons_left: usize,
     /// Names of all partition definitions.
     pub partition_names: BTreeSet<String>,
 }
@@ -65,6 +66,7 @@ impl<'z> Reader<'z> {
             problems: Problems::default(),
             zones,
             partitions: BTreeMap::new(),
+            comparisons_left: MAX_COMPARISONS,
             partition_names: BTreeSet::new(),
         }
     }
@@ -107,9 +109,11 @@ impl Reader<'_> {
         self.seconds(field, min_sec).map(HumanDuration::from_secs)
     }
 
-    /// "Did you mean". Comparing takes time, which is not spent on problems that are not shown.
-    pub fn suggestion<'n>(&self, name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
-        if self.problems.errors() >= MAX_PROBLEMS { None } else { did_you_mean(name, known) }
+    /// "Did you mean". Comparing takes time, of which a document has a budget.
+    pub fn suggestion<'n>(&mut self, name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
+        let known: Vec<&str> = known.into_iter().take(self.comparisons_left).collect();
+        self.comparisons_left -= known.len();
+        did_you_mean(name, known)
     }
 }
 

@@ -259,12 +259,12 @@ impl ServerBuilder {
             Some(stores) => Some(stores),
             None => self.settings.ledger_stores()?,
         };
-        let ledger_on = |store: &Arc<dyn Store>| {
+        // One for the doors and the driver, so that a request sees at once what the driver of this node has published.
+        let ledger = ledger_stores.map(|stores| {
             let options =
                 LedgerOptions { clock: self.clock.clone(), ids: self.ids.clone(), zones: zones.clone() };
-            Some(Ledger::new(store.clone(), ledger_stores.clone()?, options))
-        };
-        let ledger = ledger_on(&tracked);
+            Ledger::new(tracked.clone(), stores, options)
+        });
         if self.settings.has(Role::Orchestrator) {
             let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
             let services = Services {
@@ -295,7 +295,7 @@ impl ServerBuilder {
             let queries = QueryServices { runbooks: queried, clock, sources, lease, keep_invocations };
             let querier = Querier::new(queries, node.clone());
             background.push(tokio::spawn(querier.run(stopping.clone().cancelled_owned())));
-            if let Some(ledger) = ledger_on(&self.store) {
+            if let Some(ledger) = ledger.clone() {
                 let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
                 let calls = RoomCalls::new(Room::LEDGER, &functions, pools.clone(), client);
                 let options = ledger_drive::DriverOptions::default();

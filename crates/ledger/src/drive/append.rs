@@ -76,6 +76,9 @@ impl Held {
         while events.peek().is_some() {
             self.append_part(&mut events).await?;
         }
+        for id in &batch.read {
+            self.services.ledger.published(id);
+        }
         for run_id in corrected {
             self.checks.hurry(&run_id, now_ms);
         }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use segno_actions::functions::Scope;
 use serde_json::{Map, Value};
 
-use super::failure::LedgerError;
+use super::error::LedgerError;
 use super::ledger::Ledger;
 use super::limits::{BACKFILL_RUNS, CHUNK_SIZE, MAX_BACKFILL_PARTITIONS, MAX_BACKFILL_RUNS, MAX_PAGE};
 use super::outbox::WaitingEvent;
+use super::place::outbox_id;
 use super::planning;
 use super::post::{Posting, post};
-use super::request::{Accepted, Request};
+use super::request::{Accepted, Request, Shown};
 use crate::event::{BackfillCreated, BackfillStateChanged, PartitionSelector};
 use crate::ids::Ulid;
 use crate::snapshot::{Days, Filter};
@@ -125,14 +126,12 @@ impl Backfills {
             params: Some(Value::Object(new.params)),
         };
         let event: WaitingEvent = created.into();
-        let posting =
-            Posting { key: format!("backfill:{backfill_id}"), events: vec![event], writes: Vec::new() };
+        let record = format!("backfill:{backfill_id}");
+        let published = self.ledger.wait_published(outbox_id(scope, &record));
+        let posting = Posting { key: record, events: vec![event], writes: Vec::new() };
         post(self.ledger.store(), scope, posting).await?;
-        let key = [backfill_id.as_str().into()];
-        let visible = self.ledger.until_visible(scope, async |snapshot| {
-            Ok(snapshot.row::<BackfillRow>(&key, Days::None).await?.is_some())
-        });
-        Ok(CreatedBackfill { visible: visible.await?, backfill_id, total_partitions: total })
+        let visible = self.ledger.until_visible(scope, published, Shown::Backfill(&backfill_id)).await?;
+        Ok(CreatedBackfill { visible, backfill_id, total_partitions: total })
     }
 
     /// Backfills after a backfill, newest first.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use segno_actions::functions::Scope;
 use serde_json::{Map, Value};
 
-use super::failure::LedgerError;
+use super::error::LedgerError;
 use super::limits::{MAX_INLINE_OUTPUT_BYTES, MAX_NAMED_TASKS, MAX_REASON_BYTES};
 use super::outbox::WaitingEvent;
 use super::planning::{plan_selected, split_key};

@@ -5,7 +5,7 @@ use segno_actions::functions::Scope;
 use segno_actions::{Listed, Unreadable};
 
 use super::definitions::{DagHead, DagVersion};
-use super::failure::LedgerError;
+use super::error::LedgerError;
 use super::ledger::Ledger;
 use super::outbox::WaitingEvent;
 use super::place::{HEADS, VERSIONS, version_folder, version_id};

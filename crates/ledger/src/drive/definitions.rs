@@ -9,7 +9,7 @@ use segno_actions::functions::Scope;
 use segno_actions::schedule::Zones;
 use serde::{Deserialize, Serialize};
 
-use super::failure::LedgerError;
+use super::error::LedgerError;
 use super::place::{HEADS, VERSIONS, head_id, version_id};
 use crate::plan::{Parsed, parse};
 

@@ -10,11 +10,12 @@ use segno::store::{ErrorKind, Expect, RecordBatch, RecordWrite, Store};
 use segno_actions::functions::Scope;
 use segno_actions::schedule::Zones;
 use serde::{Deserialize, Serialize};
+use tokio::sync::oneshot;
 
 use super::backfills::Backfills;
 use super::dags::Dags;
 use super::definitions::Definitions;
-use super::failure::LedgerError;
+use super::error::LedgerError;
 use super::place::{SECRETS, secret_id};
 use super::runs::Runs;
 use crate::objects::{Paths, Stores};
@@ -49,6 +50,8 @@ struct Inner {
     options: LedgerOptions,
     definitions: Definitions,
     scopes: Mutex<HashMap<Scope, Cached>>,
+    /// Writers of this process that wait until their record of the outbox is in the tables, by its id.
+    waiting: Mutex<HashMap<String, oneshot::Sender<()>>>,
 }
 
 /// What is kept of a scope.
@@ -68,7 +71,14 @@ impl Ledger {
     /// The ledgers whose records are in a store, and whose log and tables are in object stores.
     pub fn new(store: Arc<dyn Store>, objects: Stores, options: LedgerOptions) -> Self {
         let definitions = Definitions::new(Arc::clone(&store), Arc::clone(&options.zones));
-        let inner = Inner { store, objects, options, definitions, scopes: Mutex::default() };
+        let inner = Inner {
+            store,
+            objects,
+            options,
+            definitions,
+            scopes: Mutex::default(),
+            waiting: Mutex::default(),
+        };
         Ledger { inner: Arc::new(inner) }
     }
 
@@ -170,6 +180,24 @@ impl Ledger {
                 // Drawn now, or by another at the same time: read what is stored.
                 _ => {}
             }
+        }
+    }
+
+    /// Resolves when the holder of the scope has published the events of a record of the outbox, if it is in this process.
+    pub(super) fn wait_published(&self, id: String) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        let mut waiting = self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        waiting.retain(|_, sender| !sender.is_closed());
+        waiting.insert(id, sender);
+        receiver
+    }
+
+    /// The events of a record are in the tables.
+    pub(super) fn published(&self, id: &str) {
+        let mut waiting = self.inner.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(sender) = waiting.remove(id) {
+            // The writer may have given up.
+            let _ = sender.send(());
         }
     }
 

@@ -25,7 +25,6 @@ mod decide;
 mod definitions;
 mod dispatch;
 mod error;
-mod failure;
 mod holder;
 mod inputs;
 mod lease;
@@ -47,8 +46,7 @@ pub use backfills::{BackfillDetail, Backfills, CreatedBackfill, NewBackfill};
 pub use corrections::{ClearTasks, MarkTask, Rerun};
 pub use dags::{Dags, PublishedDag};
 pub use definitions::{DagHead, DagVersion};
-pub use error::DriveError;
-pub use failure::LedgerError;
+pub use error::{DriveError, LedgerError};
 pub use holder::{DriverOptions, Services};
 pub use ledger::{Ledger, LedgerOptions};
 pub use node::Driver;
@@ -60,3 +58,6 @@ pub use reading::{RunDetail, RunPage, RunQuery, TaskWait, WaitReason};
 pub use request::{Accepted, Request};
 pub use runs::{Runs, StartRun, StartedRun};
 pub use settler::{AttemptSettler, SETTLE_KIND, SKIPPED_CODE, register};
+
+#[cfg(test)]
+mod tests;

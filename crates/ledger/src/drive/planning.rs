@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use segno_actions::functions::Scope;
 use serde_json::{Map, Value};
 
-use super::failure::LedgerError;
+use super::error::LedgerError;
 use super::ledger::Ledger;
 use crate::controllers::bridged;
 use crate::event::{EventData, PlannedTask, RunCancelRequested, RunRequested, RunSource};

@@ -68,8 +68,8 @@ pub async fn post(store: &dyn Store, scope: &Scope, posting: Posting) -> Result<
 mod tests {
     use std::time::Duration;
 
-    use segno::store::DueRecords;
     use segno::store::memory::MemoryStore;
+    use segno::store::{DueRecords, Records as _};
 
     use super::super::place::{LEASES, OUTBOX};
     use super::*;

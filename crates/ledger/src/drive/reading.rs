@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use segno_actions::functions::Scope;
 
 use super::corrections::labels_of;
-use super::failure::LedgerError;
+use super::error::LedgerError;
 use super::limits::MAX_PAGE;
 use super::runs::Runs;
 use crate::ids::Ulid;

@@ -8,17 +8,16 @@ use segno_actions::functions::Scope;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::failure::LedgerError;
+use super::error::LedgerError;
 use super::ledger::Ledger;
 use super::limits::{MAX_LABEL_BYTES, MAX_LABELS, MAX_RUN_KEY_BYTES, RUN_KEY_LIFE};
 use super::outbox::WaitingEvent;
-use super::place::{RUN_KEYS, run_key_id};
+use super::place::{RUN_KEYS, outbox_id, run_key_id};
 use super::planning;
 use super::post::{Posting, post};
+use super::request::Shown;
 use crate::event::{PlanCreated, RunTriggered, Trigger};
 use crate::ids::{Ulid, fingerprint, run_id_of_key};
-use crate::snapshot::Days;
-use crate::tables::RunRow;
 
 /// Runs of a store. Cheap to clone.
 #[derive(Clone)]
@@ -137,7 +136,9 @@ impl Runs {
             request_fingerprint: new.fingerprint,
         });
         let writes = reservation.iter().map(|reservation| reservation.write(scope)).collect();
-        let posting = Posting { key: format!("run:{run_id}"), events, writes };
+        let record = format!("run:{run_id}");
+        let published = self.ledger.wait_published(outbox_id(scope, &record));
+        let posting = Posting { key: record, events, writes };
         let is_new = match (post(self.ledger.store(), scope, posting).await, &reservation) {
             (Ok(()), _) => true,
             (Err(error), Some(reservation)) if error.kind() == ErrorKind::Conflict => {
@@ -146,11 +147,8 @@ impl Runs {
             }
             (Err(error), _) => return Err(error.into()),
         };
-        let key = [run_id.as_str().into()];
-        let visible = self.ledger.until_visible(scope, async |snapshot| {
-            Ok(snapshot.row::<RunRow>(&key, Days::None).await?.is_some())
-        });
-        Ok(StartedRun { visible: visible.await?, run_id, is_new })
+        let visible = self.ledger.until_visible(scope, published, Shown::Run(&run_id)).await?;
+        Ok(StartedRun { visible, run_id, is_new })
     }
 
     /// The id of a run: derived from its key, or fresh and ordered by time.

@@ -44,6 +44,8 @@ pub enum Kind {
     Hook,
     /// A step of a runbook.
     Runbook,
+    /// A task of a DAG run.
+    Dag,
 }
 
 impl Kind {
@@ -55,6 +57,7 @@ impl Kind {
             Kind::Schedule => "schedule",
             Kind::Hook => "hook",
             Kind::Runbook => "runbook",
+            Kind::Dag => "dag",
         }
     }
 }

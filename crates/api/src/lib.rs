@@ -12,6 +12,7 @@
 //! | `hook` | webhooks: routes, payloads, events |
 //! | `invocation`, `call` | calls of functions, and how far one is |
 //! | `action`, `recurring` | functions run once at a set time, or on a schedule |
+//! | `dag`, `run`, `backfill`, `asset` | DAGs, their runs, runs over ranges of partitions, and partitions of assets |
 //! | `work`, `worker`, `pool` | the workers' protocol, who speaks it, and pools of workers |
 //! | `dead_letter` | what was given up, and the way back |
 //! | `key` | API keys, roles and grants |
@@ -26,13 +27,16 @@
 //! them. Unknown fields in a request are refused. Times are RFC 3339 in UTC.
 
 pub mod action;
+pub mod asset;
 pub mod audit;
 pub mod automation;
+pub mod backfill;
 pub mod batch;
 pub mod bus;
 pub mod call;
 pub mod change;
 pub mod client;
+pub mod dag;
 pub mod dead_letter;
 pub mod function;
 pub mod history;
@@ -44,6 +48,7 @@ pub mod key;
 pub mod pool;
 pub mod problem;
 pub mod recurring;
+pub mod run;
 pub mod runbook;
 pub mod several;
 pub mod sql;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::action::ActionStatusName;
 use crate::instance::Status;
+use crate::run::{RunStatus, TaskStatus};
 
 /// Stands between the values of a query parameter that was repeated. No value that a filter could
 /// match has it: ids and labels have no control characters.
@@ -45,6 +46,22 @@ impl FilterValue for ActionStatusName {
 
     fn parse<E: de::Error>(text: &str) -> Result<Self, E> {
         ActionStatusName::deserialize(de::value::StrDeserializer::new(text))
+    }
+}
+
+impl FilterValue for RunStatus {
+    const SEPARATORS: &'static [char] = &[',', JOINED_BY];
+
+    fn parse<E: de::Error>(text: &str) -> Result<Self, E> {
+        RunStatus::deserialize(de::value::StrDeserializer::new(text))
+    }
+}
+
+impl FilterValue for TaskStatus {
+    const SEPARATORS: &'static [char] = &[',', JOINED_BY];
+
+    fn parse<E: de::Error>(text: &str) -> Result<Self, E> {
+        TaskStatus::deserialize(de::value::StrDeserializer::new(text))
     }
 }
 

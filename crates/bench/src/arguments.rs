@@ -27,6 +27,8 @@ pub enum Command {
     Recurring(RecurringArguments),
     /// Take a batch of many members through three phases of four steps each.
     Runbook(RunbookArguments),
+    /// Run a DAG many times: tasks per second, and how soon each task starts and is shown.
+    Dag(DagArguments),
 }
 
 impl Command {
@@ -39,6 +41,7 @@ impl Command {
             Command::Http(arguments) => &mut arguments.json,
             Command::Recurring(arguments) => &mut arguments.json,
             Command::Runbook(arguments) => &mut arguments.json,
+            Command::Dag(arguments) => &mut arguments.json,
         };
         *json = true;
         self
@@ -83,6 +86,42 @@ pub struct RunbookArguments {
     /// Seconds between polls.
     #[arg(long, value_name = "S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub poll_every: u64,
+
+    /// Give up after so many seconds.
+    #[arg(long, value_name = "S", default_value_t = 1_800, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub give_up: u64,
+
+    /// Print a JSON object instead of lines of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How runs of a DAG are measured.
+#[derive(Debug, Args)]
+pub struct DagArguments {
+    /// Store of the calls: `memory:`, `segno:DIR` or `postgres://…`. It should be empty.
+    #[arg(long, value_name = "URL", default_value = "memory:")]
+    pub store: StoreUrl,
+
+    /// Ledger: `memory:` or a directory. It should be empty.
+    #[arg(long, value_name = "URL", default_value = "memory:")]
+    pub ledger: String,
+
+    /// Runs.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub runs: u32,
+
+    /// Tasks of each run.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub tasks: u32,
+
+    /// Tasks of a run that can run at the same time: the run has as many chains.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub width: u32,
+
+    /// Start runs at a rate of so many tasks a second; all at once without it.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub rate: u32,
 
     /// Give up after so many seconds.
     #[arg(long, value_name = "S", default_value_t = 1_800, value_parser = clap::value_parser!(u64).range(1..=86_400))]

@@ -9,6 +9,7 @@
 //! | `http` | load on a server's API: `segno-bench http get --server URL` |
 //! | `recurring` | recurring actions, many of them due at once: `segno-bench recurring --store URL` |
 //! | `runbook` | a batch of many members: `segno-bench runbook --store URL` |
+//! | `dag` | runs of a DAG: `segno-bench dag --store URL --ledger URL` |
 //! | `nodes` | the nodes that a workload runs on, and what they cost |
 //! | `usage` | processor time and memory of this process |
 //! | `report` | what is printed, as a table or as JSON |
@@ -17,6 +18,7 @@
 
 mod arguments;
 mod closed_loop;
+mod dag;
 mod floor;
 mod http;
 mod nodes;
@@ -36,8 +38,8 @@ use usage::Usage;
 use workload::{Bench, Workload};
 
 pub use arguments::{
-    Arguments, Command, FloorArguments, HttpArguments, HttpLoad, RecurringArguments, RunArguments,
-    RunbookArguments, WorkloadName,
+    Arguments, Command, DagArguments, FloorArguments, HttpArguments, HttpLoad, RecurringArguments,
+    RunArguments, RunbookArguments, WorkloadName,
 };
 
 /// Does what was asked for and prints what was measured.
@@ -51,6 +53,7 @@ pub async fn run(command: &Command) -> anyhow::Result<()> {
         Command::Http(arguments) => http::run(arguments).await,
         Command::Recurring(arguments) => recurring::run(arguments).await,
         Command::Runbook(arguments) => runbook::run(arguments).await,
+        Command::Dag(arguments) => dag::run(arguments).await,
     }
 }
 

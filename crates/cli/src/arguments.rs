@@ -7,12 +7,14 @@ use clap_complete::Shell;
 use segno_stores::StoreUrl;
 
 use crate::action::arguments::ActionArguments;
+use crate::backfill::arguments::BackfillArguments;
 use crate::dag::arguments::DagArguments;
 use crate::moment::{self, Moment, future_help};
 use crate::output::{Clocks, ColorChoice, Colours, CommandLine, Format, Output, Paging};
 use crate::recurring::arguments::RecurringArguments;
 use crate::remote::arguments::RemoteCommand;
 use crate::remote::connection::Connection;
+use crate::run::arguments::{RunArguments, TaskArguments};
 use crate::runbook::arguments::RunbookArguments;
 
 /// Durable workflows: serves and operates Segno.
@@ -52,8 +54,14 @@ pub enum Command {
     Recurring(RecurringArguments),
     /// Check, publish and show runbooks.
     Runbook(RunbookArguments),
-    /// Check and plan DAGs: tasks that depend on each other.
+    /// Check, plan, publish and show DAGs: tasks that depend on each other.
     Dag(DagArguments),
+    /// Start, follow, cancel and repeat runs of DAGs.
+    Run(RunArguments),
+    /// Show, clear and mark the tasks of runs; print their outputs and logs.
+    Task(TaskArguments),
+    /// Run a DAG over a range of partitions, chunk by chunk.
+    Backfill(BackfillArguments),
     #[command(flatten)]
     Remote(RemoteCommand),
     /// Look after a store: figures, backups, copies.

@@ -12,7 +12,7 @@
 //! | `action` | `segno action …` |
 //! | `recurring` | `segno recurring …`, one file per verb |
 //! | `runbook` | `segno runbook …`, one file per verb |
-//! | `dag` | `segno dag …`, one file per verb |
+//! | `dag`, `run`, `backfill` | `segno dag …`, `segno run …` and `segno task …`, `segno backfill …` |
 //! | `documents` | files that users write, read up to a limit, and their problems |
 //! | `remote` | all that talks to a server, one file per verb |
 //! | `selftest` | `segno selftest`: does this disk keep its word |
@@ -35,6 +35,7 @@
 
 mod action;
 mod arguments;
+mod backfill;
 mod code;
 mod config;
 mod dag;
@@ -54,6 +55,7 @@ mod program;
 mod progress;
 mod recurring;
 mod remote;
+mod run;
 mod runbook;
 mod selftest;
 mod serve;

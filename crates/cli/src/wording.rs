@@ -93,7 +93,7 @@ const FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Codes of problems whose `errors` are a list for people: the detail has the first one only.
-const LISTED: &[&str] = &["invalid-members", "invalid-runbook"];
+const LISTED: &[&str] = &["invalid-dag", "invalid-members", "invalid-runbook"];
 
 /// The words of one command.
 #[derive(Debug, Clone, Default)]

@@ -6,8 +6,8 @@
 //! | [`controllers`] | what is decided from the tables: dispatches, timers, retries, repairs, ticks, backfills |
 //! | [`event`] | the events, their envelope and their idempotency keys |
 //! | [`sql`] | read-only SQL over tables that rooms register |
-//! | [`fold`](mod@fold) | the pure fold: events in, rows of all tables out |
 //! | [`plan`] | DAGs as users write them, and the plans of their runs |
+//! | [`fold`](mod@fold) | the pure fold: events in, rows of all tables out |
 //! | [`tables`] | the rows of every table, their columns and keys |
 //! | [`columnar`] | tables as Parquet files |
 //! | [`objects`] | the object store: paths, and calls whose outcome is known |
@@ -15,10 +15,12 @@
 //! | [`manifest`] | which files are the tables |
 //! | [`compactor`] | events in, files and a manifest out |
 //! | [`snapshot`] | reading the tables that a manifest names |
+//! | [`drive`] | appending, folding, deciding and dispatching on the node that holds a scope |
 
 pub mod columnar;
 pub mod compactor;
 pub mod controllers;
+pub mod drive;
 pub mod event;
 pub mod fold;
 pub mod ids;
@@ -29,5 +31,6 @@ pub mod plan;
 pub mod snapshot;
 pub mod sql;
 pub mod tables;
+pub mod telemetry;
 
 pub use segno_actions::document::problem;

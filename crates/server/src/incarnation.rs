@@ -134,6 +134,17 @@ impl Processes for Incarnation {
     }
 }
 
+#[async_trait]
+impl segno_ledger::drive::Processes for Incarnation {
+    fn id(&self) -> &str {
+        Incarnation::id(self)
+    }
+
+    async fn is_alive(&self, id: &str) -> Result<bool, ProviderError> {
+        Incarnation::is_alive(self, id).await
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use segno::store::memory::MemoryStore;

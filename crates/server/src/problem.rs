@@ -8,6 +8,7 @@ use segno_actions::functions::FunctionError;
 use segno_actions::hooks::HookError;
 use segno_api::problem::PROBLEM_JSON;
 use segno_api::{FieldProblem, Problem};
+use segno_ledger::drive::LedgerError;
 use segno_runbook::bus::BusError;
 use segno_runbook::drive::RunbookError;
 use segno_runbook::members::InvalidMembers;
@@ -108,6 +109,8 @@ codes! {
     TooManyConnections = "too-many-connections", SERVICE_UNAVAILABLE, "Too many connections are open";
     /// The store is away or busy.
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "The server cannot do it now";
+    /// The server has no ledger, or its object store is away.
+    LedgerUnavailable = "ledger-unavailable", SERVICE_UNAVAILABLE, "The ledger cannot be used";
     /// The store has met damage.
     StoreDamaged = "store-damaged", SERVICE_UNAVAILABLE, "The store is damaged";
     /// A write failed, and it is not known whether it was done.
@@ -137,6 +140,7 @@ impl Refusal {
         let busy = matches!(
             code,
             Code::Unavailable
+                | Code::LedgerUnavailable
                 | Code::OutcomeUnknown
                 | Code::RateLimited
                 | Code::TooManyWaits
@@ -356,6 +360,34 @@ impl Refusal {
         | RunbookError::Members(InvalidMembers { problems }) = error
         {
             refusal.detail = summary(problems).into();
+        }
+        refusal
+    }
+
+    /// An error about a DAG, a run or a backfill, told in the caller's ids.
+    pub fn from_ledger(error: &LedgerError, scope: &Scope) -> Self {
+        let status = match (error, error.kind()) {
+            (LedgerError::Store(error), _) => return error.clone().into(),
+            (LedgerError::Storage(error), _) => {
+                tracing::warn!(%error, "the object store of the ledger is not available");
+                let detail = "its object store is not available; the server's log has the reason";
+                return Self::new(Code::LedgerUnavailable, detail);
+            }
+            (_, ErrorKind::Invalid) => StatusCode::BAD_REQUEST,
+            (_, ErrorKind::NotFound) => StatusCode::NOT_FOUND,
+            (_, ErrorKind::Conflict) => StatusCode::CONFLICT,
+            (_, kind) => return Self::from_kind(kind, error),
+        };
+        let mut refusal = Self::told(status, error.code(), scope.hide_prefix(&error.to_string()));
+        match error {
+            LedgerError::Dag(invalid) => {
+                refusal.errors = listed("document", &invalid.problems);
+                refusal.detail = summary(&invalid.problems).into();
+            }
+            LedgerError::Invalid { field, problem } => {
+                refusal.errors = vec![FieldProblem { field: (*field).to_owned(), detail: problem.clone() }];
+            }
+            _ => {}
         }
         refusal
     }

@@ -19,6 +19,9 @@ use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
+use segno_ledger::drive as ledger_drive;
+use segno_ledger::drive::{Ledger, LedgerOptions};
+use segno_ledger::objects::Stores;
 use segno_ledger::sql::Engine;
 use segno_runbook::drive::{self, Driver, Previewer, Querier, QueryServices, Runbooks, Services, Upkeep};
 use segno_runbook::source::Sources;
@@ -95,6 +98,7 @@ pub struct ServerBuilder {
     metrics: Option<PrometheusHandle>,
     current_trace: Option<CurrentTrace>,
     without_keys: WithoutKeys,
+    ledger: Option<Stores>,
 }
 
 impl ServerBuilder {
@@ -134,6 +138,13 @@ impl ServerBuilder {
         self
     }
 
+    /// The object stores of the ledger, in the place of those of the settings.
+    #[must_use]
+    pub fn ledger(mut self, stores: Stores) -> Self {
+        self.ledger = Some(stores);
+        self
+    }
+
     /// Lets a server without keys listen beyond this machine.
     #[must_use]
     pub fn insecure(mut self) -> Self {
@@ -145,7 +156,7 @@ impl ServerBuilder {
     ///
     /// # Errors
     /// Says what cannot be used and what to do.
-    pub async fn start(self, listener: TcpListener) -> Result<Server, ServerError> {
+    pub async fn start(mut self, listener: TcpListener) -> Result<Server, ServerError> {
         let Preflight { address, tls } = preflight::prepare(&self.settings, &listener, self.without_keys)?;
         let with_keys = self.settings.auth.mode == Authentication::Keys;
         let zones = Arc::new(Zones::newest());
@@ -162,6 +173,7 @@ impl ServerBuilder {
             None => None,
         };
         let functions = drive::register(self.functions.clock(self.clock.clone()).ids(self.ids.clone()));
+        let functions = ledger_drive::register(functions);
         let functions = self.settings.declare_functions(functions).shared_by_tenant().build()?;
         let pools = Pools::with_bus(tracked.clone(), self.settings.pools.clone())?.clock(self.clock.clone());
         let sources = (self.clock.clone(), self.ids.clone());
@@ -244,6 +256,16 @@ impl ServerBuilder {
             .options(self.settings.action_options())
             .current_trace(self.current_trace);
         let runbooks = Runbooks::new(tracked.clone(), zones.clone());
+        let ledger_stores = match self.ledger.take() {
+            Some(stores) => Some(stores),
+            None => self.settings.ledger_stores()?,
+        };
+        // One for the doors and the driver, so that a request sees at once what the driver of this node has published.
+        let ledger = ledger_stores.map(|stores| {
+            let options =
+                LedgerOptions { clock: self.clock.clone(), ids: self.ids.clone(), zones: zones.clone() };
+            Ledger::new(tracked.clone(), stores, options)
+        });
         if self.settings.has(Role::Orchestrator) {
             let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
             let services = Services {
@@ -274,6 +296,14 @@ impl ServerBuilder {
             let queries = QueryServices { runbooks: queried, clock, sources, lease, keep_invocations };
             let querier = Querier::new(queries, node.clone());
             background.push(tokio::spawn(querier.run(stopping.clone().cancelled_owned())));
+            if let Some(ledger) = ledger.clone() {
+                let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
+                let calls = RoomCalls::new(Room::LEDGER, &functions, pools.clone(), client);
+                let options = ledger_drive::DriverOptions::default();
+                let services = ledger_drive::Services { ledger, calls, options };
+                let driver = ledger_drive::Driver::new(services, node.clone()).processes(incarnation.clone());
+                background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
+            }
             let driver = Driver::new(services, node.clone()).processes(incarnation.clone());
             background.push(tokio::spawn(driver.run(stopping.clone().cancelled_owned())));
             let scheduler = Scheduler::builder(self.store.clone(), functions.clone())
@@ -306,6 +336,7 @@ impl ServerBuilder {
             hooks,
             recurring,
             runbooks,
+            ledger,
             previewer,
             views,
             work,
@@ -380,6 +411,7 @@ impl Server {
             metrics: None,
             current_trace: None,
             without_keys: WithoutKeys::default(),
+            ledger: None,
         }
     }
 

@@ -29,12 +29,14 @@ pub enum Trigger {
     Hook,
     /// A step of a runbook.
     Runbook,
+    /// A task of a DAG run.
+    Dag,
 }
 
 impl Trigger {
     /// All of them.
-    pub const ALL: [Trigger; 5] =
-        [Trigger::Call, Trigger::Action, Trigger::Schedule, Trigger::Hook, Trigger::Runbook];
+    pub const ALL: [Trigger; 6] =
+        [Trigger::Call, Trigger::Action, Trigger::Schedule, Trigger::Hook, Trigger::Runbook, Trigger::Dag];
 
     /// The name, as it is stored and shown.
     pub fn as_str(self) -> &'static str {
@@ -44,6 +46,7 @@ impl Trigger {
             Trigger::Schedule => "schedule",
             Trigger::Hook => "hook",
             Trigger::Runbook => "runbook",
+            Trigger::Dag => "dag",
         }
     }
 

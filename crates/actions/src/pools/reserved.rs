@@ -14,8 +14,11 @@ impl Room {
     /// Runbooks: `runbook:` and the id of the job.
     pub const RUNBOOK: Room = Room { name: "runbook", trigger: Trigger::Runbook };
 
+    /// Tasks of DAG runs: `dag:` and the id of the dispatch.
+    pub const LEDGER: Room = Room { name: "dag", trigger: Trigger::Dag };
+
     /// Every room.
-    pub const ALL: [Room; 1] = [Room::RUNBOOK];
+    pub const ALL: [Room; 2] = [Room::RUNBOOK, Room::LEDGER];
 
     /// Its name, as in ids.
     pub fn as_str(self) -> &'static str {
@@ -91,7 +94,16 @@ mod tests {
         }
         assert_eq!(reserved_prefix("runbook:step-1").as_deref(), Some("runbook:"));
         assert_eq!(reserved_prefix("runbook-sha256:00").as_deref(), Some("runbook-sha256:"));
-        assert_eq!((Room::of("runbook:x"), Room::of("invoke:x")), (Some(Room::RUNBOOK), None));
+        assert_eq!(reserved_prefix("dag:dispatch:run1:extract:1").as_deref(), Some("dag:"));
+        for (id, room) in [
+            ("runbook:x", Some(Room::RUNBOOK)),
+            ("dag:x", Some(Room::LEDGER)),
+            ("dag-sha256:00", Some(Room::LEDGER)),
+            ("dagger:x", None),
+            ("invoke:x", None),
+        ] {
+            assert_eq!(Room::of(id), room, "{id}");
+        }
         for (key, prefix) in
             [("action:1", Some("action:")), ("recurring:1", Some("recurring:")), ("x:1", None)]
         {

@@ -9,13 +9,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use segno::client::{OnConflict, StartCall};
-use segno::store::{ErrorKind, QueuePlace, RecordBatch};
-use segno::{Category, Client, Code, Failure, Payload};
+use segno::store::{ErrorKind, ExecutionStatus, QueuePlace, RecordBatch};
+use segno::{Category, Client, Code, Failure, Orchestration, Payload};
 
 use super::call::PoolCall;
 use super::catalogue::Pools;
 use super::reserved::Room;
-use crate::functions::{FunctionError, Functions, INVOKE, Invocation, InvokeRequest, Scope, Settle};
+use crate::functions::{
+    FunctionError, Functions, INVOKE, Invocation, InvokeRequest, Scope, Settle, Settlement,
+};
+use crate::target::OrchestrationName;
 
 /// Label of the instances of calls through a pool.
 pub const POOL_LABEL: &str = "pool";
@@ -49,7 +52,7 @@ pub enum CallState {
     Missing,
     /// It waits to be handed out, now or for a retry.
     Waiting,
-    /// A worker or node has it, until then unless it extends its lease, in Unix milliseconds.
+    /// A worker or node has it, until then unless it extends its lease, in Unix milliseconds; an orchestration has begun.
     Leased {
         /// The end of the lease.
         until_ms: u64,
@@ -128,6 +131,26 @@ impl RoomCalls {
         Ok(id)
     }
 
+    /// Adds the start of an orchestration to a batch, and returns its instance. A job that was started before stays as it
+    /// is.
+    ///
+    /// # Errors
+    /// `invalid-invocation` when the input is too large.
+    pub async fn add_orchestration(
+        &self,
+        batch: &mut RecordBatch,
+        scope: &Scope,
+        (job, settle): (&str, Settle),
+        (name, input): (OrchestrationName, Payload),
+    ) -> Result<String, FunctionError> {
+        let id = self.instance_id(scope, job);
+        let settlement = Settlement::new(scope, settle);
+        let orchestration = Orchestration::<Payload, Payload>::named(name);
+        let start = self.client.start(orchestration, input).id(id.as_str()).settle(&settlement);
+        batch.orchestrator_items.push(self.labelled(start).message().await.map_err(invalid)?);
+        Ok(id)
+    }
+
     /// Calls a function of the catalogue and waits for its result. A job that was called before is not called again: its
     /// result is returned, or waited for.
     ///
@@ -147,7 +170,11 @@ impl RoomCalls {
     /// The start of a call, with what lists know of it.
     fn start(&self, scope: &Scope, id: &str, invocation: Invocation) -> StartCall<Payload> {
         let (label, function) = invocation.function.label(scope);
-        let start = self.client.start(INVOKE, invocation).id(id).reserved_label(label, function);
+        self.labelled(self.client.start(INVOKE, invocation).id(id).reserved_label(label, function))
+    }
+
+    /// A start with the label of what its room makes.
+    fn labelled(&self, start: StartCall<Payload>) -> StartCall<Payload> {
         match self.room.trigger().label() {
             Some((label, trigger)) => start.reserved_label(label, trigger),
             None => start,
@@ -204,6 +231,11 @@ impl RoomCalls {
                     Err(Failure::new(Category::Infrastructure, message))
                 }
             }));
+        }
+        let is_call = instance.orchestration.as_deref().is_none_or(|name| name == INVOKE.name());
+        if !is_call && instance.status == ExecutionStatus::Running {
+            // No lease ends an orchestration that has begun.
+            return Ok(CallState::Leased { until_ms: u64::MAX });
         }
         let queued = self.client.store().queued_activities(&id).await?;
         let leases = queued.iter().filter_map(|activity| match activity.work.place {

@@ -10,8 +10,7 @@ use segno::clock::Clock;
 use segno::store::memory::MemoryStore;
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite, Store};
 use segno::work::{FetchWork, LeasedActivity, LockLife, TagFilter, WorkQueue};
-use segno::{ActivityContext, Client, Epilogue, Failure, Payload, Registry};
-use segno_actions::Listed;
+use segno::{ActivityContext, Client, Epilogue, Failure, Orchestration, Payload, Registry};
 use segno_actions::functions::limits::{MAX_ANNOUNCED_BYTES, MAX_ANNOUNCED_POOLS, MAX_POOL_FUNCTIONS};
 use segno_actions::functions::{
     Call, CallEnd, CallName, FUNCTION_LABEL, FunctionError, Functions, HumanDuration, PoolName, Route, Scope,
@@ -20,6 +19,7 @@ use segno_actions::functions::{
 use segno_actions::pools::{
     AllowList, CallState, Pool, PoolCall, PoolOrigin, Pools, Room, RoomCall, RoomCalls, Transport,
 };
+use segno_actions::{Listed, OrchestrationName};
 use segno_testkit::TestEnv;
 use segno_testkit::clock::VirtualClock;
 use segno_testkit::faults::{Fault, FaultStore};
@@ -85,7 +85,10 @@ impl World {
         let store: Arc<dyn Store> = MemoryStore::with_clock(clock.clone());
         let builder = Functions::builder(store.clone()).clock(clock.clone());
         let functions = builder.rust("new-greeting", greet).settler("room", Inbox).build().unwrap();
-        let registry = functions.register(Registry::builder()).build().unwrap();
+        let greeting = Orchestration::<String, String>::named("Greeting");
+        let registry = Registry::builder()
+            .orchestration(greeting, |_, name: String| async move { Ok(format!("Hello, {name}")) });
+        let registry = functions.register(registry).build().unwrap();
         let env = TestEnv::builder(registry).store(store.clone(), clock.clone()).start().await;
         let pools = Self::pools(store.clone()).unwrap().clock(clock.clone());
         let scope = Scope::new("eu", "acme").unwrap();
@@ -325,6 +328,35 @@ fn a_job_that_was_not_committed_was_not_started_and_one_can_be_cancelled() {
         assert!(ended.unwrap().has_ended());
         assert_eq!(world.inbox().await, ["eu/acme/step-1 the member was removed"]);
         assert!(world.fetch("Cloud-01").await.is_none(), "what is cancelled is not handed out");
+    });
+}
+
+#[test]
+fn an_orchestration_of_a_room_is_started_once_and_its_end_reaches_the_room() {
+    segno_testkit::run(async {
+        let world = World::start().await;
+        let room = RoomCalls::new(
+            Room::LEDGER,
+            &world.functions,
+            world.pools.clone(),
+            Client::new(world.store.clone()),
+        );
+        let name = OrchestrationName::new("Greeting").unwrap();
+        for input in ["Ada", "Bob"] {
+            let (mut batch, input) = (RecordBatch::default(), Payload::encode(input).unwrap());
+            let settle = Settle::new("room", "dispatch-1");
+            let id = room
+                .add_orchestration(&mut batch, &world.scope, ("dispatch-1", settle), (name.clone(), input))
+                .await
+                .unwrap();
+            assert_eq!(id, "eu/acme/dag:dispatch-1");
+            world.store.commit_records(batch).await.unwrap();
+        }
+        let client = world.env.client();
+        client.wait_until_ended("eu/acme/dag:dispatch-1", Duration::from_secs(60)).await.unwrap();
+        assert_eq!(world.inbox().await, ["eu/acme/dispatch-1 \"Hello, Ada\""]);
+        let labels = client.instance("eu/acme/dag:dispatch-1").await.unwrap().labels;
+        assert_eq!(Trigger::of(&labels), Some(Trigger::Dag));
     });
 }
 

@@ -3,7 +3,9 @@
 mod actions;
 mod audit;
 mod automation;
+mod backfills;
 mod bus;
+mod dags;
 mod dead_letters;
 mod download;
 mod error;
@@ -17,6 +19,7 @@ mod pools;
 mod recurring;
 mod retry;
 mod runbooks;
+mod runs;
 mod sql;
 mod stream;
 mod system;
@@ -34,6 +37,7 @@ pub use functions::Expected;
 pub use hooks::ListPayloads;
 pub use page::PageRequest;
 pub use runbooks::ListBatches;
+pub use runs::{ListRuns, ListTasks};
 pub use stream::{EventStream, StreamEvent};
 
 /// Longest time until an answer begins, beyond what a call waits for by itself.

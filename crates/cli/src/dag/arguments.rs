@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::published::PublishedVerb;
 use crate::moment::{self, Moment};
+use crate::remote::connection::Connection;
 
 /// What to do with DAGs.
 #[derive(Debug, Args)]
@@ -12,6 +14,9 @@ pub struct DagArguments {
     /// What to do.
     #[command(subcommand)]
     pub verb: DagVerb,
+    /// Which server.
+    #[command(flatten)]
+    pub connection: Connection,
 }
 
 /// What to do with DAGs.
@@ -31,6 +36,9 @@ pub enum DagVerb {
     #[command(after_help = "Examples:\n  segno dag test daily-sales.yaml --partition 2026-03-29\n  \
                             segno dag test daily-sales.yaml --partition 2026-03-29 --stubs stubs.yaml")]
     Test(Test),
+    /// On a server.
+    #[command(flatten)]
+    Published(PublishedVerb),
 }
 
 /// Which run.

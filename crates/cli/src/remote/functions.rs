@@ -99,11 +99,12 @@ pub async fn logs(arguments: Logs, output: &Output) -> Result<(), Failure> {
     if page.items.is_empty() && page.next_cursor.is_none() {
         output.hint(&format!("no tool of {id} wrote to stderr"));
     }
-    let shown: String = page.items.iter().map(shown).collect();
+    let shown: String = page.items.iter().map(shown_log).collect();
     output.list_as(&page, &shown)
 }
 
-fn shown(log: &FunctionLog) -> String {
+/// What a tool wrote in one attempt, for people.
+pub fn shown_log(log: &FunctionLog) -> String {
     let cut = if log.is_cut { ", the end of it" } else { "" };
     let end = if log.text.ends_with('\n') { "" } else { "\n" };
     let size = counted(log.total_bytes, "byte");

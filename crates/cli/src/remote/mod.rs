@@ -13,7 +13,7 @@ pub mod connection;
 mod dead_letters;
 mod executions;
 mod following;
-mod functions;
+pub mod functions;
 mod health;
 mod history;
 mod hook;

@@ -216,6 +216,13 @@ fn passing(text: &str) -> Option<(usize, &'static str)> {
     if looks_like(text, "ffffffff-ffff-ffff-ffff-ffffffffffff") {
         return Some((36, "ID"));
     }
+    // Ids of runs and backfills.
+    for kind in ["run_", "bf_"] {
+        let id = text.strip_prefix(kind).map_or("", |rest| rest);
+        if id.bytes().take_while(u8::is_ascii_alphanumeric).count() == 26 {
+            return Some((kind.len() + 26, "ID"));
+        }
+    }
     for pattern in ["9999-99-99T99:99:99", "9999-99-99 99:99:99", "99:99:99", "9999-99-99"] {
         if looks_like(text, pattern) {
             let mut length = pattern.len();

@@ -84,7 +84,8 @@ impl LogReader {
 
     /// Fetches batches, several at a time; the result is in the order of the ids.
     pub(crate) async fn fetch(&self, batches: &[Ulid]) -> Result<Vec<Fetched>, StorageError> {
-        let fetches = batches.iter().map(|first| self.fetch_one(*first));
+        // Collected first: a stream of borrowing closures is not known to be `Send`.
+        let fetches: Vec<_> = batches.iter().map(|first| self.fetch_one(*first)).collect();
         stream::iter(fetches).buffered(CONCURRENT_CALLS).try_collect().await
     }
 

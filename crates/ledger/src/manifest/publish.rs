@@ -123,7 +123,8 @@ impl Manifests {
         }
         if let Some(history) = &manifest.history {
             let months = self.read_part::<History>(history).await?.months;
-            let parts = months.iter().map(|month| self.read_part::<Month>(&month.part));
+            // Collected first: an iterator of borrowing closures is not known to be `Send`.
+            let parts: Vec<_> = months.iter().map(|month| self.read_part::<Month>(&month.part)).collect();
             let parts: Vec<Month> = futures_util::future::try_join_all(parts).await?;
             catalog.months = months.iter().map(|month| month.month.clone()).zip(parts).collect();
             catalog.month_parts = months.into_iter().map(|month| (month.month, month.part)).collect();

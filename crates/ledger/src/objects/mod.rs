@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `paths.rs` | the path of every kind of object of a scope |
 //! | `stores.rs` | the two stores of a ledger: for the log, and for what is folded |
+//! | `location.rs` | where a store is, as text |
 //! | `access.rs` | get, put if absent, put over, delete, list: with limits, retries, and read-back after time-outs |
 //! | `error.rs` | the error, by what the caller can do about it |
 //! | `limits.rs` | every limit |
@@ -14,10 +15,12 @@ mod error;
 #[cfg(test)]
 pub(crate) mod faulty;
 pub mod limits;
+mod location;
 mod paths;
 mod stores;
 
 pub use access::{Listed, Objects, Put};
 pub use error::StorageError;
+pub use location::Location;
 pub use paths::Paths;
 pub use stores::Stores;

@@ -33,12 +33,14 @@ pub(crate) async fn live_rows(
         let tombstones = piece.deletions.iter().map(|file| (file, &spec.tombstones, true));
         tombstones.chain(piece.rows.iter().map(|file| (file, &spec.rows, false)))
     });
-    let reads = reads.map(|(file, layout, is_tombstones)| async move {
+    let read = |(file, layout, is_tombstones)| async move {
         // Patterns are on columns of the rows; tombstones have other positions and are small.
         let pattern = if is_tombstones { &[] } else { pattern };
         let rows = fitting_rows(objects, paths, file, layout, pattern).await?;
         Ok::<_, StorageError>((layout, is_tombstones, rows))
-    });
+    };
+    // Collected first: a stream of borrowing closures is not known to be `Send`.
+    let reads: Vec<_> = reads.map(read).collect();
     let mut live = BTreeMap::new();
     let mut reads = stream::iter(reads).buffered(CONCURRENT_FILES);
     while let Some((layout, is_tombstones, rows)) = reads.try_next().await? {

@@ -29,6 +29,7 @@ use segno_actions::functions::Functions;
 use segno_actions::hooks::Hooks;
 use segno_actions::pools::Pools;
 use segno_actions::recurring::RecurringActions;
+use segno_ledger::drive::Ledger;
 use segno_runbook::drive::{Previewer, Runbooks};
 use tokio_util::sync::CancellationToken;
 
@@ -51,8 +52,8 @@ pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
-    BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Refused, Requester,
-    Restarting, Sent, Start, Tenant, TenantChange, TenantListener, batch_status,
+    BackfillRequest, BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Refused,
+    Requester, Restarting, Sent, Start, Tenant, TenantChange, TenantListener, batch_status, run_state,
 };
 
 /// What every route needs. Cheap to clone.
@@ -103,6 +104,7 @@ pub struct Resources {
     hooks: Hooks,
     recurring: RecurringActions,
     runbooks: Runbooks,
+    ledger: Option<Ledger>,
     previewer: Previewer,
     views: Option<RunbookViews>,
     work: WorkQueue,
@@ -130,6 +132,8 @@ pub struct ResourceParts {
     pub recurring: RecurringActions,
     /// Runbooks and their batches.
     pub runbooks: Runbooks,
+    /// DAGs and their runs; `None` on a server without a place for them.
+    pub ledger: Option<Ledger>,
     /// Previews of their queries.
     pub previewer: Previewer,
     /// Views of their tables, if there are to be any.
@@ -158,6 +162,7 @@ impl From<ResourceParts> for Resources {
             hooks,
             recurring,
             runbooks,
+            ledger,
             previewer,
             views,
             work,
@@ -176,6 +181,7 @@ impl From<ResourceParts> for Resources {
             hooks,
             recurring,
             runbooks,
+            ledger,
             previewer,
             views,
             work,

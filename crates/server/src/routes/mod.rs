@@ -3,10 +3,12 @@
 mod actions;
 mod audit;
 mod automation;
+mod backfills;
 mod batch_delete;
 mod batch_report;
 mod batches;
 mod bus;
+mod dags;
 mod dead_letters;
 mod events;
 mod functions;
@@ -20,8 +22,10 @@ pub(crate) mod paging;
 mod partial;
 mod pools;
 mod recurring;
+mod run_tasks;
 mod runbook_delete;
 mod runbooks;
+mod runs;
 mod sql;
 mod sse;
 mod system;
@@ -102,6 +106,20 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(runbooks::versions))
         .routes(routes!(runbooks::version))
         .routes(routes!(automation::get))
+        .routes(routes!(dags::list))
+        .routes(routes!(dags::get))
+        .routes(routes!(dags::versions))
+        .routes(routes!(dags::version))
+        .routes(routes!(dags::partitions))
+        .routes(routes!(runs::list))
+        .routes(routes!(runs::get))
+        .routes(routes!(run_tasks::list))
+        .routes(routes!(run_tasks::get))
+        .routes(routes!(run_tasks::output))
+        .routes(routes!(run_tasks::logs))
+        .routes(routes!(backfills::list))
+        .routes(routes!(backfills::get))
+        .routes(routes!(backfills::chunks))
         .routes(routes!(batches::list))
         .routes(routes!(batches::get))
         .routes(routes!(batches::explain))
@@ -140,6 +158,20 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(hooks::declare::put, hooks::declare::patch, hooks::declare::delete))
         .routes(routes!(hooks::payloads::get, hooks::payloads::delete))
         .routes(routes!(hooks::payloads::replay))
+        .routes(routes!(dags::delete))
+        .routes(routes!(dags::pause))
+        .routes(routes!(dags::resume))
+        .routes(routes!(runs::start))
+        .routes(routes!(runs::rerun))
+        .routes(routes!(runs::cancel))
+        .routes(routes!(runs::pause))
+        .routes(routes!(runs::resume))
+        .routes(routes!(runs::clear))
+        .routes(routes!(run_tasks::mark))
+        .routes(routes!(backfills::create))
+        .routes(routes!(backfills::pause))
+        .routes(routes!(backfills::resume))
+        .routes(routes!(backfills::cancel))
         .routes(routes!(automation::set))
         .routes(routes!(automation::approve_removal))
         .routes(routes!(automation::reject_removal))
@@ -152,6 +184,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(runbooks::publish))
         .routes(routes!(runbooks::plan))
         .routes(routes!(automation::preview));
+    let publish_dag = OpenApiRouter::new().routes(routes!(dags::publish));
     let with_members =
         OpenApiRouter::new().routes(routes!(batches::create)).routes(routes!(batches::put_members));
     let act = OpenApiRouter::new()
@@ -195,6 +228,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         (Need::Read, Audit::Nothing, body, query),
         (Need::Operate, Audit::EveryChange, body, operate),
         (Need::Operate, Audit::EveryChange, body.max(runbooks::MAX_RUNBOOK_BODY_BYTES), publish),
+        (Need::Operate, Audit::EveryChange, body.max(dags::MAX_DAG_BODY_BYTES), publish_dag),
         (Need::Operate, Audit::EveryChange, body.max(batches::MAX_MEMBERS_BODY_BYTES), with_members),
         (Need::Operate, Audit::EveryChangeAsItsBodySays, body, act),
         (Need::Work, Audit::Nothing, body, work),

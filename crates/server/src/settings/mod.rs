@@ -6,6 +6,7 @@
 //! | `bus` | the message bus of runbooks |
 //! | `functions` | functions, and what stored ones may do |
 //! | `hooks` | webhooks |
+//! | `ledger` | where the log and the tables of DAG runs are |
 //! | `pools` | pools of workers |
 //! | `runbooks` | runbooks: CSV files, what is kept of batches |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
@@ -17,6 +18,7 @@ mod bus;
 mod functions;
 mod hooks;
 mod layers;
+mod ledger;
 mod pools;
 mod runbooks;
 
@@ -42,6 +44,7 @@ pub use bus::{BUILT_IN, BusSettings};
 pub use functions::StoredFunctionSettings;
 pub use hooks::HookSettings;
 pub use layers::{Effective, Layers, Origin, SettingsError};
+pub use ledger::LedgerSettings;
 pub use runbooks::RunbookSettings;
 
 /// Functions that a node runs at once by default. One tenant alone gets two thirds of them.
@@ -100,6 +103,8 @@ pub struct Settings {
     pub hooks: HookSettings,
     /// Runbooks.
     pub runbooks: RunbookSettings,
+    /// The ledger of DAG runs.
+    pub ledger: LedgerSettings,
     /// Where traces go.
     pub telemetry: TelemetrySettings,
     /// Functions of the configuration, which every namespace and tenant sees.
@@ -286,6 +291,7 @@ impl Settings {
         self.check_functions()?;
         self.check_pools()?;
         self.check_runbooks()?;
+        self.check_ledger()?;
         self.check_bus()?;
         self.check_actions()?;
         self.check_hooks()?;

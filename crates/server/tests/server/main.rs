@@ -17,6 +17,7 @@ mod calls;
 mod changes;
 mod connections;
 mod cut_off;
+mod dags;
 mod damage;
 mod dead_letters;
 mod doors;

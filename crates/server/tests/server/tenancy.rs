@@ -12,6 +12,7 @@ use segno::clock::SystemClock;
 use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite};
 use segno_api::Client;
 use segno_api::client::{Expected, ListPayloads};
+use segno_api::dag::PublishDag;
 use segno_api::invocation::Invoke;
 use segno_api::key::Role;
 use segno_api::pool::PausePool;
@@ -35,6 +36,8 @@ const KINDS: &[&str] = &[
     "bus_messages",
     "bus_sent",
     "bus_subscriptions",
+    "dag_heads",
+    "dag_versions",
     "phase_executions",
     "runbook_batches",
     "runbook_counters",
@@ -93,10 +96,15 @@ struct Names {
     bus_message: String,
     bus_letter: String,
     bus_lock: String,
+    dag: String,
+    run: String,
+    task: String,
+    asset: String,
+    backfill: String,
 }
 
 impl Names {
-    fn texts(&self) -> [&str; 22] {
+    fn texts(&self) -> [&str; 27] {
         [
             self.namespace,
             self.tenant,
@@ -120,6 +128,11 @@ impl Names {
             &self.bus_message,
             &self.bus_letter,
             &self.bus_lock,
+            &self.dag,
+            &self.run,
+            &self.task,
+            &self.asset,
+            &self.backfill,
         ]
     }
 
@@ -141,6 +154,8 @@ fn absent(names: &Names) -> Names {
     let other = |text: &str| text.replace("b-", "b_");
     let higher = |text: &str| (text.parse::<u64>().unwrap() + 1_000_000_000).to_string();
     let uuid = |text: &str| text.replace(|c: char| c.is_ascii_hexdigit(), "0");
+    // As long, of the same time, and of no run.
+    let other_id = |text: &str| format!("{}zzzz", &text[..text.len() - 4]);
     Names {
         namespace: "b_shop",
         tenant: "b_eu",
@@ -164,6 +179,11 @@ fn absent(names: &Names) -> Names {
         bus_message: other(&names.bus_message),
         bus_letter: uuid(&names.bus_letter),
         bus_lock: uuid(&names.bus_lock),
+        dag: other(&names.dag),
+        run: other_id(&names.run),
+        task: other(&names.task),
+        asset: other(&names.asset),
+        backfill: other_id(&names.backfill),
     }
 }
 
@@ -224,6 +244,33 @@ async fn furnish_batch(stand: &Stand, client: &Client) -> [String; 3] {
     [batch, member, phase].map(|id| id.to_string())
 }
 
+/// A DAG of a tenant, whose runs have a partition.
+fn dag(name: &str, task: &str, asset: &str, description: &str) -> String {
+    format!(
+        "name: {name}\ndescription: {description}\npartitions: {{days: {{window: daily, first: 2026-01-01}}}}\n\
+         partitioned_by: days\nassets: {{{asset}: {{partitions: days}}}}\ntasks:\n  \
+         - {{key: {task}, function: echo, input: {description}, asset: {asset}}}\n"
+    )
+}
+
+/// A DAG with a run and a backfill: the ids of the two.
+async fn furnish_dag(client: &Client) -> [String; 2] {
+    let document = dag("b-dag", "b-task", "b-asset", SECRET);
+    client.publish_dag(&PublishDag { document }).await.unwrap();
+    let wanted = json!({ "dag": "b-dag", "partition": "2026-01-01", "labels": { "secret": SECRET } });
+    let run = client.start_run(&serde_json::from_value(wanted).unwrap(), None).await.unwrap().id;
+    let ended = async {
+        while !client.run(&run).await.is_ok_and(|details| details.run.status.is_final()) {
+            tokio::task::yield_now().await;
+        }
+    };
+    segno::clock::timeout(&SystemClock, PATIENCE, ended).await.expect("the run does not end");
+    client.pause_dag("b-dag").await.unwrap();
+    let wanted = json!({ "dag": "b-dag", "partitions": "2026-01-02..2026-01-03" });
+    let backfill = client.create_backfill(&serde_json::from_value(wanted).unwrap()).await.unwrap().id;
+    [run, backfill]
+}
+
 /// A subscription named like the pool, with a dead letter and a locked message: its id, and the lock.
 async fn furnish_bus(stand: &Stand) -> [String; 2] {
     let store = stand.server.client().store().clone();
@@ -280,6 +327,7 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
     let key = keys.into_iter().find(|key| key.grants[0].tenant == "b-eu").unwrap().id;
     let [batch, member, phase] = furnish_batch(stand, client).await;
     let [bus_letter, bus_lock] = furnish_bus(stand).await;
+    let [run, backfill] = furnish_dag(client).await;
     Names {
         namespace: "b-shop",
         tenant: "b-eu",
@@ -303,6 +351,11 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
         bus_message: "b-message".to_owned(),
         bus_letter,
         bus_lock,
+        dag: "b-dag".to_owned(),
+        run,
+        task: "b-task".to_owned(),
+        asset: "b-asset".to_owned(),
+        backfill,
     }
 }
 
@@ -739,6 +792,64 @@ fn requests_of_runbooks(operation: &str, path: &str, names: &Names) -> Vec<Sent>
             let cancel = json!({ "action": "cancel_batch", "reason": "walk" });
             [skip, cancel].into_iter().flat_map::<Vec<Sent>, _>(with_body).collect()
         }
+        other => requests_of_dags(other, path, names),
+    }
+}
+
+/// Those of DAGs, runs and backfills.
+fn requests_of_dags(operation: &str, path: &str, names: &Names) -> Vec<Sent> {
+    let with = |parameter: &str, id: &str| -> Vec<Sent> {
+        let path = path.replace("{version}", "1").replace("{task}", &names.task);
+        names.ids(id).iter().map(|id| plain(path.replace(parameter, &escaped(id)))).collect()
+    };
+    let of_run = |body: Value| -> Vec<Sent> {
+        with("{id}", &names.run).into_iter().map(|sent| sent.body(body.clone())).collect()
+    };
+    let partition = "2026-01-04";
+    match operation {
+        "get /v1/dags" => vec![plain(path), plain(path).query(format!("cursor={}", names.dag))],
+        "post /v1/dags" => {
+            let document = dag(&names.dag, &names.task, &names.asset, "walk");
+            vec![plain(path).body(json!({ "document": document }))]
+        }
+        "get /v1/dags/{name}"
+        | "delete /v1/dags/{name}"
+        | "get /v1/dags/{name}/versions"
+        | "get /v1/dags/{name}/versions/{version}"
+        | "post /v1/dags/{name}/pause"
+        | "post /v1/dags/{name}/resume" => with("{name}", &names.dag),
+        "get /v1/assets/{asset}/partitions" => with("{asset}", &names.asset),
+        "get /v1/runs" => {
+            let cursor = format!("cursor={}", escaped(&format!("9999999999999:{}", names.run)));
+            let of_dag = plain(path).query(format!("dag={}", names.dag));
+            let labelled = plain(path).query(format!("label=secret%3D{}", names.dag));
+            vec![plain(path), plain(path).query(cursor), of_dag, labelled]
+        }
+        "post /v1/runs" => {
+            let body = |name: &String| json!({ "dag": name, "partition": partition });
+            names.ids(&names.dag).iter().map(|name| plain(path).body(body(name))).collect()
+        }
+        "get /v1/runs/{id}"
+        | "get /v1/runs/{id}/tasks"
+        | "get /v1/runs/{id}/tasks/{task}"
+        | "get /v1/runs/{id}/tasks/{task}/output"
+        | "get /v1/runs/{id}/tasks/{task}/logs"
+        | "post /v1/runs/{id}/pause"
+        | "post /v1/runs/{id}/resume" => with("{id}", &names.run),
+        "post /v1/runs/{id}/cancel" => of_run(json!({ "reason": "walk" })),
+        "post /v1/runs/{id}/rerun" => of_run(json!({ "from": "subset", "tasks": [names.task] })),
+        "post /v1/runs/{id}/clear" => of_run(json!({ "tasks": [names.task] })),
+        "post /v1/runs/{id}/tasks/{task}/mark" => of_run(json!({ "status": "failed" })),
+        "get /v1/backfills" => vec![plain(path), plain(path).query(format!("cursor={}", names.backfill))],
+        "post /v1/backfills" => {
+            let body = |name: &String| json!({ "dag": name, "partitions": partition });
+            names.ids(&names.dag).iter().map(|name| plain(path).body(body(name))).collect()
+        }
+        "get /v1/backfills/{id}"
+        | "get /v1/backfills/{id}/chunks"
+        | "post /v1/backfills/{id}/pause"
+        | "post /v1/backfills/{id}/resume"
+        | "post /v1/backfills/{id}/cancel" => with("{id}", &names.backfill),
         unknown => panic!("the walk does not know {unknown}: add it to `requests`"),
     }
 }
@@ -750,8 +861,13 @@ fn base64(text: &str) -> String {
 
 /// Operations that make things under names that the caller chooses. They come last: what they make is the caller's own.
 fn makes_something(operation: &str) -> bool {
-    let making =
-        ["post /v1/instances", "post /v1/invocations", "put /v1/functions/{name}", "post /v1/runbooks"];
+    let making = [
+        "post /v1/instances",
+        "post /v1/invocations",
+        "put /v1/functions/{name}",
+        "post /v1/runbooks",
+        "post /v1/dags",
+    ];
     making.contains(&operation) || operation == "put /v1/hooks/{namespace}/{route}"
 }
 

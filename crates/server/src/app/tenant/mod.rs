@@ -5,10 +5,12 @@
 
 mod audit;
 mod automation;
+mod backfills;
 mod batch_report;
 mod bus;
 mod calls;
 mod changes;
+mod dags;
 mod dead_letters;
 mod functions;
 mod hooks;
@@ -18,9 +20,11 @@ mod pools;
 mod preview_places;
 mod recurring;
 mod reserved;
+mod run_rows;
 mod runbook_pools;
 mod runbook_rows;
 mod runbooks;
+mod runs;
 mod sql;
 mod starts;
 mod work;
@@ -40,10 +44,12 @@ use crate::open_requests::OpenPlace;
 use crate::problem::Refusal;
 use crate::scope::Scope;
 
+pub use backfills::BackfillRequest;
 pub use calls::{CallFound, PoolCondition};
 pub use changes::{TenantChange, TenantListener};
 pub use instances::{BulkChange, InstanceFilter, Sent};
 pub use pools::PoolFetch;
+pub use run_rows::run_state;
 pub use runbook_rows::batch_status;
 pub use runbooks::Requester;
 pub use sql::Refused;

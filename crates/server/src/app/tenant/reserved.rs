@@ -1,4 +1,4 @@
-//! Instances that are calls of batches: the batch decides about them. Calls of data sources, previews and notices
+//! Instances that are calls of batches or tasks of DAG runs: the batch or the run decides about them. Calls of data sources, previews and notices
 //! are no part of a batch, and are steered like those of others.
 
 use segno_actions::pools::Room;
@@ -23,13 +23,14 @@ pub enum Steering {
 /// What ids of jobs begin with that are no jobs of batches.
 const FREE_JOBS: [&str; 3] = ["query-", "preview-", "notify-"];
 
-/// Whether an instance, without its namespace and tenant, is the call of a batch. That of a job whose id was hashed is taken for one.
+/// Whether an instance, without its namespace and tenant, is the call of a batch or a run. That of a job whose id was hashed is
+/// taken for one.
 pub fn is_reserved(id: &str) -> bool {
     let job = id.split_once(':').map_or("", |(_, job)| job);
     Room::of(id).is_some() && !FREE_JOBS.iter().any(|prefix| job.starts_with(prefix))
 }
 
-/// Refuses to steer the call of a batch.
+/// Refuses to steer the call of a batch or a run.
 ///
 /// # Errors
 /// `reserved-id` with the request to make instead.
@@ -38,6 +39,12 @@ pub fn check_steerable(id: &str, steering: Steering) -> Result<(), Refusal> {
         return Ok(());
     }
     let job = id.split_once(':').map_or("", |(_, job)| job);
+    if Room::of(id) == Some(Room::LEDGER) {
+        let advice = advice_for_task(job, steering);
+        let detail =
+            format!("{id:?} is a task of a DAG run, which decides about its tasks by itself; {advice}");
+        return Err(Refusal::new(Code::ReservedId, detail));
+    }
     let advice = advice(job, steering);
     let detail = format!("{id:?} is a call of a batch, which decides about its calls by itself; {advice}");
     Err(Refusal::new(Code::ReservedId, detail))
@@ -61,6 +68,20 @@ fn advice(job: &str, steering: Steering) -> String {
     format!("request {request} by POST /v1/batches/{{id}}/requests")
 }
 
+/// What to do instead, for a task with this dispatch id: `dispatch:{run}:{task}:{attempt}`.
+fn advice_for_task(dispatch: &str, steering: Steering) -> String {
+    // Segments are escaped, so the run is what stands before the next colon.
+    let run = dispatch.strip_prefix("dispatch:").and_then(|rest| rest.split(':').next()).unwrap_or("{id}");
+    match steering {
+        Steering::Cancel => format!("cancel the run by POST /v1/runs/{run}/cancel"),
+        Steering::Pause | Steering::Resume => {
+            "pause or resume its DAG by POST /v1/dags/{name}/pause".to_owned()
+        }
+        Steering::Restart => format!("clear the task by POST /v1/runs/{run}/clear, and it runs again"),
+        Steering::Delete => "it is kept as long as its run may look after it".to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +97,10 @@ mod tests {
             ("runbook-sha256:00ff", Steering::Restart, "`retry_members`"),
             ("runbook:step-1", Steering::Pause, "`pause_batch`"),
             ("runbook:step-1", Steering::Delete, "is kept"),
+            ("dag:dispatch:run_1:extract:2", Steering::Cancel, "POST /v1/runs/run_1/cancel"),
+            ("dag:dispatch:run_1:a%3Ab:2", Steering::Restart, "POST /v1/runs/run_1/clear"),
+            ("dag-sha256:00ff", Steering::Cancel, "/v1/runs/{id}/cancel"),
+            ("dag:dispatch:run_1:extract:2", Steering::Delete, "is kept"),
         ] {
             let refused = check_steerable(id, steering).unwrap_err();
             assert_eq!(refused.code(), "reserved-id");

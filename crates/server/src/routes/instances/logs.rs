@@ -23,15 +23,22 @@ pub async fn logs(
     Path(id): Path<String>,
     Query(page): Query<Page>,
 ) -> Result<Json<FunctionLogList>, Refusal> {
+    self::page(&tenant, &id, page).await
+}
+
+/// A page of the logs of an instance.
+///
+/// # Errors
+/// `not-found` when there is no such instance, `invalid-request` for a wrong page.
+pub async fn page(tenant: &Tenant, id: &str, page: Page) -> Result<Json<FunctionLogList>, Refusal> {
     let rows = limit(page.limit)?;
     cursor(page.cursor.as_deref(), call_and_attempt)?;
     // Without its row, its logs can be read all the same.
-    if let Err(refusal) = tenant.instance(&id).await
+    if let Err(refusal) = tenant.instance(id).await
         && refusal.damage().is_none()
     {
         return Err(refusal);
     }
-    let (tenant, id) = (&tenant, &id);
     let read = |after: Option<String>, rows| async move {
         Ok(Chunk::of(tenant.logs(id, after.as_deref(), rows).await?, rows))
     };

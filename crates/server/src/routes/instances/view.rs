@@ -102,6 +102,7 @@ pub fn kind(trigger: Trigger) -> wire::Kind {
         Trigger::Schedule => wire::Kind::Schedule,
         Trigger::Hook => wire::Kind::Hook,
         Trigger::Runbook => wire::Kind::Runbook,
+        Trigger::Dag => wire::Kind::Dag,
     }
 }
 

@@ -1,0 +1,308 @@
+//! Runs of a DAG whose functions do nothing: tasks per second, how soon a task starts after the one that it waits for, and how
+//! soon its end is in the tables.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use anyhow::Context;
+use hdrhistogram::Histogram;
+use segno::clock::{self, Clock, SystemClock};
+use segno::ids::SystemIds;
+use segno::store::Store;
+use segno::{ActivityContext, Client, Failure, Registry, Runtime};
+use segno_actions::functions::{Functions, Scope};
+use segno_actions::pools::{Pools, Room, RoomCalls};
+use segno_actions::schedule::Zones;
+use segno_ledger::drive::{self, Driver, DriverOptions, Ledger, LedgerOptions, RunQuery, Services, StartRun};
+use segno_ledger::objects::Stores;
+use segno_ledger::tables::{RunState, TaskState};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+
+use crate::arguments::DagArguments;
+use crate::report::percentile_ms;
+use crate::usage::Usage;
+use crate::workload::new_histogram;
+
+/// Name of the DAG.
+const DAG: &str = "bench";
+
+/// Runs that are started at the same time.
+const STARTS_AT_ONCE: usize = 32;
+
+/// How often it is looked whether the runs have ended.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// How often a sampled run is read to see which ends are visible.
+const SAMPLE_EVERY: Duration = Duration::from_millis(20);
+
+/// What was measured. The field names are the JSON that scripts read.
+#[derive(Debug, Serialize)]
+struct Measured {
+    store: String,
+    ledger: String,
+    runs: u32,
+    tasks: u32,
+    width: u32,
+    run_s: f64,
+    tasks_per_s: f64,
+    cpu_us_per_task: f64,
+    rss_mb: f64,
+    /// From the end of the upstream function to the start of the downstream function.
+    latency_p50_ms: f64,
+    latency_p99_ms: f64,
+    /// From the end of a function to the table that shows it, of sampled runs.
+    visibility_p99_ms: Option<f64>,
+    /// Tasks that were not done once, and runs that did not succeed.
+    errors: u64,
+}
+
+/// What the functions have seen.
+struct Seen {
+    began: AtomicU64,
+    repeated: AtomicU64,
+    times: Mutex<Times>,
+    visible_us: Mutex<Histogram<u64>>,
+}
+
+struct Times {
+    /// When each function ended, by run and task.
+    ended_us: HashMap<(String, u32), u64>,
+    latency_us: Histogram<u64>,
+}
+
+/// Measures and prints.
+pub async fn run(arguments: &DagArguments) -> anyhow::Result<()> {
+    let store = arguments.store.open().await?;
+    let objects = objects(&arguments.ledger)?;
+    let seen = Arc::new(Seen {
+        began: AtomicU64::new(0),
+        repeated: AtomicU64::new(0),
+        times: Mutex::new(Times { ended_us: HashMap::new(), latency_us: new_histogram() }),
+        visible_us: Mutex::new(new_histogram()),
+    });
+    let functions = functions(&store, &seen, arguments)?;
+    let registry = functions.register(Registry::builder()).build()?;
+    let runtime = Runtime::builder(store.clone()).registry(registry).start().await?;
+    let options = LedgerOptions {
+        clock: SystemClock::shared(),
+        ids: SystemIds::shared(),
+        zones: Arc::new(Zones::newest()),
+    };
+    let ledger = Ledger::new(store.clone(), objects, options);
+    let pools = Pools::new(store.clone(), Default::default())?;
+    let services = Services {
+        ledger: ledger.clone(),
+        calls: RoomCalls::new(Room::LEDGER, &functions, pools, Client::new(store.clone())),
+        options: DriverOptions::default(),
+    };
+    let driver = Driver::new(services, "bench");
+    let driving = tokio::spawn(driver.run(std::future::pending()));
+    let measured = measure(&ledger, &seen, arguments).await;
+    driving.abort();
+    runtime.shutdown(Duration::from_secs(5)).await;
+    let measured = measured?;
+    println!("{}", if arguments.json { serde_json::to_string(&measured)? } else { format!("{measured:#?}") });
+    anyhow::ensure!(measured.errors == 0, "{} tasks or runs did not come to their end once", measured.errors);
+    Ok(())
+}
+
+/// `memory:`, or a directory.
+fn objects(url: &str) -> anyhow::Result<Stores> {
+    if url == "memory:" {
+        return Ok(Stores::in_memory());
+    }
+    let path = url.strip_prefix("file:").unwrap_or(url);
+    Stores::directory(std::path::Path::new(path)).context("opening the directory of the ledger")
+}
+
+async fn measure(ledger: &Ledger, seen: &Arc<Seen>, arguments: &DagArguments) -> anyhow::Result<Measured> {
+    let scope = Scope::default();
+    ledger.dags().publish(&scope, yaml(arguments).as_bytes(), None).await?;
+    // The first run makes everything ready and is not measured.
+    ledger.runs().start(&scope, StartRun::new(DAG)).await?;
+    follow(ledger, 1, arguments).await?;
+    seen.reset();
+    let (before, began_ms) = (Usage::now()?, SystemClock.now_ms());
+    let sampler = tokio::spawn(sample(ledger.clone(), Arc::clone(seen)));
+    start_all(ledger, arguments).await?;
+    let failed = follow(ledger, arguments.runs as usize + 1, arguments).await?;
+    let run_s = SystemClock.now_ms().saturating_sub(began_ms) as f64 / 1e3;
+    sampler.abort();
+    let after = Usage::now()?;
+    let tasks = seen.began.load(Ordering::Relaxed);
+    let expected = u64::from(arguments.runs) * u64::from(arguments.tasks);
+    let times = seen.times.lock().unwrap_or_else(PoisonError::into_inner);
+    let visible = seen.visible_us.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(Measured {
+        store: arguments.store.to_string(),
+        ledger: arguments.ledger.clone(),
+        runs: arguments.runs,
+        tasks: arguments.tasks,
+        width: arguments.width,
+        run_s,
+        tasks_per_s: expected as f64 / run_s,
+        cpu_us_per_task: (after.cpu_s - before.cpu_s) * 1e6 / expected as f64,
+        rss_mb: after.rss_mb,
+        latency_p50_ms: percentile_ms(&times.latency_us, 50.0),
+        latency_p99_ms: percentile_ms(&times.latency_us, 99.0),
+        visibility_p99_ms: (!visible.is_empty()).then(|| percentile_ms(&visible, 99.0)),
+        errors: expected.abs_diff(tasks) + seen.repeated.load(Ordering::Relaxed) + failed,
+    })
+}
+
+/// Starts all runs: at once, or so many tasks a second.
+async fn start_all(ledger: &Ledger, arguments: &DagArguments) -> anyhow::Result<()> {
+    let scope = Scope::default();
+    let began_ms = SystemClock.now_ms();
+    let mut starts = JoinSet::new();
+    for number in 0..arguments.runs {
+        if arguments.rate > 0 {
+            let due_ms = u64::from(number) * u64::from(arguments.tasks) * 1_000 / u64::from(arguments.rate);
+            clock::sleep_until(&SystemClock, began_ms + due_ms).await;
+        }
+        while starts.len() >= STARTS_AT_ONCE {
+            starts.join_next().await.transpose()?.transpose()?;
+        }
+        let (runs, scope) = (ledger.runs(), scope.clone());
+        starts.spawn(async move { runs.start(&scope, StartRun::new(DAG)).await.map(drop) });
+    }
+    while let Some(started) = starts.join_next().await {
+        started??;
+    }
+    Ok(())
+}
+
+/// Waits until so many runs have ended. Returns how many of them did not succeed.
+async fn follow(ledger: &Ledger, runs: usize, arguments: &DagArguments) -> anyhow::Result<u64> {
+    let scope = Scope::default();
+    let give_up_ms = SystemClock.now_ms() + arguments.give_up * 1_000;
+    loop {
+        let (mut ended, mut failed, mut after) = (0, 0, None);
+        loop {
+            let query = RunQuery { limit: 1_000, after, ..RunQuery::default() };
+            let page = ledger.runs().list(&scope, &query).await?;
+            ended += page.runs.iter().filter(|run| run.state.is_final()).count();
+            failed += page
+                .runs
+                .iter()
+                .filter(|run| run.state.is_final() && run.state != RunState::Succeeded)
+                .count();
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        if ended >= runs {
+            return Ok(failed as u64);
+        }
+        let waited = SystemClock.now_ms() < give_up_ms;
+        anyhow::ensure!(
+            waited,
+            "{ended} of {runs} runs ended within {} s; --give-up waits longer",
+            arguments.give_up
+        );
+        clock::sleep(&SystemClock, LOOK_EVERY).await;
+    }
+}
+
+/// Reads runs one after another until each has ended, and notes when the ends of their tasks were first seen.
+async fn sample(ledger: Ledger, seen: Arc<Seen>) {
+    let scope = Scope::default();
+    loop {
+        clock::sleep(&SystemClock, SAMPLE_EVERY).await;
+        let query = RunQuery {
+            limit: 1,
+            states: vec![RunState::Running, RunState::Triggered],
+            ..RunQuery::default()
+        };
+        let Ok(page) = ledger.runs().list(&scope, &query).await else { continue };
+        let Some(run) = page.runs.first() else { continue };
+        let mut known = std::collections::HashSet::new();
+        loop {
+            let Ok(detail) = ledger.runs().show(&scope, &run.run_id).await else { break };
+            let now_us = now_us();
+            let done = detail.tasks.iter().filter(|task| task.state == TaskState::Succeeded);
+            for task in done {
+                let Some(number) = task.task_key.strip_prefix('t').and_then(|number| number.parse().ok())
+                else {
+                    continue;
+                };
+                if known.insert(number) {
+                    let times = seen.times.lock().unwrap_or_else(PoisonError::into_inner);
+                    let ended = times.ended_us.get(&(run.run_id.to_string(), number)).copied();
+                    drop(times);
+                    if let Some(ended_us) = ended {
+                        let mut visible = seen.visible_us.lock().unwrap_or_else(PoisonError::into_inner);
+                        visible.saturating_record(now_us.saturating_sub(ended_us).max(1));
+                    }
+                }
+            }
+            if detail.run.state.is_final() {
+                break;
+            }
+            clock::sleep(&SystemClock, SAMPLE_EVERY).await;
+        }
+    }
+}
+
+/// One function, which does nothing.
+fn functions(
+    store: &Arc<dyn Store>,
+    seen: &Arc<Seen>,
+    arguments: &DagArguments,
+) -> anyhow::Result<Functions> {
+    let (seen, width) = (Arc::clone(seen), arguments.width);
+    let work = move |ctx: ActivityContext, input: Value| {
+        seen.done(ctx.instance_id(), &input, width);
+        async { Ok::<Value, Failure>(json!({})) }
+    };
+    Ok(drive::register(Functions::builder(store.clone())).rust("work", work).build()?)
+}
+
+impl Seen {
+    /// Forgets what the first run has measured.
+    fn reset(&self) {
+        self.began.store(0, Ordering::Relaxed);
+        self.repeated.store(0, Ordering::Relaxed);
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        times.ended_us.clear();
+        times.latency_us.reset();
+    }
+
+    fn done(&self, instance: &str, input: &Value, width: u32) {
+        let started_us = now_us();
+        let run = instance.split(':').nth(2).unwrap_or_default().to_owned();
+        let number = input["n"].as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default();
+        self.began.fetch_add(1, Ordering::Relaxed);
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        let upstream = number.checked_sub(width).map(|upstream| (run.clone(), upstream));
+        if let Some(ended_us) = upstream.and_then(|key| times.ended_us.get(&key).copied()) {
+            times.latency_us.saturating_record(started_us.saturating_sub(ended_us).max(1));
+        }
+        if times.ended_us.insert((run, number), now_us()).is_some() {
+            self.repeated.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The DAG: as many chains as it is wide.
+fn yaml(arguments: &DagArguments) -> String {
+    let mut text = format!("name: {DAG}\ntasks:\n");
+    for number in 0..arguments.tasks {
+        let _ = write!(text, "  - {{key: t{number}, function: work, input: {{n: {number}}}");
+        if let Some(upstream) = number.checked_sub(arguments.width) {
+            let _ = write!(text, ", depends_on: [t{upstream}]");
+        }
+        text.push_str("}\n");
+    }
+    text
+}
+
+fn now_us() -> u64 {
+    SystemClock.now_ms() * 1_000
+}

@@ -1,0 +1,176 @@
+//! Errors: of a driver that cannot go on with a scope, and of requests about DAGs, runs and backfills.
+
+use segno::store::{ErrorKind, ProviderError};
+use segno_actions::functions::FunctionError;
+
+use crate::objects::StorageError;
+use crate::plan::{InvalidDag, PlanError};
+
+/// Why a scope could not be driven further. Nothing is lost: the lease expires, and the scope is looked after again.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The store refused or did not answer.
+    #[error(transparent)]
+    Store(#[from] ProviderError),
+    /// Calls could not be prepared or read.
+    #[error(transparent)]
+    Calls(#[from] FunctionError),
+    /// The object store refused or did not answer.
+    #[error(transparent)]
+    Storage(StorageError),
+    /// What a decision needs cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Another node holds the scope now.
+    #[error("the lease of the scope was lost to another node")]
+    LeaseLost,
+    /// A stored record cannot be read.
+    #[error("record {id} of {kind} cannot be read: {problem}")]
+    Unreadable {
+        /// Kind of the record.
+        kind: &'static str,
+        /// Id of the record.
+        id: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl From<StorageError> for DriveError {
+    fn from(error: StorageError) -> Self {
+        // A compactor of a higher epoch has taken over.
+        if error.kind() == ErrorKind::LockLost { DriveError::LeaseLost } else { DriveError::Storage(error) }
+    }
+}
+
+/// Why something that was requested was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// The text is not a DAG.
+    #[error(transparent)]
+    Dag(#[from] InvalidDag),
+    /// The run does not fit its DAG.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// There is no such DAG, or no such version of it.
+    #[error(
+        "there is no DAG {name:?}{}; publish it, or check the name [unknown-dag]",
+        version.map(|version| format!(" of version {version}")).unwrap_or_default()
+    )]
+    UnknownDag {
+        /// The name.
+        name: String,
+        /// The version, if one was requested.
+        version: Option<u32>,
+    },
+    /// There is no such run.
+    #[error("there is no run {0:?}; list the runs to find its id [unknown-run]")]
+    UnknownRun(String),
+    /// The run has no such task.
+    #[error("run {run:?} has no task {task:?}; show the run to find its tasks [unknown-task]")]
+    UnknownTask {
+        /// The run.
+        run: String,
+        /// The task.
+        task: String,
+    },
+    /// There is no such backfill.
+    #[error("there is no backfill {0:?}; list the backfills to find its id [unknown-backfill]")]
+    UnknownBackfill(String),
+    /// A value of the request cannot be used.
+    #[error("{field}: {problem} [invalid-run]")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// What is wrong, and what to write instead.
+        problem: String,
+    },
+    /// The state of the run or backfill does not allow it.
+    #[error("{what} cannot be {verb}: {reason} [run-request-refused]")]
+    Refused {
+        /// What it is about.
+        what: String,
+        /// What was requested.
+        verb: &'static str,
+        /// Why not, and what to do.
+        reason: String,
+    },
+    /// The key was used for another request.
+    #[error("run key {key:?} was used for another request; choose another key [idempotency-mismatch]")]
+    KeyUsed {
+        /// The key.
+        key: String,
+    },
+    /// Something stored cannot be read.
+    #[error("{what} cannot be read: {reason} [stored-data-unreadable]")]
+    Unreadable {
+        /// What.
+        what: String,
+        /// Why.
+        reason: String,
+    },
+    /// The object store of the ledger refused or did not answer.
+    #[error("the ledger cannot be used: {0}; check its object store [ledger-unavailable]")]
+    Storage(StorageError),
+    /// The store refused or did not answer.
+    #[error("{0} [store]")]
+    Store(#[from] ProviderError),
+}
+
+impl LedgerError {
+    /// The stable code, with a page in `docs/errors/`.
+    pub fn code(&self) -> &'static str {
+        match self {
+            LedgerError::Dag(error) => error.code(),
+            LedgerError::Plan(error) => error.code(),
+            LedgerError::UnknownDag { .. } => "unknown-dag",
+            LedgerError::UnknownRun(_) => "unknown-run",
+            LedgerError::UnknownTask { .. } => "unknown-task",
+            LedgerError::UnknownBackfill(_) => "unknown-backfill",
+            LedgerError::Invalid { .. } => "invalid-run",
+            LedgerError::Refused { .. } => "run-request-refused",
+            LedgerError::KeyUsed { .. } => "idempotency-mismatch",
+            LedgerError::Unreadable { .. } => "stored-data-unreadable",
+            LedgerError::Storage(_) => "ledger-unavailable",
+            LedgerError::Store(_) => "store",
+        }
+    }
+
+    /// What the caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            LedgerError::Dag(_) | LedgerError::Plan(_) | LedgerError::Invalid { .. } => ErrorKind::Invalid,
+            LedgerError::UnknownDag { .. }
+            | LedgerError::UnknownRun(_)
+            | LedgerError::UnknownTask { .. }
+            | LedgerError::UnknownBackfill(_) => ErrorKind::NotFound,
+            LedgerError::Refused { .. } | LedgerError::KeyUsed { .. } => ErrorKind::Conflict,
+            LedgerError::Unreadable { .. } => ErrorKind::Corrupt,
+            LedgerError::Storage(error) => error.kind(),
+            LedgerError::Store(error) => error.kind(),
+        }
+    }
+
+    pub(super) fn invalid(field: &'static str, problem: impl Into<String>) -> Self {
+        LedgerError::Invalid { field, problem: problem.into() }
+    }
+
+    pub(super) fn refused(what: String, verb: &'static str, reason: impl Into<String>) -> Self {
+        LedgerError::Refused { what, verb, reason: reason.into() }
+    }
+
+    pub(super) fn unreadable(kind: &str, id: &str, error: &dyn std::fmt::Display) -> Self {
+        LedgerError::Unreadable { what: format!("record {id} of {kind}"), reason: error.to_string() }
+    }
+}
+
+impl From<StorageError> for LedgerError {
+    fn from(error: StorageError) -> Self {
+        match error.kind() {
+            ErrorKind::Corrupt => {
+                LedgerError::Unreadable { what: "the ledger".to_owned(), reason: error.to_string() }
+            }
+            _ => LedgerError::Storage(error),
+        }
+    }
+}

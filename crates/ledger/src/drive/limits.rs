@@ -1,0 +1,82 @@
+//! Limits of the driver.
+
+use std::time::Duration;
+
+/// Most records of the outbox that one append takes.
+pub const OUTBOX_RECORDS_PER_PART: usize = 1_000;
+
+/// Most bytes of records that one append takes, unless the first alone has more.
+pub const OUTBOX_BYTES_PER_PART: usize = 4 * 1024 * 1024;
+
+/// Largest output of a task that is part of its event, in bytes. A larger one is kept by reference to its instance.
+pub const MAX_INLINE_OUTPUT_BYTES: usize = 64 * 1024;
+
+/// Longest error message of a task that is part of its event, in bytes.
+pub const MAX_ERROR_BYTES: usize = 4 * 1024;
+
+/// Most tasks that are started in one commit.
+pub const STARTS_PER_COMMIT: usize = 256;
+
+/// A dispatched task is checked when its end was not reported for so long.
+pub const CHECK_AFTER: Duration = Duration::from_millis(500);
+
+/// Most dispatched tasks that are checked at once.
+pub const CHECKS_PER_PART: usize = 256;
+
+/// Calls that are checked or prepared at the same time.
+pub const CALLS_AT_ONCE: usize = 64;
+
+/// Most scopes that a node holds at once.
+pub const MAX_HELD_SCOPES: usize = 1_024;
+
+/// How long a scope that has nothing to do is kept, because requests often come in bursts.
+pub const KEEP_QUIET: Duration = Duration::from_secs(10);
+
+/// How often the log is listed for events that others have appended.
+pub const LOG_POLL: Duration = Duration::from_secs(5);
+
+/// How long a holder that commits nothing keeps its scope, unless the driver sets another time. A lease is renewed when
+/// half of it is over.
+pub const LEASE: Duration = Duration::from_secs(30);
+
+/// How long a read after a write of the same caller waits for its event to be visible.
+pub const READ_AFTER_WRITE: Duration = Duration::from_secs(2);
+
+/// Longest key of a run, in bytes.
+pub const MAX_RUN_KEY_BYTES: usize = 512;
+
+/// How long the key of a run is reserved: as long as the tables keep it.
+pub const RUN_KEY_LIFE: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+
+/// Most labels of a run.
+pub const MAX_LABELS: usize = 32;
+
+/// Longest key or value of a label, in bytes.
+pub const MAX_LABEL_BYTES: usize = 256;
+
+/// Most runs or backfills of one page.
+pub const MAX_PAGE: usize = 1_000;
+
+/// Most tasks that one request names.
+pub const MAX_NAMED_TASKS: usize = 1_000;
+
+/// Longest text of a reason, in bytes.
+pub const MAX_REASON_BYTES: usize = 4 * 1024;
+
+/// Partitions of a chunk of a backfill that says nothing about it.
+pub const CHUNK_SIZE: u32 = 10;
+
+/// Runs of a backfill at a time that says nothing about it.
+pub const BACKFILL_RUNS: u32 = 2;
+
+/// Most runs of a backfill at a time.
+pub const MAX_BACKFILL_RUNS: u32 = 100;
+
+/// Most partitions of a backfill.
+pub const MAX_BACKFILL_PARTITIONS: u32 = 100_000;
+
+/// Bytes of events that are appended as one object, unless a single event has more.
+pub const APPEND_BYTES: usize = 8 * 1024 * 1024;
+
+/// How long acknowledgements may wait for other events to be appended with.
+pub const ACKNOWLEDGE_WITHIN: Duration = Duration::from_millis(100);

@@ -1,0 +1,63 @@
+//! Driving DAG runs: events that wait in the outbox are appended to the log and folded, controllers decide on the folded
+//! state, and what they want dispatched is started.
+//!
+//! One node at a time holds a scope (tenant and workspace) by a lease. Writers never contend with it: every event waits as a
+//! record of its own, written in the commit of what it is about.
+//!
+//! | file | what |
+//! |---|---|
+//! | `place.rs` | kinds and ids of records |
+//! | `outbox.rs`, `post.rs` | events that wait to be appended, and how they wake a node |
+//! | `settler.rs` | the end of an attempt, written in the commit that ends its call |
+//! | `lease.rs`, `processes.rs` | which node holds a scope, the fencing tokens; which processes are alive |
+//! | `limits.rs` | every limit |
+//! | `error.rs` | errors |
+//!
+//! **Invariants.** Only the holder of a scope appends what waits in its outbox. A record is deleted after its events are in
+//! the log, so none is lost; appended twice, they are harmless by their idempotency keys.
+
+mod append;
+mod backfills;
+mod checks;
+mod corrections;
+mod dags;
+mod decide;
+mod definitions;
+mod dispatch;
+mod error;
+mod holder;
+mod inputs;
+mod lease;
+mod ledger;
+pub mod limits;
+mod node;
+mod outbox;
+mod place;
+mod planning;
+mod post;
+mod processes;
+mod reading;
+mod request;
+mod runs;
+mod settler;
+mod wakeups;
+
+pub use backfills::{BackfillDetail, Backfills, CreatedBackfill, NewBackfill};
+pub use corrections::{ClearTasks, MarkTask, Rerun};
+pub use dags::{Dags, PublishedDag};
+pub use definitions::{DagHead, DagVersion};
+pub use error::{DriveError, LedgerError};
+pub use holder::{DriverOptions, Services};
+pub use ledger::{Ledger, LedgerOptions};
+pub use node::Driver;
+pub use outbox::WaitingEvent;
+pub use place::{HEADS, LEASES, OUTBOX, RUN_KEYS, SECRETS, VERSIONS};
+pub use post::{Posting, post};
+pub use processes::Processes;
+pub use reading::{RunDetail, RunPage, RunQuery, TaskWait, WaitReason};
+pub use request::{Accepted, Request};
+pub use runs::{Runs, StartRun, StartedRun};
+pub use settler::{AttemptSettler, SETTLE_KIND, SKIPPED_CODE, register};
+
+#[cfg(test)]
+mod tests;

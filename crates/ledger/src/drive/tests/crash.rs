@@ -1,0 +1,180 @@
+//! Crashes before and after every commit and at every object put, nodes that race, and an object store that fails now and
+//! then: every run ends as it does without faults, and no task runs twice at once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::memory::InMemory;
+use segno::store::{ListRecords, Store};
+use segno_testkit::faults::{self, Fault, FaultStore};
+use serde_json::{Value, json};
+
+use super::world::{Reply, Workers, World};
+use crate::drive::{OUTBOX, Request, StartRun};
+use crate::objects::Stores;
+use crate::objects::faulty::{Faults, Faulty};
+use crate::tables::{RunState, TaskState};
+
+/// Two branches that meet; one of them fails once, the other takes a while.
+const DIAMOND: &str = "
+name: diamond
+tasks:
+  - {key: begin, function: work}
+  - {key: left, function: work, depends_on: [begin], retry: {attempts: 3, initial_delay: 2s}}
+  - {key: right, function: work, depends_on: [begin]}
+  - {key: end, function: work, depends_on: [left, right]}
+";
+
+/// A task that cannot succeed.
+const BROKEN: &str = "
+name: broken
+tasks:
+  - {key: begin, function: work}
+  - {key: refuse, function: work, depends_on: [begin]}
+  - {key: after, function: work, depends_on: [refuse]}
+";
+
+/// What is expected of every run, whatever happens.
+const EXPECTED: [(&str, RunState); 3] =
+    [("diamond", RunState::Succeeded), ("broken", RunState::Failed), ("slow", RunState::Cancelled)];
+
+fn workers() -> Workers {
+    Arc::new(|dispatch: &str, _: &Value| match dispatch {
+        dispatch if dispatch.ends_with(":left:1") => Reply::Fail("not yet"),
+        dispatch if dispatch.contains(":right:") => Reply::Later(3_000, json!({})),
+        dispatch if dispatch.contains(":refuse:") => Reply::Refuse("never"),
+        dispatch if dispatch.contains(":wait:") => Reply::Later(3_600_000, json!({})),
+        _ => Reply::Done(json!({})),
+    })
+}
+
+/// Publishes and starts all runs, and cancels one of them once it runs. Repeating it is harmless.
+async fn play(world: &World) {
+    for yaml in [DIAMOND, BROKEN, "{name: slow, tasks: [{key: wait, function: work}]}"] {
+        world.publish(yaml).await;
+    }
+    let mut runs = Vec::new();
+    for (dag, _) in EXPECTED {
+        let wanted = StartRun { run_key: Some(dag.to_owned()), ..StartRun::new(dag) };
+        runs.push(world.ledger.runs().start(&world.scope, wanted).await.unwrap().run_id);
+    }
+    let slow = &runs[2];
+    let runs_now = async || match world.ledger.runs().show(&world.scope, slow).await {
+        Ok(detail) => {
+            detail.run.state.is_final() || detail.tasks.iter().any(|task| task.state == TaskState::Running)
+        }
+        Err(_) => false,
+    };
+    world.until("the slow task runs", runs_now).await;
+    let cancelled = world.ledger.runs().cancel(&world.scope, slow, Request::default()).await;
+    assert!(cancelled.is_ok() || world.show(slow).await.run.state.is_final());
+    for ((dag, state), run_id) in EXPECTED.into_iter().zip(&runs) {
+        assert_eq!(world.until_ended(run_id).await.state, state, "{dag}");
+    }
+}
+
+/// Nothing waits any more, and nothing ran twice at once.
+async fn check(world: &World) {
+    let empty = async || {
+        let all = ListRecords { kind: OUTBOX, limit: 10, ..ListRecords::default() };
+        world.store.list_records(all).await.unwrap().is_empty()
+    };
+    world.until("an empty outbox", empty).await;
+    world.check_attempts();
+}
+
+/// Plays with a crash of the first node at a commit; another node takes over. Returns the number of commits.
+fn crash_at_commit(crash: Option<(u64, Fault)>) -> u64 {
+    segno_testkit::run(async {
+        let world = World::new(workers());
+        let faulty = FaultStore::new(world.store.clone(), world.clock.clone(), faults::script(crash));
+        let first = world.process_on(faulty.clone() as Arc<dyn Store>, world.objects.clone(), "a").await;
+        let played = play(&world);
+        tokio::pin!(played);
+        tokio::select! {
+            biased;
+            () = &mut played => {}
+            () = faulty.died() => {
+                drop(first);
+                let _second = world.process("b").await;
+                played.await;
+                check(&world).await;
+                return faulty.commits();
+            }
+        }
+        check(&world).await;
+        faulty.commits()
+    })
+}
+
+#[test]
+fn a_node_that_dies_at_any_commit_loses_nothing_and_runs_nothing_twice() {
+    let commits = crash_at_commit(None);
+    assert!(commits > 20, "{commits}");
+    for number in 1..=commits {
+        for fault in [Fault::CrashBefore, Fault::CrashAfter] {
+            crash_at_commit(Some((number, fault)));
+        }
+    }
+}
+
+/// Plays with a crash of the first node after so many object puts. Returns how many there are without one.
+fn crash_at_put(after: Option<u64>) -> u64 {
+    segno_testkit::run(async {
+        let inner = Arc::new(InMemory::new());
+        let mut world = World::new(workers());
+        world = World::on(world.store, Stores::shared(inner.clone()), world.clock, world.workers);
+        let faulty = Faulty::new(inner, Faults::NONE, 1);
+        if let Some(after) = after {
+            faulty.crash_after(after);
+        }
+        let first = world.process_on(world.store.clone(), Stores::shared(faulty.clone()), "a").await;
+        let played = play(&world);
+        tokio::pin!(played);
+        let crashed = async {
+            let Some(after) = after else { return std::future::pending().await };
+            while faulty.writes() < after {
+                segno::clock::sleep(&*world.clock, Duration::from_millis(200)).await;
+            }
+            segno::clock::sleep(&*world.clock, Duration::from_secs(1)).await;
+        };
+        tokio::select! {
+            biased;
+            () = &mut played => {}
+            () = crashed => {
+                drop(first);
+                let _second = world.process("b").await;
+                played.await;
+                check(&world).await;
+                return 0;
+            }
+        }
+        check(&world).await;
+        faulty.writes()
+    })
+}
+
+#[test]
+fn a_node_that_dies_between_any_two_object_puts_loses_nothing_and_runs_nothing_twice() {
+    let puts = crash_at_put(None);
+    assert!(puts > 20, "{puts}");
+    for after in 0..puts {
+        crash_at_put(Some(after));
+    }
+}
+
+#[test]
+fn nodes_that_race_on_an_object_store_with_faults_end_every_run_as_it_should() {
+    for seed in 0..20 {
+        segno_testkit::run(async {
+            let inner = Arc::new(InMemory::new());
+            let mut world = World::new(workers());
+            world = World::on(world.store, Stores::shared(inner.clone()), world.clock, world.workers);
+            let faulty = |seed| Stores::shared(Faulty::new(inner.clone(), Faults::ALL, seed));
+            let _first = world.process_on(world.store.clone(), faulty(seed), "a").await;
+            let _second = world.process_on(world.store.clone(), faulty(seed + 1_000), "b").await;
+            play(&world).await;
+            check(&world).await;
+        });
+    }
+}

@@ -1,0 +1,5 @@
+//! Tests of the driver: whole runs in virtual time, on stores and object stores that fail.
+
+mod crash;
+mod scenario;
+mod world;

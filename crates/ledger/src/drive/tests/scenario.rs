@@ -1,0 +1,263 @@
+//! Runs from start to end: order, inputs, retries, failures, cancellation, corrections, lists, backfills, schedules.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::world::{Reply, World, all_succeed};
+use crate::drive::{ClearTasks, MarkTask, NewBackfill, Request, Rerun, RunQuery, StartRun, WaitReason};
+use crate::event::MarkedState;
+use crate::tables::{BackfillState, RunState, TaskState};
+
+const CHAIN: &str = "
+name: chain
+params:
+  day: {default: monday}
+tasks:
+  - {key: extract, function: work, input: {day: '{{ params.day }}'}}
+  - {key: clean, function: work, depends_on: [extract], input: {of: '{{ tasks.extract.output.got.day }}'}}
+  - {key: load, function: work, depends_on: [clean]}
+";
+
+fn run(dag: &str) -> StartRun {
+    StartRun::new(dag)
+}
+
+#[test]
+fn a_run_calls_its_tasks_in_order_with_the_outputs_of_upstream_tasks() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        let _process = world.process("a").await;
+        world.publish(CHAIN).await;
+        let started = world.ledger.runs().start(&world.scope, run("chain")).await.unwrap();
+        assert!(started.is_new && started.visible, "{started:?}");
+        let ended = world.until_ended(&started.run_id).await;
+        assert_eq!((ended.state, ended.tasks_succeeded), (RunState::Succeeded, 3));
+        let seen = world.seen.lock().unwrap();
+        let input = |task: &str| seen.inputs[&format!("dispatch:{}:{task}:1", started.run_id)].clone();
+        assert_eq!(input("extract"), json!({ "day": "monday" }));
+        assert_eq!(input("clean"), json!({ "of": "monday" }));
+        assert_eq!(input("load"), Value::Null);
+        assert!(seen.begun.values().all(|count| *count == 1), "{:?}", seen.begun);
+    });
+}
+
+#[test]
+fn the_same_key_is_the_same_run_and_another_request_under_it_is_refused() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        world.publish(CHAIN).await;
+        let runs = world.ledger.runs();
+        let keyed = || StartRun { run_key: Some("monday".to_owned()), ..run("chain") };
+        let first = runs.start(&world.scope, keyed()).await.unwrap();
+        let again = runs.start(&world.scope, keyed()).await.unwrap();
+        assert_eq!((first.is_new, again.is_new, &first.run_id), (true, false, &again.run_id));
+        assert!(!first.visible, "no node drives the ledger");
+        let params = json!({ "day": "tuesday" }).as_object().cloned().unwrap();
+        let other = runs.start(&world.scope, StartRun { params, ..keyed() }).await.unwrap_err();
+        assert_eq!(other.code(), "idempotency-mismatch");
+        let _process = world.process("a").await;
+        assert_eq!(world.until_ended(&first.run_id).await.state, RunState::Succeeded);
+        let listed = runs.list(&world.scope, &RunQuery { limit: 10, ..RunQuery::default() }).await.unwrap();
+        assert_eq!(listed.runs.len(), 1);
+    });
+}
+
+#[test]
+fn failed_attempts_are_retried_by_the_ledger_and_what_follows_a_failure_is_skipped() {
+    segno_testkit::run(async {
+        let workers = Arc::new(|dispatch: &str, _: &Value| match dispatch {
+            dispatch if dispatch.ends_with("extract:1") => Reply::Fail("no network"),
+            dispatch if dispatch.contains(":clean:") => Reply::Refuse("bad data"),
+            _ => Reply::Done(json!({ "got": { "day": "x" } })),
+        });
+        let world = World::new(workers);
+        let _process = world.process("a").await;
+        world.publish(CHAIN).await;
+        let run_id = world.start("chain").await;
+        let ended = world.until_ended(&run_id).await;
+        assert_eq!(ended.state, RunState::Failed);
+        assert_eq!(world.states(&run_id).await, ["clean FAILED", "extract SUCCEEDED", "load SKIPPED"]);
+        assert_eq!(world.task(&run_id, "extract").await.attempt, 2);
+        let clean = world.task(&run_id, "clean").await;
+        assert_eq!((clean.attempt, clean.error_message.as_deref()), (1, Some("bad data")));
+        world.check_attempts();
+    });
+}
+
+#[test]
+fn a_cancelled_run_ends_its_calls() {
+    segno_testkit::run(async {
+        let slow = Arc::new(|_: &str, _: &Value| Reply::Later(3_600_000, json!({})));
+        let world = World::new(slow);
+        let _process = world.process("a").await;
+        world.publish(CHAIN).await;
+        let run_id = world.start("chain").await;
+        let runs = world.ledger.runs();
+        world
+            .until("the task runs", async || world.task(&run_id, "extract").await.state == TaskState::Running)
+            .await;
+        let waits = world.show(&run_id).await.waits;
+        let reason = |key: &str| waits.iter().find(|wait| &*wait.task_key == key).unwrap().reason.clone();
+        assert_eq!(reason("extract"), WaitReason::Runs);
+        assert_eq!(reason("clean"), WaitReason::Upstream(vec!["extract".into()]));
+        let before_ms = world.clock.now_ms();
+        let by =
+            Request { by: Some("ada".to_owned()), reason: Some("wrong day".to_owned()), request_id: None };
+        assert!(runs.cancel(&world.scope, &run_id, by).await.unwrap().visible);
+        let ended = world.until_ended(&run_id).await;
+        assert_eq!(ended.state, RunState::Cancelled);
+        assert!(world.clock.now_ms() - before_ms < 600_000, "the call was cancelled and not waited for");
+        let refused = runs.cancel(&world.scope, &run_id, Request::default()).await.unwrap_err();
+        assert_eq!(refused.code(), "run-request-refused");
+    });
+}
+
+#[test]
+fn tasks_are_cleared_marked_and_rerun() {
+    segno_testkit::run(async {
+        let workers = Arc::new(|dispatch: &str, input: &Value| match dispatch {
+            dispatch if dispatch.ends_with(":clean:1") => Reply::Refuse("bad data"),
+            _ => Reply::Done(json!({ "got": input })),
+        });
+        let world = World::new(workers);
+        let _process = world.process("a").await;
+        world.publish(CHAIN).await;
+        let (runs, scope) = (world.ledger.runs(), &world.scope);
+        let run_id = world.start("chain").await;
+        assert_eq!(world.until_ended(&run_id).await.state, RunState::Failed);
+        // A new run of what failed takes the output of the task that succeeded.
+        let rerun = runs.rerun(scope, &run_id, Rerun::FromFailure, Request::default()).await.unwrap();
+        assert_eq!(world.until_ended(&rerun.run_id).await.state, RunState::Failed, "it is refused again");
+        assert_eq!(world.task(&rerun.run_id, "extract").await.state, TaskState::Succeeded);
+        let clear = ClearTasks { tasks: vec!["clean".to_owned()], downstream: true };
+        runs.clear(scope, &run_id, clear, Request::default()).await.unwrap();
+        assert_eq!(world.until_ended(&run_id).await.state, RunState::Succeeded);
+        let mark =
+            MarkTask { task: "clean".to_owned(), state: MarkedState::Succeeded, output: Some(json!(1)) };
+        runs.mark(scope, &rerun.run_id, mark.clone(), Request::default()).await.unwrap();
+        assert_eq!(world.until_ended(&rerun.run_id).await.state, RunState::Succeeded);
+        let again = runs.mark(scope, &rerun.run_id, mark, Request::default()).await.unwrap_err();
+        assert_eq!(again.code(), "run-request-refused");
+        let unknown = ClearTasks { tasks: vec!["x".to_owned()], downstream: false };
+        let unknown = runs.clear(scope, &run_id, unknown, Request::default()).await.unwrap_err();
+        assert_eq!(unknown.code(), "unknown-task");
+        world.check_attempts();
+    });
+}
+
+#[test]
+fn a_list_adds_tasks_and_an_orchestration_is_followed_to_its_end() {
+    segno_testkit::run(async {
+        let workers = Arc::new(|dispatch: &str, input: &Value| match dispatch {
+            dispatch if dispatch.contains(":list:") => Reply::Done(json!({ "files": ["a", "b", "c"] })),
+            _ => Reply::Done(input.clone()),
+        });
+        let world = World::new(workers);
+        let _process = world.process("a").await;
+        world
+            .publish(
+                "
+name: files
+tasks:
+  - {key: list, function: work}
+  - key: load
+    function: work
+    depends_on: [list]
+    for_each: {items: '{{ tasks.list.output.files }}'}
+    input: {file: '{{ item }}'}
+  - {key: greet, orchestration: Greet, depends_on: [load], input: {n: 1}}
+",
+            )
+            .await;
+        let run_id = world.start("files").await;
+        assert_eq!(world.until_ended(&run_id).await.state, RunState::Succeeded);
+        let states = world.states(&run_id).await;
+        let expected = [
+            "greet SUCCEEDED",
+            "list SUCCEEDED",
+            "load SUCCEEDED",
+            "load[0] SUCCEEDED",
+            "load[1] SUCCEEDED",
+            "load[2] SUCCEEDED",
+        ];
+        assert_eq!(states, expected);
+        let greet = world.task(&run_id, "greet").await;
+        assert_eq!(greet.output.as_deref(), Some(r#"{"greeted":{"n":1}}"#));
+    });
+}
+
+#[test]
+fn a_task_that_cannot_be_called_fails_with_the_reason() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        let _process = world.process("a").await;
+        world.publish("{name: odd, tasks: [{key: a, function: nothing}]}").await;
+        let run_id = world.start("odd").await;
+        assert_eq!(world.until_ended(&run_id).await.state, RunState::Failed);
+        let task = world.task(&run_id, "a").await;
+        assert_eq!((task.attempt, task.error_category.as_deref()), (1, Some("CONFIGURATION")));
+        assert!(task.error_message.unwrap().contains("nothing"));
+    });
+}
+
+#[test]
+fn a_backfill_runs_every_partition_once_and_ends() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        let _process = world.process("a").await;
+        world
+            .publish(
+                "
+name: daily
+partitions: {day: {window: daily, first: '2026-01-01'}}
+partitioned_by: day
+tasks:
+  - {key: extract, function: work, input: {day: '{{ partition.key }}'}}
+  - {key: load, function: work, depends_on: [extract], input: {of: '{{ tasks.extract.output.got.day }}'}}
+",
+            )
+            .await;
+        let backfills = world.ledger.backfills();
+        let new = NewBackfill { chunk_size: 3, ..NewBackfill::new("daily", "2026-01-01..2026-01-10") };
+        let created = backfills.create(&world.scope, new).await.unwrap();
+        assert_eq!((created.total_partitions, created.visible), (10, true));
+        let is_ended = async || {
+            let detail = backfills.show(&world.scope, &created.backfill_id).await.unwrap();
+            detail.backfill.state.is_final()
+        };
+        world.until("the end of the backfill", is_ended).await;
+        let detail = backfills.show(&world.scope, &created.backfill_id).await.unwrap();
+        assert_eq!((detail.backfill.state, detail.chunks.len()), (BackfillState::Succeeded, 4));
+        let seen = world.seen.lock().unwrap();
+        let mut days: Vec<String> =
+            seen.inputs.values().filter_map(|input| input["of"].as_str().map(str::to_owned)).collect();
+        days.sort();
+        let expected: Vec<String> = (1..=10).map(|day| format!("2026-01-{day:02}")).collect();
+        assert_eq!(days, expected);
+    });
+}
+
+#[test]
+fn a_schedule_starts_runs_while_it_is_not_paused_also_of_a_ledger_at_rest() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        let _process = world.process("a").await;
+        world
+            .publish("{name: hourly, schedule: {cron_expr: '0 * * * *'}, tasks: [{key: a, function: work}]}")
+            .await;
+        let runs = world.ledger.runs();
+        let all = RunQuery { dag: Some("hourly".to_owned()), limit: 100, ..RunQuery::default() };
+        let count = async |state: RunState| {
+            let listed = runs.list(&world.scope, &all).await.unwrap().runs;
+            listed.iter().filter(|run| run.state == state).count()
+        };
+        // The first tick is within the hour; between two of them the ledger is released.
+        world.pass(3 * 3_600).await;
+        assert_eq!(count(RunState::Succeeded).await, 3);
+        world.ledger.dags().pause(&world.scope, "hourly", None).await.unwrap();
+        let before = count(RunState::Succeeded).await;
+        world.pass(5 * 3_600).await;
+        assert_eq!(count(RunState::Succeeded).await, before);
+    });
+}

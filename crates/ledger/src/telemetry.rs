@@ -1,0 +1,94 @@
+//! Names of metrics, in one place. `docs/guide/observability.md` describes each.
+
+use segno::telemetry::{Metric, SECONDS};
+
+/// Counter: events appended to the log.
+pub const EVENTS: &str = "segno_ledger_events_total";
+/// Counter: folds, each of which published a manifest.
+pub const FOLDS: &str = "segno_ledger_folds_total";
+/// Histogram: seconds from the append of a batch to the manifest that shows it.
+pub const FOLD_SECONDS: &str = "segno_ledger_fold_duration_seconds";
+/// Histogram: seconds from the time at which an event was written to the manifest that shows it.
+pub const VISIBILITY_SECONDS: &str = "segno_ledger_visibility_seconds";
+/// Counter: attempts of tasks that were started.
+pub const DISPATCHES: &str = "segno_ledger_dispatches_total";
+/// Histogram: seconds from the request of a dispatch to the commit that starts the call.
+pub const DISPATCH_SECONDS: &str = "segno_ledger_dispatch_seconds";
+/// Counter: attempts that were checked because their ends had not arrived.
+pub const CHECKS: &str = "segno_ledger_call_checks_total";
+/// Counter: records of the outbox that could not be read and were put aside.
+pub const DEAD_LETTERS: &str = "segno_ledger_dead_letters_total";
+/// Counter: calls to the object store that failed after all retries.
+pub const OBJECT_ERRORS: &str = "segno_ledger_object_errors_total";
+/// Gauge: events that waited to be appended at the last look, up to 1,000 records for each scope.
+pub const OUTBOX_DEPTH: &str = "segno_ledger_outbox_depth";
+/// Gauge: scopes that this node holds.
+pub const SCOPES_HELD: &str = "segno_ledger_scopes_held";
+
+/// All metrics of this crate.
+pub const METRICS: &[Metric] = &[
+    Metric::counter(EVENTS, &[], "Events appended to the ledger."),
+    Metric::counter(FOLDS, &[], "Folds of the ledger, each of which published a manifest."),
+    Metric::histogram(
+        FOLD_SECONDS,
+        SECONDS,
+        "Seconds from the append of events to the manifest that shows them.",
+    ),
+    Metric::histogram(
+        VISIBILITY_SECONDS,
+        SECONDS,
+        "Seconds from the time at which an event was written to the manifest that shows it.",
+    ),
+    Metric::counter(DISPATCHES, &[], "Attempts of tasks of DAG runs started."),
+    Metric::histogram(
+        DISPATCH_SECONDS,
+        SECONDS,
+        "Seconds from the request of a dispatch to the commit that starts the call.",
+    ),
+    Metric::counter(CHECKS, &[], "Attempts of tasks checked because their ends had not arrived."),
+    Metric::counter(
+        DEAD_LETTERS,
+        &[],
+        "Records of the ledger's outbox that could not be read and were put aside.",
+    ),
+    Metric::counter(OBJECT_ERRORS, &[], "Calls to the ledger's object store that failed after all retries."),
+    Metric::gauge(OUTBOX_DEPTH, &[], "Events that waited to be appended at the last look."),
+    Metric::gauge(SCOPES_HELD, &[], "Ledgers that this node holds."),
+];
+
+/// Shows the gauges from the start: a series that begins late hides its first value.
+pub(crate) fn show() {
+    metrics::gauge!(OUTBOX_DEPTH).set(0.0);
+    metrics::gauge!(SCOPES_HELD).increment(0.0);
+}
+
+/// A share of a gauge, which goes when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Share {
+    gauge: &'static str,
+    value: usize,
+}
+
+impl Share {
+    /// A share with a value.
+    pub(crate) fn new(gauge: &'static str, value: usize) -> Self {
+        let mut share = Share { gauge, value: 0 };
+        share.set(value);
+        share
+    }
+
+    /// Changes the value.
+    #[expect(clippy::cast_precision_loss, reason = "gauges are doubles, and counts here are small")]
+    pub(crate) fn set(&mut self, value: usize) {
+        if value != self.value {
+            metrics::gauge!(self.gauge).increment(value as f64 - self.value as f64);
+            self.value = value;
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.set(0);
+    }
+}

@@ -1,0 +1,287 @@
+//! Runs of a tenant: started, listed, shown, and what is requested of them.
+
+use segno_actions::Listed;
+use segno_api::Json;
+use segno_api::asset::AssetPartition;
+use segno_api::run::{
+    self as wire, ClearTasks, MarkTask, MarkedStatus, RerunFrom, RerunRun, RunChanged, RunDetails, RunTask,
+    RunTaskDetails, StartRun, StartedRun,
+};
+use segno_ledger::drive::{self, Accepted, Request, Rerun, RunDetail, RunPage, RunQuery};
+use segno_ledger::event::MarkedState;
+use segno_ledger::tables::TaskRow;
+
+use super::dags::MAX_SHOWN_TASKS;
+use super::run_rows as rows;
+use super::{Requester, Tenant};
+use crate::problem::{Code, Refusal};
+
+impl Tenant {
+    /// Starts a run.
+    ///
+    /// # Errors
+    /// `unknown-dag`, `invalid-run`, `idempotency-mismatch`.
+    pub async fn start_run(&self, request: StartRun, requester: Requester) -> Result<StartedRun, Refusal> {
+        let wanted = drive::StartRun {
+            dag: request.dag,
+            version: request.version,
+            params: request.params,
+            partition: request.partition,
+            run_key: request.run_key,
+            labels: request.labels,
+            by: requester.by,
+            request_id: requester.key,
+        };
+        let started = self.ledger()?.runs().start(&self.owner(), wanted).await;
+        started.map(started_run).map_err(|error| self.refused(error))
+    }
+
+    /// Repeats a run.
+    ///
+    /// # Errors
+    /// `unknown-run`, `invalid-run`, `run-request-refused`.
+    pub async fn rerun_run(
+        &self,
+        id: &str,
+        request: RerunRun,
+        requester: Requester,
+    ) -> Result<StartedRun, Refusal> {
+        let RerunRun { from, tasks, downstream } = request;
+        let rerun = match from {
+            RerunFrom::Failure if !tasks.is_empty() || downstream => {
+                return Err(Refusal::field("from", "must be subset to name tasks"));
+            }
+            RerunFrom::Failure => Rerun::FromFailure,
+            RerunFrom::Subset => Rerun::Tasks { tasks, downstream },
+        };
+        let started = self.ledger()?.runs().rerun(&self.owner(), id, rerun, by(requester, None)).await;
+        started.map(started_run).map_err(|error| self.refused(error))
+    }
+
+    /// Runs that match, newest first.
+    ///
+    /// # Errors
+    /// `invalid-run` for a cursor that is none.
+    pub async fn runs(&self, query: &RunQuery) -> Result<RunPage, Refusal> {
+        self.ledger()?.runs().list(&self.owner(), query).await.map_err(|error| self.refused(error))
+    }
+
+    /// A run as it is shown in lists.
+    pub fn shown_run(&self, row: &segno_ledger::tables::RunRow) -> wire::Run {
+        rows::run(row)
+    }
+
+    async fn run_detail(&self, id: &str) -> Result<RunDetail, Refusal> {
+        self.ledger()?.runs().show(&self.owner(), id).await.map_err(|error| self.refused(error))
+    }
+
+    /// A run with its first tasks, and why it waits.
+    ///
+    /// # Errors
+    /// `unknown-run`.
+    pub async fn run(&self, id: &str) -> Result<RunDetails, Refusal> {
+        let detail = self.run_detail(id).await?;
+        Ok(RunDetails {
+            run: rows::run(&detail.run),
+            params: rows::params(&detail.run),
+            partition: rows::partition(&detail.tasks),
+            waits: rows::run_wait(&detail),
+            tasks: rows::sorted(&detail)
+                .take(MAX_SHOWN_TASKS)
+                .map(|task| self.shown_task(&detail, task))
+                .collect(),
+        })
+    }
+
+    /// Tasks of a run after a place, upstream before downstream; each with its place.
+    ///
+    /// # Errors
+    /// `unknown-run`.
+    pub async fn run_tasks(
+        &self,
+        id: &str,
+        after: Option<usize>,
+        limit: usize,
+    ) -> Result<Vec<(usize, RunTask)>, Refusal> {
+        let detail = self.run_detail(id).await?;
+        let from = after.map_or(0, |after| after.saturating_add(1));
+        let tasks = rows::sorted(&detail).enumerate().skip(from).take(limit);
+        Ok(tasks.map(|(place, task)| (place, self.shown_task(&detail, task))).collect())
+    }
+
+    /// A task of a run with its input and output.
+    ///
+    /// # Errors
+    /// `unknown-run`, `unknown-task`.
+    pub async fn run_task(&self, id: &str, key: &str) -> Result<RunTaskDetails, Refusal> {
+        let detail = self.run_detail(id).await?;
+        let task = self.find_task(&detail, key)?;
+        let json = |text: &Option<std::sync::Arc<str>>| {
+            text.as_deref().and_then(|text| Json::from_text(text.to_owned()).ok())
+        };
+        let output_ref = task.output_ref.as_deref();
+        Ok(RunTaskDetails {
+            input: json(&task.input),
+            output: json(&task.output),
+            output_ref: output_ref.map(|stored| self.shown_reference(stored)),
+            task: self.shown_task(&detail, task),
+        })
+    }
+
+    /// What a task returned, whatever its size.
+    ///
+    /// # Errors
+    /// `unknown-run`, `unknown-task`, `not-found` when it has returned nothing that is kept.
+    pub async fn run_task_output(&self, id: &str, key: &str) -> Result<Json, Refusal> {
+        let detail = self.run_detail(id).await?;
+        let task = self.find_task(&detail, key)?;
+        let broken = |error: serde_json::Error| {
+            tracing::error!(%error, "the output of a task cannot be shown");
+            Refusal::new(Code::Internal, "the output cannot be shown; the server's log has the reason")
+        };
+        if let Some(output) = &task.output {
+            return Json::from_text(output.to_string()).map_err(broken);
+        }
+        let Some(reference) = &task.output_ref else {
+            let detail = format!("task {key:?} of run {id:?} has returned nothing");
+            return Err(Refusal::new(Code::NotFound, detail));
+        };
+        let instance = self.instance(&self.shown_reference(reference)).await?;
+        match instance.result() {
+            Some(payload) => Json::from_text(payload.as_str().to_owned()).map_err(broken),
+            None => Err(Refusal::not_found("result of instance", &self.shown_reference(reference))),
+        }
+    }
+
+    /// The instance of the last attempt of a task.
+    ///
+    /// # Errors
+    /// `unknown-run`, `unknown-task`.
+    pub async fn instance_of_task(&self, id: &str, key: &str) -> Result<Option<String>, Refusal> {
+        let detail = self.run_detail(id).await?;
+        let task = self.find_task(&detail, key)?;
+        Ok(self.attempt_instance(task))
+    }
+
+    /// Cancels a run.
+    ///
+    /// # Errors
+    /// `unknown-run`, `run-request-refused`.
+    pub async fn cancel_run(
+        &self,
+        id: &str,
+        reason: Option<String>,
+        requester: Requester,
+    ) -> Result<RunChanged, Refusal> {
+        let done = self.ledger()?.runs().cancel(&self.owner(), id, by(requester, reason)).await;
+        done.map(changed(id)).map_err(|error| self.refused(error))
+    }
+
+    /// Pauses a run.
+    ///
+    /// # Errors
+    /// `unknown-run`, `run-request-refused`.
+    pub async fn pause_run(&self, id: &str, requester: Requester) -> Result<RunChanged, Refusal> {
+        let done = self.ledger()?.runs().pause(&self.owner(), id, by(requester, None)).await;
+        done.map(changed(id)).map_err(|error| self.refused(error))
+    }
+
+    /// Resumes a paused run.
+    ///
+    /// # Errors
+    /// `unknown-run`, `run-request-refused`.
+    pub async fn resume_run(&self, id: &str, requester: Requester) -> Result<RunChanged, Refusal> {
+        let done = self.ledger()?.runs().resume(&self.owner(), id, by(requester, None)).await;
+        done.map(changed(id)).map_err(|error| self.refused(error))
+    }
+
+    /// Clears tasks of a run.
+    ///
+    /// # Errors
+    /// `unknown-run`, `unknown-task`, `run-request-refused`.
+    pub async fn clear_tasks(
+        &self,
+        id: &str,
+        request: ClearTasks,
+        requester: Requester,
+    ) -> Result<RunChanged, Refusal> {
+        let clear = drive::ClearTasks { tasks: request.tasks, downstream: request.downstream };
+        let done = self.ledger()?.runs().clear(&self.owner(), id, clear, by(requester, None)).await;
+        done.map(changed(id)).map_err(|error| self.refused(error))
+    }
+
+    /// Sets the state of a task by hand.
+    ///
+    /// # Errors
+    /// `unknown-run`, `unknown-task`, `run-request-refused`.
+    pub async fn mark_task(
+        &self,
+        (id, task): (&str, String),
+        request: MarkTask,
+        requester: Requester,
+    ) -> Result<RunChanged, Refusal> {
+        let output = request.output.map(|output| serde_json::from_str(output.text()));
+        let output = output.transpose().map_err(|error| Refusal::field("output", error.to_string()))?;
+        if output.is_some() && request.status != MarkedStatus::Succeeded {
+            return Err(Refusal::field("output", "is only for the status succeeded; leave it out"));
+        }
+        let state = match request.status {
+            MarkedStatus::Succeeded => MarkedState::Succeeded,
+            MarkedStatus::Failed => MarkedState::Failed,
+            MarkedStatus::Skipped => MarkedState::Skipped,
+        };
+        let mark = drive::MarkTask { task, state, output };
+        let done = self.ledger()?.runs().mark(&self.owner(), id, mark, by(requester, request.reason)).await;
+        done.map(changed(id)).map_err(|error| self.refused(error))
+    }
+
+    /// Partitions of an asset after one, by key.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn asset_partitions(
+        &self,
+        asset: &str,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<Vec<Listed<AssetPartition>>, Refusal> {
+        let found = self.ledger()?.runs().partitions(&self.owner(), asset, after, limit).await;
+        let found = found.map_err(|error| self.refused(error))?;
+        Ok(found.iter().map(|row| Listed::Readable(rows::asset_partition(row))).collect())
+    }
+
+    fn find_task<'d>(&self, detail: &'d RunDetail, key: &str) -> Result<&'d TaskRow, Refusal> {
+        detail.tasks.iter().find(|task| &*task.task_key == key).ok_or_else(|| {
+            let (run, task) = (detail.run.run_id.to_string(), key.to_owned());
+            self.refused(drive::LedgerError::UnknownTask { run, task })
+        })
+    }
+
+    fn shown_task(&self, detail: &RunDetail, task: &TaskRow) -> RunTask {
+        RunTask { instance: self.attempt_instance(task), ..rows::task(detail, task) }
+    }
+
+    /// The instance of the attempt of a task, if it was dispatched.
+    fn attempt_instance(&self, task: &TaskRow) -> Option<String> {
+        let stored = rows::instance_of(&self.owner(), task)?;
+        self.shown_instance(Some(&stored))
+    }
+
+    /// The instance that returned a large output.
+    fn shown_reference(&self, stored: &str) -> String {
+        self.shown_instance(Some(stored)).unwrap_or_else(|| stored.to_owned())
+    }
+}
+
+fn by(requester: Requester, reason: Option<String>) -> Request {
+    Request { by: requester.by, reason, request_id: requester.key }
+}
+
+fn started_run(started: drive::StartedRun) -> StartedRun {
+    StartedRun { created: started.is_new, id: started.run_id, is_visible: started.visible }
+}
+
+fn changed(id: &str) -> impl FnOnce(Accepted) -> RunChanged {
+    let id = id.to_owned();
+    |accepted| RunChanged { id, is_visible: accepted.visible }
+}

@@ -1,0 +1,146 @@
+//! The ledger: where the log and the tables of DAG runs are.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use segno_ledger::objects::{Location, StorageError, Stores};
+use segno_stores::StoreUrl;
+use serde::{Deserialize, Serialize};
+
+use super::{Settings, SettingsError};
+
+/// Folder of the ledger inside the directory of an embedded store.
+const FOLDER: &str = "ledger";
+
+/// The ledger.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LedgerSettings {
+    /// Where the log is, and the tables unless they have a place of their own: `file:DIR`, `memory:`, or the URL of a bucket.
+    /// By default the folder `ledger` inside the directory of an embedded store; a store on PostgreSQL has none by default.
+    pub url: Option<String>,
+    /// TOML file with the credentials and options of that place, as `aws_region = "eu-central-1"`; without it, those of the
+    /// environment.
+    pub credentials: Option<PathBuf>,
+    /// Where manifests and tables are, if not beside the log.
+    pub state_url: Option<String>,
+    /// TOML file with the credentials and options of that place.
+    pub state_credentials: Option<PathBuf>,
+}
+
+impl Settings {
+    /// The object stores of the ledger; none if no place is set and the store has none of its own.
+    ///
+    /// # Errors
+    /// Names the setting, what is wrong with it, and what to do.
+    pub fn ledger_stores(&self) -> Result<Option<Stores>, SettingsError> {
+        let ledger = &self.ledger;
+        let Some(url) = self.ledger_url()? else { return Ok(None) };
+        let refused = |name: &'static str| {
+            move |error: StorageError| SettingsError::value(name, format!("cannot be used: {error}"))
+        };
+        let options = options("ledger.credentials", ledger.credentials.as_ref())?;
+        let log = Location { url: &url, options: &options }.open().map_err(refused("ledger.url"))?;
+        let Some(state_url) = &ledger.state_url else { return Ok(Some(Stores::shared(log))) };
+        let options = self::options("ledger.state_credentials", ledger.state_credentials.as_ref())?;
+        let state = Location { url: state_url, options: &options };
+        let state = state.open().map_err(refused("ledger.state_url"))?;
+        Ok(Some(Stores { ledger: log, state }))
+    }
+
+    /// Where the log is.
+    fn ledger_url(&self) -> Result<Option<String>, SettingsError> {
+        if let Some(url) = &self.ledger.url {
+            return Ok(Some(url.clone()));
+        }
+        Ok(match self.store_url()? {
+            StoreUrl::Embedded(directory) => Some(format!("file:{}", directory.join(FOLDER).display())),
+            StoreUrl::Memory => Some("memory:".to_owned()),
+            StoreUrl::Postgres(_) => None,
+        })
+    }
+
+    /// Checks what types cannot.
+    pub(super) fn check_ledger(&self) -> Result<(), SettingsError> {
+        let ledger = &self.ledger;
+        for (name, url) in [("ledger.url", &ledger.url), ("ledger.state_url", &ledger.state_url)] {
+            let Some(url) = url else { continue };
+            Location { url, options: &[] }
+                .check()
+                .map_err(|error| SettingsError::value(name, error.to_string()))?;
+        }
+        for (name, file, url) in [
+            ("ledger.credentials", &ledger.credentials, &ledger.url),
+            ("ledger.state_credentials", &ledger.state_credentials, &ledger.state_url),
+        ] {
+            if file.is_some() && url.is_none() {
+                let problem = format!("belongs to {}, which is not set", name.replace("credentials", "url"));
+                return Err(SettingsError::value(name, problem));
+            }
+        }
+        let has_log = ledger.url.is_some() || !matches!(self.store_url()?, StoreUrl::Postgres(_));
+        match (&ledger.state_url, has_log) {
+            (Some(_), false) => {
+                Err(SettingsError::value("ledger.state_url", "needs ledger.url; set where the log is, too"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Credentials and options from a file.
+fn options(name: &'static str, file: Option<&PathBuf>) -> Result<Vec<(String, String)>, SettingsError> {
+    let Some(file) = file else { return Ok(Vec::new()) };
+    let refused = |problem: String| SettingsError::value(name, format!("{}: {problem}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;
+    // The text of the error would show a line with a secret.
+    let read: Result<BTreeMap<String, String>, toml::de::Error> = toml::from_str(&text);
+    let options = read.map_err(|error| {
+        let place = error.span().map_or(0, |span| span.start);
+        refused(format!("is no TOML with texts only, near byte {place}; write name = \"value\" on each line"))
+    })?;
+    Ok(options.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn checked(store: &str, url: Option<&str>, state_url: Option<&str>) -> Result<Option<String>, String> {
+        let mut settings = Settings::default();
+        settings.store.url = store.to_owned();
+        settings.ledger.url = url.map(str::to_owned);
+        settings.ledger.state_url = state_url.map(str::to_owned);
+        settings.check_ledger().map_err(|error| error.to_string())?;
+        settings.ledger_url().map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_ledger_is_beside_an_embedded_store_and_has_to_be_set_for_postgres() {
+        assert_eq!(checked("segno:/srv/segno", None, None), Ok(Some("file:/srv/segno/ledger".to_owned())));
+        assert_eq!(checked("memory:", None, None), Ok(Some("memory:".to_owned())));
+        assert_eq!(checked("postgres://segno@db/segno", None, None), Ok(None));
+        let url = Some("file:/srv/ledger");
+        assert_eq!(checked("postgres://segno@db/segno", url, None), Ok(url.map(str::to_owned)));
+        for (store, url, state, name) in [
+            ("memory:", Some("what"), None, "ledger.url"),
+            ("memory:", Some("ftp://host/x"), None, "ledger.url"),
+            ("memory:", None, Some("file:"), "ledger.state_url"),
+            ("postgres://segno@db/segno", None, Some("file:/srv/state"), "needs ledger.url"),
+        ] {
+            let error = checked(store, url, state).unwrap_err();
+            assert!(error.contains(name), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_secret_in_a_file_that_cannot_be_read_is_not_shown() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("credentials.toml");
+        std::fs::write(&file, "aws_secret_access_key = hunter2\n").unwrap();
+        let error = options("ledger.credentials", Some(&file)).unwrap_err().to_string();
+        assert!(error.contains("ledger.credentials") && !error.contains("hunter2"), "{error}");
+        std::fs::write(&file, "aws_secret_access_key = \"hunter2\"\n").unwrap();
+        assert_eq!(options("x", Some(&file)).unwrap(), [("aws_secret_access_key".into(), "hunter2".into())]);
+    }
+}

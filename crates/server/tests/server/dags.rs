@@ -1,0 +1,193 @@
+//! DAGs, their runs, tasks and backfills over the API.
+
+use std::time::Duration;
+
+use segno::clock::{self, SystemClock};
+use segno_api::Client;
+use segno_api::backfill::BackfillStatus;
+use segno_api::client::{ListRuns, ListTasks};
+use segno_api::dag::PublishDag;
+use segno_api::run::{
+    CancelRun, ClearTasks, MarkTask, MarkedStatus, RerunRun, RunDetails, RunStatus, StartRun, TaskStatus,
+};
+use serde_json::json;
+
+use crate::stand::{PATIENCE, Stand, json_of};
+
+/// Two tasks after each other, and one beside them. `slow` takes as long as the run lets it.
+const DIAMOND: &str = "name: diamond
+params: {who: {default: Ada}}
+tasks:
+  - {key: extract, function: echo, input: {who: '{{ params.who }}'}}
+  - {key: left, function: echo, input: '{{ tasks.extract.output.who }}', depends_on: [extract]}
+  - {key: right, function: echo, input: 7, depends_on: [extract]}
+  - {key: load, function: echo, input: '{{ tasks.left.output }}', depends_on: [left, right]}
+";
+
+async fn publish(client: &Client, document: &str) {
+    client.publish_dag(&PublishDag { document: document.to_owned() }).await.unwrap();
+}
+
+fn of(dag: &str) -> StartRun {
+    StartRun { dag: dag.to_owned(), ..StartRun::default() }
+}
+
+/// A run once it is in a final state.
+async fn ended(client: &Client, id: &str) -> RunDetails {
+    let look = async {
+        loop {
+            if let Ok(details) = client.run(id).await
+                && details.run.status.is_final()
+            {
+                return details;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    clock::timeout(&SystemClock, PATIENCE, look).await.expect("the run does not end")
+}
+
+#[tokio::test]
+async fn a_run_is_started_runs_its_tasks_in_order_and_is_shown_with_outputs() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    publish(&client, DIAMOND).await;
+    let wanted = StartRun {
+        params: json!({ "who": "Grace" }).as_object().unwrap().clone(),
+        labels: [("team".to_owned(), "sales".to_owned())].into(),
+        ..of("diamond")
+    };
+    let started = client.start_run(&wanted, None).await.unwrap();
+    assert!(started.created);
+    let details = ended(&client, &started.id).await;
+    assert_eq!((details.run.status, details.run.tasks_succeeded), (RunStatus::Succeeded, 4));
+    let keys: Vec<&str> = details.tasks.iter().map(|task| task.key.as_str()).collect();
+    assert_eq!(keys, ["extract", "left", "right", "load"], "upstream before downstream");
+    assert_eq!(details.tasks[3].depends_on, ["left", "right"]);
+    let load = client.run_task(&started.id, "load").await.unwrap();
+    assert_eq!(load.output.as_ref().unwrap().text(), r#""Grace""#);
+    assert_eq!(client.run_task_output(&started.id, "extract").await.unwrap().text(), r#"{"who":"Grace"}"#);
+    let instance = client.instance(load.task.instance.as_deref().unwrap(), Duration::ZERO).await.unwrap();
+    assert_eq!(instance.result.unwrap().text(), r#""Grace""#);
+    for (label, found) in [("team=sales", 1), ("team=other", 0)] {
+        let list = ListRuns { label: Some(label.to_owned()), ..ListRuns::default() };
+        assert_eq!(client.runs(&list).await.unwrap().runs.len(), found, "{label}");
+    }
+    let list = ListRuns { status: vec![RunStatus::Failed, RunStatus::Running], ..ListRuns::default() };
+    assert!(client.runs(&list).await.unwrap().runs.is_empty());
+    let list = ListTasks { status: vec![TaskStatus::Succeeded], ..ListTasks::default() };
+    assert_eq!(client.run_tasks(&started.id, &list).await.unwrap().tasks.len(), 4);
+    for (request, code) in [
+        (client.run("run_nothing").await.err(), "unknown-run"),
+        (client.run_task(&started.id, "nothing").await.err(), "unknown-task"),
+        (client.start_run(&of("nothing"), None).await.err(), "unknown-dag"),
+        (client.backfill("nothing").await.err(), "unknown-backfill"),
+    ] {
+        assert_eq!(request.unwrap().code(), Some(code));
+    }
+}
+
+#[tokio::test]
+async fn a_run_key_is_one_run_and_another_payload_under_it_is_refused() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    publish(&client, DIAMOND).await;
+    let wanted = StartRun { run_key: Some("monday".to_owned()), ..of("diamond") };
+    let first = client.start_run(&wanted, None).await.unwrap();
+    let second = client.start_run(&wanted, None).await.unwrap();
+    assert_eq!((first.created, second.created), (true, false));
+    assert_eq!(first.id, second.id);
+    let other = StartRun { params: json!({ "who": "Bob" }).as_object().unwrap().clone(), ..wanted };
+    let refused = client.start_run(&other, None).await.unwrap_err();
+    assert_eq!((refused.code(), refused.status()), (Some("idempotency-mismatch"), Some(409)), "{refused}");
+}
+
+#[tokio::test]
+async fn a_document_with_problems_is_refused_with_all_of_them() {
+    let stand = Stand::open().await;
+    let document = "name: broken\ntasks:\n  - {key: a, function: echo, depends_on: [b]}\n  - {key: a}\n";
+    let call = reqwest::Client::new().post(stand.url("/v1/dags")).json(&json!({ "document": document }));
+    let answer = call.send().await.unwrap();
+    assert_eq!(answer.status(), 400);
+    let problem: serde_json::Value = answer.json().await.unwrap();
+    assert_eq!(problem["code"], "invalid-dag");
+    assert!(problem["errors"].as_array().unwrap().len() > 1, "{problem}");
+    assert!(stand.client().dags(None).await.unwrap().dags.is_empty());
+}
+
+#[tokio::test]
+async fn a_failed_task_is_rerun_marked_or_cleared() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let broken = "name: broken\ntasks:\n  - {key: a, function: echo, input: 1}\n  \
+                  - {key: b, function: missing, depends_on: [a], retry: {attempts: 1}}\n  \
+                  - {key: c, function: echo, input: 2, depends_on: [b]}\n";
+    publish(&client, broken).await;
+    let started = client.start_run(&of("broken"), None).await.unwrap();
+    let details = ended(&client, &started.id).await;
+    assert_eq!(details.run.status, RunStatus::Failed);
+    let states: Vec<TaskStatus> = details.tasks.iter().map(|task| task.status).collect();
+    assert_eq!(states, [TaskStatus::Succeeded, TaskStatus::Failed, TaskStatus::Skipped]);
+    let again = client.rerun_run(&started.id, &RerunRun::default()).await.unwrap();
+    let again = ended(&client, &again.id).await;
+    assert_eq!(again.run.parent_run.as_deref(), Some(started.id.as_str()));
+    assert_eq!(again.run.status, RunStatus::Failed);
+    let mark = MarkTask {
+        status: MarkedStatus::Succeeded,
+        output: Some(json_of(&json!({ "rows": 3 }))),
+        reason: Some("checked by hand".to_owned()),
+    };
+    assert!(client.mark_task(&started.id, "b", &mark).await.unwrap().is_visible);
+    let b = client.run_task(&started.id, "b").await.unwrap();
+    assert_eq!((b.task.status, b.output.unwrap().text()), (TaskStatus::Succeeded, r#"{"rows":3}"#));
+    let clear = ClearTasks { tasks: vec!["c".to_owned()], downstream: true };
+    client.clear_tasks(&started.id, &clear).await.unwrap();
+    let details = ended(&client, &started.id).await;
+    assert_eq!(details.run.status, RunStatus::Succeeded, "{details:?}");
+}
+
+#[tokio::test]
+async fn a_run_is_cancelled_once_and_a_run_that_has_ended_not_at_all() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    publish(&client, "name: waits\ntasks:\n  - {key: a, function: nobody-has-it, tag: nowhere}\n").await;
+    let started = client.start_run(&of("waits"), None).await.unwrap();
+    let reason = CancelRun { reason: Some("no longer needed".to_owned()) };
+    client.cancel_run(&started.id, &reason).await.unwrap();
+    let details = ended(&client, &started.id).await;
+    assert!(matches!(details.run.status, RunStatus::Cancelled | RunStatus::Failed), "{details:?}");
+    let refused = client.cancel_run(&started.id, &reason).await.unwrap_err();
+    assert_eq!((refused.code(), refused.status()), (Some("run-request-refused"), Some(409)), "{refused}");
+}
+
+#[tokio::test]
+async fn a_backfill_runs_all_partitions_of_a_range() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    let daily = "name: daily\npartitions: {days: {window: daily, first: 2026-01-01}}\npartitioned_by: days\n\
+                 assets: {sales: {partitions: days}}\ntasks:\n  \
+                 - {key: a, function: echo, input: '{{ partition.key }}', asset: sales}\n";
+    publish(&client, daily).await;
+    let wanted = json!({ "dag": "daily", "partitions": "2026-01-01..2026-01-05", "chunk_size": 2 });
+    let created = client.create_backfill(&serde_json::from_value(wanted).unwrap()).await.unwrap();
+    assert_eq!(created.total_partitions, 5);
+    let look = async {
+        loop {
+            if let Ok(backfill) = client.backfill(&created.id).await
+                && backfill.status.is_final()
+            {
+                return backfill;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let backfill = clock::timeout(&SystemClock, PATIENCE, look).await.expect("the backfill does not end");
+    assert_eq!((backfill.status, backfill.completed_chunks), (BackfillStatus::Succeeded, 3));
+    let chunks = client.backfill_chunks(&created.id, None).await.unwrap().chunks;
+    assert_eq!(chunks.len(), 3);
+    let partitions = client.asset_partitions("sales", None).await.unwrap().partitions;
+    let keys: Vec<&str> = partitions.iter().map(|row| row.partition.as_str()).collect();
+    assert_eq!(keys, ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05"]);
+    let refused = client.cancel_backfill(&created.id).await.unwrap_err();
+    assert_eq!(refused.code(), Some("run-request-refused"), "{refused}");
+}

@@ -1,5 +1,5 @@
 //! Read-only SQL over live tables: predicate pushdown into the rooms' own indexes, evaluation in a temporary SQLite
-//! database in memory (ADR 0038).
+//! database in memory (ADR 0033).
 //!
 //! The workspace forbids unsafe code, so SQLite cannot read the tables itself. A query is parsed, each table that it
 //! names is fetched with the columns and rows that the query can need, and SQLite evaluates the query over what was

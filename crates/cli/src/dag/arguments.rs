@@ -32,7 +32,7 @@ pub enum DagVerb {
     #[command(after_help = "Examples:\n  segno dag plan daily-sales.yaml --partition 2026-03-29\n  \
                             segno dag plan daily-sales.yaml --partition 2026-03-29 --param max_shops=5 --select +load")]
     Plan(RunArguments),
-    /// Play a run through without a server and without waiting: functions answer as a file of stubs says.
+    /// Play a run through without a server and without waiting: a file of stubs has the answers of functions.
     #[command(after_help = "Examples:\n  segno dag test daily-sales.yaml --partition 2026-03-29\n  \
                             segno dag test daily-sales.yaml --partition 2026-03-29 --stubs stubs.yaml")]
     Test(Test),

@@ -54,7 +54,7 @@ pub struct Plan {
     pub partition: Option<Value>,
     /// The tasks of [`PlanCreated`](crate::event::PlanCreated), each after those that it depends on.
     pub tasks: Vec<PlannedTask>,
-    /// Keys of tasks that the run does not have, and whose outputs it asks for.
+    /// Keys of tasks that the run does not have, and whose outputs its templates name.
     pub needs_outputs_of: Vec<String>,
 }
 
@@ -165,7 +165,7 @@ impl Parsed {
         }
     }
 
-    /// A task, and the tasks whose outputs it asks for.
+    /// A task, and the tasks whose outputs its templates name.
     fn compile_task(
         &self,
         index: usize,
@@ -214,7 +214,7 @@ impl Parsed {
         let missing: Vec<String> =
             wanted.into_iter().filter(|key| !is_selected.contains(key.as_str())).collect();
         if request.other_outputs == OtherOutputs::None && !missing.is_empty() {
-            let problem = format!("the selected tasks ask for outputs of {}", listed(&missing));
+            let problem = format!("the selected tasks need outputs of {}", listed(&missing));
             let advice = "select these too, as in +load, or rerun tasks of an earlier run";
             return Err(PlanError::new(vec![format!("{problem}, which are not selected; {advice}")]));
         }

@@ -64,7 +64,7 @@ fn requests_that_do_not_fit_the_dag_are_refused_with_all_problems() {
         (json!({ "source": 1, "limit": 0 }), day, &[], "\"limit\" does not fit its schema"),
         (json!({ "source": 1 }), Some("2025-12-31"), &[], "before the first"),
         (json!({ "source": "x".repeat(MAX_PARAMS_BYTES) }), day, &[], "the parameters have"),
-        (json!({ "source": 1 }), day, &["load"], "ask for outputs of \"extract\", which are not selected"),
+        (json!({ "source": 1 }), day, &["load"], "need outputs of \"extract\", which are not selected"),
     ] {
         let problem = plan(params.clone(), partition, terms).unwrap_err();
         assert!(problem.contains(says) && problem.ends_with("[invalid-run]"), "{params}: {problem}");

@@ -106,7 +106,7 @@ pub fn expanded_key(key: &str, index: usize) -> String {
     format!("{key}[{index}]")
 }
 
-/// The outputs that templates ask for and that exist.
+/// The outputs that templates name and that exist.
 fn outputs_for(
     inputs: &[&PlannedInput],
     output: impl Fn(&str) -> Option<Value>,

@@ -51,7 +51,7 @@ pub enum InputError {
 }
 
 impl PlannedInput {
-    /// An input as the author wrote it, in which all names that are known are resolved. A text that asks for others stays a
+    /// An input as the author wrote it, in which all names that are known are resolved. A text with other names stays a
     /// template as a whole.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl PlannedInput {
         Ok(planned)
     }
 
-    /// The keys of the tasks whose outputs it asks for.
+    /// The keys of the tasks whose outputs its templates name.
     ///
     /// # Errors
     /// When a template cannot be read.

@@ -1,4 +1,4 @@
-//! Sensors: functions that are asked now and then whether there is something to run for.
+//! Sensors: functions that are polled for reasons to start runs.
 
 use segno_actions::functions::HumanDuration;
 use serde::Serialize;

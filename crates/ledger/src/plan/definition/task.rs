@@ -24,7 +24,7 @@ pub struct Task {
     /// How often it is tried.
     #[serde(skip_serializing_if = "Retry::is_default")]
     pub retry: Retry,
-    /// How long one attempt may take; without it for as long as it likes.
+    /// How long one attempt may take; without it there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<HumanDuration>,
     /// How long an attempt may be silent before it counts as lost; 0 is for ever.
@@ -86,7 +86,7 @@ impl Retry {
 }
 
 impl Default for Retry {
-    /// What the ledger does with tasks that say nothing: three attempts, 30 s before the second, doubling, up to 15 minutes.
+    /// The defaults of the ledger: three attempts, 30 s before the second, doubling, up to 15 minutes.
     fn default() -> Self {
         let Backoff { initial_seconds, factor, max_seconds } = Backoff::default();
         Retry {

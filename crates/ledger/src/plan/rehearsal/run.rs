@@ -100,14 +100,10 @@ impl Rehearsal<'_> {
 
     /// A task that may be called now, and its attempt.
     fn next_start(&self) -> Option<(TaskRef, u32)> {
-        let ready = self.state.ready().filter(|pool| pool.free_slots > 0);
-        let ready = ready.flat_map(|pool| pool.tasks().take(1).map(|(at, task)| (*at, task, 0)));
-        let retries = self.state.retries().filter(|pool| pool.free_slots > 0);
-        let retries = retries.flat_map(|pool| pool.tasks().take(1).map(|(at, task)| (*at, task, 1)));
-        let due = ready.chain(retries.filter(|(at, ..)| *at <= self.now_ms));
-        let (_, task, more) = due.min_by_key(|(at, task, _)| (*at, *task))?;
-        let attempt = self.state.task(RUN_ID, &task.task_key).map_or(0, |row| row.attempt);
-        Some((task.clone(), (attempt + more).max(1)))
+        let ready = self.state.ready().chain(self.state.retries()).filter(|pool| pool.free_slots > 0);
+        let first = ready.filter_map(|pool| pool.tasks().next());
+        let (_, task) = first.filter(|(at, _)| *at <= self.now_ms).min()?;
+        Some((task.clone(), self.state.task(RUN_ID, &task.task_key)?.next_attempt()?))
     }
 
     /// Passes to the next time at which an attempt ends or may start; whether there is one.
@@ -128,7 +124,7 @@ impl Rehearsal<'_> {
     fn expand(&mut self, task: &TaskRef) {
         let Some(planned) = self.tasks.get(&task.task_key).cloned() else { return };
         let expanded = expand(&planned, &self.names(), |key| self.output(key));
-        let attempt = self.state.task(RUN_ID, &task.task_key).map_or(1, |row| row.attempt.max(1));
+        let attempt = self.state.task(RUN_ID, &task.task_key).and_then(TaskRow::next_attempt).unwrap_or(1);
         let (tasks, error) = match expanded {
             Ok(tasks) => (tasks, None),
             Err(error) => (Vec::new(), Some(error.to_string())),

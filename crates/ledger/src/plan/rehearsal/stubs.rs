@@ -16,7 +16,7 @@ use crate::plan::limits::{
     DAG_BUDGET, MAX_ATTEMPTS, MAX_DESCRIPTION_BYTES, MAX_RESOLVED_INPUT_BYTES, MAX_TASKS,
 };
 
-/// How long a call takes without a stub that says so.
+/// How long a call takes by default.
 const DEFAULT_DURATION: HumanDuration = HumanDuration::from_secs(1);
 
 /// The document.

@@ -32,7 +32,7 @@ impl Reader<'_> {
         params
     }
 
-    /// A map says what the parameter is; anything else is its default.
+    /// A map describes the parameter; any other value is its default.
     fn parameter(&mut self, field: Field<'_>) -> Option<Parameter> {
         if !matches!(field.node.tree, Tree::Map(_)) {
             let default = match field.node.tree {

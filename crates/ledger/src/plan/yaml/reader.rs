@@ -25,7 +25,7 @@ pub(super) struct Reader<'z> {
     pub partition_names: BTreeSet<String>,
 }
 
-/// What tasks have that say nothing themselves.
+/// Defaults of tasks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TaskDefaults {
     pub retry: Option<Retry>,

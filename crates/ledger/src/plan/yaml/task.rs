@@ -32,7 +32,7 @@ impl Reader<'_> {
         };
         let position = |key: &str| fields.get(key).map_or(at, |field| field.at());
         let (rule_at, asset_at, pool_at) = (position("trigger_rule"), position("asset"), position("pool"));
-        // A task whose key is known is one that others may depend on, whatever else is wrong with it.
+        // A task with a key is kept, so that dependencies on it are not reported as unknown.
         let mut task = Task::new(key?, target.unwrap_or_else(|| Target::Function("".into())));
         let retry = fields.get("retry").map_or(defaults.retry, |field| self.retry(field));
         task.retry = retry.unwrap_or_default();

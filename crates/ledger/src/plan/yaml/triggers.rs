@@ -1,4 +1,4 @@
-//! What starts runs, and what people are told of them: `schedule`, `sensors` and `notify`.
+//! Triggers of runs, and notifications about them: `schedule`, `sensors` and `notify`.
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ impl Reader<'_> {
         Some(DagSchedule { spec, params })
     }
 
-    /// A scheduled run has nobody who could set its parameters, and needs a partition that follows from its time.
+    /// A scheduled run takes its parameters from the schedule and the defaults, and its partition from its time.
     fn check_unattended(&mut self, fields: &Fields<'_>, params: &Map<String, Value>, dag: &Dag) {
         let missing = dag.params.iter().filter(|(_, param)| param.default.is_none());
         for (name, _) in missing.filter(|(name, _)| !params.contains_key(*name)) {

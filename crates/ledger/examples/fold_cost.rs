@@ -1,8 +1,9 @@
 //! What folding an event costs: `cargo run --release -p segno-ledger --example fold_cost`.
 //!
-//! A closed loop of runs with tasks in layers and the four events of each task that succeeds; per event: decoding, folding,
-//! taking changes, and the decisions of two controllers. Runs that ended leave the state, as they do behind a compactor, so the
-//! lines of the output differ only if what has left costs something.
+//! A closed loop of runs with tasks in layers and the four events of each task that succeeds; per
+//! event: decoding, folding, taking changes, and the decisions of two controllers. Runs that ended
+//! leave the state, as they do behind a compactor, so the lines of the output differ only if what
+//! has left costs something.
 
 use std::sync::Arc;
 
@@ -45,7 +46,8 @@ struct Cost {
     decide_ns: u64,
 }
 
-/// Processor time of this thread, so that a busy machine does not count; elapsed time where the system does not say.
+/// Processor time of this thread, so that a busy machine does not count; elapsed time where the
+/// system does not say.
 fn now_ns() -> u64 {
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
     let on_cpu = stat.and_then(|stat| stat.split(' ').next()?.parse().ok());

@@ -1,4 +1,5 @@
-//! The ledger: the truth of DAG runs is an append-only event log on an object store; tables in Parquet are its fold.
+//! The ledger: the truth of DAG runs is an append-only event log on an object store; tables in
+//! Parquet are its fold.
 //!
 //! | module | what it has |
 //! |---|---|

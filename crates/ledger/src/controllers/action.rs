@@ -1,4 +1,5 @@
-//! What controllers want: events to append, work outside the ledger, and reports of what they left undone.
+//! What controllers want: events to append, work outside the ledger, and reports of what they left
+//! undone.
 
 use std::sync::Arc;
 
@@ -30,7 +31,8 @@ impl Action {
 /// Work outside the ledger. Each can be done any number of times.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outside {
-    /// Start the attempt under its dispatch id; then append [`Enqueue::accepted`], also when it had been started already.
+    /// Start the attempt under its dispatch id; then append [`Enqueue::accepted`], also when it had
+    /// been started already.
     Enqueue(Enqueue),
     /// Set the timer under its name; then append [`TimerCreation::accepted`].
     CreateTimer(TimerCreation),
@@ -57,7 +59,8 @@ pub struct Enqueue {
 }
 
 impl Enqueue {
-    /// The name of the dispatch in a queue that drops names which it has seen. Starting under the dispatch id itself needs none.
+    /// The name of the dispatch in a queue that drops names which it has seen. Starting under the
+    /// dispatch id itself needs none.
     pub fn queue_name(&self) -> String {
         dispatch_queue_name(&self.dispatch.dispatch_id)
     }

@@ -1,6 +1,7 @@
-//! `anti_entropy`: every state in which a task waits has a second producer of its wake-up. What the other controllers should
-//! have done long ago and have not is done here. Only ending an attempt can be wrong in newer tables; it needs a
-//! complete look at the log, and is reported where that is missing.
+//! `anti_entropy`: every state in which a task waits has a second producer of its wake-up. What the
+//! other controllers should have done long ago and have not is done here. Only ending an attempt
+//! can be wrong in newer tables; it needs a complete look at the log, and is reported where that is
+//! missing.
 
 use super::action::{Action, Enqueue, Outside, Report};
 use super::controller::OrchestrationController;
@@ -65,8 +66,9 @@ fn stuck_ready(state: &State, by: i64) -> Vec<Action> {
     actions
 }
 
-/// Dispatches that no worker took up are started again, in their own queue. Every acceptance is counted and refreshes
-/// the age, so a dispatch is repaired once in this time and not in every pass.
+/// Dispatches that no worker took up are started again, in their own queue. Every acceptance is
+/// counted and refreshes the age, so a dispatch is repaired once in this time and not in every
+/// pass.
 fn stuck_dispatches(state: &State, by: i64) -> Vec<Action> {
     let accepted_at = |row: &crate::tables::OutboxRow| row.enqueued_at.unwrap_or(row.created_at);
     let stuck = state.accepted_dispatches().take_while(|row| accepted_at(row) <= by);

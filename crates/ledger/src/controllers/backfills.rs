@@ -1,5 +1,5 @@
-//! `backfills`: chunks are planned while there is room for them; a backfill whose chunks have ended ends; the runs of a
-//! cancelled one are cancelled.
+//! `backfills`: chunks are planned while there is room for them; a backfill whose chunks have ended
+//! ends; the runs of a cancelled one are cancelled.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ const CHANGED_BY: &str = "backfills";
 
 /// The partitions that selectors mean.
 pub trait Partitions: Send + Sync {
-    /// So many keys of the backfill's partitions from a place on, in a fixed order; fewer if there are no more. The problem
-    /// if the selector cannot be resolved.
+    /// So many keys of the backfill's partitions from a place on, in a fixed order; fewer if there
+    /// are no more. The problem if the selector cannot be resolved.
     fn slice(&self, backfill: &BackfillRow, from: u32, count: u32) -> Result<Vec<Arc<str>>, String>;
 }
 

@@ -4,8 +4,8 @@ use super::action::{Action, Execution, Report};
 use super::freshness::Freshness;
 use crate::fold::State;
 
-/// The tables that a manifest references, decoded, and how current they are. Controllers have nothing else: a cached and a
-/// newly read snapshot of one manifest decide alike.
+/// The tables that a manifest references, decoded, and how current they are. Controllers have
+/// nothing else: a cached and a newly read snapshot of one manifest decide alike.
 #[derive(Clone, Copy, Debug)]
 pub struct Snapshot<'a> {
     /// The decoded tables.

@@ -1,9 +1,11 @@
-//! The lag guard: a controller whose tables are old does nothing that would be wrong in the newer ones.
+//! The lag guard: a controller whose tables are old does nothing that would be wrong in the newer
+//! ones.
 
 /// How current the tables are.
 ///
-/// An idle scope is not a lagging one, so two looks at the log count besides the last fold. A look above the watermark
-/// shows that nothing newer waits; it cannot show an event below it. A complete look shows both.
+/// An idle scope is not a lagging one, so two looks at the log count besides the last fold. A look
+/// above the watermark shows that nothing newer waits; it cannot show an event below it. A complete
+/// look shows both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Freshness {
     /// When the whole log was last listed and all of it was folded, in Unix milliseconds.

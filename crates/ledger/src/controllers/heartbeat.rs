@@ -1,5 +1,5 @@
-//! `heartbeat`: an attempt that is silent for too long, or that takes too long, is ended. One without any heartbeat counts
-//! from its start, so a worker that dies at once is noticed too.
+//! `heartbeat`: an attempt that is silent for too long, or that takes too long, is ended. One
+//! without any heartbeat counts from its start, so a worker that dies at once is noticed too.
 
 use super::action::{Action, Report};
 use super::controller::OrchestrationController;

@@ -1,4 +1,5 @@
-//! The end of a lost attempt: written for exactly that attempt, so an attempt that is alive after all keeps its end.
+//! The end of a lost attempt: written for exactly that attempt, so an attempt that is alive after
+//! all keeps its end.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Controllers: stateless reconcilers. Each compares the tables with what should be and returns intents and
-//! acknowledgements; what follows from those is the fold's. Any number of controllers at once converge, because intents
-//! have deterministic ids and the fold admits each of them once.
+//! Controllers: stateless reconcilers. Each compares the tables with what should be and returns
+//! intents and acknowledgements; what follows from those is the fold's. Any number of controllers
+//! at once converge, because intents have deterministic ids and the fold admits each of them once.
 //!
 //! | file | controller | lag limit | rule |
 //! |---|---|---|---|
@@ -16,8 +16,8 @@
 //! | `sensors.rs` | `sensors` | none | a sensor that is due → evaluate it → `SensorEvaluated` |
 //! | `backfills.rs` | `backfills` | 30 s | room for a chunk → `BackfillChunkPlanned`, `RunRequested` |
 //!
-//! `controller.rs` has the trait, `freshness.rs` the lag guard, `action.rs` what controllers want, `lost.rs` the end of a lost
-//! attempt, `limits.rs` every limit.
+//! `controller.rs` has the trait, `freshness.rs` the lag guard, `action.rs` what controllers want,
+//! `lost.rs` the end of a lost attempt, `limits.rs` every limit.
 
 mod action;
 mod anti_entropy;

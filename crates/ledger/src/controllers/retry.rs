@@ -1,4 +1,5 @@
-//! `retry`: a wait between two attempts that is over. The deadline is in the task's row, so a lost timer delays nothing.
+//! `retry`: a wait between two attempts that is over. The deadline is in the task's row, so a lost
+//! timer delays nothing.
 
 use super::action::Action;
 use super::controller::OrchestrationController;

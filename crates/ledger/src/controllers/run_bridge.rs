@@ -1,5 +1,5 @@
-//! `run_bridge`: a run that was requested by key is planned and begun. The request is in the index itself, under its key and
-//! with its fingerprint.
+//! `run_bridge`: a run that was requested by key is planned and begun. The request is in the index
+//! itself, under its key and with its fingerprint.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! `schedules`: due ticks of cron schedules, with bounded catch-up. A new schedule makes up for nothing before its creation,
-//! and one that cannot be read has one failed tick per definition, not one per pass.
+//! `schedules`: due ticks of cron schedules, with bounded catch-up. A new schedule makes up for
+//! nothing before its creation, and one that cannot be read has one failed tick per definition, not
+//! one per pass.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

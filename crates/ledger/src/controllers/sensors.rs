@@ -1,5 +1,5 @@
-//! `sensors`: polls of active sensors, at most one per interval. Two nodes that poll at once start from the same version of
-//! the cursor; the fold lets one of them move it.
+//! `sensors`: polls of active sensors, at most one per interval. Two nodes that poll at once start
+//! from the same version of the cursor; the fold lets one of them move it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `timers`: a requested timer is set, and one that is due fires. Firing removes its row, so none fires in every pass.
+//! `timers`: a requested timer is set, and one that is due fires. Firing removes its row, so none
+//! fires in every pass.
 
 use std::sync::Arc;
 

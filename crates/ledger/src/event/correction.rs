@@ -1,4 +1,5 @@
-//! What people change about a run: tasks cleared to run again, tasks whose state is set by hand, pause and resume.
+//! What people change about a run: tasks cleared to run again, tasks whose state is set by hand,
+//! pause and resume.
 
 use std::sync::Arc;
 
@@ -12,7 +13,8 @@ pub struct TaskCleared {
     pub run_id: Arc<str>,
     /// The tasks.
     pub task_keys: Vec<Arc<str>>,
-    /// Whether everything downstream runs again as well; otherwise only what was left out because of them.
+    /// Whether everything downstream runs again as well; otherwise only what was left out because
+    /// of them.
     #[serde(default = "always")]
     pub downstream: bool,
     /// The id of the request.

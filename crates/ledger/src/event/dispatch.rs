@@ -41,7 +41,8 @@ pub struct DispatchEnqueued {
     pub attempt: Option<u32>,
     /// Under which name.
     pub cloud_task_id: Arc<str>,
-    /// Which repair this was; 0 for the first acceptance. Each has a key of its own, so that it refreshes the age of the dispatch.
+    /// Which repair this was; 0 for the first acceptance. Each has a key of its own, so that it
+    /// refreshes the age of the dispatch.
     #[serde(default, skip_serializing_if = "super::run::is_zero")]
     pub repair: u32,
 }

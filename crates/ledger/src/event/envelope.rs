@@ -1,7 +1,7 @@
 //! The envelope of an event, and batches of them as bytes: one object of the log is one JSON array.
 //!
-//! An event of an unknown type, or of a known type that this version cannot read, keeps its bytes and is skipped. So an
-//! older node may fold and rewrite a log that a newer one has written to.
+//! An event of an unknown type, or of a known type that this version cannot read, keeps its bytes
+//! and is skipped. So an older node may fold and rewrite a log that a newer one has written to.
 
 use std::sync::Arc;
 
@@ -92,7 +92,8 @@ impl Envelope {
         }
     }
 
-    /// The run that it is about: as the event says, for events that this version cannot read as the envelope says.
+    /// The run that it is about: as the event says, for events that this version cannot read as the
+    /// envelope says.
     pub fn run_id(&self) -> Option<&Arc<str>> {
         match &self.data {
             Data::Read(data) => data.run_id().or(self.correlation_id.as_ref()),

@@ -1,4 +1,5 @@
-//! The bytes and the idempotency key of every event, to the letter. Logs with these bytes exist and are read for ever.
+//! The bytes and the idempotency key of every event, to the letter. Logs with these bytes exist and
+//! are read for ever.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

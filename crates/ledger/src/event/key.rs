@@ -1,5 +1,6 @@
-//! Idempotency keys: two events with one key are one fact. Keys join escaped segments, so no key of a run or task can make
-//! two facts look like one. A segment that stands alone, or before a digest of fixed length, is not escaped.
+//! Idempotency keys: two events with one key are one fact. Keys join escaped segments, so no key of
+//! a run or task can make two facts look like one. A segment that stands alone, or before a digest
+//! of fixed length, is not escaped.
 
 use std::sync::Arc;
 
@@ -113,8 +114,9 @@ impl EventData {
         }
     }
 
-    /// Whether the rows of the attempt that it is about show whether it was applied. Such an event needs no row in
-    /// `idempotency_keys`, which would otherwise hold several for every attempt of a month.
+    /// Whether the rows of the attempt that it is about show whether it was applied. Such an event
+    /// needs no row in `idempotency_keys`, which would otherwise hold several for every attempt of
+    /// a month.
     pub fn is_bound_to_attempt(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,5 @@
-//! The events: facts about runs, tasks, schedules, sensors and backfills, in the envelope in which they are stored.
+//! The events: facts about runs, tasks, schedules, sensors and backfills, in the envelope in which
+//! they are stored.
 //!
 //! | file | what it has |
 //! |---|---|

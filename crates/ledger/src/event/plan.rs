@@ -9,7 +9,8 @@ use crate::tables::TriggerRule;
 
 /// Attempts of a task that says nothing about them.
 const DEFAULT_MAX_ATTEMPTS: u32 = 3;
-/// Seconds without a heartbeat until an attempt counts as lost, of a task that says nothing about them.
+/// Seconds without a heartbeat until an attempt counts as lost, of a task that says nothing about
+/// them.
 const DEFAULT_HEARTBEAT_TIMEOUT_SEC: u32 = 300;
 
 /// The tasks of a run are known from here on.
@@ -46,7 +47,8 @@ pub struct PlannedTask {
     /// Whether downstream tasks wait until its output is visible.
     #[serde(default)]
     pub requires_visible_output: bool,
-    /// What it runs: the field `function` or `orchestration`. Without either it is for workers that know it by its key.
+    /// What it runs: the field `function` or `orchestration`. Without either it is for workers that
+    /// know it by its key.
     #[serde(flatten)]
     pub target: Option<Target>,
     /// The template of its input.
@@ -105,7 +107,8 @@ pub enum Target {
     Orchestration(Arc<str>),
 }
 
-/// Waits between attempts: the first one, multiplied by a factor after every further attempt, up to a longest one.
+/// Waits between attempts: the first one, multiplied by a factor after every further attempt, up to
+/// a longest one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Backoff {
     /// Seconds before the second attempt.
@@ -122,7 +125,8 @@ impl Default for Backoff {
     }
 }
 
-/// A task that is expanded over a list: it adds one task for each item, and ends when they have ended.
+/// A task that is expanded over a list: it adds one task for each item, and ends when they have
+/// ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForEach {
     /// The template that yields the list.

@@ -40,7 +40,8 @@ pub struct RunRequested {
 }
 
 impl RunRequested {
-    /// The fingerprint of what is requested. The order of selections does not matter, nor what requests it.
+    /// The fingerprint of what is requested. The order of selections does not matter, nor what
+    /// requests it.
     pub fn content_fingerprint(&self) -> String {
         let sorted = |list: &[Arc<str>]| {
             let mut list = list.to_vec();

@@ -89,7 +89,8 @@ pub struct RunCancelRequested {
     pub reason: Option<Arc<str>>,
     /// Who.
     pub requested_by: Arc<str>,
-    /// A number that the run shows as its `generation`; a run that was cleared can be cancelled again.
+    /// A number that the run shows as its `generation`; a run that was cleared can be cancelled
+    /// again.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub generation: u32,
 }

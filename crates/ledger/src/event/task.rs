@@ -209,7 +209,8 @@ pub struct TaskOutput {
 /// Why an attempt failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskError {
-    /// `USER_CODE`, `INFRASTRUCTURE`, `TIMEOUT`, `DATA_QUALITY`, `CONFIGURATION`, `CANCELLED` or one of the worker's own.
+    /// `USER_CODE`, `INFRASTRUCTURE`, `TIMEOUT`, `DATA_QUALITY`, `CONFIGURATION`, `CANCELLED` or
+    /// one of the worker's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub category: Option<Arc<str>>,
     /// What happened.

@@ -20,12 +20,13 @@ pub struct FoldReport {
     pub ignored: usize,
     /// Events that this version cannot read.
     pub unread: usize,
-    /// Runs with events at or below the watermark. They were not applied: each run has to be rebuilt from all of its events
-    /// by [`rebuild_run`](super::rebuild_run).
+    /// Runs with events at or below the watermark. They were not applied: each run has to be
+    /// rebuilt from all of its events by [`rebuild_run`](super::rebuild_run).
     pub stragglers: BTreeSet<Arc<str>>,
 }
 
-/// Folds events into the state, in the order of their ids. Any split of an id-ordered log into batches gives the same state.
+/// Folds events into the state, in the order of their ids. Any split of an id-ordered log into
+/// batches gives the same state.
 pub fn fold(state: &mut State, events: &[Envelope]) -> FoldReport {
     let mut report = FoldReport::default();
     let mut order: Vec<&Envelope> = events.iter().collect();
@@ -75,7 +76,8 @@ pub(super) fn apply(state: &mut State, envelope: &Envelope, event: &EventData, a
     if is_applied && let EventData::BackfillChunkPlanned(event) = event {
         state.let_chunk_follow(&event.run_key, at);
     }
-    // A key is taken by an event that counted, and not by one that was refused: its successor may be right.
+    // A key is taken by an event that counted, and not by one that was refused: its successor may
+    // be right.
     if is_applied && has_key {
         let (key, event_type) = (&envelope.idempotency_key, &envelope.event_type);
         state.shared.record_key(key, event_type, run_id.as_ref(), at);
@@ -83,7 +85,8 @@ pub(super) fn apply(state: &mut State, envelope: &Envelope, event: &EventData, a
     is_applied
 }
 
-/// The run that an event belongs to; from the id of a dispatch or timer if the event does not name it.
+/// The run that an event belongs to; from the id of a dispatch or timer if the event does not name
+/// it.
 pub(crate) fn run_of(event: &EventData) -> Option<Name> {
     let timer_run = |timer_id: &Name| match timer_id.parse().ok()? {
         TimerName::Attempt { run_id, .. } => Some(run_id.into()),

@@ -1,5 +1,6 @@
-//! `backfills`, `backfill_chunks`: a chunk follows its run, a backfill counts its chunks. States change by legal edges with the
-//! next number only, so of two who change one state at once one counts.
+//! `backfills`, `backfill_chunks`: a chunk follows its run, a backfill counts its chunks. States
+//! change by legal edges with the next number only, so of two who change one state at once one
+//! counts.
 
 use std::sync::Arc;
 
@@ -140,7 +141,8 @@ impl Shared {
         let Some(chunk) = self.backfill_chunks.get_mut(&chunk_id) else { return };
         chunk.state = state;
         chunk.run_id = Some(Arc::clone(run_id));
-        // The larger one: a run that is folded again brings events that are older than what the rows have seen.
+        // The larger one: a run that is folded again brings events that are older than what the
+        // rows have seen.
         chunk.row_version = chunk.row_version.max(at.id);
         let chunk = chunk.clone();
         self.index_chunk(&chunk);

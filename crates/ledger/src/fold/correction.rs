@@ -1,5 +1,5 @@
-//! What people change: tasks that run again, and tasks whose state is set by hand. An attempt number is never used twice, so
-//! what was dispatched before cannot end what is dispatched after.
+//! What people change: tasks that run again, and tasks whose state is set by hand. An attempt
+//! number is never used twice, so what was dispatched before cannot end what is dispatched after.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,8 @@ enum Reset {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Follow {
     All,
-    /// Those that were left out or cancelled because of them, and those that have not been dispatched yet.
+    /// Those that were left out or cancelled because of them, and those that have not been
+    /// dispatched yet.
     LeftOut,
 }
 
@@ -81,8 +82,9 @@ impl LiveRun {
         true
     }
 
-    /// A run that ended is open again, and one that was to be cancelled no longer is: a later request to cancel it is about
-    /// its next generation. A run that is under way keeps its own, so that a request which is on its way still counts.
+    /// A run that ended is open again, and one that was to be cancelled no longer is: a later
+    /// request to cancel it is about its next generation. A run that is under way keeps its own, so
+    /// that a request which is on its way still counts.
     fn reopen_run(&mut self, at: Moment) {
         let is_over = self.row.as_ref().is_some_and(|row| row.state.is_final() || row.cancel_requested);
         if is_over && let Some(row) = self.run_mut(at) {

@@ -1,5 +1,5 @@
-//! `dep_satisfaction`: edges are resolved by the ends of their upstream tasks, and decide about their downstream tasks. Ends
-//! propagate by a work list, so the depth of a plan costs no stack.
+//! `dep_satisfaction`: edges are resolved by the ends of their upstream tasks, and decide about
+//! their downstream tasks. Ends propagate by a work list, so the depth of a plan costs no stack.
 
 use super::live_run::{LiveRun, TaskNo};
 use super::moment::Moment;
@@ -85,7 +85,8 @@ impl LiveRun {
     }
 }
 
-/// How a task ended, as its edges see it: one whose output has to be visible has succeeded only when it is.
+/// How a task ended, as its edges see it: one whose output has to be visible has succeeded only
+/// when it is.
 fn resolution(row: &TaskRow) -> Option<Resolution> {
     match row.state {
         TaskState::Succeeded if row.requires_visible_output => match row.output_visibility_state.as_deref() {

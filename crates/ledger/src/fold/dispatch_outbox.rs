@@ -1,5 +1,5 @@
-//! `dispatch_outbox`: one row for each dispatch that no worker has taken up. Acceptance may be folded before the request; a
-//! dispatch of an attempt that is consumed has no row.
+//! `dispatch_outbox`: one row for each dispatch that no worker has taken up. Acceptance may be
+//! folded before the request; a dispatch of an attempt that is consumed has no row.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! Indexes of what controllers ask for: tasks by what they wait for, in the order of time. A controller reads the beginning
-//! of one set, so its cost follows what is actionable and not the size of a table.
+//! Indexes of what controllers ask for: tasks by what they wait for, in the order of time. A
+//! controller reads the beginning of one set, so its cost follows what is actionable and not the
+//! size of a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,7 +58,8 @@ pub(super) fn place(run: Option<&RunRow>, task: &TaskRow) -> Place {
     }
 }
 
-/// When a running attempt counts as lost: a time after its last sign of life, or after its time is up.
+/// When a running attempt counts as lost: a time after its last sign of life, or after its time is
+/// up.
 pub(crate) fn lost_at(task: &TaskRow) -> Option<i64> {
     let after = |since: Option<i64>, seconds: u32| {
         since.map(|since| since.saturating_add(i64::from(seconds) * 1_000 + LOST_GRACE_MS))

@@ -1,5 +1,6 @@
-//! A run in memory: its row, its tasks and its edges as a graph of numbers, with dirty flags. Every rule about runs and
-//! tasks changes rows through `run_mut`, `task_mut` and `edge_mut`, which set `row_version`: a row cannot change without it.
+//! A run in memory: its row, its tasks and its edges as a graph of numbers, with dirty flags. Every
+//! rule about runs and tasks changes rows through `run_mut`, `task_mut` and `edge_mut`, which set
+//! `row_version`: a row cannot change without it.
 
 use std::sync::Arc;
 
@@ -219,7 +220,8 @@ impl LiveRun {
         if is_added { &mut task.added_ends } else { &mut task.ends }
     }
 
-    /// Notes that the upstream task of an edge ended, in the edge and in the counters of the downstream task.
+    /// Notes that the upstream task of an edge ended, in the edge and in the counters of the
+    /// downstream task.
     pub(super) fn resolve_edge(&mut self, number: EdgeNo, resolution: Resolution, at: Moment) {
         let Edge { upstream, downstream, is_added, .. } = self.edges[number as usize];
         let is_satisfied = resolution == Resolution::Succeeded;

@@ -1,8 +1,10 @@
-//! The fold: a pure function from events to the rows of all tables, kept in memory with indexes and dirty flags.
+//! The fold: a pure function from events to the rows of all tables, kept in memory with indexes and
+//! dirty flags.
 //!
-//! **Invariants.** Order is the order of event ids; the time of an event is the time inside its id. A row changes only together
-//! with its `row_version`. An idempotency key is recorded only for an event that was applied. The fold appends no events:
-//! what follows from events (ready, skipped, run ended) exists in rows alone.
+//! **Invariants.** Order is the order of event ids; the time of an event is the time inside its id.
+//! A row changes only together with its `row_version`. An idempotency key is recorded only for an
+//! event that was applied. The fold appends no events: what follows from events (ready, skipped,
+//! run ended) exists in rows alone.
 //!
 //! | file | what it has |
 //! |---|---|

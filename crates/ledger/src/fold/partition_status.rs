@@ -1,5 +1,5 @@
-//! `partition_status`: what was last made and last tried of a partition. The newest event counts, so runs may be folded again
-//! in any order.
+//! `partition_status`: what was last made and last tried of a partition. The newest event counts,
+//! so runs may be folded again in any order.
 
 use std::sync::Arc;
 

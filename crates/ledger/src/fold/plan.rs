@@ -1,5 +1,5 @@
-//! The graph of a run: tasks and edges from a plan, and tasks that a list adds to it. A plan that cannot be run ends its run
-//! instead of leaving it open for ever.
+//! The graph of a run: tasks and edges from a plan, and tasks that a list adds to it. A plan that
+//! cannot be run ends its run instead of leaving it open for ever.
 
 use std::sync::Arc;
 

@@ -1,5 +1,6 @@
-//! `pools`: slots that tasks of all runs share. The fold admits dispatches, and it is the one place that sees all of them in
-//! one order; so a pool is never over its slots, however many controllers request at once.
+//! `pools`: slots that tasks of all runs share. The fold admits dispatches, and it is the one place
+//! that sees all of them in one order; so a pool is never over its slots, however many controllers
+//! request at once.
 
 use std::sync::Arc;
 

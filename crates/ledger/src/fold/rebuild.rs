@@ -1,5 +1,5 @@
-//! Stragglers. An event below the watermark cannot be folded after what came later; its run is folded again from all of its
-//! events. Other runs keep their rows.
+//! Stragglers. An event below the watermark cannot be folded after what came later; its run is
+//! folded again from all of its events. Other runs keep their rows.
 
 use super::apply::{Admission, FoldReport, apply, run_of};
 use super::moment::Moment;
@@ -7,11 +7,11 @@ use super::shared::{RUN_DAYS, days_after};
 use super::state::State;
 use crate::event::Envelope;
 
-/// Replaces the rows of a run by those that follow from these events, which have to be all events of the run up to the
-/// watermark. Events of other runs are left out.
+/// Replaces the rows of a run by those that follow from these events, which have to be all events
+/// of the run up to the watermark. Events of other runs are left out.
 ///
-/// Its rows may have a smaller `row_version` afterwards, so changes that contain a rebuilt run are for a new base, or for a
-/// delta whose order is known, and not for a merge by `row_version`.
+/// Its rows may have a smaller `row_version` afterwards, so changes that contain a rebuilt run are
+/// for a new base, or for a delta whose order is known, and not for a merge by `row_version`.
 pub fn rebuild_run(state: &mut State, run_id: &str, events: &[Envelope]) -> FoldReport {
     let mut report = FoldReport::default();
     let mut order: Vec<&Envelope> = events

@@ -1,4 +1,5 @@
-//! `run_key_index`, `run_key_conflicts`: the first request for a key decides; the same again is no news, another is a conflict.
+//! `run_key_index`, `run_key_conflicts`: the first request for a key decides; the same again is no
+//! news, another is a conflict.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `runs`: from triggered to its final state. Counters follow the tasks; the run ends when all of them have ended.
+//! `runs`: from triggered to its final state. Counters follow the tasks; the run ends when all of
+//! them have ended.
 
 use std::sync::Arc;
 
@@ -58,7 +59,8 @@ impl LiveRun {
         true
     }
 
-    /// `RunCancelRequested`: every task that is not running ends at once; running ones are told with their next heartbeat.
+    /// `RunCancelRequested`: every task that is not running ends at once; running ones are told
+    /// with their next heartbeat.
     pub(super) fn cancel(&mut self, event: &RunCancelRequested, shared: &mut Shared, at: Moment) -> bool {
         let Some(row) = &self.row else { return false };
         if row.state.is_final() || row.cancel_requested || event.generation != row.generation {

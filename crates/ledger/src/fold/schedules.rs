@@ -1,4 +1,5 @@
-//! `schedule_definitions`, `schedule_state`, `schedule_ticks`: the newer event counts, in whatever order they come.
+//! `schedule_definitions`, `schedule_state`, `schedule_ticks`: the newer event counts, in whatever
+//! order they come.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `sensor_state`, `sensor_evals`: a poll moves the cursor only from the version that it started from; a push always does.
+//! `sensor_state`, `sensor_evals`: a poll moves the cursor only from the version that it started
+//! from; a push always does.
 
 use std::sync::Arc;
 

@@ -51,7 +51,8 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 const IDEMPOTENCY_KEY_DAYS: i64 = 30;
 /// How long an evaluation of a sensor is kept.
 const SENSOR_EVAL_DAYS: i64 = 30;
-/// How long ticks, run keys and their conflicts are kept, and how long a run that ended stays in the active state at most.
+/// How long ticks, run keys and their conflicts are kept, and how long a run that ended stays in
+/// the active state at most.
 pub(super) const RUN_DAYS: i64 = 90;
 
 /// A time so many days later.
@@ -140,7 +141,8 @@ impl Shared {
         self.expiring.insert((days_after(since, days), row));
     }
 
-    /// Removes what is expired at the time of an event. It depends on ids alone, so every split of a log expires alike.
+    /// Removes what is expired at the time of an event. It depends on ids alone, so every split of
+    /// a log expires alike.
     pub(super) fn expire(&mut self, now: i64) {
         while self.expiring.first().is_some_and(|(at, _)| *at <= now) {
             let Some((_, row)) = self.expiring.pop_first() else { return };

@@ -1,5 +1,5 @@
-//! The state of a scope: what all tables say, in memory. Runs that ended leave it; what happened to them does not matter to
-//! what follows.
+//! The state of a scope: what all tables say, in memory. Runs that ended leave it; what happened to
+//! them does not matter to what follows.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -60,7 +60,8 @@ impl State {
         self.watermark
     }
 
-    /// Takes in the rows of a run that had left: its run, tasks, edges, dispatches and timers. They count as stored.
+    /// Takes in the rows of a run that had left: its run, tasks, edges, dispatches and timers. They
+    /// count as stored.
     pub fn restore(&mut self, rows: Rows) {
         let mut restored = BTreeSet::new();
         for row in rows.runs {
@@ -267,8 +268,8 @@ impl State {
         rows
     }
 
-    /// The rows of a run that ended, which leaves the active state for its day partition. Rows that files have become
-    /// tombstones of the next changes. Nothing for a run that has not ended.
+    /// The rows of a run that ended, which leaves the active state for its day partition. Rows that
+    /// files have become tombstones of the next changes. Nothing for a run that has not ended.
     pub fn retire_run(&mut self, run_id: &str) -> Option<Rows> {
         let row = self.runs.get(run_id)?.row.as_ref()?;
         if !row.state.is_final() {
@@ -285,8 +286,8 @@ impl State {
         Some(rows)
     }
 
-    /// Runs of these events that are not in the state although the events may change them: they ended and left, and have to
-    /// be restored before the events are folded.
+    /// Runs of these events that are not in the state although the events may change them: they
+    /// ended and left, and have to be restored before the events are folded.
     pub fn absent_runs(&self, events: &[Envelope]) -> BTreeSet<Arc<str>> {
         let reopened = |envelope: &Envelope| match envelope.event()? {
             EventData::TaskCleared(event) => Some(Arc::clone(&event.run_id)),

@@ -8,7 +8,8 @@
 //! | `TaskFinished` n succeeded, skipped, cancelled | DISPATCHED n, RUNNING n | SUCCEEDED, SKIPPED, CANCELLED |
 //! | `TaskFinished` n failed | DISPATCHED n, RUNNING n | RETRY_WAIT; FAILED if it is final |
 //!
-//! Everything else is ignored. So an event that is appended twice changes nothing the second time: the row shows it.
+//! Everything else is ignored. So an event that is appended twice changes nothing the second time:
+//! the row shows it.
 
 use std::sync::Arc;
 
@@ -92,7 +93,8 @@ impl LiveRun {
         self.finish_attempt(event, None, shared, at)
     }
 
-    /// `TaskCompletionRecorded`: end and visibility in one step, so that no reader sees one without the other.
+    /// `TaskCompletionRecorded`: end and visibility in one step, so that no reader sees one without
+    /// the other.
     pub(super) fn complete(
         &mut self,
         event: &TaskCompletionRecorded,

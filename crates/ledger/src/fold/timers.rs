@@ -1,5 +1,5 @@
-//! `timers`: a timer that fired has no row, so none is handled twice. Acceptance and firing may be folded before the
-//! request; the row is then built from the id.
+//! `timers`: a timer that fired has no row, so none is handled twice. Acceptance and firing may be
+//! folded before the request; the row is then built from the id.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ impl LiveRun {
         }
     }
 
-    /// `TimerRequested` of an attempt. A retry timer also moves the earliest time of the next attempt.
+    /// `TimerRequested` of an attempt. A retry timer also moves the earliest time of the next
+    /// attempt.
     pub(super) fn request_timer(
         &mut self,
         event: &TimerRequested,

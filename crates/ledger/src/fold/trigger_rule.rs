@@ -95,7 +95,8 @@ mod tests {
 
     #[test]
     fn every_rule_decides_at_the_first_moment_at_which_it_can() {
-        // Three upstream tasks; the ends so far, one letter each; the verdict by rule in the order of `ALL`.
+        // Three upstream tasks; the ends so far, one letter each; the verdict by rule in the order
+        // of `ALL`.
         let cases = [
             ("", "www www www"),
             ("s", "wws rwr www"),

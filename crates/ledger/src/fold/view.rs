@@ -103,7 +103,8 @@ impl State {
         self.shared.indexes.dispatched.iter()
     }
 
-    /// Running tasks with the time from which they count as lost, earliest first. Tasks that never do are left out.
+    /// Running tasks with the time from which they count as lost, earliest first. Tasks that never
+    /// do are left out.
     pub fn running(&self) -> impl Iterator<Item = &Due> {
         self.shared.indexes.running.iter()
     }
@@ -113,7 +114,8 @@ impl State {
         self.shared.outbox_pending.iter().filter_map(|(_, dispatch_id)| self.shared.outbox.get(dispatch_id))
     }
 
-    /// Accepted dispatches that no worker has taken up, by their last acceptance, longest ago first.
+    /// Accepted dispatches that no worker has taken up, by their last acceptance, longest ago
+    /// first.
     pub fn accepted_dispatches(&self) -> impl Iterator<Item = &OutboxRow> {
         self.shared.outbox_accepted.iter().filter_map(|(_, dispatch_id)| self.shared.outbox.get(dispatch_id))
     }

@@ -23,8 +23,8 @@ pub fn timer_queue_name(timer_id: &str) -> String {
     queue_name("t_", timer_id)
 }
 
-/// The name under which a dispatch is queued again. It differs from the first, because queues drop a name that they
-/// have seen within a day.
+/// The name under which a dispatch is queued again. It differs from the first, because queues drop
+/// a name that they have seen within a day.
 pub fn repair_queue_name(dispatch_id: &str, row_version: Ulid, repair: Ulid) -> String {
     queue_name("d_", &format!("{dispatch_id}:repair:{row_version}:{repair}"))
 }

@@ -1,4 +1,5 @@
-//! Ids: ULIDs of events, and the deterministic names of whatever follows from a run, a task and an attempt.
+//! Ids: ULIDs of events, and the deterministic names of whatever follows from a run, a task and an
+//! attempt.
 //!
 //! | file | what it has |
 //! |---|---|

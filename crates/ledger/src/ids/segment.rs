@@ -1,5 +1,5 @@
-//! Segments of ids. An id joins its segments with colons; a colon or percent sign inside a segment is escaped, so plain
-//! keys look as they are written and an id is divided in one way only.
+//! Segments of ids. An id joins its segments with colons; a colon or percent sign inside a segment
+//! is escaped, so plain keys look as they are written and an id is divided in one way only.
 
 use std::borrow::Cow;
 

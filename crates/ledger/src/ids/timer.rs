@@ -1,5 +1,5 @@
-//! Timer ids. A timer that fires or is accepted before its request is folded is rebuilt from its id alone, so ids must
-//! be readable whatever their keys contain.
+//! Timer ids. A timer that fires or is accepted before its request is folded is rebuilt from its id
+//! alone, so ids must be readable whatever their keys contain.
 
 use std::fmt;
 use std::str::FromStr;

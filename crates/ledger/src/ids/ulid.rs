@@ -1,6 +1,7 @@
-//! ULIDs: 48 bits of milliseconds, then 80 random bits, as 26 characters of Crockford's base32. Their order as text,
-//! as numbers and in time is the same. Writers draw them from a monotonic generator that stays above the newest
-//! watermark that it knows, so that a slow clock cannot put an event below what is folded already.
+//! ULIDs: 48 bits of milliseconds, then 80 random bits, as 26 characters of Crockford's base32.
+//! Their order as text, as numbers and in time is the same. Writers draw them from a monotonic
+//! generator that stays above the newest watermark that it knows, so that a slow clock cannot put
+//! an event below what is folded already.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,5 @@
-//! All tables side by side: rows of all tables, changes of all tables, and visitors for code that treats every table
-//! alike, such as writers and readers of files.
+//! All tables side by side: rows of all tables, changes of all tables, and visitors for code that
+//! treats every table alike, such as writers and readers of files.
 
 use super::{
     BackfillChunkRow, BackfillRow, DepRow, IdempotencyKeyRow, OutboxRow, PartitionRow, PoolRow, Row,
@@ -7,7 +7,8 @@ use super::{
     SensorEvalRow, SensorStateRow, TaskRow, TimerRow,
 };
 
-/// What changed in a table: rows that are new or different, and keys of rows that are gone. Both are sorted by key, and no key is in both.
+/// What changed in a table: rows that are new or different, and keys of rows that are gone. Both
+/// are sorted by key, and no key is in both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableChanges<R: Row> {
     /// Rows in their new version.
@@ -40,7 +41,8 @@ macro_rules! tables {
         pub struct Changes { $($(#[$doc])* pub $field: TableChanges<$row>,)+ }
 
         impl Rows {
-            /// Calls the visitor once for each table, in a fixed order; it may take the rows or fill them in.
+            /// Calls the visitor once for each table, in a fixed order; it may take the rows or
+            /// fill them in.
             pub fn visit<V: VisitRows>(&mut self, visitor: &mut V) -> Result<(), V::Error> {
                 $(visitor.rows::<$row>(&mut self.$field)?;)+
                 Ok(())

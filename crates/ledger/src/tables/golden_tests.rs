@@ -1,5 +1,5 @@
-//! The schemas of all tables, to the letter. Files with these columns exist: a column may be added at the end, as nullable;
-//! none is ever renamed, retyped or removed.
+//! The schemas of all tables, to the letter. Files with these columns exist: a column may be added
+//! at the end, as nullable; none is ever renamed, retyped or removed.
 
 use std::fmt::Write;
 

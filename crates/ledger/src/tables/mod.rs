@@ -1,7 +1,8 @@
 //! The tables that the fold produces: one file for each, plus what they have in common.
 //!
-//! `column.rs` has columns, cells and the values that fit them, `row.rs` the trait of rows, the merge rule and the macro that
-//! derives a row from its columns, `all.rs` one field for each table for code that treats all of them alike.
+//! `column.rs` has columns, cells and the values that fit them, `row.rs` the trait of rows, the
+//! merge rule and the macro that derives a row from its columns, `all.rs` one field for each table
+//! for code that treats all of them alike.
 
 mod all;
 mod backfill_chunks;

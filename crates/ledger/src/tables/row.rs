@@ -1,4 +1,5 @@
-//! What every row of every table can do, and the macros that derive it from the list of its columns.
+//! What every row of every table can do, and the macros that derive it from the list of its
+//! columns.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -28,7 +29,8 @@ pub trait Row: Clone + Debug + PartialEq + Send + Sync + 'static {
     fn key(&self) -> Self::Key;
     /// The id of the event that last changed it; of two versions the later one counts.
     fn row_version(&self) -> Ulid;
-    /// Which of two rows with the same `row_version` counts: the higher one, and the later written of equals.
+    /// Which of two rows with the same `row_version` counts: the higher one, and the later written
+    /// of equals.
     fn tie_rank(&self) -> u32 {
         0
     }
@@ -38,8 +40,8 @@ pub trait Row: Clone + Debug + PartialEq + Send + Sync + 'static {
     fn from_cells(cells: Vec<Cell>) -> Result<Self, UnexpectedCell>;
 }
 
-/// The seed's rule for two versions of one row: the larger `row_version` counts; of equals the one with the higher
-/// rank; of equals again the incoming one, which was written later.
+/// The seed's rule for two versions of one row: the larger `row_version` counts; of equals the one
+/// with the higher rank; of equals again the incoming one, which was written later.
 pub fn merge_rows<R: Row>(existing: R, incoming: R) -> R {
     let order = |row: &R| (row.row_version(), row.tie_rank());
     if order(&incoming) >= order(&existing) { incoming } else { existing }

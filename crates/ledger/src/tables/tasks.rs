@@ -32,7 +32,8 @@ text_enum! {
 }
 
 text_enum! {
-    /// Which ends of its upstream tasks a task needs. It is decided at the first moment at which it can be.
+    /// Which ends of its upstream tasks a task needs. It is decided at the first moment at which it
+    /// can be.
     #[derive(Default)]
     TriggerRule {
         /// All succeeded.
@@ -58,7 +59,8 @@ text_enum! {
 }
 
 impl TaskState {
-    /// The rank that decides between two rows with the same `row_version`: final states are preferred.
+    /// The rank that decides between two rows with the same `row_version`: final states are
+    /// preferred.
     pub const fn rank(self) -> u32 {
         match self {
             TaskState::Planned => 0,

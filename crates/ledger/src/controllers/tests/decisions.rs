@@ -120,7 +120,8 @@ fn types(execution: &Execution) -> Vec<&'static str> {
 
 #[test]
 fn controllers_append_intents_and_acknowledgements_only() {
-    // Everything that the controllers of this crate append, over many lives, and nothing that the fold derives.
+    // Everything that the controllers of this crate append, over many lives, and nothing that the
+    // fold derives.
     let allowed = ["DispatchRequested", "TimerFired", "TaskFinished"];
     let mut world = World::with(vec![task("a"), PlannedTask { heartbeat_timeout_sec: 10, ..task("b") }]);
     let mut seen = std::collections::BTreeSet::new();
@@ -535,7 +536,8 @@ fn sensors_are_polled_at_most_once_per_interval_and_while_they_are_active() {
 
 #[test]
 fn test_controller_never_reads_ledger() {
-    // A controller has a state and nothing else; a state that was loaded from rows decides like the one that folded them.
+    // A controller has a state and nothing else; a state that was loaded from rows decides like the
+    // one that folded them.
     let mut world = World::with(vec![task("a"), task("b")]);
     world.apply(&ReadyDispatch);
     world.start("a", 1);

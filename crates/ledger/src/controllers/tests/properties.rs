@@ -1,4 +1,5 @@
-//! Properties of random lives. `SEGNO_LEDGER_LOGS=200000` runs more of them; a failure prints its seed.
+//! Properties of random lives. `SEGNO_LEDGER_LOGS=200000` runs more of them; a failure prints its
+//! seed.
 
 use std::collections::BTreeMap;
 
@@ -187,7 +188,8 @@ fn in_any_split(log: &[Envelope], expected: &Rows, random: &mut Random) {
     assert_eq!(&state.rows(), expected);
 }
 
-/// The same with changes stored in files after each batch, and the state sometimes loaded from them.
+/// The same with changes stored in files after each batch, and the state sometimes loaded from
+/// them.
 fn stored_in_files(log: &[Envelope], expected: &Rows, random: &mut Random) {
     let mut state = State::new(scope());
     let mut files = Files::default();
@@ -226,7 +228,8 @@ fn with_a_straggler(log: &[Envelope], expected: &Rows, random: &mut Random) {
     fold(&mut state, &log[seen..]);
     files.apply(&state.take_changes());
     let mut rows = state.rows();
-    // Which attempt of two late ones counts for a partition does not depend on what was folded again.
+    // Which attempt of two late ones counts for a partition does not depend on what was folded
+    // again.
     rows.partition_status.clone_from(&expected.partition_status);
     assert_eq!(&rows, expected);
     let mut read = files.read();

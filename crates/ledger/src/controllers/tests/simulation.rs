@@ -1,5 +1,5 @@
-//! A scope that lives: controllers decide, workers answer at random, people interfere, and all of it leaves a log. One seed is
-//! one life.
+//! A scope that lives: controllers decide, workers answer at random, people interfere, and all of
+//! it leaves a log. One seed is one life.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -60,7 +60,8 @@ fn a_repair_refreshes_the_age_of_its_dispatch_and_an_old_acceptance_does_not() {
 
 #[test]
 fn rejected_events_do_not_take_the_key_of_their_successors() {
-    // An acceptance by a stale attempt id and a cancel of another generation are refused; the right ones count.
+    // An acceptance by a stale attempt id and a cancel of another generation are refused; the right
+    // ones count.
     let mut world = World::with(vec![task("a", "")]);
     world.send_all([requested("a", 1).into(), started("a", 1).into()]);
     let mut wrong = finished("a", 1, Outcome::Succeeded);

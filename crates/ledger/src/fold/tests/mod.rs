@@ -1,4 +1,5 @@
-//! The fold by example: the authors' named tests, and a test for each of the pitfalls that they found.
+//! The fold by example: the authors' named tests, and a test for each of the pitfalls that they
+//! found.
 
 mod corrections;
 mod dispatch;

@@ -203,8 +203,8 @@ impl World {
         self.run_row().state
     }
 
-    /// The states of these tasks, one letter each: blocked, ready, dispatched, Running, Wait, skipped, cancelled, failed,
-    /// Succeeded, planned.
+    /// The states of these tasks, one letter each: blocked, ready, dispatched, Running, Wait,
+    /// skipped, cancelled, failed, Succeeded, planned.
     pub(super) fn states(&self, task_keys: &str) -> String {
         let letter = |task_key: &str| match self.state_of(task_key) {
             TaskState::Planned => 'p',

@@ -13,6 +13,7 @@ mod batch_watch;
 mod bell;
 mod bus;
 mod dag;
+mod dag_runs;
 mod damage;
 mod failures;
 #[cfg(target_os = "linux")]

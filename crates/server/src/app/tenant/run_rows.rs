@@ -49,6 +49,13 @@ pub fn params(row: &RunRow) -> Option<Json> {
     row.params.as_deref().and_then(|json| Json::from_text(json.to_owned()).ok())
 }
 
+/// The input of a task as its DAG has it: the row keeps beside it which texts are templates.
+pub fn input(row: &TaskRow) -> Option<Json> {
+    let mut stored: serde_json::Value = serde_json::from_str(row.input.as_deref()?).ok()?;
+    let value = stored.get_mut("value").map(serde_json::Value::take);
+    Json::of(&value.unwrap_or(stored)).ok()
+}
+
 fn run_status(state: RunState) -> RunStatus {
     match state {
         RunState::Triggered => RunStatus::Triggered,

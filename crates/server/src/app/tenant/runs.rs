@@ -121,7 +121,7 @@ impl Tenant {
         };
         let output_ref = task.output_ref.as_deref();
         Ok(RunTaskDetails {
-            input: json(&task.input),
+            input: rows::input(task),
             output: json(&task.output),
             output_ref: output_ref.map(|stored| self.shown_reference(stored)),
             task: self.shown_task(&detail, task),

@@ -131,12 +131,15 @@ async fn try_plan_requested(
     Ok(bridged(&request, &plan_id, tasks))
 }
 
+/// Id, parameters and tasks of a plan.
+type Planned = (Arc<str>, Map<String, Value>, Vec<PlannedTask>);
+
 /// One run for several partitions: the tasks of each, side by side.
 fn plan_several(
     parsed: &Parsed,
     params: &Map<String, Value>,
     partitions: &[Arc<str>],
-) -> Result<(Arc<str>, Map<String, Value>, Vec<PlannedTask>), LedgerError> {
+) -> Result<Planned, LedgerError> {
     let (mut all, mut ids, mut values) = (Vec::new(), Vec::new(), Map::new());
     for partition in partitions {
         let Plan { plan_id, params, tasks, .. } = plan(parsed, params, Some(partition))?;

@@ -35,7 +35,7 @@ impl Calendar {
         }
         let mut first = first_date(self.size, self.zone.to_datetime(time).date())?;
         loop {
-            let window = self.from_date(first)?;
+            let window = self.window_of(first)?;
             // A clock that is put back over midnight shows the day before again, after the new day has begun.
             if time < window.end {
                 return Some(window);
@@ -50,7 +50,7 @@ impl Calendar {
     }
 
     /// The window whose first day is this one. It is empty if the zone has left the day out.
-    pub fn from_date(&self, first: Date) -> Option<Window> {
+    pub fn window_of(&self, first: Date) -> Option<Window> {
         let midnight = |date: Date| Some(date.to_zoned(self.zone.clone()).ok()?.timestamp());
         Some(Window { start: midnight(first)?, end: midnight(next_date(self.size, first)?)? })
     }

@@ -85,17 +85,17 @@ impl Calendar {
                 let time: Timestamp = key.parse().ok()?;
                 self.containing(time)
             }
-            WindowSize::Daily => self.from_date(date(key)?),
+            WindowSize::Daily => self.window_of(date(key)?),
             WindowSize::Weekly => {
                 let (year, week) = key.split_once("-W")?;
                 let week =
                     ISOWeekDate::new(digits(year, 4)?, i8::try_from(digits(week, 2)?).ok()?, Weekday::Monday);
-                self.from_date(week.ok()?.date())
+                self.window_of(week.ok()?.date())
             }
             WindowSize::Monthly => {
                 let (year, month) = key.split_once('-')?;
                 let first = Date::new(digits(year, 4)?, i8::try_from(digits(month, 2)?).ok()?, 1);
-                self.from_date(first.ok()?)
+                self.window_of(first.ok()?)
             }
         }
     }

@@ -10,7 +10,6 @@ use crate::app::Tenant;
 use crate::extract::{Path, Query};
 use crate::problem::Refusal;
 use crate::routes::batches::{self as routes, BatchQuery};
-use crate::routes::paging::Page;
 
 /// Batches of runbooks.
 pub static BATCHES: TableInfo = TableInfo {
@@ -221,7 +220,7 @@ fn of_batch(tenant: Tenant, batch: u64) -> Parts {
     pages(move |cursor| {
         let tenant = tenant.clone();
         async move {
-            let page = Page { limit: Some(MAX_PAGE_ROWS), cursor };
+            let page = routes::MemberQuery { key: None, limit: Some(MAX_PAGE_ROWS), cursor };
             let found = if_there(routes::members(tenant, Path(batch), Query(page)).await)?;
             let Some(page) = found else { return Part::of::<()>(&[], &[], "id", None) };
             Part::of(&page.members, &page.unreadable, "id", page.next_cursor)?.with("batch", &batch)

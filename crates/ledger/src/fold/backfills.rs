@@ -140,14 +140,15 @@ impl Shared {
         let Some(chunk) = self.backfill_chunks.get_mut(&chunk_id) else { return };
         chunk.state = state;
         chunk.run_id = Some(Arc::clone(run_id));
-        chunk.row_version = at.id;
+        // The larger one: a run that is folded again brings events that are older than what the rows have seen.
+        chunk.row_version = chunk.row_version.max(at.id);
         let chunk = chunk.clone();
         self.index_chunk(&chunk);
         if former == state {
             return;
         }
         let Some(backfill) = self.backfills.get_mut(&chunk.backfill_id) else { return };
-        backfill.row_version = at.id;
+        backfill.row_version = backfill.row_version.max(at.id);
         match former {
             ChunkState::Succeeded => backfill.completed_chunks -= 1,
             ChunkState::Failed => backfill.failed_chunks -= 1,

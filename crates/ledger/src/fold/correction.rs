@@ -57,8 +57,8 @@ impl LiveRun {
         if former == state || self.row.is_none() {
             return false;
         }
-        self.reopen_run(at);
         if former.is_final() {
+            self.reopen_run(at);
             self.uncount_end(former, at);
             let behind = self.behind(number, Follow::LeftOut);
             let resets = self.affected(behind, Follow::LeftOut);
@@ -81,9 +81,11 @@ impl LiveRun {
         true
     }
 
-    /// A run that ended is open again, and one that was to be cancelled no longer is.
+    /// A run that ended is open again, and one that was to be cancelled no longer is: a later request to cancel it is about
+    /// its next generation. A run that is under way keeps its own, so that a request which is on its way still counts.
     fn reopen_run(&mut self, at: Moment) {
-        if let Some(row) = self.run_mut(at) {
+        let is_over = self.row.as_ref().is_some_and(|row| row.state.is_final() || row.cancel_requested);
+        if is_over && let Some(row) = self.run_mut(at) {
             row.state = RunState::Running;
             row.completed_at = None;
             row.cancel_requested = false;

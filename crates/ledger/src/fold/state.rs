@@ -323,13 +323,12 @@ impl Shared {
     /// The state of a run may have changed: indexes and chunks follow.
     pub(super) fn follow_state(&mut self, run: &mut LiveRun, at: Moment) {
         let Some(row) = &run.row else { return };
-        if run.known_state == Some(row.state) {
-            return;
-        }
+        let is_news = run.known_state != Some(row.state);
         run.known_state = Some(row.state);
-        if let Some(run_key) = &row.run_key {
+        if is_news && let Some(run_key) = &row.run_key {
             self.follow_run(run_key, &run.run_id, row.state, at);
         }
+        // A run may end again in the state in which it had ended, at another time.
         self.list_end(run);
     }
 
@@ -337,6 +336,9 @@ impl Shared {
     fn list_end(&mut self, run: &mut LiveRun) {
         let ended = run.row.as_ref().filter(|row| row.state.is_final());
         let ended_at = ended.map(|row| row.completed_at.unwrap_or(row.triggered_at));
+        if run.listed_end == ended_at {
+            return;
+        }
         if let Some(former) = std::mem::replace(&mut run.listed_end, ended_at) {
             self.finished_runs.remove(&(former, Arc::clone(&run.run_id)));
         }

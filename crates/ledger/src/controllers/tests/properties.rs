@@ -39,6 +39,9 @@ fn check_part(part: u64) {
         let expected = life.state.rows();
         in_any_order_with_duplicates(&life.log, &expected, &mut random);
         in_any_split(&life.log, &expected, &mut random);
+        if seed % 4 < 2 {
+            stored_in_files(&life.log, &expected, &mut random);
+        }
         if !features.pools {
             with_a_straggler(&life.log, &expected, &mut random);
         }
@@ -164,21 +167,36 @@ impl Files {
     }
 }
 
-/// Consecutive batches, with the state stored in files and sometimes loaded from them between two.
-fn in_any_split(log: &[Envelope], expected: &Rows, random: &mut Random) {
-    let mut state = State::new(scope());
-    let mut files = Files::default();
+/// Consecutive batches, each some of what is left.
+fn batches<'a>(log: &'a [Envelope], random: &mut Random) -> Vec<&'a [Envelope]> {
+    let mut batches = Vec::new();
     let mut rest = log;
     while !rest.is_empty() {
-        let length = random.between(1, rest.len() as u64) as usize;
-        let (batch, next) = rest.split_at(length);
-        let report = fold(&mut state, batch);
-        assert!(report.stragglers.is_empty());
+        let (batch, next) = rest.split_at(random.between(1, rest.len() as u64) as usize);
+        batches.push(batch);
+        rest = next;
+    }
+    batches
+}
+
+fn in_any_split(log: &[Envelope], expected: &Rows, random: &mut Random) {
+    let mut state = State::new(scope());
+    for batch in batches(log, random) {
+        assert!(fold(&mut state, batch).stragglers.is_empty());
+    }
+    assert_eq!(&state.rows(), expected);
+}
+
+/// The same with changes stored in files after each batch, and the state sometimes loaded from them.
+fn stored_in_files(log: &[Envelope], expected: &Rows, random: &mut Random) {
+    let mut state = State::new(scope());
+    let mut files = Files::default();
+    for batch in batches(log, random) {
+        fold(&mut state, batch);
         files.apply(&state.take_changes());
         if random.chance(1, 2) {
             state = State::load(scope(), files.read(), state.watermark());
         }
-        rest = next;
     }
     assert_eq!(&state.rows(), expected);
     assert_eq!(&files.read(), expected, "what was written is what is in memory");

@@ -108,6 +108,19 @@ fn a_cleared_run_can_be_cancelled_again() {
 }
 
 #[test]
+fn a_correction_of_a_run_under_way_does_not_swallow_a_cancellation_nor_undo_one() {
+    let cancel =
+        RunCancelRequested { run_id: "run1".into(), reason: None, requested_by: "ada".into(), generation: 0 };
+    let mut world = World::with(vec![once("a", ""), once("b", "")]);
+    assert!(world.send(mark("a", MarkedState::Skipped, "1")));
+    world.send_all([requested("b", 1).into(), started("b", 1).into()]);
+    assert!(world.send(cancel), "it was on its way when the task was marked");
+    assert!(world.send(mark("b", MarkedState::Succeeded, "2")));
+    assert!(world.run_row().cancel_requested);
+    assert_eq!(world.run_state(), RunState::Succeeded, "nothing was left to cancel");
+}
+
+#[test]
 fn nothing_is_cleared_while_an_attempt_is_under_way() {
     let mut world = World::with(vec![once("a", "")]);
     world.send_all([requested("a", 1).into(), started("a", 1).into()]);

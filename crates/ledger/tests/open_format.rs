@@ -1,4 +1,5 @@
-//! The tables are read by other programs: the script of the format page by DuckDB, every file by pyarrow.
+//! The tables are read by other programs: the script of the format page by DuckDB, every file by
+//! pyarrow.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,5 @@
-//! Parquet bytes to cells. The footer is read first; then only row groups that can have what is searched.
+//! Parquet bytes to cells. The footer is read first; then only row groups that can have what is
+//! searched.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -33,12 +34,14 @@ pub type Pattern<'a> = [(usize, &'a str)];
 pub struct ColumnarFile {
     layout: Layout,
     metadata: Arc<ParquetMetaData>,
-    /// For each column of the layout its place in the file; files from before a column was added lack it.
+    /// For each column of the layout its place in the file; files from before a column was added
+    /// lack it.
     places: Vec<Option<usize>>,
 }
 
 impl ColumnarFile {
-    /// Reads the footer from the last bytes of a file of a given length. `Ok(Err(bytes))` requests a longer tail.
+    /// Reads the footer from the last bytes of a file of a given length. `Ok(Err(bytes))` requests
+    /// a longer tail.
     ///
     /// # Errors
     /// When the file is not a Parquet file of this table, or exceeds a limit.
@@ -249,7 +252,8 @@ fn is_known(encoding: Encoding) -> bool {
     known.contains(&encoding)
 }
 
-/// Where the columns of the layout are in the file. Columns that were added later may be missing if they are nullable.
+/// Where the columns of the layout are in the file. Columns that were added later may be missing if
+/// they are nullable.
 fn places_of(layout: &Layout, metadata: &ParquetMetaData) -> Result<Vec<Option<usize>>, Damaged> {
     let schema = metadata.file_metadata().schema_descr();
     if schema.num_columns() > MAX_COLUMNS {
@@ -285,7 +289,8 @@ fn places_of(layout: &Layout, metadata: &ParquetMetaData) -> Result<Vec<Option<u
     Ok(places)
 }
 
-/// Walks the pages of a column chunk: they lie within it, and have as many values as there are rows.
+/// Walks the pages of a column chunk: they lie within it, and have as many values as there are
+/// rows.
 fn check_pages(chunk: &ColumnChunkMetaData, window: &Window, count: usize) -> Result<(), Damaged> {
     let (start, length) = chunk.byte_range();
     let pages = window.part(start, length as usize)?;

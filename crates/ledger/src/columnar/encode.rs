@@ -13,10 +13,12 @@ use super::limits::{PAGE_BYTES, ROW_GROUP_ROWS};
 use super::{Damaged, Layout};
 use crate::tables::{Cell, Column, Kind, Row};
 
-/// The name of the writer in the footer. It is part of the bytes, so it changes only together with the format.
+/// The name of the writer in the footer. It is part of the bytes, so it changes only together with
+/// the format.
 const CREATED_BY: &str = "segno-ledger version 1.0.0 (build 1)";
 
-/// Column and page indexes stay out: row groups are small, and they would be a third of a small file.
+/// Column and page indexes stay out: row groups are small, and they would be a third of a small
+/// file.
 static PROPERTIES: LazyLock<WriterPropertiesPtr> = LazyLock::new(|| {
     let properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)

@@ -1,7 +1,8 @@
 //! Checks of a Parquet file before the Parquet crate sees it.
 //!
-//! Footers and page headers are Thrift structures (compact protocol) whose sizes the crate trusts: a page that claims
-//! two gigabytes is allocated before it is read. So every structure is walked here first, without any allocation.
+//! Footers and page headers are Thrift structures (compact protocol) whose sizes the crate trusts:
+//! a page that claims two gigabytes is allocated before it is read. So every structure is walked
+//! here first, without any allocation.
 
 use super::Damaged;
 use super::limits::{MAX_DEPTH, MAX_PAGE_BYTES, MAX_PAGE_HEADER_BYTES};

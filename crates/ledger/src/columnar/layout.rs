@@ -30,7 +30,8 @@ impl Layout {
         Layout::new(R::TABLE, R::COLUMNS.to_vec(), R::KEY)
     }
 
-    /// The layout of the tombstones of a table: its key, and the newest event that was folded when the row went.
+    /// The layout of the tombstones of a table: its key, and the newest event that was folded when
+    /// the row went.
     pub fn tombstones_of<R: Row>() -> Self {
         let is_key = |column: &&Column| R::KEY.contains(&column.name);
         let mut columns: Vec<Column> = R::COLUMNS.iter().filter(is_key).copied().collect();

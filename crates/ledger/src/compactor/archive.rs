@@ -1,6 +1,8 @@
-//! Finished runs: out of the active rows into the partition of the day on which they were triggered, and back when an event about one arrives.
+//! Finished runs: out of the active rows into the partition of the day on which they were
+//! triggered, and back when an event about one arrives.
 //!
-//! The day is that of the trigger because it never changes: a run that is reopened returns to the same partition.
+//! The day is that of the trigger because it never changes: a run that is reopened returns to the
+//! same partition.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -102,7 +104,8 @@ impl<P: Projection> Compactor<P> {
         rows_of(rows)
     }
 
-    /// After a fold: runs that were put back and did not change leave again; those that changed are active from now on.
+    /// After a fold: runs that were put back and did not change leave again; those that changed are
+    /// active from now on.
     pub(super) fn page_out(
         &mut self,
         paged: HashMap<Arc<str>, PagedRun>,
@@ -143,7 +146,8 @@ impl<P: Projection> Compactor<P> {
         finished >= options.archive_runs || now_ms >= since_ms.saturating_add(options.archive_age_ms)
     }
 
-    /// Moves finished runs to the partitions of their days. Their tombstones are among the next changes of the projection.
+    /// Moves finished runs to the partitions of their days. Their tombstones are among the next
+    /// changes of the projection.
     pub(super) fn archive(&mut self, paged: &HashMap<Arc<str>, PagedRun>, moves: &mut Moves) {
         for run_id in self.projection.finished_runs() {
             if paged.contains_key(&run_id) {

@@ -1,4 +1,5 @@
-//! Work beside folding: deleting what no manifest names any more, the pointer copy, and merges. All of it ends with the compactor.
+//! Work beside folding: deleting what no manifest names any more, the pointer copy, and merges. All
+//! of it ends with the compactor.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +19,10 @@ pub(super) struct Background {
     tasks: JoinSet<()>,
     merges: JoinSet<Result<Merged, StorageError>>,
     doomed: VecDeque<Doomed>,
+    /// Manifests to be deleted, and the task that deletes some of them: one at a time, the oldest
+    /// first, and no further after a failure. So those that are left never have a gap.
+    manifests: VecDeque<Doomed>,
+    manifest_task: JoinSet<bool>,
     /// The newest manifest that the pointer copy does not have yet, and whether a task is at it.
     pointer: Arc<Mutex<(Option<Manifest>, bool)>>,
 }
@@ -28,8 +33,6 @@ pub(super) struct Doomed {
     pub(super) due_ms: u64,
     pub(super) objects: Objects,
     pub(super) path: Path,
-    /// Manifests go one after another, the oldest first, so that those that are left have no gap.
-    pub(super) in_order: bool,
 }
 
 impl Background {
@@ -38,6 +41,8 @@ impl Background {
             tasks: JoinSet::new(),
             merges: JoinSet::new(),
             doomed: VecDeque::new(),
+            manifests: VecDeque::new(),
+            manifest_task: JoinSet::new(),
             pointer: Arc::default(),
         }
     }
@@ -45,6 +50,11 @@ impl Background {
     /// Deletes an object later.
     pub(super) fn doom(&mut self, doomed: Doomed) {
         self.doomed.push_back(doomed);
+    }
+
+    /// Deletes a manifest later; the caller passes them in the order of their numbers.
+    pub(super) fn doom_manifest(&mut self, doomed: Doomed) {
+        self.manifests.push_back(doomed);
     }
 
     /// Deletes an object as soon as possible.
@@ -55,31 +65,50 @@ impl Background {
     /// Forgets all deletions; the next sweep finds what has to go.
     pub(super) fn spare_all(&mut self) {
         self.doomed.clear();
+        self.manifests.clear();
     }
 
     /// When the next deletion is due.
     pub(super) fn next_deletion_ms(&self) -> Option<u64> {
-        self.doomed.front().map(|doomed| doomed.due_ms)
+        let fronts = [self.doomed.front(), self.manifests.front()];
+        fronts.into_iter().flatten().map(|doomed| doomed.due_ms).min()
     }
 
     /// Starts the deletions that are due. One that fails is tried again by the next sweep.
     pub(super) fn delete_due(&mut self, now_ms: u64) {
         while let Some(Ok(())) = self.tasks.try_join_next() {}
-        let due = self.doomed.iter().take(DELETIONS).take_while(|doomed| doomed.due_ms <= now_ms).count();
-        if due == 0 {
+        let due: Vec<Doomed> = drain_due(&mut self.doomed, now_ms);
+        if !due.is_empty() {
+            self.tasks.spawn(async move {
+                let due = futures_util::stream::iter(due);
+                let delete = async |doomed| {
+                    delete(doomed).await;
+                };
+                due.for_each_concurrent(CONCURRENT_CALLS, delete).await;
+            });
+        }
+        self.delete_due_manifests(now_ms);
+    }
+
+    fn delete_due_manifests(&mut self, now_ms: u64) {
+        if matches!(self.manifest_task.try_join_next(), Some(Ok(false) | Err(_))) {
+            // The next opening lists them.
+            self.manifests.clear();
+        }
+        if !self.manifest_task.is_empty() {
             return;
         }
-        let (in_order, others): (Vec<Doomed>, Vec<Doomed>) =
-            self.doomed.drain(..due).partition(|doomed| doomed.in_order);
-        self.tasks.spawn(async move {
-            let others = futures_util::stream::iter(others).for_each_concurrent(CONCURRENT_CALLS, delete);
-            let in_order = async {
-                for doomed in in_order {
-                    delete(doomed).await;
+        let due = drain_due(&mut self.manifests, now_ms);
+        if !due.is_empty() {
+            self.manifest_task.spawn(async move {
+                for doomed in due {
+                    if !delete(doomed).await {
+                        return false;
+                    }
                 }
-            };
-            futures_util::future::join(others, in_order).await;
-        });
+                true
+            });
+        }
     }
 
     /// Copies a manifest to the fixed name; of several that wait only the newest is copied.
@@ -106,7 +135,8 @@ impl Background {
         !self.merges.is_empty()
     }
 
-    /// Starts a merge on a thread for blocking work, because decoding and encoding take the processor.
+    /// Starts a merge on a thread for blocking work, because decoding and encoding take the
+    /// processor.
     pub(super) fn start(&mut self, shelves: Shelves, job: Merge) {
         let runtime = tokio::runtime::Handle::current();
         self.merges.spawn_blocking(move || runtime.block_on(merge(shelves, job)));
@@ -129,7 +159,15 @@ impl Background {
     /// Waits until deletions and the pointer copy are done.
     pub(super) async fn settle(&mut self) {
         while self.tasks.join_next().await.is_some() {}
+        if matches!(self.manifest_task.join_next().await, Some(Ok(false) | Err(_))) {
+            self.manifests.clear();
+        }
     }
+}
+
+fn drain_due(doomed: &mut VecDeque<Doomed>, now_ms: u64) -> Vec<Doomed> {
+    let due = doomed.iter().take(DELETIONS).take_while(|doomed| doomed.due_ms <= now_ms).count();
+    doomed.drain(..due).collect()
 }
 
 fn note(ended: Result<Result<Merged, StorageError>, tokio::task::JoinError>) -> Option<Merged> {
@@ -150,8 +188,11 @@ fn next(pointer: &Mutex<(Option<Manifest>, bool)>) -> Option<Manifest> {
     pointer.0.take()
 }
 
-async fn delete(doomed: Doomed) {
-    if let Err(error) = doomed.objects.delete(&doomed.path).await {
+/// Deletes an object; false if it may still be there.
+async fn delete(doomed: Doomed) -> bool {
+    let deleted = doomed.objects.delete(&doomed.path).await;
+    if let Err(error) = &deleted {
         tracing::warn!(%error, "an object that no manifest names could not be deleted");
     }
+    deleted.is_ok()
 }

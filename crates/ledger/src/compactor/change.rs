@@ -1,4 +1,5 @@
-//! Changes of tables as cells: what a delta has, and what collects above the base until the next merge.
+//! Changes of tables as cells: what a delta has, and what collects above the base until the next
+//! merge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -196,12 +196,14 @@ impl<P: Projection> Compactor<P> {
         &self.published
     }
 
-    /// When the log was last seen without anything waiting, or folded: how fresh the state is, also when nothing happens.
+    /// When the log was last seen without anything waiting, or folded: how fresh the state is, also
+    /// when nothing happens.
     pub fn checked_at_ms(&self) -> u64 {
         self.checked_at_ms
     }
 
-    /// The time at which [`Compactor::fold_waiting`] has something to do even if nothing was appended.
+    /// The time at which [`Compactor::fold_waiting`] has something to do even if nothing was
+    /// appended.
     pub fn next_due_ms(&self) -> Option<u64> {
         let options = &self.context.options;
         let oldest = self
@@ -213,7 +215,8 @@ impl<P: Projection> Compactor<P> {
         [oldest, archive, self.background.next_deletion_ms()].into_iter().flatten().min()
     }
 
-    /// Publishes a first manifest of this epoch, so that compactors of lower epochs cannot publish any more.
+    /// Publishes a first manifest of this epoch, so that compactors of lower epochs cannot publish
+    /// any more.
     async fn take_over(&mut self) -> Result<(), StorageError> {
         for _ in 0..FOLD_TRIES {
             self.reload().await?;
@@ -318,7 +321,7 @@ impl<P: Projection> Compactor<P> {
             if number < self.published.manifest_id {
                 let path = self.context.shelves.paths.manifest(number);
                 let objects = self.context.shelves.state.clone();
-                self.background.doom(Doomed { due_ms, objects, path, in_order: true });
+                self.background.doom_manifest(Doomed { due_ms, objects, path });
             }
         }
         let joined: Vec<Ulid> = self.batches.joined.iter().copied().collect();
@@ -331,7 +334,7 @@ impl<P: Projection> Compactor<P> {
         let shelves = &self.context.shelves;
         for first in batches {
             let (objects, path) = (shelves.ledger.clone(), shelves.paths.batch(*first));
-            self.background.doom_now(Doomed { due_ms: 0, objects, path, in_order: false });
+            self.background.doom_now(Doomed { due_ms: 0, objects, path });
         }
     }
 

@@ -1,4 +1,5 @@
-//! All events of a run, or of a scope: from joined segments, and from batches that are not joined yet.
+//! All events of a run, or of a scope: from joined segments, and from batches that are not joined
+//! yet.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +36,8 @@ impl<P: Projection> Compactor<P> {
         Ok(events.into_values().collect())
     }
 
-    /// Folds the whole log into an empty projection: what the tables would be if they were made anew.
+    /// Folds the whole log into an empty projection: what the tables would be if they were made
+    /// anew.
     ///
     /// # Errors
     /// `Corrupt`, `Unavailable`.

@@ -2,8 +2,9 @@
 
 /// Pieces of one level that are merged into one of the next.
 pub const FAN_IN: usize = 8;
-/// Bytes of the pieces above the base, in parts of the base, at which they are merged into it: a quarter. So a byte is written five
-/// times by merges into the base, and at most three times before that.
+/// Bytes of the pieces above the base, in parts of the base, at which they are merged into it: a
+/// quarter. So a byte is written five times by merges into the base, and at most three times before
+/// that.
 pub const BASE_GROWTH_DIVISOR: u64 = 4;
 /// Bytes of the pieces above the base below which they are not merged into it.
 pub const MIN_BASE_MERGE_BYTES: u64 = 256 << 10;

@@ -1,4 +1,5 @@
-//! Merging pieces of one table and place into one, as a stream: one row group of each file is in memory.
+//! Merging pieces of one table and place into one, as a stream: one row group of each file is in
+//! memory.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The compactor of a scope: events in, files and a manifest out. One at a time; an epoch fences the others.
+//! The compactor of a scope: events in, files and a manifest out. One at a time; an epoch fences
+//! the others.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -14,9 +15,9 @@
 //! | `projection.rs` | what is folded into |
 //! | `limits.rs` | every limit |
 //!
-//! **Invariants:** a manifest names only files that were written before it. A file is deleted only after a manifest that does not
-//! name it was published and its grace period is over. State in memory is what the newest manifest says; after any error it
-//! is read again.
+//! **Invariants:** a manifest names only files that were written before it. A file is deleted only
+//! after a manifest that does not name it was published and its grace period is over. State in
+//! memory is what the newest manifest says; after any error it is read again.
 
 mod archive;
 mod background;

@@ -14,8 +14,8 @@ use crate::objects::{Objects, Put, StorageError};
 use crate::snapshot::{Key, Spec, Tables};
 use crate::tables::Cell;
 
-/// How files of one publication are named: by its number, and by a token that no other compactor has. So no two
-/// compactors ever write the same path, and a file that was given up can be deleted.
+/// How files of one publication are named: by its number, and by a token that no other compactor
+/// has. So no two compactors ever write the same path, and a file that was given up can be deleted.
 #[derive(Debug, Clone)]
 pub(super) struct Naming {
     pub(super) sequence: u64,

@@ -1,8 +1,9 @@
 //! Which pieces are merged: pure.
 //!
-//! Active rows: everything above the base is merged into it once it has a quarter of its bytes, so dead rows never
-//! are more than that; until then eight pieces of a level become one of the next. Day partitions and events: eight
-//! pieces of a level become one of the next. So a byte is written a few times by merges, however long the history is.
+//! Active rows: everything above the base is merged into it once it has a quarter of its bytes, so
+//! dead rows never are more than that; until then eight pieces of a level become one of the next.
+//! Day partitions and events: eight pieces of a level become one of the next. So a byte is written
+//! a few times by merges, however long the history is.
 
 use std::ops::Range;
 

@@ -14,20 +14,23 @@ use crate::tables::{Changes, Rows};
 pub trait Projection: Send + Sync + Sized + 'static {
     /// The state that has these rows, after the event at the watermark.
     fn load(scope: &Scope, rows: Rows, watermark: Option<Ulid>) -> Self;
-    /// Applies events, sorted by their ids. The result is the runs of events that arrived late, at or below the watermark: they
-    /// were not applied, and each of these runs has to be rebuilt.
+    /// Applies events, sorted by their ids. The result is the runs of events that arrived late, at
+    /// or below the watermark: they were not applied, and each of these runs has to be rebuilt.
     fn fold(&mut self, events: &[Envelope]) -> BTreeSet<Arc<str>>;
-    /// Makes the rows of a run anew from all its events, sorted by their ids: one of them arrived late.
+    /// Makes the rows of a run anew from all its events, sorted by their ids: one of them arrived
+    /// late.
     fn rebuild_run(&mut self, run_id: &str, events: &[Envelope]);
     /// What changed since the last call.
     fn take_changes(&mut self) -> Changes;
-    /// Runs that left the active rows and that these events may change: they have to be restored first.
+    /// Runs that left the active rows and that these events may change: they have to be restored
+    /// first.
     fn absent_runs(&self, events: &[Envelope]) -> BTreeSet<Arc<str>>;
     /// Whether a run is among the active ones.
     fn has_run(&self, run_id: &str) -> bool;
     /// Runs that ended, the first ones first.
     fn finished_runs(&self) -> Vec<Arc<str>>;
-    /// Takes a run out that ended; nothing for one that has not. Its rows that were changes once are tombstones of the next changes.
+    /// Takes a run out that ended; nothing for one that has not. Its rows that were changes once
+    /// are tombstones of the next changes.
     fn retire_run(&mut self, run_id: &str) -> Option<Rows>;
     /// Puts a run back that was taken out. It is not a change.
     fn restore_run(&mut self, rows: Rows);

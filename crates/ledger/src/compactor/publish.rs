@@ -1,4 +1,5 @@
-//! What a fold writes: a delta or a base, day partitions, joined events; then the manifest that names them.
+//! What a fold writes: a delta or a base, day partitions, joined events; then the manifest that
+//! names them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -77,10 +78,11 @@ impl<P: Projection> Compactor<P> {
         let damaged = |damaged: Damaged| StorageError::damaged("a file of a table", &damaged);
         self.write_changes(&step, &manifest, &naming, &mut output, &mut superseded).map_err(damaged)?;
         self.write_days(&step.days, &manifest, &naming, &mut output).map_err(damaged)?;
+        // What is folded now is joined later: it may not be in the log yet.
+        self.join_batches(&naming, &mut output, &mut superseded).await?;
         for (first, records) in step.batches {
             self.batches.remember(first, records);
         }
-        self.join_batches(&naming, &mut output, &mut superseded).await?;
         manifest.l0_deltas.clone_from(&self.catalog.deltas);
         manifest.l0_count = manifest.l0_deltas.len();
         manifest.log.folded = self.batches.folded.keys().copied().collect();
@@ -104,13 +106,13 @@ impl<P: Projection> Compactor<P> {
     fn adopt(&mut self, manifest: Manifest, superseded: Superseded) {
         let due_ms = manifest.published_at.saturating_add(self.context.options.grace_ms);
         for (objects, path) in superseded.objects {
-            self.background.doom(Doomed { due_ms, objects, path, in_order: false });
+            self.background.doom(Doomed { due_ms, objects, path });
         }
         let previous = self.published.manifest_id;
         if previous > 0 {
             let (objects, path) =
                 (self.context.shelves.state.clone(), self.context.shelves.paths.manifest(previous));
-            self.background.doom(Doomed { due_ms, objects, path, in_order: true });
+            self.background.doom_manifest(Doomed { due_ms, objects, path });
         }
         for doomed in self.replaced.drain(..) {
             self.background.doom(doomed);
@@ -270,7 +272,8 @@ impl<P: Projection> Compactor<P> {
         Ok(())
     }
 
-    /// Puts the outputs of merges that have ended in the place of their inputs; the next manifest names them.
+    /// Puts the outputs of merges that have ended in the place of their inputs; the next manifest
+    /// names them.
     pub(super) fn adopt_merges(&mut self) {
         while let Some(merged) = self.background.ended_merge() {
             self.adopt_merge(merged);
@@ -291,13 +294,13 @@ impl<P: Projection> Compactor<P> {
         for file in merge.inputs.iter().flat_map(Piece::files) {
             let (objects, path) = self.context.shelves.of(&merge.group.table, &file.path);
             let objects = objects.clone();
-            self.replaced.push(Doomed { due_ms, objects, path, in_order: false });
+            self.replaced.push(Doomed { due_ms, objects, path });
         }
         self.touched.insert(merge.group);
     }
 
-    /// A token that no other publication and no other merge has, also not of this compactor: a try that failed may have
-    /// written files, and the next one writes others.
+    /// A token that no other publication and no other merge has, also not of this compactor: a try
+    /// that failed may have written files, and the next one writes others.
     fn fresh_token(&mut self) -> String {
         self.tokens += 1;
         format!("{}{:06x}", self.context.token, self.tokens)
@@ -316,8 +319,8 @@ impl<P: Projection> Compactor<P> {
         }
     }
 
-    /// Waits for merges, deletions that are due and the pointer copy, and publishes what the merges made: for the end of a node, and for
-    /// tests.
+    /// Waits for merges, deletions that are due and the pointer copy, and publishes what the merges
+    /// made: for the end of a node, and for tests.
     ///
     /// # Errors
     /// As [`Compactor::fold_waiting`].

@@ -16,7 +16,7 @@ use crate::event::Envelope;
 use crate::ids::Ulid;
 use crate::log::limits::{MAX_BATCH_BYTES, MAX_BATCH_EVENTS};
 use crate::log::{Event, EventRecord, Fetched, check_batch};
-use crate::objects::StorageError;
+use crate::objects::{Put, StorageError};
 
 /// What a fold takes.
 #[derive(Default)]
@@ -30,10 +30,12 @@ pub(super) struct Intake {
 }
 
 impl<P: Projection> Compactor<P> {
-    /// Folds what waits in the log, and publishes it. Nothing is written if nothing waits and nothing is due.
+    /// Folds what waits in the log, and publishes it. Nothing is written if nothing waits and
+    /// nothing is due.
     ///
     /// # Errors
-    /// `LockLost` when a compactor of a higher epoch has taken over: stop. `Unavailable`, `Conflict`: call again. `Corrupt`.
+    /// `LockLost` when a compactor of a higher epoch has taken over: stop. `Unavailable`,
+    /// `Conflict`: call again. `Corrupt`.
     pub async fn fold_waiting(&mut self) -> Result<Published, StorageError> {
         for _ in 0..FOLD_TRIES {
             let outcome = self.try_fold_waiting().await;
@@ -45,19 +47,26 @@ impl<P: Projection> Compactor<P> {
         Err(self.contended())
     }
 
-    /// Appends a batch of events and folds it in one go: the batch and the files of its changes are written at the same
-    /// time, then the manifest. For the one writer that holds the scope; its ids are above the watermark.
+    /// Appends a batch of events and folds it in one go: the batch and the files of its changes are
+    /// written at the same time, then the manifest. For the one writer that holds the scope; its
+    /// ids are above the watermark.
     ///
     /// # Errors
-    /// As [`Compactor::fold_waiting`]; `Invalid` when the batch breaks a rule. After any other error the batch may be in the log:
-    /// [`Compactor::fold_waiting`] folds it then.
+    /// As [`Compactor::fold_waiting`]; `Invalid` when the batch breaks a rule. After any other
+    /// error the batch may be in the log: [`Compactor::fold_waiting`] folds it then.
     pub async fn append(&mut self, batch: Vec<Envelope>) -> Result<Published, StorageError> {
-        let outcome = self.try_append(batch).await;
-        match self.settled(outcome)? {
-            Some(published) => Ok(published),
-            // Another compactor of this epoch was first; the batch is in the log.
-            None => self.fold_waiting().await,
+        let (first, events, bytes) = self.checked(batch)?;
+        let outcome = self.try_append(first, events, bytes.clone()).await;
+        if let Some(published) = self.settled(outcome)? {
+            return Ok(published);
         }
+        // Another compactor of this epoch was first. The batch may not be in the log yet.
+        let path = self.context.shelves.paths.batch(first);
+        if self.context.shelves.ledger.put_new(&path, bytes).await? == Put::Taken {
+            let problem = "another batch has this first id; draw new ids and append again";
+            return Err(StorageError::new(ErrorKind::Conflict, &path, problem));
+        }
+        self.fold_waiting().await
     }
 
     /// After any failure memory is read again before it is used.
@@ -84,8 +93,8 @@ impl<P: Projection> Compactor<P> {
         self.step(intake).await
     }
 
-    async fn try_append(&mut self, batch: Vec<Envelope>) -> Result<Option<Published>, StorageError> {
-        self.reload().await?;
+    /// A batch that keeps the rules: its first id, its events and the bytes of its object.
+    fn checked(&self, batch: Vec<Envelope>) -> Result<(Ulid, Vec<Event>, Bytes), StorageError> {
         let invalid = |problem: String| {
             StorageError::new(ErrorKind::Invalid, self.context.shelves.paths.log(), problem)
         };
@@ -103,9 +112,18 @@ impl<P: Projection> Compactor<P> {
                 format!("a batch has {} bytes; append at most {MAX_BATCH_BYTES} at once", bytes.len());
             return Err(invalid(problem));
         }
-        let intake =
-            Intake { batches: vec![(first, events)], appended: Some((first, bytes)), ..Intake::default() };
-        self.step(intake).await
+        Ok((first, events, bytes))
+    }
+
+    async fn try_append(
+        &mut self,
+        first: Ulid,
+        events: Vec<Event>,
+        bytes: Bytes,
+    ) -> Result<Option<Published>, StorageError> {
+        self.reload().await?;
+        let batches = vec![(first, events)];
+        self.step(Intake { batches, appended: Some((first, bytes)), ..Intake::default() }).await
     }
 
     /// What waits in the log; objects that are no batches are moved out of it.
@@ -180,7 +198,8 @@ impl<P: Projection> Compactor<P> {
         Ok(Some(published))
     }
 
-    /// Folds events into the projection. Runs of which an event arrived late are rebuilt; the result is how many.
+    /// Folds events into the projection. Runs of which an event arrived late are rebuilt; the
+    /// result is how many.
     async fn fold(
         &mut self,
         events: &[Envelope],

@@ -1,4 +1,5 @@
-//! Files that no manifest names: left behind by a crash between writing them and the manifest, or by a deletion that failed.
+//! Files that no manifest names: left behind by a crash between writing them and the manifest, or
+//! by a deletion that failed.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +14,9 @@ use crate::log::EVENTS;
 use crate::objects::StorageError;
 
 impl<P: Projection> Compactor<P> {
-    /// Deletes files that no manifest names and that are so old that no compactor can still be about to name them. It lists everything, so
-    /// it is for the start of a node and for once a day.
+    /// Deletes files that no manifest names and that are so old that no compactor can still be
+    /// about to name them. It lists everything, so it is for the start of a node and for once a
+    /// day.
     ///
     /// # Errors
     /// `Unavailable`, or those of reading the newest manifest.
@@ -34,12 +36,7 @@ impl<P: Projection> Compactor<P> {
                 let is_old = now_ms.saturating_sub(listed.written_at_ms) > ORPHAN_AGE_MS.cast_signed();
                 if is_old && !named.contains(&listed.path) {
                     let objects = objects.clone();
-                    self.background.doom_now(Doomed {
-                        due_ms: 0,
-                        objects,
-                        path: listed.path,
-                        in_order: false,
-                    });
+                    self.background.doom_now(Doomed { due_ms: 0, objects, path: listed.path });
                     doomed += 1;
                 }
             }

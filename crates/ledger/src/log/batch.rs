@@ -1,4 +1,5 @@
-//! Reading a batch. An object that breaks a rule was not written by a writer of this scope: it is not folded at all.
+//! Reading a batch. An object that breaks a rule was not written by a writer of this scope: it is
+//! not folded at all.
 
 use std::sync::Arc;
 
@@ -18,7 +19,8 @@ pub struct Event {
     pub record: EventRecord,
 }
 
-/// What is kept of an event: the JSON in which it was written, to the letter, and what it is found by.
+/// What is kept of an event: the JSON in which it was written, to the letter, and what it is found
+/// by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventRecord {
     /// Its id.
@@ -50,7 +52,8 @@ impl Event {
     }
 }
 
-/// The run that an event is about: as the fold sees it, which reads the ids of dispatches and timers if need be.
+/// The run that an event is about: as the fold sees it, which reads the ids of dispatches and
+/// timers if need be.
 fn run_of(envelope: &Envelope) -> Option<Arc<str>> {
     envelope.event().and_then(crate::fold::run_of).or_else(|| envelope.run_id().cloned())
 }

@@ -8,12 +8,15 @@
 //! | `segment.rs` | folded batches joined into Parquet files by day, and read back for rebuilding |
 //! | `limits.rs` | every limit |
 //!
-//! **Invariant:** an event is deleted from a batch only after a published manifest names a segment that has it.
+//! **Invariant:** an event is deleted from a batch only after a published manifest names a segment
+//! that has it.
 
 mod batch;
 pub mod limits;
 mod reader;
 mod segment;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 pub(crate) use batch::check as check_batch;

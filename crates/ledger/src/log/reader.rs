@@ -1,5 +1,6 @@
-//! What waits in the log. Folded batches are joined and deleted, so the folder is short whatever happened before, and it is
-//! listed in full: a batch that arrives late, below the watermark, is found like any other.
+//! What waits in the log. Folded batches are joined and deleted, so the folder is short whatever
+//! happened before, and it is listed in full: a batch that arrives late, below the watermark, is
+//! found like any other.
 
 use std::collections::BTreeSet;
 
@@ -99,8 +100,8 @@ impl LogReader {
         })
     }
 
-    /// Moves an object that is no batch out of the folder, so that it is not listed again and is kept for people to look at.
-    /// A crash between copy and deletion repeats the copy.
+    /// Moves an object that is no batch out of the folder, so that it is not listed again and is
+    /// kept for people to look at. A crash between copy and deletion repeats the copy.
     pub(crate) async fn quarantine(&self, path: &Path) -> Result<(), StorageError> {
         let relative = path.as_ref().strip_prefix(self.paths.log().as_ref()).unwrap_or_default();
         let name = relative.trim_start_matches('/').replace('/', "_");

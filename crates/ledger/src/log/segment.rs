@@ -1,4 +1,5 @@
-//! Folded batches joined into Parquet files: one for each day of the ids, with the JSON of every event to the letter.
+//! Folded batches joined into Parquet files: one for each day of the ids, with the JSON of every
+//! event to the letter.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +50,8 @@ pub(crate) struct Segment {
     pub(crate) last: Ulid,
 }
 
-/// Events of a scope as files, one for each day, sorted by id; an event that is there twice is kept once.
+/// Events of a scope as files, one for each day, sorted by id; an event that is there twice is kept
+/// once.
 pub(crate) fn encode_days<'a>(
     scope: &Scope,
     events: impl Iterator<Item = &'a EventRecord>,

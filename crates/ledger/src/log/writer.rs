@@ -22,13 +22,15 @@ impl LogWriter {
         LogWriter { objects, paths }
     }
 
-    /// Appends a batch of events of ascending ids: all of them or none. It is durable when this returns; the result is the id of the first event.
+    /// Appends a batch of events of ascending ids: all of them or none. It is durable when this
+    /// returns; the result is the id of the first event.
     ///
-    /// Appending the same batch again is the same append, so a caller repeats the call when the outcome is unknown.
+    /// Appending the same batch again is the same append, so a caller repeats the call when the
+    /// outcome is unknown.
     ///
     /// # Errors
-    /// `Invalid` when the batch breaks a rule or a limit, `Conflict` when another batch has its first id, `Unavailable` when the outcome
-    /// is unknown.
+    /// `Invalid` when the batch breaks a rule or a limit, `Conflict` when another batch has its
+    /// first id, `Unavailable` when the outcome is unknown.
     pub async fn append(&self, batch: &[Envelope]) -> Result<Ulid, StorageError> {
         let invalid = |problem: String| StorageError::new(ErrorKind::Invalid, self.paths.log(), problem);
         let first = batch.first().map(|event| event.event_id);

@@ -9,7 +9,8 @@ use super::{Base, Delta, FileRef, Month, Part, Piece};
 pub enum Place {
     /// Rows that may still change.
     Active,
-    /// Rows of finished runs that were triggered on this day, and events of this day: `YYYY-MM-DD`, UTC.
+    /// Rows of finished runs that were triggered on this day, and events of this day: `YYYY-MM-DD`,
+    /// UTC.
     Day(String),
 }
 

@@ -1,5 +1,5 @@
-//! Manifests: which files are the tables. A manifest is immutable and numbered; writing the next number if it is absent is the
-//! compare-and-swap that makes a fold visible.
+//! Manifests: which files are the tables. A manifest is immutable and numbered; writing the next
+//! number if it is absent is the compare-and-swap that makes a fold visible.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -8,13 +8,16 @@
 //! | `publish.rs` | finding the newest manifest, and publishing the next one under an epoch |
 //! | `limits.rs` | every limit |
 //!
-//! **Invariant:** a file that manifest `n` does not name, and whose own number is at most `n`, is never named again.
+//! **Invariant:** a file that manifest `n` does not name, and whose own number is at most `n`, is
+//! never named again.
 
 mod catalog;
 pub mod limits;
 mod model;
 mod parts;
 mod publish;
+#[cfg(test)]
+mod tests;
 
 pub use catalog::{Catalog, Group, Place};
 pub use model::{

@@ -1,4 +1,5 @@
-//! The stored form of a manifest. Names are never reused; fields are only added, and added fields have defaults.
+//! The stored form of a manifest. Names are never reused; fields are only added, and added fields
+//! have defaults.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::Ulid;
 
-/// The version of the form. A reader refuses a larger one, so an old writer cannot drop what it does not know.
+/// The version of the form. A reader refuses a larger one, so an old writer cannot drop what it
+/// does not know.
 pub const SCHEMA_VERSION: u32 = 1;
 
 /// One state of the tables.
@@ -124,7 +126,8 @@ pub struct EventRange {
 /// A file of a table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileRef {
-    /// Its path below `state/orchestration/`; for events the name below `ledger/orchestration_segments/`.
+    /// Its path below `state/orchestration/`; for events the name below
+    /// `ledger/orchestration_segments/`.
     pub path: String,
     /// SHA-256 of its bytes, hexadecimal.
     pub sha256: String,

@@ -1,4 +1,5 @@
-//! Parts of a manifest that do not change with every fold, so that a manifest does not grow with history.
+//! Parts of a manifest that do not change with every fold, so that a manifest does not grow with
+//! history.
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,9 @@
 //! Finding the newest manifest, and publishing the next one.
 //!
-//! Numbers have no gaps above the oldest one that is kept, and only the number after the newest one is ever written. So a
-//! reader that knows any recent number finds the newest one by trying the following numbers, and a compactor whose epoch was
-//! overtaken finds the number taken by a manifest with a higher epoch.
+//! Numbers have no gaps above the oldest one that is kept, and only the number after the newest one
+//! is ever written. So a reader that knows any recent number finds the newest one by trying the
+//! following numbers, and a compactor whose epoch was overtaken finds the number taken by a
+//! manifest with a higher epoch.
 
 use bytes::Bytes;
 use object_store::path::Path;
@@ -43,7 +44,8 @@ impl Manifests {
         Manifests { objects, paths }
     }
 
-    /// The newest manifest, if there is one; `known` is a number that was the newest at some time, or 0.
+    /// The newest manifest, if there is one; `known` is a number that was the newest at some time,
+    /// or 0.
     ///
     /// # Errors
     /// `Unavailable`, or `Corrupt` when it cannot be read.
@@ -112,7 +114,8 @@ impl Manifests {
     /// A manifest with all its parts.
     ///
     /// # Errors
-    /// `NotFound` when a part was deleted, because the manifest is no longer the newest; `Corrupt`, `Unavailable`.
+    /// `NotFound` when a part was deleted, because the manifest is no longer the newest; `Corrupt`,
+    /// `Unavailable`.
     pub async fn catalog(&self, manifest: &Manifest) -> Result<Catalog, StorageError> {
         let mut catalog = Catalog { deltas: manifest.l0_deltas.clone(), ..Catalog::default() };
         if let Some(base) = &manifest.base_snapshot {
@@ -141,8 +144,8 @@ impl Manifests {
         parse(&path, &bytes)
     }
 
-    /// Writes the parts of a catalog that changed, and names them in the manifest. The result is the paths of parts that it no
-    /// longer names.
+    /// Writes the parts of a catalog that changed, and names them in the manifest. The result is
+    /// the paths of parts that it no longer names.
     ///
     /// # Errors
     /// `Unavailable`.
@@ -193,21 +196,37 @@ impl Manifests {
     }
     /// Publishes a manifest: it becomes the newest, or nothing changes.
     ///
+    /// A number that was published and deleted since is absent again, and a compactor that stood still
+    /// for so long could take it. Manifests are deleted in order, so the number was never published
+    /// if the one before it is still there after the put.
+    ///
     /// # Errors
     /// `Unavailable` when the outcome is unknown: read the newest manifest again.
     pub async fn publish(&self, manifest: &Manifest) -> Result<Outcome, StorageError> {
-        let path = self.paths.manifest(manifest.manifest_id);
-        if self.objects.put_new(&path, encode(manifest)).await? == Put::Done {
+        let number = manifest.manifest_id;
+        let path = self.paths.manifest(number);
+        let put = self.objects.put_new(&path, encode(manifest)).await?;
+        if put == Put::Done && self.is_successor(number).await? {
             return Ok(Outcome::Published);
         }
-        let winner = self.newest(manifest.manifest_id).await?;
+        let known = if put == Put::Done { number.saturating_sub(1) } else { number };
+        let winner = self.newest(known).await?;
         match winner.map(|winner| winner.epoch) {
             Some(epoch) if epoch > manifest.epoch => Ok(Outcome::Fenced(epoch)),
             _ => Ok(Outcome::Overtaken),
         }
     }
 
-    /// Copies a manifest to the fixed name. Two compactors may leave an older one there, so readers take it as a hint.
+    /// Whether the manifest before this number is there; for the first, whether no later one is.
+    async fn is_successor(&self, number: u64) -> Result<bool, StorageError> {
+        match number {
+            0 | 1 => Ok(self.listed().await?.iter().all(|other| *other <= number)),
+            _ => self.objects.exists(&self.paths.manifest(number - 1)).await,
+        }
+    }
+
+    /// Copies a manifest to the fixed name. Two compactors may leave an older one there, so readers
+    /// take it as a hint.
     ///
     /// # Errors
     /// `Unavailable`.

@@ -1,7 +1,8 @@
 //! Calls to an object store whose outcome is known when they return.
 //!
-//! A put that timed out may have been done, or may still be done. All objects but the pointer copy are immutable and put if absent, so
-//! the answer to an unknown outcome is to put again: "exists already" with the same bytes is a success.
+//! A put that timed out may have been done, or may still be done. All objects but the pointer copy
+//! are immutable and put if absent, so the answer to an unknown outcome is to put again: "exists
+//! already" with the same bytes is a success.
 
 use std::sync::Arc;
 
@@ -110,6 +111,21 @@ impl Objects {
             return Err(Failed::Truncated(bytes.len() as u64, expected));
         }
         Ok(bytes.freeze())
+    }
+
+    /// Whether there is an object.
+    ///
+    /// # Errors
+    /// `Unavailable` after retries.
+    pub async fn exists(&self, path: &Path) -> Result<bool, StorageError> {
+        let mut tries = Tries::new(self, path);
+        loop {
+            match self.store.head(path).await {
+                Ok(_) => return Ok(true),
+                Err(Error::NotFound { .. }) => return Ok(false),
+                Err(error) => tries.wait(error.into()).await?,
+            }
+        }
     }
 
     /// Puts an object if there is none. Putting the same bytes again is a success.

@@ -29,8 +29,9 @@ impl StorageError {
         StorageError::corrupt(path, damaged)
     }
 
-    /// What the caller can do. `LockLost`: another compactor has taken over; stop. `Unavailable`: try again. `Corrupt`:
-    /// the object has to be repaired from a backup, or the tables rebuilt from the log.
+    /// What the caller can do. `LockLost`: another compactor has taken over; stop. `Unavailable`:
+    /// try again. `Corrupt`: the object has to be repaired from a backup, or the tables rebuilt
+    /// from the log.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

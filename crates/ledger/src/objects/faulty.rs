@@ -59,7 +59,8 @@ struct State {
     last_written: Option<Path>,
 }
 
-/// A store in memory behind faults. Several of them may share the objects; each has faults and counters of its own.
+/// A store in memory behind faults. Several of them may share the objects; each has faults and
+/// counters of its own.
 #[derive(Debug)]
 pub(crate) struct Faulty {
     inner: Arc<InMemory>,

@@ -1,4 +1,5 @@
-//! The object store below the ledger: where things lie, and calls whose outcome is known when they return.
+//! The object store below the ledger: where things lie, and calls whose outcome is known when they
+//! return.
 //!
 //! | file | what it has |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Where the objects of a scope lie. All paths begin with tenant and workspace, which are slugs without a slash.
+//! Where the objects of a scope lie. All paths begin with tenant and workspace, which are slugs
+//! without a slash.
 
 use object_store::path::Path;
 use segno_actions::functions::Scope;

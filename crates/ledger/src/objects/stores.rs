@@ -1,4 +1,5 @@
-//! The two stores of a ledger. Writers of events need the first only; only the compactor writes to the second.
+//! The two stores of a ledger. Writers of events need the first only; only the compactor writes to
+//! the second.
 
 use std::sync::Arc;
 
@@ -9,7 +10,8 @@ use segno::store::ErrorKind;
 
 use super::StorageError;
 
-/// Where the log is, and where manifests and tables are. They may be one store, or two with credentials of their own.
+/// Where the log is, and where manifests and tables are. They may be one store, or two with
+/// credentials of their own.
 #[derive(Debug, Clone)]
 pub struct Stores {
     /// The log.

@@ -1,5 +1,5 @@
-//! The live rows of a table at one place. Pieces are applied from the oldest to the newest: a row replaces the one with its key, a tombstone
-//! removes it.
+//! The live rows of a table at one place. Pieces are applied from the oldest to the newest: a row
+//! replaces the one with its key, a tombstone removes it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use crate::tables::Cell;
 /// The key of a row: its texts.
 pub(crate) type Key = Vec<Arc<str>>;
 
-/// The live rows of some pieces (oldest first) that fit a pattern of key columns, in the order of their keys.
+/// The live rows of some pieces (oldest first) that fit a pattern of key columns, in the order of
+/// their keys.
 ///
 /// # Errors
 /// `NotFound` when a file was deleted, `Corrupt`, `Unavailable`.

@@ -1,4 +1,5 @@
-//! Snapshots of the tables for controllers and queries. A snapshot is one manifest; what is published later does not change it.
+//! Snapshots of the tables for controllers and queries. A snapshot is one manifest; what is
+//! published later does not change it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ pub struct Reader {
     manifests: Manifests,
 }
 
-/// Which day partitions a read includes, by the day on which a run was triggered (UTC), `YYYY-MM-DD`.
+/// Which day partitions a read includes, by the day on which a run was triggered (UTC),
+/// `YYYY-MM-DD`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Days {
     /// Active rows only.
@@ -81,8 +83,9 @@ impl Reader {
     }
 }
 
-/// The tables as one manifest has them. Its files are kept for the grace period of the compactor after a newer manifest
-/// replaces it; a read that comes later fails with `NotFound`, and the caller takes the newest snapshot.
+/// The tables as one manifest has them. Its files are kept for the grace period of the compactor
+/// after a newer manifest replaces it; a read that comes later fails with `NotFound`, and the
+/// caller takes the newest snapshot.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     reader: Reader,
@@ -111,13 +114,15 @@ impl Snapshot {
         self.catalog.days().map(String::as_str)
     }
 
-    /// The paths of all files of a table, below `state/orchestration/`, with the tombstones: what an external reader needs.
+    /// The paths of all files of a table, below `state/orchestration/`, with the tombstones: what
+    /// an external reader needs.
     pub fn files(&self, table: &str) -> Vec<&str> {
         let files = self.catalog.files().filter(|(of, _)| *of == table);
         files.map(|(_, file)| file.path.as_str()).collect()
     }
 
-    /// The rows of a table, in the order of their keys within each partition: active rows first, then days from the oldest.
+    /// The rows of a table, in the order of their keys within each partition: active rows first,
+    /// then days from the oldest.
     ///
     /// # Errors
     /// `NotFound` when a file was deleted since, `Corrupt`, `Unavailable`.

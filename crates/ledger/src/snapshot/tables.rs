@@ -46,7 +46,8 @@ static TABLES: LazyLock<BTreeMap<&'static str, Spec>> = LazyLock::new(|| {
 });
 
 impl Tables {
-    /// The table with a name, joined events included; files of tables that this version does not know are left alone.
+    /// The table with a name, joined events included; files of tables that this version does not
+    /// know are left alone.
     pub(crate) fn find(table: &str) -> Option<&'static Spec> {
         if table == EVENTS { Some(&EVENTS_SPEC) } else { TABLES.get(table) }
     }

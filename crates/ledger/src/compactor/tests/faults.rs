@@ -97,3 +97,27 @@ async fn a_crash_between_any_two_writes_loses_nothing() {
     }
     assert!(crashes > 8, "{crashes}");
 }
+
+#[tokio::test]
+async fn an_append_by_a_compactor_whose_files_are_gone_is_not_lost() {
+    let (world, mut script) = (World::new(eager()), Script::new(210));
+    let mut events = [script.events(60), script.rest()].concat();
+    let mut behind = world.open(1).await;
+    behind.append(events.clone()).await.unwrap();
+    let run_id = folded(&events).runs[0].run_id.clone();
+    // A rival of the same epoch goes on until nothing is left that the first one knows.
+    let mut ahead = world.open(1).await;
+    for _ in 0..12 {
+        let batch = script.events(40);
+        events.extend(batch.clone());
+        ahead.append(batch).await.unwrap();
+        ahead.settle().await.unwrap();
+        world.clock.advance(world.options.grace_ms + 1);
+    }
+    let clear = serde_json::json!({"type": "task_cleared", "run_id": run_id, "task_keys": ["task-0"],
+        "request_id": "1", "requested_by": "ada"});
+    let batch = vec![script.envelope(super::world::event(clear))];
+    events.extend(batch.clone());
+    behind.append(batch).await.unwrap();
+    assert_eq!(world.tables().await, folded(&events));
+}

@@ -118,6 +118,35 @@ async fn compact_events_fenced_rejects_stale_lock_holder() {
 }
 
 #[tokio::test]
+async fn a_holder_that_stood_still_beyond_the_grace_period_is_fenced() {
+    let (world, mut script) = (World::new(eager()), Script::new(33));
+    let mut stale = world.open(1).await;
+    let mut never_published = world.open(1).await;
+    let mut events = script.events(10);
+    stale.append(events.clone()).await.unwrap();
+    let mut holder = world.open(2).await;
+    for _ in 0..8 {
+        let batch = script.events(20);
+        events.extend(batch.clone());
+        holder.append(batch).await.unwrap();
+        world.clock.advance(world.options.grace_ms + 1);
+        holder.settle().await.unwrap();
+    }
+    // The numbers that the others would take next are absent again.
+    let late = script.events(5);
+    for compactor in [&mut stale, &mut never_published] {
+        let error = compactor.append(late.clone()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::LockLost, "{error}");
+    }
+    assert_eq!(world.tables().await, folded(&events));
+    events.extend(late);
+    assert_eq!(holder.fold_waiting().await.unwrap().events, 5);
+    holder.settle().await.unwrap();
+    assert_eq!(world.tables().await, folded(&events));
+    assert_eq!(holder.replay().await.unwrap().rows(), folded(&events));
+}
+
+#[tokio::test]
 async fn deleted_dispatch_outbox_rows_do_not_resurrect_from_l0_deltas() {
     let world = World::new(Options { archive_runs: 1_000, ..eager() });
     let mut script = Script::new(32);

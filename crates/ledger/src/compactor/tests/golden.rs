@@ -1,4 +1,5 @@
-//! A ledger that was written once and must be readable for ever: `tests/golden/ledger`. `UPDATE_GOLDEN=1` writes it if it is not there.
+//! A ledger that was written once and must be readable for ever: `tests/golden/ledger`.
+//! `UPDATE_GOLDEN=1` writes it if it is not there.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,5 @@
-//! The compactor against random logs: on a store without faults, with faults, with crashes and with a rival.
+//! The compactor against random logs: on a store without faults, with faults, with crashes and with
+//! a rival.
 
 mod faults;
 mod folding;

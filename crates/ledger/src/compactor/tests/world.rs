@@ -146,6 +146,7 @@ pub(super) struct Script {
     /// Runs that go on: the events that come next.
     going: Vec<VecDeque<EventData>>,
     pub(super) going_at_most: usize,
+    pub(super) skips_days: bool,
 }
 
 pub(super) fn event(value: serde_json::Value) -> EventData {
@@ -161,6 +162,7 @@ impl Script {
             runs: 0,
             going: Vec::new(),
             going_at_most: 6,
+            skips_days: true,
         }
     }
 
@@ -170,7 +172,8 @@ impl Script {
         self.next_ms += match self.random.u32(0..1_000) {
             0..300 => 0,
             300..998 => self.random.u64(1..2_000),
-            _ => 86_400_000,
+            _ if self.skips_days => 86_400_000,
+            _ => 1,
         };
         self.next_low += 1;
         let header = Header {

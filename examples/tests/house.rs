@@ -63,6 +63,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "segno",
             "segno-actions",
             "segno-embedded",
+            "segno-ledger",
             "segno-postgres",
             "segno-runbook",
             "segno-stores",

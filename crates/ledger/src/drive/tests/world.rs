@@ -62,13 +62,6 @@ pub struct Process {
     driver: JoinHandle<()>,
 }
 
-impl Process {
-    /// Kills the driver. Functions keep running.
-    pub fn kill_driver(&mut self) {
-        self.driver.abort();
-    }
-}
-
 impl Drop for Process {
     fn drop(&mut self) {
         self.driver.abort();

@@ -35,7 +35,7 @@ const DAG: &str = "bench";
 const STARTS_AT_ONCE: usize = 32;
 
 /// How often it is looked whether the runs have ended.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 
 /// How often a sampled run is read to see which ends are visible.
 const SAMPLE_EVERY: Duration = Duration::from_millis(20);

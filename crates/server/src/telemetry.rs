@@ -115,7 +115,10 @@ pub const METRICS: &[Metric] = &[
 
 /// Everything that a node measures.
 pub fn all() -> impl Iterator<Item = &'static Metric> {
-    let rooms = segno_actions::telemetry::METRICS.iter().chain(segno_runbook::telemetry::METRICS);
+    let rooms = segno_actions::telemetry::METRICS
+        .iter()
+        .chain(segno_runbook::telemetry::METRICS)
+        .chain(segno_ledger::telemetry::METRICS);
     METRICS.iter().chain(segno::telemetry::METRICS).chain(rooms)
 }
 

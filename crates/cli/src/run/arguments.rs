@@ -216,10 +216,10 @@ pub struct Mark {
     /// The task.
     #[command(flatten)]
     pub task: OneTask,
-    /// Its new state.
+    /// New state of the task.
     #[arg(value_enum)]
     pub state: MarkedState,
-    /// What it is taken to have returned, JSON; `@FILE` reads a file and `-` standard input.
+    /// Output of the task, JSON; `@FILE` reads a file and `-` standard input.
     #[arg(long = "output-json", value_name = "JSON")]
     pub returned: Option<String>,
     /// Why, for people.
@@ -230,9 +230,9 @@ pub struct Mark {
 /// States that can be set by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MarkedState {
-    /// As if it had succeeded.
+    /// The task counts as succeeded.
     Succeeded,
-    /// As if it had failed for good.
+    /// The task counts as failed, without another attempt.
     Failed,
     /// Left out.
     Skipped,

@@ -139,7 +139,9 @@ fn stopped_store(data: &Path) -> Vec<String> {
 /// A copy of a store with another state.
 fn copy_with(data: &Path, copy: &Path, state: &[u8]) -> PathBuf {
     fs::create_dir(copy).unwrap();
-    for entry in fs::read_dir(data).unwrap().map(Result::unwrap) {
+    // The ledger is a folder of its own beside the files of the store.
+    let files = fs::read_dir(data).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_file());
+    for entry in files {
         fs::copy(entry.path(), copy.join(entry.file_name())).unwrap();
     }
     fs::write(copy.join("state.redb"), state).unwrap();

@@ -53,6 +53,9 @@ const RUN_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("observability.md", "segno serve", "crates/cli/tests/cli/otlp.rs"),
     ("operations.md", "$ segno store", "crates/cli/tests/cli/store.rs"),
     ("operations.md", "segno selftest", "crates/cli/tests/cli/store.rs"),
+    ("dag-runs.md", "$ ", "crates/cli/tests/cli/dag_runs.rs"),
+    ("sql.md", "curl", "crates/server/tests/server/sql.rs"),
+    ("sql.md", "segno sql", "crates/server/tests/server/sql.rs has the queries"),
 ];
 
 fn guide() -> PathBuf {
@@ -422,6 +425,7 @@ fn no_command_of_the_guide_is_left_out() {
     pages_with_commands.sort();
     let checked = [
         "actions.md",
+        "dags.md",
         "functions.md",
         "migration.md",
         "runbooks.md",

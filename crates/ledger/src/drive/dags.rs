@@ -10,6 +10,7 @@ use super::ledger::Ledger;
 use super::outbox::WaitingEvent;
 use super::place::{HEADS, VERSIONS, version_folder, version_id};
 use super::post::{Posting, post};
+use super::runnable;
 use crate::event::{PoolDefined, ScheduleDefinitionUpserted};
 use crate::plan::{Parsed, parse};
 
@@ -57,6 +58,7 @@ impl Dags {
         by: Option<&str>,
     ) -> Result<PublishedDag, LedgerError> {
         let parsed = parse(source, self.ledger.definitions().zones())?;
+        runnable::check(&parsed.dag)?;
         let source = String::from_utf8_lossy(source).into_owned();
         loop {
             let before = self.ledger.definitions().any_head(scope, &parsed.dag.name).await?;

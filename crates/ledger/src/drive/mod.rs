@@ -11,6 +11,7 @@
 //! | `settler.rs` | the end of an attempt, written in the commit that ends its call |
 //! | `lease.rs`, `processes.rs` | which node holds a scope, the fencing tokens; which processes are alive |
 //! | `limits.rs` | every limit |
+//! | `runnable.rs` | documents that are refused because the driver would ignore a part of them |
 //! | `error.rs` | errors |
 //!
 //! **Invariants.** Only the holder of a scope appends what waits in its outbox. A record is deleted after its events are in
@@ -38,6 +39,7 @@ mod post;
 mod processes;
 mod reading;
 mod request;
+mod runnable;
 mod runs;
 mod settler;
 mod wakeups;

@@ -16,7 +16,7 @@ use segno_server::settings::Authentication;
 use serde_json::{Value, json};
 
 use crate::runbooks::{MOVE, yaml};
-use crate::stand::{PATIENCE, Stand, greet, json_of, settings};
+use crate::stand::{PATIENCE, Stand, greet, is_of_dags, json_of, settings};
 
 const PARENT: Orchestration<(), ()> = Orchestration::new("parent");
 const CHILD: Orchestration<(), ()> = Orchestration::new("child");
@@ -91,7 +91,7 @@ async fn listings(stand: &Stand) -> Vec<String> {
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         let parameters = item["get"]["parameters"].as_array().cloned().unwrap_or_default();
-        if parameters.iter().any(|parameter| parameter["name"] == "cursor") {
+        if parameters.iter().any(|parameter| parameter["name"] == "cursor") && !is_of_dags(path) {
             let id = match path.as_str() {
                 "/v1/instances/{id}/tree" => "family",
                 "/v1/instances/{id}/executions" => "again",

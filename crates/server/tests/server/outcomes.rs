@@ -20,7 +20,7 @@ use segno_testkit::faults::{CommitPoint, Fault, FaultStore};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::stand::{Ground, PATIENCE, Stand, json_of, listener, settings};
+use crate::stand::{Ground, PATIENCE, Stand, is_of_dags, json_of, listener, settings};
 
 /// Which writes of a store fail, and how.
 type FaultPlan = Box<dyn Fn(CommitPoint) -> Fault + Send>;
@@ -396,10 +396,12 @@ async fn documented(calm: &Stand) -> BTreeSet<(String, String)> {
                 "/v1/recurring/preview",
                 "/v1/runbooks/{name}/plan",
                 "/v1/runbooks/{name}/preview",
+                "/v1/sql",
                 "/v1/work/fetch",
             ]
             .contains(&path.as_str());
-            if ["post", "put", "patch", "delete"].contains(&method.as_str()) && !leaves_nothing {
+            let is_write = ["post", "put", "patch", "delete"].contains(&method.as_str());
+            if is_write && !leaves_nothing && !is_of_dags(path) {
                 writes.insert((method.to_uppercase(), path.clone()));
             }
         }

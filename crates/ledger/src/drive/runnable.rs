@@ -1,5 +1,5 @@
-//! What a document may ask for and the driver does not do yet. Such a document is refused when it is published, because
-//! a schedule that never fires and a limit that does not hold are worse than an error.
+//! What a document may ask for and the driver does not do yet. Such a document is refused when it is
+//! published: a schedule that never fires and a limit that does not hold are worse than an error.
 
 use segno_actions::document::problem::{Position, Problem, Problems};
 use segno_actions::schedule::ScheduleSpec;

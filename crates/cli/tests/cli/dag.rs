@@ -142,7 +142,11 @@ fn a_run_that_fails_in_a_test_is_a_failure() {
         ! segno: the run failed: 1 task failed
         = 8
     "#]]);
-    check(&directory, &["test", "d.yaml", "--stubs", "bad.yaml"], expect![[""]]);
+    check(&directory, &["test", "d.yaml", "--stubs", "bad.yaml"], expect![[r#"
+        ! bad.yaml:1:30: error: functions.load.duration: the duration 5 has no unit; write 5s, 5m, 5h or 5d
+        ! segno: bad.yaml has 1 error [invalid-stubs]
+        = 2
+    "#]]);
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl RecordBus {
         self.shown(name.clone(), settings).await
     }
 
-    /// Checks that a topic has a subscription: [`Bus::send`] drops what no subscription receives.
+    /// Checks that a topic has a subscription: `Bus::send` drops what no subscription receives.
     ///
     /// # Errors
     /// `unknown-subscription`.

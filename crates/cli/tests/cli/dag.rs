@@ -45,32 +45,52 @@ fn check(directory: &TempDir, arguments: &[&str], expected: Expect) {
 fn problems_are_listed_as_compilers_do() {
     let bad = "name: d\ntasks:\n  - {key: a, function: f, depends_on: b, funtion: g}\n";
     let directory = files(&[("bad.yaml", bad)]);
-    check(&directory, &["check", "d.yaml"], expect![[r#"
+    check(
+        &directory,
+        &["check", "d.yaml"],
+        expect![[r#"
         d.yaml: DAG "d" with 3 tasks and 2 dependencies; 0 warnings
         = 0
-    "#]]);
-    check(&directory, &["check", "bad.yaml"], expect![[r#"
+    "#]],
+    );
+    check(
+        &directory,
+        &["check", "bad.yaml"],
+        expect![[r#"
         bad.yaml:3:39: error: tasks[0].depends_on[0]: there is no task "b"
         bad.yaml:3:42: warning: tasks[0].funtion: the key "funtion" is not known and has no effect; did you mean "function"?
         ! segno: bad.yaml has 1 error [invalid-dag]
         = 2
-    "#]]);
-    check(&directory, &["plan", "bad.yaml"], expect![[r#"
+    "#]],
+    );
+    check(
+        &directory,
+        &["plan", "bad.yaml"],
+        expect![[r#"
         ! bad.yaml:3:39: error: tasks[0].depends_on[0]: there is no task "b"
         ! bad.yaml:3:42: warning: tasks[0].funtion: the key "funtion" is not known and has no effect; did you mean "function"?
         ! segno: bad.yaml has 1 error [invalid-dag]
         = 2
-    "#]]);
-    check(&directory, &["test", "bad.yaml"], expect![[r#"
+    "#]],
+    );
+    check(
+        &directory,
+        &["test", "bad.yaml"],
+        expect![[r#"
         ! bad.yaml:3:39: error: tasks[0].depends_on[0]: there is no task "b"
         ! bad.yaml:3:42: warning: tasks[0].funtion: the key "funtion" is not known and has no effect; did you mean "function"?
         ! segno: bad.yaml has 1 error [invalid-dag]
         = 2
-    "#]]);
-    check(&directory, &["check", "none.yaml"], expect![[r#"
+    "#]],
+    );
+    check(
+        &directory,
+        &["check", "none.yaml"],
+        expect![[r#"
         ! segno: none.yaml cannot be read: No such file or directory (os error 2)
         = 6
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -102,26 +122,41 @@ fn a_plan_is_data_for_programs() {
 #[test]
 fn a_plan_that_cannot_be_made_says_why() {
     let directory = files(&[]);
-    check(&directory, &["plan", "d.yaml", "--param", "dya=1", "--partition", "eu"], expect![[r#"
+    check(
+        &directory,
+        &["plan", "d.yaml", "--param", "dya=1", "--partition", "eu"],
+        expect![[r#"
         ! segno: there is no parameter "dya"; did you mean "day"?
         ! the DAG "d" has no partitions; leave out "eu" [invalid-run]
         = 2
-    "#]]);
-    check(&directory, &["plan", "d.yaml", "--select", "load"], expect![[r#"
+    "#]],
+    );
+    check(
+        &directory,
+        &["plan", "d.yaml", "--select", "load"],
+        expect![[r#"
         ! segno: the selected tasks need outputs of "extract", which are not selected; select these too, as in +load, or rerun tasks of an earlier run [invalid-run]
         = 2
-    "#]]);
-    check(&directory, &["plan", "d.yaml", "--param", "day"], expect![[r#"
+    "#]],
+    );
+    check(
+        &directory,
+        &["plan", "d.yaml", "--param", "day"],
+        expect![[r#"
         ! segno: --param day: write NAME=VALUE
         = 2
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn a_run_that_fails_in_a_test_is_a_failure() {
     let stubs = "tasks: {extract: {fail: true, error: no files}}\nfunctions: {load: {output: 1}, laod: {}}\n";
     let directory = files(&[("stubs.yaml", stubs), ("bad.yaml", "functions: {load: {duration: 5}}\n")]);
-    check(&directory, &["test", "d.yaml", "--stubs", "stubs.yaml"], expect![[r#"
+    check(
+        &directory,
+        &["test", "d.yaml", "--stubs", "stubs.yaml"],
+        expect![[r#"
         AT   TASK     ATTEMPT  WHAT       VALUE
         +0s  extract  1        started    {"day":"monday"}
         +1s  extract  1        failed     no files; again at +6s
@@ -141,12 +176,17 @@ fn a_run_that_fails_in_a_test_is_a_failure() {
         ! warning: the stub functions.load was never used
         ! segno: the run failed: 1 task failed
         = 8
-    "#]]);
-    check(&directory, &["test", "d.yaml", "--stubs", "bad.yaml"], expect![[r#"
+    "#]],
+    );
+    check(
+        &directory,
+        &["test", "d.yaml", "--stubs", "bad.yaml"],
+        expect![[r#"
         ! bad.yaml:1:30: error: functions.load.duration: the duration 5 has no unit; write 5s, 5m, 5h or 5d
         ! segno: bad.yaml has 1 error [invalid-stubs]
         = 2
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::action::ActionStatusName;
+use crate::batch::{BatchStatus, MemberStatus};
 use crate::instance::Status;
 use crate::run::{RunStatus, TaskStatus};
 
@@ -33,37 +34,20 @@ pub trait FilterValue: Sized {
     fn parse<E: de::Error>(text: &str) -> Result<Self, E>;
 }
 
-impl FilterValue for Status {
-    const SEPARATORS: &'static [char] = &[',', JOINED_BY];
+/// Words of the API, of which none has a comma.
+macro_rules! words {
+    ($($name:ty),+) => {$(
+        impl FilterValue for $name {
+            const SEPARATORS: &'static [char] = &[',', JOINED_BY];
 
-    fn parse<E: de::Error>(text: &str) -> Result<Self, E> {
-        Status::deserialize(de::value::StrDeserializer::new(text))
-    }
+            fn parse<E: de::Error>(text: &str) -> Result<Self, E> {
+                <$name>::deserialize(de::value::StrDeserializer::new(text))
+            }
+        }
+    )+};
 }
 
-impl FilterValue for ActionStatusName {
-    const SEPARATORS: &'static [char] = &[',', JOINED_BY];
-
-    fn parse<E: de::Error>(text: &str) -> Result<Self, E> {
-        ActionStatusName::deserialize(de::value::StrDeserializer::new(text))
-    }
-}
-
-impl FilterValue for RunStatus {
-    const SEPARATORS: &'static [char] = &[',', JOINED_BY];
-
-    fn parse<E: de::Error>(text: &str) -> Result<Self, E> {
-        RunStatus::deserialize(de::value::StrDeserializer::new(text))
-    }
-}
-
-impl FilterValue for TaskStatus {
-    const SEPARATORS: &'static [char] = &[',', JOINED_BY];
-
-    fn parse<E: de::Error>(text: &str) -> Result<Self, E> {
-        TaskStatus::deserialize(de::value::StrDeserializer::new(text))
-    }
-}
+words!(ActionStatusName, BatchStatus, MemberStatus, RunStatus, Status, TaskStatus);
 
 /// A label as `key=value`. A value may contain commas.
 impl FilterValue for String {

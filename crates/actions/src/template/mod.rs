@@ -33,6 +33,7 @@ mod wanted;
 pub use condition::Condition;
 pub use error::{Place, TemplateError};
 pub use json::JsonTemplate;
+pub use path::kind_of;
 pub use reference::Reference;
 pub use text::Template;
 pub use wanted::Wanted;

@@ -133,7 +133,7 @@ fn member<'v>(value: &'v Value, part: &str) -> Option<&'v Value> {
 }
 
 /// What a value is, for people.
-pub(super) fn kind_of(value: &Value) -> &'static str {
+pub fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",

@@ -36,7 +36,7 @@ pub use error::ClientError;
 pub use functions::Expected;
 pub use hooks::ListPayloads;
 pub use page::PageRequest;
-pub use runbooks::ListBatches;
+pub use runbooks::{ListBatches, ListMembers};
 pub use runs::{ListRuns, ListTasks};
 pub use stream::{EventStream, StreamEvent};
 

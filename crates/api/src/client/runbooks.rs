@@ -7,8 +7,8 @@ use serde::Serialize;
 
 use super::{Client, ClientError, Download, PageRequest};
 use crate::batch::{
-    Batch, BatchAction, BatchDetails, BatchList, BatchRequest, CreateBatch, Explanation, Member,
-    MemberDetails, MemberList, PutMembers, RemoveMembers,
+    Batch, BatchAction, BatchDetails, BatchList, BatchRequest, BatchStatus, CreateBatch, Explanation, Member,
+    MemberDetails, MemberList, MemberStatus, PutMembers, RemoveMembers,
 };
 use crate::runbook::{PublishPlan, PublishRunbook, Runbook, RunbookList, RunbookVersion, RunbookVersionList};
 
@@ -18,9 +18,27 @@ pub struct ListBatches {
     /// Only batches of this runbook.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runbook: Option<String>,
+    /// Only batches in one of these states.
+    #[serde(skip)]
+    pub status: Vec<BatchStatus>,
     /// Which page.
     #[serde(flatten)]
     pub page: PageRequest,
+}
+
+/// Which members of a batch to list.
+#[derive(Debug, Clone, Default)]
+pub struct ListMembers {
+    /// Only members in one of these states.
+    pub status: Vec<MemberStatus>,
+    /// Which page.
+    pub page: PageRequest,
+}
+
+impl<P: Into<PageRequest>> From<P> for ListMembers {
+    fn from(page: P) -> Self {
+        ListMembers { status: Vec::new(), page: page.into() }
+    }
 }
 
 #[derive(Serialize)]
@@ -121,7 +139,9 @@ impl Client {
     /// # Errors
     /// `forbidden` without a grant.
     pub async fn batches(&self, list: &ListBatches) -> Result<BatchList, ClientError> {
-        self.get_with(&["v1", "batches"], list).await
+        let call = self.request(Method::GET, &["v1", "batches"], Duration::ZERO).query(list);
+        let statuses: Vec<_> = list.status.iter().map(|status| ("status", status)).collect();
+        self.read(call.query(&statuses)).await
     }
 
     /// A batch with its phases and init steps.
@@ -147,9 +167,12 @@ impl Client {
     pub async fn batch_members(
         &self,
         batch: u64,
-        page: impl Into<PageRequest>,
+        list: impl Into<ListMembers>,
     ) -> Result<MemberList, ClientError> {
-        self.get_with(&["v1", "batches", &batch.to_string(), "members"], &page.into()).await
+        let (list, path) = (list.into(), ["v1", "batches", &batch.to_string(), "members"]);
+        let call = self.request(Method::GET, &path, Duration::ZERO).query(&list.page);
+        let statuses: Vec<_> = list.status.iter().map(|status| ("status", status)).collect();
+        self.read(call.query(&statuses)).await
     }
 
     /// The member of a batch that has a key; letter case does not matter. `None` if no member has it.

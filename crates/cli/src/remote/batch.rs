@@ -5,10 +5,10 @@ use std::path::Path;
 use segno_api::Client;
 use segno_api::batch::{
     Batch, BatchAction, BatchDetails, BatchRequest, BatchStatus, CreateBatch, Explanation, Member,
-    NoticeState, Phase, PhaseStatus, PutMembers, RemoveMembers, RequestState, Step,
+    MemberStatus, NoticeState, Phase, PhaseStatus, PutMembers, RemoveMembers, RequestState, Step,
 };
 use segno_api::change::{BatchChange, RowChange, RowKind};
-use segno_api::client::ListBatches;
+use segno_api::client::{ListBatches, ListMembers};
 use segno_runbook::limits::MAX_CSV_BYTES;
 use segno_runbook::members::INVALID_MEMBERS;
 use serde_json::json;
@@ -24,7 +24,10 @@ pub async fn run(arguments: Batches, output: &Output) -> Result<(), Failure> {
     let client = &arguments.connection.client(output)?;
     match arguments.verb {
         BatchVerb::Create(arguments) => create(client, arguments, output).await,
-        BatchVerb::List { runbook, paging } => list(client, runbook, &paging, output).await,
+        BatchVerb::List { runbook, status, paging } => {
+            let list = ListBatches { runbook, status, ..ListBatches::default() };
+            batches(client, &list, &paging, output).await
+        }
         BatchVerb::Show(batch) => show(&client.batch(batch.id).await?, output),
         BatchVerb::Explain { batch, row } => explain(client, batch.id, row.as_deref(), output).await,
         BatchVerb::Watch { batch, limit } => {
@@ -36,7 +39,9 @@ pub async fn run(arguments: Batches, output: &Output) -> Result<(), Failure> {
             let member = member_of_key(client, batch.id, &key).await?;
             listed(&Page::of(vec![member], Vec::new(), None), output)
         }
-        BatchVerb::Members { batch, key: None, paging } => members(client, batch.id, &paging, output).await,
+        BatchVerb::Members { batch, key: None, status, paging } => {
+            members(client, batch.id, &status, &paging, output).await
+        }
         BatchVerb::AddMembers { batch, file } => {
             let members = PutMembers { members_csv: Some(csv(&file)?), members: Vec::new() };
             shown(batch.id, &client.put_batch_members(batch.id, &members).await?, output)
@@ -125,14 +130,14 @@ async fn create(client: &Client, arguments: arguments::CreateBatch, output: &Out
     output.print(&batch, table)
 }
 
-async fn list(
+async fn batches(
     client: &Client,
-    runbook: Option<String>,
+    list: &ListBatches,
     paging: &Paging,
     output: &Output,
 ) -> Result<(), Failure> {
     let page = paging.gather(|page| {
-        let list = ListBatches { runbook: runbook.clone(), page };
+        let list = ListBatches { page, ..list.clone() };
         async move {
             let page = client.batches(&list).await?;
             Ok(Page::of(page.batches, page.unreadable, page.next_cursor))
@@ -282,9 +287,16 @@ fn explained(table: Table, explanation: &Explanation, output: &Output) -> Table 
     table
 }
 
-async fn members(client: &Client, batch: u64, paging: &Paging, output: &Output) -> Result<(), Failure> {
-    let page = paging.gather(|request| async move {
-        let page = client.batch_members(batch, request).await?;
+async fn members(
+    client: &Client,
+    batch: u64,
+    status: &[MemberStatus],
+    paging: &Paging,
+    output: &Output,
+) -> Result<(), Failure> {
+    let page = paging.gather(|page| async move {
+        let list = ListMembers { status: status.to_vec(), page };
+        let page = client.batch_members(batch, list).await?;
         Ok(Page::of(page.members, page.unreadable, page.next_cursor))
     });
     listed(&page.await?, output)

@@ -1,5 +1,6 @@
 //! What is decided when a planned task is ready: its input, or the tasks that its list adds.
 
+use segno_actions::template::kind_of;
 use serde_json::{Map, Value};
 
 use super::input::{InputError, PlannedInput, RunNames};
@@ -120,17 +121,6 @@ fn outputs_for(
         }
     }
     Ok(outputs)
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "true or false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]

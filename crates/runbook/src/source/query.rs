@@ -10,6 +10,7 @@ use segno::clock::{self, Clock};
 use segno_actions::functions::http::Document;
 use segno_actions::functions::{Fetch, FunctionError, Functions, InvokeRequest, Scope, SettingValue};
 use segno_actions::pools::RoomCalls;
+use segno_actions::template::kind_of;
 use serde_json::Value;
 use tokio::io::AsyncReadExt;
 
@@ -237,7 +238,13 @@ impl Sources {
         let input = Payload::encode(input).map_err(|error| wrong(error.to_string()))?;
         let called = self.calls.call(query.scope, query.key, InvokeRequest::new(name, input)).await;
         let result = called.map_err(|failure| SourceError::failure("function", &failure))?;
-        result.decode().map_err(|error| wrong(format!("{function} did not return an array of rows: {error}")))
+        match result.decode().map_err(|error| wrong(format!("the result of {function}: {error}")))? {
+            Value::Array(rows) => Ok(rows),
+            other => Err(wrong(format!(
+                "{function} must return an array of rows; it returned {}",
+                kind_of(&other)
+            ))),
+        }
     }
 }
 

@@ -243,7 +243,7 @@ async fn a_function_gives_rows() {
     let rows = world.rows(call("list", "rows"), &[]).await.unwrap();
     assert_eq!(rows, [json!(["1", {"Id": "1", "Upn": "a"}]), json!(["2", {"Id": "2", "Upn": null}])]);
     for (kind, problem) in [
-        (call("list", "text"), "list did not return an array of rows"),
+        (call("list", "text"), "list must return an array of rows; it returned a text"),
         (call("list", "error"), "the directory is away"),
         (call("nosuch", "rows"), "nosuch"),
     ] {

@@ -5,9 +5,10 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_actions::Listed;
 use segno_api::batch::{
-    Batch, BatchAction, BatchDetails, BatchList, BatchRequest, CreateBatch, Explanation, Member,
-    MemberDetails, MemberList, PutMembers, RemoveMembers, RequestState,
+    Batch, BatchAction, BatchDetails, BatchList, BatchRequest, BatchStatus, CreateBatch, Explanation, Member,
+    MemberDetails, MemberList, MemberStatus, PutMembers, RemoveMembers, RequestState,
 };
+use segno_api::several;
 use segno_runbook::rows::{InitId, MemberId, PhaseId, RowKey, StepId, WorkKey};
 use serde::Deserialize;
 use utoipa::IntoParams;
@@ -30,6 +31,10 @@ pub const MAX_MEMBERS_BODY_BYTES: usize = 24 * 1024 * 1024;
 pub struct BatchQuery {
     /// Only batches of this runbook.
     pub runbook: Option<String>,
+    /// Only batches in one of these states, repeated or with commas: `status=failed&status=cancelled`, `status=failed,cancelled`.
+    #[serde(default, deserialize_with = "several::deserialize")]
+    #[param(inline)]
+    pub status: Vec<BatchStatus>,
     /// At most this many.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<usize>,
@@ -44,6 +49,10 @@ pub struct BatchQuery {
 pub struct MemberQuery {
     /// Only the member with this key; letter case does not matter.
     pub key: Option<String>,
+    /// Only members in one of these states, repeated or with commas: `status=failed&status=cancelled`, `status=failed,cancelled`.
+    #[serde(default, deserialize_with = "several::deserialize")]
+    #[param(inline)]
+    pub status: Vec<MemberStatus>,
     /// At most this many.
     #[param(minimum = 1, maximum = 1000)]
     pub limit: Option<usize>,
@@ -58,6 +67,11 @@ pub struct MemberQuery {
 pub struct RowQuery {
     /// `phase-108`, `member-501`, `step-1042` or `init-7`; the batch itself by default.
     pub row: Option<String>,
+}
+
+/// Whether a list shows a row in this state: any if it asks for none.
+fn is_one_of<S: PartialEq>(status: S, wanted: &[S]) -> bool {
+    wanted.is_empty() || wanted.contains(&status)
 }
 
 fn requester(repeat: &RepeatSafe, caller: &Caller) -> Requester {
@@ -90,7 +104,10 @@ pub async fn list(tenant: Tenant, Query(query): Query<BatchQuery>) -> Result<Jso
         Ok(Chunk::of(tenant.batches(runbook, before, rows).await?, rows))
     };
     let show = |row: Listed<Batch>| match &row {
-        Listed::Readable(batch) => Ok(Row::new(batch.id.to_string(), row)),
+        Listed::Readable(batch) => {
+            let matches = is_one_of(batch.status, &query.status);
+            Ok(Row { matches, ..Row::new(batch.id.to_string(), row) })
+        }
         Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
     };
     let Found { rows: batches, unreadable, next_cursor } =
@@ -149,7 +166,8 @@ pub async fn members(
     let (tenant, page) = (&tenant, Page { limit: query.limit, cursor: query.cursor });
     if let Some(key) = &query.key {
         limit(page.limit)?;
-        let members = tenant.member_of_key(id, key).await?.into_iter().collect();
+        let member = tenant.member_of_key(id, key).await?;
+        let members = member.into_iter().filter(|member| is_one_of(member.status, &query.status)).collect();
         return Ok(Json(MemberList { members, unreadable: Vec::new(), next_cursor: None }));
     }
     let read = |after: Option<String>, rows| async move {
@@ -157,7 +175,10 @@ pub async fn members(
         Ok(Chunk::of(tenant.members(id, after, rows).await?, rows))
     };
     let show = |row: Listed<Member>| match &row {
-        Listed::Readable(member) => Ok(Row::new(member.id.to_string(), row)),
+        Listed::Readable(member) => {
+            let matches = is_one_of(member.status, &query.status);
+            Ok(Row { matches, ..Row::new(member.id.to_string(), row) })
+        }
         Listed::Unreadable(unreadable) => Ok(Row::new(unreadable.id.clone(), row)),
     };
     let Found { rows: members, unreadable, next_cursor } =

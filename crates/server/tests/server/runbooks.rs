@@ -11,7 +11,7 @@ use segno_api::batch::{
     Batch, BatchAction, BatchDetails, BatchStatus, CreateBatch, MemberStatus, PhaseStatus, PutMembers,
     RemoveMembers, RequestState, RetryFrom, StepStatus,
 };
-use segno_api::client::ListBatches;
+use segno_api::client::{ListBatches, ListMembers, PageRequest};
 use segno_api::runbook::{OverdueBehavior, PublishRunbook};
 use segno_server::Server;
 use segno_server::samples;
@@ -308,6 +308,37 @@ async fn requests_that_apply_to_nothing_are_refused_and_change_nothing() {
         assert!(missing.to_string().contains(words), "{missing}");
     }
     assert_eq!(client.batch(batch.id).await.unwrap(), before);
+}
+
+#[tokio::test]
+async fn batches_and_members_are_listed_by_state() {
+    let stand = stand().await;
+    let client = stand.client();
+    client.publish_runbook(&yaml(MOVE)).await.unwrap();
+    let waits = client.create_batch(&by_hand(&["cyd"])).await.unwrap();
+    let failed = client.create_batch(&due(&["ada", "bad", "eve"])).await.unwrap();
+    sealed(&client, &waits).await;
+    ended(&client, failed.id).await;
+    let keys = async |status: &[MemberStatus], limit| {
+        let page = PageRequest { limit, cursor: None };
+        let list = ListMembers { status: status.to_vec(), page };
+        let page = client.batch_members(failed.id, list).await.unwrap();
+        (page.members.into_iter().map(|member| member.member_key).collect::<Vec<_>>(), page.next_cursor)
+    };
+    assert_eq!(keys(&[MemberStatus::Failed], None).await, (vec!["bad".to_owned()], None));
+    assert_eq!(keys(&[MemberStatus::Cancelled], None).await, (vec![], None));
+    let (first, next) = keys(&[MemberStatus::Active, MemberStatus::Failed], Some(1)).await;
+    assert_eq!((first, next.is_some()), (vec!["ada".to_owned()], true));
+    let ids = async |status: BatchStatus| {
+        let list = ListBatches { status: vec![status], ..ListBatches::default() };
+        let found = client.batches(&list).await.unwrap().batches;
+        found.into_iter().map(|batch| batch.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(BatchStatus::Failed).await, [failed.id]);
+    assert_eq!(ids(BatchStatus::Cancelled).await, [0_u64; 0]);
+    let path = format!("/v1/batches/{}/members?status=failed,nosuch", failed.id);
+    let answer = reqwest::get(stand.url(&path)).await.unwrap();
+    assert_eq!(answer.status(), 400);
 }
 
 #[tokio::test]

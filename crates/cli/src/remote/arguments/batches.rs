@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use segno_api::batch::RetryFrom;
+use segno_api::batch::{BatchStatus, MemberStatus, RetryFrom};
 
 use crate::moment::{self, Moment};
 use crate::output::Paging;
@@ -33,6 +33,9 @@ pub enum BatchVerb {
         /// Only batches of this runbook.
         #[arg(long, value_name = "NAME")]
         runbook: Option<String>,
+        /// Only batches in this state; several are given with commas, or by repeating it.
+        #[arg(long, value_parser = parse_batch_status, value_delimiter = ',')]
+        status: Vec<BatchStatus>,
         /// How many.
         #[command(flatten)]
         paging: Paging,
@@ -93,7 +96,7 @@ pub enum BatchVerb {
     #[command(after_help = "Example:\n  segno batch report 7 > batch-7.csv")]
     Report(OneBatch),
     /// List the members of a batch.
-    #[command(after_help = "Example:\n  segno batch members 7")]
+    #[command(after_help = "Example:\n  segno batch members 7\n  segno batch members 7 --status failed")]
     Members {
         /// The batch.
         #[command(flatten)]
@@ -101,6 +104,9 @@ pub enum BatchVerb {
         /// Only the member with this key; letter case does not matter.
         #[arg(long)]
         key: Option<String>,
+        /// Only members in this state; several are given with commas, or by repeating it.
+        #[arg(long, value_parser = parse_member_status, value_delimiter = ',', conflicts_with = "key")]
+        status: Vec<MemberStatus>,
         /// How many.
         #[command(flatten)]
         paging: Paging,
@@ -108,6 +114,15 @@ pub enum BatchVerb {
     /// A request about a batch.
     #[command(flatten)]
     Request(RequestVerb),
+}
+
+fn parse_batch_status(text: &str) -> Result<BatchStatus, String> {
+    serde_json::from_value(text.into())
+        .map_err(|_| "use detected, init_dispatched, active, completed, failed or cancelled".to_owned())
+}
+
+fn parse_member_status(text: &str) -> Result<MemberStatus, String> {
+    serde_json::from_value(text.into()).map_err(|_| "use active, removed, failed or cancelled".to_owned())
 }
 
 /// A request about a batch, which the node applies that holds it.

@@ -164,7 +164,12 @@ pub fn batches(tenant: &Tenant) -> Listing {
 fn all(tenant: &Tenant, runbook: Option<&str>) -> Parts {
     let (tenant, runbook) = (tenant.clone(), runbook.map(str::to_owned));
     pages(move |cursor| {
-        let query = BatchQuery { runbook: runbook.clone(), limit: Some(MAX_PAGE_ROWS), cursor };
+        let query = BatchQuery {
+            runbook: runbook.clone(),
+            limit: Some(MAX_PAGE_ROWS),
+            cursor,
+            ..BatchQuery::default()
+        };
         let tenant = tenant.clone();
         async move {
             let page = routes::list(tenant, Query(query)).await?.0;
@@ -220,7 +225,8 @@ fn of_batch(tenant: Tenant, batch: u64) -> Parts {
     pages(move |cursor| {
         let tenant = tenant.clone();
         async move {
-            let page = routes::MemberQuery { key: None, limit: Some(MAX_PAGE_ROWS), cursor };
+            let page =
+                routes::MemberQuery { limit: Some(MAX_PAGE_ROWS), cursor, ..routes::MemberQuery::default() };
             let found = if_there(routes::members(tenant, Path(batch), Query(page)).await)?;
             let Some(page) = found else { return Part::of::<()>(&[], &[], "id", None) };
             Part::of(&page.members, &page.unreadable, "id", page.next_cursor)?.with("batch", &batch)

@@ -119,6 +119,14 @@ pub struct DagArguments {
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub width: u32,
 
+    /// Runs that end before the measurement begins: the tables are as large as after so much work.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    pub finished: u32,
+
+    /// Delay every call of the object store by so many milliseconds, as a distant store would.
+    #[arg(long, value_name = "MS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=10_000))]
+    pub object_delay: u64,
+
     /// Start runs at a rate of so many tasks a second; all at once without it.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     pub rate: u32,

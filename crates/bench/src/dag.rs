@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use hdrhistogram::Histogram;
+use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use segno::clock::{self, Clock, SystemClock};
 use segno::ids::SystemIds;
 use segno::store::Store;
@@ -34,6 +35,9 @@ const DAG: &str = "bench";
 /// Runs that are started at the same time.
 const STARTS_AT_ONCE: usize = 32;
 
+/// Tasks a second while the runs are made that have ended before the measurement.
+const FINISHED_RATE: u32 = 3_000;
+
 /// How often it is looked whether the runs have ended.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -48,6 +52,7 @@ struct Measured {
     runs: u32,
     tasks: u32,
     width: u32,
+    finished: u32,
     run_s: f64,
     tasks_per_s: f64,
     cpu_us_per_task: f64,
@@ -78,7 +83,7 @@ struct Times {
 /// Measures and prints.
 pub async fn run(arguments: &DagArguments) -> anyhow::Result<()> {
     let store = arguments.store.open().await?;
-    let objects = objects(&arguments.ledger)?;
+    let objects = objects(arguments)?;
     let seen = Arc::new(Seen {
         began: AtomicU64::new(0),
         repeated: AtomicU64::new(0),
@@ -111,29 +116,47 @@ pub async fn run(arguments: &DagArguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// `memory:`, or a directory.
-fn objects(url: &str) -> anyhow::Result<Stores> {
-    if url == "memory:" {
-        return Ok(Stores::in_memory());
+/// `memory:`, or a directory; each call takes longer if that is asked for.
+fn objects(arguments: &DagArguments) -> anyhow::Result<Stores> {
+    let url = arguments.ledger.as_str();
+    let stores = if url == "memory:" {
+        Stores::in_memory()
+    } else {
+        let path = url.strip_prefix("file:").unwrap_or(url);
+        Stores::directory(std::path::Path::new(path)).context("opening the directory of the ledger")?
+    };
+    if arguments.object_delay == 0 {
+        return Ok(stores);
     }
-    let path = url.strip_prefix("file:").unwrap_or(url);
-    Stores::directory(std::path::Path::new(path)).context("opening the directory of the ledger")
+    let delay = Duration::from_millis(arguments.object_delay);
+    let config = ThrottleConfig {
+        wait_delete_per_call: delay,
+        wait_get_per_call: delay,
+        wait_list_per_call: delay,
+        wait_list_with_delimiter_per_call: delay,
+        wait_put_per_call: delay,
+        ..ThrottleConfig::default()
+    };
+    Ok(Stores::shared(Arc::new(ThrottledStore::new(stores.state, config))))
 }
 
 async fn measure(ledger: &Ledger, seen: &Arc<Seen>, arguments: &DagArguments) -> anyhow::Result<Measured> {
     let scope = Scope::default();
     ledger.dags().publish(&scope, yaml(arguments).as_bytes(), None).await?;
     // The first run makes everything ready and is not measured.
-    ledger.runs().start(&scope, StartRun::new(DAG)).await?;
-    follow(ledger, 1, arguments).await?;
+    for runs in [1, arguments.finished] {
+        start_all(ledger, &Load { runs, rate: FINISHED_RATE, tasks: arguments.tasks }).await?;
+        follow(ledger, arguments).await?;
+    }
     seen.reset();
     let (before, began_ms) = (Usage::now()?, SystemClock.now_ms());
     let sampler = tokio::spawn(sample(ledger.clone(), Arc::clone(seen)));
-    start_all(ledger, arguments).await?;
-    let failed = follow(ledger, arguments.runs as usize + 1, arguments).await?;
+    start_all(ledger, &Load::of(arguments)).await?;
+    follow(ledger, arguments).await?;
     let run_s = SystemClock.now_ms().saturating_sub(began_ms) as f64 / 1e3;
     sampler.abort();
     let after = Usage::now()?;
+    let failed = failed(ledger, began_ms).await?;
     let tasks = seen.began.load(Ordering::Relaxed);
     let expected = u64::from(arguments.runs) * u64::from(arguments.tasks);
     let times = seen.times.lock().unwrap_or_else(PoisonError::into_inner);
@@ -144,6 +167,7 @@ async fn measure(ledger: &Ledger, seen: &Arc<Seen>, arguments: &DagArguments) ->
         runs: arguments.runs,
         tasks: arguments.tasks,
         width: arguments.width,
+        finished: arguments.finished,
         run_s,
         tasks_per_s: expected as f64 / run_s,
         cpu_us_per_task: (after.cpu_s - before.cpu_s) * 1e6 / expected as f64,
@@ -155,14 +179,28 @@ async fn measure(ledger: &Ledger, seen: &Arc<Seen>, arguments: &DagArguments) ->
     })
 }
 
+/// Runs to start, and how fast.
+struct Load {
+    runs: u32,
+    /// Tasks a second; all runs at once with 0.
+    rate: u32,
+    tasks: u32,
+}
+
+impl Load {
+    fn of(arguments: &DagArguments) -> Self {
+        Load { runs: arguments.runs, rate: arguments.rate, tasks: arguments.tasks }
+    }
+}
+
 /// Starts all runs: at once, or so many tasks a second.
-async fn start_all(ledger: &Ledger, arguments: &DagArguments) -> anyhow::Result<()> {
+async fn start_all(ledger: &Ledger, load: &Load) -> anyhow::Result<()> {
     let scope = Scope::default();
     let began_ms = SystemClock.now_ms();
     let mut starts = JoinSet::new();
-    for number in 0..arguments.runs {
-        if arguments.rate > 0 {
-            let due_ms = u64::from(number) * u64::from(arguments.tasks) * 1_000 / u64::from(arguments.rate);
+    for number in 0..load.runs {
+        if load.rate > 0 {
+            let due_ms = u64::from(number) * u64::from(load.tasks) * 1_000 / u64::from(load.rate);
             clock::sleep_until(&SystemClock, began_ms + due_ms).await;
         }
         while starts.len() >= STARTS_AT_ONCE {
@@ -177,36 +215,39 @@ async fn start_all(ledger: &Ledger, arguments: &DagArguments) -> anyhow::Result<
     Ok(())
 }
 
-/// Waits until so many runs have ended. Returns how many of them did not succeed.
-async fn follow(ledger: &Ledger, runs: usize, arguments: &DagArguments) -> anyhow::Result<u64> {
-    let scope = Scope::default();
+/// Waits until every run has ended.
+async fn follow(ledger: &Ledger, arguments: &DagArguments) -> anyhow::Result<()> {
     let give_up_ms = SystemClock.now_ms() + arguments.give_up * 1_000;
-    loop {
-        let (mut ended, mut failed, mut after) = (0, 0, None);
-        loop {
-            let query = RunQuery { limit: 1_000, after, ..RunQuery::default() };
-            let page = ledger.runs().list(&scope, &query).await?;
-            ended += page.runs.iter().filter(|run| run.state.is_final()).count();
-            failed += page
-                .runs
-                .iter()
-                .filter(|run| run.state.is_final() && run.state != RunState::Succeeded)
-                .count();
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
-        }
-        if ended >= runs {
-            return Ok(failed as u64);
-        }
-        let waited = SystemClock.now_ms() < give_up_ms;
+    let unfinished =
+        RunQuery { limit: 1, states: vec![RunState::Triggered, RunState::Running], ..RunQuery::default() };
+    while let Some(run) = ledger.runs().list(&Scope::default(), &unfinished).await?.runs.first() {
         anyhow::ensure!(
-            waited,
-            "{ended} of {runs} runs ended within {} s; --give-up waits longer",
+            SystemClock.now_ms() < give_up_ms,
+            "run {} has not ended within {} s; --give-up waits longer",
+            run.run_id,
             arguments.give_up
         );
         clock::sleep(&SystemClock, LOOK_EVERY).await;
+    }
+    Ok(())
+}
+
+/// How many runs since that time did not succeed.
+async fn failed(ledger: &Ledger, since_ms: u64) -> anyhow::Result<u64> {
+    let mut query = RunQuery {
+        limit: 1_000,
+        states: vec![RunState::Failed, RunState::Cancelled],
+        since_ms: Some(i64::try_from(since_ms)?),
+        ..RunQuery::default()
+    };
+    let mut failed = 0;
+    loop {
+        let page = ledger.runs().list(&Scope::default(), &query).await?;
+        failed += page.runs.len() as u64;
+        query.after = page.next;
+        if query.after.is_none() {
+            return Ok(failed);
+        }
     }
 }
 

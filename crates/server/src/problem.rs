@@ -373,6 +373,7 @@ impl Refusal {
                 let detail = "its object store is not available; the server's log has the reason";
                 return Self::new(Code::LedgerUnavailable, detail);
             }
+            (LedgerError::Gone(_) | LedgerError::NotVisible(_), _) => StatusCode::SERVICE_UNAVAILABLE,
             (_, ErrorKind::Invalid) => StatusCode::BAD_REQUEST,
             (_, ErrorKind::NotFound) => StatusCode::NOT_FOUND,
             (_, ErrorKind::Conflict) => StatusCode::CONFLICT,

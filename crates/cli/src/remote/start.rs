@@ -48,13 +48,18 @@ pub async fn run(arguments: Start, output: &Output) -> Result<(), Failure> {
 /// What a flag such as `--label` says, which is given once for each name.
 ///
 /// # Errors
-/// When one is not `KEY=VALUE`.
+/// When one is not `KEY=VALUE`, or a key is given twice.
 pub fn pairs(flag: &str, given: &[String]) -> Result<BTreeMap<String, String>, Failure> {
-    let parsed = given.iter().map(|pair| match pair.split_once('=') {
-        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-        None => Err(Failure::Refused(format!("{flag} {pair}: write KEY=VALUE"))),
-    });
-    parsed.collect()
+    let mut pairs = BTreeMap::new();
+    for pair in given {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(Failure::Refused(format!("{flag} {pair}: write KEY=VALUE")));
+        };
+        if pairs.insert(key.to_owned(), value.to_owned()).is_some() {
+            return Err(Failure::Refused(format!("{flag} {pair}: {key} is given twice; keep one")));
+        }
+    }
+    Ok(pairs)
 }
 
 /// Bytes from the command line, from a file (`@FILE`) or from standard input (`-`).
@@ -84,4 +89,22 @@ pub fn json(flag: &str, text: &str) -> Result<Json, Failure> {
     Json::from_text(text.trim().to_owned()).map_err(|error| {
         Failure::Refused(format!("{flag} is not JSON: {error}; a text needs quotes, as in '\"Ada\"'"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_have_each_key_once() {
+        let given = |pairs: &[&str]| pairs.iter().map(|pair| (*pair).to_owned()).collect::<Vec<_>>();
+        let read = pairs("--label", &given(&["a=b", "c=d=e"])).unwrap();
+        assert_eq!(read, BTreeMap::from([("a".into(), "b".into()), ("c".into(), "d=e".into())]));
+        for (wrong, problem) in [
+            (&["a"][..], "--label a: write KEY=VALUE"),
+            (&["a=b", "a=c"], "--label a=c: a is given twice; keep one"),
+        ] {
+            assert_eq!(pairs("--label", &given(wrong)).unwrap_err().to_string(), problem);
+        }
+    }
 }

@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 
 use super::error::LedgerError;
 use super::ledger::Ledger;
-use super::limits::{BACKFILL_RUNS, CHUNK_SIZE, MAX_BACKFILL_PARTITIONS, MAX_BACKFILL_RUNS, MAX_PAGE};
+use super::limits::{
+    BACKFILL_RUNS, CHUNK_SIZE, MAX_BACKFILL_PARTITIONS, MAX_BACKFILL_RUNS, MAX_PAGE, MAX_RUN_TASKS,
+};
 use super::outbox::WaitingEvent;
 use super::place::outbox_id;
 use super::planning;
@@ -98,6 +100,7 @@ impl Backfills {
         check_count("partitions", total, MAX_BACKFILL_PARTITIONS)?;
         check_count("chunk_size", new.chunk_size, MAX_BACKFILL_PARTITIONS)?;
         check_count("max_concurrent_runs", new.max_concurrent_runs, MAX_BACKFILL_RUNS)?;
+        check_run_size(parsed.dag.tasks.len(), new.chunk_size.min(total))?;
         // What is wrong with the parameters is an error now, and not one of every run.
         let partition = keys.first().map(String::as_str);
         planning::plan(&parsed, &new.params, partition)?;
@@ -226,6 +229,18 @@ impl Backfills {
         let snapshot = self.ledger.snapshot(scope).await?.ok_or_else(unknown)?;
         snapshot.row::<BackfillRow>(&[id.into()], Days::None).await?.ok_or_else(unknown)
     }
+}
+
+/// A chunk is one run, so its size is limited by that of a run.
+fn check_run_size(tasks: usize, partitions: u32) -> Result<(), LedgerError> {
+    let largest = MAX_RUN_TASKS / tasks.max(1);
+    if partitions as usize <= largest {
+        return Ok(());
+    }
+    let problem = format!(
+        "a run of {partitions} partitions with {tasks} tasks each would have more than {MAX_RUN_TASKS} tasks; use 1 to {largest}"
+    );
+    Err(LedgerError::invalid("chunk_size", problem))
 }
 
 fn check_count(field: &'static str, count: u32, limit: u32) -> Result<(), LedgerError> {

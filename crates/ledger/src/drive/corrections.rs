@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::error::LedgerError;
 use super::limits::{MAX_INLINE_OUTPUT_BYTES, MAX_NAMED_TASKS, MAX_REASON_BYTES};
+use super::lists::items;
 use super::outbox::WaitingEvent;
 use super::planning::{plan_selected, split_key};
 use super::request::{Accepted, Request};
@@ -229,7 +230,7 @@ impl Runs {
         for key in &plan.needs_outputs_of {
             // A task without a target that is done at once, with the output of the earlier run.
             plan.tasks.push(PlannedTask::new(key.as_str()));
-            more.push(done_before(key, tasks.get(key.as_str()).copied(), &by)?);
+            more.push(done_before(key, tasks.get(key.as_str()).copied(), &before.tasks, &by)?);
         }
         let requester: Arc<str> = by.requester().into();
         let triggered = RunTriggered {
@@ -266,7 +267,12 @@ impl Runs {
 }
 
 /// The mark of a task that a new run does not run.
-fn done_before(key: &str, task: Option<&TaskRow>, by: &Request) -> Result<WaitingEvent, LedgerError> {
+fn done_before(
+    key: &str,
+    task: Option<&TaskRow>,
+    tasks: &[TaskRow],
+    by: &Request,
+) -> Result<WaitingEvent, LedgerError> {
     let task = task.filter(|task| task.state == TaskState::Succeeded);
     let unusable = |problem: &str| {
         LedgerError::invalid(
@@ -275,10 +281,22 @@ fn done_before(key: &str, task: Option<&TaskRow>, by: &Request) -> Result<Waitin
         )
     };
     let task = task.ok_or_else(|| unusable("it did not succeed"))?;
-    if task.output_ref.is_some() {
-        return Err(unusable("it is too large to be copied"));
-    }
-    let output = task.output.as_deref().and_then(|json| serde_json::from_str(json).ok());
+    let too_large = || unusable("it is too large to be copied");
+    let inline = |task: &TaskRow| match &task.output_ref {
+        Some(_) => Err(too_large()),
+        None => Ok(task.output.as_deref().and_then(|json| serde_json::from_str::<Value>(json).ok())),
+    };
+    let output = if task.added_count.is_none() {
+        inline(task)?
+    } else {
+        let outputs: Result<Vec<_>, _> =
+            items(tasks, task).map(|item| inline(item).map(Option::unwrap_or_default)).collect();
+        let output = Value::from(outputs?);
+        if output.to_string().len() > MAX_INLINE_OUTPUT_BYTES {
+            return Err(too_large());
+        }
+        Some(output)
+    };
     let marked = TaskMarked {
         run_id: "".into(),
         task_key: key.into(),

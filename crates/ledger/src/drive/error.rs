@@ -109,6 +109,14 @@ pub enum LedgerError {
         /// Why.
         reason: String,
     },
+    /// The scope has had runs, and its tables are not there.
+    #[error(
+        "the tables of {0} are not where the ledger is; mount or restore it, or correct `ledger.url` [ledger-unavailable]"
+    )]
+    Gone(String),
+    /// The run is stored, and its first events are not in the tables.
+    #[error("run {0:?} was accepted and is not in the tables yet; read it again later [ledger-unavailable]")]
+    NotVisible(String),
     /// The object store of the ledger refused or did not answer.
     #[error("the ledger cannot be used: {0}; check its object store [ledger-unavailable]")]
     Storage(StorageError),
@@ -131,7 +139,9 @@ impl LedgerError {
             LedgerError::Refused { .. } => "run-request-refused",
             LedgerError::KeyUsed { .. } => "idempotency-mismatch",
             LedgerError::Unreadable { .. } => "stored-data-unreadable",
-            LedgerError::Storage(_) => "ledger-unavailable",
+            LedgerError::Gone(_) | LedgerError::NotVisible(_) | LedgerError::Storage(_) => {
+                "ledger-unavailable"
+            }
             LedgerError::Store(_) => "store",
         }
     }
@@ -146,6 +156,7 @@ impl LedgerError {
             | LedgerError::UnknownBackfill(_) => ErrorKind::NotFound,
             LedgerError::Refused { .. } | LedgerError::KeyUsed { .. } => ErrorKind::Conflict,
             LedgerError::Unreadable { .. } => ErrorKind::Corrupt,
+            LedgerError::Gone(_) | LedgerError::NotVisible(_) => ErrorKind::Unavailable,
             LedgerError::Storage(error) => error.kind(),
             LedgerError::Store(error) => error.kind(),
         }
@@ -167,7 +178,8 @@ impl LedgerError {
 impl From<StorageError> for LedgerError {
     fn from(error: StorageError) -> Self {
         match error.kind() {
-            ErrorKind::Corrupt => {
+            // A file that the newest manifest names is not there.
+            ErrorKind::Corrupt | ErrorKind::NotFound => {
                 LedgerError::Unreadable { what: "the ledger".to_owned(), reason: error.to_string() }
             }
             _ => LedgerError::Storage(error),

@@ -17,6 +17,7 @@ use segno_actions::pools::RoomCalls;
 use tokio::sync::watch;
 
 use super::append::Writer;
+use super::begun::begun;
 use super::checks::Checks;
 use super::dispatch::Dispatches;
 use super::error::DriveError;
@@ -114,9 +115,15 @@ impl Held {
         let ledger = &services.ledger;
         let now_ms = ledger.store().now_ms().await?;
         let ahead_ms = difference(now_ms, ledger.clock().now_ms());
-        let Some(lease) = Lease::acquire(ledger.store(), &record, holder, now_ms).await? else {
+        let Some(mut lease) = Lease::acquire(ledger.store(), &record, holder, now_ms).await? else {
             return Ok(None);
         };
+        let newest: BoxFuture<'_, _> = ledger.snapshot(&scope).boxed();
+        if let Some(published) = newest.await?.map(|newest| newest.manifest().epoch)
+            && published >= lease.epoch()
+        {
+            lease.raise_epoch(ledger.store(), published, now_ms).await?;
+        }
         let options = ledger.options();
         let setup = Setup {
             scope: scope.clone(),
@@ -128,6 +135,10 @@ impl Held {
         };
         let opened: BoxFuture<'_, _> = Compactor::open(setup).boxed();
         let compactor = opened.await?;
+        if !ledger.has_begun(&scope).await? {
+            let batch = RecordBatch { writes: vec![begun(&scope)], ..RecordBatch::default() };
+            lease.commit(ledger.store(), batch, now_ms).await?;
+        }
         let mut held = Held {
             secret: ledger.secret(&scope).await?,
             writer: Writer::new(&scope, options),
@@ -144,6 +155,7 @@ impl Held {
             scope,
         };
         held.catch_up().await?;
+        held.services.ledger.tried(&held.scope, None);
         Ok(Some(held))
     }
 
@@ -161,7 +173,10 @@ impl Held {
             };
             depth.set(waiting.len());
             let progress = match self.round(waiting).await {
-                Ok(progress) => progress,
+                Ok(progress) => {
+                    self.services.ledger.tried(&self.scope, None);
+                    progress
+                }
                 Err(error) if error.is_passing() => {
                     self.recover(error).await?;
                     wait = Duration::ZERO;
@@ -223,6 +238,7 @@ impl Held {
     /// The object store did not answer: what was decided and not appended is decided again.
     async fn recover(&mut self, error: DriveError) -> Result<(), DriveError> {
         metrics::counter!(telemetry::OBJECT_ERRORS).increment(1);
+        self.services.ledger.tried(&self.scope, Some(error.to_string()));
         tracing::warn!(scope = %self.scope.id_prefix(), %error, "the ledger did not answer; trying again");
         self.own.clear();
         self.commit = RecordBatch::default();

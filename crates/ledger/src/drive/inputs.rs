@@ -12,10 +12,13 @@ use super::corrections::params_of;
 use super::decide::read;
 use super::error::DriveError;
 use super::holder::Services;
+use super::limits::MAX_RUN_TASKS;
+use super::lists::item_keys;
 use super::planning::{split_key, upstream_key};
 use crate::event::{ForEach, PlannedTask, Target};
 use crate::fold::{State, TaskRef};
 use crate::ids::dispatch_id;
+use crate::plan::limits::MAX_RESOLVED_INPUT_BYTES;
 use crate::plan::{self, PlannedInput, RunNames};
 use crate::tables::{RunRow, TaskRow, TaskState};
 
@@ -40,7 +43,10 @@ pub(super) async fn resolve(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let Some(run) = state.run(&task.run_id) else { return Ok(Err("the run is gone".to_owned())) };
-    let known = known(services, scope, (state, run, task), &[&planned]).await?;
+    let known = match known(services, scope, (state, run, task), &[&planned]).await? {
+        Ok(known) => known,
+        Err(problem) => return Ok(Err(problem)),
+    };
     let mut wanted = PlannedTask::new(Arc::clone(&task.task_key));
     wanted.input = Some(input);
     let resolved = plan::resolve_input(&wanted, &known.names(run), |key| known.outputs.get(key).cloned());
@@ -64,9 +70,25 @@ pub(super) async fn expand(
         Err(error) => return Ok(Err(error.to_string())),
     };
     let inputs: Vec<&PlannedInput> = inputs.iter().collect();
-    let known = known(services, scope, (state, run, task), &inputs).await?;
+    let known = match known(services, scope, (state, run, task), &inputs).await? {
+        Ok(known) => known,
+        Err(problem) => return Ok(Err(problem)),
+    };
     let expanded = plan::expand(&planned, &known.names(run), |key| known.outputs.get(key).cloned());
-    Ok(expanded.map_err(|error| error.to_string()))
+    Ok(match expanded {
+        Err(error) => Err(error.to_string()),
+        Ok(added) => check_size(state.tasks_of(&name.run_id).count(), added.len()).map(|()| added),
+    })
+}
+
+/// Whether a run of so many tasks may get so many more.
+fn check_size(tasks: usize, added: usize) -> Result<(), String> {
+    if tasks + added <= MAX_RUN_TASKS {
+        return Ok(());
+    }
+    Err(format!(
+        "for_each: with {added} more items the run would have more than {MAX_RUN_TASKS} tasks; split the list over several runs"
+    ))
 }
 
 impl Known {
@@ -75,26 +97,62 @@ impl Known {
     }
 }
 
-/// What inputs ask for, as far as it exists.
+/// What inputs ask for, as far as it exists; the problem if it is too large.
 async fn known(
     services: &Services,
     scope: &Scope,
     (state, run, task): (&State, &RunRow, &TaskRow),
     inputs: &[&PlannedInput],
-) -> Result<Known, DriveError> {
+) -> Result<Result<Known, String>, DriveError> {
     let mut outputs = HashMap::new();
     for input in inputs {
         for key in input.wanted_outputs().unwrap_or_default() {
             let upstream = state.task(&run.run_id, &upstream_key(&task.task_key, &key));
-            let succeeded = upstream.filter(|upstream| upstream.state == TaskState::Succeeded);
-            if let Some(upstream) = succeeded
-                && let Some(output) = output(services, scope, upstream).await?
-            {
-                outputs.insert(key, output);
-            }
+            let Some(upstream) = upstream.filter(|upstream| upstream.state == TaskState::Succeeded) else {
+                continue;
+            };
+            let output = match upstream.added_count {
+                None => output(services, scope, upstream).await?,
+                Some(_) => match outputs_of_items(services, scope, state, upstream).await? {
+                    Ok(outputs) => outputs,
+                    Err(problem) => return Ok(Err(problem)),
+                },
+            };
+            outputs.extend(output.map(|output| (key, output)));
         }
     }
-    Ok(Known { params: params_of(run), partition: partition(services, scope, run, task).await, outputs })
+    let partition = partition(services, scope, run, task).await;
+    Ok(Ok(Known { params: params_of(run), partition, outputs }))
+}
+
+/// What the items of a list have returned; `null` stands for an item that was marked as skipped. The problem if it does not fit
+/// into an input.
+async fn outputs_of_items(
+    services: &Services,
+    scope: &Scope,
+    state: &State,
+    list: &TaskRow,
+) -> Result<Result<Option<Value>, String>, DriveError> {
+    let (mut outputs, mut bytes) = (Vec::new(), 0);
+    for key in item_keys(list) {
+        let item = state.task(&list.run_id, &key).filter(|item| item.state == TaskState::Succeeded);
+        let value = match item {
+            None => Value::Null,
+            Some(item) => match output(services, scope, item).await? {
+                Some(value) => value,
+                None => return Ok(Ok(None)),
+            },
+        };
+        bytes += value.to_string().len();
+        if bytes > MAX_RESOLVED_INPUT_BYTES {
+            let task = &list.task_key;
+            return Ok(Err(format!(
+                "the outputs of the items of {task:?} have more than {MAX_RESOLVED_INPUT_BYTES} bytes, which is the limit of an input; return references to large values"
+            )));
+        }
+        outputs.push(value);
+    }
+    Ok(Ok(Some(outputs.into())))
 }
 
 /// What a task has returned.
@@ -137,4 +195,19 @@ fn planned(task: &TaskRow) -> PlannedTask {
     planned.backoff = task.backoff.as_deref().and_then(|json| serde_json::from_str(json).ok());
     planned.for_each = task.for_each.as_deref().and_then(|json| serde_json::from_str::<ForEach>(json).ok());
     planned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_a_limit_of_tasks() {
+        assert_eq!(check_size(15_000, 10_000), Ok(()));
+        let refused = check_size(15_001, 10_000).unwrap_err();
+        assert!(
+            refused.contains("with 10000 more items the run would have more than 25000 tasks"),
+            "{refused}"
+        );
+    }
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::DriveError;
 use super::place::{LEASES, lease_id};
+use crate::objects::StorageError;
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Body {
@@ -85,6 +86,19 @@ impl Lease {
     /// The fencing token of manifests: higher than that of every earlier holder.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch
+    }
+
+    /// Takes an epoch above that of a manifest. That of the record is lower if the store is older than the ledger: it was
+    /// restored.
+    pub(super) async fn raise_epoch(
+        &mut self,
+        store: &dyn Store,
+        published: u64,
+        now_ms: u64,
+    ) -> Result<(), DriveError> {
+        let too_large = || StorageError::corrupt("the newest manifest", "its epoch is the largest there is");
+        self.epoch = published.checked_add(1).ok_or_else(too_large)?;
+        self.commit(store, RecordBatch::default(), now_ms).await
     }
 
     /// The write that keeps the scope, for a commit of its holder. It fails if another node has taken the scope.

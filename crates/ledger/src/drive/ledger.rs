@@ -52,6 +52,8 @@ struct Inner {
     scopes: Mutex<HashMap<Scope, Cached>>,
     /// Writers of this process that wait until their record of the outbox is in the tables, by its id.
     waiting: Mutex<HashMap<String, oneshot::Sender<()>>>,
+    /// Why this process could not drive scopes, of those that it tried last without success.
+    stuck: Mutex<HashMap<Scope, String>>,
 }
 
 /// What is kept of a scope.
@@ -78,6 +80,7 @@ impl Ledger {
             definitions,
             scopes: Mutex::default(),
             waiting: Mutex::default(),
+            stuck: Mutex::default(),
         };
         Ledger { inner: Arc::new(inner) }
     }
@@ -130,12 +133,15 @@ impl Ledger {
     /// The newest snapshot of a scope's tables; nothing before the first fold.
     ///
     /// # Errors
-    /// `ledger-unavailable`, `stored-data-unreadable`.
+    /// `ledger-unavailable`, also when the scope has had tables and they are not there; `stored-data-unreadable`.
     pub async fn snapshot(&self, scope: &Scope) -> Result<Option<Snapshot>, LedgerError> {
         let Cached { reader, newest } = self.cached(scope);
         let snapshot = reader.snapshot(newest.as_ref()).await?;
         if let Some(cached) = self.lock().get_mut(scope) {
             cached.newest.clone_from(&snapshot);
+        }
+        if snapshot.is_none() && self.has_begun(scope).await? {
+            return Err(LedgerError::Gone(scope.id_prefix().trim_end_matches('/').to_owned()));
         }
         Ok(snapshot)
     }
@@ -198,6 +204,25 @@ impl Ledger {
         if let Some(sender) = waiting.remove(id) {
             // The writer may have given up.
             let _ = sender.send(());
+        }
+    }
+
+    /// How many scopes this process could not drive at its last try, and why one of them.
+    pub fn stuck(&self) -> Option<(usize, String)> {
+        let stuck = self.inner.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, problem) = stuck.iter().min_by_key(|(scope, _)| scope.id_prefix())?;
+        Some((stuck.len(), problem.clone()))
+    }
+
+    /// Notes whether a scope could be driven. `None` stands for success.
+    pub(super) fn tried(&self, scope: &Scope, problem: Option<String>) {
+        let mut stuck = self.inner.stuck.lock().unwrap_or_else(PoisonError::into_inner);
+        match problem {
+            None => drop(stuck.remove(scope)),
+            Some(problem) if stuck.len() < MAX_CACHED_SCOPES || stuck.contains_key(scope) => {
+                stuck.insert(scope.clone(), problem);
+            }
+            Some(_) => {}
         }
     }
 

@@ -57,6 +57,10 @@ pub const MAX_LABEL_BYTES: usize = 256;
 /// Most runs or backfills of one page.
 pub const MAX_PAGE: usize = 1_000;
 
+/// Most tasks of a run: those of its plan for each of its partitions, and the items of its lists. A run in memory takes about
+/// 30 kB for each.
+pub const MAX_RUN_TASKS: usize = 25_000;
+
 /// Most tasks that one request names.
 pub const MAX_NAMED_TASKS: usize = 1_000;
 

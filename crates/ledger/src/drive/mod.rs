@@ -19,6 +19,7 @@
 
 mod append;
 mod backfills;
+mod begun;
 mod checks;
 mod corrections;
 mod dags;
@@ -31,6 +32,7 @@ mod inputs;
 mod lease;
 mod ledger;
 pub mod limits;
+mod lists;
 mod node;
 mod outbox;
 mod place;
@@ -51,9 +53,10 @@ pub use definitions::{DagHead, DagVersion};
 pub use error::{DriveError, LedgerError};
 pub use holder::{DriverOptions, Services};
 pub use ledger::{Ledger, LedgerOptions};
+pub use lists::items;
 pub use node::Driver;
 pub use outbox::WaitingEvent;
-pub use place::{HEADS, LEASES, OUTBOX, RUN_KEYS, SECRETS, VERSIONS};
+pub use place::{BEGUN, HEADS, LEASES, OUTBOX, RUN_KEYS, SECRETS, VERSIONS};
 pub use post::{Posting, post};
 pub use processes::Processes;
 pub use reading::{RunDetail, RunPage, RunQuery, TaskWait, WaitReason};

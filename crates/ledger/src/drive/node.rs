@@ -175,11 +175,14 @@ impl Driver {
             match driven {
                 Ok(()) => {}
                 Err(DriveError::LeaseLost) => {
+                    // The node that has it reports what is wrong with it.
+                    services.ledger.tried(&scope, None);
                     tracing::info!(scope = %scope.id_prefix(), "another node has taken the ledger");
                 }
                 Err(error) => {
+                    services.ledger.tried(&scope, Some(error.to_string()));
                     let scope = scope.id_prefix();
-                    tracing::warn!(%scope, %error, "a ledger cannot be driven; it is tried again");
+                    tracing::error!(%scope, %error, "a ledger cannot be driven; it is tried again");
                     clock::sleep(&*time, PAUSE).await;
                 }
             }

@@ -12,6 +12,9 @@ pub const LEASES: &str = "ledger_leases";
 /// Kind of the secrets of tenants, from which ids of runs with a key are derived.
 pub const SECRETS: &str = "ledger_secrets";
 
+/// Kind of the records of scopes that have tables.
+pub const BEGUN: &str = "ledger_begun";
+
 /// Kind of the reservations of run keys.
 pub const RUN_KEYS: &str = "ledger_run_keys";
 
@@ -46,6 +49,16 @@ pub(super) fn scope_of_lease(id: &str) -> Option<Scope> {
 /// at a cost that does not depend on other scopes.
 pub(super) fn outbox_id(scope: &Scope, key: &str) -> String {
     format!("{}{}", scope.id_prefix(), plain(key))
+}
+
+/// Key of the record of the outbox with the first events of a run.
+pub(super) fn first_events_of(run_id: &str) -> String {
+    format!("run:{run_id}")
+}
+
+/// Id of the record that a scope has tables.
+pub(super) fn begun_id(scope: &Scope) -> String {
+    format!("{}begun", scope.id_prefix())
 }
 
 /// Id of the secret of a scope.

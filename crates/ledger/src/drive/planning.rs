@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::error::LedgerError;
 use super::ledger::Ledger;
+use super::limits::MAX_RUN_TASKS;
 use crate::controllers::bridged;
 use crate::event::{EventData, PlannedTask, RunCancelRequested, RunRequested, RunSource};
 use crate::plan::{OtherOutputs, Parsed, Plan, RunRequest, Selection};
@@ -143,6 +144,13 @@ fn plan_several(
     let (mut all, mut ids, mut values) = (Vec::new(), Vec::new(), Map::new());
     for partition in partitions {
         let Plan { plan_id, params, tasks, .. } = plan(parsed, params, Some(partition))?;
+        if all.len() + tasks.len() > MAX_RUN_TASKS {
+            let problem = format!(
+                "a run of {} partitions would have more than {MAX_RUN_TASKS} tasks",
+                partitions.len()
+            );
+            return Err(LedgerError::invalid("partitions", problem));
+        }
         let of_partition = |key: &Arc<str>| -> Arc<str> { format!("{key}{OF_PARTITION}{partition}").into() };
         all.extend(tasks.into_iter().map(|task| PlannedTask {
             key: of_partition(&task.key),

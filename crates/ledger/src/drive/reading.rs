@@ -10,6 +10,7 @@ use segno_actions::functions::Scope;
 use super::corrections::labels_of;
 use super::error::LedgerError;
 use super::limits::MAX_PAGE;
+use super::place::{OUTBOX, first_events_of, outbox_id};
 use super::runs::Runs;
 use crate::ids::Ulid;
 use crate::log::day_of;
@@ -184,24 +185,39 @@ impl Runs {
 
     /// The row of a run.
     pub(super) async fn run_row(&self, scope: &Scope, run_id: &str) -> Result<RunRow, LedgerError> {
-        let unknown = || LedgerError::UnknownRun(run_id.to_owned());
-        let snapshot = self.ledger.snapshot(scope).await?.ok_or_else(unknown)?;
+        let Some(snapshot) = self.ledger.snapshot(scope).await? else {
+            return Err(self.not_shown(scope, run_id).await);
+        };
         let key = [run_id.into()];
         if let Some(run) = snapshot.row::<RunRow>(&key, Days::None).await? {
             return Ok(run);
         }
-        snapshot.row::<RunRow>(&key, days_of(&snapshot, run_id)).await?.ok_or_else(unknown)
+        match snapshot.row::<RunRow>(&key, days_of(&snapshot, run_id)).await? {
+            Some(run) => Ok(run),
+            None => Err(self.not_shown(scope, run_id).await),
+        }
+    }
+
+    /// Why a run is not in the tables: it waits in the outbox, or there is none.
+    async fn not_shown(&self, scope: &Scope, run_id: &str) -> LedgerError {
+        let waiting = outbox_id(scope, &first_events_of(run_id));
+        match self.ledger.store().get_record(OUTBOX, &waiting).await {
+            Ok(None) => LedgerError::UnknownRun(run_id.to_owned()),
+            Ok(Some(_)) => LedgerError::NotVisible(run_id.to_owned()),
+            Err(error) => error.into(),
+        }
     }
 
     /// The rows of a run, without explanations.
     pub(super) async fn rows_of(&self, scope: &Scope, run_id: &str) -> Result<RunDetail, LedgerError> {
-        let unknown = || LedgerError::UnknownRun(run_id.to_owned());
-        let snapshot = self.ledger.snapshot(scope).await?.ok_or_else(unknown)?;
+        let Some(snapshot) = self.ledger.snapshot(scope).await? else {
+            return Err(self.not_shown(scope, run_id).await);
+        };
         let mut rows = snapshot.run(run_id, Days::None).await?;
         if rows.runs.is_empty() {
             rows = snapshot.run(run_id, days_of(&snapshot, run_id)).await?;
         }
-        let run = rows.runs.pop().ok_or_else(unknown)?;
+        let Some(run) = rows.runs.pop() else { return Err(self.not_shown(scope, run_id).await) };
         Ok(RunDetail { run, tasks: rows.tasks, edges: rows.dep_satisfaction, waits: Vec::new() })
     }
 }

@@ -12,7 +12,7 @@ use super::error::LedgerError;
 use super::ledger::Ledger;
 use super::limits::{MAX_LABEL_BYTES, MAX_LABELS, MAX_RUN_KEY_BYTES, RUN_KEY_LIFE};
 use super::outbox::WaitingEvent;
-use super::place::{RUN_KEYS, outbox_id, run_key_id};
+use super::place::{RUN_KEYS, first_events_of, outbox_id, run_key_id};
 use super::planning;
 use super::post::{Posting, post};
 use super::request::Shown;
@@ -87,6 +87,9 @@ pub(super) struct NewRun {
     pub(super) fingerprint: String,
 }
 
+/// What the keys of runs begin with that backfills, schedules, sensors and repeated requests start.
+const RESERVED_KEYS: [&str; 4] = ["backfill:", "sched:", "sensor:", "request:"];
+
 impl Runs {
     /// Starts a run. Its id is known at once, and the run is durable.
     ///
@@ -136,7 +139,7 @@ impl Runs {
             request_fingerprint: new.fingerprint,
         });
         let writes = reservation.iter().map(|reservation| reservation.write(scope)).collect();
-        let record = format!("run:{run_id}");
+        let record = first_events_of(&run_id);
         let published = self.ledger.wait_published(outbox_id(scope, &record));
         let posting = Posting { key: record, events, writes };
         let is_new = match (post(self.ledger.store(), scope, posting).await, &reservation) {
@@ -197,6 +200,10 @@ fn set_run(event: &mut WaitingEvent, run_id: &str) {
     }
 }
 
+fn is_label_text(text: &str) -> bool {
+    text.len() <= MAX_LABEL_BYTES && !text.chars().any(char::is_control)
+}
+
 fn check(wanted: &StartRun) -> Result<(), LedgerError> {
     for (field, key) in [("run_key", &wanted.run_key), ("request_id", &wanted.request_id)] {
         let Some(key) = key else { continue };
@@ -206,6 +213,14 @@ fn check(wanted: &StartRun) -> Result<(), LedgerError> {
             return Err(LedgerError::invalid(field, problem));
         }
     }
+    let is_reserved = |key: &String| RESERVED_KEYS.iter().any(|prefix| key.starts_with(prefix));
+    if let Some(key) = wanted.run_key.as_ref().filter(|key| is_reserved(key)) {
+        let problem = format!(
+            "{key:?} is a key of runs that the server starts by itself; use one that does not begin with {}",
+            RESERVED_KEYS.join(", ")
+        );
+        return Err(LedgerError::invalid("run_key", problem));
+    }
     if wanted.labels.len() > MAX_LABELS {
         let problem = format!("there are {}; use at most {MAX_LABELS}", wanted.labels.len());
         return Err(LedgerError::invalid("labels", problem));
@@ -213,13 +228,46 @@ fn check(wanted: &StartRun) -> Result<(), LedgerError> {
     let long = wanted
         .labels
         .iter()
-        .find(|(key, value)| key.is_empty() || key.len() > MAX_LABEL_BYTES || value.len() > MAX_LABEL_BYTES);
+        .find(|(key, value)| key.is_empty() || [key, value].into_iter().any(|text| !is_label_text(text)));
     match long {
         Some((key, _)) => {
             let shown: String = key.chars().take(50).collect();
-            let problem = format!("label {shown:?}: keys and values have 1 to {MAX_LABEL_BYTES} bytes");
+            let problem = format!(
+                "label {shown:?}: keys and values have 1 to {MAX_LABEL_BYTES} bytes without control characters"
+            );
             Err(LedgerError::invalid("labels", problem))
         }
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_labels_are_one_line_and_keys_of_the_server_are_reserved() {
+        let with = |run_key: &str, value: &str| StartRun {
+            run_key: Some(run_key.to_owned()),
+            labels: [("team".to_owned(), value.to_owned())].into(),
+            ..StartRun::new("dag")
+        };
+        for (key, value, problem) in [
+            ("monday", "sales", None),
+            ("", "sales", Some("use 1 to 512 bytes")),
+            ("mon\nday", "sales", Some("without control characters")),
+            ("monday", "x\n\u{1b}[2J", Some("without control characters")),
+            ("backfill:bf_1:chunk:0", "sales", Some("is a key of runs that the server starts by itself")),
+            ("request:1", "sales", Some("is a key of runs that the server starts by itself")),
+        ] {
+            let checked = check(&with(key, value)).map_err(|error| error.to_string());
+            match problem {
+                None => assert_eq!(checked, Ok(())),
+                Some(problem) => {
+                    let refused = checked.unwrap_err();
+                    assert!(refused.contains(problem), "{key:?} {value:?}: {refused}");
+                }
+            }
+        }
     }
 }

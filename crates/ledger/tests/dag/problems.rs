@@ -88,6 +88,7 @@ fn templates_name_what_is_there() {
             "key: a, function: f, for_each: 'x {{ params.day }}'",
             "key: b, function: f, for_each: 5",
             "key: c, function: f, for_each: '{{ item }}'",
+            "key: d, function: f, for_each: {items: [1, 2, 3], max_items: 2}",
         ],
     ];
     check(of_tasks(cases), expect_file!["golden/templates.txt"]);

@@ -166,7 +166,7 @@ tasks:
     depends_on: [list]
     for_each: {items: '{{ tasks.list.output.files }}'}
     input: {file: '{{ item }}'}
-  - {key: greet, orchestration: Greet, depends_on: [load], input: {n: 1}}
+  - {key: greet, orchestration: Greet, depends_on: [load], input: {files: '{{ tasks.load.output }}'}}
 ",
             )
             .await;
@@ -183,7 +183,64 @@ tasks:
         ];
         assert_eq!(states, expected);
         let greet = world.task(&run_id, "greet").await;
-        assert_eq!(greet.output.as_deref(), Some(r#"{"greeted":{"n":1}}"#));
+        let loaded = r#"{"greeted":{"files":[{"file":"a"},{"file":"b"},{"file":"c"}]}}"#;
+        assert_eq!(greet.output.as_deref(), Some(loaded));
+        let again = Rerun::Tasks { tasks: vec!["greet".to_owned()], downstream: false };
+        let again =
+            world.ledger.runs().rerun(&world.scope, &run_id, again, Request::default()).await.unwrap();
+        assert_eq!(world.until_ended(&again.run_id).await.state, RunState::Succeeded);
+        let greet = world.task(&again.run_id, "greet").await;
+        assert_eq!(
+            greet.output.as_deref(),
+            Some(loaded),
+            "the outputs of the items are those of the earlier run"
+        );
+    });
+}
+
+#[test]
+fn outputs_of_a_list_that_do_not_fit_into_an_input_fail_the_task_with_the_reason() {
+    segno_testkit::run(async {
+        let workers = Arc::new(|dispatch: &str, _: &Value| match dispatch {
+            dispatch if dispatch.contains(":load") => Reply::Done(json!("x".repeat(300_000))),
+            _ => Reply::Done(Value::Null),
+        });
+        let world = World::new(workers);
+        let _process = world.process("a").await;
+        world
+            .publish(
+                "
+name: large
+tasks:
+  - {key: load, function: work, for_each: {items: [1, 2, 3, 4]}}
+  - {key: join, function: work, depends_on: [load], input: '{{ tasks.load.output }}'}
+",
+            )
+            .await;
+        let run_id = world.start("large").await;
+        assert_eq!(world.until_ended(&run_id).await.state, RunState::Failed);
+        let problem = world.task(&run_id, "join").await.error_message.unwrap();
+        assert!(
+            problem.contains("the outputs of the items of \"load\" have more than 1048576 bytes"),
+            "{problem}"
+        );
+    });
+}
+
+#[test]
+fn a_backfill_whose_runs_would_have_too_many_tasks_is_refused() {
+    segno_testkit::run(async {
+        let world = World::new(all_succeed());
+        let tasks: String =
+            (0..100).map(|number| format!("  - {{key: t{number}, function: work}}\n")).collect();
+        let partitions = "partitions: {day: {window: daily, first: '2020-01-01'}}\npartitioned_by: day";
+        world.publish(&format!("name: wide\n{partitions}\ntasks:\n{tasks}")).await;
+        let new = NewBackfill { chunk_size: 1_000, ..NewBackfill::new("wide", "2020-01-01..2020-12-31") };
+        let refused = world.ledger.backfills().create(&world.scope, new).await.unwrap_err();
+        assert_eq!(refused.code(), "invalid-run");
+        let expected =
+            "a run of 366 partitions with 100 tasks each would have more than 25000 tasks; use 1 to 250";
+        assert!(refused.to_string().contains(expected), "{refused}");
     });
 }
 

@@ -70,6 +70,7 @@ fn ranges_that_are_none_are_refused() {
         ("day", "*", "no last one"),
         ("day", "2026-01-20T00:00+01:00", "is not a partition key"),
         ("day", "", "is not a partition key"),
+        ("day", "2026-01-20..9999-12-31", "the calendar, whose last year is 9999"),
         ("quarter", "2026-03..2026-04", "after the last"),
         ("region", "ap..eu", "ends before it begins"),
         ("region", "ue", "did you mean \"eu\" or \"us\"?"),

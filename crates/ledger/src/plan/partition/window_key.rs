@@ -37,6 +37,12 @@ impl WindowSize {
     }
 }
 
+/// Whether a text is in the last year of the calendar, or behind it: windows there have no end.
+fn is_last_year(key: &str) -> bool {
+    let digits = key.trim_start_matches('+').chars().take_while(char::is_ascii_digit).collect::<String>();
+    digits.parse::<u64>().is_ok_and(|year| year >= 9_999)
+}
+
 impl Calendar {
     /// The key of a window.
     pub fn key(&self, window: Window) -> String {
@@ -65,7 +71,10 @@ impl Calendar {
                 shown(key)
             ))
         };
-        let window = self.read(key).ok_or_else(|| refuse(""))?;
+        let window = self.read(key).ok_or_else(|| match is_last_year(key) {
+            true => refuse(": its window does not end within the calendar, whose last year is 9999"),
+            false => refuse(""),
+        })?;
         if window.start >= window.end {
             return Err(refuse(" of this zone, which left the day out"));
         }

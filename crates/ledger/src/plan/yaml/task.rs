@@ -98,8 +98,10 @@ impl Reader<'_> {
     /// A template, a list, or a map with either and more.
     fn for_each(&mut self, field: Field<'_>, uses: &mut Vec<TemplateUse>) -> Option<ForEach> {
         if !matches!(field.node.tree, Tree::Map(_)) {
-            return Some(ForEach { items: self.items(&field, uses)?, max_items: MAX_FOR_EACH_ITEMS });
+            let for_each = ForEach { items: self.items(&field, uses)?, max_items: MAX_FOR_EACH_ITEMS };
+            return self.fits(&field, for_each);
         }
+        let whole = field.clone();
         let fields = self.fields(field, &FOR_EACH)?;
         let items = self
             .required(&fields, "items", "\"{{ tasks.list.output }}\"")
@@ -108,7 +110,20 @@ impl Reader<'_> {
             Some(field) => self.number(&field, 1, MAX_FOR_EACH_ITEMS.into()),
             None => Some(MAX_FOR_EACH_ITEMS.into()),
         };
-        Some(ForEach { items: items?, max_items: u32::try_from(max_items?).ok()? })
+        self.fits(&whole, ForEach { items: items?, max_items: u32::try_from(max_items?).ok()? })
+    }
+
+    /// A list that stands in the document has its limit now; one that is made by a task, when it is known.
+    fn fits(&mut self, field: &Field<'_>, for_each: ForEach) -> Option<ForEach> {
+        let limit = for_each.max_items;
+        match &for_each.items {
+            Items::List(items) if items.len() > limit as usize => {
+                let problem = format!("the list has {} items, the limit is {limit}", items.len());
+                self.push(field.error(problem).advice("raise max_items or shorten the list"));
+                None
+            }
+            _ => Some(for_each),
+        }
     }
 
     fn items(&mut self, field: &Field<'_>, uses: &mut Vec<TemplateUse>) -> Option<Items> {

@@ -9,12 +9,15 @@ use segno_api::run::{
 };
 use segno_ledger::drive::{self, Accepted, Request, Rerun, RunDetail, RunPage, RunQuery};
 use segno_ledger::event::MarkedState;
-use segno_ledger::tables::TaskRow;
+use segno_ledger::tables::{TaskRow, TaskState};
 
 use super::dags::MAX_SHOWN_TASKS;
 use super::run_rows as rows;
 use super::{Requester, Tenant};
 use crate::problem::{Code, Refusal};
+
+/// Most bytes of the outputs of the items of a list that one answer has.
+const MAX_LIST_OUTPUT_BYTES: usize = 16 * 1024 * 1024;
 
 impl Tenant {
     /// Starts a run.
@@ -139,18 +142,51 @@ impl Tenant {
             tracing::error!(%error, "the output of a task cannot be shown");
             Refusal::new(Code::Internal, "the output cannot be shown; the server's log has the reason")
         };
-        if let Some(output) = &task.output {
-            return Json::from_text(output.to_string()).map_err(broken);
-        }
-        let Some(reference) = &task.output_ref else {
+        let nothing = || {
             let detail = format!("task {key:?} of run {id:?} has returned nothing");
-            return Err(Refusal::new(Code::NotFound, detail));
+            Refusal::new(Code::NotFound, detail)
         };
+        let text = if task.added_count.is_none() {
+            self.output_text(task).await?.ok_or_else(nothing)?
+        } else if task.state == TaskState::Succeeded {
+            self.output_text_of_items(&detail.tasks, task).await?
+        } else {
+            return Err(nothing());
+        };
+        Json::from_text(text).map_err(broken)
+    }
+
+    /// What an attempt has returned, as JSON.
+    async fn output_text(&self, task: &TaskRow) -> Result<Option<String>, Refusal> {
+        if let Some(output) = &task.output {
+            return Ok(Some(output.to_string()));
+        }
+        let Some(reference) = &task.output_ref else { return Ok(None) };
         let instance = self.instance(&self.shown_reference(reference)).await?;
         match instance.result() {
-            Some(payload) => Json::from_text(payload.as_str().to_owned()).map_err(broken),
+            Some(payload) => Ok(Some(payload.as_str().to_owned())),
             None => Err(Refusal::not_found("result of instance", &self.shown_reference(reference))),
         }
+    }
+
+    /// What the items of a list have returned, as a JSON list.
+    async fn output_text_of_items(&self, tasks: &[TaskRow], list: &TaskRow) -> Result<String, Refusal> {
+        let mut text = String::from("[");
+        for item in drive::items(tasks, list) {
+            if text.len() > 1 {
+                text.push(',');
+            }
+            text.push_str(self.output_text(item).await?.as_deref().unwrap_or("null"));
+            if text.len() > MAX_LIST_OUTPUT_BYTES {
+                let problem = format!(
+                    "its items have returned more than {MAX_LIST_OUTPUT_BYTES} bytes; read the output of each, such as {}",
+                    item.task_key
+                );
+                return Err(Refusal::field("task", problem));
+            }
+        }
+        text.push(']');
+        Ok(text)
     }
 
     /// The instance of the last attempt of a task.

@@ -81,7 +81,8 @@ LIMIT 50",
     AND instance IN (SELECT id FROM instances WHERE created_at >= ago('1h') AND completed_at IS NOT NULL)
 ), one AS (
   SELECT n.name, n.duration_ms AS total,
-         1000.0 * (unixepoch(s.at, 'subsec') - unixepoch(n.created_at, 'subsec')) AS queue,
+         -- Clocks of two nodes, or roundings, may put the start before the creation.
+         max(0.0, 1000.0 * (unixepoch(s.at, 'subsec') - unixepoch(n.created_at, 'subsec'))) AS queue,
          coalesce((SELECT sum(ms) FROM spans p WHERE p.instance = n.id AND p.execution = n.execution
                    AND p.kind <> 'TimerFired'), 0) AS activities,
          coalesce((SELECT sum(ms) FROM spans p WHERE p.instance = n.id AND p.execution = n.execution

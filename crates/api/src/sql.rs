@@ -25,7 +25,7 @@ pub struct SqlQuery {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 30)]
     pub timeout_seconds: Option<u64>,
-    /// Form of the answer; JSON without it.
+    /// Form of the answer; without it the one that the header `Accept` names, else JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<SqlFormat>,
 }
@@ -39,6 +39,8 @@ pub enum SqlFormat {
     /// Lines of comma-separated values, the first with the names of the columns. The header `segno-truncated: true` says
     /// that there are more rows.
     Csv,
+    /// A Parquet file, with the same header. Columns have whole numbers, numbers or texts.
+    Parquet,
 }
 
 /// The answer of a query.

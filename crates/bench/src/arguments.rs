@@ -29,6 +29,8 @@ pub enum Command {
     Runbook(RunbookArguments),
     /// Run a DAG many times: tasks per second, and how soon each task starts and is shown.
     Dag(DagArguments),
+    /// Fill a store with very many instances, and measure SQL over them at a server.
+    Sql(SqlArguments),
 }
 
 impl Command {
@@ -42,6 +44,8 @@ impl Command {
             Command::Recurring(arguments) => &mut arguments.json,
             Command::Runbook(arguments) => &mut arguments.json,
             Command::Dag(arguments) => &mut arguments.json,
+            Command::Sql(SqlArguments { verb: SqlVerb::Fill(arguments) }) => &mut arguments.json,
+            Command::Sql(SqlArguments { verb: SqlVerb::Query(arguments) }) => &mut arguments.json,
         };
         *json = true;
         self
@@ -136,6 +140,63 @@ pub struct DagArguments {
     pub give_up: u64,
 
     /// Print a JSON object instead of lines of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// SQL over very many instances.
+#[derive(Debug, Args)]
+pub struct SqlArguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub verb: SqlVerb,
+}
+
+/// What to do about SQL.
+#[derive(Debug, Subcommand)]
+pub enum SqlVerb {
+    /// Fill an empty store with instances that have ended.
+    Fill(SqlFillArguments),
+    /// Measure queries at a server that runs on such a store.
+    Query(SqlQueryArguments),
+}
+
+/// How a store is filled with instances.
+#[derive(Debug, Args)]
+pub struct SqlFillArguments {
+    /// The store: `segno:DIR` or `postgres://…`. It must be empty, and no server may have it open.
+    #[arg(long, value_name = "URL")]
+    pub store: StoreUrl,
+
+    /// Instances.
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..=10_000_000))]
+    pub instances: u32,
+
+    /// Print a JSON object instead of lines of text.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// How queries are measured.
+#[derive(Debug, Args)]
+pub struct SqlQueryArguments {
+    /// The server.
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:7070")]
+    pub server: String,
+
+    /// API key.
+    #[arg(long, value_name = "KEY")]
+    pub key: Option<String>,
+
+    /// Process of the server on this machine, for its processor time and memory.
+    #[arg(long, value_name = "PID")]
+    pub pid: Option<u32>,
+
+    /// How often each query is run.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub rounds: u32,
+
+    /// Print one JSON object per line instead of lines of text.
     #[arg(long)]
     pub json: bool,
 }

@@ -31,8 +31,7 @@ struct Load {
 
 /// Measures and prints.
 pub async fn run(arguments: &HttpArguments) -> anyhow::Result<()> {
-    let address = arguments.server.strip_prefix("http://").context("--server must be http://HOST:PORT")?;
-    let target = Target { address: address.trim_end_matches('/').to_owned(), key: arguments.key.clone() };
+    let target = Target::new(&arguments.server, arguments.key.clone())?;
     // Ids of this run are its own, so that it can be repeated on the same store.
     let run = SystemClock.now_ms();
     if arguments.load == HttpLoad::Get {
@@ -93,14 +92,22 @@ async fn load_until(
     Ok(latency_us)
 }
 
+/// A server.
 #[derive(Clone)]
-struct Target {
+pub(crate) struct Target {
     address: String,
     key: Option<String>,
 }
 
 impl Target {
-    async fn connect(&self) -> anyhow::Result<Connection> {
+    /// The server at a URL.
+    pub(crate) fn new(url: &str, key: Option<String>) -> anyhow::Result<Self> {
+        let address = url.strip_prefix("http://").context("--server must be http://HOST:PORT")?;
+        Ok(Target { address: address.trim_end_matches('/').to_owned(), key })
+    }
+
+    /// A connection of its own.
+    pub(crate) async fn connect(&self) -> anyhow::Result<Connection> {
         let stream = TcpStream::connect(&self.address)
             .await
             .with_context(|| format!("{} does not answer", self.address))?;
@@ -120,19 +127,25 @@ impl Target {
 
     fn start(&self, id: &str) -> String {
         let body = format!(r#"{{"orchestration":"greet","id":"{id}","input":{{"name":"Ada"}}}}"#);
-        let head = self.head("POST /v1/instances");
+        self.post("/v1/instances", &body)
+    }
+
+    /// A request with a body of JSON.
+    pub(crate) fn post(&self, path: &str, body: &str) -> String {
+        let head = self.head(&format!("POST {path}"));
         format!("{head}content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len())
     }
 }
 
-struct Connection {
+/// A connection to a server.
+pub(crate) struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
 }
 
 impl Connection {
     /// Sends a request and reads its answer: status and body.
-    async fn exchange(&mut self, request: &str) -> anyhow::Result<(u16, Vec<u8>)> {
+    pub(crate) async fn exchange(&mut self, request: &str) -> anyhow::Result<(u16, Vec<u8>)> {
         self.stream.write_all(request.as_bytes()).await?;
         self.buffer.clear();
         loop {

@@ -10,6 +10,7 @@
 //! | `recurring` | recurring actions, many of them due at once: `segno-bench recurring --store URL` |
 //! | `runbook` | a batch of many members: `segno-bench runbook --store URL` |
 //! | `dag` | runs of a DAG: `segno-bench dag --store URL --ledger URL` |
+//! | `sql` | SQL over very many instances: `segno-bench sql fill --store URL`, `segno-bench sql query --server URL` |
 //! | `nodes` | the nodes that a workload runs on, and what they cost |
 //! | `usage` | processor time and memory of this process |
 //! | `report` | what is printed, as a table or as JSON |
@@ -25,6 +26,7 @@ mod nodes;
 mod recurring;
 mod report;
 mod runbook;
+mod sql;
 mod usage;
 mod workload;
 
@@ -39,7 +41,7 @@ use workload::{Bench, Workload};
 
 pub use arguments::{
     Arguments, Command, DagArguments, FloorArguments, HttpArguments, HttpLoad, RecurringArguments,
-    RunArguments, RunbookArguments, WorkloadName,
+    RunArguments, RunbookArguments, SqlArguments, SqlFillArguments, SqlQueryArguments, SqlVerb, WorkloadName,
 };
 
 /// Does what was asked for and prints what was measured.
@@ -54,6 +56,7 @@ pub async fn run(command: &Command) -> anyhow::Result<()> {
         Command::Recurring(arguments) => recurring::run(arguments).await,
         Command::Runbook(arguments) => runbook::run(arguments).await,
         Command::Dag(arguments) => dag::run(arguments).await,
+        Command::Sql(arguments) => sql::run(arguments).await,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What this process has used so far, from `/proc`.
+//! What this process, or another one, has used so far, from `/proc`.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use anyhow::Context;
 /// Clock ticks per second in `/proc/self/stat`: fixed at 100 on Linux, whatever the kernel's own rate.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Processor time and memory of this process.
+/// Processor time and memory of a process.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usage {
     /// Processor time in user and kernel mode since the start, in seconds.
@@ -19,11 +19,22 @@ pub struct Usage {
 impl Usage {
     /// Reads both now.
     pub fn now() -> anyhow::Result<Self> {
-        let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
-        let status = fs::read_to_string("/proc/self/status").context("reading /proc/self/status")?;
+        Usage::read("self")
+    }
+
+    /// Reads both of another process.
+    pub fn of(process: u32) -> anyhow::Result<Self> {
+        Usage::read(&process.to_string())
+    }
+
+    fn read(process: &str) -> anyhow::Result<Self> {
+        let read = |name: &str| {
+            let path = format!("/proc/{process}/{name}");
+            fs::read_to_string(&path).with_context(|| format!("reading {path}"))
+        };
         Ok(Usage {
-            cpu_s: cpu_seconds(&stat).context("/proc/self/stat has an unknown form")?,
-            rss_mb: rss_mebibytes(&status).context("/proc/self/status has no VmRSS")?,
+            cpu_s: cpu_seconds(&read("stat")?).context("the file stat has an unknown form")?,
+            rss_mb: rss_mebibytes(&read("status")?).context("the file status has no VmRSS")?,
         })
     }
 }

@@ -99,3 +99,26 @@ fn a_database_that_is_not_there_is_an_error() {
     assert_eq!(output.status.code(), Some(1));
     assert!(!output.stderr.is_empty() && output.stdout.is_empty());
 }
+
+#[test]
+fn a_store_is_filled_once_with_instances_that_have_ended() {
+    let directory = std::env::temp_dir().join(format!("segno-bench-sql-{}", std::process::id()));
+    let store = format!("segno:{}", directory.display());
+    let fill = || bench(&["sql", "fill", "--store", &store, "--instances", "41", "--json"]);
+    let output = fill();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let filled: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&filled["instances"], &filled["store"]), (&41.into(), &store.as_str().into()));
+    assert!(!fill().status.success(), "it is not empty");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let store = store.parse::<segno_stores::StoreUrl>().unwrap().open().await.unwrap();
+        let client = segno::Client::builder(store).build();
+        let completed = client.instance("default/default/order-00000001").await.unwrap();
+        assert!(completed.result().unwrap().as_str().contains("is paid"), "{completed:?}");
+        let failed = client.instance("default/default/order-00000040").await.unwrap();
+        assert_eq!(failed.failure().unwrap().code.as_deref(), Some("card-declined"));
+        assert!(completed.created_at_ms < failed.created_at_ms, "in the order of their numbers");
+    });
+    std::fs::remove_dir_all(&directory).unwrap();
+}

@@ -173,6 +173,9 @@ pub enum Verb {
         file: PathBuf,
         /// The store to fill: `segno:DIR` or a directory. It is made if it is not there, and must be empty.
         store: StoreUrl,
+        /// An empty place for the ledger, `file:DIR` or the URL of a bucket; by default inside the directory of the store.
+        #[arg(long, value_name = "URL")]
+        ledger: Option<String>,
     },
     /// Fill an empty store from another store, also while that one is in use, and compare.
     #[command(after_help = "Example:\n  segno store copy segno:/var/lib/segno segno:/mnt/new/segno")]
@@ -181,6 +184,9 @@ pub enum Verb {
         from: StoreUrl,
         /// The store to fill. It is made if it is not there, and must be empty.
         to: StoreUrl,
+        /// An empty place for the ledger, `file:DIR` or the URL of a bucket; by default inside the directory of the store.
+        #[arg(long, value_name = "URL")]
+        ledger: Option<String>,
     },
     /// Read a backup to its end and check every checksum in it.
     #[command(after_help = "Example:\n  segno store verify /backup/segno-monday.segno")]

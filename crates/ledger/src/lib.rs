@@ -16,6 +16,7 @@
 //! | [`manifest`] | which files are the tables |
 //! | [`compactor`] | events in, files and a manifest out |
 //! | [`snapshot`] | reading the tables that a manifest names |
+//! | [`transfer`] | whole ledgers: a consistent copy, and an empty object store filled from one |
 //! | [`drive`] | appending, folding, deciding and dispatching on the node that holds a scope |
 
 pub mod columnar;
@@ -33,5 +34,6 @@ pub mod snapshot;
 pub mod sql;
 pub mod tables;
 pub mod telemetry;
+pub mod transfer;
 
 pub use segno_actions::document::problem;

@@ -23,6 +23,7 @@ use segno_ledger::drive as ledger_drive;
 use segno_ledger::drive::{Ledger, LedgerOptions};
 use segno_ledger::objects::Stores;
 use segno_ledger::sql::Engine;
+use segno_ledger::transfer::Place;
 use segno_runbook::drive::{self, Driver, Previewer, Querier, QueryServices, Runbooks, Services, Upkeep};
 use segno_runbook::source::Sources;
 use tokio::net::TcpListener;
@@ -256,10 +257,16 @@ impl ServerBuilder {
             .options(self.settings.action_options())
             .current_trace(self.current_trace);
         let runbooks = Runbooks::new(tracked.clone(), zones.clone());
-        let ledger_stores = match self.ledger.take() {
-            Some(stores) => Some(stores),
-            None => self.settings.ledger_stores()?,
+        let (ledger_stores, place) = match self.ledger.take() {
+            Some(stores) => (Some(stores), Place::of(Some("object stores of the program"), None)),
+            None => (self.settings.ledger_stores()?, self.settings.ledger_place()),
         };
+        if ledger_stores.is_some()
+            && let Err(error) = place.note(&*self.store).await
+        {
+            // A server starts on a full disk, too.
+            tracing::warn!(%error, "the place of the ledger is not noted: a backup may not find it");
+        }
         // One for the doors and the driver, so that a request sees at once what the driver of this node has published.
         let ledger = ledger_stores.map(|stores| {
             let options =

@@ -25,6 +25,9 @@ const MAX_MARKER_BYTES: u64 = 64;
 /// Files that say nothing about what a directory holds: of the process that has it open, and of a file system.
 const IGNORED: [&str; 4] = ["lock", "control.sock", "control.tmp", "lost+found"];
 
+/// Folder of the ledger that belongs to the store, which is not this crate's.
+const LEDGER_FOLDER: &str = "ledger";
+
 /// What fills a new store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilledBy {
@@ -119,11 +122,13 @@ pub fn target(files: &dyn Files, by: FilledBy) -> Result<Target, OpenError> {
     let mut names = files.list()?;
     names.retain(|name| !IGNORED.contains(&name.as_str()));
     names.sort();
+    let is_marked = names.iter().any(|name| name == MARKER_NAME);
+    // A server has made it, or the command that was interrupted.
+    let has_store = names.iter().any(|name| is_of_store(name));
+    names.retain(|name| name != MARKER_NAME && !(has_store && name == LEDGER_FOLDER));
     if let Some(foreign) = names.iter().find(|name| !permissions::is_own(name)) {
         return Err(OpenError::NotEmpty { file: foreign.clone() });
     }
-    let is_marked = names.iter().any(|name| name == MARKER_NAME);
-    names.retain(|name| name != MARKER_NAME);
     if is_marked {
         return match marker(files)? {
             Some(before) if before == by => Ok(Target::Again(names)),
@@ -233,6 +238,11 @@ mod tests {
         let [other, same] = targets(&[salvage, ("state.tmp", ""), ("lock", "")]);
         assert!(other.contains("`segno store salvage`"), "{other}");
         assert_eq!(same, "again state.tmp");
+        let restore = ("unfinished", "segno-unfinished-1 restore\n");
+        assert_eq!(targets(&[restore, ("ledger", "")])[0], "again ");
+        assert_eq!(targets(&[("state.redb", ""), ("ledger", "")])[0], "store");
+        let [refused, _] = targets(&[("ledger", "")]);
+        assert!(refused.contains("it has ledger"), "{refused}");
         // Torn by a power cut.
         assert_eq!(targets(&[("unfinished", "")]), ["new", "new"]);
         for refused in targets(&[("unfinished", "segno-unfinished-2 x\n"), ("state.redb", "")]) {

@@ -52,6 +52,14 @@ pub enum Error {
         /// What is wrong, and where.
         what: String,
     },
+    /// The ledger of a store could not be read or written.
+    #[error("ledger: {problem}")]
+    Ledger {
+        /// What the caller can do.
+        kind: ErrorKind,
+        /// What is wrong, and where.
+        problem: String,
+    },
     /// What was written is not what was read.
     #[error(
         "what was read back from {target} is not what was written to it; nothing counts as stored, check the disk"
@@ -70,6 +78,7 @@ impl Error {
             Error::NotFound(_) => ErrorKind::NotFound,
             Error::Open(error) => error.kind(),
             Error::Store(error) => error.kind(),
+            Error::Ledger { kind, .. } => *kind,
             Error::File { source, .. } if source.kind() == io::ErrorKind::NotFound => ErrorKind::NotFound,
             Error::File { .. } => ErrorKind::Unavailable,
             Error::Exists(_) => ErrorKind::Conflict,

@@ -14,7 +14,8 @@ use segno::store::{
     TimerIdentifier, Transfer, WorkItemContent, WorkerMessage,
 };
 use segno_stores::{
-    BackupReader, BackupWriter, ContentSummary, Error, IfThere, StoreUrl, back_up, fill, verify_backup,
+    BackupReader, BackupWriter, ContentSummary, Error, IfThere, LedgerContent, LedgerEnd, LedgerPart,
+    NoLedger, StoreUrl, back_up, fill, verify_backup,
 };
 
 /// One of everything.
@@ -100,7 +101,43 @@ fn content() -> Vec<ContentItem> {
 fn write(path: &Path, content: &[ContentItem]) -> ContentSummary {
     let mut writer = BackupWriter::create(path, IfThere::Refuse).unwrap();
     content.iter().for_each(|item| writer.put(item).unwrap());
-    writer.finish().unwrap()
+    writer.finish(LedgerEnd::None).unwrap().0
+}
+
+/// Parts of a ledger.
+fn parts() -> Vec<LedgerPart> {
+    let part = |path: &str, offset, is_last, bytes: &'static [u8]| LedgerPart::Bytes {
+        path: path.to_owned(),
+        offset,
+        is_last,
+        bytes: Bytes::from_static(bytes),
+    };
+    vec![
+        part("t/n/ledger/a.json", 0, false, b"[1,"),
+        part("t/n/ledger/a.json", 3, true, b"2]"),
+        part("t/n/empty", 0, true, b""),
+        LedgerPart::Dropped { path: "t/n/empty".to_owned() },
+    ]
+}
+
+fn write_with_ledger(path: &Path) -> LedgerContent {
+    let mut writer = BackupWriter::create(path, IfThere::Refuse).unwrap();
+    content().iter().for_each(|item| writer.put(item).unwrap());
+    parts().iter().for_each(|part| writer.put_ledger(part).unwrap());
+    writer.finish(LedgerEnd::Included).unwrap().1
+}
+
+fn read_parts(path: &Path) -> Result<Vec<LedgerPart>, Error> {
+    let mut reader = BackupReader::open(path)?;
+    while !reader.next_block()?.is_empty() {}
+    let mut found = Vec::new();
+    loop {
+        let parts = reader.next_parts()?;
+        if parts.is_empty() {
+            return Ok(found);
+        }
+        found.extend(parts);
+    }
 }
 
 fn read(path: &Path) -> Result<Vec<ContentItem>, Error> {
@@ -109,6 +146,7 @@ fn read(path: &Path) -> Result<Vec<ContentItem>, Error> {
     loop {
         let items = reader.next_block()?;
         if items.is_empty() {
+            while !reader.next_parts()?.is_empty() {}
             return Ok(content);
         }
         content.extend(items);
@@ -137,7 +175,8 @@ fn a_backup_reads_as_it_was_written() {
     let directory = tempfile::tempdir().unwrap();
     let written = write(&place(&directory), &content());
     assert_eq!(read(&place(&directory)).unwrap(), content());
-    assert_eq!(verify_backup(&place(&directory), &mut |_| {}).unwrap(), written);
+    let verified = verify_backup(&place(&directory), &mut |_| {}).unwrap();
+    assert_eq!((verified.content, verified.ledger), (written.clone(), LedgerContent::None));
     assert_eq!((written.instances, written.executions, written.events), (2, 3, 4));
     assert_eq!((written.messages, written.work_items, written.records), (2, 1, 1));
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing else is left behind");
@@ -216,6 +255,44 @@ fn every_flipped_bit_and_every_cut_is_noticed() {
 }
 
 #[test]
+fn a_backup_has_the_ledger_or_tells_where_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = place(&directory);
+    let written = write_with_ledger(&path);
+    assert!(matches!(written, LedgerContent::Included { objects: 1, bytes: 5, .. }), "{written:?}");
+    assert_eq!(read_parts(&path).unwrap(), parts());
+    assert_eq!(read(&path).unwrap(), content());
+    assert_eq!(verify_backup(&path, &mut |_| {}).unwrap().ledger, written);
+    assert_eq!(BackupReader::peek_ledger(&path).unwrap(), written);
+    fs::remove_file(&path).unwrap();
+    let mut writer = BackupWriter::create(&path, IfThere::Refuse).unwrap();
+    writer.put(&content()[0]).unwrap();
+    let (_, elsewhere) = writer.finish(LedgerEnd::Elsewhere("s3://bucket".to_owned())).unwrap();
+    assert!(!elsewhere.is_complete());
+    assert_eq!(BackupReader::peek_ledger(&path).unwrap(), elsewhere);
+    assert_eq!(verify_backup(&path, &mut |_| {}).unwrap().ledger, elsewhere);
+}
+
+#[test]
+fn every_flipped_bit_and_every_cut_of_a_ledger_is_noticed() {
+    let directory = tempfile::tempdir().unwrap();
+    write_with_ledger(&place(&directory));
+    let sound = fs::read(place(&directory)).unwrap();
+    let damaged = directory.path().join("damaged");
+    for bit in 0..sound.len() * 8 {
+        let mut bytes = sound.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        fs::write(&damaged, &bytes).unwrap();
+        read_parts(&damaged).expect_err(&format!("bit {bit}"));
+    }
+    for len in 0..sound.len() {
+        fs::write(&damaged, &sound[..len]).unwrap();
+        read_parts(&damaged).expect_err(&format!("cut to {len}"));
+        BackupReader::peek_ledger(&damaged).expect_err(&format!("cut to {len}"));
+    }
+}
+
+#[test]
 fn what_is_no_backup_is_refused_with_a_reason() {
     let directory = tempfile::tempdir().unwrap();
     let path = place(&directory);
@@ -230,11 +307,11 @@ fn what_is_no_backup_is_refused_with_a_reason() {
     fs::remove_file(&path).unwrap();
     write(&path, &content());
     let mut bytes = fs::read(&path).unwrap();
-    bytes[8] = 2;
+    bytes[8] = 3;
     let checksum = crc32c::crc32c(&bytes[..12]);
     bytes[12..16].copy_from_slice(&checksum.to_le_bytes());
     fs::write(&path, bytes).unwrap();
-    check("has backup format 2, this build reads up to 1", ErrorKind::Invalid);
+    check("has backup format 3, this build reads up to 2", ErrorKind::Invalid);
 }
 
 #[test]
@@ -249,7 +326,7 @@ fn a_file_that_is_there_stays_unless_it_is_to_be_replaced() {
     drop(writer);
     assert_eq!(fs::read(&path).unwrap(), b"precious", "an unfinished backup changes nothing");
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
-    BackupWriter::create(&path, IfThere::Replace).unwrap().finish().unwrap();
+    BackupWriter::create(&path, IfThere::Replace).unwrap().finish(LedgerEnd::None).unwrap();
     assert!(BackupReader::open(&path).is_ok());
 }
 
@@ -259,7 +336,7 @@ fn a_file_that_comes_meanwhile_is_not_replaced() {
     let path = place(&directory);
     let writer = BackupWriter::create(&path, IfThere::Refuse).unwrap();
     fs::write(&path, "precious").unwrap();
-    assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(writer.finish(LedgerEnd::None).unwrap_err().kind(), ErrorKind::Conflict);
     assert_eq!(fs::read(&path).unwrap(), b"precious");
 }
 
@@ -280,7 +357,8 @@ async fn content_goes_through_files_and_stores_unchanged() {
     drop(export);
     let again = directory.path().join("again.segno");
     let mut export = memory.export().await.unwrap();
-    let last = back_up(&mut *export, &again, IfThere::Refuse, &mut |_| {}).await.unwrap();
+    let last =
+        back_up(&mut *export, &again, IfThere::Refuse, &mut NoLedger, &mut |_| {}).await.unwrap().content;
     assert!(last.is_same_content(&written), "{last:?} {written:?}");
 }
 
@@ -310,12 +388,16 @@ async fn a_damaged_backup_never_becomes_a_store() {
 /// Files that must be readable for ever. `UPDATE_GOLDEN=1` writes one that is missing, and never another.
 #[test]
 fn golden_backups_are_readable() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/backup-1.segno");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let first = golden.join("backup-1.segno");
+    assert_eq!(read(&first).unwrap(), content());
+    assert_eq!(BackupReader::peek_ledger(&first).unwrap(), LedgerContent::Unknown);
+    let path = golden.join("backup-2.segno");
     if std::env::var_os("UPDATE_GOLDEN").is_some() && !path.exists() {
-        write(&path, &content());
+        write_with_ledger(&path);
     }
-    assert_eq!(read(&path).unwrap(), content());
+    assert_eq!((read(&path).unwrap(), read_parts(&path).unwrap()), (content(), parts()));
     let directory = tempfile::tempdir().unwrap();
-    write(&place(&directory), &content());
+    write_with_ledger(&place(&directory));
     assert_eq!(fs::read(place(&directory)).unwrap(), fs::read(&path).unwrap(), "the bytes are the same");
 }

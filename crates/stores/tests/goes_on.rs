@@ -8,7 +8,7 @@ use std::time::Duration;
 use segno::store::Transfer;
 use segno::store::memory::MemoryStore;
 use segno::{Activity, ActivityContext, Context, Failure, Orchestration, Registry, Runtime, Signal};
-use segno_stores::{BackupReader, IfThere, StoreUrl, back_up, fill};
+use segno_stores::{BackupReader, IfThere, NoLedger, StoreUrl, back_up, fill};
 
 const DOUBLE: Activity<u64, u64> = Activity::new("double");
 const GO: Signal<u64> = Signal::new("go");
@@ -44,7 +44,8 @@ async fn orchestrations_go_on_in_the_store_that_they_were_moved_to() {
         runtime.client().raise(format!("flow-{number}"), GO, 1).await.unwrap();
     }
     let mut export = memory.export().await.unwrap();
-    let backup = back_up(&mut *export, &file, IfThere::Refuse, &mut |_| {}).await.unwrap();
+    let backup =
+        back_up(&mut *export, &file, IfThere::Refuse, &mut NoLedger, &mut |_| {}).await.unwrap().content;
     assert!(backup.instances + backup.messages >= INSTANCES, "{backup:?}");
     drop(export);
     runtime.shutdown(Duration::from_secs(5)).await;

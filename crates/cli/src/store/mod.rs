@@ -5,6 +5,7 @@ mod check;
 mod compact;
 mod copy;
 mod info;
+mod ledger;
 mod restore;
 mod salvage;
 mod verify;
@@ -26,8 +27,12 @@ pub async fn run(arguments: StoreArguments, output: &Output) -> Result<(), Failu
                 if overwrite { segno_stores::IfThere::Replace } else { segno_stores::IfThere::Refuse };
             backup::run(&on_disk(store)?, &file, if_there, output).await
         }
-        Verb::Restore { file, store } => restore::run(&file, &on_disk(store)?, output).await,
-        Verb::Copy { from, to } => copy::run(&on_disk(from)?, &on_disk(to)?, output).await,
+        Verb::Restore { file, store, ledger } => {
+            restore::run(&file, &on_disk(store)?, ledger.as_deref(), output).await
+        }
+        Verb::Copy { from, to, ledger } => {
+            copy::run(&on_disk(from)?, &on_disk(to)?, ledger.as_deref(), output).await
+        }
         Verb::Verify { file } => {
             let output = output.clone();
             blocking(move || verify::run(&file, &output)).await
@@ -83,6 +88,8 @@ struct Moved {
     to: String,
     #[serde(flatten)]
     content: Content,
+    #[serde(flatten)]
+    ledger: ledger::ShownLedger,
 }
 
 /// What a content has, as programs read it.
@@ -122,7 +129,7 @@ fn time_of_ms(unix_ms: u64) -> Option<Timestamp> {
 impl Moved {
     fn table(&self) -> Table {
         let content = &self.content;
-        Table::default()
+        let table = Table::default()
             .line("from", &self.from)
             .line("to", &self.to)
             .section("moved and verified")
@@ -132,7 +139,8 @@ impl Moved {
             .line("queued messages", count(content.messages))
             .line("queued activities", count(content.work_items))
             .line("records", count(content.records))
-            .line("sha256", &content.sha256)
+            .line("sha256", &content.sha256);
+        self.ledger.lines(table)
     }
 }
 

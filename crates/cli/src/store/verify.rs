@@ -1,11 +1,12 @@
-//! `segno store verify`: whether a backup is whole.
+//! `segno store verify`: whether a backup is whole, and whether it is complete.
 
 use std::path::Path;
 
-use segno_stores::verify_backup;
+use segno_stores::{Written, verify_backup};
 use serde::Serialize;
 
 use super::Content;
+use super::ledger::ShownLedger;
 use crate::exit::Failure;
 use crate::output::{Output, Table, count};
 use crate::progress::Meter;
@@ -15,15 +16,19 @@ struct Verified {
     file: String,
     #[serde(flatten)]
     content: Content,
+    #[serde(flatten)]
+    ledger: ShownLedger,
 }
 
-/// Does it.
+/// Reads the file to its end.
 pub fn run(file: &Path, output: &Output) -> Result<(), Failure> {
     let mut meter = Meter::new(output, None);
-    let content = verify_backup(file, &mut |progress| meter.transfer(progress))?;
+    let Written { content, ledger } = verify_backup(file, &mut |progress| meter.transfer(progress))?;
     drop(meter);
     let taken = output.time_of_ms(content.taken_at_ms);
-    let verified = Verified { file: file.display().to_string(), content: content.into() };
+    let file = file.display().to_string();
+    let verified = Verified { file, content: content.into(), ledger: ShownLedger::of(ledger) };
+    verified.ledger.warn("the backup");
     let content = &verified.content;
     let table = Table::default()
         .line("file", &verified.file)
@@ -36,5 +41,6 @@ pub fn run(file: &Path, output: &Output) -> Result<(), Failure> {
         .line("queued activities", count(content.work_items))
         .line("records", count(content.records))
         .line("sha256", &content.sha256);
+    let table = verified.ledger.lines(table);
     output.print(&verified, table)
 }

@@ -20,6 +20,7 @@ mod failures;
 mod full_disk;
 mod guide;
 mod kill_server;
+mod ledger_backup;
 mod operators;
 #[cfg(feature = "otlp")]
 mod otlp;

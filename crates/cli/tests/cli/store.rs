@@ -238,6 +238,11 @@ fn what_cannot_be_done_is_refused_with_a_reason_and_a_code() {
     fs::write(&file, &bytes[..bytes.len() / 2]).unwrap();
     refused(&["verify", &file], 4, "it ends in the middle");
     refused(&["restore", &file, &place.at("new")], 4, "it ends in the middle");
+    assert!(!Path::new(&place.at("new")).exists(), "a backup that is cut leaves no store behind");
+    let mut damaged = bytes.clone();
+    damaged[40] ^= 1;
+    fs::write(&file, &damaged).unwrap();
+    refused(&["restore", &file, &place.at("new")], 4, "its checksum is wrong");
     for command in ["info", "check", "compact"] {
         refused(&[command, &place.at("new")], 4, "`segno store restore` into it was interrupted");
     }

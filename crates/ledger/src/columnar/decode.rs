@@ -98,8 +98,21 @@ impl ColumnarFile {
     /// When its pages are damaged or exceed a limit.
     pub fn rows(&self, group: usize, bytes: &Bytes) -> Result<Vec<Vec<Cell>>, Damaged> {
         let columns: Vec<usize> = (0..self.layout.columns().len()).collect();
+        self.some_columns(group, bytes, &columns)
+    }
+
+    /// The same with some columns only; the others are not decoded.
+    ///
+    /// # Errors
+    /// When its pages are damaged or exceed a limit.
+    pub fn some_columns(
+        &self,
+        group: usize,
+        bytes: &Bytes,
+        columns: &[usize],
+    ) -> Result<Vec<Vec<Cell>>, Damaged> {
         let mut columns =
-            self.cells(group, bytes, &columns)?.into_iter().map(Vec::into_iter).collect::<Vec<_>>();
+            self.cells(group, bytes, columns)?.into_iter().map(Vec::into_iter).collect::<Vec<_>>();
         let count = self.row_count(group);
         let row = |_| columns.iter_mut().map(|cells| cells.next().unwrap_or(Cell::Null)).collect();
         Ok((0..count).map(row).collect())

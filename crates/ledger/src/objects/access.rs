@@ -128,6 +128,54 @@ impl Objects {
         }
     }
 
+    /// The size of an object in bytes; nothing if there is none.
+    ///
+    /// # Errors
+    /// `Unavailable` after retries.
+    pub async fn size(&self, path: &Path) -> Result<Option<u64>, StorageError> {
+        let mut tries = Tries::new(self, path);
+        loop {
+            match self.store.head(path).await {
+                Ok(meta) => return Ok(Some(meta.size)),
+                Err(Error::NotFound { .. }) => return Ok(None),
+                Err(error) => tries.wait(error.into()).await?,
+            }
+        }
+    }
+
+    /// The folders in a folder, or at the root, in the order of their names.
+    ///
+    /// # Errors
+    /// `Unavailable` after retries.
+    pub async fn folders(&self, folder: Option<&Path>) -> Result<Vec<Path>, StorageError> {
+        let root = Path::default();
+        let mut tries = Tries::new(self, folder.unwrap_or(&root));
+        loop {
+            match self.store.list_with_delimiter(folder).await {
+                Ok(mut listed) => {
+                    listed.common_prefixes.sort();
+                    return Ok(listed.common_prefixes);
+                }
+                Err(error) => tries.wait(error.into()).await?,
+            }
+        }
+    }
+
+    /// Any object of the store.
+    ///
+    /// # Errors
+    /// `Unavailable` after retries.
+    pub async fn first(&self) -> Result<Option<Path>, StorageError> {
+        let root = Path::default();
+        let mut tries = Tries::new(self, &root);
+        loop {
+            match self.store.list(None).try_next().await {
+                Ok(found) => return Ok(found.map(|meta| meta.location)),
+                Err(error) => tries.wait(error.into()).await?,
+            }
+        }
+    }
+
     /// Puts an object if there is none. Putting the same bytes again is a success.
     ///
     /// # Errors

@@ -27,6 +27,11 @@ impl Paths {
         Path::from(format!("{}/{}/{rest}", self.scope.tenant, self.scope.namespace))
     }
 
+    /// The folder of everything that the scope has.
+    pub fn root(&self) -> Path {
+        Path::from(format!("{}/{}", self.scope.tenant, self.scope.namespace))
+    }
+
     /// The folder of batches that are not joined yet.
     pub fn log(&self) -> Path {
         self.below("ledger/orchestration")

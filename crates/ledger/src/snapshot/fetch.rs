@@ -87,6 +87,20 @@ impl TableFile {
         self.decoded(move || file.rows(group, &bytes)).await
     }
 
+    /// The rows of a row group with these columns only. They are decoded on a thread for blocking work.
+    ///
+    /// # Errors
+    /// As [`TableFile::rows`].
+    pub(crate) async fn some_columns(
+        &self,
+        group: usize,
+        columns: Vec<usize>,
+    ) -> Result<Rowset, StorageError> {
+        let bytes = self.bytes(self.file.range(group)).await?;
+        let file = self.file.clone();
+        self.decoded(move || file.some_columns(group, &bytes, &columns)).await
+    }
+
     /// The cells of one column of a row group.
     ///
     /// # Errors

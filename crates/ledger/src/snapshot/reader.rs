@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::path::Path;
 use segno::clock::Clock;
 use segno::store::ErrorKind;
 
@@ -12,7 +13,7 @@ use super::group::live_rows;
 use super::limits::{CONCURRENT_FILES, SNAPSHOT_TRIES};
 use super::tables::{Spec, Tables};
 use crate::ids::Ulid;
-use crate::manifest::{Catalog, Group, Manifest, Manifests, Place, Watermarks};
+use crate::manifest::{Catalog, FileRef, Group, Manifest, Manifests, Piece, Place, Watermarks};
 use crate::objects::{Objects, Paths, StorageError, Stores};
 use crate::tables::{Cell, Row, Rows, VisitRows};
 
@@ -119,6 +120,16 @@ impl Snapshot {
     pub fn files(&self, table: &str) -> Vec<&str> {
         let files = self.catalog.files().filter(|(of, _)| *of == table);
         files.map(|(_, file)| file.path.as_str()).collect()
+    }
+
+    /// The pieces of a table at one place, deltas included, oldest first.
+    pub(super) fn pieces(&self, group: &Group) -> Vec<Piece> {
+        self.catalog.all_pieces(group)
+    }
+
+    /// Where a file of a table is read.
+    pub(super) fn file(&self, file: &FileRef) -> (&Objects, Path) {
+        (&self.reader.objects, self.reader.paths.state_file(&file.path))
     }
 
     /// The rows of a table, in the order of their keys within each partition: active rows first,

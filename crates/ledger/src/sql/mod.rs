@@ -21,6 +21,7 @@
 //! | `admission` | how many queries run at once, and whose |
 //! | `worker` | one query on a thread of its own |
 //! | `engine` | the same from outside: fetches pages for the thread |
+//! | `parquet` | answers as Parquet files |
 //! | `answer` | columns, rows and the report of what was fetched |
 //! | `value`, `error`, `limits` | cells, errors, every limit |
 //!
@@ -39,6 +40,7 @@ mod error;
 mod functions;
 mod instant;
 pub mod limits;
+mod parquet;
 mod plan;
 mod scope;
 mod table;
@@ -50,6 +52,7 @@ pub use answer::{Answer, Fetched};
 pub use engine::{Engine, Query};
 pub use error::SqlError;
 pub use functions::names as function_names;
+pub use parquet::{MEDIA_TYPE as PARQUET, to_parquet};
 pub use table::{
     ColumnInfo, ColumnKind, Constraint, Pushdown, Row, Rows, Scan, Table, TableInfo, Tables, Test,
 };

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use segno_ledger::objects::{Location, StorageError, Stores};
+use segno_ledger::transfer::Place;
 use segno_stores::StoreUrl;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +47,11 @@ impl Settings {
         let state = Location { url: state_url, options: &options };
         let state = state.open().map_err(refused("ledger.state_url"))?;
         Ok(Some(Stores { ledger: log, state }))
+    }
+
+    /// Where the ledger is, for those that copy the store.
+    pub fn ledger_place(&self) -> Place {
+        Place::of(self.ledger.url.as_deref(), self.ledger.state_url.as_deref())
     }
 
     /// Where the log is.

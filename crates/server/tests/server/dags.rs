@@ -10,6 +10,7 @@ use segno_api::dag::PublishDag;
 use segno_api::run::{
     CancelRun, ClearTasks, MarkTask, MarkedStatus, RerunRun, RunDetails, RunStatus, StartRun, TaskStatus,
 };
+use segno_api::sql::SqlQuery;
 use serde_json::json;
 
 use crate::stand::{PATIENCE, Stand, json_of};
@@ -195,4 +196,49 @@ async fn a_backfill_runs_all_partitions_of_a_range() {
     assert_eq!(keys, ["2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04", "2026-01-05"]);
     let refused = client.cancel_backfill(&created.id).await.unwrap_err();
     assert_eq!(refused.code(), Some("run-request-refused"), "{refused}");
+}
+
+#[tokio::test]
+async fn runs_and_their_tasks_can_be_queried() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    publish(&client, DIAMOND).await;
+    let first = client.start_run(&of("diamond"), None).await.unwrap().id;
+    ended(&client, &first).await;
+    let second = client.start_run(&of("diamond"), None).await.unwrap().id;
+    ended(&client, &second).await;
+    for (text, expected) in [
+        (
+            "SELECT dag, status, count(*), sum(tasks_succeeded) FROM runs GROUP BY 1, 2".to_owned(),
+            "diamond succeeded 2 8",
+        ),
+        (
+            format!("SELECT id, duration_ms >= 0, paused FROM runs WHERE id = '{first}'"),
+            &format!("{first} 1 0"),
+        ),
+        ("SELECT count(*) FROM runs WHERE id = 'nothing' OR triggered_at < '2001-01-01'".to_owned(), "0"),
+        ("SELECT count(*) FROM runs WHERE id = 'nothing'".to_owned(), "0"),
+        (
+            "SELECT count(*) FROM runs WHERE triggered_at > ago('1h') AND triggered_at <= now()".to_owned(),
+            "2",
+        ),
+        ("SELECT count(*) FROM runs WHERE triggered_at < '2001-01-01'".to_owned(), "0"),
+        (
+            format!(
+                "SELECT key, status, function, output FROM tasks WHERE run = '{second}' AND key = 'right'"
+            ),
+            "right succeeded echo 7",
+        ),
+        ("SELECT count(*), count(DISTINCT run), min(duration_ms) >= 0 FROM tasks".to_owned(), "8 2 1"),
+        (
+            "SELECT count(*) FROM runs r JOIN tasks t ON t.run = r.id WHERE t.status = 'succeeded'"
+                .to_owned(),
+            "8",
+        ),
+    ] {
+        let query = SqlQuery { query: Some(text.clone()), ..SqlQuery::default() };
+        let answer = client.sql(&query).await.unwrap_or_else(|error| panic!("{text}: {error}"));
+        let cells = answer.rows.iter().flatten().map(|cell| cell.text().trim_matches('"').to_owned());
+        assert_eq!(cells.collect::<Vec<_>>().join(" "), expected, "{text}");
+    }
 }

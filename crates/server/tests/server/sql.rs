@@ -111,7 +111,7 @@ async fn every_table_and_every_shipped_query_can_be_read() {
     let stand = Stand::with_keys().await;
     let client = stand.client();
     let catalogue = client.sql_catalogue().await.unwrap();
-    assert!(catalogue.tables.len() >= 14 && catalogue.shipped.len() >= 4, "{catalogue:?}");
+    assert!(catalogue.tables.len() >= 16 && catalogue.shipped.len() >= 4, "{catalogue:?}");
     for table in &catalogue.tables {
         let columns: Vec<String> =
             table.columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
@@ -552,5 +552,27 @@ async fn the_page_describes_all_tables_functions_and_shipped_queries() {
             "{}",
             shipped.name
         );
+    }
+}
+
+#[tokio::test]
+async fn an_answer_can_be_a_parquet_file() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    client.start(&greet("one", r#"{"name":"Ada"}"#), None, PATIENCE).await.unwrap();
+    let values = query("SELECT column1 AS n, 'x' AS t FROM (VALUES (1), (2), (3)) WHERE column1 > 1");
+    let (file, is_truncated) = client.sql_parquet(&values).await.unwrap();
+    assert!(file.starts_with(b"PAR1") && file.ends_with(b"PAR1") && !is_truncated);
+    let short = SqlQuery { max_rows: Some(1), ..values };
+    assert!(client.sql_parquet(&short).await.unwrap().1, "there are more rows");
+    let http = reqwest::Client::new();
+    for (accept, expected) in [
+        ("application/vnd.apache.parquet", "application/vnd.apache.parquet"),
+        ("text/csv;q=0.9, application/json;q=0.1", "text/csv; charset=utf-8"),
+        ("*/*", "application/json"),
+    ] {
+        let request = http.post(stand.url("/v1/sql")).header("accept", accept);
+        let answer = request.json(&json!({ "query": "SELECT 1" })).send().await.unwrap();
+        assert_eq!(answer.headers()["content-type"], expected, "{accept}");
     }
 }

@@ -14,6 +14,8 @@ pub enum BlockKind {
     Items = 1,
     /// Counts and checksum; the last block.
     Trailer = 2,
+    /// Parts of the ledger, one behind the other.
+    Ledger = 3,
 }
 
 /// How a block is stored. Numbers are never reused.
@@ -60,6 +62,7 @@ pub fn decode(block: &[u8], number: u64) -> Result<(BlockKind, Vec<u8>), String>
     let kind = match header[12] {
         1 => BlockKind::Items,
         2 => BlockKind::Trailer,
+        3 => BlockKind::Ledger,
         unknown => return Err(format!("its kind {unknown} is unknown")),
     };
     let len = u32_at(header, 8) as usize;

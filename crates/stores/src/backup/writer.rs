@@ -5,12 +5,14 @@ use std::io::{BufWriter, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use async_trait::async_trait;
 use segno::store::{ContentItem, encode_item};
 
 use super::block::{self, BlockKind};
 use super::file_header;
 use crate::digest::{ContentDigest, ContentSummary};
 use crate::error::Error;
+use crate::ledger::{self, LedgerContent, LedgerDigest, LedgerPart, LedgerSink};
 
 /// Length at which a block ends, before compression.
 const BLOCK_BYTES: usize = 256 * 1024;
@@ -27,6 +29,17 @@ pub enum IfThere {
     Replace,
 }
 
+/// What a backup has of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LedgerEnd {
+    /// The store has none.
+    None,
+    /// The parts that were added are all of it.
+    Included,
+    /// It is at this place, and not in the backup.
+    Elsewhere(String),
+}
+
 /// A backup in the making. Dropped before it is finished, it leaves nothing behind.
 #[derive(Debug)]
 pub struct BackupWriter {
@@ -37,7 +50,10 @@ pub struct BackupWriter {
     file: Option<BufWriter<File>>,
     block: Vec<u8>,
     blocks: u64,
+    /// The items are all there; parts of the ledger follow.
+    has_items: bool,
     digest: ContentDigest,
+    ledger: LedgerDigest,
     bytes: u64,
 }
 
@@ -74,7 +90,9 @@ impl BackupWriter {
             file: None,
             block: Vec::with_capacity(BLOCK_BYTES),
             blocks: 0,
+            has_items: false,
             digest: ContentDigest::default(),
+            ledger: LedgerDigest::default(),
             bytes: 0,
         };
         // What an interrupted backup left behind goes.
@@ -98,6 +116,29 @@ impl BackupWriter {
         if self.block.len() >= BLOCK_BYTES { self.end_block(BlockKind::Items) } else { Ok(()) }
     }
 
+    /// Adds a part of the ledger. No item comes after it.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn put_ledger(&mut self, part: &LedgerPart) -> Result<(), Error> {
+        self.end_items()?;
+        let start = self.block.len();
+        self.block.extend_from_slice(&[0; 4]);
+        ledger::encode(part, &mut self.block);
+        let len = u32::try_from(self.block.len() - start - 4).expect("parts are far below 4 GiB");
+        self.block[start..start + 4].copy_from_slice(&len.to_le_bytes());
+        self.ledger.add(part);
+        if self.block.len() >= BLOCK_BYTES { self.end_block(BlockKind::Ledger) } else { Ok(()) }
+    }
+
+    fn end_items(&mut self) -> Result<(), Error> {
+        if !self.has_items && !self.block.is_empty() {
+            self.end_block(BlockKind::Items)?;
+        }
+        self.has_items = true;
+        Ok(())
+    }
+
     /// What has been added so far.
     pub fn so_far(&self) -> &ContentSummary {
         self.digest.so_far()
@@ -112,21 +153,28 @@ impl BackupWriter {
     ///
     /// # Errors
     /// When the file cannot be written or renamed.
-    pub fn finish(mut self) -> Result<ContentSummary, Error> {
+    pub fn finish(mut self, ledger: LedgerEnd) -> Result<(ContentSummary, LedgerContent), Error> {
+        self.end_items()?;
         if !self.block.is_empty() {
-            self.end_block(BlockKind::Items)?;
+            self.end_block(BlockKind::Ledger)?;
         }
         let summary = std::mem::take(&mut self.digest).finish();
+        let ledger = match ledger {
+            LedgerEnd::None => LedgerContent::None,
+            LedgerEnd::Included => std::mem::take(&mut self.ledger).finish(),
+            LedgerEnd::Elsewhere(place) => LedgerContent::Elsewhere { place },
+        };
         self.block.extend(summary.counts().iter().flat_map(|count| count.to_le_bytes()));
         let checksum = (0..summary.sha256.len()).step_by(2).map(|at| &summary.sha256[at..at + 2]);
         let checksum = checksum.map(|byte| u8::from_str_radix(byte, 16).expect("made of such digits"));
         self.block.extend(checksum);
+        super::encode_ledger(&ledger, &mut self.block);
         self.end_block(BlockKind::Trailer)?;
         let file = self.file.take().expect("a backup that is not finished has a file");
         let file = file.into_inner().map_err(|error| Error::file(&self.partial)(error.into_error()))?;
         file.sync_all().map_err(Error::file(&self.partial))?;
         self.rename()?;
-        Ok(summary)
+        Ok((summary, ledger))
     }
 
     fn rename(&self) -> Result<(), Error> {
@@ -160,6 +208,13 @@ impl BackupWriter {
         let file = self.file.as_mut().expect("a backup that is not finished has a file");
         self.bytes += bytes.len() as u64;
         file.write_all(bytes).map_err(Error::file(&self.partial))
+    }
+}
+
+#[async_trait]
+impl LedgerSink for BackupWriter {
+    async fn put(&mut self, part: LedgerPart) -> Result<(), Error> {
+        self.put_ledger(&part)
     }
 }
 

@@ -1,5 +1,7 @@
 //! What can be said to `segno sql`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 use segno_server::HumanDuration;
 
@@ -24,6 +26,9 @@ pub struct SqlArguments {
     /// Print comma-separated values.
     #[arg(long)]
     pub csv: bool,
+    /// Write the answer to this file as Parquet, and print nothing. A file that is there stays.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["queries", "csv", "explain"])]
+    pub parquet: Option<PathBuf>,
     /// Most rows of the answer; 1000 without it.
     #[arg(long, value_name = "NUMBER")]
     pub max_rows: Option<usize>,

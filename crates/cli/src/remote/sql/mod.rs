@@ -12,7 +12,9 @@ pub mod arguments;
 mod completion;
 mod console;
 
-use std::io::{IsTerminal as _, Read as _, stdin};
+use std::fs::{self, File};
+use std::io::{IsTerminal as _, Read as _, Write as _, stdin};
+use std::path::Path;
 
 use arguments::SqlArguments;
 use segno_api::sql::SqlQuery;
@@ -38,11 +40,14 @@ pub async fn run(arguments: SqlArguments, output: &Output) -> Result<(), Failure
         (Some(text), _) if text == "-" => SqlQuery { query: Some(read()?), ..request },
         (Some(text), _) => SqlQuery { query: Some(text), ..request },
         (None, Some(name)) => SqlQuery { shipped: Some(name), ..request },
-        (None, None) if stdin().is_terminal() => {
+        (None, None) if stdin().is_terminal() && arguments.parquet.is_none() => {
             return console::run(client, request, arguments.explain, output).await;
         }
         (None, None) => SqlQuery { query: Some(read()?), ..request },
     };
+    if let Some(path) = arguments.parquet {
+        return to_parquet(&client, &request, &path, output).await;
+    }
     let found = client.sql(&request).await?;
     let form = if arguments.csv { answer::Form::Csv } else { answer::Form::Chosen };
     answer::print(&found, form, output)?;
@@ -50,6 +55,36 @@ pub async fn run(arguments: SqlArguments, output: &Output) -> Result<(), Failure
         answer::explain(&found, output);
     }
     Ok(())
+}
+
+/// Writes an answer to a new file.
+async fn to_parquet(
+    client: &segno_api::Client,
+    request: &SqlQuery,
+    path: &Path,
+    output: &Output,
+) -> Result<(), Failure> {
+    let failed = |error| Failure::File { place: path.display().to_string(), error };
+    // Before the query runs, which may take a while.
+    let mut file = File::create_new(path).map_err(failed)?;
+    let written = match client.sql_parquet(request).await {
+        Ok((bytes, is_truncated)) => {
+            file.write_all(&bytes).and_then(|()| file.sync_all()).map(|()| is_truncated).map_err(failed)
+        }
+        Err(error) => Err(error.into()),
+    };
+    match written {
+        Ok(true) => {
+            output.warn("there are more rows than the file has; raise --max-rows or narrow the query");
+            Ok(())
+        }
+        Ok(false) => Ok(()),
+        Err(failure) => {
+            // It was made by this call, and is no answer.
+            let _ = fs::remove_file(path);
+            Err(failure)
+        }
+    }
 }
 
 fn read() -> Result<String, Failure> {

@@ -1,6 +1,7 @@
 //! The compactor against random logs: on a store without faults, with faults, with crashes and with
 //! a rival.
 
+mod copies;
 mod faults;
 mod folding;
 mod golden;

@@ -7,9 +7,10 @@ use segno_api::run::{
     self as wire, ClearTasks, MarkTask, MarkedStatus, RerunFrom, RerunRun, RunChanged, RunDetails, RunTask,
     RunTaskDetails, StartRun, StartedRun,
 };
-use segno_ledger::drive::{self, Accepted, Request, Rerun, RunDetail, RunPage, RunQuery};
+use segno_ledger::drive::{self, Accepted, LedgerError, Request, Rerun, RunDetail, RunPage, RunQuery};
 use segno_ledger::event::MarkedState;
-use segno_ledger::tables::{TaskRow, TaskState};
+use segno_ledger::snapshot::{Part, Snapshot};
+use segno_ledger::tables::{Cell, Row, TaskRow, TaskState};
 
 use super::dags::MAX_SHOWN_TASKS;
 use super::run_rows as rows;
@@ -72,6 +73,36 @@ impl Tenant {
     /// A run as it is shown in lists.
     pub fn shown_run(&self, row: &segno_ledger::tables::RunRow) -> wire::Run {
         rows::run(row)
+    }
+
+    /// The newest snapshot of the tables of runs; nothing before the first run, and on a server without a ledger.
+    ///
+    /// # Errors
+    /// `ledger-unavailable`.
+    pub async fn run_tables(&self) -> Result<Option<Snapshot>, Refusal> {
+        let Some(ledger) = self.resources().ledger.as_ref() else { return Ok(None) };
+        ledger.snapshot(&self.owner()).await.map_err(|error| self.refused(error))
+    }
+
+    /// Some columns of a part of a table of runs.
+    ///
+    /// # Errors
+    /// `ledger-unavailable`, `stored-data-unreadable`.
+    pub async fn run_cells<R: Row>(
+        &self,
+        snapshot: &Snapshot,
+        part: &Part,
+        columns: &[&str],
+    ) -> Result<Vec<Vec<Cell>>, Refusal> {
+        snapshot.scan::<R>(part, columns).await.map_err(|error| self.refused(LedgerError::from(error)))
+    }
+
+    /// The rows of a run as the ledger has them.
+    ///
+    /// # Errors
+    /// `unknown-run`.
+    pub async fn run_rows(&self, id: &str) -> Result<RunDetail, Refusal> {
+        self.run_detail(id).await
     }
 
     async fn run_detail(&self, id: &str) -> Result<RunDetail, Refusal> {

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use segno_api::sql::{SqlAnswer, SqlFetched, SqlFormat, SqlQuery};
 use segno_ledger::sql::limits::{DEFAULT_ROWS, DEFAULT_TIMEOUT, MAX_ROWS, MAX_TIMEOUT};
-use segno_ledger::sql::{Answer, Fetched, Query, Value};
+use segno_ledger::sql::{Answer, Fetched, PARQUET, Query, Value, to_parquet};
 use serde_json::value::RawValue;
 
 use super::{csv, shipped, tables};
@@ -17,30 +17,51 @@ use crate::extract::Body;
 use crate::problem::{Code, Refusal};
 use crate::scope::ScopeParameters;
 
-/// The header of an answer in CSV that has not all rows.
+/// The header of an answer in CSV or Parquet that tells whether rows are missing.
 const TRUNCATED: &str = "segno-truncated";
 
 /// Runs one SELECT in SQLite's dialect over the tables that `GET /v1/sql` lists. Nothing is written. It ends when its
-/// caller hangs up.
+/// caller hangs up. The form of the answer is that of the request's `format`, or else of the header `Accept`.
 #[utoipa::path(post, path = "/v1/sql", tag = "sql", params(ScopeParameters), request_body = SqlQuery, responses(
-    (status = 200, content((SqlAnswer = "application/json"), (String = "text/csv"))),
+    (status = 200, content((SqlAnswer = "application/json"), (String = "text/csv"), (Vec<u8> = "application/vnd.apache.parquet"))),
 ))]
 pub async fn run(
     tenant: Tenant,
     granted: Granted,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
     Body(request): Body<SqlQuery>,
 ) -> Result<Response, Refusal> {
     let query = query(&request)?;
     let answer = tenant.sql(query, &tables::all(&tenant, &granted, &caller)).await?;
-    Ok(match request.format.unwrap_or(SqlFormat::Json) {
+    let truncated = [(TRUNCATED, answer.is_truncated.to_string())];
+    Ok(match request.format.unwrap_or_else(|| accepted(&headers)) {
         SqlFormat::Json => Json(shown(answer)?).into_response(),
         SqlFormat::Csv => {
-            let truncated = answer.is_truncated.to_string();
             let headers = [(header::CONTENT_TYPE, "text/csv; charset=utf-8")];
-            (headers, [(TRUNCATED, truncated)], csv::written(&answer)).into_response()
+            (headers, truncated, csv::written(&answer)).into_response()
+        }
+        SqlFormat::Parquet => {
+            let file = to_parquet(&answer).map_err(|error| {
+                tracing::error!(%error, "the answer of a query cannot be written as Parquet");
+                Refusal::new(Code::Internal, "the answer cannot be shown; the server's log has the reason")
+            })?;
+            ([(header::CONTENT_TYPE, PARQUET)], truncated, file).into_response()
         }
     })
+}
+
+/// The form that the header `Accept` names first; JSON if it names none of them.
+fn accepted(headers: &HeaderMap) -> SqlFormat {
+    let accept = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let types = accept.flat_map(|value| value.split(','));
+    let mut forms = types.filter_map(|kind| match kind.split(';').next().unwrap_or_default().trim() {
+        "application/json" => Some(SqlFormat::Json),
+        "text/csv" => Some(SqlFormat::Csv),
+        PARQUET => Some(SqlFormat::Parquet),
+        _ => None,
+    });
+    forms.next().unwrap_or(SqlFormat::Json)
 }
 
 fn query(request: &SqlQuery) -> Result<Query, Refusal> {

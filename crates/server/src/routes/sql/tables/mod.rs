@@ -9,6 +9,7 @@ mod hooks;
 mod instances;
 mod listing;
 mod recurring;
+mod runs;
 mod workers;
 
 use std::sync::Arc;
@@ -32,14 +33,16 @@ pub static INFOS: &[&TableInfo] = &[
     &workers::QUEUES,
     &recurring::RECURRING,
     &recurring::HISTORY,
+    &runs::RUNS,
     &batches::STEPS,
+    &runs::TASKS,
     &workers::WORKERS,
 ];
 
 /// The tables as a caller sees them in a tenant. What a route of the API would refuse is refused when it is read.
 pub fn all(tenant: &Tenant, granted: &Granted, caller: &Caller) -> Tables {
     let audit = caller.may(Need::Admin);
-    let tables: [Arc<dyn Table>; 14] = [
+    let tables: [Arc<dyn Table>; 16] = [
         Arc::new(actions::actions(tenant)),
         Arc::new(everywhere::AllInstances(granted.clone())),
         Arc::new(audit::audit(tenant, audit)),
@@ -52,7 +55,9 @@ pub fn all(tenant: &Tenant, granted: &Granted, caller: &Caller) -> Tables {
         Arc::new(workers::queues(tenant)),
         Arc::new(recurring::recurring(tenant)),
         Arc::new(recurring::history(tenant)),
+        Arc::new(runs::Runs(tenant.clone())),
         Arc::new(batches::steps(tenant)),
+        Arc::new(runs::Tasks(tenant.clone())),
         Arc::new(workers::workers(tenant)),
     ];
     Tables::new(tables)

@@ -1,0 +1,1 @@
+export function ActionsPage() { return null; }

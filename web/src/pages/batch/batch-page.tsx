@@ -1,0 +1,1 @@
+export function BatchPage() { return null; }

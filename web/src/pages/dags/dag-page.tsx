@@ -1,0 +1,1 @@
+export function DagPage() { return null; }

@@ -1,0 +1,1 @@
+export function DagsPage() { return null; }

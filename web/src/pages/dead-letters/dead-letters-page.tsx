@@ -1,0 +1,1 @@
+export function DeadLettersPage() { return null; }

@@ -1,0 +1,1 @@
+export function FunctionPage() { return null; }

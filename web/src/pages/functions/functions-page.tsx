@@ -1,0 +1,1 @@
+export function FunctionsPage() { return null; }

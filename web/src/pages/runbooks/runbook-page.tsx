@@ -1,0 +1,1 @@
+export function RunbookPage() { return null; }

@@ -1,0 +1,1 @@
+export function RunbooksPage() { return null; }

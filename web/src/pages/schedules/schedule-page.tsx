@@ -1,0 +1,1 @@
+export function SchedulePage() { return null; }

@@ -35,7 +35,10 @@ async function file(path, base, outgoing) {
 
 function forward(target, base, incoming, outgoing) {
   const url = new URL(target + incoming.url.slice(base.length - 1));
-  const upstream = request(url, { method: incoming.method, headers: { ...incoming.headers, host: url.host } }, (answer) => {
+  const headers = { ...incoming.headers, host: url.host };
+  // To the server this is the proxy's own request: its address is another than the page's.
+  for (const name of ["origin", "referer", "sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest"]) delete headers[name];
+  const upstream = request(url, { method: incoming.method, headers }, (answer) => {
     outgoing.writeHead(answer.statusCode, answer.headers);
     answer.pipe(outgoing);
     answer.on("error", () => outgoing.destroy());

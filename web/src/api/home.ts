@@ -46,7 +46,7 @@ export function useStats() {
     staleTime: 2_000,
     queryFn: async () => {
       try {
-        return await request<Stats>("/v1/stats");
+        return await request<Stats>("/v1/stats", { query: { step: 60 } });
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return statsBySql();
         throw error;

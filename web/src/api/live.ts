@@ -9,6 +9,8 @@ type Pages = InfiniteData<Schemas["InstanceList"]>;
 
 const FLUSH_MS = 250;
 const RECONNECT_MS = 1_000;
+/** A batch at work commits many times a second, and each visible member is read by itself. */
+const BATCHES_MS = 800;
 
 type Listener = (changes: Change[]) => void;
 const listeners = new Set<Listener>();
@@ -25,7 +27,7 @@ export function follow(client: QueryClient): () => void {
   let retry: ReturnType<typeof setTimeout> | undefined;
   let flush: ReturnType<typeof setTimeout> | undefined;
   let pending: Change[] = [];
-  let batches = false;
+  let batches: ReturnType<typeof setTimeout> | undefined;
   let wasLost = false;
 
   const deliver = () => {
@@ -35,11 +37,6 @@ export function follow(client: QueryClient): () => void {
     if (changes.length > 0) {
       apply(client, changes);
       for (const listener of listeners) listener(changes);
-    }
-    if (batches) {
-      batches = false;
-      void client.invalidateQueries({ queryKey: ["batches"] });
-      void client.invalidateQueries({ queryKey: ["batch"] });
     }
   };
   const soon = () => {
@@ -61,8 +58,11 @@ export function follow(client: QueryClient): () => void {
       soon();
     });
     source.addEventListener("batch", () => {
-      batches = true;
-      soon();
+      batches ??= setTimeout(() => {
+        batches = undefined;
+        void client.invalidateQueries({ queryKey: ["batches"] });
+        void client.invalidateQueries({ queryKey: ["batch"] });
+      }, BATCHES_MS);
     });
     source.onerror = () => {
       wasLost = true;
@@ -81,6 +81,7 @@ export function follow(client: QueryClient): () => void {
     source?.close();
     clearTimeout(retry);
     clearTimeout(flush);
+    clearTimeout(batches);
   };
 }
 

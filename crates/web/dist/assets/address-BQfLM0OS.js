@@ -1,1 +1,0 @@
-import{t as e}from"./useNavigate-8maUE8sl.js";import{s as t}from"./index-CmWTZmB4.js";import{h as n,p as r}from"./states-CSFcyUNk.js";var i=n(r(),1);function a(){let n=t({strict:!1}),r=e();return[n,(0,i.useCallback)((e,{replace:t=!0}={})=>{r({to:`.`,search:t=>({...t,...e}),replace:t})},[r])]}export{a as t};

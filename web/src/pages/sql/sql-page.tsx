@@ -1,11 +1,11 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { api, data, type Schemas } from "../../api/client";
+import { useSaved } from "../../api/saved";
 import { useAddress } from "../../lib/address";
 import { cli, curl } from "../../lib/command";
 import { csv, download } from "../../lib/download";
 import { count, plural } from "../../lib/format";
-import { useSaved } from "../../lib/saved";
 import { Button } from "../../ui/button";
 import { Copy } from "../../ui/copy";
 import { LazyEditor } from "../../ui/lazy-editor";
@@ -29,7 +29,7 @@ export function SqlPage() {
   const [text, setText] = useState(q ?? FIRST);
   const [isNaming, setIsNaming] = useState(false);
   const catalogue = useQuery({ queryKey: ["sql"], staleTime: Number.POSITIVE_INFINITY, queryFn: () => data(api.GET("/v1/sql")) });
-  const { saved, save, remove } = useSaved("queries");
+  const { isServed, saved, save, remove } = useSaved("query", "sql");
   const run = useMutation({
     mutationFn: async (query: string) => {
       setAddress({ q: query });
@@ -42,9 +42,8 @@ export function SqlPage() {
     ...(catalogue.data?.shipped ?? []).map((each) => ({ name: each.name, onSelect: () => setText(each.query) })),
     ...(saved.length > 0 ? (["line"] as const) : []),
     ...saved.map((each) => ({ name: each.name, onSelect: () => setText(each.text) })),
-    "line",
-    { name: "Save this query…", onSelect: () => setIsNaming(true) },
-    ...(open ? [{ name: `Remove “${open.name}”`, danger: true, onSelect: () => remove(open.name) }] : []),
+    ...(isServed ? (["line", { name: "Save this query…", onSelect: () => setIsNaming(true) }] as const) : []),
+    ...(open ? [{ name: `Remove “${open.name}”`, danger: true, onSelect: () => void remove(open.name) }] : []),
   ];
   const answer = run.data;
   return (
@@ -75,7 +74,7 @@ export function SqlPage() {
           )}
         </div>
       </div>
-      {isNaming && <NameDialog onClose={() => setIsNaming(false)} onName={(name) => { save(name, text); setIsNaming(false); }} />}
+      {isNaming && <NameDialog onClose={() => setIsNaming(false)} onName={(name) => { void save(name, text); setIsNaming(false); }} />}
     </Page>
   );
 }

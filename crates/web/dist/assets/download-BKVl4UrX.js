@@ -1,0 +1,2 @@
+function e(e,t,n){let r=URL.createObjectURL(new Blob([n],{type:t})),i=document.createElement(`a`);i.href=r,i.download=e,i.click(),URL.revokeObjectURL(r)}function t(e){let t=e==null?``:typeof e==`string`?e:JSON.stringify(e),n=/^[=+\-@\t\r]/.test(t)&&typeof e==`string`?`'${t}`:t;return/[",\r\n]/.test(n)?`"${n.replaceAll(`"`,`""`)}"`:n}function n(e,n){return[e,...n].map(e=>e.map(t).join(`,`)).join(`\r
+`)}export{e as n,n as t};

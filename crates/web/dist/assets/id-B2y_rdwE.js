@@ -1,0 +1,1 @@
+import{t as e}from"./jsx-runtime-DyZJNswf.js";var t=e(),n=30;function r({id:e}){return e.length<=n?(0,t.jsx)(`span`,{title:e,className:`truncate`,children:e}):(0,t.jsxs)(`span`,{title:e,className:`flex min-w-0`,children:[(0,t.jsx)(`span`,{className:`truncate`,children:e.slice(0,-14)}),(0,t.jsx)(`span`,{className:`shrink-0 whitespace-pre`,children:e.slice(-14)})]})}export{r as t};

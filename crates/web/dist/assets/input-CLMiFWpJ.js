@@ -1,0 +1,1 @@
+function e(e){if(e.trim()===``)return{value:null};try{return{value:JSON.parse(e)}}catch(e){return{problem:e instanceof Error?e.message:String(e)}}}export{e as t};

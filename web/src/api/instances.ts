@@ -1,0 +1,114 @@
+import { queryOptions, useQuery } from "@tanstack/react-query";
+import type { InstanceQuery } from "../lib/filter";
+import { type Schemas, api, data, request } from "./client";
+import { ApiError } from "./errors";
+import { usePages } from "./pages";
+import { type Scope, useScope } from "./scope";
+
+export type Instance = Schemas["Instance"];
+export type HistoryEvent = Schemas["HistoryEvent"];
+export type Wait = {
+  kind: string;
+  name?: string;
+  since: string;
+  until?: string;
+  event?: number;
+  attempt?: number;
+  worker?: string;
+  state?: string;
+  child?: string;
+  detail: string;
+};
+export type Explanation = { id: string; status: string; waits: Wait[]; next_wake_up?: string; in_words: string; complete: boolean };
+
+const PAGE = 100;
+const HISTORY_PAGE = 1_000;
+/** The stream of the tenant has changes of state only; events of an open instance are read as often as this. */
+const FOLLOW_MS = 1_000;
+
+export function useInstances(query: InstanceQuery) {
+  return usePages(
+    ["instances", query],
+    (cursor) => data(api.GET("/v1/instances", { params: { query: { ...query, limit: PAGE, cursor } as never } })),
+    (page) => page.instances,
+  );
+}
+
+export function useInstance(id: string) {
+  const scope = useScope();
+  return useQuery({
+    queryKey: ["instance", id, "row", scope],
+    queryFn: () => data(api.GET("/v1/instances/{id}", { params: { path: { id } } })),
+  });
+}
+
+/** Why an instance waits; absent on servers that do not explain instances. */
+export function useExplanation(id: string, isOpen: boolean) {
+  const scope = useScope();
+  return useQuery({
+    queryKey: ["instance", id, "explain", scope],
+    enabled: isOpen,
+    queryFn: async () => {
+      try {
+        return await request<Explanation>(`/v1/instances/${encodeURIComponent(id)}/explain`);
+      } catch (error) {
+        if (error instanceof ApiError && error.status === 404) return null;
+        throw error;
+      }
+    },
+  });
+}
+
+/** All events of an execution. Later reads fetch only what is new. */
+export function useHistory(id: string, execution: number | undefined, isOpen: boolean) {
+  const scope = useScope();
+  return useQuery({ ...historyOf(id, execution, scope), refetchInterval: isOpen ? FOLLOW_MS : false });
+}
+
+export function historyOf(id: string, execution: number | undefined, scope: Scope) {
+  return queryOptions({
+    queryKey: ["instance", id, "history", execution, scope],
+    enabled: execution !== undefined,
+    structuralSharing: false,
+    queryFn: async ({ client, queryKey }) => {
+      const known = client.getQueryData<HistoryEvent[]>(queryKey) ?? [];
+      const events = [...known];
+      let after: number | undefined = events.at(-1)?.id;
+      for (;;) {
+        const page = await data(
+          api.GET("/v1/instances/{id}/history", { params: { path: { id }, query: { execution, after, limit: HISTORY_PAGE } } }),
+        );
+        events.push(...page.events);
+        if (page.next_after === undefined || page.next_after === null) {
+          return events.length === known.length ? known : events;
+        }
+        after = page.next_after;
+      }
+    },
+  });
+}
+
+export function useExecutions(id: string) {
+  return usePages(
+    ["instance", id, "executions"],
+    (cursor) => data(api.GET("/v1/instances/{id}/executions", { params: { path: { id }, query: { cursor } } })),
+    (page) => page.executions,
+  );
+}
+
+export function useTree(id: string) {
+  return usePages(
+    ["instance", id, "tree"],
+    (cursor) => data(api.GET("/v1/instances/{id}/tree", { params: { path: { id }, query: { cursor, limit: 500 } } })),
+    (page) => page.nodes,
+  );
+}
+
+export function hasEnded(status: string): boolean {
+  return status === "completed" || status === "failed" || status === "cancelled";
+}
+
+/** What an instance runs, by the name that people know: its function for a call, else its orchestration. */
+export function nameOf(row: { function?: string | null; orchestration?: string | null }): string {
+  return row.function ?? row.orchestration ?? "";
+}

@@ -1,0 +1,51 @@
+import { useQuery } from "@tanstack/react-query";
+import { api, data, type Schemas } from "./client";
+import { usePages } from "./pages";
+import { useScope } from "./scope";
+
+export type Runbook = Schemas["Runbook"];
+export type Batch = Schemas["Batch"];
+export type BatchDetails = Schemas["BatchDetails"];
+export type Phase = Schemas["Phase"];
+export type Member = Schemas["Member"];
+export type Step = Schemas["Step"];
+export type BatchAction = Schemas["BatchAction"];
+
+const MEMBERS_PAGE = 1_000;
+
+export function useRunbooks() {
+  return usePages(["runbooks"], (cursor) => data(api.GET("/v1/runbooks", { params: { query: { cursor } } })), (page) => page.runbooks);
+}
+
+export function useBatches(runbook?: string) {
+  return usePages(["batches", runbook], (cursor) => data(api.GET("/v1/batches", { params: { query: { runbook, cursor, limit: 100 } } })), (page) => page.batches);
+}
+
+export function useBatch(id: number) {
+  const scope = useScope();
+  return useQuery({ queryKey: ["batch", id, scope], queryFn: () => data(api.GET("/v1/batches/{id}", { params: { path: { id } } })) });
+}
+
+export function useMembers(id: number) {
+  return usePages(
+    ["batch", id, "members"],
+    (cursor) => data(api.GET("/v1/batches/{id}/members", { params: { path: { id }, query: { cursor, limit: MEMBERS_PAGE } } })),
+    (page) => page.members,
+  );
+}
+
+/** The steps of one member; asked for by rows that are visible, and by no others. */
+export function useMember(batch: number, member: number, isWanted: boolean) {
+  const scope = useScope();
+  return useQuery({
+    queryKey: ["batch", batch, "member", member, scope],
+    enabled: isWanted,
+    queryFn: () => data(api.GET("/v1/batches/{id}/members/{member}", { params: { path: { id: batch, member } } })),
+  });
+}
+
+export async function requestOf(batch: number, body: BatchAction): Promise<Schemas["BatchRequest"]> {
+  const request = (await data(api.POST("/v1/batches/{id}/requests", { params: { path: { id: batch } }, body: body as never }))) as Schemas["BatchRequest"];
+  if (request.state === "refused") throw new Error(request.reason ?? "The request was refused.");
+  return request;
+}

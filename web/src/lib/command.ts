@@ -1,0 +1,28 @@
+import { scope } from "../api/scope";
+import { basePath } from "./base";
+
+/** The same change from a shell: `segno …`. */
+export function cli(...words: string[]): string {
+  const { namespace, tenant } = scope();
+  const scoped = [
+    ...(namespace === "default" ? [] : ["--namespace", namespace]),
+    ...(tenant === "default" ? [] : ["--tenant", tenant]),
+  ];
+  return ["segno", ...words, ...scoped, "--server", window.location.origin + basePath.replace(/\/$/, "")].map(quoted).join(" ");
+}
+
+export function curl(method: string, path: string, body?: unknown): string {
+  const { namespace, tenant } = scope();
+  const url = new URL(window.location.origin + basePath.replace(/\/$/, "") + path);
+  if (namespace !== "default" && !path.startsWith("/v1/hooks/")) url.searchParams.set("namespace", namespace);
+  if (tenant !== "default") url.searchParams.set("tenant", tenant);
+  const parts = ["curl", ...(method === "GET" ? [] : ["-X", method]), quoted(url.href)];
+  if (body !== undefined) parts.push("-H", "'content-type: application/json'", "-d", quoted(JSON.stringify(body)));
+  return parts.join(" ");
+}
+
+/** One word of a POSIX shell. */
+export function quoted(word: string): string {
+  if (/^[A-Za-z0-9_.,:/@%+=-]+$/.test(word)) return word;
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}

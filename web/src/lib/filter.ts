@@ -1,0 +1,116 @@
+import type { Schemas } from "../api/client";
+
+/**
+ * The filter of the instances list as text: `status:failed,cancelled function:charge label.team=eu
+ * started:<1h duration:>5m order-`. A word without a colon is the beginning of an id.
+ */
+export type Term = { field: string; value: string; text: string };
+export type InstanceQuery = {
+  prefix?: string;
+  status?: Schemas["Status"][];
+  orchestration?: string;
+  function?: string;
+  label?: string[];
+  parent?: string;
+  created_from?: string;
+  created_before?: string;
+};
+export type Filter = {
+  query: InstanceQuery;
+  /** What the server does not select by: kept or dropped row by row. */
+  keeps?: (row: Schemas["Instance"], now: number) => boolean;
+  problems: string[];
+};
+
+export const STATUSES: Schemas["Status"][] = ["pending", "running", "paused", "completed", "failed", "cancelled"];
+const UNIT_MS: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+export function parseTerms(text: string): Term[] {
+  const words = text.match(/(?:[^\s"]+|"[^"]*")+/g) ?? [];
+  return words.map((word) => {
+    const plain = word.replaceAll('"', "");
+    const label = /^label\.([^=:]+)[=:](.*)$/.exec(plain);
+    if (label) return { field: "label", value: `${label[1]}=${label[2]}`, text: word };
+    const match = /^(status|function|orchestration|name|parent|started|duration|id):(.*)$/.exec(plain);
+    if (match) return { field: match[1] ?? "", value: match[2] ?? "", text: word };
+    return { field: "id", value: plain, text: word };
+  });
+}
+
+export function withoutTerm(text: string, term: Term): string {
+  return parseTerms(text).filter((each) => each.text !== term.text).map((each) => each.text).join(" ");
+}
+
+/** Puts `field:value` into the text in place of what the field had; no value removes it. */
+export function withField(text: string, field: string, value: string | undefined): string {
+  const rest = parseTerms(text).filter((each) => each.field !== field).map((each) => each.text);
+  return [...rest, ...(value ? [`${field}:${/\s/.test(value) ? `"${value}"` : value}`] : [])].join(" ");
+}
+
+export function parseDuration(text: string): number | undefined {
+  const match = /^(\d+(?:\.\d+)?)(s|m|h|d)$/.exec(text);
+  return match ? Number(match[1]) * (UNIT_MS[match[2] ?? ""] ?? 0) : undefined;
+}
+
+/** `now` decides what `started:<1h` means; it is rounded to minutes so that the query stays the same for a while. */
+export function parseFilter(text: string, now: number): Filter {
+  const filter: Filter = { query: {}, problems: [] };
+  for (const term of parseTerms(text)) {
+    const problem = applyTerm(filter, term, Math.floor(now / 60_000) * 60_000);
+    if (problem) filter.problems.push(problem);
+  }
+  return filter;
+}
+
+function applyTerm(filter: Filter, { field, value }: Term, now: number): string | undefined {
+  const { query } = filter;
+  switch (field) {
+    case "status": {
+      const wanted = value.split(",").filter(Boolean);
+      const unknown = wanted.find((each) => !(STATUSES as string[]).includes(each));
+      if (unknown !== undefined) return `There is no status “${unknown}”. Statuses: ${STATUSES.join(", ")}.`;
+      query.status = [...(query.status ?? []), ...(wanted as Schemas["Status"][])];
+      return undefined;
+    }
+    case "function":
+      query.function = value;
+      return undefined;
+    case "orchestration":
+    case "name":
+      query.orchestration = value;
+      return undefined;
+    case "parent":
+      query.parent = value;
+      return undefined;
+    case "label":
+      query.label = [...(query.label ?? []), value];
+      return undefined;
+    case "started":
+      return applyStarted(query, value, now);
+    case "duration":
+      return applyDuration(filter, value);
+    default:
+      query.prefix = value;
+      return undefined;
+  }
+}
+
+function applyStarted(query: InstanceQuery, value: string, now: number): string | undefined {
+  const span = parseDuration(value.replace(/^[<>]/, ""));
+  if (span === undefined) return `started:${value} is not understood. Write started:<1h for the last hour, started:>2d for longer ago.`;
+  const moment = new Date(now - span).toISOString();
+  if (value.startsWith(">")) query.created_before = moment;
+  else query.created_from = moment;
+  return undefined;
+}
+
+function applyDuration(filter: Filter, value: string): string | undefined {
+  const span = parseDuration(value.replace(/^[<>]/, ""));
+  if (span === undefined) return `duration:${value} is not understood. Write duration:>5m or duration:<30s.`;
+  const isShorter = value.startsWith("<");
+  filter.keeps = (row, now) => {
+    const took = Date.parse(row.completed_at ?? new Date(now).toISOString()) - Date.parse(row.start_at ?? row.created_at);
+    return isShorter ? took < span : took > span;
+  };
+  return undefined;
+}

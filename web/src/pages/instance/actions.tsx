@@ -1,0 +1,90 @@
+import { useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { api, data } from "../../api/client";
+import { type Instance, hasEnded, nameOf } from "../../api/instances";
+import { useMay } from "../../api/me";
+import { cli, curl } from "../../lib/command";
+import { useChange } from "../../shell/change";
+import { Button } from "../../ui/button";
+import { Menu, type MenuItem } from "../../ui/menu";
+import { SendDialog } from "./send";
+
+/** What can be done with an instance. Changes ask before, and show the same as a command. */
+export function InstanceActions({ instance }: { instance: Instance }) {
+  const change = useChange();
+  const navigate = useNavigate();
+  const mayChange = useMay("operate");
+  const [sending, setSending] = useState<"signal" | "mailbox">();
+  const { id } = instance;
+  const params = { path: { id } };
+  const path = `/v1/instances/${encodeURIComponent(id)}`;
+  const isOpen = !hasEnded(instance.status);
+  const withReason = (reason: string | undefined) => (reason ? ["--reason", reason] : []);
+
+  const cancel = () =>
+    change({
+      title: "Cancel this instance", verb: "Cancel it", isDangerous: true, takesReason: true,
+      description: "Its code is told, and so are its children. What ends in time still counts.",
+      run: (reason) => data(api.POST("/v1/instances/{id}/cancel", { params, body: { reason } })),
+      done: "Cancellation requested", cli: (reason) => cli("cancel", id, ...withReason(reason)), curl: (reason) => curl("POST", `${path}/cancel`, { reason }),
+    });
+  const pause = () =>
+    change({
+      title: "Pause this instance", verb: "Pause it", takesReason: true,
+      description: "It does nothing more until it is resumed. Activities that run go on, and their results are kept.",
+      run: (reason) => data(api.POST("/v1/instances/{id}/pause", { params, body: { reason } })),
+      done: "Paused", cli: (reason) => cli("pause", id, ...withReason(reason)), curl: (reason) => curl("POST", `${path}/pause`, { reason }),
+    });
+  const resume = () =>
+    change({
+      title: "Resume this instance", verb: "Resume it", description: "It goes on where it stopped.",
+      run: () => data(api.POST("/v1/instances/{id}/resume", { params })),
+      done: "Resumed", cli: () => cli("resume", id), curl: () => curl("POST", `${path}/resume`),
+    });
+  const restart = () =>
+    change({
+      title: "Restart this instance", verb: "Restart it", description: "Its next execution begins with the input of the last start. Earlier executions stay.",
+      run: () => data(api.POST("/v1/instances/{id}/restart", { params, body: {} })),
+      done: "Restarted", cli: () => cli("restart", id), curl: () => curl("POST", `${path}/restart`, {}),
+    });
+  const remove = () =>
+    change({
+      title: "Delete this instance", verb: "Delete it", isDangerous: true,
+      description: "Its history, its children and all that is queued for it are deleted. This cannot be undone.",
+      run: async () => {
+        await data(api.DELETE("/v1/instances/{id}", { params: { path: { id }, query: isOpen ? { force: true } : {} } }));
+        void navigate({ to: "/instances", search: {} });
+      },
+      done: "Deleted", cli: () => cli("delete", id), curl: () => curl("DELETE", path),
+    });
+  const again = () =>
+    void navigate({ to: "/start", search: { name: nameOf(instance), view: instance.function ? "function" : "orchestration", q: id } });
+
+  const items: MenuItem[] = [
+    { name: "Start again with changed input…", onSelect: again },
+    ...(isOpen ? [] : [{ name: "Restart…", onSelect: restart }]),
+    "line",
+    { name: "Delete…", danger: true, onSelect: remove },
+  ];
+  if (!mayChange) return null;
+  return (
+    <>
+      {isOpen && !instance.call && (
+        <Menu
+          label="Send"
+          trigger={<Button icon="send">Send</Button>}
+          items={[
+            { name: "Raise a signal…", onSelect: () => setSending("signal") },
+            { name: "Put into a mailbox…", onSelect: () => setSending("mailbox") },
+          ]}
+        />
+      )}
+      {instance.status === "paused" && <Button look="primary" icon="play" onClick={resume}>Resume</Button>}
+      {isOpen && instance.status !== "paused" && <Button icon="pause" onClick={pause}>Pause</Button>}
+      {isOpen && <Button icon="stop" onClick={cancel}>Cancel</Button>}
+      {!isOpen && <Button icon="refresh" onClick={restart}>Restart</Button>}
+      <Menu label="More" trigger={<Button icon="more" aria-label="More" />} items={items} />
+      {sending && <SendDialog id={id} channel={sending} onClose={() => setSending(undefined)} />}
+    </>
+  );
+}

@@ -1,0 +1,104 @@
+import { Link } from "@tanstack/react-router";
+import { type Instance, hasEnded, nameOf, useExplanation } from "../../api/instances";
+import { duration } from "../../lib/format";
+import { millis, useNow } from "../../lib/time";
+import { Badge } from "../../ui/status";
+import { Icon } from "../../ui/icon";
+import { Span, Time } from "../../ui/time";
+
+/** What it is, what it waits for and until when, and what it belongs to. */
+export function Header({ instance }: { instance: Instance }) {
+  const started = instance.start_at ?? instance.created_at;
+  return (
+    <div className="shrink-0 border-b border-line px-5 py-3">
+      <div className="flex flex-wrap items-center gap-x-6 gap-y-1.5 text-dim">
+        <Fact name="Runs"><span className="text-text">{nameOf(instance)}</span>{instance.version && !instance.function && ` ${instance.version}`}</Fact>
+        <Fact name="Started"><Time at={started} /></Fact>
+        <Fact name={hasEnded(instance.status) ? "Took" : "Running for"}><Span from={started} until={instance.completed_at} ended={hasEnded(instance.status)} /></Fact>
+        {instance.execution > 1 && <Fact name="Execution">{instance.execution}</Fact>}
+        {instance.call && instance.call.max_attempts > 1 && <Fact name="Attempt">{instance.call.attempt} of {instance.call.max_attempts}</Fact>}
+        {instance.call?.worker && <Fact name="Worker">{instance.call.worker}</Fact>}
+        <MadeBy instance={instance} />
+        {instance.parent && (
+          <Fact name="Parent">
+            <Link to="/instances/$id" params={{ id: instance.parent }} search={{}} className="text-accent-text hover:underline">{instance.parent}</Link>
+          </Fact>
+        )}
+        {Object.entries(instance.labels ?? {}).map(([key, value]) => (
+          <Link key={key} to="/instances" search={{ q: `label.${key}=${value}` }}><Badge>{key}={value}</Badge></Link>
+        ))}
+      </div>
+      <Situation instance={instance} />
+    </div>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: React.ReactNode }) {
+  return <span className="whitespace-nowrap"><span className="text-faint">{name}</span> {children}</span>;
+}
+
+function MadeBy({ instance }: { instance: Instance }) {
+  const by = instance.call?.made_by;
+  if (!by || by.kind === "call") return instance.kind ? null : <Fact name="Started by">a caller</Fact>;
+  const look = "text-accent-text hover:underline";
+  const link = () => {
+    switch (by.kind) {
+      case "schedule":
+        return by.id && <Link to="/schedules/$id" params={{ id: by.id }} search={{}} className={look}>schedule</Link>;
+      case "hook":
+        return <Link to="/webhooks" search={{}} className={look}>webhook</Link>;
+      case "action":
+        return <Link to="/actions" search={by.id ? { q: by.id } : {}} className={look}>action</Link>;
+      case "runbook":
+        return <Link to="/runbooks" search={{}} className={look}>runbook</Link>;
+      case "dag":
+        return by.id ? <Link to="/runs/$id" params={{ id: by.id }} search={{}} className={look}>DAG run</Link> : "DAG run";
+      default:
+        return by.kind;
+    }
+  };
+  return <Fact name="Started by">{link() || by.kind}{by.time && <> for <Time at={by.time} /></>}</Fact>;
+}
+
+/** The one sentence that a person came for. */
+function Situation({ instance }: { instance: Instance }) {
+  const isOpen = !hasEnded(instance.status);
+  const explanation = useExplanation(instance.id, isOpen).data;
+  if (instance.failure) {
+    const { code, category, message } = instance.failure;
+    return (
+      <p className="mt-2 flex items-start gap-2 text-bad" role="note">
+        <Icon name="warning" size={15} className="mt-0.5 shrink-0" />
+        <span className="line-clamp-3 break-words whitespace-pre-wrap"><strong>{code ?? category}</strong> {message}</span>
+      </p>
+    );
+  }
+  if (!isOpen) return null;
+  const wakes = explanation?.next_wake_up ?? instance.call?.waits_until ?? instance.call?.retry_at ?? undefined;
+  const words = explanation?.in_words ?? inWords(instance);
+  if (!words) return null;
+  return (
+    <p className="mt-2 flex items-start gap-2" role="note">
+      <Icon name={instance.status === "paused" ? "pause" : "clock"} size={15} className={`mt-0.5 shrink-0 ${instance.status === "paused" ? "text-warn" : "text-info"}`} />
+      <span>{words}{wakes && <Countdown until={wakes} />}</span>
+    </p>
+  );
+}
+
+function inWords(instance: Instance): string | undefined {
+  if (instance.status === "paused") return instance.pause_reason ? `Paused: ${instance.pause_reason}` : "Paused.";
+  if (instance.call) return `Waits for ${instance.call.waits_for}.`;
+  return typeof instance.custom_status === "string" ? instance.custom_status : undefined;
+}
+
+function Countdown({ until }: { until: string }) {
+  const now = useNow();
+  const at = millis(until);
+  if (at === undefined) return null;
+  const left = at - now;
+  return (
+    <span className="ml-2 text-dim" title={until}>
+      {left > 0 ? <>next wake-up in <span className="tabular-nums">{duration(Math.ceil(left / 1_000) * 1_000)}</span></> : "due now"}
+    </span>
+  );
+}

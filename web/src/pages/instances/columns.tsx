@@ -1,0 +1,55 @@
+import { Link } from "@tanstack/react-router";
+import { type Instance, hasEnded, nameOf } from "../../api/instances";
+import { words } from "../../lib/format";
+import { Id } from "../../ui/id";
+import { Badge, Status } from "../../ui/status";
+import type { Column } from "../../ui/table";
+import { Span, Time } from "../../ui/time";
+
+export const COLUMNS: Column<Instance>[] = [
+  { id: "status", name: "Status", width: "112px", cell: (row) => <Status status={row.status} /> },
+  {
+    id: "id",
+    name: "Instance",
+    width: "minmax(220px,2fr)",
+    cell: (row) => (
+      <Link to="/instances/$id" params={{ id: row.id }} search={{}} className="font-medium hover:underline">
+        <Id id={row.id} />
+      </Link>
+    ),
+  },
+  { id: "name", name: "Runs", width: "minmax(120px,1fr)", cell: (row) => <span title={nameOf(row)}>{nameOf(row)}</span> },
+  { id: "kind", name: "Made by", width: "92px", cell: (row) => <span className="text-dim">{row.kind ? words(row.kind) : row.parent ? "parent" : "caller"}</span> },
+  { id: "why", name: "What happened", width: "minmax(160px,1.500fr)", cell: (row) => <What row={row} /> },
+  { id: "started", name: "Started", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.start_at ?? row.created_at} /></span> },
+  { id: "duration", name: "Duration", width: "88px", right: true, cell: (row) => <Span from={row.start_at ?? row.created_at} until={row.completed_at} ended={hasEnded(row.status)} /> },
+  { id: "updated", name: "Updated", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.updated_at} /></span> },
+  { id: "version", name: "Version", width: "80px", cell: (row) => <span className="text-dim">{row.version}</span> },
+  { id: "execution", name: "Execution", width: "80px", right: true, cell: (row) => row.execution },
+  {
+    id: "labels",
+    name: "Labels",
+    width: "minmax(140px,1fr)",
+    cell: (row) => (
+      <span className="flex gap-1">
+        {Object.entries(row.labels ?? {}).map(([key, value]) => <Badge key={key} title={`${key}=${value}`}>{key}={value}</Badge>)}
+      </span>
+    ),
+  },
+];
+
+export const SHOWN_AT_FIRST = ["status", "id", "name", "kind", "why", "started", "duration"];
+
+function What({ row }: { row: Instance }) {
+  if (row.failure) {
+    return (
+      <span className="text-bad" title={row.failure.message}>
+        {row.failure.code ?? row.failure.category}: {row.failure.message}
+      </span>
+    );
+  }
+  if (row.status === "paused") return <span className="text-warn">{row.pause_reason ?? "paused"}</span>;
+  if (hasEnded(row.status)) return null;
+  const text = row.call?.waits_for ?? (typeof row.custom_status === "string" ? row.custom_status : undefined);
+  return <span className="text-dim" title={text}>{text}</span>;
+}

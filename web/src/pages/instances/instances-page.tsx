@@ -1,0 +1,178 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { api, data } from "../../api/client";
+import { type Instance, useInstances } from "../../api/instances";
+import { onChanges } from "../../api/live";
+import { useMay } from "../../api/me";
+import { useAddress } from "../../lib/address";
+import { parseFilter } from "../../lib/filter";
+import { plural } from "../../lib/format";
+import { useStored } from "../../lib/storage";
+import { Button } from "../../ui/button";
+import { Menu } from "../../ui/menu";
+import { Page } from "../../ui/page";
+import { Empty, Unready } from "../../ui/states";
+import { Table } from "../../ui/table";
+import { type BulkAction, BulkDialog } from "./bulk";
+import { COLUMNS, SHOWN_AT_FIRST } from "./columns";
+import { exportRows } from "./export";
+import { FilterBar } from "./filter-bar";
+import { useSelection } from "./selection";
+import { Views } from "./views";
+
+const ACTIONS: BulkAction[] = ["cancel", "pause", "resume", "delete"];
+
+export function InstancesPage() {
+  const [{ q = "" }, setAddress] = useAddress();
+  const setText = useCallback((text: string) => setAddress({ q: text || undefined }), [setAddress]);
+  const opened = useRef(Date.now());
+  const filter = useMemo(() => parseFilter(q, opened.current), [q]);
+  const list = useInstances(filter.query);
+  const rows = useMemo(
+    () => (filter.keeps ? list.rows.filter((row) => filter.keeps?.(row, Date.now())) : list.rows),
+    [list.rows, filter],
+  );
+  const fresh = useFreshRows(q);
+  const selection = useSelection(rows);
+  const [shown, setShown] = useStored("instances.columns", SHOWN_AT_FIRST);
+  const [bulk, setBulk] = useState<{ action: BulkAction; all: boolean }>();
+  const navigate = useNavigate();
+  const mayChange = useMay("operate");
+  const names = useNames();
+
+  return (
+    <Page
+      title="Instances"
+      actions={
+        <>
+          <Views text={q} onOpen={setText} />
+          <Menu
+            label="Columns"
+            trigger={<Button>Columns</Button>}
+            items={COLUMNS.map((column) => ({
+              name: column.name,
+              checked: shown.includes(column.id),
+              onSelect: () => setShown(shown.includes(column.id) ? shown.filter((id) => id !== column.id) : [...shown, column.id]),
+            }))}
+          />
+          <Menu
+            label="More"
+            trigger={<Button icon="more" aria-label="More" />}
+            items={[
+              { name: "Export loaded rows as CSV", onSelect: () => exportRows(rows) },
+              ...(mayChange
+                ? (["line", ...ACTIONS.map((action) => ({ name: `${action[0]?.toUpperCase()}${action.slice(1)} all that match…`, danger: action === "delete", onSelect: () => setBulk({ action, all: true }) }))] as const)
+                : []),
+            ]}
+          />
+          <Button look="primary" icon="plus" onClick={() => void navigate({ to: "/start", search: {} })}>Start</Button>
+        </>
+      }
+    >
+      <div className="flex h-full flex-col">
+        <FilterBar text={q} onChange={setText} problems={filter.problems} {...names} />
+        <div className="relative min-h-0 flex-1">
+          {fresh.count > 0 && (
+            <button
+              type="button"
+              onClick={fresh.show}
+              className="absolute top-10 left-1/2 z-20 h-7 -translate-x-1/2 animate-appear rounded-full bg-accent px-3 text-xs font-medium text-on-accent shadow-pop"
+            >
+              {plural(fresh.count, "new instance")}: show
+            </button>
+          )}
+          {list.data === undefined ? (
+            <Unready query={list} />
+          ) : rows.length === 0 && !list.hasNextPage ? (
+            <Empty title={q ? "No instance matches this filter" : "Nothing has run yet"}>
+              {q ? <Button onClick={() => setText("")}>Clear the filter</Button> : "Start one from the page, with `segno start`, or over the API."}
+            </Empty>
+          ) : (
+            <Table<Instance>
+              label="Instances"
+              columns={COLUMNS.filter((column) => shown.includes(column.id))}
+              rows={rows}
+              rowId={(row) => row.id}
+              onOpen={(row) => void navigate({ to: "/instances/$id", params: { id: row.id }, search: {} })}
+              selected={selection.ids}
+              onSelect={mayChange ? selection.toggle : undefined}
+              onEnd={list.hasNextPage && !list.isFetchingNextPage && !list.isError ? () => void list.fetchNextPage() : undefined}
+              isLoadingMore={list.isFetchingNextPage}
+              onPointerInside={fresh.setPointerInside}
+            />
+          )}
+        </div>
+        {selection.ids.size > 0 && (
+          <div role="toolbar" aria-label="Selected instances" className="flex items-center gap-2 border-t border-line bg-raised px-5 py-2">
+            <span className="mr-auto font-medium">{plural(selection.ids.size, "instance")} selected</span>
+            {ACTIONS.map((action) => (
+              <Button key={action} look={action === "delete" ? "danger" : "plain"} onClick={() => setBulk({ action, all: false })} className="capitalize">{action}</Button>
+            ))}
+            <Button look="ghost" onClick={selection.clear}>Clear</Button>
+          </div>
+        )}
+      </div>
+      {bulk && (
+        <BulkDialog
+          action={bulk.action}
+          target={bulk.all ? { filter: filter.query } : { ids: [...selection.ids] }}
+          onClose={() => {
+            setBulk(undefined);
+            selection.clear();
+            fresh.show();
+          }}
+        />
+      )}
+    </Page>
+  );
+}
+
+const QUIET_MS = 500;
+
+/**
+ * Rows that are shown change in place. New ones are added at once while nobody points at the list; otherwise they
+ * are counted, so that no row moves under the pointer.
+ */
+function useFreshRows(text: string) {
+  const client = useQueryClient();
+  const [count, setCount] = useState(0);
+  const isInside = useRef(false);
+  const show = useCallback(() => {
+    setCount(0);
+    void client.resetQueries({ queryKey: ["instances"] });
+  }, [client]);
+  useEffect(() => setCount(0), [text]);
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const stop = onChanges((changes) => {
+      const started = changes.filter((change) => change.change === "started").length;
+      if (started === 0) return;
+      if (isInside.current) {
+        setCount((before) => before + started);
+        return;
+      }
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        void client.invalidateQueries({ queryKey: ["instances"] });
+      }, QUIET_MS);
+    });
+    return () => {
+      stop();
+      clearTimeout(timer);
+    };
+  }, [client]);
+  const setPointerInside = useCallback((inside: boolean) => {
+    isInside.current = inside;
+  }, []);
+  return { count, show, setPointerInside };
+}
+
+function useNames() {
+  const functions = useQuery({ queryKey: ["functions", "names"], queryFn: () => data(api.GET("/v1/functions")) });
+  const system = useQuery({ queryKey: ["system"], queryFn: () => data(api.GET("/v1/system")) });
+  return {
+    functions: functions.data?.functions.map((each) => each.name) ?? [],
+    orchestrations: Object.keys(system.data?.orchestrations ?? {}),
+  };
+}

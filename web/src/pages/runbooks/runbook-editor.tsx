@@ -1,0 +1,88 @@
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useDeferredValue, useEffect, useMemo, useState } from "react";
+import { api, data } from "../../api/client";
+import type { Runbook } from "../../api/runbooks";
+import { curl } from "../../lib/command";
+import { plural } from "../../lib/format";
+import { problemOf, problemsOf } from "../../lib/problems";
+import { toast } from "../../shell/toasts";
+import { Button } from "../../ui/button";
+import { Copy } from "../../ui/copy";
+import { LazyEditor } from "../../ui/lazy-editor";
+import { messageOf } from "../../ui/states";
+
+const EXAMPLE = `name: guests
+description: Invite guests, then seat them
+data_source: {type: manual, primary_key: Guest}
+phases:
+  - name: invite
+    offset: T-1d
+    steps:
+      - {name: greet, worker_id: dev, function: greet, params: {name: "{{Guest}}"}}
+`;
+const TYPING_MS = 400;
+
+/** Edits a runbook; the server checks it as it is typed, and says what publishing would do. */
+export function RunbookEditor({ runbook }: { runbook?: Runbook }) {
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const published = useQuery({
+    queryKey: ["runbooks", runbook?.name, "text", runbook?.active_version],
+    enabled: runbook !== undefined,
+    queryFn: () => data(api.GET("/v1/runbooks/{name}/versions/{version}", { params: { path: { name: runbook?.name ?? "", version: runbook?.active_version ?? 0 } } })),
+  });
+  const [text, setText] = useState<string>();
+  const shown = text ?? (runbook ? (published.data?.yaml_content ?? "") : EXAMPLE);
+  const name = /^name:\s*["']?([^\s"'#]+)/m.exec(shown)?.[1];
+  const checked = useChecked(name, useDeferredValue(shown));
+  const problems = useMemo(
+    () => [...problemsOf(checked.error), ...(checked.data?.warnings ?? []).map((warning) => problemOf(warning, true))],
+    [checked.error, checked.data],
+  );
+  const [error, setError] = useState<unknown>();
+  const publish = async () => {
+    setError(undefined);
+    try {
+      const version = await data(api.POST("/v1/runbooks", { body: { yaml_content: shown } }));
+      toast(`${version.name} version ${version.version} published`);
+      void client.invalidateQueries({ queryKey: ["runbooks"] });
+      if (!runbook) void navigate({ to: "/runbooks/$name", params: { name: version.name }, search: {} });
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <div className="flex h-full min-h-96 flex-col gap-3">
+      <div className="min-h-0 flex-1"><LazyEditor label="Runbook" language="yaml" value={shown} onChange={setText} problems={problems} /></div>
+      <div role="status" className="max-h-32 overflow-auto">
+        {problems.map((problem, index) => <p key={index} className={problem.isWarning ? "text-warn" : "text-bad"}>{problem.line}:{problem.column} {problem.text}</p>)}
+        {checked.data && (
+          <p className="text-dim">
+            {checked.data.is_new ? `Publishing makes version ${checked.data.version}.` : "This is the active version."}{" "}
+            {checked.data.moves.batches > 0 && `${plural(checked.data.moves.batches, "open batch", "open batches")} would move to it.`}
+          </p>
+        )}
+      </div>
+      {error !== undefined && <p role="alert" className="whitespace-pre-wrap text-bad">{messageOf(error)}</p>}
+      <div className="flex items-center">
+        <Copy text={curl("POST", "/v1/runbooks", { yaml_content: shown })}>Copy as curl</Copy>
+        <Button look="primary" className="ml-auto" disabled={checked.error !== null || name === undefined} onClick={() => void publish()}>Publish</Button>
+      </div>
+    </div>
+  );
+}
+
+function useChecked(name: string | undefined, text: string) {
+  const [settled, setSettled] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return useQuery({
+    queryKey: ["runbooks", "plan", name, settled],
+    enabled: settled.trim() !== "",
+    retry: false,
+    queryFn: () => data(api.POST("/v1/runbooks/{name}/plan", { params: { path: { name: name ?? "unnamed" } }, body: { yaml_content: settled } })),
+  });
+}

@@ -1,0 +1,59 @@
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
+import { useMay } from "../../api/me";
+import { type Summary, targetOf, useRecurringList } from "../../api/recurring";
+import { classes } from "../../lib/classes";
+import { count } from "../../lib/format";
+import { Button } from "../../ui/button";
+import { ListPage } from "../../ui/list-page";
+import { Badge, Status, toneOf } from "../../ui/status";
+import type { Column } from "../../ui/table";
+import { Time } from "../../ui/time";
+import { ScheduleDialog } from "./schedule-dialog";
+
+const COLUMNS: Column<Summary>[] = [
+  { id: "status", name: "Status", width: "100px", cell: (row) => <Status status={row.status} /> },
+  { id: "name", name: "Schedule", width: "minmax(150px,1fr)", cell: (row) => <Link to="/schedules/$id" params={{ id: row.id }} search={{}} className="font-medium hover:underline">{row.name ?? row.id}</Link> },
+  { id: "schedule", name: "When", width: "minmax(220px,1.6fr)", cell: (row) => <span title={row.cron_expr ?? undefined}>{row.schedule}</span> },
+  { id: "runs", name: "Runs", width: "minmax(100px,.8fr)", cell: targetOf },
+  { id: "next", name: "Next", width: "120px", cell: (row) => <Time at={row.next_execution_at} /> },
+  { id: "last", name: "Last", width: "120px", cell: (row) => <span className="text-dim"><Time at={row.last_executed_at} /></span> },
+  { id: "recent", name: "Last outcomes", width: "120px", cell: (row) => <Dots outcomes={row.recent ?? []} /> },
+  { id: "count", name: "Runs", width: "80px", right: true, cell: (row) => count(row.execution_count) },
+  { id: "labels", name: "Labels", width: "minmax(100px,.8fr)", cell: (row) => <span className="flex gap-1">{Object.entries(row.labels).map(([key, value]) => <Badge key={key}>{key}={value}</Badge>)}</span> },
+];
+
+const COLOURS = { good: "bg-good", bad: "bg-bad", warn: "bg-warn", info: "bg-info", mute: "bg-mute" };
+
+/** The last outcomes as dots, the newest at the right. */
+export function Dots({ outcomes }: { outcomes: string[] }) {
+  if (outcomes.length === 0) return null;
+  return (
+    <span role="img" aria-label={`Last outcomes: ${outcomes.join(", ")}`} className="inline-flex items-center gap-1">
+      {outcomes.map((outcome, index) => <span key={index} title={outcome} className={classes("size-2 rounded-full", COLOURS[toneOf(outcome)], outcome === "failed" && "rounded-none rotate-45")} />)}
+    </span>
+  );
+}
+
+export function SchedulesPage() {
+  const list = useRecurringList();
+  const navigate = useNavigate();
+  const mayChange = useMay("operate");
+  const [isCreating, setIsCreating] = useState(false);
+  return (
+    <>
+      <ListPage
+        title="Schedules"
+        actions={mayChange && <Button look="primary" icon="plus" onClick={() => setIsCreating(true)}>New schedule</Button>}
+        query={list}
+        rows={list.rows}
+        columns={COLUMNS}
+        rowId={(row) => row.id}
+        textOf={(row) => [row.name, row.id, row.schedule, row.provider, row.description, row.status]}
+        onOpen={(row) => void navigate({ to: "/schedules/$id", params: { id: row.id }, search: {} })}
+        empty={{ icon: "clock", title: "Nothing is scheduled", text: "A schedule calls a function, or starts an orchestration, again and again." }}
+      />
+      {isCreating && <ScheduleDialog onClose={() => setIsCreating(false)} />}
+    </>
+  );
+}

@@ -1,0 +1,81 @@
+import { useQueryClient } from "@tanstack/react-query";
+import { Outlet, useNavigate } from "@tanstack/react-router";
+import { useEffect, useState } from "react";
+import { ApiError } from "../api/errors";
+import { follow } from "../api/live";
+import { useMe } from "../api/me";
+import { useScope } from "../api/scope";
+import { Failure, Loading } from "../ui/states";
+import { ChangeProvider } from "./change";
+import { ConnectionBanner } from "./connection";
+import { ALL_PLACES } from "./navigation";
+import { Palette } from "./palette";
+import { Sidebar } from "./sidebar";
+import { SignIn } from "./sign-in";
+import { Toasts } from "./toasts";
+
+export function Layout() {
+  const me = useMe();
+  if (me.error instanceof ApiError && me.error.status === 401) return <SignIn />;
+  if (me.data === undefined) {
+    return <div className="h-full">{me.error ? <Failure error={me.error} retry={() => void me.refetch()} /> : <Loading />}</div>;
+  }
+  return <SignedIn />;
+}
+
+function SignedIn() {
+  const client = useQueryClient();
+  const { namespace, tenant } = useScope();
+  const [isSearching, setIsSearching] = useState(false);
+  useEffect(() => follow(client), [client, namespace, tenant]);
+  useShortcuts(() => setIsSearching(true));
+  return (
+    <ChangeProvider>
+      <div className="flex h-full flex-col">
+        <ConnectionBanner />
+        <div className="flex min-h-0 flex-1">
+          <Sidebar onSearch={() => setIsSearching(true)} />
+          <main className="min-w-0 flex-1 bg-panel">
+            <Outlet />
+          </main>
+        </div>
+      </div>
+      {isSearching && <Palette onClose={() => setIsSearching(false)} />}
+      <Toasts />
+    </ChangeProvider>
+  );
+}
+
+const SEQUENCE_MS = 1_200;
+
+/** Ctrl-K searches; `g` and a letter goes to a page; `/` goes to the page's filter. */
+function useShortcuts(onSearch: () => void) {
+  const navigate = useNavigate();
+  useEffect(() => {
+    let begun = 0;
+    const onKey = (event: KeyboardEvent) => {
+      if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+        event.preventDefault();
+        onSearch();
+        return;
+      }
+      const target = event.target as HTMLElement;
+      if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input,textarea,select,[contenteditable=true],[role=dialog]")) return;
+      if (event.key === "/") {
+        const filter = document.querySelector<HTMLInputElement>("[data-filter]");
+        if (filter) {
+          event.preventDefault();
+          filter.focus();
+        }
+      } else if (event.key === "g") {
+        begun = event.timeStamp;
+      } else if (event.timeStamp - begun < SEQUENCE_MS) {
+        begun = 0;
+        const place = ALL_PLACES.find((each) => each.key === event.key);
+        if (place) void navigate({ to: place.to, search: {} });
+      }
+    };
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, [navigate, onSearch]);
+}

@@ -1,0 +1,121 @@
+import * as Radix from "@radix-ui/react-dialog";
+import { useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useDeferredValue, useState } from "react";
+import { api, data } from "../api/client";
+import { useScope } from "../api/scope";
+import { classes } from "../lib/classes";
+import { Icon, type IconName } from "../ui/icon";
+import { ALL_PLACES } from "./navigation";
+
+type Hit = { key: string; name: string; kind: string; icon: IconName; to: string; params?: Record<string, string>; search?: Record<string, string> };
+
+const PER_KIND = 6;
+
+/** Ctrl-K: pages, and instances, functions, schedules, runbooks and DAGs by name. */
+export function Palette({ onClose }: { onClose: () => void }) {
+  const navigate = useNavigate();
+  const [text, setText] = useState("");
+  const [active, setActive] = useState(0);
+  const hits = useHits(useDeferredValue(text.trim()));
+  const open = (hit: Hit | undefined) => {
+    if (!hit) return;
+    onClose();
+    void navigate({ to: hit.to, params: hit.params, search: hit.search ?? {} });
+  };
+  return (
+    <Radix.Root open onOpenChange={(isOpen) => !isOpen && onClose()}>
+      <Radix.Portal>
+        <Radix.Overlay className="fixed inset-0 z-40 bg-[rgb(10_10_15/40%)]" />
+        <Radix.Content aria-describedby={undefined} className="fixed top-[14vh] left-1/2 z-50 w-[calc(100vw-32px)] max-w-xl -translate-x-1/2 animate-appear overflow-hidden rounded-xl border border-line bg-raised shadow-pop">
+          <Radix.Title className="sr-only">Search</Radix.Title>
+          <input
+            autoFocus
+            role="combobox"
+            aria-expanded="true"
+            aria-controls="palette-hits"
+            aria-activedescendant={hits[active] ? `hit-${active}` : undefined}
+            aria-label="Search pages, instances, functions, schedules and runbooks"
+            placeholder="Go to a page, an instance, a function…"
+            value={text}
+            onChange={(event) => {
+              setText(event.target.value);
+              setActive(0);
+            }}
+            onKeyDown={(event) => {
+              if (event.key === "ArrowDown") setActive(Math.min(active + 1, hits.length - 1));
+              else if (event.key === "ArrowUp") setActive(Math.max(active - 1, 0));
+              else if (event.key === "Enter") open(hits[active]);
+              else return;
+              event.preventDefault();
+            }}
+            className="h-12 w-full border-b border-line bg-transparent px-4 text-base outline-none placeholder:text-faint"
+          />
+          <div id="palette-hits" role="listbox" aria-label="Results" className="max-h-[50vh] overflow-auto p-1.5">
+            {hits.length === 0 && <div className="px-3 py-6 text-center text-dim">Nothing has this name.</div>}
+            {hits.map((hit, index) => (
+              <div
+                key={hit.key}
+                id={`hit-${index}`}
+                role="option"
+                aria-selected={index === active}
+                onClick={() => open(hit)}
+                onPointerMove={() => setActive(index)}
+                className={classes("flex h-8.5 cursor-default items-center gap-3 rounded-md px-2.5", index === active && "bg-hover")}
+              >
+                <Icon name={hit.icon} size={15} className="text-dim" />
+                <span className="min-w-0 flex-1 truncate">{hit.name}</span>
+                <span className="text-xs text-faint">{hit.kind}</span>
+              </div>
+            ))}
+          </div>
+        </Radix.Content>
+      </Radix.Portal>
+    </Radix.Root>
+  );
+}
+
+function useHits(text: string): Hit[] {
+  const scope = useScope();
+  const found = useQuery({
+    queryKey: ["palette", text, scope],
+    queryFn: () => search(text),
+    enabled: text.length > 0,
+    placeholderData: (previous) => previous,
+  });
+  const pages: Hit[] = ALL_PLACES.filter((place) => contains(place.name, text)).map((place) => ({
+    key: place.to, name: place.name, kind: "Page", icon: place.icon, to: place.to,
+  }));
+  return text === "" ? pages : [...pages, ...(found.data ?? [])];
+}
+
+function contains(name: string | null | undefined, text: string): boolean {
+  return (name ?? "").toLowerCase().includes(text.toLowerCase());
+}
+
+async function search(text: string): Promise<Hit[]> {
+  const [instances, functions, recurring, runbooks, dags] = await Promise.all([
+    data(api.GET("/v1/instances", { params: { query: { prefix: text, limit: PER_KIND } } })).catch(() => undefined),
+    data(api.GET("/v1/functions")).catch(() => undefined),
+    data(api.GET("/v1/recurring")).catch(() => undefined),
+    data(api.GET("/v1/runbooks")).catch(() => undefined),
+    data(api.GET("/v1/dags")).catch(() => undefined),
+  ]);
+  return [
+    ...(instances?.instances ?? []).map((each): Hit => ({
+      key: `instance ${each.id}`, name: each.id, kind: "Instance", icon: "list", to: "/instances/$id", params: { id: each.id },
+    })),
+    ...(functions?.functions ?? []).filter((each) => contains(each.name, text)).slice(0, PER_KIND).map((each): Hit => ({
+      key: `function ${each.name}`, name: each.name, kind: "Function", icon: "code", to: "/functions/$name", params: { name: each.name },
+    })),
+    ...(recurring?.recurring_actions ?? []).filter((each) => contains(each.name ?? each.id, text) || contains(each.provider, text)).slice(0, PER_KIND).map((each): Hit => ({
+      key: `schedule ${each.id}`, name: `${each.name ?? each.provider}: ${each.schedule}`, kind: "Schedule", icon: "clock", to: "/schedules/$id", params: { id: each.id },
+    })),
+    ...(runbooks?.runbooks ?? []).filter((each) => contains(each.name, text)).slice(0, PER_KIND).map((each): Hit => ({
+      key: `runbook ${each.name}`, name: each.name, kind: "Runbook", icon: "book", to: "/runbooks/$name", params: { name: each.name },
+    })),
+    ...(dags?.dags ?? []).filter((each) => contains(each.name, text)).slice(0, PER_KIND).map((each): Hit => ({
+      key: `dag ${each.name}`, name: each.name, kind: "DAG", icon: "graph", to: "/dags/$name", params: { name: each.name },
+    })),
+  ];
+}

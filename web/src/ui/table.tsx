@@ -1,0 +1,137 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, useState } from "react";
+import { classes } from "../lib/classes";
+
+export type Column<T> = {
+  id: string;
+  name: string;
+  /** A track of CSS grid: `120px`, `minmax(200px,1fr)`. */
+  width: string;
+  right?: boolean;
+  cell: (row: T) => React.ReactNode;
+};
+
+type Props<T> = {
+  label: string;
+  columns: Column<T>[];
+  rows: T[];
+  rowId: (row: T) => string;
+  onOpen?: (row: T) => void;
+  selected?: Set<string>;
+  onSelect?: (id: string, isRange: boolean) => void;
+  onEnd?: () => void;
+  isLoadingMore?: boolean;
+  onPointerInside?: (isInside: boolean) => void;
+  footer?: React.ReactNode;
+};
+
+const ROW_PX = 34;
+const OVERSCAN = 12;
+
+/** A list of any length: only what is visible is drawn. Arrow keys or j and k move, Enter opens, x selects. */
+export function Table<T>(props: Props<T>) {
+  const { columns, rows, rowId, onOpen, selected, onSelect, onEnd } = props;
+  const scroller = useRef<HTMLDivElement>(null);
+  const [active, setActive] = useState(-1);
+  const virtual = useVirtualizer({
+    count: rows.length,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => ROW_PX,
+    overscan: OVERSCAN,
+    getItemKey: (index) => rowId(rows[index] as T),
+  });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (last >= rows.length - OVERSCAN * 2) onEnd?.();
+  }, [last, rows.length, onEnd]);
+
+  const template = (onSelect ? "36px " : "") + columns.map((column) => column.width).join(" ");
+  const move = (index: number) => {
+    const next = Math.max(0, Math.min(rows.length - 1, index));
+    setActive(next);
+    virtual.scrollToIndex(next);
+  };
+  const onKeyDown = (event: React.KeyboardEvent) => {
+    const row = rows[active];
+    const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1, PageDown: 20, PageUp: -20 }[event.key];
+    if (event.metaKey || event.ctrlKey || event.altKey) return;
+    if (step) move(active + step);
+    else if (event.key === "Home") move(0);
+    else if (event.key === "End") move(rows.length - 1);
+    else if (event.key === "Enter" && row !== undefined && event.target === event.currentTarget) onOpen?.(row);
+    else if (event.key === "x" && row !== undefined) onSelect?.(rowId(row), event.shiftKey);
+    else return;
+    event.preventDefault();
+  };
+
+  return (
+    <div
+      ref={scroller}
+      role="grid"
+      aria-label={props.label}
+      aria-rowcount={rows.length + 1}
+      tabIndex={0}
+      onKeyDown={onKeyDown}
+      onPointerEnter={() => props.onPointerInside?.(true)}
+      onPointerLeave={() => props.onPointerInside?.(false)}
+      className="relative h-full overflow-auto focus-visible:outline-offset-[-2px]"
+    >
+      <div className="min-w-max">
+        <div role="row" className="sticky top-0 z-10 grid items-center border-b border-line bg-bg px-3" style={{ gridTemplateColumns: template, height: 30 }}>
+          {onSelect && <span role="columnheader" aria-label="Selected" />}
+          {columns.map((column) => (
+            <span key={column.id} role="columnheader" className={classes("truncate px-2 text-xs font-medium text-faint", column.right && "text-right")}>
+              {column.name}
+            </span>
+          ))}
+        </div>
+        <div className="relative" style={{ height: virtual.getTotalSize() }}>
+          {items.map((item) => {
+            const row = rows[item.index] as T;
+            const id = rowId(row);
+            return (
+              <div
+                key={item.key}
+                role="row"
+                aria-rowindex={item.index + 2}
+                aria-selected={selected?.has(id)}
+                data-row={id}
+                onClick={(event) => {
+                  setActive(item.index);
+                  if (!(event.target as HTMLElement).closest("a,button,input")) onOpen?.(row);
+                }}
+                className={classes(
+                  "absolute inset-x-0 grid items-center border-b border-line/60 px-3",
+                  onOpen && "cursor-pointer",
+                  selected?.has(id) ? "bg-selected" : "hover:bg-hover",
+                  item.index === active && "shadow-[inset_2px_0_0_var(--accent)]",
+                )}
+                style={{ gridTemplateColumns: template, height: ROW_PX, transform: `translateY(${item.start}px)` }}
+              >
+                {onSelect && (
+                  <span role="gridcell" className="flex px-2">
+                    <input
+                      type="checkbox"
+                      aria-label={`Select ${id}`}
+                      checked={selected?.has(id) ?? false}
+                      onChange={(event) => onSelect(id, (event.nativeEvent as MouseEvent).shiftKey)}
+                      className="accent-(--accent)"
+                    />
+                  </span>
+                )}
+                {columns.map((column) => (
+                  <span key={column.id} role="gridcell" className={classes("truncate px-2", column.right && "text-right tabular-nums")}>
+                    {column.cell(row)}
+                  </span>
+                ))}
+              </div>
+            );
+          })}
+        </div>
+        {props.isLoadingMore && <div role="status" className="p-3 text-center text-dim">Loading more…</div>}
+        {props.footer}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,114 @@
+// What stories run on: a real server on a store of its own, and a browser that counts what must not happen.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+import { serve } from "./proxy.mjs";
+
+const BINARY = process.env.SEGNO_BIN ?? new URL("../../target/debug/segno", import.meta.url).pathname;
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const READY_MS = 20_000;
+
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  return port;
+}
+
+export class Server {
+  static async start() {
+    const server = new Server();
+    server.port = await freePort();
+    server.api = `http://127.0.0.1:${server.port}`;
+    server.data = await mkdtemp(join(tmpdir(), "segno-web-"));
+    await server.run();
+    const answer = await fetch(server.api, { headers: { accept: "text/html" } });
+    // A binary that was built without pages is tested behind a proxy that has them.
+    const hasPages = answer.headers.get("content-type")?.startsWith("text/html");
+    if (!hasPages) server.proxy = await serve(server.api);
+    server.page = hasPages ? `${server.api}/` : server.proxy.url;
+    return server;
+  }
+
+  async run() {
+    this.process = spawn(BINARY, ["dev", "--listen", `127.0.0.1:${this.port}`, "--data", this.data], { stdio: "ignore" });
+    const until = Date.now() + READY_MS;
+    while (Date.now() < until) {
+      const isReady = await fetch(`${this.api}/readyz`).then((answer) => answer.ok, () => false);
+      if (isReady) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    throw new Error(`${BINARY} is not ready after ${READY_MS} ms`);
+  }
+
+  async kill() {
+    this.process.kill("SIGKILL");
+    await once(this.process, "exit");
+  }
+
+  async send(method, path, body, headers = {}) {
+    const answer = await fetch(`${this.api}/v1/${path}`, {
+      method,
+      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
+    return text === "" ? undefined : JSON.parse(text);
+  }
+
+  async stop() {
+    this.proxy?.close();
+    await this.kill().catch(() => {});
+    await rm(this.data, { recursive: true, force: true });
+  }
+}
+
+export class Browser {
+  static async start() {
+    const browser = new Browser();
+    browser.chromium = await chromium.launch({ executablePath: CHROMIUM, args: FLAGS });
+    return browser;
+  }
+
+  /** A page on which violations of the policy, failures of scripts and requests to other origins are noted. */
+  async open(url, { theme = "light", width = 1280 } = {}) {
+    const context = await this.chromium.newContext({ viewport: { width, height: 800 }, colorScheme: theme, reducedMotion: "reduce", timezoneId: "Europe/Berlin", locale: "en-GB" });
+    await context.addInitScript(() => {
+      window.violations = [];
+      document.addEventListener("securitypolicyviolation", (event) => window.violations.push(`${event.violatedDirective} ${event.blockedURI}`));
+    });
+    const page = await context.newPage();
+    page.setDefaultTimeout(10_000);
+    page.faults = [];
+    const { origin } = new URL(url);
+    page.on("pageerror", (error) => page.faults.push(`script: ${error.message}`));
+    page.on("dialog", (dialog) => {
+      page.faults.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on("request", (request) => {
+      if (!request.url().startsWith(origin) && !/^(data|blob):/.test(request.url())) page.faults.push(`request to ${request.url()}`);
+    });
+    await page.goto(url);
+    return page;
+  }
+
+  /** Fails if anything went wrong on the page that its story did not look at. */
+  async close(page) {
+    const violations = await page.evaluate(() => window.violations);
+    const faults = [...page.faults, ...violations.map((each) => `policy: ${each}`)];
+    await page.context().close();
+    if (faults.length > 0) throw new Error(faults.join("\n"));
+  }
+
+  async stop() {
+    await this.chromium.close();
+  }
+}

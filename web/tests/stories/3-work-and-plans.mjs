@@ -1,0 +1,73 @@
+import assert from "node:assert/strict";
+
+export default {
+  "a function shows its last failures": async ({ page, go }) => {
+    await go("functions");
+    await page.getByRole("link", { name: "charge" }).click();
+    await page.getByText("the card is declined").first().waitFor();
+  },
+  "workers, pools and queues are on one page": async ({ page, go }) => {
+    await go("workers");
+    await page.getByRole("cell", { name: "dev", exact: true }).waitFor();
+    await page.getByText("Activities ready").waitFor();
+  },
+  "without dead letters the page says so": async ({ page, go }) => {
+    await go("dead-letters");
+    await page.getByText("No dead letters").waitFor();
+  },
+  "a runbook is checked while it is typed": async ({ page, go }) => {
+    await go("runbooks/guests?tab=edit");
+    const editor = page.getByRole("textbox", { name: "Runbook" });
+    await editor.getByText("greet").first().waitFor();
+    await page.getByText("This is the active version.").waitFor();
+    await editor.fill("name: guests\nphases: 3\n");
+    await page.getByText(/expected a list, found a number/).first().waitFor();
+    assert.ok(await page.getByRole("button", { name: "Publish" }).isDisabled());
+  },
+  "a batch is advanced, and each step of each member is shown": async ({ page, go, server }) => {
+    const { batches } = await server.send("GET", "batches");
+    const batch = batches.find((each) => each.member_counts.active > 3);
+    await go(`batches/${batch.id}`);
+    await page.getByRole("button", { name: "greet: succeeded" }).first().waitFor();
+    await page.getByRole("button", { name: "Advance" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Advance" }).click();
+    await page.getByRole("button", { name: "confirm: succeeded" }).first().click();
+    await page.getByRole("complementary", { name: /Member Guest/ }).getByRole("region", { name: "Parameters" }).waitFor();
+    await page.getByRole("heading", { name: /completed/ }).waitFor();
+  },
+  "a run is started, drawn, and run again from a task": async ({ page, go }) => {
+    await go("dags/greetings");
+    await page.getByRole("button", { name: "Start a run" }).click();
+    await page.getByLabel("Partition (day)").fill("2026-01-07");
+    await page.getByRole("dialog").getByRole("button", { name: "Start" }).click();
+    await page.getByRole("heading", { name: /succeeded/ }).waitFor();
+    await page.getByRole("group", { name: "Tasks" }).getByRole("button", { name: /^report/ }).click();
+    await page.getByRole("complementary", { name: "Task report" }).getByRole("region", { name: "Output" }).waitFor();
+    await page.getByRole("tab", { name: "Gantt" }).click();
+    await page.getByRole("grid", { name: "Gantt" }).getByText("fetch").waitFor();
+    const before = page.url();
+    await page.getByRole("button", { name: "Rerun from here" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Rerun" }).click();
+    await page.waitForURL((url) => url.href !== before);
+    await page.getByRole("link", { name: "earlier run" }).waitFor();
+  },
+  "partitions of an asset are shown": async ({ page, go }) => {
+    await go("dags/greetings?tab=partitions");
+    await page.getByRole("button", { name: "2026-01-05" }).click();
+    assert.equal(await page.getByLabel("Partitions, one or a range").inputValue(), "2026-01-05");
+  },
+  "a query is answered as a table and as a chart": async ({ page, go }) => {
+    await go("sql");
+    await page.getByRole("textbox", { name: "Query" }).waitFor();
+    await page.getByRole("button", { name: "Run", exact: true }).click();
+    await page.getByRole("grid", { name: "Answer" }).getByText("completed").waitFor();
+    await page.getByRole("tab", { name: "Chart" }).click();
+    await page.getByText("instances by status").waitFor();
+  },
+  "the audit log has what the stories changed": async ({ page, go }) => {
+    await go("admin?tab=audit");
+    await page.getByText("POST /v1/instances").first().waitFor();
+    await go("instances/story-pause?tab=audit");
+    await page.getByText(/\/pause$/).first().waitFor();
+  },
+};

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 /// How outputs are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Comparison {
+pub enum Comparison {
     /// Word for word.
     Exact,
     /// Without ids, times and durations.
@@ -54,6 +54,8 @@ const RUN_ELSEWHERE: &[(&str, &str, &str)] = &[
     ("operations.md", "$ segno store", "crates/cli/tests/cli/store.rs"),
     ("operations.md", "segno selftest", "crates/cli/tests/cli/store.rs"),
     ("dag-runs.md", "$ ", "crates/cli/tests/cli/dag_runs.rs"),
+    ("pipeline.md", "$ ", "crates/cli/tests/cli/pipeline.rs"),
+    ("pipeline.md", "    segno functions put", "crates/cli/tests/cli/pipeline.rs"),
     ("sql.md", "curl", "crates/server/tests/server/sql.rs"),
     ("sql.md", "segno sql", "crates/server/tests/server/sql.rs has the queries"),
 ];
@@ -291,18 +293,23 @@ fn is_as_shown(shown: &[String], printed: &[String]) -> bool {
     }
 }
 
-/// Runs the commands of a page.
+/// Runs the commands of a page against a server of its own.
 fn check(page: &str, comparison: Comparison, environment: &[(&str, &str)]) {
+    let directory = TempDir::new().unwrap();
+    let mut command = segno();
+    command.envs(environment.iter().copied()).current_dir(directory.path());
+    let server = Process::dev_by(command, &directory.path().join("data"));
+    compare(page, comparison, &server, directory.path());
+}
+
+/// Runs the commands of a page, and compares what they print with what it shows.
+pub fn compare(page: &str, comparison: Comparison, server: &Process, directory: &Path) {
     let path = guide().join(page);
     let text = fs::read_to_string(&path).unwrap();
     let lines: Vec<&str> = text.lines().collect();
     let steps = steps(&lines);
     assert!(!steps.is_empty(), "{page} has no commands: mark its blocks as console");
-    let directory = TempDir::new().unwrap();
-    let mut command = segno();
-    command.envs(environment.iter().copied()).current_dir(directory.path());
-    let server = Process::dev_by(command, &directory.path().join("data"));
-    let mut shell = Shell::start(&server, directory.path());
+    let mut shell = Shell::start(server, directory);
     let mut wrong = String::new();
     let mut updated: Vec<String> = Vec::new();
     let mut copied = 0;
@@ -428,6 +435,7 @@ fn no_command_of_the_guide_is_left_out() {
         "dags.md",
         "functions.md",
         "migration.md",
+        "pipeline.md",
         "runbooks.md",
         "schedules.md",
         "server.md",

@@ -24,6 +24,7 @@ mod ledger_backup;
 mod operators;
 #[cfg(feature = "otlp")]
 mod otlp;
+mod pipeline;
 mod postgres;
 mod printing;
 mod process;

@@ -1,7 +1,7 @@
 //! Limits of Parquet files. What is written stays far below those for reading.
 
-/// Rows of one row group: what a reader decodes at once.
-pub const ROW_GROUP_ROWS: usize = 16_384;
+/// Rows of one row group: what a reader decodes at least, also for one row.
+pub const ROW_GROUP_ROWS: usize = 4_096;
 /// Rows of a row group that is read.
 pub const MAX_ROW_GROUP_ROWS: i64 = 1 << 20;
 /// Row groups of a file that is read.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use segno::clock::{Clock as _, SystemClock};
 use serde_json::Value;
@@ -13,6 +14,8 @@ use crate::process::{Process, segno};
 
 /// Longer than the pipeline takes, however busy the machine is.
 const PATIENCE_MS: u64 = 240_000;
+/// The pipeline needs the processors more than the test does.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
@@ -37,7 +40,7 @@ impl Drop for Worker {
 }
 
 fn ended(server: &Process, id: &str) -> (u64, String) {
-    let shown = server.json(&["backfill", "show", id]);
+    let shown = &server.json(&["backfill", "show", id])["backfill"];
     let count = |name: &str| shown[name].as_u64().unwrap_or_default();
     (
         count("completed_chunks") + count("failed_chunks"),
@@ -54,6 +57,7 @@ fn look(server: &Process, id: &str, is_so: impl Fn(u64, &str) -> bool) {
             return;
         }
         assert!(SystemClock.now_ms() < until_ms, "{}", server.said(&["backfill", "show", id]));
+        std::thread::sleep(BETWEEN_LOOKS);
     }
 }
 

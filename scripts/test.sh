@@ -91,6 +91,8 @@ fi
 stage "build and lints" cargo nextest run --workspace --no-run
 # The house rules (dependency edges, error pages, file lengths) are tests too: examples/tests/house.rs.
 stage tests scripts/with-postgres.sh cargo nextest run --workspace
+# The committed files of the web UI are what its sources give, and people's errands on its pages succeed in a browser.
+stage "web UI" scripts/web.sh check
 # The same tests of the server again, on the stores that people run it on.
 for store in embedded postgres; do
   SEGNO_TEST_STORE=$store stage "server on $store" \

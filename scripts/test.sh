@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node, openssl and systemd are installed
+# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node, Chromium, openssl and systemd are installed
 # from Debian's packages if they are missing; the tests get a private PostgreSQL server, for the run only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

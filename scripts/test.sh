@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node, openssl and systemd are installed
+# The whole gate: what CI runs is exactly this. Needs Rust with rustfmt and clippy. PostgreSQL, Python, Node, Chromium, openssl and systemd are installed
 # from Debian's packages if they are missing; the tests get a private PostgreSQL server, for the run only.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -91,6 +91,8 @@ fi
 stage "build and lints" cargo nextest run --workspace --no-run
 # The house rules (dependency edges, error pages, file lengths) are tests too: examples/tests/house.rs.
 stage tests scripts/with-postgres.sh cargo nextest run --workspace
+# The committed files of the web UI are what its sources give, and people's errands on its pages succeed in a browser.
+stage "web UI" scripts/web.sh check
 # The same tests of the server again, on the stores that people run it on.
 for store in embedded postgres; do
   SEGNO_TEST_STORE=$store stage "server on $store" \

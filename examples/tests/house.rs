@@ -40,8 +40,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "segno-postgres",
             "segno-runbook",
             "segno-stores",
+            "segno-web",
         ],
     ),
+    ("segno-web", &[]),
     ("segno-stores", &["segno", "segno-embedded", "segno-postgres"]),
     // Runbooks and DAGs are checked and planned without a server.
     (

@@ -1,15 +1,24 @@
-// Makes src/api/schema.ts of openapi.json. With the address of a server, openapi.json is fetched from it before.
-//   node scripts/types.mjs [http://127.0.0.1:7070]
+// Makes src/api/schema.ts of openapi.json. With the address of a server, or a binary to start, openapi.json is fetched before.
+//   node scripts/types.mjs [http://127.0.0.1:7070 | --of ../target/debug/segno]
 import { readFile, writeFile } from "node:fs/promises";
 import openapiTS, { astToString } from "openapi-typescript";
 
 const here = (path) => new URL(`../${path}`, import.meta.url);
-const [server] = process.argv.slice(2);
+const [first, binary] = process.argv.slice(2);
 
-if (server) {
+async function fetchFrom(server) {
   const answer = await fetch(`${server}/openapi.json`);
   if (!answer.ok) throw new Error(`${server}/openapi.json answered with status ${answer.status}`);
   await writeFile(here("openapi.json"), `${JSON.stringify(await answer.json(), null, 1)}\n`);
+}
+
+if (first === "--of") {
+  process.env.SEGNO_BIN = binary;
+  const { Server } = await import("../tests/harness.mjs");
+  const server = await Server.start();
+  await fetchFrom(server.api).finally(() => server.stop());
+} else if (first) {
+  await fetchFrom(first);
 }
 
 const document = JSON.parse(await readFile(here("openapi.json"), "utf8"));

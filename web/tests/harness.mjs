@@ -1,12 +1,11 @@
 // What stories run on: a real server on a store of its own, and a browser that counts what must not happen.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
-import { serve } from "./proxy.mjs";
 
 const BINARY = process.env.SEGNO_BIN ?? new URL("../../target/debug/segno", import.meta.url).pathname;
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
@@ -22,22 +21,25 @@ async function freePort() {
 }
 
 export class Server {
-  static async start() {
+  /** A server on a store of its own: open, or with keys; `set` has settings of its own. */
+  static async start({ keys = false, demo = false, set = {} } = {}) {
     const server = new Server();
     server.port = await freePort();
     server.api = `http://127.0.0.1:${server.port}`;
+    server.page = `${server.api}/`;
     server.data = await mkdtemp(join(tmpdir(), "segno-web-"));
+    const settings = Object.entries(set).flatMap(([name, value]) => ["--set", `${name}=${value}`]);
+    const place = ["--listen", `127.0.0.1:${server.port}`];
+    server.arguments = keys
+      ? ["serve", ...place, "--store", `segno:${server.data}/store`, "--first-key-file", `${server.data}/key`, ...settings]
+      : ["dev", ...place, "--data", server.data, ...(demo ? [] : ["--without-demo"]), ...settings];
     await server.run();
-    const answer = await fetch(server.api, { headers: { accept: "text/html" } });
-    // A binary that was built without pages is tested behind a proxy that has them.
-    const hasPages = answer.headers.get("content-type")?.startsWith("text/html");
-    if (!hasPages) server.proxy = await serve(server.api);
-    server.page = hasPages ? `${server.api}/` : server.proxy.url;
+    if (keys) server.key = (await readFile(`${server.data}/key`, "utf8")).trim();
     return server;
   }
 
   async run() {
-    this.process = spawn(BINARY, ["dev", "--listen", `127.0.0.1:${this.port}`, "--data", this.data], { stdio: "ignore" });
+    this.process = spawn(BINARY, this.arguments, { stdio: "ignore" });
     const until = Date.now() + READY_MS;
     while (Date.now() < until) {
       const isReady = await fetch(`${this.api}/readyz`).then((answer) => answer.ok, () => false);
@@ -55,7 +57,7 @@ export class Server {
   async send(method, path, body, headers = {}) {
     const answer = await fetch(`${this.api}/v1/${path}`, {
       method,
-      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...headers },
+      headers: { ...(body === undefined ? {} : { "content-type": "application/json" }), ...(this.key ? { authorization: `Bearer ${this.key}` } : {}), ...headers },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
     const text = await answer.text();
@@ -64,7 +66,6 @@ export class Server {
   }
 
   async stop() {
-    this.proxy?.close();
     await this.kill().catch(() => {});
     await rm(this.data, { recursive: true, force: true });
   }

@@ -18,6 +18,7 @@
 //! | `key` | API keys, roles and grants |
 //! | `audit` | who changed what |
 //! | `client` | a client that speaks all of it |
+//! | `session` | sessions of browsers, and who a caller is |
 //! | `several` | filters that take one value or several |
 //! | `sql` | read-only queries over live tables |
 //! | `system` | the state of a node and of the store |
@@ -50,6 +51,7 @@ pub mod problem;
 pub mod recurring;
 pub mod run;
 pub mod runbook;
+pub mod session;
 pub mod several;
 pub mod sql;
 pub mod system;

@@ -225,6 +225,9 @@ pub struct DevArguments {
     /// Directory of the store.
     #[arg(long, value_name = "DIR", default_value = "./.segno")]
     pub data: PathBuf,
+    /// Make no demo in the tenant `demo`.
+    #[arg(long)]
+    pub without_demo: bool,
     /// Set anything else, as in `--set runtime.functions=4`.
     #[arg(long, value_name = "SETTING=VALUE")]
     pub set: Vec<String>,

@@ -39,6 +39,7 @@ mod backfill;
 mod code;
 mod config;
 mod dag;
+mod demo;
 mod documents;
 mod exit;
 mod file_size_limit;

@@ -9,6 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::{DevArguments, ServeArguments};
 use crate::config;
+use crate::demo;
 use crate::exit::Failure;
 use crate::first_key;
 use crate::log;
@@ -49,10 +50,19 @@ pub async fn dev(arguments: DevArguments, program: Program) -> Result<(), Failur
     config::set(&mut layers, &arguments.set)?;
     let settings = layers.finish().map_err(config::refused)?.settings;
     let (name, has_code) = (program.name(), program.has_code());
+    let is_plain = settings.server.tls_certificates.is_none();
+    let has_demo = settings.server.ui && is_plain && !has_code && !arguments.without_demo;
     let add_code = move |server| if has_code { program.add_code(server) } else { add_samples(server) };
     let start = Start { settings, first_key_file: None, without_keys: WithoutKeys::ThisMachine };
     run(start, add_code, |server| {
         let address = server.address();
+        if has_demo {
+            demo::begin(server);
+            eprintln!(
+                "\nOpen http://{address}/?tenant={} in a browser: orders come in every 15 seconds.",
+                demo::TENANT
+            );
+        }
         eprintln!(
             "\nSegno is ready on http://{address} (API reference: http://{address}/docs). The data is in {}.",
             arguments.data.display()

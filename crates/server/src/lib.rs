@@ -29,6 +29,7 @@
 //! | `app` | what every route needs, and the ways from routes to data: `Tenant`, `System`, `Keys`, `Ingress` |
 //! | `work` | work for workers elsewhere: leases, long polls, presence, pushing |
 //! | `sql` | queries of runbooks on PostgreSQL |
+//! | `ui` | the web UI at every path that is not the API's |
 //! | `views` | views of the runbooks' tables, on PostgreSQL |
 //! | `samples` | what `segno dev` has to play with |
 //!
@@ -65,6 +66,7 @@ pub mod settings;
 mod sql;
 pub mod telemetry;
 mod trace;
+mod ui;
 mod views;
 mod work;
 

@@ -30,7 +30,7 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use crate::access::KeyStore;
+use crate::access::{KeyStore, SessionStore};
 use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
 use crate::bus::NodeBus;
@@ -42,7 +42,7 @@ use crate::listen::{Limits, MAX_UNREAD_BYTES, Serving, TlsError};
 use crate::open_requests::OpenRequests;
 use crate::operation::TrackedStore;
 use crate::preflight::{self, Preflight, WithoutKeys};
-use crate::routes::{self, HookRates};
+use crate::routes::{self, HookRates, SignInRates};
 use crate::scope::Scope;
 use crate::settings::{Authentication, Role, Settings, SettingsError};
 use crate::sql::PostgresReader;
@@ -168,6 +168,15 @@ impl ServerBuilder {
         let tracked: Arc<dyn Store> = TrackedStore::new(self.store.clone());
         let keys = with_keys.then(|| {
             KeyStore::new(tracked.clone(), self.clock.clone(), self.settings.auth.requests_per_second)
+        });
+        let sessions = with_keys.then(|| {
+            let auth = &self.settings.auth;
+            SessionStore::new(
+                tracked.clone(),
+                self.clock.clone(),
+                auth.session_life(),
+                auth.requests_per_second,
+            )
         });
         let first_key = match &keys {
             Some(keys) => first_key(keys).await?,
@@ -351,6 +360,7 @@ impl ServerBuilder {
             presence,
             hub,
             keys,
+            sessions,
             sql: Engine::new(self.clock.clone()),
         };
         let detached = Arc::new(Detached::new(self.settings.server.max_connections));
@@ -364,6 +374,7 @@ impl ServerBuilder {
             ids: self.ids,
             node,
             orchestrations,
+            sign_ins: SignInRates::default(),
             hook_rates: HookRates::new(self.settings.hooks.requests_per_second),
             trusts_any_host: self.without_keys == WithoutKeys::Anywhere,
             metrics: self.metrics,
@@ -375,6 +386,7 @@ impl ServerBuilder {
         let (router, _) = routes::router(&app);
         let serving = Serving {
             router,
+            base: app.settings.server.base().into(),
             tls,
             limits: Limits {
                 max_connections: app.settings.server.max_connections,

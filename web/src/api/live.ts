@@ -57,6 +57,8 @@ export function follow(client: QueryClient): () => void {
       pending.push(JSON.parse(event.data) as Change);
       soon();
     });
+    // The session has ended, or its key may not read here any more.
+    source.addEventListener("revoked", () => void client.invalidateQueries({ queryKey: ["me"] }));
     source.addEventListener("batch", () => {
       batches ??= setTimeout(() => {
         batches = undefined;

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { request } from "./client";
 import { ApiError } from "./errors";
+import type { Scope } from "./scope";
 
 export type Permission = "read" | "operate" | "work" | "messages" | "system" | "admin";
 export type Me = {
@@ -41,6 +42,11 @@ export function useMe() {
     refetchInterval: TEN_MINUTES_MS,
     staleTime: TEN_MINUTES_MS,
   });
+}
+
+/** Whether a caller may enter a namespace and tenant. */
+export function mayEnter({ grants }: Me, { namespace, tenant }: Scope): boolean {
+  return grants.some((grant) => ["*", namespace].includes(grant.namespace) && ["*", tenant].includes(grant.tenant));
 }
 
 export function useMay(permission: Permission): boolean {

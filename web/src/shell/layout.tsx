@@ -3,15 +3,17 @@ import { Outlet, useNavigate } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { ApiError } from "../api/errors";
 import { follow } from "../api/live";
-import { useMe } from "../api/me";
-import { useScope } from "../api/scope";
-import { Failure, Loading } from "../ui/states";
+import { type Me, mayEnter, useMe } from "../api/me";
+import { scopeSearch, useScope } from "../api/scope";
+import type { Search } from "../router";
+import { Button } from "../ui/button";
+import { Empty, Failure, Loading } from "../ui/states";
 import { ChangeProvider } from "./change";
 import { ConnectionBanner } from "./connection";
 import { ALL_PLACES } from "./navigation";
 import { Palette } from "./palette";
 import { Sidebar } from "./sidebar";
-import { SignIn } from "./sign-in";
+import { SignIn, signOut } from "./sign-in";
 import { Toasts } from "./toasts";
 
 export function Layout() {
@@ -20,7 +22,32 @@ export function Layout() {
   if (me.data === undefined) {
     return <div className="h-full">{me.error ? <Failure error={me.error} retry={() => void me.refetch()} /> : <Loading />}</div>;
   }
-  return <SignedIn />;
+  if (!me.data.may.includes("read")) return <NotAReader me={me.data} />;
+  return <AtHome me={me.data} />;
+}
+
+/** Goes where the key is for, if the address names no place and the default is none of its own. */
+function AtHome({ me }: { me: Me }) {
+  const navigate = useNavigate();
+  const scope = useScope();
+  const isElsewhere = !mayEnter(me, scope) && scope.namespace === "default" && scope.tenant === "default";
+  const { namespace, tenant } = me;
+  useEffect(() => {
+    if (isElsewhere) void navigate({ to: ".", search: (search: Search) => ({ ...search, ...scopeSearch({ namespace, tenant }) }), replace: true });
+  }, [isElsewhere, namespace, tenant, navigate]);
+  return isElsewhere ? <Loading /> : <SignedIn />;
+}
+
+/** A worker's key opens nothing here. */
+function NotAReader({ me }: { me: Me }) {
+  return (
+    <main className="grid h-full place-items-center p-6">
+      <Empty icon="gear" title={`This key is for ${me.role}s`}>
+        It takes and answers work, and reads nothing. Sign in with a viewer's, operator's or administrator's key.
+        <div className="mt-3"><Button onClick={() => void signOut()}>Sign out</Button></div>
+      </Empty>
+    </main>
+  );
 }
 
 function SignedIn() {

@@ -1,19 +1,15 @@
 import { Link } from "@tanstack/react-router";
-import { request } from "../api/client";
 import { useMe } from "../api/me";
 import { Button } from "../ui/button";
 import { Icon } from "../ui/icon";
 import { Menu } from "../ui/menu";
 import { PLACES } from "./navigation";
 import { ScopeSwitch } from "./scope-switch";
+import { signOut } from "./sign-in";
 import { ThemeMenu } from "./theme";
 
 export function Sidebar({ onSearch }: { onSearch: () => void }) {
   const me = useMe().data;
-  const signOut = async () => {
-    await request("/v1/session", { method: "DELETE" });
-    window.location.reload();
-  };
   return (
     <nav aria-label="Pages" className="flex w-52 shrink-0 flex-col border-r border-line bg-bg max-md:w-12">
       <div className="flex h-12 items-center gap-2 px-3">

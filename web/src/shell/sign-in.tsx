@@ -5,6 +5,12 @@ import { Button } from "../ui/button";
 import { TextField } from "../ui/field";
 import { messageOf } from "../ui/states";
 
+/** Ends the session of this browser. */
+export async function signOut() {
+  await request("/v1/sessions/current", { method: "DELETE" });
+  window.location.reload();
+}
+
 /** Exchanges an API key for a session cookie. The key itself is kept nowhere in the browser. */
 export function SignIn() {
   const client = useQueryClient();
@@ -12,7 +18,7 @@ export function SignIn() {
   const [error, setError] = useState<string>();
   const submit = async () => {
     try {
-      await request("/v1/session", { method: "POST", body: { key: key.trim() } });
+      await request("/v1/sessions", { method: "POST", body: { key: key.trim() } });
       setKey("");
       await client.resetQueries();
     } catch (failure) {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
-import { serve } from "../proxy.mjs";
 
 const AXE = await readFile(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
@@ -87,16 +86,6 @@ export default {
     await page.getByRole("alert").getByText("not-found", { exact: false }).waitFor();
     await go("no-such-page");
     await page.getByText("There is no such page").waitFor();
-  },
-  "behind a proxy every link has its path": async ({ browser, server }) => {
-    const proxy = await serve(server.api, 0, "/tools/segno/");
-    const page = await browser.open(`${proxy.url}instances/order-1002`);
-    await page.getByRole("heading", { name: /order-1002/ }).waitFor();
-    await page.getByRole("link", { name: "Functions" }).click();
-    await page.getByRole("link", { name: "charge" }).waitFor();
-    assert.equal(new URL(page.url()).pathname, "/tools/segno/functions");
-    await browser.close(page);
-    proxy.close();
   },
   "the server is killed and comes back: a banner, then the page catches up": async ({ page, go, server }) => {
     await go("instances?q=story-after");

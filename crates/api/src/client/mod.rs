@@ -20,6 +20,7 @@ mod recurring;
 mod retry;
 mod runbooks;
 mod runs;
+mod sessions;
 mod sql;
 mod stream;
 mod system;

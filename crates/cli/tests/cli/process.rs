@@ -55,7 +55,13 @@ impl Process {
 
     /// The same; what it said if it ends instead.
     pub fn try_start_by(mut command: Command, arguments: &[&str]) -> Result<Self, Vec<String>> {
-        let child = command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        if arguments.first() == Some(&"dev") {
+            // Its instances would be counted.
+            command.args(["dev", "--without-demo"]).args(&arguments[1..]);
+        } else {
+            command.args(arguments);
+        }
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         // From here on it is killed whatever happens.
         let mut process = Process { child, address: String::new(), said: Vec::new() };
         let mut lines = BufReader::new(process.child.stderr.take().unwrap()).lines();

@@ -21,12 +21,15 @@ pub enum Need {
     System,
     /// Keys and the audit log.
     Admin,
+    /// A key that works, whatever it is for.
+    Known,
 }
 
 /// Who asks. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Caller {
     key_id: Option<Arc<str>>,
+    session: Option<Arc<str>>,
     role: Role,
     grants: Arc<[Grant]>,
 }
@@ -34,13 +37,28 @@ pub struct Caller {
 impl Caller {
     /// The holder of a key.
     pub fn with_key(key_id: &str, role: Role, grants: &[Grant]) -> Self {
-        Caller { key_id: Some(key_id.into()), role, grants: grants.into() }
+        Caller { key_id: Some(key_id.into()), session: None, role, grants: grants.into() }
     }
 
     /// Somebody on a server without authentication: may do everything.
     pub fn anonymous() -> Self {
         let everywhere = Grant { namespace: "*".to_owned(), tenant: "*".to_owned() };
-        Caller { key_id: None, role: Role::Admin, grants: [everywhere].into() }
+        Caller { key_id: None, session: None, role: Role::Admin, grants: [everywhere].into() }
+    }
+
+    /// The same caller, by a session of a browser that was made with the key.
+    pub fn in_session(self, session: &str) -> Self {
+        Caller { session: Some(session.into()), ..self }
+    }
+
+    /// Id of the session, if that is how the caller showed who it is.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// What the key is for.
+    pub fn role(&self) -> Role {
+        self.role
     }
 
     /// Id of the key.
@@ -56,6 +74,7 @@ impl Caller {
             Need::Work => matches!(self.role, Role::Admin | Role::Worker),
             Need::Messages => matches!(self.role, Role::Admin | Role::Operator | Role::Worker),
             Need::Admin => self.role == Role::Admin,
+            Need::Known => true,
         };
         let concerns_all = matches!(need, Need::System | Need::Admin);
         by_role

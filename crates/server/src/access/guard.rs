@@ -1,11 +1,12 @@
 //! The layer in front of every route that is not public.
 
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::uri::Authority;
-use axum::http::{HeaderMap, StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::browser::{Trust, is_local, is_of_own_page};
+use super::sessions;
 use super::{Caller, Need};
 use crate::app::App;
 use crate::problem::{Code, Refusal};
@@ -13,7 +14,8 @@ use crate::{detached, refused};
 
 /// Lets a request through whose caller may do what the route needs, and notes the caller for the route.
 pub async fn guard(State((app, need)): State<(App, Need)>, mut request: Request, next: Next) -> Response {
-    match admit(&app, need, request.headers()).await {
+    let shown = Shown::by(&request, &app);
+    match admit(&app, need, shown).await {
         Ok(caller) => {
             request.extensions_mut().insert(caller.clone());
             let (may_wait, answer) = (may_wait(&request), next.run(request));
@@ -62,9 +64,36 @@ struct Refused {
     refusal: Refusal,
 }
 
-async fn admit(app: &App, need: Need, headers: &HeaderMap) -> Result<Caller, Refused> {
-    let caller = app.caller_of(|| bearer(headers).map(str::to_owned)).await;
+/// What a request shows of who sent it.
+struct Shown {
+    credential: Result<Credential, Refusal>,
+    /// Whether it may change something if the cookie of a session is all that it shows.
+    may_change_by_cookie: bool,
+    is_safe: bool,
+}
+
+impl Shown {
+    fn by(request: &Request, app: &App) -> Self {
+        let (uri, headers) = (request.uri(), request.headers());
+        let credential = credential(headers);
+        let is_by_cookie = matches!(credential, Ok(Credential::Session(_)));
+        Shown {
+            credential,
+            may_change_by_cookie: is_by_cookie && is_of_own_page(uri, headers, &app.settings.server),
+            is_safe: request.method().is_safe(),
+        }
+    }
+}
+
+async fn admit(app: &App, need: Need, shown: Shown) -> Result<Caller, Refused> {
+    let Shown { credential, may_change_by_cookie, is_safe } = shown;
+    let caller = app.caller_of(|| credential).await;
     let caller = caller.map_err(|refusal| Refused { caller: None, refusal })?;
+    // A browser sends the cookie with what pages of others make it send, too.
+    if caller.session().is_some() && !is_safe && !may_change_by_cookie {
+        let refusal = Refusal::new(Code::Forbidden, NOT_OWN_PAGE);
+        return Err(Refused { caller: Some(caller), refusal });
+    }
     if caller.may(need) {
         return Ok(caller);
     }
@@ -77,8 +106,32 @@ async fn admit(app: &App, need: Need, headers: &HeaderMap) -> Result<Caller, Ref
         Need::Messages => "the key may not send messages; use a worker's, operator's or administrator's key",
         Need::System => "this concerns all tenants; use a key with a grant for every namespace and tenant",
         Need::Admin => "this needs an administrator's key with a grant for every namespace and tenant",
+        Need::Known => "the key does not allow this",
     };
     Err(Refused { caller: Some(caller), refusal: Refusal::new(Code::Forbidden, detail) })
+}
+
+/// A change by a session that no page of this server asked for.
+pub const NOT_OWN_PAGE: &str = "the request has a session's cookie, and neither Sec-Fetch-Site nor Origin says that a page of \
+     this server sent it; behind a proxy that ends TLS, set server.public_url; outside a browser, send an API key as \
+     \"Authorization: Bearer segno_…\"";
+
+/// How a caller shows who it is.
+pub enum Credential {
+    /// By an API key.
+    Key(String),
+    /// By the cookie of a session.
+    Session(String),
+}
+
+/// A key wins over a cookie, which browsers add to every request.
+fn credential(headers: &HeaderMap) -> Result<Credential, Refusal> {
+    match sessions::in_cookies(headers) {
+        Some(token) if !headers.contains_key(header::AUTHORIZATION) => {
+            Ok(Credential::Session(token.to_owned()))
+        }
+        _ => bearer(headers).map(|key| Credential::Key(key.to_owned())),
+    }
 }
 
 fn bearer(headers: &HeaderMap) -> Result<&str, Refusal> {
@@ -112,130 +165,9 @@ pub async fn same_origin_only(State(app): State<App>, request: Request, next: Ne
     next.run(request).await
 }
 
-/// Under which names a server without keys answers.
-#[derive(Debug, Clone, Copy)]
-enum Trust {
-    /// Under any, behind a proxy that may speak another scheme (`--insecure`).
-    AnyHost,
-    /// Under names of this machine, by the scheme that it speaks.
-    Loopback { scheme: &'static str },
-}
-
-/// Whether a request goes to an address that is trusted, and was not sent by a page from elsewhere.
-/// A request that does not name its host fails this check: no browser sends one.
-fn is_local(uri: &Uri, headers: &HeaderMap, trust: Trust) -> bool {
-    let Ok(host) = host_of(uri, headers) else { return false };
-    match (trust, host) {
-        (Trust::Loopback { .. }, Some(host)) if !is_loopback(host) => return false,
-        (Trust::Loopback { .. }, None) => return false,
-        _ => {}
-    }
-    let mut origins = headers.get_all(header::ORIGIN).iter();
-    let Some(origin) = origins.next() else { return true };
-    let Some((scheme, authority)) = origin.to_str().ok().and_then(|origin| origin.split_once("://")) else {
-        return false;
-    };
-    let is_scheme = match trust {
-        Trust::AnyHost => true,
-        Trust::Loopback { scheme: own } => scheme.eq_ignore_ascii_case(own),
-    };
-    let is_host = host.is_some_and(|host| with_port(host, scheme) == with_port(authority, scheme));
-    origins.next().is_none() && is_scheme && is_host
-}
-
-/// The host that a request names: in HTTP/2 the authority, else the header. Two that differ are an
-/// error.
-fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Result<Option<&'a str>, ()> {
-    let mut host = uri.authority().map(Authority::as_str);
-    for value in headers.get_all(header::HOST) {
-        let value = value.to_str().map_err(|_| ())?;
-        if !host.get_or_insert(value).eq_ignore_ascii_case(value) {
-            return Err(());
-        }
-    }
-    Ok(host)
-}
-
-/// A host with its port, in lower case.
-fn with_port(authority: &str, scheme: &str) -> String {
-    let authority = authority.to_ascii_lowercase();
-    let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-    match (has_port, scheme.eq_ignore_ascii_case("https")) {
-        (true, _) => authority,
-        (false, true) => format!("{authority}:443"),
-        (false, false) => format!("{authority}:80"),
-    }
-}
-
-fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.rsplit_once(':').map_or(host, |(name, _)| name),
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pages_from_elsewhere_are_refused() {
-        let local = Trust::Loopback { scheme: "http" };
-        let tls = Trust::Loopback { scheme: "https" };
-        for (trust, authority, hosts, origins, is_let_in) in [
-            (local, None, &["127.0.0.1:7070"][..], &[][..], true),
-            (local, None, &["LOCALHOST:7070"], &[], true),
-            (local, None, &["[::1]:7070"], &[], true),
-            (local, None, &["[::1]"], &["http://[::1]:80"], true),
-            (local, None, &["localhost"], &["http://localhost"], true),
-            (local, None, &["localhost:80"], &["http://localhost"], true),
-            (local, None, &["127.0.0.1:7070"], &["http://127.0.0.1:7070"], true),
-            (tls, None, &["127.0.0.1:7070"], &["https://127.0.0.1:7070"], true),
-            (tls, None, &["localhost"], &["https://localhost:443"], true),
-            // HTTP/2 has no Host header.
-            (local, Some("127.0.0.1:7070"), &[], &[], true),
-            (local, Some("127.0.0.1:7070"), &[], &["http://127.0.0.1:7070"], true),
-            (local, Some("localhost:7070"), &["localhost:7070"], &[], true),
-            (local, Some("evil.example:7070"), &[], &[], false),
-            (local, Some("evil.example:7070"), &["localhost:7070"], &[], false),
-            (local, Some("localhost:7070"), &["evil.example:7070"], &[], false),
-            (local, Some("127.0.0.1:7070"), &[], &["http://evil.example"], false),
-            (local, Some("user@localhost:7070"), &[], &[], false),
-            // No host, or more than one.
-            (local, None, &[], &[], false),
-            (local, None, &[], &["http://localhost"], false),
-            (local, None, &["localhost:7070", "evil.example"], &[], false),
-            (local, None, &["evil.example:7070"], &[], false),
-            (local, None, &["127.0.0.1.evil.example"], &[], false),
-            // Origins.
-            (local, None, &["127.0.0.1:7070"], &["http://127.0.0.1:9999"], false),
-            (local, None, &["127.0.0.1:7070"], &["https://127.0.0.1:7070"], false),
-            (local, None, &["127.0.0.1:7070"], &["https://evil.example"], false),
-            (local, None, &["127.0.0.1:7070"], &["null"], false),
-            (local, None, &["localhost"], &["http://localhost", "http://evil.example"], false),
-            (Trust::AnyHost, None, &[], &[], true),
-            (Trust::AnyHost, None, &["segno.lan"], &[], true),
-            (Trust::AnyHost, None, &["segno.lan"], &["https://segno.lan"], true),
-            (Trust::AnyHost, None, &["segno.lan"], &["https://evil.example"], false),
-            (Trust::AnyHost, None, &[], &["https://evil.example"], false),
-        ] {
-            let uri = match authority {
-                Some(authority) => format!("http://{authority}/v1/instances"),
-                None => "/v1/instances".to_owned(),
-            };
-            let mut headers = HeaderMap::new();
-            for host in hosts {
-                headers.append(header::HOST, host.parse().unwrap());
-            }
-            for origin in origins {
-                headers.append(header::ORIGIN, origin.parse().unwrap());
-            }
-            let was_let_in = is_local(&uri.parse().unwrap(), &headers, trust);
-            assert_eq!(was_let_in, is_let_in, "{trust:?} {authority:?} {hosts:?} {origins:?}");
-        }
-    }
 
     #[test]
     fn one_bearer_token_is_read() {

@@ -33,19 +33,19 @@ const KIND: &str = "segno.key";
 const USE_KIND: &str = "segno.key-use";
 
 /// How long a verified key is taken for granted, in milliseconds.
-const REMEMBER_MS: u64 = 3_000;
+pub(super) const REMEMBER_MS: u64 = 3_000;
 
 /// Verified keys that are remembered.
-const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(4_096).expect("it is not zero");
+pub(super) const MAX_REMEMBERED: NonZeroUsize = NonZeroUsize::new(4_096).expect("it is not zero");
 
 /// A use is written down at most this often, in milliseconds.
 const USE_EVERY_MS: u64 = 60_000;
 
 /// Random bytes of a secret.
-const SECRET_BYTES: usize = 32;
+pub(super) const SECRET_BYTES: usize = 32;
 
 /// Random bytes of an id.
-const ID_BYTES: usize = 8;
+pub(super) const ID_BYTES: usize = 8;
 
 /// Ids that are tried for a new key until one is not stored where the store is damaged. One damaged
 /// block of keys leaves out a part of all ids, those between its first key and its last.
@@ -364,7 +364,7 @@ impl KeyStore {
 /// How long a revoked key may still work on another node.
 pub const REVOKED_WITHIN: Duration = Duration::from_millis(REMEMBER_MS);
 
-fn is_over(expires_at_ms: Option<u64>, now_ms: u64) -> bool {
+pub(super) fn is_over(expires_at_ms: Option<u64>, now_ms: u64) -> bool {
     expires_at_ms.is_some_and(|at| at <= now_ms)
 }
 
@@ -427,7 +427,7 @@ pub fn timestamp(unix_ms: u64) -> Timestamp {
     i64::try_from(unix_ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()).unwrap_or(Timestamp::MAX)
 }
 
-fn random<const N: usize>() -> Result<[u8; N], Refusal> {
+pub(super) fn random<const N: usize>() -> Result<[u8; N], Refusal> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| {
         tracing::error!(%error, "the system gives no random numbers");
@@ -436,7 +436,7 @@ fn random<const N: usize>() -> Result<[u8; N], Refusal> {
     Ok(bytes)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -51,7 +51,7 @@ impl KeyStore {
     }
 
     /// A key as it is stored now, or was a moment ago; `None` when it does not work any more.
-    async fn current(&self, id: &str) -> Result<Option<Caller>, Refusal> {
+    pub(super) async fn current(&self, id: &str) -> Result<Option<Caller>, Refusal> {
         let now_ms = self.clock.now_ms();
         let known = {
             let mut rechecked = self.rechecked.lock().unwrap_or_else(PoisonError::into_inner);

@@ -34,7 +34,14 @@ impl Keys {
     /// # Errors
     /// `not-found` when there is none.
     pub async fn revoke(&self, id: &str) -> Result<(), Refusal> {
-        self.store()?.revoke(id).await
+        self.store()?.revoke(id).await?;
+        if let Some(sessions) = &self.0.resources.sessions
+            && let Err(refusal) = sessions.end_all(id).await
+        {
+            // They are of no use without their key, and are forgotten when their life is over.
+            tracing::warn!(%refusal, "the sessions of a revoked key are still listed");
+        }
+        Ok(())
     }
 
     fn store(&self) -> Result<&KeyStore, Refusal> {

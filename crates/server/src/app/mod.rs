@@ -8,12 +8,14 @@
 //! | [`Tenant`] | belong to a namespace and tenant; ids are those of the caller, in and out |
 //! | [`System`] | concern all tenants: counts, queues |
 //! | [`Keys`] | manage keys |
+//! | [`Sessions`] | are about sessions of browsers: those of the caller's key, or all for an administrator |
 //! | [`Granted`] | query instances of all tenants that the key may enter |
 //! | [`Ingress`] | senders of webhooks post to, without a key |
 
 mod granted;
 mod ingress;
 mod keys;
+mod sessions;
 mod system;
 mod tenant;
 
@@ -33,7 +35,7 @@ use segno_ledger::drive::Ledger;
 use segno_runbook::drive::{Previewer, Runbooks};
 use tokio_util::sync::CancellationToken;
 
-use crate::access::{Caller, KeyStore, Need};
+use crate::access::{Caller, Credential, KeyStore, Need, SessionStore};
 use crate::audit::AuditLog;
 use crate::detached::Detached;
 use crate::events::Hub;
@@ -41,7 +43,8 @@ use crate::idempotency::Idempotency;
 use crate::open_requests::OpenRequests;
 use crate::problem::Refusal;
 use crate::readiness::Readiness;
-use crate::routes::HookRates;
+use crate::routes::{HookRates, SignInRates};
+use crate::scope::Scope;
 use crate::settings::Settings;
 use crate::trace::CurrentTrace;
 use crate::views::RunbookViews;
@@ -50,6 +53,7 @@ use crate::work::{LeaseSeal, Presence};
 pub use granted::{Granted, GrantedFilter};
 pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
+pub use sessions::{Door, Sessions};
 pub use system::System;
 pub use tenant::{
     BackfillRequest, BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Refused,
@@ -71,6 +75,8 @@ pub struct AppState {
     pub node: String,
     /// Orchestrations that this node knows, with versions.
     pub orchestrations: Vec<(String, String)>,
+    /// How often each address may still try to sign in.
+    pub sign_ins: SignInRates,
     /// How many requests each route of webhooks may still take.
     pub hook_rates: HookRates,
     /// Whether requests under any host name are taken without keys (`--insecure`).
@@ -112,6 +118,7 @@ pub struct Resources {
     presence: Arc<Presence>,
     hub: Arc<Hub>,
     keys: Option<KeyStore>,
+    sessions: Option<SessionStore>,
     readiness: Readiness,
     sql: segno_ledger::sql::Engine,
 }
@@ -148,6 +155,8 @@ pub struct ResourceParts {
     pub hub: Arc<Hub>,
     /// API keys; `None` on a server without authentication.
     pub keys: Option<KeyStore>,
+    /// Sessions of browsers; there are any only with keys.
+    pub sessions: Option<SessionStore>,
     /// What runs queries.
     pub sql: segno_ledger::sql::Engine,
 }
@@ -170,6 +179,7 @@ impl From<ResourceParts> for Resources {
             presence,
             hub,
             keys,
+            sessions,
             sql,
         } = parts;
         let readiness = Readiness::default();
@@ -189,8 +199,24 @@ impl From<ResourceParts> for Resources {
             presence,
             hub,
             keys,
+            sessions,
             readiness,
             sql,
+        }
+    }
+}
+
+impl Resources {
+    /// Waits until a caller may no longer do what it needs, in a tenant if it is in one: its key has lost it, or its session
+    /// has ended.
+    async fn until_lost(&self, caller: &Caller, need: Need, scope: Option<&Scope>) -> Refusal {
+        let (Some(keys), Some(sessions)) = (&self.keys, &self.sessions) else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            biased;
+            refusal = keys.until_lost(caller, need, scope) => refusal,
+            refusal = sessions.until_ended(caller) => refusal,
         }
     }
 }
@@ -201,17 +227,20 @@ impl AppState {
         self.resources.keys.is_some()
     }
 
-    /// The caller who holds a key. On a server without keys that is anybody.
+    /// The caller who holds a key, or the cookie of a session. On a server without keys that is any caller.
     ///
     /// # Errors
-    /// `unauthorized` when the key does not work, `rate-limited` when it is used too often.
+    /// `unauthorized` when it does not work, `rate-limited` when it is used too often.
     pub async fn caller_of(
         &self,
-        token: impl FnOnce() -> Result<String, Refusal>,
+        credential: impl FnOnce() -> Result<Credential, Refusal>,
     ) -> Result<Caller, Refusal> {
-        match &self.resources.keys {
-            None => Ok(Caller::anonymous()),
-            Some(keys) => keys.verify(&token()?).await,
+        let (Some(keys), Some(sessions)) = (&self.resources.keys, &self.resources.sessions) else {
+            return Ok(Caller::anonymous());
+        };
+        match credential()? {
+            Credential::Key(key) => keys.verify(&key).await,
+            Credential::Session(secret) => sessions.verify(&secret, keys).await,
         }
     }
 
@@ -228,10 +257,7 @@ impl AppState {
 
     /// Waits until a caller may no longer do what it needs, and returns the reason. Without keys that never happens.
     pub async fn until_lost(&self, caller: &Caller, need: Need) -> Refusal {
-        match &self.resources.keys {
-            None => std::future::pending().await,
-            Some(keys) => keys.until_lost(caller, need, None).await,
-        }
+        self.resources.until_lost(caller, need, None).await
     }
 
     /// Whether the store takes writes.

@@ -23,7 +23,7 @@ mod linger;
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 use std::sync::Arc;
@@ -49,6 +49,8 @@ use answer::AnswerBody;
 use arrival::ArrivingBody;
 use connections::{Connections, MaxBytes, Place};
 use linger::{LingeringStream, MAX_LINGERING};
+
+use crate::ui;
 
 /// Largest head of a request in bytes.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -147,6 +149,8 @@ pub fn tls(certificates: &Path, key: &Path) -> Result<TlsAcceptor, TlsError> {
 pub struct Serving {
     /// What answers.
     pub router: Router,
+    /// The path that it is served under, with a slash at both ends.
+    pub base: Arc<str>,
     /// Certificates, if there are any.
     pub tls: Option<TlsAcceptor>,
     /// Limits.
@@ -173,12 +177,14 @@ impl Serving {
                 () = self.stopping.cancelled() => break,
                 accepted = accept(&listener, &connections, &*self.clock) => accepted,
             };
-            let (stream, place) = accepted;
+            let (stream, peer, place) = accepted;
             prepare(&stream);
             let stream = LingeringStream::new(stream, place.activity.clone(), lingering.clone());
             let connection = Connection {
                 builder: builder.clone(),
                 router: self.router.clone(),
+                base: self.base.clone(),
+                peer: Peer(peer),
                 patience: Patience { quiet: self.limits.header_timeout, write: self.limits.write_timeout },
                 stopping: self.stopping.clone(),
                 connections: connections.clone(),
@@ -217,9 +223,15 @@ impl Serving {
     }
 }
 
+/// As an extension of a request: the address that it came from, which may be that of a proxy.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer(pub IpAddr);
+
 struct Connection {
     builder: Builder<TokioExecutor>,
     router: Router,
+    base: Arc<str>,
+    peer: Peer,
     patience: Patience,
     stopping: CancellationToken,
     connections: Arc<Connections>,
@@ -242,9 +254,15 @@ impl Connection {
         activity: &Arc<Activity>,
     ) {
         let service = TowerToHyperService::new(self.router);
-        let (noted, connections) = (activity.clone(), self.connections);
-        let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
+        let (noted, connections, base) = (activity.clone(), self.connections, self.base);
+        let peer = self.peer;
+        let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
             use hyper::service::Service as _;
+            // Before the router, so that what matches is what is guarded.
+            if let Some(inner) = ui::without_base(request.uri(), &base) {
+                *request.uri_mut() = inner;
+            }
+            request.extensions_mut().insert(peer);
             let (is_pipelined, under_way) = (noted.is_pipelined(), noted.begin());
             let arriving = |body| ArrivingBody::new(body, connections.clone(), noted.clone());
             let answer = service.call(request.map(arriving));
@@ -298,10 +316,10 @@ async fn accept(
     listener: &TcpListener,
     connections: &Arc<Connections>,
     clock: &dyn Clock,
-) -> (TcpStream, Place) {
+) -> (TcpStream, IpAddr, Place) {
     loop {
         match listener.accept().await {
-            Ok((stream, peer)) => return (stream, connections.admit(peer.ip()).await),
+            Ok((stream, peer)) => return (stream, peer.ip(), connections.admit(peer.ip()).await),
             Err(error) => {
                 // Out of open files, mostly: a quiet connection gives its own back.
                 let displaced = connections.displace_one();
@@ -355,6 +373,7 @@ mod tests {
         let stopping = CancellationToken::new();
         let serving = Serving {
             router: Router::new().fallback(async || vec![b'x'; ANSWER]),
+            base: "/".into(),
             tls: None,
             limits: Limits {
                 max_connections: 100,

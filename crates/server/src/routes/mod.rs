@@ -26,6 +26,7 @@ mod run_tasks;
 mod runbook_delete;
 mod runbooks;
 mod runs;
+mod sessions;
 mod sql;
 mod sse;
 mod system;
@@ -45,7 +46,9 @@ use axum::routing::get;
 use bytes::Bytes;
 use segno_api::problem::PROBLEM_JSON;
 use utoipa::openapi::path::Operation as DocumentedOperation;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{ContentBuilder, OpenApi, Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -56,12 +59,17 @@ use crate::app::App;
 use crate::operation::{self, Kind, Operation};
 use crate::problem::{Code, Refusal};
 use crate::query_names::{self, QueryNames};
+use crate::ui::Ui;
 use crate::{audit as audit_log, body_scope, detached, http_metrics, idempotency, request_id};
 
 pub use hooks::ingress::HookRates;
+pub use sessions::SignInRates;
 
 /// Name of the security scheme in the document.
 const BEARER: &str = "bearer";
+
+/// The same, of the cookie of a session.
+const COOKIE: &str = "session";
 
 /// What of a group is written into the audit log.
 enum Audit {
@@ -69,6 +77,8 @@ enum Audit {
     EveryChange,
     /// Every request that changes something; its body may say in which namespace and tenant.
     EveryChangeAsItsBodySays,
+    /// Every request that changes something, in the first tenant that the caller's key is for.
+    EveryChangeAtHome,
     /// Nothing: `work.rs` says why; queries change nothing.
     Nothing,
 }
@@ -217,10 +227,20 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::revoke))
         .routes(routes!(audit::list));
+    let known = OpenApiRouter::new()
+        .routes(routes!(sessions::me))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::end));
+    let sign_in = OpenApiRouter::new().routes(routes!(sessions::create));
+    let parameters = QueryNames::of(sign_in.get_openapi());
+    let sign_in = sign_in
+        .route_layer(from_fn_with_state(parameters, query_names::layer))
+        .route_layer(DefaultBodyLimit::max(sessions::MAX_SIGN_IN_BYTES));
     let public = OpenApiRouter::new()
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))
-        .merge(refusing(OpenApiRouter::new().routes(routes!(hooks::ingress::receive))));
+        .merge(refusing(OpenApiRouter::new().routes(routes!(hooks::ingress::receive))))
+        .merge(refusing(sign_in));
 
     let body = app.settings.server.max_body_bytes;
     let guarded = [
@@ -235,19 +255,23 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         (Need::Messages, Audit::EveryChange, body, messages),
         (Need::System, Audit::EveryChange, body, system),
         (Need::Admin, Audit::EveryChange, body, admin),
+        (Need::Known, Audit::EveryChangeAtHome, body, known),
     ];
     let mut all = OpenApiRouter::with_openapi(description()).merge(public);
     for (need, audit, max_body_bytes, group) in guarded {
-        let known = QueryNames::of(group.get_openapi());
+        let parameters = QueryNames::of(group.get_openapi());
         let group = group
             .route_layer(from_fn(detached::handle))
             .route_layer(from_fn_with_state(app.clone(), idempotency::layer))
-            .route_layer(from_fn_with_state(known, query_names::layer));
+            .route_layer(from_fn_with_state(parameters, query_names::layer));
         let group = match audit {
             Audit::EveryChange => group.route_layer(from_fn_with_state(app.clone(), audit_log::layer)),
             Audit::EveryChangeAsItsBodySays => group
                 .route_layer(from_fn_with_state(app.clone(), audit_log::layer))
                 .route_layer(from_fn_with_state(app.clone(), body_scope::layer)),
+            Audit::EveryChangeAtHome => group
+                .route_layer(from_fn_with_state(app.clone(), audit_log::layer))
+                .route_layer(from_fn(sessions::at_home)),
             Audit::Nothing => group,
         };
         let group = group
@@ -262,10 +286,14 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     // Made once: it is large, and may be read without a key.
     let json = Bytes::from(document.to_json().expect("the document is plain data"));
     let page = SwaggerUi::new("/docs").config(utoipa_swagger_ui::Config::from("/openapi.json"));
+    let ui = Ui::of(&app.settings.server);
     let router = router
         .merge(page)
         .route("/openapi.json", get(async move || ([(header::CONTENT_TYPE, "application/json")], json)))
-        .fallback(nothing_here)
+        .fallback(async move |request: Request| match ui.and_then(|ui| ui.answer(&request)) {
+            Some(answer) => answer,
+            None => nothing_here(&request).into_response(),
+        })
         .method_not_allowed_fallback(wrong_method)
         .layer(DefaultBodyLimit::max(body))
         .layer(from_fn_with_state(app.clone(), access::same_origin_only))
@@ -283,7 +311,10 @@ fn description() -> OpenApi {
     document.info.description = Some(include_str!("api.md").to_owned());
     let scheme =
         HttpBuilder::new().scheme(HttpAuthScheme::Bearer).bearer_format("segno_<id>_<secret>").build();
-    document.components.get_or_insert_default().add_security_scheme(BEARER, SecurityScheme::Http(scheme));
+    let components = document.components.get_or_insert_default();
+    components.add_security_scheme(BEARER, SecurityScheme::Http(scheme));
+    let cookie = ApiKeyValue::new(sessions::COOKIE);
+    components.add_security_scheme(COOKIE, SecurityScheme::ApiKey(ApiKey::Cookie(cookie)));
     document
 }
 
@@ -305,7 +336,8 @@ fn refusing(mut group: OpenApiRouter<App>) -> OpenApiRouter<App> {
 /// Says in the document that the routes of a group need a key.
 fn needing_a_key(mut group: OpenApiRouter<App>) -> OpenApiRouter<App> {
     for operation in operations(&mut group) {
-        operation.security = Some(vec![SecurityRequirement::new(BEARER, Vec::<String>::new())]);
+        let ways = [BEARER, COOKIE].map(|way| SecurityRequirement::new(way, Vec::<String>::new()));
+        operation.security = Some(ways.into());
     }
     group
 }
@@ -317,7 +349,7 @@ fn operations(group: &mut OpenApiRouter<App>) -> impl Iterator<Item = &mut Docum
         .flatten()
 }
 
-async fn nothing_here(request: Request) -> Refusal {
+fn nothing_here(request: &Request) -> Refusal {
     Refusal::new(Code::NotFound, format!("there is no route {}; GET /docs lists them", request.uri().path()))
 }
 
@@ -342,10 +374,11 @@ async fn in_time(State(app): State<App>, request: Request, next: Next) -> Respon
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::REFERRER_POLICY, "no-referrer"),
-        (header::CONTENT_SECURITY_POLICY, page::CONTENT_SECURITY_POLICY),
     ] {
         headers.insert(name, HeaderValue::from_static(value));
     }
+    let policy = HeaderValue::from_static(page::CONTENT_SECURITY_POLICY);
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(policy);
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }

@@ -8,6 +8,7 @@
 //! | `hooks` | webhooks |
 //! | `ledger` | where the log and the tables of DAG runs are |
 //! | `pools` | pools of workers |
+//! | `public_url` | under which address people reach it |
 //! | `runbooks` | runbooks: CSV files, what is kept of batches |
 //! | `layers` | where values come from: defaults, file, environment, flags; later ones win |
 //!
@@ -20,6 +21,7 @@ mod hooks;
 mod layers;
 mod ledger;
 mod pools;
+mod public_url;
 mod runbooks;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +47,7 @@ pub use functions::StoredFunctionSettings;
 pub use hooks::HookSettings;
 pub use layers::{Effective, Layers, Origin, SettingsError};
 pub use ledger::LedgerSettings;
+pub use public_url::PublicUrl;
 pub use runbooks::RunbookSettings;
 
 /// Functions that a node runs at once by default. One tenant alone gets two thirds of them.
@@ -131,6 +134,10 @@ pub struct StoreSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ServerSettings {
+    /// Whether the web UI is served.
+    pub ui: bool,
+    /// Where people reach the server, if that is not the address it listens on.
+    pub public_url: Option<String>,
     /// Address to listen on; port 0 takes a free one.
     #[serde(deserialize_with = "listen_address")]
     pub listen: SocketAddr,
@@ -189,6 +196,8 @@ pub struct AuthSettings {
     pub requests_per_second: Option<u32>,
     /// How long the audit log is kept.
     pub audit_days: u32,
+    /// A session of a browser ends after so long without a request.
+    pub session_minutes: u32,
 }
 
 /// The engine.
@@ -236,6 +245,8 @@ impl Default for StoreSettings {
 impl Default for ServerSettings {
     fn default() -> Self {
         ServerSettings {
+            ui: true,
+            public_url: None,
             listen: SocketAddr::from(([127, 0, 0, 1], 7070)),
             roles: [Role::Api, Role::Orchestrator, Role::Worker].into(),
             node: None,
@@ -254,9 +265,33 @@ impl Default for ServerSettings {
     }
 }
 
+impl ServerSettings {
+    /// Where people reach the server, as the settings have it; settings are checked before they are used.
+    pub fn public_url(&self) -> Option<PublicUrl> {
+        self.public_url.as_deref().and_then(|url| PublicUrl::parse(url).ok())
+    }
+
+    /// The path that the server is served under, with a slash at both ends.
+    pub fn base(&self) -> String {
+        self.public_url().map_or_else(|| "/".to_owned(), |url| url.base)
+    }
+}
+
 impl Default for AuthSettings {
     fn default() -> Self {
-        AuthSettings { mode: Authentication::Keys, requests_per_second: None, audit_days: 90 }
+        AuthSettings {
+            mode: Authentication::Keys,
+            requests_per_second: None,
+            audit_days: 90,
+            session_minutes: 60,
+        }
+    }
+}
+
+impl AuthSettings {
+    /// How long a session lasts without a request.
+    pub fn session_life(&self) -> Duration {
+        Duration::from_secs(u64::from(self.session_minutes) * 60)
     }
 }
 
@@ -297,6 +332,9 @@ impl Settings {
         self.check_hooks()?;
         self.telemetry.check()?;
         let server = &self.server;
+        if let Some(url) = &server.public_url {
+            PublicUrl::parse(url)?;
+        }
         if server.roles.is_empty() {
             return Err(SettingsError::value(
                 "server.roles",
@@ -315,6 +353,7 @@ impl Settings {
             ("runtime.functions", self.runtime.functions),
             ("runtime.max_deliveries", self.runtime.max_deliveries as usize),
             ("auth.audit_days", self.auth.audit_days as usize),
+            ("auth.session_minutes", self.auth.session_minutes as usize),
         ] {
             if value == 0 {
                 return Err(SettingsError::value(name, "must be at least 1"));

@@ -61,6 +61,7 @@ async fn furnish(stand: &Stand) {
         let posted = http.post(stand.url("/v1/hooks/default/one")).body(name);
         assert!(posted.send().await.unwrap().status().is_success());
         stand.key(segno_api::key::Role::Viewer, "default", "default").await;
+        stand.sign_in(&stand.admin_key).await;
         for text in ["", "description: new\n"] {
             let text = format!("{}{text}", MOVE.replace("description: Move mailboxes\n", ""));
             client

@@ -87,6 +87,9 @@ impl Failing {
         if !body.is_null() {
             call = call.json(body);
         }
+        if path == "/v1/sessions" {
+            call = call.header("origin", format!("http://{}", self.server.address()));
+        }
         call
     }
 }
@@ -163,6 +166,7 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
     calm.hold_removal("queried", 3).await;
     let key = json!({ "name": "x", "role": "viewer", "grants": [{ "namespace": "*", "tenant": "*" }] });
     let revoked = post("/v1/keys", key.clone()).await;
+    let (_, ended_session) = calm.sign_in(&calm.admin_key).await;
     let backfill = json!({ "start": "2026-01-01T00:00:00Z", "end": "2026-01-02T12:00:00Z" });
     let (post_method, put) = (Method::POST, Method::PUT);
     let row = |method: &Method, route: &'static str, path: &str, body: Value| {
@@ -321,6 +325,7 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
             json!({ "action": "pause_batch" }),
         ),
         row(&post_method, "/v1/keys", "/v1/keys", key),
+        row(&post_method, "/v1/sessions", "/v1/sessions", json!({ "key": calm.admin_key })),
         row(
             &post_method,
             "/v1/work/heartbeat",
@@ -358,6 +363,7 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
     rows.push(row(delete, "/v1/actions/{id}", &format!("/v1/actions/{second}"), Value::Null));
     rows.push(row(delete, "/v1/recurring/{id}", &format!("/v1/recurring/{recurring}"), Value::Null));
     rows.push(row(delete, "/v1/dead-letters/{id}", &format!("/v1/dead-letters/{discarded}"), Value::Null));
+    rows.push(row(delete, "/v1/sessions/{id}", &format!("/v1/sessions/{}", ended_session.id), Value::Null));
     rows.push(row(delete, "/v1/keys/{id}", &format!("/v1/keys/{revoked}"), Value::Null));
     rows.push(row(delete, "/v1/instances/{id}", "/v1/instances/two?force=true", Value::Null));
     rows

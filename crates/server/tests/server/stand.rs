@@ -14,6 +14,7 @@ use segno_api::Json;
 use segno_api::dead_letter::{DeadLetter, ListDeadLetters};
 use segno_api::instance::{OnConflict, StartInstance};
 use segno_api::key::{CreateKey, Grant, Role};
+use segno_api::session::{Session, SignIn};
 use segno_server::settings::{Authentication, Settings};
 use segno_server::{Server, ServerBuilder, bind, samples};
 use segno_stores::StoreUrl;
@@ -271,6 +272,22 @@ impl Stand {
         let grant = Grant { namespace: namespace.to_owned(), tenant: tenant.to_owned() };
         let request = CreateKey { name: format!("{role:?}"), role, grants: vec![grant], expires_at: None };
         self.client().create_key(&request).await.unwrap().secret
+    }
+}
+
+impl Stand {
+    /// Where pages of this server come from.
+    pub fn origin(&self) -> String {
+        self.url("")
+    }
+
+    /// Signs a browser in; returns the value of its `Cookie` header, and the session.
+    pub async fn sign_in(&self, key: &str) -> (String, Session) {
+        let call = reqwest::Client::new().post(self.url("/v1/sessions")).header("origin", self.origin());
+        let answer = call.json(&SignIn { key: key.to_owned() }).send().await.unwrap();
+        assert_eq!(answer.status(), 201);
+        let cookie = answer.headers()["set-cookie"].to_str().unwrap();
+        (cookie.split(';').next().unwrap().to_owned(), answer.json().await.unwrap())
     }
 }
 

@@ -682,6 +682,13 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
             let grant = json!({ "namespace": names.namespace, "tenant": names.tenant });
             vec![plain(path).body(json!({ "name": "walk", "role": "admin", "grants": [grant] }))]
         }
+        "get /v1/me" => vec![plain(path)],
+        "get /v1/sessions" => {
+            let cursor = format!("cursor={}-0123456789abcdef", names.key);
+            vec![plain(path), plain(path).query(cursor)]
+        }
+        "post /v1/sessions" => vec![plain(path).body(json!({ "key": format!("segno_{}_x", names.key) }))],
+        "delete /v1/sessions/{id}" => with("{id}", vec![format!("{}-0123456789abcdef", names.key)]),
         "delete /v1/keys/{id}" => with("{id}", vec![names.key.clone()]),
         other => requests_of_runbooks(other, path, names),
     }
@@ -889,7 +896,8 @@ impl Caller<'_> {
         };
         let of_a_tenant =
             !["/healthz", "/readyz", "/metrics", "/v1/system", "/v1/queues"].contains(&template);
-        let scope = if of_a_tenant && !template.starts_with("/v1/keys") { scope } else { String::new() };
+        let of_a_key = ["/v1/keys", "/v1/sessions", "/v1/me"].iter().any(|path| template.starts_with(path));
+        let scope = if of_a_tenant && !of_a_key { scope } else { String::new() };
         let url = self.stand.url(&format!("{}?{scope}&{}", sent.path, sent.query));
         let mut call = self.http.request(method, url).bearer_auth(&self.key);
         for (name, value) in &sent.headers {
@@ -984,7 +992,10 @@ async fn no_operation_reaches_what_another_tenant_has() {
                 let got = caller.send(&operation, &with_theirs, ("b-shop", "b-eu")).await;
                 let expected = caller.send(&operation, &with_nobodys, ("b_shop", "b_eu")).await;
                 assert_eq!(renamed(&got, &theirs, &nobodys), expected, "{operation} {with_theirs:?}");
-                let is_public = ["get /healthz", "get /readyz"].contains(&operation.as_str());
+                let is_public = ["get /healthz", "get /readyz"].contains(&operation.as_str())
+                    // About the caller's own key.
+                    || operation.contains("/v1/me")
+                    || operation.contains("/v1/sessions");
                 assert!(
                     is_public || got.starts_with("403 ") || got.starts_with("400 "),
                     "{operation}: {got}"

@@ -122,10 +122,7 @@ impl Tenant {
 
     /// Waits until a caller may no longer read this tenant, and returns the reason. Without keys that never happens.
     pub async fn until_lost(&self, caller: &Caller) -> Refusal {
-        match &self.resources().keys {
-            None => std::future::pending().await,
-            Some(keys) => keys.until_lost(caller, Need::Read, Some(&self.scope)).await,
-        }
+        self.resources().until_lost(caller, Need::Read, Some(&self.scope)).await
     }
 
     fn resources(&self) -> &Resources {

@@ -20,6 +20,17 @@ async function freePort() {
   return port;
 }
 
+/** The first key, which is written a moment after the server has begun to answer. */
+async function keyIn(path) {
+  const until = Date.now() + READY_MS;
+  while (Date.now() < until) {
+    const text = await readFile(path, "utf8").catch(() => "");
+    if (text.endsWith("\n")) return text.trim();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`there is no key in ${path}`);
+}
+
 export class Server {
   /** A server on a store of its own: open, or with keys; `set` has settings of its own. */
   static async start({ keys = false, demo = false, set = {} } = {}) {
@@ -34,7 +45,7 @@ export class Server {
       ? ["serve", ...place, "--store", `segno:${server.data}/store`, "--first-key-file", `${server.data}/key`, ...settings]
       : ["dev", ...place, "--data", server.data, ...(demo ? [] : ["--without-demo"]), ...settings];
     await server.run();
-    if (keys) server.key = (await readFile(`${server.data}/key`, "utf8")).trim();
+    if (keys) server.key = await keyIn(`${server.data}/key`);
     return server;
   }
 

@@ -28,13 +28,19 @@ fn schedules() -> [Value; 2] {
     ]
 }
 
-/// What is there from the start.
-fn instances() -> [Value; 3] {
-    [
-        json!({ "orchestration": "greet", "id": "approval-1", "input": { "name": "Grace", "wait": true }, "labels": { "team": "front-desk" } }),
-        json!({ "orchestration": "order", "id": "order-1", "input": { "item": "tea" }, "labels": { "team": "shop" } }),
-        json!({ "orchestration": "order", "id": "order-2", "input": { "item": "cups" }, "labels": { "team": "shop" } }),
-    ]
+/// What is there from the start: an instance that waits, and orders of which one fails.
+fn instances() -> Vec<Value> {
+    let waiting = json!({
+        "orchestration": "greet", "id": "approval-1", "input": { "name": "Grace", "wait": true },
+        "labels": { "team": "front-desk" }
+    });
+    let order = |number: usize| {
+        json!({
+            "orchestration": "order", "id": format!("order-{number}"), "input": { "item": "tea" },
+            "labels": { "team": "shop" }
+        })
+    };
+    std::iter::once(waiting).chain((1..=4).map(order)).collect()
 }
 
 /// Makes the demo in the background; the server answers meanwhile. A demo that is there is left as it is.

@@ -1128,6 +1128,8 @@ export interface paths {
                     tenant?: string;
                     /** @description Only batches of this runbook. */
                     runbook?: string;
+                    /** @description Only batches in one of these states, repeated or with commas: `status=failed&status=cancelled`, `status=failed,cancelled`. */
+                    status?: ("detected" | "init_dispatched" | "active" | "completed" | "failed" | "cancelled")[];
                     /** @description At most this many. */
                     limit?: number;
                     /** @description `next_cursor` of the page before. */
@@ -1409,6 +1411,8 @@ export interface paths {
                     tenant?: string;
                     /** @description Only the member with this key; letter case does not matter. */
                     key?: string;
+                    /** @description Only members in one of these states, repeated or with commas: `status=failed&status=cancelled`, `status=failed,cancelled`. */
+                    status?: ("active" | "removed" | "failed" | "cancelled")[];
                     /** @description At most this many. */
                     limit?: number;
                     /** @description `next_cursor` of the page before. */
@@ -5614,6 +5618,59 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Who the caller is, and what it may do. */
+        get: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Me"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/pools": {
         parameters: {
             query?: never;
@@ -8437,6 +8494,167 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sessions: those of the caller's key, or all for an administrator of every tenant. */
+        get: {
+            parameters: {
+                query?: {
+                    /** @description At most this many. */
+                    limit?: number;
+                    /** @description `next_cursor` of the page before. */
+                    cursor?: string;
+                };
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                200: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["SessionList"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        put?: never;
+        /**
+         * Signs a browser in: a key becomes a session, whose cookie is in this answer and nowhere else.
+         * @description The session may do what the key may, as long as the key works. It ends after `auth.session_minutes` without a request, after a
+         *     day, or when it is ended. Only pages of this server may call this, by `Sec-Fetch-Site` or `Origin`; other programs send the
+         *     key itself with each request.
+         */
+        post: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path?: never;
+                cookie?: never;
+            };
+            requestBody: {
+                content: {
+                    "application/json": components["schemas"]["SignIn"];
+                };
+            };
+            responses: {
+                201: {
+                    headers: {
+                        /** @description The cookie of the session */
+                        "set-cookie"?: string;
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/json": components["schemas"]["Session"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Ends a session: signs its browser out. It ceases to work within a few seconds on every node. */
+        delete: {
+            parameters: {
+                query?: never;
+                header?: never;
+                path: {
+                    /** @description Id of the session; `current` for that of the request */
+                    id: string;
+                };
+                cookie?: never;
+            };
+            requestBody?: never;
+            responses: {
+                /** @description It has ended */
+                204: {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content?: never;
+                };
+                /** @description What is wrong, and what to do */
+                "4XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+                /** @description What is wrong, and what to do */
+                "5XX": {
+                    headers: {
+                        [name: string]: unknown;
+                    };
+                    content: {
+                        "application/problem+json": components["schemas"]["Problem"];
+                    };
+                };
+            };
+        };
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/sql": {
         parameters: {
             query?: never;
@@ -8490,7 +8708,7 @@ export interface paths {
         put?: never;
         /**
          * Runs one SELECT in SQLite's dialect over the tables that `GET /v1/sql` lists. Nothing is written. It ends when its
-         *     caller hangs up.
+         *     caller hangs up. The form of the answer is that of the request's `format`, or else of the header `Accept`.
          */
         post: {
             parameters: {
@@ -8517,6 +8735,7 @@ export interface paths {
                     content: {
                         "application/json": components["schemas"]["SqlAnswer"];
                         "text/csv": string;
+                        "application/vnd.apache.parquet": number[];
                     };
                 };
                 /** @description What is wrong, and what to do */
@@ -9139,6 +9358,11 @@ export interface components {
             /** @description Rows of this page that cannot be read; absent when there are none. */
             unreadable?: components["schemas"]["Unreadable"][];
         };
+        /**
+         * @description How callers of a server show who they are.
+         * @enum {string}
+         */
+        Authentication: "keys" | "none";
         /** @description The query of a runbook's data source: when it runs, and what came of it. */
         Automation: {
             /** @description Whether the data source is queried every interval. */
@@ -10970,6 +11194,24 @@ export interface components {
          * @enum {string}
          */
         MarkedStatus: "succeeded" | "failed" | "skipped";
+        /** @description Who a caller is, and what it may do. */
+        Me: {
+            /** @description How callers of this server show who they are. */
+            authentication: components["schemas"]["Authentication"];
+            /** @description Where. */
+            grants: components["schemas"]["Grant"][];
+            /** @description Id of the key; absent on a server without keys. */
+            key?: string | null;
+            /** @description What the caller may do, by its role and grants. */
+            may: components["schemas"]["Permission"][];
+            /** @description The namespace that stands for the caller where a request names none: the first of its grants. */
+            namespace: string;
+            /** @description What the key is for. */
+            role: components["schemas"]["Role"];
+            session?: components["schemas"]["Session"] | null;
+            /** @description The same of the tenant. */
+            tenant: string;
+        };
         /** @description A member of a batch. */
         Member: {
             /**
@@ -11211,6 +11453,11 @@ export interface components {
              */
             set: number;
         };
+        /**
+         * @description What groups of operations need.
+         * @enum {string}
+         */
+        Permission: "read" | "operate" | "work" | "messages" | "system" | "admin";
         /** @description A phase of a batch. */
         Phase: {
             /**
@@ -12692,6 +12939,32 @@ export interface components {
             /** @description 1 to 100 messages. */
             messages: components["schemas"]["BusMessage"][];
         };
+        /** @description A session, without its secret. */
+        Session: {
+            /**
+             * Format: date-time
+             * @description When the browser signed in.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it ends. Requests renew it.
+             */
+            expires_at: string;
+            /** @description Its id. */
+            id: string;
+            /** @description Id of the key that it was made with. It may do what the key may, and ends with the key. */
+            key: string;
+        };
+        /** @description Sessions. */
+        SessionList: {
+            /** @description Give this as `cursor` for the next page; absent on the last one. */
+            next_cursor?: string | null;
+            /** @description Ascending by id. */
+            sessions: components["schemas"]["Session"][];
+            /** @description Rows of this page that cannot be read; absent when there are none. */
+            unreadable?: components["schemas"]["Unreadable"][];
+        };
         /** @description The switch of a runbook's query. */
         SetAutomation: {
             /** @description Whether the data source is queried every interval. */
@@ -12713,6 +12986,11 @@ export interface components {
          * @enum {string}
          */
         SettleOutcome: "complete" | "abandon" | "dead_letter";
+        /** @description A key that becomes a session. */
+        SignIn: {
+            /** @description The key itself. It is not kept: the session has a secret of its own. */
+            key: string;
+        };
         /** @description The answer of a query. */
         SqlAnswer: {
             /** @description Names of the columns. */
@@ -12796,7 +13074,7 @@ export interface components {
          * @description Form of an answer.
          * @enum {string}
          */
-        SqlFormat: "json" | "csv";
+        SqlFormat: "json" | "csv" | "parquet";
         /** @description A query. */
         SqlQuery: {
             /** @default null */

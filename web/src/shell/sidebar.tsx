@@ -19,11 +19,10 @@ export function Sidebar({ onSearch }: { onSearch: () => void }) {
       <button
         type="button"
         onClick={onSearch}
-        aria-label="Search"
         className="mx-2 mb-1.5 flex h-7.5 items-center gap-2 rounded-md border border-line bg-panel px-2 text-faint hover:border-line-strong"
       >
         <Icon name="search" size={14} />
-        <span className="flex-1 text-left max-md:hidden">Search</span>
+        <span className="flex-1 text-left max-md:sr-only">Search</span>
         <kbd className="rounded border border-line px-1 font-sans text-[10.5px] max-md:hidden">Ctrl K</kbd>
       </button>
       <div className="min-h-0 flex-1 overflow-y-auto px-2 pb-3">

@@ -93,6 +93,8 @@ export default {
         await signIn(seen[tenant], await keyFor(server, "operator", grant("shop", tenant)));
         await seen[tenant].getByRole("link", { name: `invoke:of-${tenant}` }).waitFor();
       }
+      // Rows do not move under a pointer.
+      await seen.us.mouse.move(0, 0);
       await server.send("POST", "invocations?namespace=shop&tenant=us", { function: "pack", key: "later", input: 1 });
       await seen.us.getByRole("link", { name: "invoke:later" }).waitFor();
       assert.equal(await seen.eu.getByText(/invoke:(later|of-us)/).count(), 0);

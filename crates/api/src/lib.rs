@@ -7,6 +7,7 @@
 //! | `bus` | messages of the built-in bus, and its dead letters |
 //! | `instance` | starting, reading, steering and listing instances |
 //! | `change` | what happens to instances, as it happens |
+//! | `explain` | what an instance waits for |
 //! | `history` | recorded events |
 //! | `function` | functions, and what their tools wrote |
 //! | `hook` | webhooks: routes, payloads, events |
@@ -20,6 +21,8 @@
 //! | `client` | a client that speaks all of it |
 //! | `session` | sessions of browsers, and who a caller is |
 //! | `several` | filters that take one value or several |
+//! | `saved` | views and queries that a tenant keeps under a name |
+//! | `problems`, `stats` | what is wrong in a tenant now; what happened in it, by the minute |
 //! | `sql` | read-only queries over live tables |
 //! | `system` | the state of a node and of the store |
 //! | `unreadable` | stored rows that cannot be read, in listings |
@@ -39,6 +42,7 @@ pub mod change;
 pub mod client;
 pub mod dag;
 pub mod dead_letter;
+pub mod explain;
 pub mod function;
 pub mod history;
 pub mod hook;
@@ -48,12 +52,15 @@ pub mod json;
 pub mod key;
 pub mod pool;
 pub mod problem;
+pub mod problems;
 pub mod recurring;
 pub mod run;
 pub mod runbook;
 pub mod session;
+pub mod saved;
 pub mod several;
 pub mod sql;
+pub mod stats;
 pub mod system;
 pub mod unreadable;
 pub mod work;

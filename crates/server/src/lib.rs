@@ -21,6 +21,7 @@
 //! | `bucket` | so many requests a second |
 //! | `open_requests` | how many live streams and long polls are open, and whose |
 //! | `events` | what happens to instances, for callers who listen |
+//! | `stats` | time series of tenants: counted on each node, summed over all |
 //! | `readiness` | whether the store takes writes |
 //! | `request_id` | an id for every request |
 //! | `telemetry`, `http_metrics` | what is measured, and the recorder behind `/metrics` |
@@ -64,6 +65,7 @@ mod scope;
 mod server;
 pub mod settings;
 mod sql;
+mod stats;
 pub mod telemetry;
 mod trace;
 mod ui;

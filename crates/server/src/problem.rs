@@ -105,6 +105,8 @@ codes! {
     TooManyStreams = "too-many-streams", TOO_MANY_REQUESTS, "Too many streams are open";
     /// More requests wait than allowed.
     TooManyWaits = "too-many-waits", TOO_MANY_REQUESTS, "Too many requests wait";
+    /// The tenant has as many saved views and queries as it may have.
+    TooManySaved = "too-many-saved", TOO_MANY_REQUESTS, "Too many views and queries are saved";
     /// All connections are taken.
     TooManyConnections = "too-many-connections", SERVICE_UNAVAILABLE, "Too many connections are open";
     /// The store is away or busy.

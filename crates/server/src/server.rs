@@ -35,7 +35,7 @@ use crate::app::{App, AppState, ResourceParts};
 use crate::audit::AuditLog;
 use crate::bus::NodeBus;
 use crate::detached::Detached;
-use crate::events::{BatchAnnouncer, Hub, Relay};
+use crate::events::{BatchAnnouncer, Hub, Observers, Relay};
 use crate::idempotency::Idempotency;
 use crate::incarnation::Incarnation;
 use crate::listen::{Limits, MAX_UNREAD_BYTES, Serving, TlsError};
@@ -46,6 +46,7 @@ use crate::routes::{self, HookRates, SignInRates};
 use crate::scope::Scope;
 use crate::settings::{Authentication, Role, Settings, SettingsError};
 use crate::sql::PostgresReader;
+use crate::stats::Collector;
 use crate::telemetry;
 use crate::trace::CurrentTrace;
 use crate::views::{RunbookViewError, RunbookViews};
@@ -193,12 +194,15 @@ impl ServerBuilder {
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
         let options = self.settings.runtime_options();
         let (hub, recorder) = Hub::new(self.store.clone(), self.clock.clone(), self.ids.clone());
+        let collector = Collector::new(self.clock.clone(), self.ids.new_uuid().simple().to_string());
+        let observers = Arc::new(Observers { hub: hub.clone(), collector: collector.clone() });
         let works = options.orchestration_concurrency > 0 || options.worker_concurrency > 0;
         let runtime = match works {
             false => None,
             true => {
                 let builder = Runtime::builder(self.store.clone()).registry(registry).options(options);
-                let builder = builder.clock(self.clock.clone()).ids(self.ids.clone()).observer(hub.clone());
+                let builder =
+                    builder.clock(self.clock.clone()).ids(self.ids.clone()).observer(observers.clone());
                 let builder = match self.settings.node_places() {
                     Some(places) => builder.admission(Arc::new(places)),
                     None => builder,
@@ -233,6 +237,9 @@ impl ServerBuilder {
             tokio::spawn(recorder.run(stopping.clone())),
             tokio::spawn(relay.run(stopping.clone())),
         ];
+        if works {
+            background.push(tokio::spawn(collector.clone().run(self.store.clone(), stopping.clone())));
+        }
         if let Some(metrics) = &self.metrics {
             let upkeep = telemetry::keep_up(metrics.clone(), self.clock.clone(), stopping.clone());
             background.push(tokio::spawn(upkeep));
@@ -362,6 +369,7 @@ impl ServerBuilder {
             keys,
             sessions,
             sql: Engine::new(self.clock.clone()),
+            collector,
         };
         let detached = Arc::new(Detached::new(self.settings.server.max_connections));
         let app: App = Arc::new(AppState {

@@ -16,7 +16,7 @@ export function useSaved(kind: Saved["kind"], page: string) {
     queryKey: key,
     queryFn: async () => {
       try {
-        return (await request<{ saved: Saved[] }>("/v1/saved")).saved;
+        return (await request<{ saved: Saved[] }>("/v1/saved", { query: { limit: 1000 } })).saved;
       } catch (error) {
         if (error instanceof ApiError && error.status === 404) return null;
         throw error;

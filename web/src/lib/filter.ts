@@ -2,7 +2,7 @@ import type { Schemas } from "../api/client";
 
 /**
  * The filter of the instances list as text: `status:failed,cancelled function:charge label.team=eu
- * started:<1h duration:>5m order-`. A word without a colon is the beginning of an id.
+ * started:<1h ended:<1h failure:no-paint duration:>5m order-`. A word without a colon is the beginning of an id.
  */
 export type Term = { field: string; value: string; text: string };
 export type InstanceQuery = {
@@ -14,11 +14,14 @@ export type InstanceQuery = {
   parent?: string;
   created_from?: string;
   created_before?: string;
+  failure?: string;
+  ended_from?: string;
+  ended_before?: string;
+  longer_than_ms?: number;
+  shorter_than_ms?: number;
 };
 export type Filter = {
   query: InstanceQuery;
-  /** What the server does not select by: kept or dropped row by row. */
-  keeps?: (row: Schemas["Instance"], now: number) => boolean;
   problems: string[];
 };
 
@@ -31,7 +34,7 @@ export function parseTerms(text: string): Term[] {
     const plain = word.replaceAll('"', "");
     const label = /^label\.([^=:]+)[=:](.*)$/.exec(plain);
     if (label) return { field: "label", value: `${label[1]}=${label[2]}`, text: word };
-    const match = /^(status|function|orchestration|name|parent|started|duration|id):(.*)$/.exec(plain);
+    const match = /^(status|function|orchestration|name|parent|started|ended|failure|duration|id):(.*)$/.exec(plain);
     if (match) return { field: match[1] ?? "", value: match[2] ?? "", text: word };
     return { field: "id", value: plain, text: word };
   });
@@ -86,31 +89,33 @@ function applyTerm(filter: Filter, { field, value }: Term, now: number): string 
       query.label = [...(query.label ?? []), value];
       return undefined;
     case "started":
-      return applyStarted(query, value, now);
+      return applySpan(value, now, "started", (from, before) => Object.assign(query, from ? { created_from: from } : { created_before: before }));
+    case "ended":
+      return applySpan(value, now, "ended", (from, before) => Object.assign(query, from ? { ended_from: from } : { ended_before: before }));
+    case "failure":
+      query.failure = value;
+      return undefined;
     case "duration":
-      return applyDuration(filter, value);
+      return applyDuration(query, value);
     default:
       query.prefix = value;
       return undefined;
   }
 }
 
-function applyStarted(query: InstanceQuery, value: string, now: number): string | undefined {
+function applySpan(value: string, now: number, field: string, set: (from: string | undefined, before: string | undefined) => void): string | undefined {
   const span = parseDuration(value.replace(/^[<>]/, ""));
-  if (span === undefined) return `started:${value} is not understood. Write started:<1h for the last hour, started:>2d for longer ago.`;
+  if (span === undefined) return `${field}:${value} is not understood. Write ${field}:<1h for the last hour, ${field}:>2d for longer ago.`;
   const moment = new Date(now - span).toISOString();
-  if (value.startsWith(">")) query.created_before = moment;
-  else query.created_from = moment;
+  if (value.startsWith(">")) set(undefined, moment);
+  else set(moment, undefined);
   return undefined;
 }
 
-function applyDuration(filter: Filter, value: string): string | undefined {
+function applyDuration(query: InstanceQuery, value: string): string | undefined {
   const span = parseDuration(value.replace(/^[<>]/, ""));
   if (span === undefined) return `duration:${value} is not understood. Write duration:>5m or duration:<30s.`;
-  const isShorter = value.startsWith("<");
-  filter.keeps = (row, now) => {
-    const took = Date.parse(row.completed_at ?? new Date(now).toISOString()) - Date.parse(row.start_at ?? row.created_at);
-    return isShorter ? took < span : took > span;
-  };
+  if (value.startsWith("<")) query.shorter_than_ms = span;
+  else query.longer_than_ms = span;
   return undefined;
 }

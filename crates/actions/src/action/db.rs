@@ -202,6 +202,23 @@ impl ActionDb {
         Ok(self.readable(&self.store.due_records(request).await?))
     }
 
+    /// When pending actions were due that were due by a time, in Unix milliseconds, the oldest first, at most so many. Reads these
+    /// and nothing else.
+    ///
+    /// # Errors
+    /// `store` when the store cannot be read.
+    pub async fn due(&self, by_ms: u64, limit: usize) -> Result<Vec<u64>, ActionError> {
+        let request = DueRecords {
+            kind: ACTION_KIND,
+            id_prefix: &self.scope.id_prefix(),
+            now_ms: Some(by_ms),
+            limit,
+            poll_timeout: Duration::ZERO,
+        };
+        let records = self.store.due_records(request).await?;
+        Ok(records.iter().filter_map(|record| record.due_at_ms).collect())
+    }
+
     /// Marks actions as failed that have been running for longer than this and are not to be resumed, and says how many.
     /// For the start of a program that runs actions itself: nobody looks after them any more. Those that recur are set up
     /// for their next time. What an instance runs is left alone: it may be on another node, and if it is lost, the engine

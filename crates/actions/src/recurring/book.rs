@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use segno::Client;
 use segno::clock::{Clock, SystemClock};
 use segno::ids::{IdSource, SystemIds};
-use segno::store::{ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
+use segno::store::{DueRecords, ErrorKind, Expect, ListRecords, Record, RecordBatch, RecordWrite, Store};
 
 use super::dispatch::Dispatcher;
 use super::ending::ALL_EXCLUDED;
@@ -301,6 +302,33 @@ impl RecurringActions {
         };
         let listed = rows.into_iter().map(|(place, row)| (place, row.and_then(read)));
         Ok(listed.collect())
+    }
+
+    /// Recurring actions that were due by a time, in Unix milliseconds, each with when it was due, the oldest first, at most so
+    /// many. Reads these and nothing else.
+    ///
+    /// # Errors
+    /// `store` when the store cannot be read.
+    pub async fn due(
+        &self,
+        scope: &Scope,
+        by_ms: u64,
+        limit: usize,
+    ) -> Result<Vec<(Option<u64>, Listed<RecurringAction>)>, ActionError> {
+        let prefix = scope.id_prefix();
+        let request = DueRecords {
+            kind: RECURRING_KIND,
+            id_prefix: &prefix,
+            now_ms: Some(by_ms),
+            limit,
+            poll_timeout: Duration::ZERO,
+        };
+        let read = |record: Record| {
+            let id = record.id.strip_prefix(&prefix).unwrap_or(&record.id);
+            let action = Listed::of(decode(&record).map(|stored| stored.action), id);
+            (record.due_at_ms, action)
+        };
+        Ok(self.store.due_records(request).await?.into_iter().map(read).collect())
     }
 
     /// Removes a recurring action. What runs goes on; its history is kept as long as it would have been.

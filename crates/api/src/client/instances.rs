@@ -6,6 +6,7 @@ use reqwest::{Method, RequestBuilder};
 
 use super::retry::IDEMPOTENCY_KEY;
 use super::{Client, ClientError, PageRequest};
+use crate::explain::InstanceExplanation;
 use crate::history::{ExecutionList, History};
 use crate::instance::{
     Accepted, Bulk, BulkResult, CustomStatus, Deleted, Instance, InstanceList, ListInstances, Reason,
@@ -79,6 +80,14 @@ impl Client {
         page: impl Into<PageRequest>,
     ) -> Result<ExecutionList, ClientError> {
         self.get_with(&["v1", "instances", id, "executions"], &page.into()).await
+    }
+
+    /// What an instance waits for.
+    ///
+    /// # Errors
+    /// `not-found` when there is no such instance.
+    pub async fn explain_instance(&self, id: &str) -> Result<InstanceExplanation, ClientError> {
+        self.get(&["v1", "instances", id, "explain"]).await
     }
 
     /// A page of the instance and its descendants.

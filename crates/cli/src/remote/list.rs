@@ -1,6 +1,7 @@
 //! `segno list`: instances, newest first.
 
 use segno_api::instance::{Kind, ListInstances, Status};
+use segno_server::HumanDuration;
 
 use super::arguments::List;
 use crate::exit::Failure;
@@ -18,6 +19,11 @@ pub async fn run(arguments: List, output: &Output) -> Result<(), Failure> {
         label: filter.label,
         created_from: output.optional_moment(filter.created_from)?,
         created_before: output.optional_moment(filter.created_before)?,
+        failure: arguments.failure,
+        ended_from: output.optional_moment(arguments.ended_from)?,
+        ended_before: output.optional_moment(arguments.ended_before)?,
+        longer_than_ms: arguments.longer_than.map(HumanDuration::as_ms),
+        shorter_than_ms: arguments.shorter_than.map(HumanDuration::as_ms),
         ..ListInstances::default()
     };
     let (client, request) = (&client, &request);

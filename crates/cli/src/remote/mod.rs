@@ -12,6 +12,7 @@ mod call;
 pub mod connection;
 mod dead_letters;
 mod executions;
+mod explain;
 mod following;
 pub mod functions;
 mod health;
@@ -21,10 +22,13 @@ mod invoke;
 mod list;
 mod member;
 mod pool;
+mod problems;
 mod profiles;
+mod saved;
 mod show;
 mod sql;
 pub mod start;
+mod stats;
 mod steer;
 mod tail;
 mod timeline;
@@ -43,6 +47,7 @@ pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure>
         RemoteCommand::Start(arguments) => start::run(arguments, output).await,
         RemoteCommand::List(arguments) => list::run(arguments, output).await,
         RemoteCommand::Show(arguments) => show::run(arguments, output).await,
+        RemoteCommand::Explain(arguments) => explain::run(arguments, output).await,
         RemoteCommand::History(arguments) => history::run(arguments, output).await,
         RemoteCommand::Wait(arguments) => wait::run(arguments, output).await,
         RemoteCommand::Tail(arguments) => tail::run(arguments, output).await,
@@ -65,8 +70,11 @@ pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure>
         RemoteCommand::Audit(arguments) => audit::run(arguments, output).await,
         RemoteCommand::Bus(arguments) => bus::run(arguments, output).await,
         RemoteCommand::DeadLetters(arguments) => dead_letters::run(arguments, output).await,
+        RemoteCommand::Saved(arguments) => saved::run(arguments, output).await,
         RemoteCommand::Workers(arguments) => functions::workers(arguments, output).await,
         RemoteCommand::Logs(arguments) => functions::logs(arguments, output).await,
+        RemoteCommand::Problems(arguments) => problems::run(arguments, output).await,
+        RemoteCommand::Stats(arguments) => stats::run(arguments, output).await,
         RemoteCommand::Queues(arguments) => top::queues(arguments, output).await,
         RemoteCommand::Top(arguments) => top::run(arguments, output).await,
         RemoteCommand::Sql(arguments) => sql::run(arguments, output).await,

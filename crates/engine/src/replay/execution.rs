@@ -77,6 +77,8 @@ pub(crate) struct Execution {
     pub(super) seen_message_ids: SeenMessageIds,
     pub(super) last_event_id: u64,
     last_at_ms: u64,
+    /// When it began.
+    pub(super) started_at_ms: u64,
     /// User data of the events so far, in bytes: as much as journal and code may hold of it.
     payload_bytes: usize,
     /// How many events were replayed to get here.
@@ -105,6 +107,7 @@ impl Execution {
         execution.enter();
         execution.take_early(early);
         execution.record(EventKind::OrchestrationStarted(started), now_ms);
+        execution.started_at_ms = execution.last_at_ms;
         execution.flush(now_ms);
         execution.leave();
         execution
@@ -135,6 +138,7 @@ impl Execution {
             last_event_id: 0,
             payload_bytes: 0,
             last_at_ms: 0,
+            started_at_ms: 0,
             replayed_events: 0,
             ended: None,
             late_messages: Vec::new(),
@@ -287,6 +291,11 @@ impl Execution {
 
     pub(crate) fn started(&self) -> &Started {
         &self.shared.started
+    }
+
+    /// Its start, and when that was.
+    pub(crate) fn began(&self) -> (Arc<Started>, u64) {
+        (Arc::clone(&self.shared.started), self.started_at_ms)
     }
 
     pub(crate) fn labels(&self) -> BTreeMap<String, String> {

@@ -26,6 +26,7 @@ impl Execution {
         let mut execution = Self::new(id, Arc::clone(started), handler);
         execution.shared.journal().recorded_patches = recorded_patches(&history);
         execution.take_early(&history[..at]);
+        execution.started_at_ms = history[at].at_ms;
         execution.root.engine_at_work.store(true, Ordering::Relaxed);
         for event in history.into_iter().skip(at) {
             execution.replay_event(event)?;

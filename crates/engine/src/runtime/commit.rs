@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Shared;
-use super::observer::{self, InstanceChange};
+use super::observer::{self, Span};
 use crate::dead_letter::DEAD_LETTER_KIND;
 use crate::replay::{Execution, TurnPlan};
 use crate::store::{
@@ -67,11 +67,12 @@ pub(super) fn to_ack(
     }
 }
 
-/// Commits a turn. An error of the store never fails an instance: it is tried again for as long as the lock holds.
+/// Commits a turn, which ends an execution if there is a span. An error of the store never fails an instance: it is tried again for as long as the lock holds.
 pub(super) async fn ack(
     shared: &Shared,
     instance: &str,
     turn: Arc<AckOrchestrationItem>,
+    span: Option<&Span>,
 ) -> Result<(), ProviderError> {
     let counts = Counts::of(&turn);
     let commit = |tries| {
@@ -91,10 +92,7 @@ pub(super) async fn ack(
             shared.leases.stop_activities(&turn.cancelled_activities);
             counts.add();
             if let Some(observer) = &shared.observer {
-                for kind in observer::kinds_of(&turn) {
-                    let execution_id = turn.execution_id;
-                    observer.committed(InstanceChange { instance, execution_id, kind });
-                }
+                observer::report(&**observer, instance, &turn, span);
             }
         }
         // A turn that could not join its activity had no lock to lose.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 
 use super::Stage;
+use super::observer::Span;
 use super::turn::{Stop, Turn};
 use crate::epilogue::{Epilogue, MakeEpilogue};
 use crate::failure::{self, Failure};
@@ -29,6 +30,7 @@ impl Turn<'_> {
         &self,
         turn: Arc<AckOrchestrationItem>,
         (make, outcome): (MakeEpilogue, Result<Payload, Failure>),
+        span: Option<Box<Span>>,
     ) -> Result<(), Stop> {
         let instance = self.instance;
         for tries in 1..=MAX_TRIES {
@@ -36,7 +38,7 @@ impl Turn<'_> {
             let has_writes = !writes.is_empty();
             let mut turn = AckOrchestrationItem::clone(&turn);
             turn.records.extend(writes);
-            match self.commit(Arc::new(turn)).await {
+            match self.commit(Arc::new(turn), span.as_deref()).await {
                 Err(error) if has_writes && error.kind() == ErrorKind::Conflict => {
                     metrics::counter!(telemetry::END_CONFLICTS).increment(1);
                     note_conflict(instance, tries, &error);

@@ -43,7 +43,7 @@ use crate::telemetry;
 pub(crate) use restart::REPLACED;
 
 pub use admission::{ActivityAdmission, ActivityPlace, AdmittedFetch};
-pub use observer::{ChangeKind, InstanceChange, Observer};
+pub use observer::{ChangeKind, EndedExecution, InstanceChange, Observer};
 pub use options::{OnNondeterminism, RuntimeOptions};
 pub use retention::Retention;
 

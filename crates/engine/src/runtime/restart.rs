@@ -73,7 +73,7 @@ impl Turn<'_> {
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         turn.orchestrator_items = batch.answer_starts(&item.instance, own_parent.as_ref());
         turn.records = batch.records;
-        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
+        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn), None).await?)
     }
 }
 

@@ -51,7 +51,7 @@ impl Turn<'_> {
                         turn.orchestrator_items.push(wake_up.clone());
                         wake_up_queued = true;
                     }
-                    self.commit(Arc::new(turn)).await?;
+                    self.commit(Arc::new(turn), None).await?;
                 }
                 for step in steps {
                     let number = step.step;

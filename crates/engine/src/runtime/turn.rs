@@ -7,6 +7,7 @@ use tracing::Instrument;
 
 use super::batch::Batch;
 use super::begin::Begin;
+use super::observer::Span;
 use super::options::OnNondeterminism;
 use super::resident::Confirmation;
 use super::{Shared, commit, steps, unstarted};
@@ -338,6 +339,9 @@ impl<'a> Turn<'a> {
             if let WorkItem::TimerFired { fire_at_ms, .. } = &message {
                 let late_ms = now_ms.saturating_sub(*fire_at_ms);
                 metrics::histogram!(telemetry::TIMER_LATENESS_SECONDS).record(late_ms as f64 / 1e3);
+                if let Some(observer) = &self.shared.observer {
+                    observer.timer_fired(self.instance, late_ms);
+                }
             }
             execution.handle(message, now_ms);
             execution.enforce_history_limits(now_ms);
@@ -359,25 +363,31 @@ impl<'a> Turn<'a> {
         let turn = Arc::new(self.next_ack(&mut execution, &mut extras, now_ms));
         if execution.has_ended() {
             let epilogue = execution.epilogue(self.shared.registry.settler()).map(Box::new);
-            return Conclusion { turn, confirmation: None, epilogue };
+            let (started, started_at_ms) = execution.began();
+            let span = Some(Box::new(Span { started, started_at_ms, ended_at_ms: now_ms }));
+            return Conclusion { turn, confirmation: None, epilogue, span };
         }
         let confirmation = Some(self.shared.resident.put(execution));
-        Conclusion { turn, confirmation, epilogue: None }
+        Conclusion { turn, confirmation, epilogue: None, span: None }
     }
 
     async fn commit_conclusion(&self, conclusion: Conclusion) -> Result<(), Stop> {
-        let Conclusion { turn, confirmation, epilogue } = conclusion;
+        let Conclusion { turn, confirmation, epilogue, span } = conclusion;
         if let Some(epilogue) = epilogue {
-            return Box::pin(self.commit_with_epilogue(turn, *epilogue)).await;
+            return Box::pin(self.commit_with_epilogue(turn, *epilogue, span)).await;
         }
-        self.commit(turn).await?;
+        self.commit(turn, span.as_deref()).await?;
         confirmation.into_iter().for_each(Confirmation::confirm);
         Ok(())
     }
 
-    pub(super) async fn commit(&self, turn: Arc<AckOrchestrationItem>) -> Result<(), ProviderError> {
+    pub(super) async fn commit(
+        &self,
+        turn: Arc<AckOrchestrationItem>,
+        span: Option<&Span>,
+    ) -> Result<(), ProviderError> {
         let begins = turn.metadata.pinned_version.is_some().then_some(turn.execution_id);
-        commit::ack(self.shared, self.instance, turn).await?;
+        commit::ack(self.shared, self.instance, turn, span).await?;
         if let Some(execution_id) = begins {
             self.shared.begun.note(self.instance, execution_id);
         }
@@ -456,6 +466,8 @@ struct Conclusion {
     /// Of an execution that stays in memory.
     confirmation: Option<Confirmation>,
     epilogue: Option<Box<(MakeEpilogue, Result<Payload, Failure>)>>,
+    /// Of an execution that ends.
+    span: Option<Box<Span>>,
 }
 
 /// What goes into the first commit of a turn beside the plan of its execution.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::batch::Batch;
 use super::begin::Begin;
+use super::observer::Span;
 use super::turn::{Stop, Turn, parent_of};
 use super::unregistered::Verdict;
 use super::{backoff, commit};
@@ -99,7 +100,7 @@ impl Turn<'_> {
         turn.history_delta = log.events.iter().map(Event::to_stored).collect();
         turn.records = batch.records;
         turn.records.extend(self.park_refused(log));
-        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
+        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn), None).await?)
     }
 
     /// Messages that the instance could not keep are parked where they can be seen.
@@ -158,7 +159,7 @@ impl Turn<'_> {
             let cancel = WorkItem::CancelInstance { reason };
             turn.orchestrator_items.push(cancel.for_orchestrator(&*item.instance));
         }
-        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
+        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn), None).await?)
     }
 
     /// The code of a running execution is not registered here.
@@ -245,9 +246,11 @@ impl Turn<'_> {
         turn.metadata.parent_instance_id = started.parent.as_ref().map(|parent| parent.instance.clone());
         turn.metadata.labels = Some(started.labels.clone()).filter(|labels| !labels.is_empty());
         turn.metadata.pinned_version = Some(engine_version());
-        let parent = started.parent.clone();
-        log.push(EventKind::OrchestrationStarted(Arc::new(started)));
-        self.end_with(turn, log, parent, failure, batch).await
+        let started = Arc::new(started);
+        log.push(EventKind::OrchestrationStarted(Arc::clone(&started)));
+        let now_ms = self.now_ms();
+        let span = Span { started, started_at_ms: now_ms, ended_at_ms: now_ms };
+        self.end_with(turn, log, Some(span), failure, batch).await
     }
 
     /// Ends an execution whose code is not run. Whatever it has open is taken back.
@@ -269,17 +272,19 @@ impl Turn<'_> {
         let mut turn = AckOrchestrationItem::empty(self.token, item.execution_id);
         take_back_open(item, history, "failed", &mut turn);
         let log = EarlyLog::new(item, history, self.now_ms());
-        self.end_with(turn, log, parent_of(history), failure, batch).await
+        let span = Span::of_history(history, self.now_ms());
+        self.end_with(turn, log, span, failure, batch).await
     }
 
     async fn end_with(
         &self,
         mut turn: AckOrchestrationItem,
         mut log: EarlyLog,
-        parent: Option<ParentLink>,
+        span: Option<Span>,
         failure: Failure,
         batch: Batch,
     ) -> Result<(), Stop> {
+        let parent = span.as_ref().and_then(|span| span.started.parent.clone());
         tracing::error!(instance = log.instance, %failure, "the instance fails");
         turn.orchestrator_items.extend(batch.answer_starts(&log.instance, parent.as_ref()));
         if let Some(parent) = parent {
@@ -295,7 +300,7 @@ impl Turn<'_> {
         turn.metadata.status = Some(status_of(&failure));
         turn.metadata.output = Some(Output::Failed(failure).encode());
         turn.records = batch.records;
-        Ok(commit::ack(self.shared, &log.instance, Arc::new(turn)).await?)
+        Ok(commit::ack(self.shared, &log.instance, Arc::new(turn), span.as_ref()).await?)
     }
 
     /// Pauses an instance whose code does not fit its history. Its messages come back later, unread.
@@ -338,7 +343,7 @@ impl Turn<'_> {
             .chain(batch.answer_starts(&item.instance, own_parent.as_ref()))
             .collect();
         turn.records = batch.records;
-        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn)).await?)
+        Ok(commit::ack(self.shared, &item.instance, Arc::new(turn), None).await?)
     }
 
     /// As much of the history as can be read.

@@ -16,9 +16,11 @@ mod granted;
 mod ingress;
 mod keys;
 mod sessions;
+mod recent;
 mod system;
 mod tenant;
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -31,6 +33,8 @@ use segno_actions::functions::Functions;
 use segno_actions::hooks::Hooks;
 use segno_actions::pools::Pools;
 use segno_actions::recurring::RecurringActions;
+use segno_api::problems::ProblemReport;
+use segno_api::stats::Stats;
 use segno_ledger::drive::Ledger;
 use segno_runbook::drive::{Previewer, Runbooks};
 use tokio_util::sync::CancellationToken;
@@ -46,9 +50,12 @@ use crate::readiness::Readiness;
 use crate::routes::{HookRates, SignInRates};
 use crate::scope::Scope;
 use crate::settings::Settings;
+use crate::stats::Collector;
 use crate::trace::CurrentTrace;
 use crate::views::RunbookViews;
 use crate::work::{LeaseSeal, Presence};
+
+use recent::Recent;
 
 pub use granted::{Granted, GrantedFilter};
 pub use ingress::{FoundRoute, Ingress};
@@ -56,9 +63,19 @@ pub use keys::Keys;
 pub use sessions::{Door, Sessions};
 pub use system::System;
 pub use tenant::{
-    BackfillRequest, BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Refused,
-    Requester, Restarting, Sent, Start, Tenant, TenantChange, TenantListener, batch_status, run_state,
+    BackfillRequest, BulkChange, CallFound, InstanceFilter, NewInstance, OfStore, PoolCondition, PoolFetch,
+    Refused, Requester, Restarting, SaveExpected, Sent, Start, StatsRange, Tenant, TenantChange,
+    TenantListener, Waits, batch_status, run_state,
 };
+
+/// Time series are computed anew after so long.
+const STATS_GOOD_FOR_MS: u64 = 2_000;
+
+/// Problems are looked for anew after so long.
+const PROBLEMS_GOOD_FOR_MS: u64 = 1_000;
+
+/// Answers that are kept for a moment, of each sort.
+const MAX_RECENT: NonZeroUsize = NonZeroUsize::new(256).expect("it is not zero");
 
 /// What every route needs. Cheap to clone.
 pub type App = Arc<AppState>;
@@ -121,6 +138,9 @@ pub struct Resources {
     sessions: Option<SessionStore>,
     readiness: Readiness,
     sql: segno_ledger::sql::Engine,
+    collector: Arc<Collector>,
+    recent_stats: Recent<(String, StatsRange), Stats>,
+    recent_problems: Recent<(String, OfStore), ProblemReport>,
 }
 
 /// What [`Resources`] are made of.
@@ -159,6 +179,8 @@ pub struct ResourceParts {
     pub sessions: Option<SessionStore>,
     /// What runs queries.
     pub sql: segno_ledger::sql::Engine,
+    /// What counts for time series.
+    pub collector: Arc<Collector>,
 }
 
 impl From<ResourceParts> for Resources {
@@ -181,6 +203,7 @@ impl From<ResourceParts> for Resources {
             keys,
             sessions,
             sql,
+            collector,
         } = parts;
         let readiness = Readiness::default();
         Resources {
@@ -202,6 +225,9 @@ impl From<ResourceParts> for Resources {
             sessions,
             readiness,
             sql,
+            collector,
+            recent_stats: Recent::new(STATS_GOOD_FOR_MS, MAX_RECENT),
+            recent_problems: Recent::new(PROBLEMS_GOOD_FOR_MS, MAX_RECENT),
         }
     }
 }

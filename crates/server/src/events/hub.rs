@@ -285,7 +285,7 @@ impl Hub {
 impl Observer for Hub {
     fn committed(&self, change: InstanceChange<'_>) {
         self.observe(|at_ms| {
-            let InstanceChange { instance, execution_id: execution, kind } = change;
+            let InstanceChange { instance, execution_id: execution, kind, .. } = change;
             let instance = instance.to_owned();
             Some(Observed::Instance(ObservedInstance { instance, execution, kind, at_ms }))
         });

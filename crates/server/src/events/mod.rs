@@ -5,14 +5,17 @@
 //! | `ring` | the last changes, each with its place; pure |
 //! | `batches` | what a commit changed in a batch of a runbook, summarized |
 //! | `hub` | hears from the runtime, keeps the ring, and has listeners |
+//! | `observers` | who hears of what the runtime has committed |
 //! | `relay` | what nodes on one store tell each other while somebody listens |
 
 mod batches;
 mod hub;
+mod observers;
 mod relay;
 mod ring;
 
 pub use batches::{BatchAnnouncer, Held, ObservedBatch, ObservedRow, RowKind};
 pub use hub::{Heard, Hub, Known, KnownInstance, Listener};
+pub use observers::Observers;
 pub use relay::Relay;
 pub use ring::Position;

@@ -231,7 +231,8 @@ mod tests {
             Progress { say_at_ms: 0, look_at_ms: 0, is_wanted: true, next_batch: 1, read: None };
         relay.hub.set_wanted(true);
         for _ in 0..batches {
-            relay.hub.committed(InstanceChange { instance: "a", execution_id: 1, kind: ChangeKind::Started });
+            let kind = ChangeKind::Started;
+            relay.hub.committed(InstanceChange { instance: "a", execution_id: 1, kind, ended: None });
             relay.tell(&mut progress).await.unwrap();
         }
     }

@@ -21,14 +21,17 @@ mod page;
 pub(crate) mod paging;
 mod partial;
 mod pools;
+mod problems;
 mod recurring;
 mod run_tasks;
 mod runbook_delete;
 mod runbooks;
 mod runs;
 mod sessions;
+mod saved;
 mod sql;
 mod sse;
+mod stats;
 mod system;
 mod versions;
 mod work;
@@ -92,9 +95,14 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::read::executions))
         .routes(routes!(instances::read::tree))
         .routes(routes!(instances::read::status))
+        .routes(routes!(instances::explain::explain))
         .routes(routes!(instances::stream::events))
         .routes(routes!(events::events))
         .routes(routes!(instances::logs::logs))
+        .routes(routes!(problems::get))
+        .routes(routes!(stats::get))
+        .routes(routes!(saved::list))
+        .routes(routes!(saved::get))
         .routes(routes!(functions::list))
         .routes(routes!(functions::get))
         .routes(routes!(hooks::declare::list))
@@ -162,6 +170,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(bus::resubmit))
         .routes(routes!(bus::discard))
         .routes(routes!(functions::put, functions::delete))
+        .routes(routes!(saved::put, saved::delete))
         .routes(routes!(pools::pause))
         .routes(routes!(pools::resume))
         .routes(routes!(pools::delete))

@@ -30,6 +30,17 @@ pub fn expected(headers: &HeaderMap) -> Result<Expected, Refusal> {
     }
 }
 
+/// What a caller expects, if it says so.
+///
+/// # Errors
+/// When it says both.
+pub fn given(headers: &HeaderMap) -> Result<Option<Expected>, Refusal> {
+    match (text(headers, &IF_NONE_MATCH)?, text(headers, &IF_MATCH)?) {
+        (None, None) => Ok(None),
+        _ => expected(headers).map(Some),
+    }
+}
+
 fn must_be_absent(headers: &HeaderMap) -> Result<bool, Refusal> {
     match text(headers, &IF_NONE_MATCH)? {
         None => Ok(false),

@@ -130,6 +130,8 @@ async fn furnish(stand: &Stand, client: &Client, number: usize) -> (String, Stri
     client.put_hook(&name, &json_of(&hook), Expected::Absent).await.unwrap();
     let posted = reqwest::Client::new().post(stand.url("/v1/hooks/default/n000")).body(text.clone());
     let payload: Value = posted.send().await.unwrap().json().await.unwrap();
+    let saved = json!({ "kind": "query", "text": text });
+    client.save(&name, &serde_json::from_value(saved).unwrap(), None).await.unwrap();
     let functions = (0..40).map(|function| format!("Function-{number}-{function}"));
     let worker = format!("worker-{number}");
     client.fetch_work(&FetchWork::of_pool(worker, name.as_str(), functions)).await.unwrap();
@@ -188,6 +190,7 @@ impl Stored {
             list("/v1/runbooks", "runbooks", "name", Some("/v1/runbooks/ROW")),
             list("/v1/batches", "batches", "id", Some("/v1/batches/ROW")),
             list("/v1/batches/{id}/members", "members", "id", Some("/v1/batches/{id}/members/ROW")),
+            list("/v1/saved", "saved", "name", Some("/v1/saved/ROW")),
             list("/v1/keys", "keys", "id", None),
             list("/v1/audit", "entries", "id", None),
         ]

@@ -56,6 +56,8 @@ async fn furnish(stand: &Stand) {
         client.create_recurring(&serde_json::from_value(recurring).unwrap()).await.unwrap();
         let run = client.run_recurring("one", &RunRecurring { key: Some(name.to_owned()) }).await.unwrap();
         client.instance(&run.instance.unwrap(), PATIENCE).await.unwrap();
+        let saved = json!({ "kind": "view", "page": "instances", "text": name });
+        client.save(name, &serde_json::from_value(saved).unwrap(), None).await.unwrap();
         let hook = json!({ "verification": "none", "store_only": true });
         client.put_hook(name, &json_of(&hook), Expected::Absent).await.unwrap();
         let posted = http.post(stand.url("/v1/hooks/default/one")).body(name);

@@ -149,6 +149,8 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
     }
     let letters = calm.until_dead_letters(&client, 2).await;
     let (sent_again, discarded) = (&letters[0].id, &letters[1].id);
+    let saved = json!({ "kind": "view", "text": "status:failed" });
+    client.save("mine", &serde_json::from_value(saved).unwrap(), None).await.unwrap();
     let runbook = "name: move\ndata_source: {type: manual, primary_key: Key}\nphases:\n  - {name: a, offset: T-0, steps: [{name: b, worker_id: Edge, function: New-X}]}\n";
     client.publish_runbook(&crate::runbooks::yaml(runbook)).await.unwrap();
     let batch = json!({ "runbook": "move", "members": [{ "Key": "a" }] });
@@ -324,6 +326,7 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
             "/v1/batches/1/requests",
             json!({ "action": "pause_batch" }),
         ),
+        row(&put, "/v1/saved/{name}", "/v1/saved/new", json!({ "kind": "view", "text": "status:failed" })),
         row(&post_method, "/v1/keys", "/v1/keys", key),
         row(&post_method, "/v1/sessions", "/v1/sessions", json!({ "key": calm.admin_key })),
         row(
@@ -364,6 +367,7 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
     rows.push(row(delete, "/v1/recurring/{id}", &format!("/v1/recurring/{recurring}"), Value::Null));
     rows.push(row(delete, "/v1/dead-letters/{id}", &format!("/v1/dead-letters/{discarded}"), Value::Null));
     rows.push(row(delete, "/v1/sessions/{id}", &format!("/v1/sessions/{}", ended_session.id), Value::Null));
+    rows.push(row(delete, "/v1/saved/{name}", "/v1/saved/mine", Value::Null));
     rows.push(row(delete, "/v1/keys/{id}", &format!("/v1/keys/{revoked}"), Value::Null));
     rows.push(row(delete, "/v1/instances/{id}", "/v1/instances/two?force=true", Value::Null));
     rows

@@ -17,6 +17,7 @@ use segno_api::invocation::Invoke;
 use segno_api::key::Role;
 use segno_api::pool::PausePool;
 use segno_api::recurring::RunRecurring;
+use segno_api::saved::{Save, SavedKind};
 use segno_api::work::{FetchWork, Heartbeat, HeartbeatAction};
 use segno_runbook::bus::{
     Bus as _, DeadLetterReason, Message, RecordBus, Settlement, SubscriptionName, SubscriptionSettings,
@@ -70,6 +71,7 @@ const KINDS: &[&str] = &[
     "segno.recurring-history",
     "segno.recurring-name",
     "segno.recurring-run",
+    "segno.saved",
 ];
 
 /// What a tenant has, by what it is called in requests.
@@ -325,6 +327,8 @@ async fn furnish(stand: &Stand, client: &Client) -> Names {
     let letters = stand.until_dead_letters(client, 1).await;
     let keys = stand.client().keys(None).await.unwrap().keys;
     let key = keys.into_iter().find(|key| key.grants[0].tenant == "b-eu").unwrap().id;
+    let saved = Save { kind: SavedKind::View, page: None, text: SECRET.to_owned() };
+    client.save("b-function", &saved, None).await.unwrap();
     let [batch, member, phase] = furnish_batch(stand, client).await;
     let [bus_letter, bus_lock] = furnish_bus(stand).await;
     let [run, backfill] = furnish_dag(client).await;
@@ -468,7 +472,7 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
             of_instance().into_iter().chain(first).collect()
         }
         "get /v1/instances/{id}/status" => all(of_instance(), &|sent| sent.query("after=0&wait_ms=1")),
-        "get /v1/instances/{id}/executions" => of_instance(),
+        "get /v1/instances/{id}/executions" | "get /v1/instances/{id}/explain" => of_instance(),
         "get /v1/instances/{id}/tree" => {
             let own = plain(path.replace("{id}", "own"));
             let behind = names.ids(&names.instance).into_iter();
@@ -677,6 +681,14 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "get /v1/sql" => vec![plain(path)],
         "post /v1/sql" => queries(names).into_iter().map(|body| plain(path).body(body)).collect(),
         "get /v1/audit" => vec![plain(path), plain(path).query(format!("resource={}", names.instance))],
+        "get /v1/problems" | "get /v1/stats" => vec![plain(path)],
+        "get /v1/saved" => {
+            vec![plain(path), plain(path).query(format!("cursor={}", base64(&names.function)))]
+        }
+        "get /v1/saved/{name}" | "delete /v1/saved/{name}" => with("{name}", names.ids(&names.function)),
+        "put /v1/saved/{name}" => all(with("{name}", names.ids(&names.function)), &|sent| {
+            sent.header("if-match", "\"1\"").body(json!({ "kind": "view", "text": "walk" }))
+        }),
         "get /v1/keys" => vec![plain(path), plain(path).query(format!("cursor={}", names.key))],
         "post /v1/keys" => {
             let grant = json!({ "namespace": names.namespace, "tenant": names.tenant });

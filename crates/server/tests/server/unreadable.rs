@@ -124,6 +124,7 @@ async fn a_row_that_cannot_be_read_is_listed_as_such_and_deleted() {
             "0123456789abcdef-0123456789abcdef",
             Some("/v1/sessions/0123456789abcdef-0123456789abcdef"),
         ),
+        row("segno.saved", "default/default/s", "/v1/saved", "s", Some("/v1/saved/s")),
         row("segno.worker", "default/default/w@n", "/v1/workers", "w@n", None),
         row("segno.audit", "default/default/0", "/v1/audit", "0", None),
     ] {

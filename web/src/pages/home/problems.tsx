@@ -48,7 +48,7 @@ function Card({ problem }: { problem: Problem }) {
 }
 
 const PAGES = ["instances", "schedules", "workers", "dead-letters", "runbooks", "dags", "webhooks", "functions", "actions", "admin"];
-const OTHER_NAMES: Record<string, string> = { recurring: "schedules", hooks: "webhooks", runs: "dags", batches: "runbooks", dead_letters: "dead-letters", pools: "workers" };
+const OTHER_NAMES: Record<string, string> = { recurring: "schedules", hooks: "webhooks", runs: "dags", batches: "runbooks", dead_letters: "dead-letters", pools: "workers", system: "admin" };
 
 function pageOf(problem: Problem): string {
   const name = OTHER_NAMES[problem.link.page] ?? problem.link.page;

@@ -1,5 +1,5 @@
 import { Link } from "@tanstack/react-router";
-import { type Instance, hasEnded, nameOf, useExplanation } from "../../api/instances";
+import { type Explanation, type Instance, hasEnded, nameOf, useExplanation } from "../../api/instances";
 import { duration } from "../../lib/format";
 import { millis, useNow } from "../../lib/time";
 import { Badge } from "../../ui/status";
@@ -78,10 +78,36 @@ function Situation({ instance }: { instance: Instance }) {
   const words = explanation?.in_words ?? inWords(instance);
   if (!words) return null;
   return (
-    <p className="mt-2 flex items-start gap-2" role="note">
-      <Icon name={instance.status === "paused" ? "pause" : "clock"} size={15} className={`mt-0.5 shrink-0 ${instance.status === "paused" ? "text-warn" : "text-info"}`} />
-      <span>{words}{wakes && <Countdown until={wakes} />}</span>
-    </p>
+    <div className="mt-2">
+      <p className="flex items-start gap-2" role="note">
+        <Icon name={instance.status === "paused" ? "pause" : "clock"} size={15} className={`mt-0.5 shrink-0 ${instance.status === "paused" ? "text-warn" : "text-info"}`} />
+        <span>{words}{wakes && <Countdown until={wakes} />}</span>
+      </p>
+      {explanation && <Waits explanation={explanation} />}
+    </div>
+  );
+}
+
+const WAITS_SHOWN = 8;
+
+/** What it waits for, one line each, where the sentence does not say it all: several things, a child, a worker. */
+function Waits({ explanation: { waits, complete } }: { explanation: Explanation }) {
+  if (waits.length < 2 && !waits.some((wait) => wait.child || wait.worker)) return null;
+  const hidden = waits.length - WAITS_SHOWN;
+  return (
+    <ul className="mt-1 ml-6 text-xs text-dim" aria-label="What it waits for">
+      {waits.slice(0, WAITS_SHOWN).map((wait) => (
+        <li key={`${wait.kind}-${wait.event ?? ""}`} className="flex flex-wrap gap-x-3">
+          <span className="text-text">{wait.detail}</span>
+          <span>since <Time at={wait.since} /></span>
+          {wait.until && <span>{wait.state === "held" ? "lease until" : "until"} <Time at={wait.until} /></span>}
+          {wait.attempt !== undefined && wait.attempt > 1 && <span>attempt {wait.attempt}</span>}
+          {wait.child && <Link to="/instances/$id" params={{ id: wait.child }} search={{}} className="text-accent-text hover:underline">open the child</Link>}
+        </li>
+      ))}
+      {hidden > 0 && <li>and {hidden} more</li>}
+      {!complete && <li className="text-warn">The history was not read to its end, so something may have ended since.</li>}
+    </ul>
   );
 }
 

@@ -46,7 +46,7 @@ export function FilterBar({ text, onChange, problems, functions, orchestrations 
             aria-label="Filter"
             value={draft}
             spellCheck={false}
-            placeholder="status:failed function:charge label.team=eu started:<1h duration:>5m, or the beginning of an id"
+            placeholder="status:failed function:charge label.team=eu started:<1h ended:<1h failure:timeout duration:>5m, or the beginning of an id"
             onChange={(event) => setDraft(event.target.value)}
             onKeyDown={(event) => event.key === "Enter" && onChange(draft)}
             className={`${inputLook} h-7.5 pl-8`}

@@ -29,10 +29,7 @@ export function InstancesPage() {
   const opened = useRef(Date.now());
   const filter = useMemo(() => parseFilter(q, opened.current), [q]);
   const list = useInstances(filter.query);
-  const rows = useMemo(
-    () => (filter.keeps ? list.rows.filter((row) => filter.keeps?.(row, Date.now())) : list.rows),
-    [list.rows, filter],
-  );
+  const rows = list.rows;
   const fresh = useFreshRows(q);
   const selection = useSelection(rows);
   const [shown, setShown] = useStored("instances.columns", SHOWN_AT_FIRST);

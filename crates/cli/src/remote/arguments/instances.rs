@@ -97,6 +97,19 @@ pub struct List {
     /// Which instances.
     #[command(flatten)]
     pub filter: Filter,
+    /// Only those that failed with this code, or with this category where there is no code.
+    #[arg(long, value_name = "CODE")]
+    pub failure: Option<String>,
+    #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("Only those that ended at or after this time"))]
+    pub ended_from: Option<Moment>,
+    #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("Only those that ended before this time"))]
+    pub ended_before: Option<Moment>,
+    /// Only those that took longer than this.
+    #[arg(long, value_name = "DURATION")]
+    pub longer_than: Option<HumanDuration>,
+    /// Only those that took less than this.
+    #[arg(long, value_name = "DURATION")]
+    pub shorter_than: Option<HumanDuration>,
     /// How many.
     #[command(flatten)]
     pub paging: Paging,

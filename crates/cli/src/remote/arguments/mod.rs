@@ -30,7 +30,9 @@ use super::connection::Connection;
 use super::dead_letters::DeadLettersArguments;
 use super::executions::ExecutionsArguments;
 use super::hook::arguments::Hook;
+use super::saved::SavedArguments;
 use super::sql::arguments::SqlArguments;
+use super::stats::StatsArguments;
 use super::tree::TreeArguments;
 
 /// What to do on a server.
@@ -47,6 +49,9 @@ pub enum RemoteCommand {
     /// Show an instance and draw what it did.
     #[command(after_help = "Example:\n  segno show ada")]
     Show(One),
+    /// Show what an instance waits for, since when, and when it wakes up.
+    #[command(after_help = "Example:\n  segno explain ada")]
+    Explain(One),
     /// Print the events of an instance.
     #[command(after_help = "Examples:\n  segno history ada --full\n  segno history ada -o jsonl")]
     History(History),
@@ -112,12 +117,20 @@ pub enum RemoteCommand {
                             segno sql --query slowest-functions\n  segno sql"
     )]
     Sql(SqlArguments),
+    /// List, show, save and delete views and queries that a tenant shares under a name.
+    Saved(SavedArguments),
     /// Show which workers are connected.
     #[command(after_help = "Example:\n  segno workers")]
     Workers(Workers),
     /// Print what the tools of an instance wrote to stderr.
     #[command(after_help = "Example:\n  segno logs ada")]
     Logs(Logs),
+    /// Show what is wrong now: failures, stuck and paused instances, overdue schedules, functions without a worker, and more.
+    #[command(after_help = "Example:\n  segno problems")]
+    Problems(Nothing),
+    /// Show how much was started, how it ended and how long it took.
+    #[command(after_help = "Examples:\n  segno stats\n  segno stats --last 24h --step 1h")]
+    Stats(StatsArguments),
     /// Show the lengths of the queues.
     #[command(after_help = "Example:\n  segno queues")]
     Queues(Nothing),

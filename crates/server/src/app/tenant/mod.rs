@@ -18,6 +18,7 @@ mod instances;
 mod known;
 mod pools;
 mod preview_places;
+mod problems;
 mod recurring;
 mod reserved;
 mod run_rows;
@@ -25,8 +26,11 @@ mod runbook_pools;
 mod runbook_rows;
 mod runbooks;
 mod runs;
+mod saved;
 mod sql;
 mod starts;
+mod stats;
+mod waits;
 mod work;
 
 use std::sync::Arc;
@@ -52,8 +56,11 @@ pub use pools::PoolFetch;
 pub use run_rows::run_state;
 pub use runbook_rows::batch_status;
 pub use runbooks::Requester;
+pub use saved::SaveExpected;
 pub use sql::Refused;
 pub use starts::{NewInstance, Restarting, Start};
+pub use stats::{OfStore, StatsRange};
+pub use waits::Waits;
 
 /// A namespace and tenant that the caller may enter. Cheap to clone.
 #[derive(Clone)]
@@ -79,6 +86,11 @@ impl Tenant {
     /// The tenant.
     pub fn name(&self) -> &str {
         self.scope.tenant()
+    }
+
+    /// The time by the clock of this node, in Unix milliseconds.
+    pub fn now_ms(&self) -> u64 {
+        self.app.clock.now_ms()
     }
 
     /// An error as the caller is told it.

@@ -7,7 +7,7 @@ use axum::Json;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use segno::limits::MAX_LABELS;
-use segno::store::{InstanceCursor, UnreadableInstance};
+use segno::store::{ExecutionStatus, InstanceCursor, UnreadableInstance};
 use segno_actions::Listed;
 use segno_actions::functions::CallName;
 use segno_api::instance::{InstanceList, ListInstances};
@@ -28,9 +28,14 @@ pub async fn list(
     Query(request): Query<ListInstances>,
 ) -> Result<Json<InstanceList>, Refusal> {
     let rows = limit(request.limit)?;
+    let wanted = Wanted::of(&request);
+    let mut statuses: BTreeSet<_> = request.status.into_iter().map(view::engine_status).collect();
+    if statuses.is_empty() {
+        statuses.extend(wanted.statuses());
+    }
     let filter = InstanceFilter {
         prefix: request.prefix,
-        statuses: request.status.into_iter().map(view::engine_status).collect(),
+        statuses,
         orchestration: request.orchestration,
         function: request.function.as_deref().map(|name| parse_function("function", name)).transpose()?,
         labels: parse_labels("label", &request.label)?,
@@ -40,7 +45,7 @@ pub async fn list(
         cursor: None,
         limit: rows,
     };
-    let (tenant, filter) = (&tenant, &filter);
+    let (tenant, filter, now_ms) = (&tenant, &filter, tenant.now_ms());
     let read = |after: Option<String>, limit| async move {
         let cursor = after.as_deref().map(decode_cursor).transpose()?;
         let page = tenant.instances(InstanceFilter { cursor, limit, ..filter.clone() }).await?;
@@ -49,7 +54,8 @@ pub async fn list(
     };
     let show = |found: Found| {
         let cursor = encode_cursor(&found.place());
-        Ok(Row::new(
+        let matches = wanted.fits(&found, now_ms);
+        let row = Row::new(
             cursor,
             match found {
                 Found::Readable(found) => Listed::Readable(view::instance(tenant, *found)?),
@@ -58,11 +64,60 @@ pub async fn list(
                     Listed::Unreadable(segno_actions::Unreadable { id: row.instance_id, reason })
                 }
             },
-        ))
+        );
+        Ok(Row { matches, ..row })
     };
     let found = paging::page(rows, request.cursor, read, show).await?;
     let paging::Found { rows: instances, unreadable, next_cursor } = found;
     Ok(Json(InstanceList { instances, unreadable, next_cursor }))
+}
+
+/// What of a filter is looked for row by row.
+struct Wanted {
+    failure: Option<String>,
+    ended_from_ms: Option<u64>,
+    ended_before_ms: Option<u64>,
+    longer_than_ms: Option<u64>,
+    shorter_than_ms: Option<u64>,
+}
+
+impl Wanted {
+    fn of(request: &ListInstances) -> Self {
+        Wanted {
+            failure: request.failure.clone(),
+            ended_from_ms: request.ended_from.map(unix_ms),
+            ended_before_ms: request.ended_before.map(unix_ms),
+            longer_than_ms: request.longer_than_ms,
+            shorter_than_ms: request.shorter_than_ms,
+        }
+    }
+
+    /// The only states in which there can be such instances; all if there are none. States have an index.
+    fn statuses(&self) -> Vec<ExecutionStatus> {
+        use ExecutionStatus::{Cancelled, Completed, Failed};
+        match (&self.failure, self.ended_from_ms.or(self.ended_before_ms)) {
+            (Some(_), _) => vec![Failed, Cancelled],
+            (None, Some(_)) => vec![Completed, Failed, Cancelled],
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// Whether a row is looked for. Of one that cannot be read that is not known, so it is shown.
+    fn fits(&self, found: &Found, now_ms: u64) -> bool {
+        let Found::Readable(found) = found else { return true };
+        let code = || {
+            let failure = found.failure()?;
+            Some(failure.code.clone().unwrap_or_else(|| failure.category.to_string()))
+        };
+        let ended_ms = found.completed_at_ms;
+        let took_ms =
+            ended_ms.unwrap_or(now_ms).saturating_sub(found.start_at_ms.unwrap_or(found.created_at_ms));
+        self.failure.as_ref().is_none_or(|wanted| code().as_ref() == Some(wanted))
+            && self.ended_from_ms.is_none_or(|from| ended_ms.is_some_and(|at| at >= from))
+            && self.ended_before_ms.is_none_or(|before| ended_ms.is_some_and(|at| at < before))
+            && self.longer_than_ms.is_none_or(|least| took_ms > least)
+            && self.shorter_than_ms.is_none_or(|most| took_ms < most)
+    }
 }
 
 /// A row of the listing.

@@ -3,6 +3,7 @@
 pub mod awaited_end;
 pub mod bulk;
 mod call;
+pub mod explain;
 pub mod list;
 pub mod logs;
 pub mod read;

@@ -1,0 +1,54 @@
+//! The store, the clock and the nodes. Only for callers with a grant for all tenants.
+
+use segno_api::problems::{ProblemKind, Severity};
+
+use super::super::Tenant;
+use super::{Checked, Known as _, Outcomes, Problem, named};
+use crate::problem::{Code, Refusal};
+
+/// Clocks of node and store may differ by so much, in milliseconds.
+const MAX_SKEW_MS: u64 = 2_000;
+
+impl Tenant {
+    pub(super) async fn problems_of_server(&self) -> Outcomes {
+        self.checked(vec![
+            (ProblemKind::Store, Box::pin(self.store_trouble())),
+            (ProblemKind::Clock, Box::pin(self.clock_skew())),
+        ])
+        .await
+    }
+
+    async fn store_trouble(&self) -> Result<Checked, Refusal> {
+        let Err(refusal) = self.app.check_ready().await else { return Ok(Checked::default()) };
+        let text = match refusal.code() {
+            code if code == Code::StoreDamaged.as_str() => "damaged store: a part of it cannot be read",
+            _ => "store that takes no writes",
+        };
+        let problem = Problem {
+            kind: ProblemKind::Store,
+            severity: Severity::Error,
+            text,
+            page: "system",
+            filter: &[],
+        };
+        Ok(Checked::of(problem.of(1).parts(named([refusal.detail().to_owned()]))))
+    }
+
+    async fn clock_skew(&self) -> Result<Checked, Refusal> {
+        let before_ms = self.app.clock.now_ms();
+        let store_ms = self.resources().store.now_ms().await?;
+        let after_ms = self.app.clock.now_ms();
+        // The store read its clock at some time between the two.
+        let skew_ms = before_ms.saturating_sub(store_ms).max(store_ms.saturating_sub(after_ms));
+        let problem = Problem {
+            kind: ProblemKind::Clock,
+            severity: Severity::Warning,
+            text: "node whose clock differs from the clock of the store",
+            page: "system",
+            filter: &[],
+        };
+        let found = problem.of(u64::from(skew_ms > MAX_SKEW_MS));
+        let found = found.parts(named([format!("{}: {} s", self.app.node, skew_ms / 1_000)]));
+        Ok(Checked::of(found))
+    }
+}

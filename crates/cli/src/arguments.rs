@@ -37,7 +37,7 @@ pub struct Arguments {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run a server with nothing to configure: embedded store, this machine only, samples to play with.
+    /// Run a server without configuration: embedded store, this machine only, with samples.
     #[command(after_help = "Example:\n  segno dev --listen 127.0.0.1:7070 --data ./.segno")]
     Dev(DevArguments),
     /// Run a server.
@@ -64,9 +64,9 @@ pub enum Command {
     Backfill(BackfillArguments),
     #[command(flatten)]
     Remote(RemoteCommand),
-    /// Look after a store: figures, backups, copies.
+    /// Maintain a store: statistics, backups, copies.
     Store(StoreArguments),
-    /// Test whether this machine and disk keep what they acknowledge: writes, kills itself, and verifies.
+    /// Test whether this machine and disk keep acknowledged writes: write, kill the process, verify.
     #[command(after_help = "Example:\n  segno selftest --directory /var/lib/segno --rounds 100")]
     Selftest(SelftestArguments),
     /// Measure Segno on this machine: workloads on a store, the disk alone, or a server over HTTP.
@@ -149,40 +149,40 @@ impl PrintingArguments {
 /// The verbs.
 #[derive(Debug, Subcommand)]
 pub enum Verb {
-    /// Show what a store holds and what it takes on the disk, also while it is in use.
+    /// Show the contents and disk usage of a store, also while it is in use.
     #[command(after_help = "Example:\n  segno store info segno:/var/lib/segno")]
     Info {
         /// The store: `segno:DIR` or a directory.
         store: StoreUrl,
     },
-    /// Write everything that a store holds at this moment to a file, also while it is in use, and read it again.
+    /// Write a snapshot of a store to a file, also while it is in use, and verify it.
     #[command(after_help = "Example:\n  segno store backup segno:/var/lib/segno /backup/segno-monday.segno")]
     Backup {
         /// The store: `segno:DIR` or a directory.
         store: StoreUrl,
         /// The file to write.
         file: PathBuf,
-        /// Replace the file if it is there.
+        /// Replace an existing file.
         #[arg(long)]
         overwrite: bool,
     },
-    /// Fill an empty store from a backup, and compare.
+    /// Fill an empty store from a backup, and verify it.
     #[command(after_help = "Example:\n  segno store restore /backup/segno-monday.segno segno:/var/lib/segno")]
     Restore {
         /// The backup.
         file: PathBuf,
-        /// The store to fill: `segno:DIR` or a directory. It is made if it is not there, and must be empty.
+        /// The store to fill: `segno:DIR` or a directory. It is created if it does not exist, and must be empty.
         store: StoreUrl,
         /// An empty place for the ledger, `file:DIR` or the URL of a bucket; by default inside the directory of the store.
         #[arg(long, value_name = "URL")]
         ledger: Option<String>,
     },
-    /// Fill an empty store from another store, also while that one is in use, and compare.
+    /// Fill an empty store from another store, also while that one is in use, and verify it.
     #[command(after_help = "Example:\n  segno store copy segno:/var/lib/segno segno:/mnt/new/segno")]
     Copy {
         /// The store to copy.
         from: StoreUrl,
-        /// The store to fill. It is made if it is not there, and must be empty.
+        /// The store to fill. It is created if it does not exist, and must be empty.
         to: StoreUrl,
         /// An empty place for the ledger, `file:DIR` or the URL of a bucket; by default inside the directory of the store.
         #[arg(long, value_name = "URL")]
@@ -194,21 +194,21 @@ pub enum Verb {
         /// The backup.
         file: PathBuf,
     },
-    /// Read everything of a store that nobody has open, and compare it. Changes nothing.
+    /// Read and compare all data of a store that no process has open. Changes nothing.
     #[command(after_help = "Example:\n  segno store check segno:/var/lib/segno")]
     Check {
         /// The store: `segno:DIR` or a directory.
         store: StoreUrl,
     },
-    /// Save what can be saved of a damaged store into a new one. The damaged one is not changed.
+    /// Copy the intact data of a damaged store into a new one. The damaged one is not changed.
     #[command(after_help = "Example:\n  segno store salvage segno:/var/lib/segno segno:/var/lib/segno-saved")]
     Salvage {
         /// The damaged store.
         from: StoreUrl,
-        /// The store to make.
+        /// The store to create.
         to: StoreUrl,
     },
-    /// Give unused disk space back.
+    /// Free unused disk space.
     #[command(after_help = "Example:\n  segno store compact segno:/var/lib/segno")]
     Compact {
         /// The store: `segno:DIR` or a directory.
@@ -277,10 +277,10 @@ pub struct ConfigArguments {
 /// What to do with settings.
 #[derive(Debug, Subcommand)]
 pub enum ConfigVerb {
-    /// Check that the settings can be used.
+    /// Validate the settings.
     #[command(after_help = "Example:\n  segno config check --config segno.toml")]
     Check(SettingsArguments),
-    /// Show every setting in force and where it came from.
+    /// Show every setting and its source.
     #[command(
         after_help = "Example:\n  SEGNO_SERVER__DRAIN_SECONDS=5 segno config print --config segno.toml"
     )]

@@ -30,10 +30,10 @@ pub enum ActionVerb {
     /// Show an action.
     #[command(after_help = "Example:\n  segno action show 0198c0de-0000-7000-8000-000000000001")]
     Show(One),
-    /// Cancel an action that waits or runs.
+    /// Cancel a pending or running action.
     #[command(after_help = "Example:\n  segno action cancel ID")]
     Cancel(One),
-    /// Run an action now; one that has ended is done once more, as a new one.
+    /// Run an action now; an ended one is repeated as a new action.
     #[command(after_help = "Example:\n  segno action run ID")]
     Run(One),
 }
@@ -51,7 +51,7 @@ pub struct One {
 /// An action to be made.
 #[derive(Debug, Args)]
 pub struct Add {
-    /// Label of the action, for people; the name of the function or orchestration without it.
+    /// Label of the action, for humans; the name of the function or orchestration without it.
     pub label: Option<String>,
     /// The function.
     #[arg(long, visible_alias = "tool", value_name = "NAME", required_unless_present = "orchestration")]
@@ -67,7 +67,7 @@ pub struct Add {
     /// Repeat the action this long after the time it was due, in whole seconds.
     #[arg(long, value_name = "DURATION")]
     pub every: Option<HumanDuration>,
-    /// What becomes of the action when it is running and its process goes down.
+    /// What to do with the action if its process stops while it runs.
     #[arg(long, value_enum, default_value_t)]
     pub on_restart: OnRestart,
     /// Which server.
@@ -94,7 +94,7 @@ pub enum State {
     Running,
     /// The action is done.
     Completed,
-    /// The action failed, was cancelled, or was given up.
+    /// The action failed or was cancelled.
     Failed,
 }
 

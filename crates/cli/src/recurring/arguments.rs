@@ -23,7 +23,7 @@ pub struct RecurringArguments {
 /// What to do with recurring work.
 #[derive(Debug, Subcommand)]
 pub enum RecurringVerb {
-    /// Show the next times of a schedule, with what daylight saving does to them. Needs no server.
+    /// Show the next times of a schedule, with the effects of daylight saving. Needs no server.
     #[command(
         after_help = "Examples:\n  segno recurring preview --cron \"0 9 * * MON-FRI\" --tz Europe/Berlin\n  \
                             segno recurring preview --every 15m --from now+1h --count 3"
@@ -41,28 +41,28 @@ pub enum RecurringVerb {
     /// Show a recurring action.
     #[command(after_help = "Example:\n  segno recurring show 0198c0de-0000-7000-8000-000000000001")]
     Show(One),
-    /// Change a recurring action; fields without a flag stay as they are.
+    /// Change a recurring action; fields without a flag are unchanged.
     #[command(after_help = "Example:\n  segno recurring update ID --every 10m --clear ends_at")]
     Update(Box<Update>),
-    /// Pause a recurring action. What runs goes on.
+    /// Pause a recurring action. Active runs continue.
     #[command(after_help = "Example:\n  segno recurring pause ID --note 'release week' --until now+7d")]
     Pause(Pause),
     /// Resume a paused recurring action.
     #[command(after_help = "Example:\n  segno recurring resume ID")]
     Resume(One),
-    /// Run a recurring action now, out of schedule, whether or not it is paused.
+    /// Run a recurring action now, outside its schedule, even if it is paused.
     #[command(after_help = "Example:\n  segno recurring run nightly-digest --run-key rerun-of-monday")]
     Run(RunArguments),
     /// Delete a recurring action.
     #[command(after_help = "Example:\n  segno recurring delete ID")]
     Delete(One),
-    /// Show what became of each occurrence, and why, newest first.
+    /// Show the outcome of each occurrence with its reason, newest first.
     #[command(after_help = "Example:\n  segno recurring history ID")]
     History(History),
-    /// Explain why a recurring action did or did not run at a time.
+    /// Explain why a recurring action did or did not run at a given time.
     #[command(after_help = "Example:\n  segno recurring explain ID --time 2026-03-29T01:00:00Z")]
     Explain(Explain),
-    /// Run what lies in the past and was not run.
+    /// Run past occurrences that were not run.
     #[command(
         after_help = "Example:\n  segno recurring backfill ID --start 2026-03-01T00:00:00Z --end 2026-03-02T00:00:00Z --dry-run"
     )]
@@ -78,7 +78,7 @@ pub struct Create {
     /// What is called.
     #[command(flatten)]
     pub call: Call,
-    /// What happens when things do not go by the clock.
+    /// Policies for overlapping, missed and failing runs.
     #[command(flatten)]
     pub policy: Policy,
     /// Create the recurring action paused.
@@ -116,7 +116,7 @@ pub struct Call {
     /// A text that stands for the call; `{{recurring_id}}` and `{{execution_time}}` are expanded.
     #[arg(long, value_name = "TEXT")]
     pub dedup_key: Option<String>,
-    /// Name of the recurring action, for people and in place of its id.
+    /// Name of the recurring action, for humans and in place of its id.
     #[arg(long)]
     pub name: Option<String>,
     /// Description of the recurring action.
@@ -127,10 +127,10 @@ pub struct Call {
     pub labels: Vec<String>,
 }
 
-/// What happens when things do not go by the clock.
+/// Policies for overlapping, missed and failing runs.
 #[derive(Debug, Args)]
 pub struct Policy {
-    /// When the run before has not ended: `allow`, `skip`, `buffer_one` or `cancel_other`.
+    /// If the previous run has not ended: `allow`, `skip`, `buffer_one` or `cancel_other`.
     #[arg(long, value_name = "POLICY")]
     pub overlap_policy: Option<String>,
     /// Which occurrences to run that were missed while no server ran: `none`, `latest` or `all`.
@@ -139,16 +139,16 @@ pub struct Policy {
     /// With `--missed all`: how far back.
     #[arg(long, value_name = "DURATION")]
     pub catch_up_window: Option<HumanDuration>,
-    /// With `--missed all`: how many in a row.
+    /// With `--missed all`: how many in sequence.
     #[arg(long)]
     pub catch_up_limit: Option<u32>,
-    /// Fire each occurrence up to this much later.
+    /// Delay each occurrence by up to this much.
     #[arg(long, value_name = "DURATION")]
     pub jitter: Option<HumanDuration>,
-    /// Disable the recurring action after so many executions.
+    /// Disable the recurring action after this many executions.
     #[arg(long)]
     pub max_executions: Option<u64>,
-    /// Pause the recurring action after so many failures in a row.
+    /// Pause the recurring action after this many consecutive failures.
     #[arg(long)]
     pub pause_after_failures: Option<u32>,
     /// For how long a dedup key suppresses further calls.
@@ -193,7 +193,7 @@ pub struct Update {
     pub every: Option<HumanDuration>,
     #[arg(long, value_name = "TIME", group = "new_rhythm", value_parser = moment::future, help = future_help!("One time"))]
     pub at: Option<Moment>,
-    /// Zone whose clocks are meant.
+    /// Time zone of the schedule.
     #[arg(long = "tz", visible_alias = "timezone", value_name = "ZONE")]
     pub timezone: Option<String>,
     #[arg(long, value_name = "TIME", value_parser = moment::future, help = future_help!("Nothing happens after this time"))]
@@ -204,7 +204,7 @@ pub struct Update {
     /// What is called.
     #[command(flatten)]
     pub call: Call,
-    /// What happens when things do not go by the clock.
+    /// Policies for overlapping, missed and failing runs.
     #[command(flatten)]
     pub policy: Policy,
     /// Remove a field, such as `ends_at`.
@@ -264,10 +264,10 @@ pub struct Backfill {
     pub start: Moment,
     #[arg(long, value_name = "TIME", value_parser = moment::past, help = past_help!("Up to and including this time"))]
     pub end: Moment,
-    /// At most so many.
+    /// Maximum number.
     #[arg(long, default_value_t = 100)]
     pub limit: usize,
-    /// Only list what would be run.
+    /// Only list the occurrences to run.
     #[arg(long)]
     pub dry_run: bool,
     /// Which server.
@@ -294,13 +294,13 @@ pub struct ScheduleArguments {
     /// Which kind.
     #[command(flatten)]
     pub rhythm: Rhythm,
-    /// Zone whose clocks are meant and shown, a name of the IANA database.
+    /// Time zone of the schedule and of the output, a name of the IANA database.
     #[arg(long = "tz", visible_alias = "timezone", value_name = "ZONE", default_value = "UTC")]
     pub timezone: String,
-    /// What becomes of local times that the clock is put forward over.
+    /// What to do with local times that a clock change skips.
     #[arg(long, value_enum, default_value_t, conflicts_with_all = ["every", "at"])]
     pub gap: GapRule,
-    /// When local times happen that come twice, because the clock is put back.
+    /// When to run at local times that a clock change repeats.
     #[arg(long, value_enum, default_value_t, conflicts_with_all = ["every", "at"])]
     pub overlap: OverlapRule,
     #[arg(
@@ -337,10 +337,10 @@ pub struct Rhythm {
 /// What becomes of local times that do not exist.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum GapRule {
-    /// The skipped times happen once, together, when the clock is put forward.
+    /// Run the skipped times once, together, when the clock is put forward.
     #[default]
     Shift,
-    /// The skipped times do not happen.
+    /// Do not run the skipped times.
     Skip,
 }
 

@@ -47,11 +47,11 @@ pub enum RunVerb {
         /// The run.
         #[command(flatten)]
         run: OneRun,
-        /// Why, for people.
+        /// Why, for humans.
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Pause a run: no further attempts are dispatched; running ones go on.
+    /// Pause a run: no further attempts are dispatched; running ones continue.
     #[command(after_help = "Example:\n  segno run pause run_ba6mduulcrdaksbnw2imp3eiwq")]
     Pause(OneRun),
     /// Resume a paused run.
@@ -167,7 +167,7 @@ pub enum TaskVerb {
     /// Show a task of a run: its attempt, input and output, and why it waits.
     #[command(after_help = "Example:\n  segno task show run_ba6mduulcrdaksbnw2imp3eiwq clean")]
     Show(OneTask),
-    /// Print what a task returned, whatever its size.
+    /// Print the output of a task, of any size.
     #[command(after_help = "Example:\n  segno task output run_ba6mduulcrdaksbnw2imp3eiwq clean > clean.json")]
     Output(OneTask),
     /// Print what the tools of a task wrote to stderr.
@@ -222,7 +222,7 @@ pub struct Mark {
     /// Output of the task, JSON; `@FILE` reads a file and `-` standard input.
     #[arg(long = "output-json", value_name = "JSON")]
     pub returned: Option<String>,
-    /// Why, for people.
+    /// Why, for humans.
     #[arg(long)]
     pub reason: Option<String>,
 }

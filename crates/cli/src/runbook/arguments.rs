@@ -64,7 +64,7 @@ pub enum RunbookVerb {
         /// Name of the runbook.
         name: String,
     },
-    /// Stop querying the data source of a runbook. Its batches go on.
+    /// Stop querying the data source of a runbook. Its batches continue.
     #[command(after_help = "Example:\n  segno runbook disable wave-mailbox-move")]
     Disable {
         /// Name of the runbook.
@@ -75,10 +75,10 @@ pub enum RunbookVerb {
         after_help = "Examples:\n  segno runbook preview wave-mailbox-move\n  segno runbook preview wave.yaml"
     )]
     Preview(Preview),
-    /// Approve the removal of members that the query no longer has, if they are more than `max_removed_percent`.
+    /// Approve the removal of members that the query no longer returns, if they exceed `max_removed_percent`.
     #[command(after_help = "Example:\n  segno runbook approve-removal wave-mailbox-move --set 12")]
     ApproveRemoval(Removal),
-    /// Keep members that the query no longer has, until it has had them again.
+    /// Keep members that the query no longer returns, until it has returned them again.
     #[command(after_help = "Example:\n  segno runbook reject-removal wave-mailbox-move --set 12")]
     RejectRemoval(Removal),
 }
@@ -164,7 +164,7 @@ pub struct Plan {
     /// Show the calls of this member only.
     #[arg(long, value_name = "KEY")]
     pub member: Option<String>,
-    /// Show the calls of at most so many members of each batch.
+    /// Show the calls of at most this many members of each batch.
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     pub limit: usize,
 }

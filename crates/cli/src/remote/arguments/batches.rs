@@ -43,7 +43,7 @@ pub enum BatchVerb {
     /// Show a batch, its phases, and why it waits.
     #[command(after_help = "Example:\n  segno batch show 7")]
     Show(OneBatch),
-    /// Add the members of a CSV file to a batch, update those that exist, and take back those that had left.
+    /// Add the members of a CSV file to a batch, update existing ones, and restore removed ones.
     #[command(name = "add-members", after_help = "Example:\n  segno batch add-members 7 late.csv")]
     AddMembers {
         /// The batch.
@@ -61,7 +61,7 @@ pub enum BatchVerb {
         /// The batch.
         #[command(flatten)]
         batch: OneBatch,
-        /// Keys of the members; letter case does not matter.
+        /// Keys of the members; case-insensitive.
         #[arg(required = true)]
         keys: Vec<String>,
     },
@@ -101,7 +101,7 @@ pub enum BatchVerb {
         /// The batch.
         #[command(flatten)]
         batch: OneBatch,
-        /// Only the member with this key; letter case does not matter.
+        /// Only the member with this key; case-insensitive.
         #[arg(long)]
         key: Option<String>,
         /// Only members in this state; several are given with commas, or by repeating it.
@@ -137,7 +137,7 @@ pub enum RequestVerb {
         /// The batch.
         #[command(flatten)]
         batch: OneBatch,
-        /// Why, for people.
+        /// Why, for humans.
         #[arg(long)]
         reason: Option<String>,
     },
@@ -150,7 +150,7 @@ pub enum RequestVerb {
         /// The batch.
         #[command(flatten)]
         batch: OneBatch,
-        /// Why, for people.
+        /// Why, for humans.
         #[arg(long)]
         reason: Option<String>,
     },
@@ -172,7 +172,7 @@ pub enum RequestVerb {
     /// Retry the init step that failed the batch.
     #[command(name = "retry-init", after_help = "Example:\n  segno batch retry-init 7")]
     RetryInit(OneBatch),
-    /// Retry a failed rollback from the step of it that failed.
+    /// Retry a failed rollback from its failed step.
     #[command(
         name = "retry-rollback",
         after_help = "Examples:\n  segno batch retry-rollback 7 step-1042\n  segno batch retry-rollback 7 init-3"
@@ -201,7 +201,7 @@ pub enum RequestVerb {
     /// Approve a phase.
     #[command(after_help = "Example:\n  segno batch approve 7 cutover")]
     Approve(OfPhase),
-    /// Reject a phase: the phase fails without having begun.
+    /// Reject a phase: the phase fails before it begins.
     #[command(after_help = "Example:\n  segno batch reject 7 cutover")]
     Reject(OfPhase),
     /// Skip a phase.
@@ -213,7 +213,7 @@ pub enum RequestVerb {
     /// Resume a phase whose error budget was spent, with a fresh budget.
     #[command(name = "resume-phase", after_help = "Example:\n  segno batch resume-phase 7 prepare")]
     ResumePhase(OfPhase),
-    /// Skip a step, also one that has failed; the member goes on with the next.
+    /// Skip a step, also one that has failed; the member continues with the next.
     #[command(name = "skip-step", after_help = "Example:\n  segno batch skip-step 7 1042")]
     SkipStep(OfStep),
     /// Cancel an open step, and its member with it.

@@ -39,16 +39,16 @@ pub struct Invoke {
     /// Input, JSON; `@FILE` reads a file and `-` standard input.
     #[arg(long, default_value = "null")]
     pub input: String,
-    /// Your name for this call: the same one is the same call, however often it is made.
+    /// Idempotency key of this call: repeats with the same key are one call.
     #[arg(long, value_name = "TEXT")]
     pub call_key: Option<String>,
-    /// Only workers with this tag take the call.
+    /// Only workers with this tag run the call.
     #[arg(long)]
     pub tag: Option<String>,
     /// Workers of this pool run the call.
     #[arg(long, conflicts_with = "tag")]
     pub pool: Option<String>,
-    /// Attempts in all.
+    /// Attempts in total.
     #[arg(long)]
     pub attempts: Option<u32>,
     /// Longest time of one attempt, as in `30s`.
@@ -63,7 +63,7 @@ pub struct Invoke {
     /// Do not wait for the result; print the id of the instance.
     #[arg(long)]
     pub no_wait: bool,
-    /// Wait at most so long, as in `30s`; a number alone is seconds.
+    /// Wait at most this long, such as `30s`; a number alone is seconds.
     #[arg(long, value_name = "DURATION", conflicts_with = "no_wait", value_parser = moment::seconds)]
     pub timeout: Option<HumanDuration>,
     /// Which server.

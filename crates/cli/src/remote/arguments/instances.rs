@@ -36,7 +36,7 @@ pub struct Start {
     /// Wait for the end and print the result.
     #[arg(long)]
     pub wait: bool,
-    /// Wait at most so long, as in `30s`; a number alone is seconds.
+    /// Wait at most this long, such as `30s`; a number alone is seconds.
     #[arg(long, value_name = "DURATION", requires = "wait", value_parser = moment::seconds)]
     pub timeout: Option<HumanDuration>,
     /// Which server.
@@ -67,7 +67,7 @@ pub struct Filter {
     /// Only of this orchestration.
     #[arg(long)]
     pub orchestration: Option<String>,
-    /// Only calls of this function, whatever made them.
+    /// Only calls of this function, from any source.
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
     /// Only with this label; of several, all must hold.
@@ -131,7 +131,7 @@ pub struct One {
 /// What to follow.
 #[derive(Debug, Args)]
 pub struct Tail {
-    /// Id of the instance; what happens to all instances without it.
+    /// Id of the instance; without it, the changes of all instances are printed.
     #[arg(conflicts_with_all = ["prefix", "status", "orchestration", "function", "label"])]
     pub id: Option<String>,
     /// Only ids that start with this.
@@ -143,7 +143,7 @@ pub struct Tail {
     /// Only of this orchestration.
     #[arg(long)]
     pub orchestration: Option<String>,
-    /// Only calls of this function, whatever made them.
+    /// Only calls of this function, from any source.
     #[arg(long, value_name = "NAME")]
     pub function: Option<String>,
     /// Only with this label; of several, all must hold.
@@ -175,7 +175,7 @@ pub struct History {
 pub struct Wait {
     /// Id of the instance.
     pub id: String,
-    /// Wait at most so long, as in `30s`; a number alone is seconds.
+    /// Wait at most this long, such as `30s`; a number alone is seconds.
     #[arg(long, value_name = "DURATION", value_parser = moment::seconds)]
     pub timeout: Option<HumanDuration>,
     /// Which server.
@@ -219,7 +219,7 @@ pub struct Because {
 pub struct Restart {
     /// Id of the instance.
     pub id: String,
-    /// Start a new instance of this id, and leave the old one as it is.
+    /// Start a new instance with this id, and leave the old one unchanged.
     #[arg(long)]
     pub new_id: Option<String>,
     /// Restart the instance even if it has not ended.

@@ -46,7 +46,7 @@ pub enum RemoteCommand {
         after_help = "Example:\n  segno list --status failed,cancelled --label team=eu --label stage=test --created-from 1h"
     )]
     List(List),
-    /// Show an instance and draw what it did.
+    /// Show an instance and draw its execution.
     #[command(after_help = "Example:\n  segno show ada")]
     Show(One),
     /// Show what an instance waits for, since when, and when it wakes up.
@@ -64,7 +64,7 @@ pub enum RemoteCommand {
     /// Wait for the end of an instance and print its result.
     #[command(after_help = "Example:\n  segno wait ada --timeout 1m")]
     Wait(Wait),
-    /// Print the events of an instance as they happen, until it ends; without an id, what happens to all instances.
+    /// Print the events of an instance live, until it ends; without an id, the changes of all instances.
     #[command(after_help = "Example:\n  segno tail ada\n  segno tail --status failed --prefix order-")]
     Tail(Tail),
     /// Raise a signal.
@@ -95,7 +95,7 @@ pub enum RemoteCommand {
     Invoke(Invoke),
     /// List, show, store and delete functions.
     Functions(Functions),
-    /// Manage webhooks and look at what they received.
+    /// Manage webhooks and inspect what they received.
     Hook(Hook),
     /// List, show, pause and resume pools of workers.
     Pool(Pools),
@@ -103,9 +103,9 @@ pub enum RemoteCommand {
     Batch(Batches),
     /// Show the members of batches.
     Member(Members),
-    /// Look at the message bus of runbooks, send messages, resubmit and discard its dead letters.
+    /// Inspect the message bus of runbooks, send messages, resubmit and discard its dead letters.
     Bus(BusArguments),
-    /// List, resubmit and discard dead letters: messages, turns and activities that were given up.
+    /// List, resubmit and discard dead letters: messages, turns and activities that could not be processed.
     #[command(name = "dead-letters")]
     DeadLetters(DeadLettersArguments),
     /// Show which key changed what, newest first. Needs an administrator's key.
@@ -134,7 +134,7 @@ pub enum RemoteCommand {
     /// Show the lengths of the queues.
     #[command(after_help = "Example:\n  segno queues")]
     Queues(Nothing),
-    /// Show what the server is doing, again and again on a terminal.
+    /// Show the load of the server, refreshed on a terminal.
     #[command(after_help = "Example:\n  segno top")]
     Top(Nothing),
     /// Check that a server can work: exit code 0 if it is ready and its store takes writes, 4 if

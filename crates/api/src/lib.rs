@@ -16,6 +16,7 @@
 //! | `work`, `worker`, `pool` | the workers' protocol, who speaks it, and pools of workers |
 //! | `dead_letter` | what was given up, and the way back |
 //! | `key` | API keys, roles and grants |
+//! | `archive` | what retention has removed from the store |
 //! | `audit` | who changed what |
 //! | `client` | a client that speaks all of it |
 //! | `several` | filters that take one value or several |
@@ -27,6 +28,7 @@
 //! them. Unknown fields in a request are refused. Times are RFC 3339 in UTC.
 
 pub mod action;
+pub mod archive;
 pub mod asset;
 pub mod audit;
 pub mod automation;

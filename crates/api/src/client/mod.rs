@@ -1,6 +1,7 @@
 //! A client that speaks the API. One method per route, one file per resource.
 
 mod actions;
+mod archive;
 mod audit;
 mod automation;
 mod backfills;

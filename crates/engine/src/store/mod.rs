@@ -25,9 +25,9 @@ mod transfer;
 mod watch_until;
 
 pub use admin::{
-    DeleteInstanceResult, ExecutionInfo, HistoryPage, HistoryQuery, InstanceCursor, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult,
-    QueueDepths, QueuePlace, QueuedActivity, QueuedWork, ReadableHistoryPage, SystemMetrics,
+    DeleteInstanceResult, EndedCursor, EndedPage, EndedQuery, ExecutionInfo, HistoryPage, HistoryQuery,
+    InstanceCursor, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, InstanceVersion,
+    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork, ReadableHistoryPage, SystemMetrics,
     UnreadableEvents, UnreadableInstance,
 };
 pub use error::{ErrorKind, ProviderError, WriteOutcome};

@@ -29,6 +29,7 @@ use segno_actions::functions::Functions;
 use segno_actions::hooks::Hooks;
 use segno_actions::pools::Pools;
 use segno_actions::recurring::RecurringActions;
+use segno_ledger::archive::ArchiveStore;
 use segno_ledger::drive::Ledger;
 use segno_runbook::drive::{Previewer, Runbooks};
 use tokio_util::sync::CancellationToken;
@@ -52,7 +53,7 @@ pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
-    BackfillRequest, BulkChange, CallFound, InstanceFilter, NewInstance, PoolCondition, PoolFetch, Refused,
+    BackfillRequest, BulkChange, CallFound, InstanceFilter, Located, NewInstance, PoolCondition, PoolFetch, Refused,
     Requester, Restarting, Sent, Start, Tenant, TenantChange, TenantListener, batch_status, run_state,
 };
 
@@ -105,6 +106,7 @@ pub struct Resources {
     recurring: RecurringActions,
     runbooks: Runbooks,
     ledger: Option<Ledger>,
+    archive: Option<ArchiveStore>,
     previewer: Previewer,
     views: Option<RunbookViews>,
     work: WorkQueue,
@@ -134,6 +136,8 @@ pub struct ResourceParts {
     pub runbooks: Runbooks,
     /// DAGs and their runs; `None` on a server without a place for them.
     pub ledger: Option<Ledger>,
+    /// What retention has removed from the store; `None` on a server without an archive.
+    pub archive: Option<ArchiveStore>,
     /// Previews of their queries.
     pub previewer: Previewer,
     /// Views of their tables, if there are to be any.
@@ -163,6 +167,7 @@ impl From<ResourceParts> for Resources {
             recurring,
             runbooks,
             ledger,
+            archive,
             previewer,
             views,
             work,
@@ -182,6 +187,7 @@ impl From<ResourceParts> for Resources {
             recurring,
             runbooks,
             ledger,
+            archive,
             previewer,
             views,
             work,
@@ -232,6 +238,14 @@ impl AppState {
             None => std::future::pending().await,
             Some(keys) => keys.until_lost(caller, need, None).await,
         }
+    }
+
+    /// What does not work although the server does: the archive of this node takes no writes.
+    pub fn warnings(&self) -> Vec<String> {
+        let trouble = self.resources.archive.as_ref().and_then(ArchiveStore::trouble);
+        let warning =
+            |trouble| format!("the archive cannot be written, so retention deletes nothing; {trouble}");
+        trouble.map(warning).into_iter().collect()
     }
 
     /// Whether the store takes writes.

@@ -1,6 +1,7 @@
 //! The routes. Each is in a group, and every group but the public one has a guard with what it needs.
 
 mod actions;
+mod archive;
 mod audit;
 mod automation;
 mod backfills;
@@ -84,6 +85,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::read::status))
         .routes(routes!(instances::stream::events))
         .routes(routes!(events::events))
+        .routes(routes!(archive::get))
         .routes(routes!(instances::logs::logs))
         .routes(routes!(functions::list))
         .routes(routes!(functions::get))
@@ -146,6 +148,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::steer::resume))
         .routes(routes!(instances::steer::delete))
         .routes(routes!(instances::bulk::bulk))
+        .routes(routes!(archive::erase_instance))
         .routes(routes!(invocations::invoke))
         .routes(routes!(dead_letters::resubmit))
         .routes(routes!(dead_letters::discard))
@@ -216,7 +219,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     let admin = OpenApiRouter::new()
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::revoke))
-        .routes(routes!(audit::list));
+        .routes(routes!(audit::list))
+        .routes(routes!(archive::erase));
     let public = OpenApiRouter::new()
         .routes(routes!(health::healthz))
         .routes(routes!(health::readyz))

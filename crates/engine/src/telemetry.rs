@@ -107,7 +107,11 @@ pub const METRICS: &[Metric] = &[
     Metric::counter(POISONED, &[WHAT], "Work given up after too many deliveries."),
     Metric::counter(RETENTION_INSTANCES, &[], "Instances that retention deleted."),
     Metric::counter(ARCHIVED_INSTANCES, &[], "Instances whose copies the archive has stored."),
-    Metric::counter(ARCHIVE_KEPT, &[KEPT_REASONS], "Trees that retention keeps because they are not archived."),
+    Metric::counter(
+        ARCHIVE_KEPT,
+        &[KEPT_REASONS],
+        "Trees that retention keeps because they are not archived.",
+    ),
     Metric::counter(ARCHIVE_FAILURES, &[], "Batches that the archive did not take."),
     Metric::counter(
         RETENTION_EXECUTIONS,

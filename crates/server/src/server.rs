@@ -283,8 +283,7 @@ impl ServerBuilder {
         });
         if self.settings.has(Role::Orchestrator) {
             if let Some(archive) = archive.clone() {
-                let upkeep =
-                    ArchiveUpkeep::new(archive, self.clock.clone(), self.settings.archive_upkeep());
+                let upkeep = ArchiveUpkeep::new(archive, self.clock.clone(), self.settings.archive_upkeep());
                 background.push(tokio::spawn(upkeep.run(stopping.clone().cancelled_owned())));
             }
             let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();

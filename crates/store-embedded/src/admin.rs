@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use segno::store::{
-    DeleteInstanceResult, EndedPage, EndedQuery, InstanceVersion, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
-    InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, StoredEvent, SystemMetrics,
-    UnreadableEvents,
+    DeleteInstanceResult, EndedPage, EndedQuery, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage,
+    HistoryQuery, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceVersion, ProviderAdmin,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, StoredEvent,
+    SystemMetrics, UnreadableEvents,
 };
 
 use crate::instance_row::InstanceRow;

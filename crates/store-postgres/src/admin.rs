@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use segno::store::{
-    DeleteInstanceResult, EndedCursor, EndedPage, EndedQuery, InstanceVersion, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
-    InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, LockToken, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork, ReadableHistoryPage,
-    StoredEvent, SystemMetrics,
+    DeleteInstanceResult, EndedCursor, EndedPage, EndedQuery, ErrorKind, ExecutionInfo, ExecutionStatus,
+    HistoryPage, HistoryQuery, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceVersion,
+    LockToken, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, QueuePlace,
+    QueuedActivity, QueuedWork, ReadableHistoryPage, StoredEvent, SystemMetrics,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;

@@ -226,13 +226,8 @@ impl RuntimeBuilder {
         let leases = leases::Leases::new(self.store.clone(), self.clock.clone(), &self.options);
         let sessions =
             sessions::Sessions::new(self.store.clone(), self.clock.clone(), node_id.clone(), &self.options);
-        let (begun, sweepers) = retention::start(
-            &self.store,
-            &self.clock,
-            &node_id,
-            &self.options.retention,
-            self.archive,
-        );
+        let (begun, sweepers) =
+            retention::start(&self.store, &self.clock, &node_id, &self.options.retention, self.archive);
         let shared = Arc::new(Shared {
             begun,
             observer: self.observer,

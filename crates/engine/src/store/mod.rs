@@ -27,8 +27,8 @@ mod watch_until;
 pub use admin::{
     DeleteInstanceResult, EndedCursor, EndedPage, EndedQuery, ExecutionInfo, HistoryPage, HistoryQuery,
     InstanceCursor, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, InstanceVersion,
-    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork, ReadableHistoryPage, SystemMetrics,
-    UnreadableEvents, UnreadableInstance,
+    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork,
+    ReadableHistoryPage, SystemMetrics, UnreadableEvents, UnreadableInstance,
 };
 pub use error::{ErrorKind, ProviderError, WriteOutcome};
 pub use execution_status::ExecutionStatus;

@@ -4,7 +4,7 @@
 //! A record is written before the file of its instances, and removed when they are gone from the store. What a node left behind
 //! that ended in between is settled by the upkeep.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::PoisonError;
 
 use segno::store::{ErrorKind, Expect, InstanceVersion, ListRecords, RecordBatch, RecordWrite};
@@ -75,11 +75,10 @@ impl ArchiveStore {
 
     /// Instances that this process put in doubt are gone, but for these.
     pub(super) async fn settle_doubts(&self, kept: Vec<InstanceVersion>) -> Result<(), ArchiveFault> {
-        let settled = std::mem::take(
-            &mut *self.inner.unsettled.lock().unwrap_or_else(PoisonError::into_inner),
-        );
+        let settled =
+            std::mem::take(&mut *self.inner.unsettled.lock().unwrap_or_else(PoisonError::into_inner));
         // Those that are kept first: at no moment are they without a record.
-        let mut by_scope: std::collections::BTreeMap<Scope, Vec<(String, u64)>> = Default::default();
+        let mut by_scope: BTreeMap<Scope, Vec<(String, u64)>> = BTreeMap::new();
         for one in kept {
             if let Some((scope, id)) = scope_of(&one.instance_id) {
                 by_scope.entry(scope).or_default().push((id.to_owned(), one.created_at_ms));
@@ -89,9 +88,7 @@ impl ArchiveStore {
             self.doubt(scope, ids).await?;
         }
         // What is kept now is settled by the upkeep, when it is gone.
-        let kept = std::mem::take(
-            &mut *self.inner.unsettled.lock().unwrap_or_else(PoisonError::into_inner),
-        );
+        let kept = std::mem::take(&mut *self.inner.unsettled.lock().unwrap_or_else(PoisonError::into_inner));
         self.remove_doubts(settled.into_iter().filter(|id| !kept.contains(id))).await
     }
 
@@ -116,8 +113,7 @@ impl ArchiveStore {
     }
 
     async fn remove_doubts(&self, ids: impl IntoIterator<Item = String>) -> Result<(), ArchiveFault> {
-        let delete =
-            |id| RecordWrite::Delete { kind: DOUBT.to_owned(), id, expect: Expect::Anything };
+        let delete = |id| RecordWrite::Delete { kind: DOUBT.to_owned(), id, expect: Expect::Anything };
         let writes: Vec<RecordWrite> = ids.into_iter().map(delete).collect();
         for writes in writes.chunks(DOUBTS_PER_PAGE) {
             let batch = RecordBatch { writes: writes.to_vec(), ..RecordBatch::default() };

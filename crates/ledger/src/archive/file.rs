@@ -78,7 +78,6 @@ impl fmt::Display for FileName {
     }
 }
 
-
 fn digest(bytes: &Bytes) -> String {
     let mut digest = sha256(bytes);
     digest.truncate(DIGEST_DIGITS);

@@ -74,8 +74,7 @@ impl InstanceRow {
         let text = |text: &Option<String>| text.as_deref().map(Arc::from);
         let failure = found.failure();
         let labels = |is_reserved: bool| -> Arc<str> {
-            let wanted =
-                found.labels.iter().filter(|(key, _)| segno::is_reserved_label(key) == is_reserved);
+            let wanted = found.labels.iter().filter(|(key, _)| segno::is_reserved_label(key) == is_reserved);
             json(&wanted.collect::<BTreeMap<_, _>>())
         };
         let function = found.labels.get(FUNCTION_LABEL);

@@ -24,11 +24,8 @@ pub static INSTANCES: Kind =
     Kind { name: "instances", columns: InstanceRow::COLUMNS, key: &["id", "incarnation"] };
 
 /// Events of instances.
-pub static EVENTS: Kind = Kind {
-    name: "events",
-    columns: EventRow::COLUMNS,
-    key: &["id", "incarnation", "execution", "event_id"],
-};
+pub static EVENTS: Kind =
+    Kind { name: "events", columns: EventRow::COLUMNS, key: &["id", "incarnation", "execution", "event_id"] };
 
 /// All kinds, in the order in which a batch is written: what a row refers to is there before it.
 pub static KINDS: [&Kind; 2] = [&EVENTS, &INSTANCES];

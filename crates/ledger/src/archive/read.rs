@@ -79,7 +79,8 @@ impl ArchiveStore {
             }
         }
         let is_more = found.len() > query.limit;
-        let events = found.into_values().take(query.limit).map(|row| event(&row)).collect::<Result<_, _>>()?;
+        let events =
+            found.into_values().take(query.limit).map(|row| event(&row)).collect::<Result<_, _>>()?;
         Ok((events, is_more))
     }
 
@@ -118,8 +119,7 @@ impl ArchiveStore {
         created_at_ms: u64,
     ) -> Result<Vec<EventRow>, ArchiveFault> {
         let incarnation = super::instances::time(created_at_ms);
-        let has_it =
-            |file: &ArchivedFile| (file.name.from_ms..=file.name.to_ms).contains(&incarnation);
+        let has_it = |file: &ArchivedFile| (file.name.from_ms..=file.name.to_ms).contains(&incarnation);
         let mut rows = decoded::<EventRow>(self.find(scope, &EVENTS, id, has_it).await?)?;
         rows.retain(|row| row.incarnation == incarnation);
         Ok(rows)
@@ -139,11 +139,14 @@ impl ArchiveStore {
     ) -> Result<Option<Rows>, ArchiveFault> {
         let place = |name: &str| {
             let place = kind.columns.iter().position(|column| column.name == name);
-            let unknown = || StorageError::new(ErrorKind::Invalid, kind.name, format!("it has no column {name}"));
+            let unknown =
+                || StorageError::new(ErrorKind::Invalid, kind.name, format!("it has no column {name}"));
             place.ok_or_else(unknown)
         };
-        let wanted: Vec<(usize, &str)> =
-            wanted.iter().map(|(name, text)| Ok((place(name)?, *text))).collect::<Result<_, StorageError>>()?;
+        let wanted: Vec<(usize, &str)> = wanted
+            .iter()
+            .map(|(name, text)| Ok((place(name)?, *text)))
+            .collect::<Result<_, StorageError>>()?;
         let columns: Vec<usize> = columns.iter().map(|name| place(name)).collect::<Result<_, _>>()?;
         let Some(table) = self.open(kind, file).await? else { return Ok(None) };
         let mut rows = Rows::new();

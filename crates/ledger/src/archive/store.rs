@@ -70,13 +70,15 @@ impl ArchiveStore {
     pub fn new(objects: Arc<dyn ObjectStore>, records: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Self {
         let objects = Objects::new(objects, Arc::clone(&clock));
         telemetry::show_archive();
-        ArchiveStore { inner: Arc::new(Inner {
+        ArchiveStore {
+            inner: Arc::new(Inner {
                 objects,
                 records,
                 clock,
                 unsettled: Mutex::default(),
                 trouble: Mutex::default(),
-            }) }
+            }),
+        }
     }
 
     /// Why the last write of this node failed, and since when writes fail; `None` when it was done.

@@ -180,9 +180,11 @@ async fn instances_and_events_come_back_as_they_were() {
         let expected = shown(one);
         let found = world.archive.instance(&world.scope, &expected.id).await.unwrap();
         assert_eq!(found.as_ref(), Some(&expected));
-        let (events, is_more) = world.archive.events(&world.scope, events_of(&expected.id, one)).await.unwrap();
+        let (events, is_more) =
+            world.archive.events(&world.scope, events_of(&expected.id, one)).await.unwrap();
         assert_eq!((events, is_more), (history(one, 1, 1..=3).events, false));
-        let executions = world.archive.executions(&world.scope, &expected.id, one.created_at_ms).await.unwrap();
+        let executions =
+            world.archive.executions(&world.scope, &expected.id, one.created_at_ms).await.unwrap();
         assert_eq!((executions.len(), executions[0].execution, executions[0].events), (1, 1, 3));
     }
     assert_eq!(world.archive.instance(&world.scope, "none").await.unwrap(), None);
@@ -225,7 +227,11 @@ async fn the_same_batch_is_the_same_file_and_of_repeated_rows_the_latest_counts(
     }
     assert_eq!((world.files(&INSTANCES).await, world.files(&EVENTS).await), (1, 1));
     // It began again, ended on another day, and was archived again.
-    let again = Instance { revision: 9, completed_at_ms: Some(BEGIN_MS + 3 * DAY_MS), ..instance("a", BEGIN_MS, "3") };
+    let again = Instance {
+        revision: 9,
+        completed_at_ms: Some(BEGIN_MS + 3 * DAY_MS),
+        ..instance("a", BEGIN_MS, "3")
+    };
     world.archive.store(batch(&[again.clone()])).await.unwrap();
     assert_eq!(world.archive.instance(&world.scope, "a").await.unwrap(), Some(shown(&again)));
     // Another one of the same id, which was created later and has a smaller revision.
@@ -238,7 +244,11 @@ async fn the_same_batch_is_the_same_file_and_of_repeated_rows_the_latest_counts(
 async fn files_that_cannot_have_a_row_are_not_opened() {
     let world = World::new();
     for day in 0..20 {
-        world.archive.store(batch(&[instance(&format!("i{day}"), BEGIN_MS + day * DAY_MS, "1")])).await.unwrap();
+        world
+            .archive
+            .store(batch(&[instance(&format!("i{day}"), BEGIN_MS + day * DAY_MS, "1")]))
+            .await
+            .unwrap();
     }
     let one = instance("i7", BEGIN_MS + 7 * DAY_MS, "1");
     let before = world.faulty.reads();

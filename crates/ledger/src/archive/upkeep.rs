@@ -123,12 +123,7 @@ impl Upkeep {
         Ok(())
     }
 
-    async fn merge(
-        &self,
-        scope: &Scope,
-        kind: &'static Kind,
-        erased: &Erasures,
-    ) -> Result<(), ArchiveFault> {
+    async fn merge(&self, scope: &Scope, kind: &'static Kind, erased: &Erasures) -> Result<(), ArchiveFault> {
         let mut days: BTreeMap<String, Vec<ArchivedFile>> = BTreeMap::new();
         for file in self.archive.files(scope, kind).await? {
             days.entry(file.name.day.clone()).or_default().push(file);

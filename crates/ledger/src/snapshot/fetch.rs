@@ -67,7 +67,10 @@ impl TableFile {
             };
             let tail = tail.ok_or_else(|| gone(&path))?;
             if is_whole && (tail.len() as u64 != file_bytes || !is_intact(&tail)) {
-                return Err(StorageError::corrupt(&path, "its SHA-256 is not the one that it was written with"));
+                return Err(StorageError::corrupt(
+                    &path,
+                    "its SHA-256 is not the one that it was written with",
+                ));
             }
             let opened = ColumnarFile::open(layout, file_bytes, &tail);
             match opened.map_err(|damaged| StorageError::damaged(&path, &damaged))? {

@@ -53,8 +53,9 @@ pub use ingress::{FoundRoute, Ingress};
 pub use keys::Keys;
 pub use system::System;
 pub use tenant::{
-    BackfillRequest, BulkChange, CallFound, InstanceFilter, Located, NewInstance, PoolCondition, PoolFetch, Refused,
-    Requester, Restarting, Sent, Start, Tenant, TenantChange, TenantListener, batch_status, run_state,
+    BackfillRequest, BulkChange, CallFound, InstanceFilter, Located, NewInstance, PoolCondition, PoolFetch,
+    Refused, Requester, Restarting, Sent, Start, Tenant, TenantChange, TenantListener, batch_status,
+    run_state,
 };
 
 /// What every route needs. Cheap to clone.

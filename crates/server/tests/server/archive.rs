@@ -54,8 +54,10 @@ impl Archiving {
         for id in ids {
             self.clock.advance(Duration::from_secs(1));
             self.client.start(&greet(id, r#"{"name":"Ada"}"#), None, Duration::ZERO).await.unwrap();
-            self.until(async || self.client.instance(id, Duration::ZERO).await.unwrap().completed_at.is_some())
-                .await;
+            self.until(async || {
+                self.client.instance(id, Duration::ZERO).await.unwrap().completed_at.is_some()
+            })
+            .await;
         }
     }
 
@@ -92,7 +94,8 @@ impl Archiving {
     async fn rows(&self, text: &str) -> Vec<String> {
         let query = SqlQuery { query: Some(text.to_owned()), ..SqlQuery::default() };
         let answer = self.client.sql(&query).await.unwrap_or_else(|error| panic!("{text}: {error}"));
-        let row = |row: &Vec<segno_api::Json>| row.iter().map(|cell| cell.text()).collect::<Vec<_>>().join(" ");
+        let row =
+            |row: &Vec<segno_api::Json>| row.iter().map(|cell| cell.text()).collect::<Vec<_>>().join(" ");
         answer.rows.iter().map(row).collect()
     }
 }
@@ -164,7 +167,8 @@ async fn queries_answer_the_same_before_and_after_retention() {
     assert_eq!(newest, ["\"k2\"", "\"k1\"", "\"j1\"", "\"i2\""]);
     let all = world.rows("SELECT archived, count(*) FROM instances GROUP BY 1 ORDER BY 1").await;
     assert_eq!(all, ["0 2", "1 3"]);
-    let events = world.rows("SELECT archived, count(DISTINCT instance) FROM events GROUP BY 1 ORDER BY 1").await;
+    let events =
+        world.rows("SELECT archived, count(DISTINCT instance) FROM events GROUP BY 1 ORDER BY 1").await;
     assert_eq!(events, ["0 2", "1 3"]);
 }
 
@@ -182,11 +186,16 @@ async fn a_row_in_both_places_is_one_row_and_the_live_one_wins() {
     }
     let histories = Vec::new();
     world.archive().store(ArchiveBatch { histories, instances }).await.unwrap();
-    assert_eq!(world.rows("SELECT id, archived FROM instances ORDER BY id").await, ["\"again\" 0", "\"still\" 0"]);
+    assert_eq!(
+        world.rows("SELECT id, archived FROM instances ORDER BY id").await,
+        ["\"again\" 0", "\"still\" 0"]
+    );
     // It begins again, and fails this time.
     let request = StartInstance { on_conflict: OnConflict::Replace, ..greet("again", "7") };
     world.client.start(&request, None, Duration::ZERO).await.unwrap();
-    world.until(async || world.rows("SELECT status FROM instances WHERE id = 'again'").await == ["\"failed\""]).await;
+    world
+        .until(async || world.rows("SELECT status FROM instances WHERE id = 'again'").await == ["\"failed\""])
+        .await;
     for (query, expected) in [
         ("SELECT id FROM instances WHERE status = 'completed'", vec!["\"still\""]),
         ("SELECT id FROM instances WHERE status = 'failed'", vec!["\"again\""]),

@@ -6,12 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use segno::store::{
-    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, EndedPage, EndedQuery, InstanceVersion, DueRecords, ExecutionInfo, ExecutionStatus,
-    Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
-    NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, ReadableRecords, Record,
-    RecordBatch, Records, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage, start_then_watch,
+    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, EndedPage, EndedQuery,
+    ExecutionInfo, ExecutionStatus, Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage,
+    HistoryQuery, Import, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceVersion,
+    ListRecords, LockLife, LockToken, LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage,
+    Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, QueuedActivity,
+    ReadableHistoryPage, ReadableRecords, Record, RecordBatch, Records, StoredEvent, SystemMetrics, Transfer,
+    WatchUntil, WorkerMessage, start_then_watch,
 };
 
 use super::FaultStore;

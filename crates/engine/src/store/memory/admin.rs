@@ -10,7 +10,8 @@ use super::state::Unended;
 use crate::store::{
     DeleteInstanceResult, EndedPage, EndedQuery, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage,
     HistoryQuery, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceVersion, ProviderAdmin,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, StoredEvent, SystemMetrics,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, StoredEvent,
+    SystemMetrics,
 };
 
 fn unknown_instance(operation: &'static str, instance: &str) -> ProviderError {

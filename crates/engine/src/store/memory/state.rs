@@ -14,8 +14,9 @@ use crate::clock::duration_ms;
 use crate::store::{
     AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, EndedCursor, EndedPage, EndedQuery, ErrorKind,
     ExecutionMetadata, ExecutionPosition, ExecutionStatus, FetchOrchestrationItems, FetchWorkItems,
-    FetchedHistory, Guards, InstanceFilter, InstanceInfo, InstanceVersion, LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
+    FetchedHistory, Guards, InstanceFilter, InstanceInfo, InstanceVersion, LockedWorkItem, NextExecution,
+    OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
 };
 
 /// Everything that the store holds.
@@ -379,9 +380,13 @@ impl State {
         let mut roots = in_time.filter(|info| info.parent_instance_id.is_none());
         let considered: Vec<&InstanceInfo> = roots.by_ref().take(query.limit).collect();
         let is_more = query.limit > 0 && roots.next().is_some();
-        let versions = |tree: Vec<Arc<str>>| tree.iter().filter_map(info).map(InstanceInfo::version).collect();
+        let versions =
+            |tree: Vec<Arc<str>>| tree.iter().filter_map(info).map(InstanceInfo::version).collect();
         let trees = considered.iter().filter_map(|root| self.ended_tree(&root.instance_id)).map(versions);
-        EndedPage { trees: trees.collect(), next: considered.last().filter(|_| is_more).map(|last| place(last)) }
+        EndedPage {
+            trees: trees.collect(),
+            next: considered.last().filter(|_| is_more).map(|last| place(last)),
+        }
     }
 
     /// Removes trees whose instances are as they were listed.

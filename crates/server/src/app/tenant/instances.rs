@@ -15,8 +15,8 @@ use segno::store::{
 use segno::{Code, Mailbox, Payload, Signal};
 use segno_actions::functions::{CallName, LogRow, is_built_in};
 
-use super::{Located, Tenant};
 use super::reserved::{Steering, check_steerable, is_reserved};
+use super::{Located, Tenant};
 use crate::problem::Refusal;
 
 /// After this time a bulk call begins nothing more, so that it is answered within the time of a request.

@@ -107,7 +107,8 @@ pub fn with_archive(tenant: Tenant, live: LiveRows, scan: Scan) -> Rows {
 
 impl ArchivedInstances {
     fn new(tenant: Tenant, scan: Scan) -> Self {
-        let there = scan.columns.iter().copied().filter(|name| !LIVE_ONLY.contains(name) && *name != "archived");
+        let there =
+            scan.columns.iter().copied().filter(|name| !LIVE_ONLY.contains(name) && *name != "archived");
         let columns = ["id", "incarnation", "revision"].into_iter().chain(there).collect();
         ArchivedInstances {
             tenant,
@@ -286,7 +287,10 @@ pub async fn of_id(tenant: Tenant, id: String, live: Option<u64>, scan: Scan) ->
         let is_other = |row: &ArchivedRow| live != Some(row.place.0.0);
         return Ok(found.into_iter().filter(is_other).map(|one| one.row).collect());
     }
-    Err(Refusal::unavailable("the files of the archive change faster than they are read", crate::operation::effect()))
+    Err(Refusal::unavailable(
+        "the files of the archive change faster than they are read",
+        crate::operation::effect(),
+    ))
 }
 
 /// Tries of a read whose files were merged meanwhile.

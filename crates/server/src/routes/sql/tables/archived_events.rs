@@ -117,9 +117,9 @@ impl Reading {
         self.read.insert(file.name.digest.clone());
         let execution = self.scan.equals("execution").cloned();
         let is_wanted = |cells: &Vec<Cell>| {
-            let is_execution = execution.as_ref().is_none_or(|wanted| {
-                cells.get(2).is_some_and(|cell| value(cell.clone()) == *wanted)
-            });
+            let is_execution = execution
+                .as_ref()
+                .is_none_or(|wanted| cells.get(2).is_some_and(|cell| value(cell.clone()) == *wanted));
             let number = |at: usize| match cells.get(at) {
                 Some(Cell::Integer(number)) => u64::try_from(*number).unwrap_or(0),
                 _ => 0,

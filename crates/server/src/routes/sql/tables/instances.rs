@@ -34,7 +34,12 @@ pub static INSTANCES: TableInfo = TableInfo {
         CREATED_AT,
         START_AT,
         UPDATED_AT,
-        pushed("completed_at", Kind::Time, Pushdown::Range, "When it ended: the day of its file in the archive"),
+        pushed(
+            "completed_at",
+            Kind::Time,
+            Pushdown::Range,
+            "When it ended: the day of its file in the archive",
+        ),
         DURATION_MS,
         column("result", Kind::Json, "Its result, when it completed"),
         FAILURE_CODE,
@@ -102,7 +107,8 @@ impl Table for Instances {
         let tenant = self.0.clone();
         if let Some(id) = scan.equals_text("id").map(str::to_owned) {
             let found = of_id(tenant, id, scan);
-            return stream::once(async move { found.await.map_err(|refusal| Refused(refusal).into()) }).boxed();
+            return stream::once(async move { found.await.map_err(|refusal| Refused(refusal).into()) })
+                .boxed();
         }
         let Some(filter) = filter(&scan) else { return stream::empty().boxed() };
         let live = live(tenant.clone(), filter, scan.clone());

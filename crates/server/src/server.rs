@@ -190,7 +190,7 @@ impl ServerBuilder {
         };
         let archive = self.settings.archive_stores(ledger_stores.as_ref())?;
         let archive =
-            archive.map(|stores| ArchiveStore::new(stores.ledger, self.store.clone(), self.clock.clone()));
+            archive.map(|stores| ArchiveStore::new(stores.ledger, tracked.clone(), self.clock.clone()));
         let (hub, recorder) = Hub::new(self.store.clone(), self.clock.clone(), self.ids.clone());
         let works = options.orchestration_concurrency > 0 || options.worker_concurrency > 0;
         let runtime = match works {

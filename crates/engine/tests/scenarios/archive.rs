@@ -118,7 +118,7 @@ async fn whole_trees_are_archived_with_their_histories_before_they_are_deleted()
     world.pass(secs(60)).await;
     world.client.raise("loop", GO, 5).await.unwrap();
     world.client.start(PLAIN, 3).id("elsewhere").result().await.unwrap();
-    let histories: Vec<usize> = vec![world.history("root").await.len(), world.history("child-1").await.len()];
+    let histories: [usize; 2] = [world.history("root").await.len(), world.history("child-1").await.len()];
     world.pass(days(8)).await;
     let mut instances = kept.instances();
     instances.sort();

@@ -211,13 +211,9 @@ impl ArchiveStore {
     ) -> Result<Option<TableFile>, ArchiveFault> {
         let name = file.name.clone();
         let is_intact = move |bytes: &bytes::Bytes| name.fits(bytes);
-        let opened = TableFile::open_checked(
-            &self.inner.objects,
-            file.path.clone(),
-            file.bytes,
-            &kind.layout(),
-            is_intact,
-        );
+        let layout = kind.layout();
+        let opened =
+            TableFile::open_checked(&self.inner.objects, file.path.clone(), file.bytes, &layout, is_intact);
         match opened.await {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             opened => Ok(Some(opened?)),

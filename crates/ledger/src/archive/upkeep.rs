@@ -53,18 +53,19 @@ impl Upkeep {
 
     /// Works until `stopping` resolves.
     pub async fn run(self, stopping: impl Future<Output = ()>) {
-        let work = async {
-            loop {
-                if let Err(error) = self.turn().await {
-                    metrics::counter!(telemetry::ARCHIVE_UPKEEP_FAILURES).increment(1);
-                    tracing::warn!(%error, "files of the archive were not merged; the next interval tries again");
-                }
-                clock::sleep(&*self.clock, self.options.interval / 10).await;
-            }
-        };
         tokio::select! {
-            () = work => {}
+            () = self.work() => {}
             () = stopping => {}
+        }
+    }
+
+    async fn work(&self) {
+        loop {
+            if let Err(error) = self.turn().await {
+                metrics::counter!(telemetry::ARCHIVE_UPKEEP_FAILURES).increment(1);
+                tracing::warn!(%error, "files of the archive were not merged; the next interval tries again");
+            }
+            clock::sleep(&*self.clock, self.options.interval / 10).await;
         }
     }
 

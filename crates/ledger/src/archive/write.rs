@@ -126,7 +126,7 @@ fn sorted(batch: &ArchiveBatch) -> Result<Sorted, serde_json::Error> {
 /// The file of some rows of one day.
 async fn encoded(kind: &'static Kind, rows: Rows) -> Result<(FileName, Bytes), StorageError> {
     let size = bytes_of(&rows);
-    let encode = move || {
+    let encode = move || -> Result<(FileName, Bytes), Damaged> {
         let mut encoder = Encoder::new(kind.layout())?;
         for row in &rows {
             encoder.push(row.clone())?;
@@ -134,7 +134,7 @@ async fn encoded(kind: &'static Kind, rows: Rows) -> Result<(FileName, Bytes), S
         let bytes = encoder.finish()?;
         Ok((FileName::of(&rows, &bytes), bytes))
     };
-    let outcome: Result<(FileName, Bytes), Damaged> = if size <= MAX_INLINE_BYTES {
+    let outcome = if size <= MAX_INLINE_BYTES {
         encode()
     } else {
         let joined = tokio::task::spawn_blocking(encode).await;

@@ -32,6 +32,9 @@ pub struct History {
     /// Events that cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unreadable: Vec<UnreadableEvents>,
+    /// Whether the events are in the archive: retention has removed them from the store.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
     /// Give this as `after` for the next page; absent on the last one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_after: Option<u64>,

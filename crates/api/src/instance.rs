@@ -163,6 +163,9 @@ pub struct Instance {
     /// What of its stored data cannot be read, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<String>,
+    /// Whether it is in the archive: retention has removed it from the store.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub archived: bool,
     /// How far a call of a function is; only of one instance, not in lists.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<CallDetails>>,

@@ -17,6 +17,7 @@
 //! | `work`, `worker`, `pool` | the workers' protocol, who speaks it, and pools of workers |
 //! | `dead_letter` | what was given up, and the way back |
 //! | `key` | API keys, roles and grants |
+//! | `archive` | what retention has removed from the store |
 //! | `audit` | who changed what |
 //! | `client` | a client that speaks all of it |
 //! | `session` | sessions of browsers, and who a caller is |
@@ -31,6 +32,7 @@
 //! them. Unknown fields in a request are refused. Times are RFC 3339 in UTC.
 
 pub mod action;
+pub mod archive;
 pub mod asset;
 pub mod audit;
 pub mod automation;
@@ -56,8 +58,8 @@ pub mod problems;
 pub mod recurring;
 pub mod run;
 pub mod runbook;
-pub mod session;
 pub mod saved;
+pub mod session;
 pub mod several;
 pub mod sql;
 pub mod stats;

@@ -69,4 +69,7 @@ pub struct Queues {
 pub struct Health {
     /// `ok`.
     pub status: String,
+    /// What does not work although the server does, such as writing to the archive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }

@@ -34,6 +34,12 @@ pub const DEAD_LETTERS: &str = "segno_dead_letters_total";
 pub const POISONED: &str = "segno_poisoned_total";
 /// Counter: instances that retention deleted.
 pub const RETENTION_INSTANCES: &str = "segno_retention_instances_deleted_total";
+/// Counter: instances whose copies an archive has stored.
+pub const ARCHIVED_INSTANCES: &str = "segno_retention_instances_archived_total";
+/// Counter, by reason: trees that retention keeps because they are not archived.
+pub const ARCHIVE_KEPT: &str = "segno_retention_trees_kept_total";
+/// Counter: times at which the archive did not take a batch, so that nothing of it was deleted.
+pub const ARCHIVE_FAILURES: &str = "segno_retention_archive_failures_total";
 /// Counter: executions that retention deleted, alone or with their instances.
 pub const RETENTION_EXECUTIONS: &str = "segno_retention_executions_deleted_total";
 /// Counter: inline steps run.
@@ -67,6 +73,7 @@ const ATTEMPT_OUTCOMES: MetricLabel =
     MetricLabel::new("outcome", &["completed", "failed", "cancelled", "lock_lost"]);
 const PATHS: MetricLabel = MetricLabel::new("path", &["resident", "replayed"]);
 const OPERATION: MetricLabel = MetricLabel::new("operation", &[]);
+const KEPT_REASONS: MetricLabel = MetricLabel::new("reason", &["no_place", "unreadable", "changed"]);
 const WHAT: MetricLabel = MetricLabel::new("what", &["turn", "activity"]);
 const QUEUES: MetricLabel = MetricLabel::new("queue", &["orchestrator", "worker"]);
 
@@ -99,6 +106,13 @@ pub const METRICS: &[Metric] = &[
     Metric::counter(DEAD_LETTERS, &[QUEUES], "Messages parked as dead letters."),
     Metric::counter(POISONED, &[WHAT], "Work given up after too many deliveries."),
     Metric::counter(RETENTION_INSTANCES, &[], "Instances that retention deleted."),
+    Metric::counter(ARCHIVED_INSTANCES, &[], "Instances whose copies the archive has stored."),
+    Metric::counter(
+        ARCHIVE_KEPT,
+        &[KEPT_REASONS],
+        "Trees that retention keeps because they are not archived.",
+    ),
+    Metric::counter(ARCHIVE_FAILURES, &[], "Batches that the archive did not take."),
     Metric::counter(
         RETENTION_EXECUTIONS,
         &[],

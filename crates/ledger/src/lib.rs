@@ -6,6 +6,7 @@
 //! | [`ids`] | ids of events, and the deterministic names of dispatches, timers, attempts and runs |
 //! | [`controllers`] | what is decided from the tables: dispatches, timers, retries, repairs, ticks, backfills |
 //! | [`event`] | the events, their envelope and their idempotency keys |
+//! | [`archive`] | what retention removes from the store, as Parquet files |
 //! | [`sql`] | read-only SQL over tables that rooms register |
 //! | [`plan`] | DAGs as users write them, and the plans of their runs |
 //! | [`fold`](mod@fold) | the pure fold: events in, rows of all tables out |
@@ -19,6 +20,7 @@
 //! | [`transfer`] | whole ledgers: a consistent copy, and an empty object store filled from one |
 //! | [`drive`] | appending, folding, deciding and dispatching on the node that holds a scope |
 
+pub mod archive;
 pub mod columnar;
 pub mod compactor;
 pub mod controllers;

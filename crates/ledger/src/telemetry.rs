@@ -1,6 +1,6 @@
 //! Names of metrics, in one place. `docs/guide/observability.md` describes each.
 
-use segno::telemetry::{Metric, SECONDS};
+use segno::telemetry::{Metric, MetricLabel, SECONDS};
 
 /// Counter: events appended to the log.
 pub const EVENTS: &str = "segno_ledger_events_total";
@@ -24,6 +24,20 @@ pub const OBJECT_ERRORS: &str = "segno_ledger_object_errors_total";
 pub const OUTBOX_DEPTH: &str = "segno_ledger_outbox_depth";
 /// Gauge: scopes that this node holds.
 pub const SCOPES_HELD: &str = "segno_ledger_scopes_held";
+/// Counter with label `kind`: rows written to the archive, those of merges included.
+pub const ARCHIVE_ROWS: &str = "segno_archive_rows_written_total";
+/// Counter: bytes of files written to the archive.
+pub const ARCHIVE_BYTES: &str = "segno_archive_written_bytes_total";
+/// Gauge: 1 while this node cannot write to the archive, so that retention deletes nothing.
+pub const ARCHIVE_FAILING: &str = "segno_archive_failing";
+/// Counter: files of the archive that were merged into others.
+pub const ARCHIVE_FILES_MERGED: &str = "segno_archive_files_merged_total";
+/// Counter: files of the archive that its own retention removed.
+pub const ARCHIVE_FILES_EXPIRED: &str = "segno_archive_files_expired_total";
+/// Counter: times at which files of the archive could not be merged or removed.
+pub const ARCHIVE_UPKEEP_FAILURES: &str = "segno_archive_upkeep_failures_total";
+
+const ARCHIVE_KINDS: MetricLabel = MetricLabel::new("kind", &["events", "instances"]);
 
 /// All metrics of this crate.
 pub const METRICS: &[Metric] = &[
@@ -54,6 +68,16 @@ pub const METRICS: &[Metric] = &[
     Metric::counter(OBJECT_ERRORS, &[], "Calls to the ledger's object store that failed after all retries."),
     Metric::gauge(OUTBOX_DEPTH, &[], "Events that waited to be appended at the last look."),
     Metric::gauge(SCOPES_HELD, &[], "Ledgers that this node holds."),
+    Metric::counter(ARCHIVE_ROWS, &[ARCHIVE_KINDS], "Rows written to the archive, those of merges included."),
+    Metric::counter(ARCHIVE_BYTES, &[], "Bytes of files written to the archive."),
+    Metric::gauge(ARCHIVE_FAILING, &[], "1 while this node cannot write to the archive."),
+    Metric::counter(ARCHIVE_FILES_MERGED, &[], "Files of the archive merged into others."),
+    Metric::counter(ARCHIVE_FILES_EXPIRED, &[], "Files of the archive removed by its own retention."),
+    Metric::counter(
+        ARCHIVE_UPKEEP_FAILURES,
+        &[],
+        "Times at which files of the archive could not be merged or removed.",
+    ),
 ];
 
 /// Shows the gauges from the start: a series that begins late hides its first value.
@@ -91,4 +115,9 @@ impl Drop for Share {
     fn drop(&mut self) {
         self.set(0);
     }
+}
+
+/// The same for those of an archive.
+pub(crate) fn show_archive() {
+    metrics::gauge!(ARCHIVE_FAILING).set(0.0);
 }

@@ -5,8 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
+use segno::Payload;
+use segno::client::Instance;
 use segno::clock::SystemClock;
+use segno::event::{Event, EventKind, Output};
+use segno::runtime::{Archive as _, ArchiveBatch, ArchivedHistory};
+use segno::store::ExecutionStatus;
 use segno_actions::functions::Scope;
+use segno_ledger::archive::ArchiveStore;
 use segno_ledger::objects::{Paths, Stores};
 use segno_ledger::snapshot::{Days, Reader};
 use segno_ledger::tables::Value;
@@ -77,4 +83,73 @@ print(files > 10, sorted(kinds))
 "#;
     let printed = run(&python, script, &golden());
     assert_eq!(printed, "True ['bool', 'int64', 'string', 'uint32']\n");
+}
+
+/// An archive in a directory, with some rows in two files.
+async fn archive_in(directory: &Path) {
+    let clock = Arc::new(SystemClock);
+    let store = segno::store::memory::MemoryStore::new();
+    let objects = Stores::directory(directory).expect("the directory can be made");
+    let archive = ArchiveStore::new(objects.ledger, store, clock);
+    for number in 0..30_u64 {
+        let created_at_ms = 1_700_000_000_000 + number * 3_600_000;
+        let instance = |revision| Instance {
+            id: format!("prod/acme/order-{number}"),
+            orchestration: Some("order".to_owned()),
+            version: None,
+            execution_id: 1,
+            status: ExecutionStatus::Completed,
+            output: Some(Output::Completed(Payload::null())),
+            custom_status: None,
+            custom_status_version: 0,
+            labels: [("team".to_owned(), "eu".to_owned())].into(),
+            parent: None,
+            created_at_ms,
+            start_at_ms: None,
+            updated_at_ms: created_at_ms,
+            completed_at_ms: Some(created_at_ms + 5),
+            revision,
+            unreadable: None,
+        };
+        let event = Event { event_id: 1, at_ms: created_at_ms, kind: EventKind::TimerFired { source: 3 } };
+        let history = ArchivedHistory {
+            instance: format!("prod/acme/order-{number}"),
+            created_at_ms,
+            execution_id: 1,
+            ended_at_ms: created_at_ms + 5,
+            events: vec![event],
+        };
+        // Every third one is there in two revisions.
+        for revision in [3, 4].into_iter().skip(usize::from(number % 3 != 0)) {
+            let batch =
+                ArchiveBatch { histories: vec![history.clone()], instances: vec![instance(revision)] };
+            archive.store(batch).await.expect("it is written");
+        }
+    }
+}
+
+#[tokio::test]
+async fn duckdb_and_pyarrow_read_the_archive() {
+    let Some(python) = python() else { return };
+    let directory = tempfile::tempdir().expect("there is room");
+    archive_in(directory.path()).await;
+    let script = r#"
+import pathlib, sys
+import duckdb
+import pyarrow.parquet as parquet
+root = pathlib.Path(sys.argv[1]) / "acme/prod/archive"
+read = lambda kind: f"read_parquet('{root}/{kind}/*/*.parquet', hive_partitioning = true)"
+counts = "count(*), count(DISTINCT id), max(revision), min(labels ->> 'team')"
+print(duckdb.sql(f"SELECT {counts} FROM {read('instances')}").fetchall())
+latest = f"SELECT * FROM {read('instances')} QUALIFY row_number() OVER (PARTITION BY id, incarnation ORDER BY revision DESC) = 1"
+print(duckdb.sql(f"SELECT day::text, count(*) FROM ({latest}) GROUP BY day ORDER BY day").fetchall())
+print(duckdb.sql(f"SELECT kind, min(data), count(DISTINCT id) FROM {read('events')} GROUP BY kind").fetchall())
+rows = sum(parquet.ParquetFile(path).read().num_rows for path in root.rglob("*.parquet"))
+print(rows)
+"#;
+    let printed = run(&python, script, directory.path());
+    let expected = "[(40, 30, 4, 'eu')]\n\
+                    [('2023-11-14', 2), ('2023-11-15', 24), ('2023-11-16', 4)]\n\
+                    [('TimerFired', '{\"source\":3}', 30)]\n70\n";
+    assert_eq!(printed, expected);
 }

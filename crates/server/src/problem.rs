@@ -8,6 +8,7 @@ use segno_actions::functions::FunctionError;
 use segno_actions::hooks::HookError;
 use segno_api::problem::PROBLEM_JSON;
 use segno_api::{FieldProblem, Problem};
+use segno_ledger::archive::ArchiveFault;
 use segno_ledger::drive::LedgerError;
 use segno_runbook::bus::BusError;
 use segno_runbook::drive::RunbookError;
@@ -113,6 +114,8 @@ codes! {
     Unavailable = "unavailable", SERVICE_UNAVAILABLE, "The server cannot do it now";
     /// The server has no ledger, or its object store is away.
     LedgerUnavailable = "ledger-unavailable", SERVICE_UNAVAILABLE, "The ledger cannot be used";
+    /// The server has no archive, or its object store is away.
+    ArchiveUnavailable = "archive-unavailable", SERVICE_UNAVAILABLE, "The archive cannot be used";
     /// The store has met damage.
     StoreDamaged = "store-damaged", SERVICE_UNAVAILABLE, "The store is damaged";
     /// A write failed, and it is not known whether it was done.
@@ -393,6 +396,21 @@ impl Refusal {
             _ => {}
         }
         refusal
+    }
+
+    /// An error of the archive.
+    pub fn from_archive(error: &ArchiveFault) -> Self {
+        match error {
+            ArchiveFault::Store(error) => error.clone().into(),
+            ArchiveFault::Objects(error) => {
+                tracing::warn!(%error, "the archive cannot be used");
+                let detail = match error.kind() {
+                    ErrorKind::Corrupt => "a file of it is damaged; the server's log names it",
+                    _ => "its object store is not available; the server's log has the reason",
+                };
+                Self::new(Code::ArchiveUnavailable, detail)
+            }
+        }
     }
 
     /// An error of the message bus, told in the caller's ids.

@@ -19,6 +19,7 @@ use segno_actions::recurring::RecurringActions;
 use segno_actions::schedule::Zones;
 use segno_actions::scheduler::Scheduler;
 use segno_api::key::{CreateKey, Grant, Role as KeyRole};
+use segno_ledger::archive::{ArchiveStore, Upkeep as ArchiveUpkeep};
 use segno_ledger::drive as ledger_drive;
 use segno_ledger::drive::{Ledger, LedgerOptions};
 use segno_ledger::objects::Stores;
@@ -193,6 +194,13 @@ impl ServerBuilder {
         let names = registry.orchestration_names();
         let orchestrations = names.into_iter().map(|(name, version)| (name, version.to_string())).collect();
         let options = self.settings.runtime_options();
+        let (ledger_stores, ledger_place) = match self.ledger.take() {
+            Some(stores) => (Some(stores), Place::of(Some("object stores of the program"), None)),
+            None => (self.settings.ledger_stores()?, self.settings.ledger_place()),
+        };
+        let archive = self.settings.archive_stores(ledger_stores.as_ref())?;
+        let archive =
+            archive.map(|stores| ArchiveStore::new(stores.ledger, tracked.clone(), self.clock.clone()));
         let (hub, recorder) = Hub::new(self.store.clone(), self.clock.clone(), self.ids.clone());
         let collector = Collector::new(self.clock.clone(), self.ids.new_uuid().simple().to_string());
         let observers = Arc::new(Observers { hub: hub.clone(), collector: collector.clone() });
@@ -203,6 +211,10 @@ impl ServerBuilder {
                 let builder = Runtime::builder(self.store.clone()).registry(registry).options(options);
                 let builder =
                     builder.clock(self.clock.clone()).ids(self.ids.clone()).observer(observers.clone());
+                let builder = match &archive {
+                    Some(archive) => builder.archive(Arc::new(archive.clone())),
+                    None => builder,
+                };
                 let builder = match self.settings.node_places() {
                     Some(places) => builder.admission(Arc::new(places)),
                     None => builder,
@@ -273,12 +285,8 @@ impl ServerBuilder {
             .options(self.settings.action_options())
             .current_trace(self.current_trace);
         let runbooks = Runbooks::new(tracked.clone(), zones.clone());
-        let (ledger_stores, place) = match self.ledger.take() {
-            Some(stores) => (Some(stores), Place::of(Some("object stores of the program"), None)),
-            None => (self.settings.ledger_stores()?, self.settings.ledger_place()),
-        };
         if ledger_stores.is_some()
-            && let Err(error) = place.note(&*self.store).await
+            && let Err(error) = ledger_place.note(&*self.store).await
         {
             // A server starts on a full disk, too.
             tracing::warn!(%error, "the place of the ledger is not noted: a backup may not find it");
@@ -290,6 +298,10 @@ impl ServerBuilder {
             Ledger::new(tracked.clone(), stores, options)
         });
         if self.settings.has(Role::Orchestrator) {
+            if let Some(archive) = archive.clone() {
+                let upkeep = ArchiveUpkeep::new(archive, self.clock.clone(), self.settings.archive_upkeep());
+                background.push(tokio::spawn(upkeep.run(stopping.clone().cancelled_owned())));
+            }
             let client = Client::builder(self.store.clone()).ids(self.ids.clone()).build();
             let services = Services {
                 store: self.store.clone(),
@@ -360,6 +372,7 @@ impl ServerBuilder {
             recurring,
             runbooks,
             ledger,
+            archive,
             previewer,
             views,
             work,

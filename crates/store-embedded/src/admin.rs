@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use async_trait::async_trait;
 use segno::store::{
-    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
-    InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, StoredEvent, SystemMetrics,
-    UnreadableEvents,
+    DeleteInstanceResult, EndedPage, EndedQuery, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage,
+    HistoryQuery, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceVersion, ProviderAdmin,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, StoredEvent,
+    SystemMetrics, UnreadableEvents,
 };
 
 use crate::instance_row::InstanceRow;
@@ -178,6 +178,21 @@ impl ProviderAdmin for EmbeddedStore {
         const OPERATION: &str = "delete_instance_bulk";
         let delete = self.core().commit_alone(OPERATION, |state, _| {
             state.delete_bulk(&filter).map_err(|error| error.at(OPERATION))
+        });
+        delete.await
+    }
+
+    async fn ended_trees(&self, query: EndedQuery) -> Result<EndedPage, ProviderError> {
+        self.core().look("ended_trees", |state, _| state.ended_trees(&query)).await
+    }
+
+    async fn delete_unchanged(
+        &self,
+        trees: &[Vec<InstanceVersion>],
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        const OPERATION: &str = "delete_unchanged";
+        let delete = self.core().commit_alone(OPERATION, |state, _| {
+            state.delete_unchanged(trees).map_err(|error| error.at(OPERATION))
         });
         delete.await
     }

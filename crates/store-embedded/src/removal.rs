@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::ops::Bound;
 
 use segno::store::{
-    DeleteInstanceResult, ErrorKind, ExecutionStatus, InstanceFilter, ProviderError, PruneOptions,
-    PruneResult,
+    DeleteInstanceResult, EndedCursor, EndedPage, EndedQuery, ErrorKind, ExecutionStatus, InstanceFilter,
+    InstanceVersion, ProviderError, PruneOptions, PruneResult,
 };
 
 use crate::error::RowError;
@@ -142,6 +142,73 @@ impl State {
             next += 1;
         }
         Ok(Some(tree))
+    }
+
+    /// Trees of ended roots, each with the states of its instances. What is damaged is left out.
+    pub fn ended_trees(&self, query: &EndedQuery) -> Result<EndedPage, RowError> {
+        let mut page = EndedPage::default();
+        let before_ms = query.completed_before_ms.unwrap_or(u64::MAX);
+        let prefix = keys::ended_ones(Generation::Root);
+        let start = match &query.after {
+            Some(after) => {
+                Bound::Excluded(keys::ended(Generation::Root, after.completed_at_ms, &after.instance_id))
+            }
+            None => Bound::Included(prefix.clone()),
+        };
+        let (mut considered, mut last) = (0, None);
+        for entry in self.tables.rows.around_damage(&prefix, start.as_ref().map(|key| &**key)) {
+            let Some((key, _)) = past_damage(entry)? else { continue };
+            let Some((completed_at_ms, id)) = keys::ended_instance(&key) else { continue };
+            if completed_at_ms >= before_ms || query.limit == 0 {
+                break;
+            }
+            if considered == query.limit {
+                page.next = last;
+                break;
+            }
+            considered += 1;
+            page.trees.extend(past_damage(self.ended_versions(id))?.flatten());
+            last = Some(EndedCursor { completed_at_ms, instance_id: id.to_owned() });
+        }
+        Ok(page)
+    }
+
+    /// The states of an instance and all its descendants, if all have ended.
+    fn ended_versions(&self, root: &str) -> Result<Option<Vec<InstanceVersion>>, RowError> {
+        let Some(tree) = self.ended_tree(root.to_owned())? else { return Ok(None) };
+        let version = |id: String| Ok(self.tables.instance(&id)?.map(|row| version(id, &row)));
+        tree.into_iter().map(version).collect()
+    }
+
+    /// Removes trees whose instances are as they were listed.
+    pub fn delete_unchanged(
+        &mut self,
+        trees: &[Vec<InstanceVersion>],
+    ) -> Result<DeleteInstanceResult, RowError> {
+        let mut doomed = Vec::new();
+        for tree in trees {
+            if self.is_unchanged(tree)? {
+                for instance in tree {
+                    doomed.push(self.doomed(&instance.instance_id)?);
+                }
+            }
+        }
+        Ok(self.remove(doomed))
+    }
+
+    fn is_unchanged(&self, tree: &[InstanceVersion]) -> Result<bool, RowError> {
+        let ids: BTreeSet<&str> = tree.iter().map(|listed| listed.instance_id.as_str()).collect();
+        for listed in tree {
+            let id = &listed.instance_id;
+            let row = self.tables.instance(id)?.filter(|row| row.current.status.is_terminal());
+            if row.is_none_or(|row| version(id.clone(), &row) != *listed) {
+                return Ok(false);
+            }
+            if !self.tables.children(id)?.iter().all(|child| ids.contains(child.as_str())) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Instances of a filter that have ended in its time, oldest completion first.
@@ -285,6 +352,10 @@ impl State {
         }
         Ok(())
     }
+}
+
+fn version(instance_id: String, row: &InstanceRow) -> InstanceVersion {
+    InstanceVersion { instance_id, created_at_ms: row.created_at_ms, revision: row.revision }
 }
 
 /// What was read, unless it is damaged: a bulk call passes over that, as over all that it cannot

@@ -2,10 +2,10 @@
 
 use async_trait::async_trait;
 use segno::store::{
-    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
-    InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, LockToken, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork, ReadableHistoryPage,
-    StoredEvent, SystemMetrics,
+    DeleteInstanceResult, EndedCursor, EndedPage, EndedQuery, ErrorKind, ExecutionInfo, ExecutionStatus,
+    HistoryPage, HistoryQuery, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceVersion,
+    LockToken, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, QueuePlace,
+    QueuedActivity, QueuedWork, ReadableHistoryPage, StoredEvent, SystemMetrics,
 };
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -352,6 +352,67 @@ impl ProviderAdmin for PostgresStore {
         deleted(rows.first().ok_or_else(|| unreadable("a row is missing".to_owned()))?, 0)
     }
 
+    async fn ended_trees(&self, query: EndedQuery) -> Result<EndedPage, ProviderError> {
+        const OPERATION: &str = "ended_trees";
+        let sql = format!("SELECT * FROM {}.ended_trees($1, $2, $3, $4)", self.core().schema());
+        let before_ms = query.completed_before_ms.map(time);
+        let after_ms = query.after.as_ref().map(|after| time(after.completed_at_ms));
+        let after_id = query.after.as_ref().map(|after| after.instance_id.as_str());
+        // One more than is considered tells whether another page follows.
+        let most = i64::try_from(query.limit).unwrap_or(i64::MAX).saturating_add(1);
+        let parameters = [
+            (&before_ms as _, Type::INT8),
+            (&after_ms as _, Type::INT8),
+            (&after_id as _, Type::TEXT),
+            (&most as _, Type::INT8),
+        ];
+        let rows = self.core().rows(OPERATION, &sql, &parameters).await?;
+        let mut roots: Vec<Root> = Vec::new();
+        for row in &rows {
+            let root: &str = get(row, 0)?;
+            if roots.last().is_none_or(|last| last.place.instance_id != root) {
+                let completed_at_ms = unsigned(get(row, 1)?);
+                let place = EndedCursor { completed_at_ms, instance_id: root.to_owned() };
+                roots.push(Root { place, tree: Vec::new(), has_ended: true });
+            }
+            if let Some(last) = roots.last_mut() {
+                last.has_ended &= get::<bool>(row, 5)?;
+                last.tree.push(InstanceVersion {
+                    instance_id: get(row, 2)?,
+                    created_at_ms: unsigned(get(row, 3)?),
+                    revision: unsigned(get(row, 4)?),
+                });
+            }
+        }
+        let is_more = roots.len() > query.limit;
+        roots.truncate(query.limit);
+        let next = roots.last().filter(|_| is_more).map(|last| last.place.clone());
+        let trees = roots.into_iter().filter(|root| root.has_ended).map(|root| root.tree).collect();
+        Ok(EndedPage { trees, next })
+    }
+
+    async fn delete_unchanged(
+        &self,
+        trees: &[Vec<InstanceVersion>],
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let sql = format!("SELECT * FROM {}.delete_unchanged($1, $2, $3, $4)", self.core().schema());
+        let numbered = trees.iter().zip(0_i64..);
+        let all: Vec<(&InstanceVersion, i64)> =
+            numbered.flat_map(|(tree, number)| tree.iter().map(move |one| (one, number))).collect();
+        let ids: Vec<&str> = all.iter().map(|(one, _)| one.instance_id.as_str()).collect();
+        let created: Vec<i64> = all.iter().map(|(one, _)| time(one.created_at_ms)).collect();
+        let revisions: Vec<i64> = all.iter().map(|(one, _)| time(one.revision)).collect();
+        let numbers: Vec<i64> = all.iter().map(|(_, number)| *number).collect();
+        let parameters = [
+            (&ids as _, Type::TEXT_ARRAY),
+            (&created as _, Type::INT8_ARRAY),
+            (&revisions as _, Type::INT8_ARRAY),
+            (&numbers as _, Type::INT8_ARRAY),
+        ];
+        let rows = self.core().rows_of_change("delete_unchanged", &sql, &parameters).await?;
+        deleted(rows.first().ok_or_else(|| unreadable("a row is missing".to_owned()))?, 0)
+    }
+
     async fn prune_executions(
         &self,
         instance: &str,
@@ -386,6 +447,13 @@ impl ProviderAdmin for PostgresStore {
         ids.sort_unstable();
         self.prune(OPERATION, &ids, options).await
     }
+}
+
+/// An ended root with its descendants.
+struct Root {
+    place: EndedCursor,
+    tree: Vec<InstanceVersion>,
+    has_ended: bool,
 }
 
 fn deleted(row: &Row, at: usize) -> Result<DeleteInstanceResult, ProviderError> {

@@ -24,6 +24,7 @@ const MIGRATIONS: &[(&str, &str)] = &[
     ("guards", include_str!("../migrations/0009_guards.sql")),
     ("due_folders", include_str!("../migrations/0010_due_folders.sql")),
     ("except_prefixes", include_str!("../migrations/0011_except_prefixes.sql")),
+    ("archive", include_str!("../migrations/0012_archive.sql")),
 ];
 
 /// Version of the schema: how many migrations it has.

@@ -1,6 +1,7 @@
 //! A client that speaks the API. One method per route, one file per resource.
 
 mod actions;
+mod archive;
 mod audit;
 mod automation;
 mod backfills;
@@ -20,8 +21,8 @@ mod recurring;
 mod retry;
 mod runbooks;
 mod runs;
-mod sessions;
 mod saved;
+mod sessions;
 mod sql;
 mod stats;
 mod stream;

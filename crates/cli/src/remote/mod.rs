@@ -1,5 +1,6 @@
 //! All that talks to a server, one file per verb.
 
+mod archive;
 pub mod arguments;
 mod audit;
 mod batch;
@@ -67,6 +68,7 @@ pub async fn run(command: RemoteCommand, output: &Output) -> Result<(), Failure>
         RemoteCommand::Member(arguments) => member::run(arguments, output).await,
         RemoteCommand::Tree(arguments) => tree::run(arguments, output).await,
         RemoteCommand::Executions(arguments) => executions::run(arguments, output).await,
+        RemoteCommand::Archive(arguments) => archive::run(arguments, output).await,
         RemoteCommand::Audit(arguments) => audit::run(arguments, output).await,
         RemoteCommand::Bus(arguments) => bus::run(arguments, output).await,
         RemoteCommand::DeadLetters(arguments) => dead_letters::run(arguments, output).await,

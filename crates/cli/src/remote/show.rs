@@ -85,6 +85,9 @@ fn table(instance: &Instance, output: &Output) -> Table {
     if let Some(at) = instance.start_at {
         table = table.line("starts", output.time(at));
     }
+    if instance.archived {
+        table = table.line("archived", "yes: retention has moved it out of the store");
+    }
     match instance.completed_at {
         Some(at) => table.line("ended", output.time(at)),
         None => table.line("updated", output.time(instance.updated_at)),

@@ -48,7 +48,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    pub(super) fn from_info(info: InstanceInfo) -> Self {
+    pub(crate) fn from_info(info: InstanceInfo) -> Self {
         let mut unreadable = None;
         let output = info.output.as_ref().map(|bytes| Output::decode(bytes)).transpose();
         let output = output.unwrap_or_else(|reason| {

@@ -3,6 +3,7 @@
 //! Every loop is fetch, decide, commit. The orchestrator's middle part is the `replay` module; the worker's is user code.
 
 mod admission;
+mod archive;
 mod backoff;
 mod batch;
 mod begin;
@@ -43,6 +44,7 @@ use crate::telemetry;
 pub(crate) use restart::REPLACED;
 
 pub use admission::{ActivityAdmission, ActivityPlace, AdmittedFetch};
+pub use archive::{Archive, ArchiveBatch, ArchiveError, ArchivedHistory};
 pub use observer::{ChangeKind, EndedExecution, InstanceChange, Observer};
 pub use options::{OnNondeterminism, RuntimeOptions};
 pub use retention::Retention;
@@ -99,6 +101,7 @@ impl Runtime {
             ids: SystemIds::shared(),
             observer: None,
             admission: None,
+            archive: None,
         }
     }
 
@@ -151,6 +154,7 @@ pub struct RuntimeBuilder {
     ids: Arc<dyn IdSource>,
     observer: Option<Arc<dyn Observer>>,
     admission: Option<Arc<dyn ActivityAdmission>>,
+    archive: Option<Arc<dyn Archive>>,
 }
 
 impl RuntimeBuilder {
@@ -196,6 +200,13 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Keeps copies of what retention removes: nothing is removed before its copy is stored.
+    #[must_use]
+    pub fn archive(mut self, archive: Arc<dyn Archive>) -> Self {
+        self.archive = Some(archive);
+        self
+    }
+
     /// Starts the dispatchers on the current tokio runtime.
     ///
     /// # Errors
@@ -215,7 +226,8 @@ impl RuntimeBuilder {
         let leases = leases::Leases::new(self.store.clone(), self.clock.clone(), &self.options);
         let sessions =
             sessions::Sessions::new(self.store.clone(), self.clock.clone(), node_id.clone(), &self.options);
-        let (begun, sweepers) = retention::start(&self.store, &self.clock, &node_id, &self.options.retention);
+        let (begun, sweepers) =
+            retention::start(&self.store, &self.clock, &node_id, &self.options.retention, self.archive);
         let shared = Arc::new(Shared {
             begun,
             observer: self.observer,

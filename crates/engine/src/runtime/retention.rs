@@ -12,9 +12,12 @@ use tokio::sync::mpsc;
 use crate::clock::{self, Clock, duration_ms};
 use crate::error::{Code, Error};
 use crate::store::{
-    ErrorKind, Expect, InstanceFilter, ProviderError, PruneOptions, RecordBatch, RecordWrite, Store,
+    EndedQuery, ErrorKind, Expect, InstanceFilter, ProviderError, PruneOptions, RecordBatch, RecordWrite,
+    Store,
 };
 use crate::telemetry;
+
+use super::archive::{Archive, Copier, CopyError};
 
 /// Kind of the record by which a node claims an interval.
 const CLAIM_KIND: &str = "segno.retention";
@@ -86,6 +89,13 @@ pub(super) struct Sweeper {
     clock: Arc<dyn Clock>,
     node_id: Arc<str>,
     retention: Retention,
+    archive: Option<Arc<dyn Archive>>,
+}
+
+/// What one step of a sweep removed.
+struct Removed {
+    instances: u64,
+    is_last: bool,
 }
 
 /// The two parts: one notes, the other runs, as far as there is anything to do.
@@ -94,6 +104,7 @@ pub(super) fn start(
     clock: &Arc<dyn Clock>,
     node_id: &Arc<str>,
     retention: &Retention,
+    archive: Option<Arc<dyn Archive>>,
 ) -> (Begun, Vec<tokio::task::JoinHandle<()>>) {
     let (waiting, to_prune) = mpsc::channel(MAX_WAITING);
     let sweeper = Arc::new(Sweeper {
@@ -101,6 +112,7 @@ pub(super) fn start(
         clock: Arc::clone(clock),
         node_id: Arc::clone(node_id),
         retention: retention.clone(),
+        archive,
     });
     let mut tasks = Vec::new();
     if retention.finished_age.is_some() || retention.finished_count.is_some() {
@@ -114,16 +126,45 @@ pub(super) fn start(
 
 impl Sweeper {
     async fn prune_for_ever(self: Arc<Self>, keep: u32, mut instances: mpsc::Receiver<String>) {
-        let options = PruneOptions { keep_last: Some(keep), ..PruneOptions::default() };
         while let Some(instance) = instances.recv().await {
-            match self.store.prune_executions(&instance, options).await {
-                Ok(pruned) => {
-                    metrics::counter!(telemetry::RETENTION_EXECUTIONS).increment(pruned.executions_deleted);
-                }
+            match self.prune(&instance, keep).await {
+                Ok(deleted) => metrics::counter!(telemetry::RETENTION_EXECUTIONS).increment(deleted),
                 // It was deleted meanwhile, or the store is away: then the next execution prunes it.
-                Err(error) => tracing::debug!(instance, %error, "executions were not pruned"),
+                Err(CopyError::Store(error)) => {
+                    tracing::debug!(instance, %error, "executions were not pruned");
+                }
+                Err(error) => {
+                    metrics::counter!(telemetry::ARCHIVE_FAILURES).increment(1);
+                    tracing::warn!(instance, %error, "executions were not pruned");
+                }
             }
         }
+    }
+
+    /// Removes executions that are too many; those that an archive gets first.
+    async fn prune(&self, instance: &str, keep: u32) -> Result<u64, CopyError> {
+        let mut options = PruneOptions { keep_last: Some(keep), ..PruneOptions::default() };
+        if let Some(archive) = self.archive.as_deref() {
+            let info = self.store.get_instance_info(instance).await?;
+            let executions = self.store.list_executions(instance).await?;
+            let old = executions.len().saturating_sub(keep as usize);
+            let mut copier = Copier::new(archive, &self.store);
+            let mut last_ended_ms = None;
+            if !archive.has_place_for(instance) {
+                return Ok(0);
+            }
+            for execution_id in &executions[..old] {
+                let execution = self.store.get_execution_info(instance, *execution_id).await?;
+                let Some(ended_at_ms) = execution.completed_at_ms else { break };
+                copier.execution(instance, info.created_at_ms, *execution_id, ended_at_ms).await?;
+                last_ended_ms = Some(ended_at_ms);
+            }
+            copier.hand_out().await?;
+            let Some(last_ended_ms) = last_ended_ms else { return Ok(0) };
+            // One that ended since is not archived. It ended no earlier than the last of these, which stays until then.
+            options.completed_before_ms = Some(last_ended_ms);
+        }
+        Ok(self.store.prune_executions(instance, options).await?.executions_deleted)
     }
 
     async fn sweep_for_ever(self: Arc<Self>) {
@@ -132,11 +173,17 @@ impl Sweeper {
             let swept = match self.claim().await {
                 Ok(true) => self.sweep().await,
                 Ok(false) => Ok(()),
-                Err(error) => Err(error),
+                Err(error) => Err(error.into()),
             };
             if let Err(error) = swept {
-                metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation()).increment(1);
-                tracing::warn!(%error, "retention was interrupted; it goes on at the next interval");
+                match &error {
+                    CopyError::Store(error) => {
+                        metrics::counter!(telemetry::STORE_ERRORS, "operation" => error.operation())
+                            .increment(1);
+                    }
+                    CopyError::Archive(_) => metrics::counter!(telemetry::ARCHIVE_FAILURES).increment(1),
+                }
+                tracing::warn!(%error, "retention was interrupted; it continues at the next interval");
             }
         }
     }
@@ -160,11 +207,15 @@ impl Sweeper {
         }
     }
 
-    async fn sweep(&self) -> Result<(), ProviderError> {
+    async fn sweep(&self) -> Result<(), CopyError> {
         if let Some(age) = self.retention.finished_age {
             let before_ms = self.store.now_ms().await?.saturating_sub(duration_ms(age));
-            let filter = InstanceFilter { completed_before_ms: Some(before_ms), ..InstanceFilter::default() };
-            while self.delete(&filter, TREES_PER_CALL).await? > 0 {
+            let mut query = EndedQuery {
+                completed_before_ms: Some(before_ms),
+                limit: TREES_PER_CALL as usize,
+                ..EndedQuery::default()
+            };
+            while !self.remove(&mut query).await?.is_last {
                 clock::sleep(&*self.clock, PAUSE).await;
             }
         }
@@ -172,27 +223,54 @@ impl Sweeper {
         // Trees are deleted, but instances counted: so many at a time that no more go than must, judged by the largest
         // trees so far.
         let mut instances_per_tree = u64::from(TREES_PER_CALL);
+        let mut query = EndedQuery::default();
         loop {
             let metrics = self.store.get_system_metrics().await?;
             let finished =
                 metrics.completed_instances + metrics.failed_instances + metrics.cancelled_instances;
             let Some(excess) = finished.checked_sub(most).filter(|excess| *excess > 0) else { return Ok(()) };
             let trees = (excess / instances_per_tree).clamp(1, u64::from(TREES_PER_CALL));
-            let limit = u32::try_from(trees).unwrap_or(TREES_PER_CALL);
-            let deleted = self.delete(&InstanceFilter::default(), limit).await?;
-            if deleted == 0 {
+            query.limit = usize::try_from(trees).unwrap_or(TREES_PER_CALL as usize);
+            let Removed { instances, is_last } = self.remove(&mut query).await?;
+            if is_last {
                 return Ok(());
             }
-            instances_per_tree = deleted.div_ceil(trees).max(instances_per_tree.div_ceil(2)).max(1);
+            instances_per_tree = instances.div_ceil(trees).max(instances_per_tree.div_ceil(2)).max(1);
             clock::sleep(&*self.clock, PAUSE).await;
         }
     }
 
-    async fn delete(&self, filter: &InstanceFilter, limit: u32) -> Result<u64, ProviderError> {
-        let filter = InstanceFilter { limit: Some(limit), ..filter.clone() };
-        let deleted = self.store.delete_instance_bulk(filter).await?;
+    /// Removes some of the trees of a query, after an archive has stored them, and moves the query behind them.
+    async fn remove(&self, query: &mut EndedQuery) -> Result<Removed, CopyError> {
+        let (deleted, is_last) = match self.archive.as_deref() {
+            None => {
+                let filter = InstanceFilter {
+                    completed_before_ms: query.completed_before_ms,
+                    limit: Some(u32::try_from(query.limit).unwrap_or(TREES_PER_CALL)),
+                    ..InstanceFilter::default()
+                };
+                let deleted = self.store.delete_instance_bulk(filter).await?;
+                (deleted, deleted.instances_deleted == 0)
+            }
+            Some(archive) => {
+                let page = self.store.ended_trees(query.clone()).await?;
+                let mut copier = Copier::new(archive, &self.store);
+                let mut copied = Vec::with_capacity(page.trees.len());
+                for tree in page.trees {
+                    if copier.tree(&tree).await?.is_some() {
+                        copied.push(tree);
+                    }
+                }
+                copier.hand_out().await?;
+                let deleted = self.store.delete_unchanged(&copied).await?;
+                copier.settle(deleted.instances_deleted).await?;
+                let is_last = page.next.is_none();
+                query.after = page.next;
+                (deleted, is_last)
+            }
+        };
         metrics::counter!(telemetry::RETENTION_INSTANCES).increment(deleted.instances_deleted);
         metrics::counter!(telemetry::RETENTION_EXECUTIONS).increment(deleted.executions_deleted);
-        Ok(deleted.instances_deleted)
+        Ok(Removed { instances: deleted.instances_deleted, is_last })
     }
 }

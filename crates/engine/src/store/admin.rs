@@ -184,6 +184,46 @@ pub struct InstanceFilter {
     pub limit: Option<u32>,
 }
 
+/// Which trees of ended instances to list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EndedQuery {
+    /// Only those whose root ended before this time, in Unix milliseconds.
+    pub completed_before_ms: Option<u64>,
+    /// Continue after this root.
+    pub after: Option<EndedCursor>,
+    /// At most so many roots are considered.
+    pub limit: usize,
+}
+
+/// A place in a listing of ended roots: the last root of the page before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EndedCursor {
+    /// When that root ended, in Unix milliseconds.
+    pub completed_at_ms: u64,
+    /// Its id.
+    pub instance_id: String,
+}
+
+/// A page of trees that have ended, the root that ended first coming first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EndedPage {
+    /// Trees, each with its root first. A tree with an instance that has not ended, or that cannot be read, is left out.
+    pub trees: Vec<Vec<InstanceVersion>>,
+    /// Where the next page starts; `None` when this is the last.
+    pub next: Option<EndedCursor>,
+}
+
+/// An instance as it was when it was read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct InstanceVersion {
+    /// The instance.
+    pub instance_id: String,
+    /// When it was created: another time means another instance of the same id.
+    pub created_at_ms: u64,
+    /// Its revision.
+    pub revision: u64,
+}
+
 /// Which executions to prune. All criteria must hold; the current execution and running ones always stay.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PruneOptions {
@@ -301,6 +341,17 @@ pub struct UnreadableEvents {
     pub before_event_id: Option<u64>,
     /// Why they cannot be read, without stored data and without a path or address of the machine.
     pub reason: String,
+}
+
+impl InstanceInfo {
+    /// Which state of the instance this is.
+    pub fn version(&self) -> InstanceVersion {
+        InstanceVersion {
+            instance_id: self.instance_id.clone(),
+            created_at_ms: self.created_at_ms,
+            revision: self.revision,
+        }
+    }
 }
 
 impl HistoryPage {
@@ -435,6 +486,16 @@ pub trait ProviderAdmin: Send + Sync + 'static {
     async fn delete_instance_bulk(
         &self,
         filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError>;
+
+    /// The trees that [`ProviderAdmin::delete_instance_bulk`] would remove, a page at a time. Served by an index.
+    async fn ended_trees(&self, query: EndedQuery) -> Result<EndedPage, ProviderError>;
+
+    /// Removes trees of ended instances that are still as they were listed, each as a whole. A tree is passed over when one of
+    /// its instances is gone, has not ended, has another creation time or revision, or has a child that is not in the tree.
+    async fn delete_unchanged(
+        &self,
+        trees: &[Vec<InstanceVersion>],
     ) -> Result<DeleteInstanceResult, ProviderError>;
 
     /// Removes old executions of an instance, all or nothing. Never the current one, never one that runs.

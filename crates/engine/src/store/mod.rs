@@ -25,10 +25,10 @@ mod transfer;
 mod watch_until;
 
 pub use admin::{
-    DeleteInstanceResult, ExecutionInfo, HistoryPage, HistoryQuery, InstanceCursor, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, InstanceTree, ProviderAdmin, PruneOptions, PruneResult,
-    QueueDepths, QueuePlace, QueuedActivity, QueuedWork, ReadableHistoryPage, SystemMetrics,
-    UnreadableEvents, UnreadableInstance,
+    DeleteInstanceResult, EndedCursor, EndedPage, EndedQuery, ExecutionInfo, HistoryPage, HistoryQuery,
+    InstanceCursor, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceTree, InstanceVersion,
+    ProviderAdmin, PruneOptions, PruneResult, QueueDepths, QueuePlace, QueuedActivity, QueuedWork,
+    ReadableHistoryPage, SystemMetrics, UnreadableEvents, UnreadableInstance,
 };
 pub use error::{ErrorKind, ProviderError, WriteOutcome};
 pub use execution_status::ExecutionStatus;

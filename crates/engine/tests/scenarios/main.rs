@@ -9,6 +9,7 @@
 )]
 
 mod activities;
+mod archive;
 mod cancellation;
 mod children;
 mod client;

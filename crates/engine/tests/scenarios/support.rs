@@ -10,6 +10,7 @@ use segno::client::DeadLetterQuery;
 use segno::clock::Clock;
 use segno::event::{Event, EventKind};
 use segno::ids::IdSource;
+use segno::runtime::{Archive, RuntimeBuilder};
 use segno::store::memory::MemoryStore;
 use segno::store::{InstanceQuery, QueueDepths};
 use segno::{Client, DeadLetter, Failure, Registry, Runtime, RuntimeOptions};
@@ -98,14 +99,25 @@ impl World {
 
     /// Starts a node whose code does not count at the end.
     pub async fn bystander(&self, registry: &Registry, options: RuntimeOptions) -> Runtime {
+        self.builder(registry, options).start().await.unwrap()
+    }
+
+    /// Starts a node with an archive.
+    pub async fn archiving_node(
+        &self,
+        registry: &Registry,
+        options: RuntimeOptions,
+        archive: Arc<dyn Archive>,
+    ) -> Runtime {
+        self.builder(registry, options).archive(archive).start().await.unwrap()
+    }
+
+    fn builder(&self, registry: &Registry, options: RuntimeOptions) -> RuntimeBuilder {
         Runtime::builder(self.store.clone())
             .registry(registry.clone())
             .options(options)
             .clock(self.clock.clone())
             .ids(self.ids.clone())
-            .start()
-            .await
-            .unwrap()
     }
 
     /// Histories with code that no longer fits are what the scenario is about.

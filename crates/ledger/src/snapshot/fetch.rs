@@ -38,31 +38,49 @@ impl TableFile {
         file: &FileRef,
         layout: &Layout,
     ) -> Result<Self, StorageError> {
-        if file.bytes > MAX_FILE_BYTES {
-            let problem = format!("it has {} bytes; at most {MAX_FILE_BYTES} are read", file.bytes);
+        let is_intact = |bytes: &Bytes| sha256(bytes) == file.sha256;
+        Self::open_checked(objects, path, file.bytes, layout, is_intact).await
+    }
+
+    /// The same for a file of so many bytes, whose bytes are intact if they pass a check.
+    ///
+    /// # Errors
+    /// As [`TableFile::open`].
+    pub(crate) async fn open_checked(
+        objects: &Objects,
+        path: Path,
+        file_bytes: u64,
+        layout: &Layout,
+        is_intact: impl Fn(&Bytes) -> bool,
+    ) -> Result<Self, StorageError> {
+        if file_bytes > MAX_FILE_BYTES {
+            let problem = format!("it has {file_bytes} bytes; at most {MAX_FILE_BYTES} are read");
             return Err(StorageError::corrupt(&path, problem));
         }
-        let is_whole = file.bytes <= WHOLE_FILE_BYTES;
-        let mut tail_bytes = if is_whole { file.bytes } else { TAIL_BYTES };
+        let is_whole = file_bytes <= WHOLE_FILE_BYTES;
+        let mut tail_bytes = if is_whole { file_bytes } else { TAIL_BYTES };
         loop {
             let tail = if is_whole {
-                objects.get(&path, file.bytes).await?
+                objects.get(&path, file_bytes).await?
             } else {
                 objects.get_part(&path, GetRange::Suffix(tail_bytes), MAX_FILE_BYTES).await?
             };
             let tail = tail.ok_or_else(|| gone(&path))?;
-            if is_whole && (tail.len() as u64 != file.bytes || sha256(&tail) != file.sha256) {
-                return Err(StorageError::corrupt(&path, "its SHA-256 is not the one that its manifest has"));
+            if is_whole && (tail.len() as u64 != file_bytes || !is_intact(&tail)) {
+                return Err(StorageError::corrupt(
+                    &path,
+                    "its SHA-256 is not the one that it was written with",
+                ));
             }
-            let opened = ColumnarFile::open(layout, file.bytes, &tail);
+            let opened = ColumnarFile::open(layout, file_bytes, &tail);
             match opened.map_err(|damaged| StorageError::damaged(&path, &damaged))? {
                 Ok(columnar) => {
                     let whole = is_whole.then_some(tail);
                     let objects = objects.clone();
-                    return Ok(TableFile { objects, path, file: columnar, whole, file_bytes: file.bytes });
+                    return Ok(TableFile { objects, path, file: columnar, whole, file_bytes });
                 }
                 Err(needed) if needed > tail_bytes => tail_bytes = needed,
-                Err(_) => return Err(StorageError::corrupt(&path, "it is shorter than its manifest says")),
+                Err(_) => return Err(StorageError::corrupt(&path, "it is shorter than it was listed")),
             }
         }
     }

@@ -15,8 +15,8 @@
 mod granted;
 mod ingress;
 mod keys;
-mod sessions;
 mod recent;
+mod sessions;
 mod system;
 mod tenant;
 
@@ -35,6 +35,7 @@ use segno_actions::pools::Pools;
 use segno_actions::recurring::RecurringActions;
 use segno_api::problems::ProblemReport;
 use segno_api::stats::Stats;
+use segno_ledger::archive::ArchiveStore;
 use segno_ledger::drive::Ledger;
 use segno_runbook::drive::{Previewer, Runbooks};
 use tokio_util::sync::CancellationToken;
@@ -63,8 +64,8 @@ pub use keys::Keys;
 pub use sessions::{Door, Sessions};
 pub use system::System;
 pub use tenant::{
-    BackfillRequest, BulkChange, CallFound, InstanceFilter, NewInstance, OfStore, PoolCondition, PoolFetch,
-    Refused, Requester, Restarting, SaveExpected, Sent, Start, StatsRange, Tenant, TenantChange,
+    BackfillRequest, BulkChange, CallFound, InstanceFilter, Located, NewInstance, OfStore, PoolCondition,
+    PoolFetch, Refused, Requester, Restarting, SaveExpected, Sent, Start, StatsRange, Tenant, TenantChange,
     TenantListener, Waits, batch_status, run_state,
 };
 
@@ -128,6 +129,7 @@ pub struct Resources {
     recurring: RecurringActions,
     runbooks: Runbooks,
     ledger: Option<Ledger>,
+    archive: Option<ArchiveStore>,
     previewer: Previewer,
     views: Option<RunbookViews>,
     work: WorkQueue,
@@ -161,6 +163,8 @@ pub struct ResourceParts {
     pub runbooks: Runbooks,
     /// DAGs and their runs; `None` on a server without a place for them.
     pub ledger: Option<Ledger>,
+    /// What retention has removed from the store; `None` on a server without an archive.
+    pub archive: Option<ArchiveStore>,
     /// Previews of their queries.
     pub previewer: Previewer,
     /// Views of their tables, if there are to be any.
@@ -194,6 +198,7 @@ impl From<ResourceParts> for Resources {
             recurring,
             runbooks,
             ledger,
+            archive,
             previewer,
             views,
             work,
@@ -215,6 +220,7 @@ impl From<ResourceParts> for Resources {
             recurring,
             runbooks,
             ledger,
+            archive,
             previewer,
             views,
             work,
@@ -284,6 +290,14 @@ impl AppState {
     /// Waits until a caller may no longer do what it needs, and returns the reason. Without keys that never happens.
     pub async fn until_lost(&self, caller: &Caller, need: Need) -> Refusal {
         self.resources.until_lost(caller, need, None).await
+    }
+
+    /// What does not work although the server does: the archive of this node takes no writes.
+    pub fn warnings(&self) -> Vec<String> {
+        let trouble = self.resources.archive.as_ref().and_then(ArchiveStore::trouble);
+        let warning =
+            |trouble| format!("the archive cannot be written, so retention deletes nothing; {trouble}");
+        trouble.map(warning).into_iter().collect()
     }
 
     /// Whether the store takes writes.

@@ -8,13 +8,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use segno::store::{
-    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, ExecutionInfo, ExecutionStatus,
-    Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
-    NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, ReadableRecords, Record,
-    RecordBatch, Records, Store, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage,
-    WriteOutcome,
+    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, EndedPage, EndedQuery,
+    ExecutionInfo, ExecutionStatus, Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage,
+    HistoryQuery, Import, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceVersion,
+    ListRecords, LockLife, LockToken, LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage,
+    Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, QueuedActivity,
+    ReadableHistoryPage, ReadableRecords, Record, RecordBatch, Records, Store, StoredEvent, SystemMetrics,
+    Transfer, WatchUntil, WorkerMessage, WriteOutcome,
 };
 
 use super::{CURRENT, damage};
@@ -299,6 +299,17 @@ impl ProviderAdmin for TrackedStore {
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
         tracked(self.inner.delete_instance_bulk(filter)).await
+    }
+
+    async fn ended_trees(&self, query: EndedQuery) -> Result<EndedPage, ProviderError> {
+        self.inner.ended_trees(query).await
+    }
+
+    async fn delete_unchanged(
+        &self,
+        trees: &[Vec<InstanceVersion>],
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        tracked(self.inner.delete_unchanged(trees)).await
     }
 
     async fn prune_executions(

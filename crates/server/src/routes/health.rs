@@ -14,10 +14,10 @@ use crate::telemetry::{DEAD_LETTERS, QUEUE_DEPTH};
 /// Whether the process is up.
 #[utoipa::path(get, path = "/healthz", tag = "health", security(()), responses((status = 200, body = Health)))]
 pub async fn healthz() -> Json<Health> {
-    Json(Health { status: "ok".to_owned() })
+    Json(Health { status: "ok".to_owned(), warnings: Vec::new() })
 }
 
-/// Whether the server can work: it is not stopping, and its store answers.
+/// Whether the server can work: it is not stopping, and its store answers. Warnings say what else fails.
 #[utoipa::path(get, path = "/readyz", tag = "health", security(()), responses(
     (status = 200, body = Health),
     (status = 503, body = Problem, content_type = "application/problem+json"),
@@ -27,7 +27,7 @@ pub async fn readyz(State(app): State<App>) -> Result<Json<Health>, Refusal> {
         return Err(Refusal::new(Code::Unavailable, "the server is stopping"));
     }
     app.check_ready().await?;
-    Ok(Json(Health { status: "ok".to_owned() }))
+    Ok(Json(Health { status: "ok".to_owned(), warnings: app.warnings() }))
 }
 
 /// What the server has measured, in Prometheus' format.

@@ -1,6 +1,7 @@
 //! The routes. Each is in a group, and every group but the public one has a guard with what it needs.
 
 mod actions;
+mod archive;
 mod audit;
 mod automation;
 mod backfills;
@@ -27,8 +28,8 @@ mod run_tasks;
 mod runbook_delete;
 mod runbooks;
 mod runs;
-mod sessions;
 mod saved;
+mod sessions;
 mod sql;
 mod sse;
 mod stats;
@@ -98,6 +99,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::explain::explain))
         .routes(routes!(instances::stream::events))
         .routes(routes!(events::events))
+        .routes(routes!(archive::get))
         .routes(routes!(instances::logs::logs))
         .routes(routes!(problems::get))
         .routes(routes!(stats::get))
@@ -164,6 +166,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(instances::steer::resume))
         .routes(routes!(instances::steer::delete))
         .routes(routes!(instances::bulk::bulk))
+        .routes(routes!(archive::erase_instance))
         .routes(routes!(invocations::invoke))
         .routes(routes!(dead_letters::resubmit))
         .routes(routes!(dead_letters::discard))
@@ -235,7 +238,8 @@ pub fn router(app: &App) -> (Router, OpenApi) {
     let admin = OpenApiRouter::new()
         .routes(routes!(keys::list, keys::create))
         .routes(routes!(keys::revoke))
-        .routes(routes!(audit::list));
+        .routes(routes!(audit::list))
+        .routes(routes!(archive::erase));
     let known = OpenApiRouter::new()
         .routes(routes!(sessions::me))
         .routes(routes!(sessions::list))

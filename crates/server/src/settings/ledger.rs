@@ -95,7 +95,10 @@ impl Settings {
 }
 
 /// Credentials and options from a file.
-fn options(name: &'static str, file: Option<&PathBuf>) -> Result<Vec<(String, String)>, SettingsError> {
+pub(super) fn options(
+    name: &'static str,
+    file: Option<&PathBuf>,
+) -> Result<Vec<(String, String)>, SettingsError> {
     let Some(file) = file else { return Ok(Vec::new()) };
     let refused = |problem: String| SettingsError::value(name, format!("{}: {problem}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;

@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `actions` | actions and recurring actions |
+//! | `archive` | where retention puts what it removes |
 //! | `bus` | the message bus of runbooks |
 //! | `functions` | functions, and what stored ones may do |
 //! | `hooks` | webhooks |
@@ -15,6 +16,7 @@
 //! `docs/guide/server.md` lists every setting.
 
 mod actions;
+mod archive;
 mod bus;
 mod functions;
 mod hooks;
@@ -42,6 +44,7 @@ use crate::scope::Scope;
 use crate::work::NodePlaces;
 
 pub use actions::ActionSettings;
+pub use archive::ArchiveSettings;
 pub use bus::{BUILT_IN, BusSettings};
 pub use functions::StoredFunctionSettings;
 pub use hooks::HookSettings;
@@ -108,6 +111,8 @@ pub struct Settings {
     pub runbooks: RunbookSettings,
     /// The ledger of DAG runs.
     pub ledger: LedgerSettings,
+    /// The archive of what retention removes.
+    pub archive: ArchiveSettings,
     /// Where traces go.
     pub telemetry: TelemetrySettings,
     /// Functions of the configuration, which every namespace and tenant sees.
@@ -327,6 +332,7 @@ impl Settings {
         self.check_pools()?;
         self.check_runbooks()?;
         self.check_ledger()?;
+        self.check_archive()?;
         self.check_bus()?;
         self.check_actions()?;
         self.check_hooks()?;

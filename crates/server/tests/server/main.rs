@@ -8,6 +8,7 @@
 
 mod access;
 mod actions;
+mod archive;
 mod automation;
 mod batch_live;
 mod built_in;

@@ -49,6 +49,8 @@ impl Answer {
 fn api_only() -> Settings {
     let mut settings = settings(Authentication::Keys);
     settings.server.roles = [Role::Api].into();
+    // Without one, its routes do not come as far as the store.
+    settings.archive.enabled = true;
     settings
 }
 
@@ -370,6 +372,9 @@ pub async fn rows(calm: &Stand) -> Vec<Row> {
     rows.push(row(delete, "/v1/saved/{name}", "/v1/saved/mine", Value::Null));
     rows.push(row(delete, "/v1/keys/{id}", &format!("/v1/keys/{revoked}"), Value::Null));
     rows.push(row(delete, "/v1/instances/{id}", "/v1/instances/two?force=true", Value::Null));
+    let of_instance = "/v1/archive/instances/{id}";
+    rows.push(row(delete, of_instance, "/v1/archive/instances/two", Value::Null));
+    rows.push(row(delete, "/v1/archive", "/v1/archive", Value::Null));
     rows
 }
 

@@ -482,6 +482,8 @@ fn requests(operation: &str, names: &Names) -> Vec<Sent> {
         "get /v1/instances/{id}/events"
         | "get /v1/instances/{id}/logs"
         | "post /v1/instances/{id}/resume" => of_instance(),
+        "delete /v1/archive/instances/{id}" => of_instance(),
+        "get /v1/archive" | "delete /v1/archive" => vec![plain(path)],
         "delete /v1/instances/{id}" => all(of_instance(), &|sent| sent.query("force=true")),
         "post /v1/instances/{id}/cancel" | "post /v1/instances/{id}/pause" => {
             all(of_instance(), &|sent| sent.body(json!({ "reason": "walk" })))

@@ -610,6 +610,15 @@ macro_rules! __for_each_case {
                 a_time_in_the_filter_prunes_ended_instances_only,
                 options_of_a_bulk_prune_hold_for_each_instance,
             }
+            ended_trees One {
+                trees_are_listed_by_the_end_of_their_roots,
+                a_tree_that_has_not_ended_is_not_listed,
+                pages_of_trees_have_no_gap_and_no_repeat,
+                trees_that_are_as_they_were_listed_are_deleted,
+                a_tree_that_changed_since_it_was_listed_stays,
+                a_tree_with_another_instance_of_the_same_id_stays,
+                a_tree_with_a_new_child_stays,
+            }
             pruning One {
                 without_options_only_the_current_execution_stays,
                 keeping_none_or_one_keeps_the_current_execution,

@@ -30,6 +30,7 @@ mod custom_status;
 mod deletion_and_hierarchy;
 mod due_records;
 mod durable_locks;
+mod ended_trees;
 mod instance_locks;
 mod instance_queries;
 mod joined_turns;

@@ -6,12 +6,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use segno::store::{
-    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, ExecutionInfo, ExecutionStatus,
-    Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage, HistoryQuery, Import, InstanceFilter,
-    InstanceInfo, InstancePage, InstanceQuery, ListRecords, LockLife, LockToken, LockedWorkItem,
-    NextExecution, OrchestrationItem, OrchestratorMessage, Provider, ProviderAdmin, ProviderError,
-    PruneOptions, PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, ReadableRecords, Record,
-    RecordBatch, Records, StoredEvent, SystemMetrics, Transfer, WatchUntil, WorkerMessage, start_then_watch,
+    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, DueRecords, EndedPage, EndedQuery,
+    ExecutionInfo, ExecutionStatus, Export, FetchOrchestrationItems, FetchWorkItems, HistoryPage,
+    HistoryQuery, Import, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceVersion,
+    ListRecords, LockLife, LockToken, LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage,
+    Provider, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, QueuedActivity,
+    ReadableHistoryPage, ReadableRecords, Record, RecordBatch, Records, StoredEvent, SystemMetrics, Transfer,
+    WatchUntil, WorkerMessage, start_then_watch,
 };
 
 use super::FaultStore;
@@ -281,6 +282,17 @@ impl ProviderAdmin for FaultStore {
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
         self.commit("delete_instance_bulk", self.inner.delete_instance_bulk(filter)).await
+    }
+
+    async fn ended_trees(&self, query: EndedQuery) -> Result<EndedPage, ProviderError> {
+        self.read("ended_trees", self.inner.ended_trees(query)).await
+    }
+
+    async fn delete_unchanged(
+        &self,
+        trees: &[Vec<InstanceVersion>],
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.commit("delete_unchanged", self.inner.delete_unchanged(trees)).await
     }
 
     async fn prune_executions(

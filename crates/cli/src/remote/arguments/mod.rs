@@ -24,6 +24,7 @@ pub use instances::{
 };
 pub use pools::{Pools, PoolsVerb};
 
+use super::archive::ArchiveArguments;
 use super::audit::AuditArguments;
 use super::bus::BusArguments;
 use super::connection::Connection;
@@ -111,7 +112,9 @@ pub enum RemoteCommand {
     /// Show which key changed what, newest first. Needs an administrator's key.
     #[command(after_help = "Example:\n  segno audit --action cancel --since 1d")]
     Audit(AuditArguments),
-    /// Query live instances, events, actions and batches with SQL; without a query, in a console.
+    /// Show what retention has moved out of the store, and erase it.
+    Archive(ArchiveArguments),
+    /// Query instances, events, actions and batches with SQL; without a query, in a console.
     #[command(
         after_help = "Examples:\n  segno sql \"SELECT status, count(*) FROM instances GROUP BY status\"\n  \
                             segno sql --query slowest-functions\n  segno sql"

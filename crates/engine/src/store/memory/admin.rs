@@ -8,9 +8,10 @@ use async_trait::async_trait;
 use super::MemoryStore;
 use super::state::Unended;
 use crate::store::{
-    DeleteInstanceResult, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage, HistoryQuery,
-    InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, ProviderAdmin, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, StoredEvent, SystemMetrics,
+    DeleteInstanceResult, EndedPage, EndedQuery, ErrorKind, ExecutionInfo, ExecutionStatus, HistoryPage,
+    HistoryQuery, InstanceFilter, InstanceInfo, InstancePage, InstanceQuery, InstanceVersion, ProviderAdmin,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, QueuedActivity, ReadableHistoryPage, StoredEvent,
+    SystemMetrics,
 };
 
 fn unknown_instance(operation: &'static str, instance: &str) -> ProviderError {
@@ -157,6 +158,17 @@ impl ProviderAdmin for MemoryStore {
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
         Ok(self.change(|state, _| state.delete_bulk(&filter)))
+    }
+
+    async fn ended_trees(&self, query: EndedQuery) -> Result<EndedPage, ProviderError> {
+        Ok(self.look(|state, _| state.ended_trees(&query)))
+    }
+
+    async fn delete_unchanged(
+        &self,
+        trees: &[Vec<InstanceVersion>],
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        Ok(self.change(|state, _| state.delete_unchanged(trees)))
     }
 
     async fn prune_executions(

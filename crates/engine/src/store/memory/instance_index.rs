@@ -145,6 +145,12 @@ impl InstanceIndex {
         self.by_parent.get(parent).into_iter().flatten().all(|(_, id)| passes(id))
     }
 
+    /// Instances that have ended behind a place, oldest completion first.
+    pub(super) fn ended_after(&self, after: Option<(u64, Arc<str>)>) -> impl Iterator<Item = &Arc<str>> {
+        let start = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.ended.range((start, Bound::Unbounded)).map(|(_, id)| id)
+    }
+
     /// Instances that have ended, oldest completion first.
     pub(super) fn ended(&self) -> impl Iterator<Item = &Arc<str>> {
         self.ended.iter().map(|(_, id)| id)

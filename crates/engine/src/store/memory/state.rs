@@ -12,10 +12,11 @@ use super::watch::Watches;
 use super::worker_queue::{WorkWanted, WorkerQueue};
 use crate::clock::duration_ms;
 use crate::store::{
-    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, ErrorKind, ExecutionMetadata, ExecutionPosition,
-    ExecutionStatus, FetchOrchestrationItems, FetchWorkItems, FetchedHistory, Guards, InstanceFilter,
-    LockedWorkItem, NextExecution, OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions,
-    PruneResult, QueueDepths, RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
+    AckOrchestrationItem, AckWorkItem, DeleteInstanceResult, EndedCursor, EndedPage, EndedQuery, ErrorKind,
+    ExecutionMetadata, ExecutionPosition, ExecutionStatus, FetchOrchestrationItems, FetchWorkItems,
+    FetchedHistory, Guards, InstanceFilter, InstanceInfo, InstanceVersion, LockedWorkItem, NextExecution,
+    OrchestrationItem, OrchestratorMessage, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    RecordBatch, ResidentExecutions, StartGuard, StoredEvent, TurnLock,
 };
 
 /// Everything that the store holds.
@@ -362,6 +363,49 @@ impl State {
             next += 1;
         }
         Some(tree)
+    }
+
+    /// Trees of ended roots, each with the states of its instances.
+    pub(super) fn ended_trees(&self, query: &EndedQuery) -> EndedPage {
+        let after =
+            query.after.as_ref().map(|after| (after.completed_at_ms, Arc::from(after.instance_id.as_str())));
+        let before_ms = query.completed_before_ms.unwrap_or(u64::MAX);
+        let info = |id: &Arc<str>| self.instances.info(id);
+        let place = |info: &InstanceInfo| EndedCursor {
+            completed_at_ms: info.completed_at_ms.unwrap_or_default(),
+            instance_id: info.instance_id.clone(),
+        };
+        let ended = self.instances.index().ended_after(after).filter_map(info);
+        let in_time = ended.take_while(|info| info.completed_at_ms.is_some_and(|at_ms| at_ms < before_ms));
+        let mut roots = in_time.filter(|info| info.parent_instance_id.is_none());
+        let considered: Vec<&InstanceInfo> = roots.by_ref().take(query.limit).collect();
+        let is_more = query.limit > 0 && roots.next().is_some();
+        let versions =
+            |tree: Vec<Arc<str>>| tree.iter().filter_map(info).map(InstanceInfo::version).collect();
+        let trees = considered.iter().filter_map(|root| self.ended_tree(&root.instance_id)).map(versions);
+        EndedPage {
+            trees: trees.collect(),
+            next: considered.last().filter(|_| is_more).map(|last| place(last)),
+        }
+    }
+
+    /// Removes trees whose instances are as they were listed.
+    pub(super) fn delete_unchanged(&mut self, trees: &[Vec<InstanceVersion>]) -> DeleteInstanceResult {
+        let mut deleted = DeleteInstanceResult::default();
+        for tree in trees {
+            let ids: BTreeSet<&str> = tree.iter().map(|version| version.instance_id.as_str()).collect();
+            let is_unchanged = |version: &InstanceVersion| {
+                let info = self.instances.info(&version.instance_id);
+                info.is_some_and(|info| info.status.is_terminal() && info.version() == *version)
+            };
+            if !tree.iter().all(is_unchanged) || self.check_delete(&ids, Unended::Refuse).is_err() {
+                continue;
+            }
+            for id in ids {
+                self.delete(id, &mut deleted);
+            }
+        }
+        deleted
     }
 
     /// Prunes every instance that matches.

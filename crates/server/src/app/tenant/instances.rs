@@ -15,8 +15,8 @@ use segno::store::{
 use segno::{Code, Mailbox, Payload, Signal};
 use segno_actions::functions::{CallName, LogRow, is_built_in};
 
-use super::Tenant;
 use super::reserved::{Steering, check_steerable, is_reserved};
+use super::{Located, Tenant};
 use crate::problem::Refusal;
 
 /// After this time a bulk call begins nothing more, so that it is answered within the time of a request.
@@ -184,11 +184,15 @@ impl Tenant {
     /// `not-found` when there is no such instance.
     pub async fn execution_page(
         &self,
-        id: &str,
+        located: &Located,
         before: Option<u64>,
         limit: usize,
     ) -> Result<ExecutionList, Refusal> {
-        let page = self.resources().client.execution_page(&self.stored(id), before, limit).await;
+        if located.archived {
+            return self.archived_executions(&located.instance, before, limit).await;
+        }
+        let id = self.stored(&located.instance.id);
+        let page = self.resources().client.execution_page(&id, before, limit).await;
         page.map_err(|error| self.refused(error))
     }
 

@@ -3,6 +3,7 @@
 //! Ids, errors and texts are the caller's here: they are translated on the way in and on the way out, and what belongs to
 //! another tenant is not there. One file per resource.
 
+mod archive;
 mod audit;
 mod automation;
 mod backfills;
@@ -48,6 +49,7 @@ use crate::open_requests::OpenPlace;
 use crate::problem::Refusal;
 use crate::scope::Scope;
 
+pub use archive::Located;
 pub use backfills::BackfillRequest;
 pub use calls::{CallFound, PoolCondition};
 pub use changes::{TenantChange, TenantListener};

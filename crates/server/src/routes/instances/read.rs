@@ -1,6 +1,7 @@
 //! Reading one instance.
 
 use std::cmp::Reverse;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use axum::Json;
@@ -13,14 +14,14 @@ use segno::store::{ExecutionInfo, HistoryQuery, UnreadableEvents};
 use segno_actions::Listed;
 use segno_api::Unreadable;
 use segno_api::history::{Execution, ExecutionList, History};
-use segno_api::instance::{CustomStatus, Instance, Tree};
+use segno_api::instance::{self as wire, CustomStatus, Instance, Tree};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::super::paging::{self, Chunk, Page, Row, cursor, limit};
 use super::{call, view};
 use crate::access::timestamp;
-use crate::app::Tenant;
+use crate::app::{Located, Tenant};
 use crate::extract::{Path, Query, wait_of};
 use crate::problem::Refusal;
 use crate::scope::ScopeParameters;
@@ -48,7 +49,7 @@ pub async fn get(
     Query(query): Query<Wait>,
 ) -> Result<Response, Refusal> {
     let wait = wait_of(query.wait_ms)?;
-    let mut found = tenant.instance(&id).await?;
+    let Located { instance: mut found, archived } = tenant.instance_or_archived(&id).await?;
     if !wait.is_zero() && !found.has_ended() {
         let _place = tenant.wait_place()?;
         found = match tenant.ended(&id, wait).await? {
@@ -58,7 +59,7 @@ pub async fn get(
     }
     let call = tenant.call_of_instance(&mut found).await?;
     let call = call.map(|call| call::details(&found, call)).transpose()?;
-    let mut shown = view::instance(&tenant, found)?;
+    let mut shown = wire::Instance { archived, ..view::instance(&tenant, found)? };
     if let Some(call) = call {
         // One that was made before calls had labels is known by its input.
         shown.function.get_or_insert_with(|| call.function.clone());
@@ -101,14 +102,17 @@ pub async fn history(
     };
     let execution = match page.execution {
         Some(execution) => execution,
-        None => tenant.instance(&id).await?.execution_id,
+        None => tenant.instance_or_archived(&id).await?.instance.execution_id,
     };
     let (tenant, id) = (&tenant, &id);
     let lost = &Mutex::new(Vec::new());
+    let archived = &AtomicBool::new(false);
     let read = |after: Option<String>, limit| async move {
         let after_event_id = cursor(after.as_deref(), |after| after.parse().ok())?.unwrap_or(0);
         let query = HistoryQuery { instance_id: id.clone(), execution_id: execution, after_event_id, limit };
-        let EventList { events, unreadable, next } = tenant.history(query).await?;
+        let (page, is_archived) = tenant.history_or_archived(query).await?;
+        archived.store(is_archived, Ordering::Relaxed);
+        let EventList { events, unreadable, next } = page;
         lost.lock().unwrap_or_else(PoisonError::into_inner).extend(unreadable);
         Ok(Chunk { rows: events, is_last: next.is_none(), damaged: None })
     };
@@ -120,7 +124,8 @@ pub async fn history(
     // What lies behind the last event that is shown belongs to the next page.
     let is_of_page = |lost: &UnreadableEvents| next_after.is_none_or(|next| lost.after_event_id < next);
     let unreadable = lost.into_iter().filter(is_of_page).map(view::unreadable_events).collect();
-    Ok(Json(History { execution, events: found.rows, unreadable, next_after }))
+    let archived = archived.load(Ordering::Relaxed);
+    Ok(Json(History { execution, events: found.rows, unreadable, archived, next_after }))
 }
 
 /// Executions of an instance, newest first.
@@ -137,14 +142,15 @@ pub async fn executions(
     let rows = limit(page.limit)?;
     let before = |text: Option<&str>| cursor(text, |text| text.parse::<u64>().ok());
     before(page.cursor.as_deref())?;
+    let located = tenant.instance_or_archived(&id).await?;
     // One whose start is queued is known, and has no execution yet.
-    if tenant.instance(&id).await?.revision == 0 {
+    if located.instance.revision == 0 {
         let (executions, unreadable) = (Vec::new(), Vec::new());
         return Ok(Json(ExecutionList { executions, unreadable, next_cursor: None }));
     }
-    let (tenant, id) = (&tenant, &id);
+    let (tenant, located) = (&tenant, &located);
     let read = |after: Option<String>, rows| async move {
-        let page = tenant.execution_page(id, before(after.as_deref())?, rows).await?;
+        let page = tenant.execution_page(located, before(after.as_deref())?, rows).await?;
         let mut rows: Vec<(u64, Result<ExecutionInfo, String>)> =
             page.executions.into_iter().map(|info| (info.execution_id, Ok(info))).collect();
         rows.extend(page.unreadable.into_iter().map(|(number, reason)| (number, Err(reason))));

@@ -28,6 +28,7 @@ pub fn instance(tenant: &Tenant, found: segno::client::Instance) -> Result<wire:
         kind,
         labels,
         call: None,
+        archived: false,
         namespace: tenant.namespace().to_owned(),
         tenant: tenant.name().to_owned(),
         status: status(found.status),

@@ -7,16 +7,17 @@ use segno::store::HistoryQuery;
 use segno_api::history::HistoryEvent;
 use segno_ledger::sql::{ColumnKind as Kind, Pushdown, Row, Rows, Scan, Table, TableInfo, Value};
 
+use super::archived_events::{self, Delivered};
 use super::listing::{self, Fields};
 use super::{UNREADABLE, column, instances, pushed};
 use crate::app::{Refused, Tenant};
 use crate::problem::Refusal;
 use crate::routes::instances::view;
 
-/// The events of all executions that are stored.
+/// The events of all executions that are stored or archived.
 pub static EVENTS: TableInfo = TableInfo {
     name: "events",
-    doc: "Recorded events of instances, of all executions that are stored.",
+    doc: "Recorded events of instances, of all executions that are stored or archived.",
     columns: &[
         pushed("instance", Kind::Text, Pushdown::Equal, "Id of the instance"),
         pushed("execution", Kind::Integer, Pushdown::Equal, "Number of the execution, from 1"),
@@ -30,9 +31,16 @@ pub static EVENTS: TableInfo = TableInfo {
             "The event that it ends: of an ActivityCompleted, the ActivityScheduled",
         ),
         column("data", Kind::Json, "The fields of the kind"),
+        pushed(
+            "instance_created_at",
+            Kind::Time,
+            Pushdown::Range,
+            "When the instance was created: tells two of the same id apart",
+        ),
+        column("archived", Kind::Flag, "Whether retention has moved it from the store to the archive"),
         UNREADABLE,
     ],
-    key: &["instance", "execution", "id"],
+    key: &["instance", "instance_created_at", "execution", "id"],
     newest_first: None,
 };
 
@@ -43,6 +51,7 @@ pub struct Events(pub Tenant);
 #[derive(Clone)]
 struct Place {
     instance: String,
+    created_at_ms: u64,
     execution: u64,
     after: u64,
 }
@@ -53,11 +62,6 @@ impl Table for Events {
     }
 
     fn scan(&self, scan: Scan) -> Rows {
-        let named = scan.equals_text("instance").map(str::to_owned);
-        let instances = match named {
-            Some(id) => stream::iter([Ok(id)]).boxed(),
-            None => instances::ids(&self.0),
-        };
         let execution = match scan.equals("execution") {
             Some(Value::Integer(number)) => match u64::try_from(*number) {
                 Ok(number) => Some(number),
@@ -65,22 +69,44 @@ impl Table for Events {
             },
             _ => None,
         };
-        let tenant = self.0.clone();
-        let of_instance = move |instance: Result<String, Refusal>| match instance {
-            Ok(instance) => of_instance(tenant.clone(), instance, execution, scan.clone()),
+        let instances = match scan.equals_text("instance").map(str::to_owned) {
+            Some(id) => named(self.0.clone(), id),
+            None => instances::ids(&self.0),
+        };
+        let delivered = self.0.has_archive().then(Delivered::default);
+        let (tenant, live) = (self.0.clone(), scan.clone());
+        let of_live = delivered.clone();
+        let of_instance = move |instance: Result<(String, u64), Refusal>| match instance {
+            Ok(instance) => of_instance(tenant.clone(), instance, execution, (live.clone(), of_live.clone())),
             Err(refusal) => stream::iter([Err(refusal)]).boxed(),
         };
         let rows = instances.flat_map(of_instance);
-        rows.map(|page| page.map_err(|refusal| Refused(refusal).into())).boxed()
+        // After the live ones: what retention moves meanwhile is in the archive before it leaves the store.
+        let archived = match delivered {
+            Some(delivered) => archived_events::rows(self.0.clone(), scan, delivered),
+            None => stream::empty().boxed(),
+        };
+        rows.chain(archived).map(|page| page.map_err(|refusal| Refused(refusal).into())).boxed()
     }
 }
 
-/// The events of an instance; none when it is there no more.
+/// The live instance of an id, if there is one.
+fn named(tenant: Tenant, id: String) -> listing::Ids<(String, u64)> {
+    let found = async move {
+        match if_stored(tenant.instance(&id).await) {
+            Ok(found) => found.map(|found| Ok((id, found.created_at_ms))),
+            Err(refusal) => Some(Err(refusal)),
+        }
+    };
+    stream::once(found).filter_map(std::future::ready).boxed()
+}
+
+/// The events of a live instance; none when it is there no more.
 fn of_instance(
     tenant: Tenant,
-    instance: String,
+    (instance, created_at_ms): (String, u64),
     execution: Option<u64>,
-    scan: Scan,
+    (scan, delivered): (Scan, Option<Delivered>),
 ) -> BoxStream<'static, Result<Vec<Row>, Refusal>> {
     let executions = async move {
         let numbers = match execution {
@@ -88,8 +114,8 @@ fn of_instance(
             None => if_stored(tenant.executions(&instance).await)?.unwrap_or_default(),
         };
         Ok(stream::iter(numbers).flat_map(move |execution| {
-            let begin = Place { instance: instance.clone(), execution, after: 0 };
-            of_execution(tenant.clone(), begin, scan.clone())
+            let begin = Place { instance: instance.clone(), created_at_ms, execution, after: 0 };
+            of_execution(tenant.clone(), begin, scan.clone(), delivered.clone())
         }))
     };
     let unfolded = stream::once(executions).flat_map(|found: Result<_, Refusal>| match found {
@@ -99,9 +125,14 @@ fn of_instance(
     unfolded.boxed()
 }
 
-fn of_execution(tenant: Tenant, begin: Place, scan: Scan) -> BoxStream<'static, Result<Vec<Row>, Refusal>> {
+fn of_execution(
+    tenant: Tenant,
+    begin: Place,
+    scan: Scan,
+    delivered: Option<Delivered>,
+) -> BoxStream<'static, Result<Vec<Row>, Refusal>> {
     let pages = stream::try_unfold(Some(begin), move |place| {
-        let (tenant, scan) = (tenant.clone(), scan.clone());
+        let (tenant, scan, delivered) = (tenant.clone(), scan.clone(), delivered.clone());
         async move {
             let Some(place) = place else { return Ok(None) };
             let query = HistoryQuery {
@@ -112,6 +143,10 @@ fn of_execution(tenant: Tenant, begin: Place, scan: Scan) -> BoxStream<'static, 
             };
             let Some(page) = if_stored(tenant.history(query).await)? else { return Ok(None) };
             let rows = rows(&place, &page, &scan)?;
+            let last = page.events.last().map(|event| event.event_id);
+            if let (Some(delivered), Some(last)) = (&delivered, last) {
+                delivered.note_live((&place.instance, place.created_at_ms, place.execution), last);
+            }
             Ok::<_, Refusal>(Some((rows, page.next.map(|after| Place { after, ..place }))))
         }
     });
@@ -163,6 +198,8 @@ fn of_place(place: &Place, name: &str) -> Value {
     match name {
         "instance" => Value::Text(place.instance.clone()),
         "execution" => Value::integer(Some(place.execution)),
+        "instance_created_at" => Value::integer(Some(place.created_at_ms)),
+        "archived" => Value::flag(false),
         _ => Value::Null,
     }
 }

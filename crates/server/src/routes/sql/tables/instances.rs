@@ -1,5 +1,6 @@
 //! Instances of a tenant. The largest table: its cells are made without a detour over JSON.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use futures_util::stream::{self, StreamExt as _};
@@ -9,6 +10,7 @@ use segno::limits::MAX_PAGE_ROWS;
 use segno::store::{ExecutionStatus, InstanceCursor, UnreadableInstance};
 use segno_ledger::sql::{ColumnInfo, ColumnKind as Kind, Pushdown, Row, Rows, Scan, Table, TableInfo, Value};
 
+use super::archived::{self, LiveRow, LiveRows};
 use super::listing::is_absence;
 use super::{UNREADABLE, column, pushed};
 use crate::app::{InstanceFilter, Refused, Tenant};
@@ -16,7 +18,7 @@ use crate::problem::Refusal;
 use crate::routes::instances::list::parse_function;
 use crate::routes::instances::view;
 
-/// All instances: orchestrations and calls of functions.
+/// All instances, live and archived: orchestrations and calls of functions.
 pub static INSTANCES: TableInfo = TableInfo {
     name: "instances",
     doc: "Instances: orchestrations and calls of functions, newest first.",
@@ -32,7 +34,12 @@ pub static INSTANCES: TableInfo = TableInfo {
         CREATED_AT,
         START_AT,
         UPDATED_AT,
-        COMPLETED_AT,
+        pushed(
+            "completed_at",
+            Kind::Time,
+            Pushdown::Range,
+            "When it ended: the day of its file in the archive",
+        ),
         DURATION_MS,
         column("result", Kind::Json, "Its result, when it completed"),
         FAILURE_CODE,
@@ -42,9 +49,10 @@ pub static INSTANCES: TableInfo = TableInfo {
         column("custom_status", Kind::Json, "Status that its code has set"),
         column("labels", Kind::Json, "Labels as an object: `labels ->> 'customer'`"),
         REVISION,
+        ARCHIVED,
         UNREADABLE,
     ],
-    key: &["id"],
+    key: &["id", "created_at"],
     newest_first: Some("created_at"),
 };
 
@@ -83,6 +91,8 @@ pub const FAILURE_CATEGORY: ColumnInfo = column(
     Kind::Text,
     "`application`, `timeout`, `cancelled`, `configuration`, `infrastructure` or `poison`",
 );
+pub const ARCHIVED: ColumnInfo =
+    column("archived", Kind::Flag, "Whether retention has moved it from the store to the archive");
 pub const REVISION: ColumnInfo = column("revision", Kind::Integer, "Raised by every commit");
 
 /// The instances of a tenant.
@@ -96,29 +106,62 @@ impl Table for Instances {
     fn scan(&self, scan: Scan) -> Rows {
         let tenant = self.0.clone();
         if let Some(id) = scan.equals_text("id").map(str::to_owned) {
-            let one = async move {
-                match tenant.instance(&id).await {
-                    Ok(found) => Ok(vec![row(&tenant, &found, &scan)]),
-                    Err(refusal) if is_absence(&refusal) => Ok(Vec::new()),
-                    Err(refusal) => Err(Refused(refusal).into()),
-                }
-            };
-            return stream::once(one).boxed();
+            let found = of_id(tenant, id, scan);
+            return stream::once(async move { found.await.map_err(|refusal| Refused(refusal).into()) })
+                .boxed();
         }
         let Some(filter) = filter(&scan) else { return stream::empty().boxed() };
-        let pages = stream::try_unfold(Some(None), move |cursor: Option<Option<InstanceCursor>>| {
-            let (tenant, filter, scan) = (tenant.clone(), filter.clone(), scan.clone());
-            async move {
-                let Some(cursor) = cursor else { return Ok(None) };
-                let page = tenant.instances(InstanceFilter { cursor, ..filter }).await.map_err(Refused)?;
-                let mut rows: Vec<Row> =
-                    page.instances.iter().map(|found| row(&tenant, found, &scan)).collect();
-                rows.extend(page.unreadable.iter().map(|lost| unreadable(lost, &scan)));
-                Ok::<_, Box<dyn std::error::Error + Send + Sync>>(Some((rows, page.next.map(Some))))
-            }
-        });
-        pages.boxed()
+        let live = live(tenant.clone(), filter, scan.clone());
+        if tenant.has_archive() {
+            return archived::with_archive(tenant, live, scan);
+        }
+        let rows = live.map(|page| page.map(|page| page.into_iter().map(|live| live.row).collect()));
+        rows.map(|page: Result<Vec<Row>, Refusal>| page.map_err(|refusal| Refused(refusal).into())).boxed()
     }
+}
+
+/// Live rows, newest first.
+fn live(tenant: Tenant, filter: InstanceFilter, scan: Scan) -> LiveRows {
+    let pages = stream::try_unfold(Some(None), move |cursor: Option<Option<InstanceCursor>>| {
+        let (tenant, filter, scan) = (tenant.clone(), filter.clone(), scan.clone());
+        async move {
+            let Some(cursor) = cursor else { return Ok(None) };
+            let page = tenant.instances(InstanceFilter { cursor, ..filter }).await?;
+            let readable = page.instances.iter().map(|found| LiveRow {
+                created_at_ms: found.created_at_ms,
+                id: found.id.clone(),
+                row: row(&tenant, found, &scan),
+            });
+            let lost = page.unreadable.iter().map(|lost| LiveRow {
+                created_at_ms: lost.created_at_ms,
+                id: lost.instance_id.clone(),
+                row: unreadable(lost, &scan),
+            });
+            let mut rows: Vec<LiveRow> = readable.chain(lost).collect();
+            rows.sort_by(|one, other| {
+                (Reverse(one.created_at_ms), &one.id).cmp(&(Reverse(other.created_at_ms), &other.id))
+            });
+            Ok::<_, Refusal>(Some((rows, page.next.map(Some))))
+        }
+    });
+    pages.boxed()
+}
+
+/// The rows of an id: the live one, and archived ones that were created at another time.
+async fn of_id(tenant: Tenant, id: String, scan: Scan) -> Result<Vec<Row>, Refusal> {
+    let mut rows = Vec::new();
+    let live = match tenant.instance(&id).await {
+        Ok(found) => {
+            rows.push(row(&tenant, &found, &scan));
+            Some(found.created_at_ms)
+        }
+        Err(refusal) if is_absence(&refusal) => None,
+        Err(refusal) => return Err(refusal),
+    };
+    if tenant.has_archive() {
+        rows.extend(archived::of_id(tenant, id, live, scan).await?);
+    }
+    Ok(rows)
 }
 
 /// What the constraints of a scan say; `None` when nothing can meet them.
@@ -199,6 +242,7 @@ pub fn cell(found: &Instance, name: &str) -> Value {
         "custom_status" => Value::text(found.custom_status.as_ref().map(Payload::as_str)),
         "labels" => Value::Text(labels(&found.labels)),
         "revision" => Value::integer(Some(found.revision)),
+        "archived" => Value::flag(false),
         "unreadable" => Value::text(found.unreadable.as_deref()),
         _ => Value::Null,
     }
@@ -227,14 +271,15 @@ fn unreadable(lost: &UnreadableInstance, scan: &Scan) -> Row {
     let cell = |name: &&str| match *name {
         "id" => Value::Text(lost.instance_id.clone()),
         "created_at" => Value::integer(Some(lost.created_at_ms)),
+        "archived" => Value::flag(false),
         "unreadable" => Value::Text(format!("its row cannot be read: {}", lost.reason)),
         _ => Value::Null,
     };
     scan.columns.iter().map(cell).collect()
 }
 
-/// Ids of instances, for tables of what belongs to them.
-pub fn ids(tenant: &Tenant) -> super::listing::Ids<String> {
+/// Ids of instances with the times at which they were created, for tables of what belongs to them.
+pub fn ids(tenant: &Tenant) -> super::listing::Ids<(String, u64)> {
     let tenant = tenant.clone();
     let pages = stream::try_unfold(Some(None), move |cursor: Option<Option<InstanceCursor>>| {
         let tenant = tenant.clone();
@@ -242,8 +287,8 @@ pub fn ids(tenant: &Tenant) -> super::listing::Ids<String> {
             let Some(cursor) = cursor else { return Ok(None) };
             let filter = InstanceFilter { cursor, limit: MAX_PAGE_ROWS, ..InstanceFilter::default() };
             let page = tenant.instances(filter).await?;
-            let ids: Vec<Result<String, Refusal>> =
-                page.instances.into_iter().map(|found| Ok(found.id)).collect();
+            let ids: Vec<Result<(String, u64), Refusal>> =
+                page.instances.into_iter().map(|found| Ok((found.id, found.created_at_ms))).collect();
             Ok::<_, Refusal>(Some((ids, page.next.map(Some))))
         }
     });

@@ -1,6 +1,8 @@
 //! The tables of queries, one file per resource.
 
 mod actions;
+mod archived;
+mod archived_events;
 mod audit;
 mod batches;
 mod events;

@@ -1,0 +1,38 @@
+//! The archive: what retention has removed from the store.
+
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+/// What the archive of a tenant has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArchiveSummary {
+    /// Kinds of rows, by name.
+    pub kinds: Vec<ArchivedKind>,
+}
+
+/// The files of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ArchivedKind {
+    /// Its name, as in paths.
+    #[schema(example = "instances")]
+    pub kind: String,
+    /// How many files it has.
+    pub files: u64,
+    /// Their size in bytes.
+    pub bytes: u64,
+    /// The first day (UTC) on which something ended that is archived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_day: Option<String>,
+    /// The last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub newest_day: Option<String>,
+}
+
+/// What an erasure removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Erased {
+    /// Rows that are gone; 0 where whole files were removed unread.
+    pub rows: u64,
+    /// Files that were rewritten or removed.
+    pub files: u64,
+}

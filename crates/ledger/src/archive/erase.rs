@@ -1,0 +1,188 @@
+//! Erasure: rows of an id, or of a whole tenant, leave the archive for good.
+//!
+//! An erasure is first a record, then a rewrite of the files that have the rows. A node that was about to write or merge such rows
+//! reads the records again after its write, and rewrites what it wrote.
+
+use std::collections::BTreeMap;
+
+use segno::store::{Expect, ListRecords, RecordBatch, RecordWrite};
+use segno_actions::functions::Scope;
+use serde::{Deserialize, Serialize};
+
+use super::file::ArchivedFile;
+use super::kind::{ENDED_AT, ID, KINDS, Kind, integer, text};
+use super::limits::{ERASURE_LIFE, ERASURES_PER_PAGE};
+use super::store::{ArchiveFault, ArchiveStore};
+use crate::manifest::sha256;
+use crate::objects::Paths;
+use crate::tables::Cell;
+
+/// Kind of the records of erasures. Their ids have the digest of what is erased, not the id itself.
+const ERASURE: &str = "segno.archive-erasure";
+
+/// In the place of a digest: everything of the scope.
+const EVERYTHING: &str = "all";
+
+/// What an erasure removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Erased {
+    /// Rows of all kinds.
+    pub rows: u64,
+    /// Files that were rewritten or removed.
+    pub files: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredErasure {
+    /// What ended after this time is not erased, in Unix milliseconds.
+    erased_at_ms: u64,
+}
+
+/// The erasures that hold in a scope.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Erasures {
+    /// By digest of the id, until when its rows ended.
+    ids: BTreeMap<String, i64>,
+    everything: Option<i64>,
+}
+
+impl Erasures {
+    fn is_empty(&self) -> bool {
+        self.ids.is_empty() && self.everything.is_none()
+    }
+
+    /// Whether a row is erased.
+    pub(super) fn covers(&self, row: &[Cell]) -> bool {
+        let ended_at = integer(row, ENDED_AT);
+        let is_within = |until: i64| ended_at <= until;
+        self.everything.is_some_and(is_within)
+            || !self.ids.is_empty()
+                && self.ids.get(&sha256(text(row, ID).as_bytes())).is_some_and(|until| is_within(*until))
+    }
+}
+
+impl ArchiveStore {
+    /// Removes all rows of an id that have ended by now.
+    ///
+    /// # Errors
+    /// Those of the object store and of the store. What is left is removed when the call is repeated, or with the next merge.
+    pub async fn erase(&self, scope: &Scope, id: &str) -> Result<Erased, ArchiveFault> {
+        let until = self.record_erasure(scope, &sha256(id.as_bytes())).await?;
+        let ids = BTreeMap::from([(sha256(id.as_bytes()), until)]);
+        let wanted = Erasures { ids, everything: None };
+        let mut erased = Erased::default();
+        for kind in KINDS {
+            for file in self.files(scope, kind).await? {
+                if self.may_have(kind, &file, id).await? {
+                    erased.add(self.rewrite(scope, kind, &file, &wanted).await?);
+                }
+            }
+        }
+        Ok(erased)
+    }
+
+    /// Removes the archive of a scope.
+    ///
+    /// # Errors
+    /// Those of the object store and of the store.
+    pub async fn erase_all(&self, scope: &Scope) -> Result<Erased, ArchiveFault> {
+        self.record_erasure(scope, EVERYTHING).await?;
+        let mut erased = Erased::default();
+        for listed in self.inner.objects.list(&Paths::new(scope.clone()).archive()).await? {
+            self.inner.objects.delete(&listed.path).await?;
+            erased.files += 1;
+        }
+        Ok(erased)
+    }
+
+    /// Rewrites the files that have rows of these erasures.
+    pub(super) async fn apply(&self, scope: &Scope, erasures: &Erasures) -> Result<Erased, ArchiveFault> {
+        let mut erased = Erased::default();
+        if erasures.is_empty() {
+            return Ok(erased);
+        }
+        for kind in KINDS {
+            for file in self.files(scope, kind).await? {
+                erased.add(self.rewrite(scope, kind, &file, erasures).await?);
+            }
+        }
+        Ok(erased)
+    }
+
+    async fn rewrite(
+        &self,
+        scope: &Scope,
+        kind: &'static Kind,
+        file: &ArchivedFile,
+        erasures: &Erasures,
+    ) -> Result<Erased, ArchiveFault> {
+        // One that is gone was merged or rewritten meanwhile: by a node that reads the erasures after its write.
+        let Some(mut rows) = self.all_rows(kind, file).await? else { return Ok(Erased::default()) };
+        let before = rows.len();
+        rows.retain(|row| !erasures.covers(row));
+        let gone = before - rows.len();
+        if gone == 0 {
+            return Ok(Erased::default());
+        }
+        self.put(scope, kind, rows).await?;
+        self.inner.objects.delete(&file.path).await?;
+        Ok(Erased { rows: gone as u64, files: 1 })
+    }
+
+    /// The erasures that hold in a scope.
+    pub(super) async fn erasures(&self, scope: &Scope) -> Result<Erasures, ArchiveFault> {
+        let prefix = scope.id_prefix();
+        let mut erasures = Erasures::default();
+        let mut after: Option<String> = None;
+        loop {
+            let request = ListRecords {
+                kind: ERASURE,
+                id_prefix: &prefix,
+                after_id: after.as_deref(),
+                limit: ERASURES_PER_PAGE,
+            };
+            let page = self.inner.records.list_records(request).await?;
+            let is_last = page.len() < ERASURES_PER_PAGE;
+            for record in &page {
+                let Some(name) = record.id.strip_prefix(&prefix) else { continue };
+                // One that cannot be read erases everything of its id: nothing comes back by damage.
+                let stored: Option<StoredErasure> = serde_json::from_slice(&record.body).ok();
+                let until =
+                    stored.map_or(i64::MAX, |one| i64::try_from(one.erased_at_ms).unwrap_or(i64::MAX));
+                match name {
+                    EVERYTHING => erasures.everything = Some(until),
+                    digest => {
+                        erasures.ids.insert(digest.to_owned(), until);
+                    }
+                }
+            }
+            after = page.last().map(|record| record.id.clone());
+            if is_last {
+                return Ok(erasures);
+            }
+        }
+    }
+
+    /// Writes the record of an erasure. Returns until when rows that it covers ended.
+    async fn record_erasure(&self, scope: &Scope, name: &str) -> Result<i64, ArchiveFault> {
+        let erased_at_ms = self.inner.records.now_ms().await?;
+        let write = RecordWrite::Put {
+            kind: ERASURE.to_owned(),
+            id: format!("{}{name}", scope.id_prefix()),
+            expect: Expect::Anything,
+            due_at_ms: None,
+            time_to_live: Some(ERASURE_LIFE),
+            body: serde_json::to_vec(&StoredErasure { erased_at_ms }).unwrap_or_default().into(),
+        };
+        let batch = RecordBatch { writes: vec![write], ..RecordBatch::default() };
+        self.inner.records.commit_records(batch).await?;
+        Ok(i64::try_from(erased_at_ms).unwrap_or(i64::MAX))
+    }
+}
+
+impl Erased {
+    fn add(&mut self, other: Erased) {
+        self.rows += other.rows;
+        self.files += other.files;
+    }
+}

@@ -1,0 +1,25 @@
+//! Every limit of the archive.
+
+use std::time::Duration;
+
+/// Bytes of a file up to which small files of a day are merged into one.
+pub const MAX_MERGED_BYTES: u64 = 16 << 20;
+
+/// Bytes of cells up to which a file is encoded in place; larger ones are encoded on a thread for blocking work.
+pub const MAX_INLINE_BYTES: usize = 256 << 10;
+
+/// Files that are read at the same time.
+pub const CONCURRENT_FILES: usize = 8;
+
+/// Tries of a read whose files were merged or erased meanwhile.
+pub const READ_TRIES: u32 = 5;
+
+/// An erasure holds for rows that are written so much later: longer than any batch of retention is under way, and longer than
+/// the time between two merges.
+pub const ERASURE_LIFE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// Erasures that are read at once.
+pub const ERASURES_PER_PAGE: usize = 500;
+
+/// Records of doubt that are read or removed at once. Each has the ids of one batch.
+pub const DOUBTS_PER_PAGE: usize = 100;

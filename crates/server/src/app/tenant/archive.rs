@@ -1,0 +1,222 @@
+//! What of a tenant is in the archive.
+
+use segno::client::{EventList, ExecutionList, Instance};
+use segno::event::EventKind;
+use segno::store::{ExecutionInfo, ExecutionStatus, HistoryQuery};
+use segno_api::archive::{ArchiveSummary, ArchivedKind, Erased};
+use segno_ledger::archive::{
+    ArchiveFault, ArchiveStore, ArchivedExecution, ArchivedFile, Doubts, EventsQuery, KINDS, Kind,
+};
+use segno_ledger::tables::Cell;
+
+use super::{Rejected, Tenant};
+use crate::problem::{Code, Refusal};
+use crate::scope::Scope;
+
+/// An instance, in the caller's ids, and where it was found.
+pub struct Located {
+    /// The instance.
+    pub instance: Instance,
+    /// Whether it is in the archive and no longer in the store.
+    pub archived: bool,
+}
+
+impl Tenant {
+    /// One instance, from the archive if it is no longer in the store.
+    ///
+    /// # Errors
+    /// `not-found` when it is in neither, `archive-unavailable` when it is not in the store and the archive cannot be read.
+    pub async fn instance_or_archived(&self, id: &str) -> Result<Located, Refusal> {
+        let refusal = match self.instance(id).await {
+            Ok(instance) => return Ok(Located { instance, archived: false }),
+            Err(refusal) => refusal,
+        };
+        match self.archived_instance(id, &refusal).await? {
+            Some(instance) => Ok(Located { instance, archived: true }),
+            None => Err(refusal),
+        }
+    }
+
+    /// The archived instance of an id that the store does not have; `None` when another reason than that led to the refusal.
+    async fn archived_instance(&self, id: &str, refusal: &Refusal) -> Result<Option<Instance>, Refusal> {
+        match &self.resources().archive {
+            Some(archive) if is_unknown(refusal) => {
+                archive.instance(&self.owner(), id).await.map_err(|error| self.refused(error))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// A page of a history, from the archive if it is no longer in the store, and whether it comes from there. `query` has the
+    /// caller's id.
+    ///
+    /// # Errors
+    /// `not-found` when it is in neither, `archive-unavailable` when it is not in the store and the archive cannot be read.
+    pub async fn history_or_archived(&self, query: HistoryQuery) -> Result<(EventList, bool), Refusal> {
+        let refusal = match self.history(query.clone()).await {
+            Ok(page) => return Ok((page, false)),
+            Err(refusal) => refusal,
+        };
+        let Some(archive) = self.resources().archive.as_ref().filter(|_| is_unknown(&refusal)) else {
+            return Err(refusal);
+        };
+        // Of an instance that is in the store, old executions may be in the archive.
+        let Located { instance, .. } = self.instance_or_archived(&query.instance_id).await?;
+        let wanted = EventsQuery {
+            id: &query.instance_id,
+            created_at_ms: instance.created_at_ms,
+            execution: query.execution_id,
+            after: query.after_event_id,
+            limit: query.limit,
+        };
+        let found = archive.events(&self.owner(), wanted).await.map_err(|error| self.refused(error))?;
+        let (events, is_more) = found;
+        if events.is_empty() && query.after_event_id == 0 {
+            return Err(refusal);
+        }
+        let next = events.last().filter(|_| is_more).map(|event| event.event_id);
+        Ok((EventList { events, unreadable: Vec::new(), next }, true))
+    }
+
+    /// A page of the executions of an archived instance, newest first.
+    pub(super) async fn archived_executions(
+        &self,
+        instance: &Instance,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<ExecutionList, Refusal> {
+        let archive = self.archive()?;
+        let found = archive.executions(&self.owner(), &instance.id, instance.created_at_ms).await;
+        let mut found = found.map_err(|error| self.refused(error))?;
+        found.retain(|one| before.is_none_or(|before| one.execution < before));
+        found.reverse();
+        let is_more = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| is_more).map(|last| last.execution);
+        Ok(ExecutionList {
+            executions: found.into_iter().map(execution).collect(),
+            unreadable: Vec::new(),
+            next,
+        })
+    }
+
+    /// What the archive of the tenant has.
+    ///
+    /// # Errors
+    /// `archive-unavailable`.
+    pub async fn archive_summary(&self) -> Result<ArchiveSummary, Refusal> {
+        let archive = self.archive()?;
+        let mut kinds = Vec::with_capacity(KINDS.len());
+        for kind in KINDS {
+            let files = archive.files(&self.owner(), kind).await.map_err(|error| self.refused(error))?;
+            kinds.push(ArchivedKind {
+                kind: kind.name.to_owned(),
+                files: files.len() as u64,
+                bytes: files.iter().map(|file| file.bytes).sum(),
+                oldest_day: files.last().map(|file| file.name.day.clone()),
+                newest_day: files.first().map(|file| file.name.day.clone()),
+            });
+        }
+        kinds.sort_by(|one, other| one.kind.cmp(&other.kind));
+        Ok(ArchiveSummary { kinds })
+    }
+
+    /// Erases all archived rows of an instance.
+    ///
+    /// # Errors
+    /// `archive-unavailable`.
+    pub async fn erase_archived(&self, id: &str) -> Result<Erased, Refusal> {
+        let erased = self.archive()?.erase(&self.owner(), id).await;
+        erased.map(shown).map_err(|error| self.refused(error))
+    }
+
+    /// Erases the archive of the tenant.
+    ///
+    /// # Errors
+    /// `archive-unavailable`.
+    pub async fn erase_archive(&self) -> Result<Erased, Refusal> {
+        let erased = self.archive()?.erase_all(&self.owner()).await;
+        erased.map(shown).map_err(|error| self.refused(error))
+    }
+
+    /// Whether the server has an archive.
+    pub fn has_archive(&self) -> bool {
+        self.resources().archive.is_some()
+    }
+
+    /// The files of a kind, those of the latest day first.
+    ///
+    /// # Errors
+    /// `archive-unavailable`.
+    pub async fn archived_files(&self, kind: &Kind) -> Result<Vec<ArchivedFile>, Refusal> {
+        self.archive()?.files(&self.owner(), kind).await.map_err(|error| self.refused(error))
+    }
+
+    /// Some columns of the rows of a file; `None` when it was merged or erased meanwhile.
+    ///
+    /// # Errors
+    /// `archive-unavailable`.
+    pub async fn archived_rows(
+        &self,
+        kind: &'static Kind,
+        file: &ArchivedFile,
+        columns: &[&str],
+        wanted: &[(&str, &str)],
+    ) -> Result<Option<Vec<Vec<Cell>>>, Refusal> {
+        let rows = self.archive()?.rows(kind, file, columns, wanted).await;
+        rows.map_err(|error| self.refused(error))
+    }
+
+    /// A number that is another one after rows came into the archive of the tenant.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn archive_generation(&self) -> Result<u64, Refusal> {
+        self.archive()?.generation(&self.owner()).await.map_err(|error| self.refused(error))
+    }
+
+    /// Instances that may be in the store and in the archive.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn archive_doubts(&self) -> Result<Doubts, Refusal> {
+        self.archive()?.doubts(&self.owner()).await.map_err(|error| self.refused(error))
+    }
+
+    fn archive(&self) -> Result<&ArchiveStore, Refusal> {
+        self.resources().archive.as_ref().ok_or_else(|| {
+            Refusal::new(Code::ArchiveUnavailable, "this server has no archive; set archive.enabled")
+        })
+    }
+}
+
+impl Rejected for ArchiveFault {
+    fn refusal(&self, _: &Scope) -> Refusal {
+        Refusal::from_archive(self)
+    }
+}
+
+fn is_unknown(refusal: &Refusal) -> bool {
+    refusal.code() == segno::Code::NotFound.as_str()
+}
+
+fn shown(erased: segno_ledger::archive::Erased) -> Erased {
+    Erased { rows: erased.rows, files: erased.files }
+}
+
+fn execution(found: ArchivedExecution) -> ExecutionInfo {
+    let status = match &found.last.kind {
+        EventKind::OrchestrationCompleted { .. } => ExecutionStatus::Completed,
+        EventKind::OrchestrationContinuedAsNew { .. } => ExecutionStatus::ContinuedAsNew,
+        EventKind::OrchestrationFailed { failure } if failure.is_cancelled() => ExecutionStatus::Cancelled,
+        _ => ExecutionStatus::Failed,
+    };
+    ExecutionInfo {
+        execution_id: found.execution,
+        status,
+        output: None,
+        started_at_ms: found.started_at_ms,
+        completed_at_ms: Some(found.last.at_ms),
+        event_count: found.events,
+    }
+}

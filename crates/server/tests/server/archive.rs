@@ -1,0 +1,273 @@
+//! The archive over HTTP: what retention moves is shown as before, queries see it once, erasure, and an object store that is away.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use segno::clock::{Clock as _, SystemClock};
+use segno::runtime::{Archive as _, ArchiveBatch};
+use segno_api::ClientError;
+use segno_api::client::{Client, PageRequest};
+use segno_api::instance::{OnConflict, StartInstance};
+use segno_api::key::Role;
+use segno_api::sql::SqlQuery;
+use segno_ledger::archive::ArchiveStore;
+use segno_ledger::objects::Stores;
+use segno_server::settings::{Authentication, Settings};
+use segno_server::{Server, samples};
+use segno_testkit::clock::VirtualClock;
+
+use crate::stand::{Ground, PATIENCE, Stand, greet, settings};
+
+/// A server whose retention removes everything that has ended, once its clock has gone on.
+struct Archiving {
+    stand: Stand,
+    clock: Arc<VirtualClock>,
+    objects: Stores,
+    client: Client,
+}
+
+fn archiving(mode: Authentication) -> Settings {
+    let mut settings = settings(mode);
+    settings.archive.enabled = true;
+    settings.retention.finished_count = Some(0);
+    settings
+}
+
+impl Archiving {
+    async fn open() -> Self {
+        Self::with(archiving(Authentication::None)).await
+    }
+
+    async fn with(settings: Settings) -> Self {
+        let clock = VirtualClock::new();
+        let ground = Ground::on_clock(clock.clone());
+        let objects = Stores::in_memory();
+        let builder = Server::builder(ground.store.clone(), settings).clock(clock.clone());
+        let builder = builder.ledger(objects.clone()).registry(samples::registry());
+        let stand = Stand::begun(builder.functions(samples::functions), &ground).await;
+        let client = stand.client();
+        Archiving { stand, clock, objects, client }
+    }
+
+    /// Starts instances, one second apart, and waits for their ends.
+    async fn run(&self, ids: &[&str]) {
+        for id in ids {
+            self.clock.advance(Duration::from_secs(1));
+            self.client.start(&greet(id, r#"{"name":"Ada"}"#), None, Duration::ZERO).await.unwrap();
+            self.until(async || {
+                self.client.instance(id, Duration::ZERO).await.unwrap().completed_at.is_some()
+            })
+            .await;
+        }
+    }
+
+    /// Lets retention work until everything that has ended is archived.
+    async fn archived(&self, ids: &[&str]) {
+        let store = self.stand.server.client().store().clone();
+        self.until(async || {
+            self.clock.advance(Duration::from_secs(61));
+            for id in ids {
+                if store.get_instance_info(&format!("default/default/{id}")).await.is_ok() {
+                    return false;
+                }
+            }
+            true
+        })
+        .await;
+    }
+
+    async fn until(&self, is_so: impl AsyncFn() -> bool) {
+        let wait = async {
+            while !is_so().await {
+                tokio::task::yield_now().await;
+            }
+        };
+        segno::clock::timeout(&SystemClock, PATIENCE, wait).await.expect("it does not happen");
+    }
+
+    /// The archive as another process has it.
+    fn archive(&self) -> ArchiveStore {
+        let store = self.stand.server.client().store().clone();
+        ArchiveStore::new(self.objects.ledger.clone(), store, self.clock.clone())
+    }
+
+    async fn rows(&self, text: &str) -> Vec<String> {
+        let query = SqlQuery { query: Some(text.to_owned()), ..SqlQuery::default() };
+        let answer = self.client.sql(&query).await.unwrap_or_else(|error| panic!("{text}: {error}"));
+        let row =
+            |row: &Vec<segno_api::Json>| row.iter().map(|cell| cell.text()).collect::<Vec<_>>().join(" ");
+        answer.rows.iter().map(row).collect()
+    }
+}
+
+fn code(outcome: Result<impl std::fmt::Debug, ClientError>) -> String {
+    match outcome {
+        Err(ClientError::Problem(problem)) => problem.code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn what_retention_moves_is_shown_as_before_and_says_so() {
+    let world = Archiving::open().await;
+    let client = &world.client;
+    world.run(&["a/b", "other"]).await;
+    let live = client.instance("a/b", Duration::ZERO).await.unwrap();
+    let history = client.history("a/b", None, 0).await.unwrap();
+    let executions = client.executions("a/b", PageRequest::default()).await.unwrap();
+    assert!(!live.archived && !history.archived);
+    world.archived(&["a/b", "other"]).await;
+    let moved = client.instance("a/b", Duration::ZERO).await.unwrap();
+    assert!(moved.archived);
+    assert_eq!(segno_api::instance::Instance { archived: false, ..moved }, live);
+    let events = client.history("a/b", None, 0).await.unwrap();
+    assert!(events.archived);
+    assert_eq!(segno_api::history::History { archived: false, ..events }, history);
+    assert_eq!(client.executions("a/b", PageRequest::default()).await.unwrap(), executions);
+    assert_eq!(code(client.instance("never", Duration::ZERO).await), "not-found");
+    assert_eq!(code(client.history("never", Some(1), 0).await), "not-found");
+    assert_eq!(code(client.history("a/b", Some(2), 0).await), "not-found");
+    let summary = client.archive().await.unwrap();
+    let kinds: Vec<&str> = summary.kinds.iter().map(|kind| kind.kind.as_str()).collect();
+    assert_eq!(kinds, ["events", "instances"]);
+    assert!(summary.kinds.iter().all(|kind| kind.files > 0 && kind.oldest_day.is_some()));
+}
+
+#[tokio::test]
+async fn queries_answer_the_same_before_and_after_retention() {
+    const QUERIES: [&str; 12] = [
+        "SELECT id, status, result, labels, duration_ms FROM instances ORDER BY id",
+        "SELECT id FROM instances ORDER BY created_at DESC LIMIT 3",
+        "SELECT id FROM instances ORDER BY created_at",
+        "SELECT status, count(*) FROM instances GROUP BY status ORDER BY status",
+        "SELECT count(*) FROM instances WHERE status = 'completed'",
+        "SELECT count(*) FROM instances WHERE status = 'failed' AND orchestration = 'greet'",
+        "SELECT id FROM instances WHERE id = 'i2' OR id LIKE 'j%' ORDER BY id",
+        "SELECT count(*) FROM instances WHERE created_at < (SELECT max(created_at) FROM instances)",
+        "SELECT count(*) FROM instances WHERE completed_at >= '2023-11-14' AND completed_at < '2023-11-15'",
+        "SELECT instance, id, kind, name, source, data FROM events ORDER BY 1, 2",
+        "SELECT kind, count(*) FROM events WHERE instance = 'i1' GROUP BY 1 ORDER BY 1",
+        "SELECT i.id, e.kind FROM instances i JOIN events e ON e.instance = i.id WHERE e.id = 1 ORDER BY 1",
+    ];
+    let world = Archiving::open().await;
+    world.run(&["i1", "i2", "j1"]).await;
+    let mut before = Vec::new();
+    for query in QUERIES {
+        before.push(world.rows(query).await);
+    }
+    assert_eq!(before[0].len(), 3);
+    world.archived(&["i1", "i2", "j1"]).await;
+    for (query, before) in QUERIES.iter().zip(&before) {
+        assert_eq!(world.rows(query).await, *before, "{query}");
+    }
+    assert_eq!(world.rows("SELECT sum(archived), count(*) FROM instances").await, ["3 3"]);
+    // Live ones come between: newest first over both.
+    world.run(&["k1", "k2"]).await;
+    let newest = world.rows("SELECT id FROM instances ORDER BY created_at DESC LIMIT 4").await;
+    assert_eq!(newest, ["\"k2\"", "\"k1\"", "\"j1\"", "\"i2\""]);
+    let all = world.rows("SELECT archived, count(*) FROM instances GROUP BY 1 ORDER BY 1").await;
+    assert_eq!(all, ["0 2", "1 3"]);
+    let events =
+        world.rows("SELECT archived, count(DISTINCT instance) FROM events GROUP BY 1 ORDER BY 1").await;
+    assert_eq!(events, ["0 2", "1 3"]);
+}
+
+/// A node that dies between the write of the archive and the deletion leaves rows in both places.
+#[tokio::test]
+async fn a_row_in_both_places_is_one_row_and_the_live_one_wins() {
+    let mut settings = archiving(Authentication::None);
+    settings.retention.finished_count = None;
+    let world = Archiving::with(settings).await;
+    world.run(&["again", "still"]).await;
+    let client = world.stand.server.client();
+    let mut instances = Vec::new();
+    for id in ["again", "still"] {
+        instances.push(client.instance(&format!("default/default/{id}")).await.unwrap());
+    }
+    let histories = Vec::new();
+    world.archive().store(ArchiveBatch { histories, instances }).await.unwrap();
+    assert_eq!(
+        world.rows("SELECT id, archived FROM instances ORDER BY id").await,
+        ["\"again\" 0", "\"still\" 0"]
+    );
+    // It begins again, and fails this time.
+    let request = StartInstance { on_conflict: OnConflict::Replace, ..greet("again", "7") };
+    world.client.start(&request, None, Duration::ZERO).await.unwrap();
+    world
+        .until(async || world.rows("SELECT status FROM instances WHERE id = 'again'").await == ["\"failed\""])
+        .await;
+    for (query, expected) in [
+        ("SELECT id FROM instances WHERE status = 'completed'", vec!["\"still\""]),
+        ("SELECT id FROM instances WHERE status = 'failed'", vec!["\"again\""]),
+        ("SELECT id, status FROM instances WHERE id = 'again'", vec!["\"again\" \"failed\""]),
+        ("SELECT count(*) FROM instances", vec!["2"]),
+    ] {
+        assert_eq!(world.rows(query).await, expected, "{query}");
+    }
+    assert!(!world.client.instance("again", Duration::ZERO).await.unwrap().archived);
+}
+
+#[tokio::test]
+async fn erasure_is_by_id_and_by_tenant_and_needs_the_right_to_it() {
+    let world = Archiving::with(archiving(Authentication::Keys)).await;
+    world.run(&["a", "b", "c"]).await;
+    world.archived(&["a", "b", "c"]).await;
+    let viewer = world.stand.client_with(Role::Viewer, "default", "default").await;
+    let operator = world.stand.client_with(Role::Operator, "default", "default").await;
+    let elsewhere = world.stand.client_with(Role::Admin, "default", "other").await.tenant("other");
+    assert_eq!(code(viewer.erase_instance("a").await), "forbidden");
+    assert_eq!(elsewhere.erase_instance("a").await.unwrap().rows, 0);
+    assert_eq!(elsewhere.erase_archive().await.unwrap().files, 0);
+    assert_eq!(code(operator.erase_archive().await), "forbidden");
+    let erased = operator.erase_instance("a").await.unwrap();
+    assert!(erased.rows > 1 && erased.files == 2, "{erased:?}");
+    assert_eq!(code(operator.instance("a", Duration::ZERO).await), "not-found");
+    assert_eq!(world.rows("SELECT id FROM instances ORDER BY id").await, ["\"b\"", "\"c\""]);
+    assert_eq!(world.rows("SELECT count(*) FROM events WHERE instance = 'a'").await, ["0"]);
+    assert!(world.client.erase_archive().await.unwrap().files >= 2);
+    assert_eq!(world.rows("SELECT count(*) FROM instances").await, ["0"]);
+    assert_eq!(world.client.archive().await.unwrap().kinds[0].files, 0);
+}
+
+#[tokio::test]
+async fn nothing_is_deleted_and_nothing_is_denied_while_the_object_store_is_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path().join("archive");
+    let mut settings = archiving(Authentication::None);
+    settings.archive.url = Some(format!("file:{}", place.display()));
+    let world = Archiving::with(settings).await;
+    assert!(world.client.ready().await.unwrap().warnings.is_empty());
+    world.run(&["first"]).await;
+    world.archived(&["first"]).await;
+    let aside = directory.path().join("aside");
+    std::fs::rename(&place, &aside).unwrap();
+    std::fs::write(&place, "no directory").unwrap();
+    world.run(&["second"]).await;
+    world
+        .until(async || {
+            world.clock.advance(Duration::from_secs(61));
+            !world.client.ready().await.unwrap().warnings.is_empty()
+        })
+        .await;
+    assert!(!world.client.instance("second", Duration::ZERO).await.unwrap().archived);
+    std::fs::remove_file(&place).unwrap();
+    std::fs::rename(&aside, &place).unwrap();
+    world.archived(&["second"]).await;
+    world
+        .until(async || {
+            world.clock.advance(Duration::from_secs(61));
+            world.client.ready().await.unwrap().warnings.is_empty()
+        })
+        .await;
+    assert_eq!(world.rows("SELECT count(*) FROM instances").await, ["2"]);
+    assert!(world.clock.now_ms() > 0);
+}
+
+#[tokio::test]
+async fn a_server_without_an_archive_says_so() {
+    let stand = Stand::open().await;
+    let client = stand.client();
+    assert_eq!(code(client.archive().await), "archive-unavailable");
+    assert_eq!(code(client.erase_instance("a").await), "archive-unavailable");
+    assert_eq!(code(client.erase_archive().await), "archive-unavailable");
+}

@@ -67,7 +67,8 @@ pub(super) fn to_ack(
     }
 }
 
-/// Commits a turn. An error of the store never fails an instance: it is tried again for as long as the lock holds.
+/// Commits a turn. An error of the store never fails an instance: it is tried again for as long as the lock holds. A turn that joins
+/// its activity is tried once: the end of the activity can still be committed by itself.
 pub(super) async fn ack(
     shared: &Shared,
     instance: &str,
@@ -85,7 +86,10 @@ pub(super) async fn ack(
             }
         }
     };
-    let committed = shared.insist("a turn could not be committed", commit).await;
+    let committed = match turn.lock {
+        TurnLock::Instance => shared.insist("a turn could not be committed", commit).await,
+        TurnLock::Activity { .. } => shared.store.ack_orchestration_item(Arc::clone(&turn)).await,
+    };
     match &committed {
         Ok(()) => {
             shared.leases.stop_activities(&turn.cancelled_activities);

@@ -49,7 +49,7 @@ use crate::sql::PostgresReader;
 use crate::telemetry;
 use crate::trace::CurrentTrace;
 use crate::views::{RunbookViewError, RunbookViews};
-use crate::work::{LeaseSeal, Presence, Pusher};
+use crate::work::{Exchanges, LeaseSeal, Presence, Pusher};
 
 /// Why a server cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -188,7 +188,8 @@ impl ServerBuilder {
         let runtime = match works {
             false => None,
             true => {
-                let builder = Runtime::builder(self.store.clone()).registry(registry).options(options);
+                // Turns that join calls of workers are part of the requests that answer them.
+                let builder = Runtime::builder(tracked.clone()).registry(registry).options(options);
                 let builder = builder.clock(self.clock.clone()).ids(self.ids.clone()).observer(hub.clone());
                 let builder = match self.settings.node_places() {
                     Some(places) => builder.admission(Arc::new(places)),
@@ -208,11 +209,15 @@ impl ServerBuilder {
             .clock(self.clock.clone())
             .ids(self.ids.clone())
             .max_deliveries(self.settings.runtime.max_deliveries)
-            .dead_letter_prefix(Scope::prefix_of)
-            .build()?;
+            .dead_letter_prefix(Scope::prefix_of);
+        let work = match &runtime {
+            Some(runtime) => work.joining(runtime.joiner()).build()?,
+            None => work.build()?,
+        };
         let seal =
             LeaseSeal::of(&*self.store).await.map_err(|error| ServerError::Store(error.to_string()))?;
         let presence = Arc::new(Presence::new(self.store.clone(), self.clock.clone(), node.clone()));
+        let exchanges = Exchanges::new(self.clock.clone());
         let relay = Relay {
             hub: hub.clone(),
             store: self.store.clone(),
@@ -221,6 +226,7 @@ impl ServerBuilder {
         };
         let mut background = vec![
             tokio::spawn(presence.clone().keep(stopping.clone())),
+            tokio::spawn(exchanges.clone().keep(stopping.clone())),
             tokio::spawn(recorder.run(stopping.clone())),
             tokio::spawn(relay.run(stopping.clone())),
         ];
@@ -349,6 +355,7 @@ impl ServerBuilder {
             work,
             seal,
             presence,
+            exchanges,
             hub,
             keys,
             sql: Engine::new(self.clock.clone()),

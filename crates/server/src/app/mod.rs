@@ -45,7 +45,7 @@ use crate::routes::HookRates;
 use crate::settings::Settings;
 use crate::trace::CurrentTrace;
 use crate::views::RunbookViews;
-use crate::work::{LeaseSeal, Presence};
+use crate::work::{Exchanges, LeaseSeal, Presence};
 
 pub use granted::{Granted, GrantedFilter};
 pub use ingress::{FoundRoute, Ingress};
@@ -110,6 +110,7 @@ pub struct Resources {
     work: WorkQueue,
     seal: LeaseSeal,
     presence: Arc<Presence>,
+    exchanges: Arc<Exchanges>,
     hub: Arc<Hub>,
     keys: Option<KeyStore>,
     readiness: Readiness,
@@ -144,6 +145,8 @@ pub struct ResourceParts {
     pub seal: LeaseSeal,
     /// Which workers there are.
     pub presence: Arc<Presence>,
+    /// Answers of exchanges of workers.
+    pub exchanges: Arc<Exchanges>,
     /// What happens to instances.
     pub hub: Arc<Hub>,
     /// API keys; `None` on a server without authentication.
@@ -168,6 +171,7 @@ impl From<ResourceParts> for Resources {
             work,
             seal,
             presence,
+            exchanges,
             hub,
             keys,
             sql,
@@ -187,6 +191,7 @@ impl From<ResourceParts> for Resources {
             work,
             seal,
             presence,
+            exchanges,
             hub,
             keys,
             readiness,

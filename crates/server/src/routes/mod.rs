@@ -11,6 +11,7 @@ mod bus;
 mod dags;
 mod dead_letters;
 mod events;
+mod exchange;
 mod functions;
 mod health;
 mod hooks;
@@ -205,6 +206,7 @@ pub fn router(app: &App) -> (Router, OpenApi) {
         .routes(routes!(work::complete))
         .routes(routes!(work::fail))
         .routes(routes!(work::release))
+        .routes(routes!(exchange::exchange))
         .routes(routes!(bus::receive))
         .routes(routes!(bus::settle))
         .routes(routes!(bus::renew));

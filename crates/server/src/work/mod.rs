@@ -10,11 +10,13 @@
 //! | `roster` | those that a node remembers, bounded for each tenant |
 //! | `push` | sending calls to the URLs of workers |
 //! | `node` | which calls this node runs itself |
+//! | `limit` | how many calls a worker takes at once, by its answers |
 //! | `places` | how many calls at once, and how many of one function and tenant |
 
 mod exchanges;
 mod fetch;
 mod item;
+mod limit;
 mod node;
 mod places;
 mod presence;
